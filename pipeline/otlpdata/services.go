@@ -1,0 +1,92 @@
+package otlpdata
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// counter is the visitor of the validating walk: it counts spans by service.
+type counter struct {
+	services []ServiceCount
+	service  string // of the current resource
+	current  int    // its index in services, -1 before its first span
+	spans    int
+	index    map[string]int // only once there are many services
+}
+
+// Resource notes the service.
+func (c *counter) Resource(r *Resource) error {
+	c.service, c.current = r.Service, -1
+	return nil
+}
+
+// Scope does nothing.
+func (c *counter) Scope(*Scope) error { return nil }
+
+// Span counts the span.
+func (c *counter) Span(s *Span) error {
+	c.add(s.ParentID == SpanID{})
+	return nil
+}
+
+func (c *counter) add(root bool) {
+	c.spans++
+	if c.current < 0 {
+		c.current = c.find(c.service)
+	}
+	n := &c.services[c.current]
+	n.Spans++
+	if root {
+		n.Roots++
+	}
+}
+
+func (c *counter) merge(s ServiceCount) {
+	n := &c.services[c.find(s.Service)]
+	n.Spans += s.Spans
+	n.Roots += s.Roots
+}
+
+// find finds or adds a service. Requests hold a handful of them, so the list is searched, until it is long.
+func (c *counter) find(service string) int {
+	const many = 16
+	if c.index != nil {
+		if i, ok := c.index[service]; ok {
+			return i
+		}
+	} else {
+		for i := range c.services {
+			if c.services[i].Service == service {
+				return i
+			}
+		}
+	}
+	// The name aliases the request, which must not live as long as whoever keeps the count.
+	service = strings.Clone(service)
+	c.services = append(c.services, ServiceCount{Service: service})
+	switch {
+	case c.index != nil:
+		c.index[service] = len(c.services) - 1
+	case len(c.services) == many:
+		c.index = make(map[string]int, 2*many)
+		for i, s := range c.services {
+			c.index[s.Service] = i
+		}
+	}
+	return len(c.services) - 1
+}
+
+// serviceOf is ServiceName for pdata attributes.
+func serviceOf(attributes pcommon.Map) string {
+	v, ok := attributes.Get(serviceNameKey)
+	switch {
+	case !ok:
+		return MissingServiceName
+	case v.Type() != pcommon.ValueTypeStr:
+		return WrongTypeServiceName
+	case v.Str() == "":
+		return EmptyServiceName
+	}
+	return v.Str()
+}

@@ -1,0 +1,116 @@
+package otlpdata
+
+import "encoding/hex"
+
+// TraceID is a trace id as OTLP carries it: 16 bytes, big-endian. A 64-bit id has eight leading zero bytes.
+type TraceID [16]byte
+
+// SpanID is a span id as OTLP carries it: 8 bytes, big-endian.
+type SpanID [8]byte
+
+// IsZero reports whether the id has no bit set. OTLP calls such an id invalid; it is stored and counted all the same.
+func (t TraceID) IsZero() bool { return t == TraceID{} }
+
+// String returns the text form of logs and the JSON API: 16 lower-case hex digits when the high half is zero, else 32.
+func (t TraceID) String() string {
+	if [8]byte(t[:8]) == [8]byte{} {
+		return hex.EncodeToString(t[8:])
+	}
+	return hex.EncodeToString(t[:])
+}
+
+// IsZero reports whether the id has no bit set, which for a parent id means: no parent.
+func (s SpanID) IsZero() bool { return s == SpanID{} }
+
+// String returns 16 lower-case hex digits.
+func (s SpanID) String() string { return hex.EncodeToString(s[:]) }
+
+// Kinds of a span, as OTLP numbers them. Other numbers occur on the wire and mean KindUnspecified to readers.
+const (
+	KindUnspecified int32 = iota
+	KindInternal
+	KindServer
+	KindClient
+	KindProducer
+	KindConsumer
+)
+
+// Status codes of a span, as OTLP numbers them.
+const (
+	StatusUnset int32 = iota
+	StatusOK
+	StatusError
+)
+
+// Resource is the entity that produced spans. Its strings alias the segment it was read from.
+type Resource struct {
+	// Service is the service name with the rules of reference 5.2 applied, never empty.
+	Service           string
+	Attributes        []KeyValue
+	DroppedAttributes uint32
+	SchemaURL         string
+	// Raw is the encoded Resource message, without tag and length.
+	Raw []byte
+}
+
+// Scope is the instrumentation scope of spans. Its strings alias the segment it was read from.
+type Scope struct {
+	Name, Version     string
+	Attributes        []KeyValue
+	DroppedAttributes uint32
+	SchemaURL         string
+	// Raw is the encoded InstrumentationScope message, without tag and length.
+	Raw []byte
+}
+
+// Span is one span as it stands on the wire. Times are nanoseconds since the Unix epoch. Its strings alias the segment.
+type Span struct {
+	TraceID                                        TraceID
+	SpanID, ParentID                               SpanID
+	TraceState, Name                               string
+	Kind                                           int32
+	StatusCode                                     int32
+	StatusMessage                                  string
+	Flags                                          uint32
+	Start, End                                     uint64
+	DroppedAttributes, DroppedEvents, DroppedLinks uint32
+	Attributes                                     []KeyValue
+	Events                                         []Event
+	Links                                          []Link
+	// Raw is the encoded Span message, without tag and length.
+	Raw []byte
+}
+
+// Event is something that happened during a span. Time is in nanoseconds since the Unix epoch.
+type Event struct {
+	Time              uint64
+	Name              string
+	Attributes        []KeyValue
+	DroppedAttributes uint32
+}
+
+// Link is a span's reference to another span.
+type Link struct {
+	TraceID           TraceID
+	SpanID            SpanID
+	TraceState        string
+	Attributes        []KeyValue
+	DroppedAttributes uint32
+	Flags             uint32
+}
+
+// KeyValue is one attribute. Keys may repeat in a list; readers take the first.
+type KeyValue struct {
+	Key   string
+	Value Value
+}
+
+// Get returns the first value of key.
+func Get(kvs []KeyValue, key string) (Value, bool) {
+	for i := range kvs {
+		if kvs[i].Key == key {
+			return kvs[i].Value, true
+		}
+	}
+	return Value{}, false
+}

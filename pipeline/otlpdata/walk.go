@@ -1,0 +1,278 @@
+package otlpdata
+
+import (
+	"math"
+	"sync"
+)
+
+// Visitor receives what [Walk] reads: each resource before its scopes, each scope before its spans, in wire order (a resource or scope
+// that follows its spans on the wire still comes first). The pointers and all slices below them are valid during the call only; strings
+// and Raw alias the segment and may be kept, which keeps the segment in memory. An error ends the walk and is returned by it.
+type Visitor interface {
+	Resource(r *Resource) error
+	Scope(s *Scope) error
+	Span(s *Span) error
+}
+
+// Walk reads one encoded ExportTraceServiceRequest (opentelemetry-proto, collector/trace/v1) and calls v for everything in it. It
+// allocates nothing per span. Segments of a Batch were validated, so an error other than the visitor's means that segment is no
+// segment of a Batch.
+func Walk(segment []byte, v Visitor) error {
+	return walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt})
+}
+
+func walk(segment []byte, v Visitor, lim Limits) error {
+	w := walkers.Get().(*walker)
+	defer w.release()
+	w.v, w.lim, w.spans = v, lim.orDefault(), 0
+	err := w.request(segment)
+	if err == errDepth {
+		return errTooDeep(w.lim.Depth)
+	}
+	return err
+}
+
+var walkers = sync.Pool{New: func() any { return new(walker) }}
+
+// walker holds the views that are handed to the visitor, so that their slices are reused from span to span.
+type walker struct {
+	v        Visitor
+	lim      Limits
+	spans    int
+	resource Resource
+	scope    Scope
+	span     Span
+	nested   []KeyValue // attributes of the span's events and links
+}
+
+func (w *walker) release() {
+	// The views alias the segment; the pool must not keep it alive.
+	clear(w.resource.Attributes[:cap(w.resource.Attributes)])
+	clear(w.scope.Attributes[:cap(w.scope.Attributes)])
+	clear(w.span.Attributes[:cap(w.span.Attributes)])
+	clear(w.span.Events[:cap(w.span.Events)])
+	clear(w.span.Links[:cap(w.span.Links)])
+	clear(w.nested[:cap(w.nested)])
+	const keep = 4096
+	if cap(w.nested) > keep || cap(w.span.Attributes) > keep || cap(w.span.Events) > keep || cap(w.span.Links) > keep ||
+		cap(w.resource.Attributes) > keep || cap(w.scope.Attributes) > keep {
+		return
+	}
+	w.v = nil
+	w.resource = Resource{Attributes: w.resource.Attributes[:0]}
+	w.scope = Scope{Attributes: w.scope.Attributes[:0]}
+	w.span = Span{Attributes: w.span.Attributes[:0], Events: w.span.Events[:0], Links: w.span.Links[:0]}
+	walkers.Put(w)
+}
+
+func (w *walker) request(b []byte) error {
+	if len(b) > w.lim.Bytes {
+		return errTooManyBytes(w.lim.Bytes)
+	}
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		if f.key == 1<<3|wireLen {
+			err = w.resourceSpans(f.data)
+		} else {
+			pos, err = f.unknown(b, pos, 1<<1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resourceSpans goes over the message twice: the resource may follow its spans and may be repeated, and the visitor wants it first.
+func (w *walker) resourceSpans(b []byte) error {
+	const deprecatedScopeSpans = 1000<<3 | wireLen
+	r := &w.resource
+	*r = Resource{Attributes: r.Attributes[:0]}
+	scopes, deprecated := 0, 0
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		switch f.key {
+		case 1<<3 | wireLen:
+			err = r.decode(f.data, w.lim.Depth)
+		case 2<<3 | wireLen:
+			scopes++
+		case 3<<3 | wireLen:
+			r.SchemaURL = text(f.data)
+		case deprecatedScopeSpans:
+			deprecated++
+		default:
+			if f.key>>3 == 1000 {
+				return errWireType
+			}
+			pos, err = f.unknown(b, pos, 0b1110)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.Service = ServiceName(r.Attributes)
+	if err := w.v.Resource(r); err != nil {
+		return err
+	}
+	for pos := 0; pos < len(b) && scopes+deprecated > 0; {
+		pos, _ = f.next(b, pos)
+		var err error
+		switch f.key {
+		case 2<<3 | wireLen:
+			err = w.scopeSpans(f.data, w.v)
+		case deprecatedScopeSpans:
+			// What pdata does with the field's old number: it counts only where the new one is absent, and is always decoded.
+			if scopes == 0 {
+				err = w.scopeSpans(f.data, w.v)
+			} else {
+				err = w.scopeSpans(f.data, nobody{})
+			}
+		default:
+			pos, err = f.unknown(b, pos, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nobody is the visitor of spans that are checked and not read.
+type nobody struct{}
+
+func (nobody) Resource(*Resource) error { return nil }
+func (nobody) Scope(*Scope) error       { return nil }
+func (nobody) Span(*Span) error         { return nil }
+
+func (w *walker) scopeSpans(b []byte, v Visitor) error {
+	s := &w.scope
+	*s = Scope{Attributes: s.Attributes[:0]}
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		switch f.key {
+		case 1<<3 | wireLen:
+			err = s.decode(f.data, w.lim.Depth)
+		case 2<<3 | wireLen:
+			if w.spans++; w.spans > w.lim.Spans {
+				return errTooManySpans(w.lim.Spans)
+			}
+		case 3<<3 | wireLen:
+			s.SchemaURL = text(f.data)
+		default:
+			pos, err = f.unknown(b, pos, 0b1110)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := v.Scope(s); err != nil {
+		return err
+	}
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, _ = f.next(b, pos); f.key != 2<<3|wireLen {
+			if pos, err = f.unknown(b, pos, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if err = w.decodeSpan(f.data); err != nil {
+			return err
+		}
+		if err = v.Span(&w.span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode adds the fields of an encoded Resource: a message field that is repeated on the wire is merged.
+func (r *Resource) decode(b []byte, depth int) error {
+	r.Raw = joinRaw(r.Raw, b)
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		switch f.key {
+		case 1<<3 | wireLen:
+			r.Attributes, err = appendKeyValue(r.Attributes, f.data, depth)
+		case 2<<3 | wireVarint:
+			r.DroppedAttributes = uint32(f.num)
+		case 3<<3 | wireLen:
+			err = checkEntityRef(f.data)
+		default:
+			pos, err = f.unknown(b, pos, 0b1110)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the merged message.
+func joinRaw(a, b []byte) []byte {
+	if len(a) == 0 {
+		return b
+	}
+	return append(append(make([]byte, 0, len(a)+len(b)), a...), b...)
+}
+
+// checkEntityRef checks the framing of an EntityRef, which is carried along in Resource.Raw and read by nobody here.
+func checkEntityRef(b []byte) error {
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		if n := f.key >> 3; n <= 4 && f.key&7 == wireLen {
+			continue
+		}
+		if pos, err = f.unknown(b, pos, 0b11110); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Scope) decode(b []byte, depth int) error {
+	s.Raw = joinRaw(s.Raw, b)
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return err
+		}
+		switch f.key {
+		case 1<<3 | wireLen:
+			s.Name = text(f.data)
+		case 2<<3 | wireLen:
+			s.Version = text(f.data)
+		case 3<<3 | wireLen:
+			s.Attributes, err = appendKeyValue(s.Attributes, f.data, depth)
+		case 4<<3 | wireVarint:
+			s.DroppedAttributes = uint32(f.num)
+		default:
+			pos, err = f.unknown(b, pos, 0b11110)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

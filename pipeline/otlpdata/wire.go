@@ -1,0 +1,191 @@
+package otlpdata
+
+import (
+	"encoding/binary"
+	"errors"
+	"unsafe"
+)
+
+// Wire types of the protobuf encoding (https://protobuf.dev/programming-guides/encoding/).
+const (
+	wireVarint     = 0
+	wireI64        = 1
+	wireLen        = 2
+	wireStartGroup = 3
+	wireEndGroup   = 4
+	wireI32        = 5
+)
+
+// Errors of the wire format. A request with one of them was never a valid OTLP message; sending it again cannot help.
+var (
+	errTruncated = errors.New("otlp: message is cut short")
+	errOverflow  = errors.New("otlp: varint overflows 64 bits")
+	errLength    = errors.New("otlp: negative length")
+	errTag       = errors.New("otlp: illegal field number")
+	errWireType  = errors.New("otlp: field has the wrong wire type")
+	errGroup     = errors.New("otlp: unexpected end of group")
+	errTraceID   = errors.New("otlp: a trace id must have 0 or 16 bytes")
+	errDepth     = errors.New("otlp: attribute values nest too deep")
+	errSpanID    = errors.New("otlp: a span id must have 0 or 8 bytes")
+)
+
+// field is one decoded protobuf field: its number and type in key (number<<3 | type), and its scalar value, or for a
+// length-delimited field the payload. A group is returned with only its tag consumed.
+type field struct {
+	key  uint32
+	num  uint64
+	data []byte
+}
+
+// varint reads a base-128 number at pos. Like pdata it takes up to ten bytes and lets the surplus bits of the tenth fall away.
+func varint(b []byte, pos int) (uint64, int, error) {
+	var num uint64
+	for shift := uint(0); shift < 64; shift += 7 {
+		if pos >= len(b) {
+			return 0, 0, errTruncated
+		}
+		c := b[pos]
+		pos++
+		num |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return num, pos, nil
+		}
+	}
+	return 0, 0, errOverflow
+}
+
+// readTag reads a field's tag at pos. The field number is the low 32 bits of tag>>3, as in pdata.
+func readTag(b []byte, pos int) (uint32, int, error) {
+	if pos < len(b) && b[pos] < 0x80 {
+		if b[pos] < 1<<3 {
+			return 0, 0, errTag
+		}
+		return uint32(b[pos]), pos + 1, nil
+	}
+	tag, pos, err := varint(b, pos)
+	if err != nil {
+		return 0, 0, err
+	}
+	num := int32(tag >> 3)
+	if num <= 0 {
+		return 0, 0, errTag
+	}
+	if num > 1<<28 {
+		// Field numbers that do not fit beside the type in 32 bits are unknown in every message; one stands for all.
+		num = 1 << 28
+	}
+	return uint32(num)<<3 | uint32(tag&7), pos, nil
+}
+
+// next reads the field at pos and returns the position behind it.
+func (f *field) next(b []byte, pos int) (int, error) {
+	key, pos, err := readTag(b, pos)
+	if err != nil {
+		return 0, err
+	}
+	f.key = key
+	return f.value(b, pos)
+}
+
+// value reads the value that belongs to f.key at pos.
+func (f *field) value(b []byte, pos int) (int, error) {
+	var err error
+	switch f.key & 7 {
+	case wireVarint:
+		if pos < len(b) && b[pos] < 0x80 {
+			f.num = uint64(b[pos])
+			return pos + 1, nil
+		}
+		f.num, pos, err = varint(b, pos)
+		return pos, err
+	case wireLen:
+		var n int
+		if pos < len(b) && b[pos] < 0x80 {
+			n = int(b[pos])
+			pos++
+		} else if n, pos, err = longLength(b, pos); err != nil {
+			return 0, err
+		}
+		if n > len(b)-pos {
+			return 0, errTruncated
+		}
+		f.data = b[pos : pos+n : pos+n]
+		return pos + n, nil
+	case wireI64:
+		if len(b)-pos < 8 {
+			return 0, errTruncated
+		}
+		f.num = binary.LittleEndian.Uint64(b[pos:])
+		return pos + 8, nil
+	case wireI32:
+		if len(b)-pos < 4 {
+			return 0, errTruncated
+		}
+		f.num = uint64(binary.LittleEndian.Uint32(b[pos:]))
+		return pos + 4, nil
+	case wireStartGroup:
+		return pos, nil
+	case wireEndGroup:
+		return 0, errGroup
+	}
+	return 0, errWireType
+}
+
+// longLength reads a length of more than one byte.
+func longLength(b []byte, pos int) (int, int, error) {
+	u, pos, err := varint(b, pos)
+	if err != nil {
+		return 0, 0, err
+	}
+	n := int(u)
+	if n < 0 {
+		return 0, 0, errLength
+	}
+	return n, pos, nil
+}
+
+// unknown skips the rest of a field that the message does not define. known is the bit set of the numbers below 64 that it does
+// define: one of those here has the wrong type. Only a group has something left to skip.
+func (f *field) unknown(b []byte, pos int, known uint64) (int, error) {
+	if n := f.key >> 3; n < 64 && known>>n&1 == 1 {
+		return 0, errWireType
+	}
+	if f.key&7 != wireStartGroup {
+		return pos, nil
+	}
+	return skipGroup(b, pos)
+}
+
+// skipGroup skips a group whose start tag was read. It takes what pdata takes, which is less than the format allows: nested groups
+// without fields, and not at the very end of a message. Nobody sends groups; that both agree matters more than which is right.
+func skipGroup(b []byte, pos int) (int, error) {
+	depth := 0
+	f := field{key: wireStartGroup}
+	for pos < len(b) {
+		switch f.key & 7 {
+		case wireStartGroup:
+			depth++
+		case wireEndGroup:
+			if depth--; depth == 0 {
+				return pos, nil
+			}
+		default:
+			return f.value(b, pos)
+		}
+		var err error
+		if f.key, pos, err = readTag(b, pos); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errTruncated
+}
+
+// text returns b as a string without copying. Segments are immutable by contract, which is what makes this sound.
+func text(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// raw is the inverse of text; nobody may write to what it returns.
+func raw(s string) []byte {
+	return unsafe.Slice(unsafe.StringData(s), len(s))
+}

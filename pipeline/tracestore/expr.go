@@ -1,0 +1,101 @@
+package tracestore
+
+import (
+	"regexp"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Expr is a condition on one span: [And], [Or], [Not] or [Cond]. nil holds on every span.
+type Expr interface{ isExpr() }
+
+// And holds where all parts do; an empty And holds everywhere.
+type And []Expr
+
+// Or holds where a part does; an empty Or holds nowhere.
+type Or []Expr
+
+// Not holds where its part does not.
+type Not struct{ Expr Expr }
+
+// Cond compares a field of a span with a constant. It holds when one of the field's values does: an attribute may occur in several places
+// and several times. A field without values makes every operator false, also Ne; use Not(Eq) for "has no such value".
+type Cond struct {
+	Field Field
+	Op    Op
+	Value Literal
+}
+
+func (And) isExpr()  {}
+func (Or) isExpr()   {}
+func (Not) isExpr()  {}
+func (Cond) isExpr() {}
+
+// Place says where a field is looked for.
+type Place uint8
+
+// The places of a field. Attributes are looked up by Key; the others are properties of the span and have no key.
+const (
+	AnyAttribute      Place = iota // span, resource, scope, event and link attributes
+	SpanAttribute                  //
+	ResourceAttribute              //
+	ScopeAttribute                 //
+	EventAttribute                 //
+	LinkAttribute                  //
+	Service                        // service name as otlpdata.ServiceName mends it
+	Name                           // span name as otlpdata.Span.Operation mends it
+	Kind                           // client, server, producer, consumer, internal, or ""
+	Status                         // unset, ok, error
+	StatusMessage                  //
+	Duration                       // nanoseconds, as otlpdata.Span.Duration mends it
+	ScopeName                      //
+	ScopeVersion                   //
+	EventName                      //
+	ParentID                       // 16 hex digits; no value for a root
+)
+
+// Field names what a condition looks at.
+type Field struct {
+	Place Place
+	Key   string
+}
+
+// Op is a comparison.
+type Op uint8
+
+// The comparisons. Eq and Ne of a text literal compare with the value's text form (otlpdata.Value.AsString), whatever its type; of a
+// number literal they compare numbers. The orderings compare numbers with numbers and texts with strings, and are false across.
+const (
+	Eq Op = iota
+	Ne
+	Lt
+	Le
+	Gt
+	Ge
+	Like   // the text form matches Literal.Regexp somewhere
+	Exists // there is a value; the literal is not looked at
+)
+
+// Literal is the constant of a condition.
+type Literal struct {
+	Text     string
+	Number   float64 // when IsNumber
+	IsNumber bool
+	Regexp   *regexp.Regexp // for Like
+}
+
+// Text returns a text literal.
+func Text(s string) Literal { return Literal{Text: s} }
+
+// Number returns a number literal. Durations are given in nanoseconds.
+func Number(f float64) Literal { return Literal{Number: f, IsNumber: true} }
+
+// Pattern returns the literal of a Like condition.
+func Pattern(re *regexp.Regexp) Literal { return Literal{Regexp: re} }
+
+// Span is one span with what it belongs to, as [Match] sees it.
+type Span struct {
+	Resource *otlpdata.Resource
+	Scope    *otlpdata.Scope
+	*otlpdata.Span
+}

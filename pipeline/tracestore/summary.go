@@ -1,0 +1,21 @@
+package tracestore
+
+import "github.com/tracing-backend/tracing/pipeline/otlpdata"
+
+// Summary is a trace in a list of results. Times are nanoseconds since the Unix epoch.
+type Summary struct {
+	ID otlpdata.TraceID
+	// RootService and RootName are of the span without a parent, the earliest where there are several; of the earliest span whose
+	// parent is not in the trace where there is none.
+	RootService, RootName string
+	Start, End            uint64 // least start and greatest end
+	Spans, Errors         int
+	Orphans               int // spans whose parent is not in the trace
+	Services              []ServiceSummary
+}
+
+// ServiceSummary is one service's share of a trace, in Summary sorted by name.
+type ServiceSummary struct {
+	Name          string
+	Spans, Errors int
+}
