@@ -103,6 +103,8 @@ func classify(err error) class {
 		return classifyStatus(grpcs.GRPCStatus())
 	case errors.As(err, &perm):
 		return class{code: codes.InvalidArgument}
+	case errors.Is(err, errBug):
+		return class{code: codes.Internal}
 	case errors.Is(err, context.Canceled):
 		return class{code: codes.Canceled, after: DefaultRetryAfter}
 	case errors.Is(err, context.DeadlineExceeded):

@@ -159,11 +159,12 @@ func (o Optional[T]) Get() (T, bool) { return o.value, o.on }
 
 // optional is what the loader needs of an Optional, whatever its T.
 type optional interface {
-	turnOn() (value any) // a pointer to the block
+	TurnOn() (value any) // a pointer to the block
 	inner() (value any, on bool)
 }
 
-func (o *Optional[T]) turnOn() any {
+// TurnOn is called by the loader when the key is present, and returns a pointer to the block.
+func (o *Optional[T]) TurnOn() any {
 	o.on = true
 	return &o.value
 }

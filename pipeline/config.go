@@ -1,0 +1,261 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/conf"
+)
+
+// Preset is a configuration that is built into the program and chosen by its name on the command line.
+type Preset struct {
+	Name string
+	YAML []byte
+}
+
+// Override is one value from the command line.
+type Override struct {
+	Flag  string // as the user typed it, for messages
+	Path  []string
+	Value string // YAML
+}
+
+// ParseSet reads the argument of --set: `path=value`. The parts of the path are joined by `::`, or by dots where no key has one.
+func ParseSet(s string) (Override, error) {
+	path, value, ok := strings.Cut(s, "=")
+	if !ok || path == "" {
+		return Override{}, fmt.Errorf("--set %s: write path=value, for example --set service::telemetry::logs::level=debug", s)
+	}
+	delim := "."
+	if strings.Contains(path, conf.Delim) {
+		delim = conf.Delim
+	}
+	return Override{Flag: "--set " + s, Path: strings.Split(path, delim), Value: value}, nil
+}
+
+// LoadOptions says where the configuration comes from. Later sources override earlier ones: preset, files, overrides, each in order.
+type LoadOptions struct {
+	Factories []Factory
+	Presets   []Preset
+	// Preset is the name of a preset; "" takes the first of Presets when there are no Files, else none.
+	Preset    string
+	Files     []string
+	Overrides []Override
+	// Strict turns warnings into errors.
+	Strict bool
+	// LookupEnv and ReadFile default to the operating system's.
+	LookupEnv func(string) (string, bool)
+	ReadFile  func(string) ([]byte, error)
+}
+
+// Config is a configuration without mistakes, ready to be built.
+type Config struct {
+	service    serviceConfig
+	components map[componentKey]*componentConfig
+	pipelines  []pipelineConfig
+	warnings   []string
+}
+
+// Warnings returns what is allowed and probably not meant, one sentence each.
+func (c *Config) Warnings() []string { return c.warnings }
+
+type componentKey struct {
+	kind Kind
+	id   ID
+}
+
+func (k componentKey) String() string { return k.kind.String() + " " + k.id.String() }
+
+type componentConfig struct {
+	key     componentKey
+	factory Factory
+	value   any // pointer to the component's config
+	refs    []refUse
+	pos     conf.Pos
+}
+
+// refUse is one Ref field that is set.
+type refUse struct {
+	ref    reference
+	path   []string
+	word   string // what the field needs, in the user's words
+	target *componentConfig
+}
+
+// pipelineConfig is one pipeline with its members resolved.
+type pipelineConfig struct {
+	id         ID
+	receivers  []*componentConfig
+	processors []*componentConfig
+	exporters  []*componentConfig
+}
+
+// serviceConfig is the `service` section.
+type serviceConfig struct {
+	DataDir     string                     `yaml:"data_dir" doc:"Folder below which components keep their files, each in one of its own."`
+	Extensions  []ID                       `yaml:"extensions" doc:"Extensions to start."`
+	Pipelines   map[string]pipelineMembers `yaml:"pipelines" doc:"Pipelines by id, each of type traces: traces, traces/internal."`
+	Limits      limitsConfig               `yaml:"limits" doc:"Bounds of the whole process."`
+	Telemetry   telemetryConfig            `yaml:"telemetry" doc:"What the process tells about itself."`
+	StopTimeout Duration                   `yaml:"stop_timeout" doc:"How long a shutdown may take to answer and drain what was accepted."`
+}
+
+type pipelineMembers struct {
+	Receivers  []ID `yaml:"receivers" doc:"Where spans come from."`
+	Processors []ID `yaml:"processors" doc:"What they pass through, in this order."`
+	Exporters  []ID `yaml:"exporters" doc:"Where they go; each gets all of them."`
+}
+
+type limitsConfig struct {
+	Inflight ByteSize `yaml:"inflight" doc:"Bytes of requests that may be in memory at once; requests beyond it are refused as overloaded."`
+}
+
+type telemetryConfig struct {
+	Logs logsConfig `yaml:"logs" doc:"The process's own log, on standard error."`
+}
+
+type logsConfig struct {
+	Level    string `yaml:"level" doc:"Least level that is logged: debug, info, warn or error."`
+	Encoding string `yaml:"encoding" doc:"json, console, or auto: console on a terminal and json elsewhere."`
+}
+
+// Defaults of the service section.
+const (
+	defaultDataDir     = "./data"
+	defaultInflight    = 256 << 20
+	defaultStopTimeout = 30e9
+)
+
+func defaultService() serviceConfig {
+	return serviceConfig{
+		DataDir:     defaultDataDir,
+		Limits:      limitsConfig{Inflight: defaultInflight},
+		Telemetry:   telemetryConfig{Logs: logsConfig{Level: "info", Encoding: "auto"}},
+		StopTimeout: defaultStopTimeout,
+	}
+}
+
+// Validate checks the values that their types cannot.
+func (c *logsConfig) Validate() error {
+	var errs []error
+	if _, err := parseLevel(c.Level); err != nil {
+		errs = append(errs, BadKey("level", "%v", err))
+	}
+	if c.Encoding != "json" && c.Encoding != "console" && c.Encoding != "auto" {
+		errs = append(errs, BadKey("encoding", "%q is not an encoding; write json, console or auto", c.Encoding))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate checks the values that their types cannot.
+func (c *limitsConfig) Validate() error {
+	const least = 1 << 20
+	if c.Inflight < least {
+		return BadKey("inflight", "must be at least 1MiB, or no request fits")
+	}
+	return nil
+}
+
+// Load reads, merges and checks a configuration. The error lists every mistake, one a line, in the order of the files; each line names the
+// place, the key, what is wrong and what would be right.
+func Load(o LoadOptions) (*Config, error) {
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
+	}
+	sources, err := o.sources()
+	if err != nil {
+		return nil, err
+	}
+	tree, problems := conf.Load(sources, &conf.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
+	l := &loader{tree: tree, problems: problems, factories: map[Kind]map[string]Factory{}}
+	l.config = &Config{components: map[componentKey]*componentConfig{}, service: defaultService()}
+	for _, f := range o.Factories {
+		if l.factories[f.kind] == nil {
+			l.factories[f.kind] = map[string]Factory{}
+		}
+		l.factories[f.kind][f.typ] = f
+	}
+	l.load()
+	if o.Strict {
+		l.problems = append(l.problems, l.warnings...)
+	}
+	if len(l.problems) > 0 {
+		l.problems.Sort()
+		return nil, l.problems
+	}
+	l.warnings.Sort()
+	for _, w := range l.warnings {
+		l.config.warnings = append(l.config.warnings, w.Error())
+	}
+	return l.config, nil
+}
+
+func (o *LoadOptions) sources() ([]conf.Source, error) {
+	var sources []conf.Source
+	preset := o.Preset
+	if preset == "" && len(o.Files) == 0 && len(o.Presets) > 0 {
+		preset = o.Presets[0].Name
+	}
+	if preset != "" {
+		var names []string
+		for _, p := range o.Presets {
+			names = append(names, p.Name)
+			if p.Name == preset {
+				sources = append(sources, conf.Source{Name: "preset " + p.Name, YAML: p.YAML})
+			}
+		}
+		if len(sources) == 0 {
+			return nil, fmt.Errorf("unknown preset %q%s", preset, conf.Suggest(preset, names, "known"))
+		}
+	}
+	for _, f := range o.Files {
+		b, err := o.ReadFile(f)
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		sources = append(sources, conf.Source{Name: f, YAML: b})
+	}
+	for _, v := range o.Overrides {
+		sources = append(sources, conf.Source{Name: v.Flag, YAML: []byte(v.Value), Path: v.Path})
+	}
+	return sources, nil
+}
+
+// walkFields calls visit for every field of a config that is in force, with its path and struct tag; blocks that are off are left out.
+func walkFields(v reflect.Value, path []string, tag reflect.StructTag, visit func(path []string, v reflect.Value, tag reflect.StructTag)) {
+	visit(path, v, tag)
+	if o, ok := v.Addr().Interface().(optional); ok {
+		if block, on := o.inner(); on {
+			walkFields(reflect.ValueOf(block).Elem(), path, tag, visit)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			at := path
+			if key := f.Tag.Get("yaml"); key != "" {
+				at = append(path[:len(path):len(path)], key)
+			}
+			walkFields(v.Field(i), at, f.Tag, visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walkFields(v.Index(i), append(path[:len(path):len(path)], fmt.Sprint(i)), "", visit)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walkFields(v.Elem(), path, tag, visit)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Outcomes of tracing_pipeline_spans_total.
+const (
+	outcomeReceived = "received" // receivers: offered
+	outcomeAccepted = "accepted" // receivers: the client was told yes
+	outcomeIn       = "in"       // exporters: offered
+	outcomeSent     = "sent"     // exporters: stored, or taken by the next hop
+	outcomeRefused  = "refused"  // the client, or who is before, was told no
+)
+
+// outcomes counts the spans of one component.
+type outcomes struct {
+	vec       *prometheus.CounterVec
+	component string
+	kind      string
+	in, out   prometheus.Counter
+}
+
+func newOutcomes(t *telemetry, key componentKey, in, out string) outcomes {
+	o := outcomes{vec: t.spans, component: key.id.String(), kind: key.kind.String()}
+	o.in = t.spans.WithLabelValues(o.component, o.kind, in, "")
+	o.out = t.spans.WithLabelValues(o.component, o.kind, out, "")
+	return o
+}
+
+// settle counts what became of n spans that were counted as in: the counters of a component add up as soon as nothing is in flight.
+func (o *outcomes) settle(n int, err error) {
+	refused := 0
+	if err != nil {
+		refused = n
+		if p := (*Partial)(nil); errors.As(err, &p) {
+			refused = max(0, min(p.Rejected, n))
+		}
+		o.vec.WithLabelValues(o.component, o.kind, outcomeRefused, reason(err)).Add(float64(refused))
+	}
+	o.out.Add(float64(n - refused))
+}
+
+// reason is the value of the label reason for an error: what class it is, not what it says.
+func reason(err error) string {
+	switch c := classify(err); {
+	case errors.Is(err, ErrOverBudget):
+		return "over_budget"
+	case errors.Is(err, ErrStopping):
+		return "stopping"
+	case errors.Is(err, errBug):
+		return "bug"
+	case c.code == codes.Canceled:
+		return "canceled"
+	case c.code == codes.DeadlineExceeded:
+		return "deadline"
+	case c.large:
+		return "too_large"
+	case c.permanent():
+		return "permanent"
+	case c.code == codes.ResourceExhausted:
+		return "overloaded"
+	}
+	return "unavailable"
+}
+
+// errBug is wrapped by the error that a panic of a component becomes.
+var errBug = errors.New("internal error")
+
+// guard calls c.Consume and turns a panic into an error, so that a bug in one component costs one batch, not the process.
+func guard(ctx context.Context, c Consumer, b *otlpdata.Batch, log *zap.Logger) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.Error("BUG: Consume panicked; the batch is refused", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			err = fmt.Errorf("%w in Consume", errBug)
+		}
+	}()
+	return c.Consume(ctx, b)
+}
+
+// receiverEdge stands between a receiver and its pipelines.
+type receiverEdge struct {
+	next  Consumer
+	tel   *telemetry
+	count outcomes
+	log   *zap.Logger
+}
+
+// Consume counts, passes on, and counts how it ended.
+func (e *receiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	e.count.in.Add(float64(b.Len()))
+	e.tel.countReceived(b)
+	err := guard(ctx, e.next, b, e.log)
+	e.count.settle(b.Len(), err)
+	if ce := e.log.Check(zap.DebugLevel, msgBatchProcessed); ce != nil {
+		ce.Write(zap.Bool("ok", err == nil))
+	}
+	return err
+}
+
+// exporterEdge stands in front of an exporter.
+type exporterEdge struct {
+	next  Consumer
+	tel   *telemetry
+	count outcomes
+	store bool // counts as saved, by service
+	log   *zap.Logger
+}
+
+// Consume counts, passes on, and counts how it ended.
+func (e *exporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	e.count.in.Add(float64(b.Len()))
+	err := guard(ctx, e.next, b, e.log)
+	e.count.settle(b.Len(), err)
+	if !e.store {
+		return err
+	}
+	if err != nil {
+		e.tel.countSaved(b, "err")
+		return err
+	}
+	e.tel.countSaved(b, "ok")
+	if e.log.Core().Enabled(zap.DebugLevel) {
+		e.logSpans(b)
+	}
+	return nil
+}
+
+// logSpans writes the interface's debug line for each span.
+func (e *exporterEdge) logSpans(b *otlpdata.Batch) {
+	segments, err := b.Segments()
+	if err != nil {
+		e.log.Error("cannot log the spans that were written", zap.Error(err))
+		return
+	}
+	for _, s := range segments {
+		if err := otlpdata.Walk(s, spanLogger{e.log}); err != nil {
+			e.log.Error("cannot log the spans that were written", zap.Error(err))
+		}
+	}
+}
+
+type spanLogger struct{ log *zap.Logger }
+
+// Resource does nothing.
+func (spanLogger) Resource(*otlpdata.Resource) error { return nil }
+
+// Scope does nothing.
+func (spanLogger) Scope(*otlpdata.Scope) error { return nil }
+
+// Span logs the span's ids.
+func (l spanLogger) Span(s *otlpdata.Span) error {
+	l.log.Debug(msgSpanWritten, zap.Stringer("trace-id", s.TraceID), zap.Stringer("span-id", s.SpanID))
+	return nil
+}

@@ -1,0 +1,24 @@
+package pipeline
+
+// What files written for other programs of this grammar hold and this one answers differently: one sentence each, shown with the lines to
+// delete.
+
+var foreignSections = map[string]string{
+	"connectors": "pipelines here end in exporters",
+	"telemetry":  "it belongs under service",
+}
+
+var foreignComponents = map[Kind]map[string]string{
+	KindProcessor: {
+		"memory_limiter": "memory is bounded by service.limits.inflight, always on",
+	},
+	KindExporter: {
+		"jaeger_storage_exporter": "list the store itself as an exporter, for example memory",
+	},
+	KindExtension: {
+		"jaeger_storage": "stores are exporters, for example memory",
+		"jaeger_query":   "it is called query",
+		"health_check":   "admin answers health checks",
+		"healthcheckv2":  "admin answers health checks",
+	},
+}

@@ -1,0 +1,105 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/knadh/koanf/v2"
+)
+
+// Source is one place that configuration comes from. Later sources override earlier ones.
+type Source struct {
+	Name string // a file's path, `preset all-in-one`, or the flag as it was typed
+	YAML []byte
+	// Path, when set, is where the value of YAML belongs: the source is a command-line flag without lines.
+	Path []string
+}
+
+// Load parses and merges the sources. Maps merge, lists and scalars replace, an explicit null removes. The tree is usable even when there
+// are problems, so that later checks can add theirs.
+func Load(sources []Source, expand *Expander) (*Tree, Problems) {
+	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
+	var problems Problems
+	k := koanf.New(Delim)
+	for i, src := range sources {
+		p := &parser{source: src.Name, order: i, expand: expand, tree: &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}}
+		p.read(src)
+		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
+			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
+		}
+		maps.Copy(out.keys, p.tree.keys)
+		maps.Copy(out.vals, p.tree.vals)
+		problems = append(problems, p.problems...)
+	}
+	out.Root = k.Raw()
+	return out, problems
+}
+
+func (p *parser) read(src Source) {
+	if src.Path == nil {
+		p.parse(src.YAML)
+		return
+	}
+	p.parse(wrap(src.Path, src.YAML))
+	whole := Pos{Source: src.Name, Order: p.order}
+	for key := range p.tree.keys {
+		p.tree.keys[key] = whole
+	}
+	for key := range p.tree.vals {
+		p.tree.vals[key] = whole
+	}
+	for i := range p.problems {
+		p.problems[i].Pos = whole
+	}
+}
+
+// wrap makes a YAML text of a path and a value.
+func wrap(path []string, value []byte) []byte {
+	var b strings.Builder
+	for _, k := range path {
+		fmt.Fprintf(&b, "{%q: ", k)
+	}
+	b.Write(value)
+	b.WriteString(strings.Repeat("}", len(path)))
+	return []byte(b.String())
+}
+
+// merge puts src over dst.
+func merge(src, dst map[string]any) error {
+	for k, v := range src {
+		switch v := v.(type) {
+		case removal:
+			delete(dst, k)
+		case map[string]any:
+			below, ok := dst[k].(map[string]any)
+			if !ok {
+				below = map[string]any{}
+				dst[k] = below
+			}
+			if err := merge(v, below); err != nil {
+				return err
+			}
+		case Scalar:
+			if _, ok := dst[k].(map[string]any); ok && v.Empty {
+				continue // the block is there already
+			}
+			dst[k] = v
+		default:
+			dst[k] = v
+		}
+	}
+	return nil
+}
+
+// tree is a koanf provider of a parsed source.
+type tree map[string]any
+
+// ReadBytes is not used: the source is parsed already.
+func (t tree) ReadBytes() ([]byte, error) {
+	return nil, errors.New("conf: a parsed source has no bytes")
+}
+
+// Read returns the tree.
+func (t tree) Read() (map[string]any, error) { return t, nil }

@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Limits of the metrics that have a label per service.
+const (
+	// maxServiceLabels is how many services get a label value of their own; further ones share otherServices.
+	maxServiceLabels = 4000
+	otherServices    = "other-services"
+	// maxServiceNames bounds the names that are remembered: several can have one label value.
+	maxServiceNames = 4 * maxServiceLabels
+)
+
+// telemetry holds the counters that the framework keeps at the edges of components. Names and labels of the first four are the interface
+// specification's (section 2.4), plus transport.
+type telemetry struct {
+	registry       *prometheus.Registry
+	spansReceived  *prometheus.CounterVec
+	tracesReceived *prometheus.CounterVec
+	spansSaved     *prometheus.CounterVec
+	tracesSaved    *prometheus.CounterVec
+	spans          *prometheus.CounterVec
+	services       serviceLabels
+}
+
+func newTelemetry(b Build, budget *Budget) *telemetry {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	t := &telemetry{
+		registry:       prometheus.NewRegistry(),
+		spansReceived:  counter("tracing_collector_spans_received", "Spans offered to receivers.", "debug", "format", "svc", "transport"),
+		tracesReceived: counter("tracing_collector_traces_received", "Spans without a parent offered to receivers.", "debug", "format", "svc", "transport"),
+		spansSaved:     counter("tracing_collector_spans_saved_by_svc", "Spans given to a store, by result.", "debug", "result", "svc"),
+		tracesSaved:    counter("tracing_collector_traces_saved_by_svc", "Spans without a parent given to a store, by result.", "debug", "result", "svc"),
+		spans: counter("tracing_pipeline_spans_total",
+			"Spans by what became of them. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
+			"component", "kind", "outcome", "reason"),
+	}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Commit, "build_date": b.Date},
+	})
+	info.Set(1)
+	gauge := func(name, help string, value func() int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	t.registry.MustRegister(t.spansReceived, t.tracesReceived, t.spansSaved, t.tracesSaved, t.spans, info,
+		gauge("tracing_inflight_bytes", "Bytes of requests in memory now.", budget.Used),
+		gauge("tracing_inflight_peak_bytes", "Most bytes of requests that were in memory at once.", budget.Peak),
+		gauge("tracing_inflight_limit_bytes", "Limit service.limits.inflight.", budget.Limit),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return t
+}
+
+// countReceived counts a batch as offered.
+func (t *telemetry) countReceived(b *otlpdata.Batch) {
+	m := b.Meta()
+	for _, s := range b.Services() {
+		svc := t.services.label(s.Service)
+		t.spansReceived.WithLabelValues("false", m.Format, svc, m.Transport).Add(float64(s.Spans))
+		t.tracesReceived.WithLabelValues("false", m.Format, svc, m.Transport).Add(float64(s.Roots))
+	}
+}
+
+// countSaved counts a batch as given to a store.
+func (t *telemetry) countSaved(b *otlpdata.Batch, result string) {
+	for _, s := range b.Services() {
+		svc := t.services.label(s.Service)
+		t.spansSaved.WithLabelValues("false", result, svc).Add(float64(s.Spans))
+		t.tracesSaved.WithLabelValues("false", result, svc).Add(float64(s.Roots))
+	}
+}
+
+// serviceLabels gives label values to service names: letters in lower case, everything but a-z, 0-9, `-` and `.` replaced by `_`
+// (reference 9), and no more than maxServiceLabels of them.
+type serviceLabels struct {
+	mu     sync.RWMutex
+	names  map[string]string
+	labels map[string]bool
+}
+
+func (l *serviceLabels) label(service string) string {
+	l.mu.RLock()
+	label, ok := l.names[service]
+	l.mu.RUnlock()
+	if ok {
+		return label
+	}
+	label = normalizeService(service)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.names == nil {
+		l.names, l.labels = map[string]string{}, map[string]bool{otherServices: true}
+	}
+	if !l.labels[label] {
+		if len(l.labels) >= maxServiceLabels {
+			return otherServices
+		}
+		l.labels[label] = true
+	}
+	if len(l.names) < maxServiceNames {
+		l.names[strings.Clone(service)] = label
+	}
+	return label
+}
+
+func normalizeService(s string) string {
+	const longest = 256
+	b := []byte(s[:min(len(s), longest)])
+	for i, c := range b {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			b[i] = c + 'a' - 'A'
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '.':
+		default:
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
