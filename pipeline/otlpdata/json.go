@@ -1,6 +1,7 @@
 package otlpdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ var (
 	errJSONCut   = errors.New("otlp: JSON ends before its object does")
 	errJSONTail  = errors.New("otlp: JSON goes on after its object; send one object per request")
 	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans")
+	errJSONName  = errors.New("otlp: JSON has a member with an empty name")
 )
 
 // jsonBracketsPerValue is how many brackets one level of attribute values adds at most in OTLP/JSON: the value, the list, its array and
@@ -42,51 +44,55 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 }
 
 // scanJSON checks that b is one bracketed text, nested no deeper than values of that depth can be, and nothing after it. The decoder
-// would recurse without bound, and would ignore what follows the object.
+// would recurse without bound, would ignore what follows the object, and takes a member with an empty name for the object's end.
 func scanJSON(b []byte, depth int) error {
+	b = bytes.Trim(b, jsonSpace)
+	if len(b) == 0 || b[0] != '{' {
+		return errJSONStart
+	}
 	limit := jsonBracketsAround + jsonBracketsPerValue*depth
-	open, quoted, started := 0, false, false
+	open := 0
 	for i := 0; i < len(b); i++ {
-		c := b[i]
-		if quoted {
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				quoted = false
-			}
-			continue
-		}
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
+		switch b[i] {
 		case '{', '[':
-			if started && open == 0 {
-				return errJSONTail
-			}
 			if open++; open > limit {
 				return errTooDeep(depth)
 			}
 		case '}', ']':
-			if open--; open < 0 {
-				return errJSONStart
+			if open--; open > 0 {
+				continue
 			}
+			if i+1 < len(b) {
+				return errJSONTail
+			}
+			return nil
 		case '"':
-			quoted = true
+			n := jsonStringLen(b[i+1:])
+			i += n + 1
+			if n == 0 && i < len(b) && startsWithColon(b[i+1:]) {
+				return errJSONName
+			}
 		}
-		switch {
-		case !started && c != '{':
-			return errJSONStart
-		case open == 0 && c != '}' && c != ']':
-			return errJSONTail
+	}
+	return errJSONCut
+}
+
+const jsonSpace = " \t\r\n"
+
+// jsonStringLen returns the number of bytes before the quote that ends a JSON string, or of all bytes if none does.
+func jsonStringLen(b []byte) int {
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
 		}
-		started = true
 	}
-	switch {
-	case !started:
-		return errJSONStart
-	case open > 0 || quoted:
-		return errJSONCut
-	}
-	return nil
+	return len(b)
+}
+
+func startsWithColon(b []byte) bool {
+	b = bytes.TrimLeft(b, jsonSpace)
+	return len(b) > 0 && b[0] == ':'
 }

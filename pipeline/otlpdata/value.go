@@ -105,7 +105,7 @@ func (v Value) Elements() iter.Seq[Value] {
 				continue
 			}
 			var e Value
-			if e.decode(f.data, math.MaxInt) != nil || !yield(e) {
+			if e.decode(f.data, wasChecked) != nil || !yield(e) {
 				return
 			}
 		}
@@ -130,7 +130,7 @@ func (v Value) Entries() iter.Seq[KeyValue] {
 				continue
 			}
 			var kv KeyValue
-			if kv.decode(f.data, math.MaxInt) != nil || !yield(kv) {
+			if kv.decode(f.data, wasChecked) != nil || !yield(kv) {
 				return
 			}
 		}

@@ -18,13 +18,13 @@ type Visitor interface {
 // allocates nothing per span. Segments of a Batch were validated, so an error other than the visitor's means that segment is no
 // segment of a Batch.
 func Walk(segment []byte, v Visitor) error {
-	return walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt})
+	return walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt})
 }
 
 func walk(segment []byte, v Visitor, lim Limits) error {
 	w := walkers.Get().(*walker)
 	defer w.release()
-	w.v, w.lim, w.spans = v, lim.orDefault(), 0
+	w.v, w.lim, w.spans, w.groups = v, lim.orDefault(), 0, 0
 	err := w.request(segment)
 	if err == errDepth {
 		return errTooDeep(w.lim.Depth)
@@ -39,6 +39,7 @@ type walker struct {
 	v        Visitor
 	lim      Limits
 	spans    int
+	groups   int // resources and scopes
 	resource Resource
 	scope    Scope
 	span     Span
@@ -90,6 +91,9 @@ func (w *walker) request(b []byte) error {
 // resourceSpans goes over the message twice: the resource may follow its spans and may be repeated, and the visitor wants it first.
 func (w *walker) resourceSpans(b []byte) error {
 	const deprecatedScopeSpans = 1000<<3 | wireLen
+	if err := w.countGroup(); err != nil {
+		return err
+	}
 	r := &w.resource
 	*r = Resource{Attributes: r.Attributes[:0]}
 	scopes, deprecated := 0, 0
@@ -101,7 +105,7 @@ func (w *walker) resourceSpans(b []byte) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			err = r.decode(f.data, w.lim.Depth)
+			err = r.decode(f.data, &w.lim)
 		case 2<<3 | wireLen:
 			scopes++
 		case 3<<3 | wireLen:
@@ -152,7 +156,17 @@ func (nobody) Resource(*Resource) error { return nil }
 func (nobody) Scope(*Scope) error       { return nil }
 func (nobody) Span(*Span) error         { return nil }
 
+func (w *walker) countGroup() error {
+	if w.groups++; w.groups > w.lim.Spans {
+		return errTooManyGroups(w.lim.Spans)
+	}
+	return nil
+}
+
 func (w *walker) scopeSpans(b []byte, v Visitor) error {
+	if err := w.countGroup(); err != nil {
+		return err
+	}
 	s := &w.scope
 	*s = Scope{Attributes: s.Attributes[:0]}
 	var f field
@@ -163,7 +177,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			err = s.decode(f.data, w.lim.Depth)
+			err = s.decode(f.data, &w.lim)
 		case 2<<3 | wireLen:
 			if w.spans++; w.spans > w.lim.Spans {
 				return errTooManySpans(w.lim.Spans)
@@ -199,7 +213,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 }
 
 // decode adds the fields of an encoded Resource: a message field that is repeated on the wire is merged.
-func (r *Resource) decode(b []byte, depth int) error {
+func (r *Resource) decode(b []byte, lim *Limits) error {
 	r.Raw = joinRaw(r.Raw, b)
 	var f field
 	for pos := 0; pos < len(b); {
@@ -209,7 +223,7 @@ func (r *Resource) decode(b []byte, depth int) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			r.Attributes, err = appendKeyValue(r.Attributes, f.data, depth)
+			r.Attributes, err = appendKeyValue(r.Attributes, f.data, lim)
 		case 2<<3 | wireVarint:
 			r.DroppedAttributes = uint32(f.num)
 		case 3<<3 | wireLen:
@@ -224,12 +238,14 @@ func (r *Resource) decode(b []byte, depth int) error {
 	return nil
 }
 
-// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the merged message.
+// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the merged message. The first one aliases
+// the segment with no capacity to spare, so appending moves it to memory of its own, which then grows like any slice: a message that
+// consists of a thousand repetitions is not copied a thousand times.
 func joinRaw(a, b []byte) []byte {
 	if len(a) == 0 {
 		return b
 	}
-	return append(append(make([]byte, 0, len(a)+len(b)), a...), b...)
+	return append(a, b...)
 }
 
 // checkEntityRef checks the framing of an EntityRef, which is carried along in Resource.Raw and read by nobody here.
@@ -250,7 +266,7 @@ func checkEntityRef(b []byte) error {
 	return nil
 }
 
-func (s *Scope) decode(b []byte, depth int) error {
+func (s *Scope) decode(b []byte, lim *Limits) error {
 	s.Raw = joinRaw(s.Raw, b)
 	var f field
 	for pos := 0; pos < len(b); {
@@ -264,7 +280,7 @@ func (s *Scope) decode(b []byte, depth int) error {
 		case 2<<3 | wireLen:
 			s.Version = text(f.data)
 		case 3<<3 | wireLen:
-			s.Attributes, err = appendKeyValue(s.Attributes, f.data, depth)
+			s.Attributes, err = appendKeyValue(s.Attributes, f.data, lim)
 		case 4<<3 | wireVarint:
 			s.DroppedAttributes = uint32(f.num)
 		default:

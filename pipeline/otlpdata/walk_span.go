@@ -27,7 +27,7 @@ func (w *walker) decodeSpan(b []byte) error {
 		case 8<<3 | wireI64:
 			s.End = f.num
 		case 9<<3 | wireLen:
-			s.Attributes, err = appendKeyValue(s.Attributes, f.data, w.lim.Depth)
+			s.Attributes, err = appendKeyValue(s.Attributes, f.data, &w.lim)
 		case 11<<3 | wireLen:
 			err = w.event(f.data)
 		case 13<<3 | wireLen:
@@ -110,6 +110,9 @@ func (s *Span) decodeStatus(b []byte) error {
 
 // event decodes an encoded Span.Event. Its attributes go to the arena; where that grows, events before keep the array they have.
 func (w *walker) event(b []byte) error {
+	if len(w.span.Events) >= w.lim.Items {
+		return errTooManyItems(w.lim.Items)
+	}
 	var e Event
 	from := len(w.nested)
 	var f field
@@ -124,7 +127,7 @@ func (w *walker) event(b []byte) error {
 		case 2<<3 | wireLen:
 			e.Name = text(f.data)
 		case 3<<3 | wireLen:
-			w.nested, err = appendKeyValue(w.nested, f.data, w.lim.Depth)
+			w.nested, err = appendKeyValue(w.nested, f.data, &w.lim)
 		case 4<<3 | wireVarint:
 			e.DroppedAttributes = uint32(f.num)
 		default:
@@ -141,6 +144,9 @@ func (w *walker) event(b []byte) error {
 
 // link decodes an encoded Span.Link, see event.
 func (w *walker) link(b []byte) error {
+	if len(w.span.Links) >= w.lim.Items {
+		return errTooManyItems(w.lim.Items)
+	}
 	var l Link
 	from := len(w.nested)
 	var f field
@@ -157,7 +163,7 @@ func (w *walker) link(b []byte) error {
 		case 3<<3 | wireLen:
 			l.TraceState = text(f.data)
 		case 4<<3 | wireLen:
-			w.nested, err = appendKeyValue(w.nested, f.data, w.lim.Depth)
+			w.nested, err = appendKeyValue(w.nested, f.data, &w.lim)
 		case 5<<3 | wireVarint:
 			l.DroppedAttributes = uint32(f.num)
 		case 6<<3 | wireI32:
@@ -174,15 +180,13 @@ func (w *walker) link(b []byte) error {
 	return nil
 }
 
-func appendKeyValue(kvs []KeyValue, b []byte, depth int) ([]KeyValue, error) {
+func appendKeyValue(kvs []KeyValue, b []byte, lim *Limits) ([]KeyValue, error) {
 	n := len(kvs)
-	if n < cap(kvs) {
-		kvs = kvs[:n+1]
-		kvs[n] = KeyValue{}
-	} else {
-		kvs = append(kvs, KeyValue{})
+	if n >= lim.Items {
+		return kvs, errTooManyItems(lim.Items)
 	}
-	return kvs, kvs[n].decode(b, depth)
+	kvs = append(kvs, KeyValue{})
+	return kvs, kvs[n].decode(b, lim.Depth)
 }
 
 // decode adds the fields of an encoded KeyValue to kv. Encoders write key and value in this order with short lengths, which is worth
@@ -216,11 +220,14 @@ func (kv *KeyValue) decode(b []byte, depth int) error {
 	return nil
 }
 
+// wasChecked in place of a depth says that a value was validated before, so that what is nested in it need not be looked at again.
+const wasChecked = 0
+
 // decode adds the fields of an encoded AnyValue to v: of several members the last one counts. depth is how many levels of values,
-// this one included, may still follow.
+// this one included, may still follow, or wasChecked.
 func (v *Value) decode(b []byte, depth int) error {
 	if len(b) >= 2 && b[0] == 1<<3|wireLen && b[1] < 0x80 && int(b[1]) == len(b)-2 {
-		v.kind, v.data = ValueString, text(b[2:])
+		*v = Value{kind: ValueString, data: text(b[2:])}
 		return nil
 	}
 	var f field
@@ -239,11 +246,9 @@ func (v *Value) decode(b []byte, depth int) error {
 		case 4<<3 | wireI64:
 			*v = Value{kind: ValueDouble, num: f.num}
 		case 5<<3 | wireLen:
-			*v = Value{kind: ValueArray, data: text(f.data)}
-			err = checkValues(f.data, depth-1, false)
+			err = v.setNested(ValueArray, f.data, depth)
 		case 6<<3 | wireLen:
-			*v = Value{kind: ValueMap, data: text(f.data)}
-			err = checkValues(f.data, depth-1, true)
+			err = v.setNested(ValueMap, f.data, depth)
 		case 7<<3 | wireLen:
 			*v = Value{kind: ValueBytes, data: text(f.data)}
 		case 8<<3 | wireVarint: // index into a string table: profiles only
@@ -256,6 +261,14 @@ func (v *Value) decode(b []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+func (v *Value) setNested(kind ValueKind, b []byte, depth int) error {
+	*v = Value{kind: kind, data: text(b)}
+	if depth == wasChecked {
+		return nil
+	}
+	return checkValues(b, depth-1, kind == ValueMap)
 }
 
 // checkValues checks an encoded ArrayValue, or with keys set a KeyValueList.

@@ -56,12 +56,6 @@ func varint(b []byte, pos int) (uint64, int, error) {
 
 // readTag reads a field's tag at pos. The field number is the low 32 bits of tag>>3, as in pdata.
 func readTag(b []byte, pos int) (uint32, int, error) {
-	if pos < len(b) && b[pos] < 0x80 {
-		if b[pos] < 1<<3 {
-			return 0, 0, errTag
-		}
-		return uint32(b[pos]), pos + 1, nil
-	}
 	tag, pos, err := varint(b, pos)
 	if err != nil {
 		return 0, 0, err
@@ -77,8 +71,36 @@ func readTag(b []byte, pos int) (uint32, int, error) {
 	return uint32(num)<<3 | uint32(tag&7), pos, nil
 }
 
-// next reads the field at pos and returns the position behind it.
+// next reads the field at pos and returns the position behind it. Nearly all fields of a request have a tag of one byte, and a length
+// of one byte or a fixed size: these are read right here, and all others by value.
 func (f *field) next(b []byte, pos int) (int, error) {
+	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
+		return f.nextSlow(b, pos)
+	}
+	f.key = uint32(b[pos])
+	pos++
+	switch f.key & 7 {
+	case wireLen:
+		if n := int(b[pos]); n < 0x80 && n < len(b)-pos {
+			pos++
+			f.data = b[pos : pos+n : pos+n]
+			return pos + n, nil
+		}
+	case wireVarint:
+		if b[pos] < 0x80 {
+			f.num = uint64(b[pos])
+			return pos + 1, nil
+		}
+	case wireI64:
+		if len(b)-pos >= 8 {
+			f.num = binary.LittleEndian.Uint64(b[pos:])
+			return pos + 8, nil
+		}
+	}
+	return f.value(b, pos)
+}
+
+func (f *field) nextSlow(b []byte, pos int) (int, error) {
 	key, pos, err := readTag(b, pos)
 	if err != nil {
 		return 0, err
@@ -92,18 +114,11 @@ func (f *field) value(b []byte, pos int) (int, error) {
 	var err error
 	switch f.key & 7 {
 	case wireVarint:
-		if pos < len(b) && b[pos] < 0x80 {
-			f.num = uint64(b[pos])
-			return pos + 1, nil
-		}
 		f.num, pos, err = varint(b, pos)
 		return pos, err
 	case wireLen:
 		var n int
-		if pos < len(b) && b[pos] < 0x80 {
-			n = int(b[pos])
-			pos++
-		} else if n, pos, err = longLength(b, pos); err != nil {
+		if n, pos, err = length(b, pos); err != nil {
 			return 0, err
 		}
 		if n > len(b)-pos {
@@ -131,8 +146,8 @@ func (f *field) value(b []byte, pos int) (int, error) {
 	return 0, errWireType
 }
 
-// longLength reads a length of more than one byte.
-func longLength(b []byte, pos int) (int, int, error) {
+// length reads the length of a length-delimited field.
+func length(b []byte, pos int) (int, int, error) {
 	u, pos, err := varint(b, pos)
 	if err != nil {
 		return 0, 0, err

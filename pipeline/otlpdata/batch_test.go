@@ -1,0 +1,241 @@
+package otlpdata
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+func fromOTLP(t testing.TB, b []byte, m Meta) *Batch {
+	t.Helper()
+	batch, err := FromOTLP(b, m, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+func tracesOf(t testing.TB, b *Batch) ptrace.Traces {
+	t.Helper()
+	td, err := b.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return td
+}
+
+func segmentsOf(t testing.TB, b *Batch) [][]byte {
+	t.Helper()
+	segments, err := b.Segments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return segments
+}
+
+func TestFromOTLPKeepsTheBytes(t *testing.T) {
+	data := sample(10)
+	m := Meta{Tenant: "t", Format: "otlp", Transport: "grpc", Received: time.Unix(1_700_000_000, 0)}
+	b := fromOTLP(t, data, m)
+	segments := segmentsOf(t, b)
+	if len(segments) != 1 || unsafe.SliceData(segments[0]) != unsafe.SliceData(data) {
+		t.Error("the request was copied")
+	}
+	if b.Len() != 10 || b.Size() != len(data) || b.Meta() != m {
+		t.Errorf("got %d spans, %d bytes, %+v", b.Len(), b.Size(), b.Meta())
+	}
+	if td := tracesOf(t, b); td != tracesOf(t, b) {
+		t.Error("the objects were built twice")
+	}
+}
+
+func TestFromOTLPRefusesGarbage(t *testing.T) {
+	if b, err := FromOTLP([]byte("garbage"), Meta{}, Limits{}); err == nil || b != nil {
+		t.Errorf("got %v, %v", b, err)
+	}
+}
+
+func TestServices(t *testing.T) {
+	root, child := wireSpan(), wireSpan(fieldText(4, "parentid"))
+	group := func(resource []byte, spans ...[]byte) []byte {
+		var b []byte
+		for _, s := range spans {
+			b = append(b, fieldLen(2, fieldLen(2, s))...) // each in a scope of its own
+		}
+		return fieldLen(1, fieldLen(1, resource), b)
+	}
+	named := func(n string) []byte { return stringAttribute(1, "service.name", n) }
+	b := fromOTLP(t, cat(group(named("a"), root, child), group(named("unused")), group(nil, child), group(named(""), child),
+		group(attribute(1, "service.name", fieldVarint(3, 1)), root), group(named("a"), root, child, child)), Meta{})
+	want := []ServiceCount{{"a", 5, 2}, {"missing-service-name", 1, 0}, {"empty-service-name", 1, 0}, {"service-name-wrong-type", 1, 1}}
+	if !reflect.DeepEqual(b.Services(), want) || b.Len() != 8 {
+		t.Errorf("got %d spans %+v, want 8 %+v", b.Len(), b.Services(), want)
+	}
+}
+
+// TestManyServices passes the number from which services are found by an index.
+func TestManyServices(t *testing.T) {
+	var data []byte
+	var want []ServiceCount
+	for i := range 100 {
+		name := fmt.Sprintf("service-%d", i%50)
+		data = append(data, fieldLen(1, wireResource(name), fieldLen(2, fieldLen(2, wireSpan())))...)
+		if i < 50 {
+			want = append(want, ServiceCount{name, 2, 2})
+		}
+	}
+	b := fromOTLP(t, data, Meta{})
+	if !reflect.DeepEqual(b.Services(), want) {
+		t.Errorf("got %+v", b.Services())
+	}
+	checkCounts(t, FromTraces(tracesOf(t, b), Meta{}), b)
+}
+
+func TestServiceNamesDoNotKeepTheRequest(t *testing.T) {
+	data := request(wireSpan())
+	b := fromOTLP(t, data, Meta{})
+	name := unsafe.Pointer(unsafe.StringData(b.Services()[0].Service))
+	from := unsafe.Pointer(unsafe.SliceData(data))
+	if uintptr(name) >= uintptr(from) && uintptr(name) < uintptr(from)+uintptr(len(data)) {
+		t.Error("the name of the service lies in the request")
+	}
+}
+
+func TestConcat(t *testing.T) {
+	first, second := sample(3), request(wireSpan(), wireSpan(fieldText(4, "parentid")))
+	m := Meta{Tenant: "t", Format: "otlp", Transport: "grpc"}
+	a := fromOTLP(t, first, m)
+	objects := FromTraces(tracesOf(t, fromOTLP(t, sample(2), m)), Meta{Tenant: "t", Format: "zipkin"})
+	all, err := Concat(a, fromOTLP(t, second, Meta{Tenant: "t", Transport: "http"}), objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	segments := segmentsOf(t, all)
+	if len(segments) != 3 || unsafe.SliceData(segments[0]) != unsafe.SliceData(first) || unsafe.SliceData(segments[1]) != unsafe.SliceData(second) {
+		t.Error("segments were copied, or are out of order")
+	}
+	if all.Len() != 7 || all.Size() != a.Size()+len(second)+objects.Size() || all.Meta() != m {
+		t.Errorf("got %d spans, %d bytes, %+v", all.Len(), all.Size(), all.Meta())
+	}
+	if want := []ServiceCount{{"cart", 7, 1}}; !reflect.DeepEqual(all.Services(), want) {
+		t.Errorf("got %+v, want %+v", all.Services(), want)
+	}
+	joined := cat(segments...)
+	checkCounts(t, fromOTLP(t, joined, Meta{}), all)
+	diffText(t, "objects", dumpTraces(tracesOf(t, all)), dumpBytes(t, joined))
+}
+
+func TestConcatOfConcats(t *testing.T) {
+	one := fromOTLP(t, sample(1), Meta{})
+	two, err := Concat(one, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	four, err := Concat(two, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(segmentsOf(t, four)) != 4 || len(segmentsOf(t, two)) != 2 || four.Len() != 4 || four.Size() != 4*one.Size() {
+		t.Errorf("got %d segments, %d spans, %d bytes", len(segmentsOf(t, four)), four.Len(), four.Size())
+	}
+	if same, err := Concat(four); same != four || err != nil {
+		t.Errorf("Concat of one: got %v, %v", same, err)
+	}
+}
+
+func TestConcatFails(t *testing.T) {
+	if _, err := Concat(); err == nil {
+		t.Error("no batches: want an error")
+	}
+	one := fromOTLP(t, sample(1), Meta{Tenant: "one"})
+	two := fromOTLP(t, sample(1), Meta{Tenant: "two"})
+	if _, err := Concat(one, one, two); err == nil || err.Error() != `otlpdata: Concat of tenants "one" and "two"` {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	m := Meta{Tenant: "t"}
+	encoded := fromOTLP(t, sample(4), m)
+	for name, b := range map[string]*Batch{"encoded": encoded, "objects": FromTraces(tracesOf(t, fromOTLP(t, sample(4), m)), m)} {
+		t.Run(name, func(t *testing.T) {
+			before := dumpTraces(tracesOf(t, b))
+			edited, err := b.Edit(func(td ptrace.Traces) error {
+				rs := td.ResourceSpans().At(0)
+				rs.Resource().Attributes().PutStr("service.name", "shop")
+				spans := rs.ScopeSpans().At(0).Spans()
+				spans.RemoveIf(func(s ptrace.Span) bool { return s.SpanID()[1] >= 3 })
+				spans.At(0).SetParentSpanID([8]byte{})
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			diffText(t, "the original", dumpTraces(tracesOf(t, b)), before)
+			if want := []ServiceCount{{"shop", 3, 1}}; !reflect.DeepEqual(edited.Services(), want) || edited.Meta() != m {
+				t.Errorf("got %+v, %+v, want %+v", edited.Services(), edited.Meta(), want)
+			}
+			checkCounts(t, fromOTLP(t, segmentsOf(t, edited)[0], m), edited)
+		})
+	}
+}
+
+func TestEditFails(t *testing.T) {
+	want := errors.New("no")
+	b, err := fromOTLP(t, sample(1), Meta{}).Edit(func(ptrace.Traces) error { return want })
+	if b != nil || err != want {
+		t.Errorf("got %v, %v", b, err)
+	}
+}
+
+// TestConcurrentUse is for the race detector: all that a Batch derives, by many at once.
+func TestConcurrentUse(t *testing.T) {
+	one := fromOTLP(t, sample(20), Meta{})
+	joined, err := Concat(one, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := FromTraces(tracesOf(t, fromOTLP(t, sample(20), Meta{})), Meta{})
+	var wg sync.WaitGroup
+	for _, b := range []*Batch{one, joined, objects} {
+		for range 4 {
+			wg.Go(func() { checkTwoForms(t, b) })
+			wg.Go(func() {
+				if both, err := Concat(b, one); err != nil || both.Len() != b.Len()+one.Len() {
+					t.Errorf("Concat: %v, %v", both, err)
+				}
+			})
+			wg.Go(func() {
+				_, err := b.Edit(func(td ptrace.Traces) error {
+					td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetName("edited")
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+func checkTwoForms(t *testing.T, b *Batch) {
+	td, err := b.Traces()
+	if err != nil || td.SpanCount() != b.Len() {
+		t.Errorf("Traces: %v, %d spans, want %d", err, td.SpanCount(), b.Len())
+	}
+	segments, err := b.Segments()
+	size := 0
+	for _, s := range segments {
+		size += len(s)
+	}
+	if err != nil || size != b.Size() {
+		t.Errorf("Segments: %v, %d bytes, want %d", err, size, b.Size())
+	}
+}
