@@ -34,7 +34,8 @@ func (Cond) isExpr() {}
 // Place says where a field is looked for.
 type Place uint8
 
-// The places of a field. Attributes are looked up by Key; the others are properties of the span and have no key.
+// The places of a field. Attributes are looked up by Key; the others are properties of the span and have no key. A span has one value,
+// be it "", of every property except EventName (one for each event) and ParentID.
 const (
 	AnyAttribute      Place = iota // span, resource, scope, event and link attributes
 	SpanAttribute                  //
@@ -63,8 +64,9 @@ type Field struct {
 // Op is a comparison.
 type Op uint8
 
-// The comparisons. Eq and Ne of a text literal compare with the value's text form (otlpdata.Value.AsString), whatever its type; of a
-// number literal they compare numbers. The orderings compare numbers with numbers and texts with strings, and are false across.
+// The comparisons. A text literal compares by Eq and Ne with the value's text form (otlpdata.Value.AsString), whatever its type, and by
+// the orderings with strings, byte by byte. A number literal compares with integers and floats, as 64-bit floats. Everything else is
+// false, Ne included: a string neither equals a number nor differs from it.
 const (
 	Eq Op = iota
 	Ne

@@ -6,9 +6,10 @@ import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 type Summary struct {
 	ID otlpdata.TraceID
 	// RootService and RootName are of the span without a parent, the earliest where there are several; of the earliest span whose
-	// parent is not in the trace where there is none.
+	// parent is not in the trace where there is none; of the earliest span where there is neither. Spans that start together are
+	// taken in the order of span id, service, name.
 	RootService, RootName string
-	Start, End            uint64 // least start and greatest end
+	Start, End            uint64 // least start, and greatest end as otlpdata.Span.Duration mends it
 	Spans, Errors         int
 	Orphans               int // spans whose parent is not in the trace
 	Services              []ServiceSummary

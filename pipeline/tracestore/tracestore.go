@@ -34,7 +34,7 @@ type Reader interface {
 	// consecutive values of one id. An error ends the sequence. The iterator is used once and stops its work when the caller stops.
 	Traces(ctx context.Context, tenant string, refs []TraceRef) iter.Seq2[Trace, error]
 	// Find returns the traces with a span for which the query holds. An error says that the query cannot be answered at all; one that
-	// comes up on the way ends the sequence of Results.
+	// comes up on the way ends the sequence of Results. When ctx ends before the last result, its error is one of the two.
 	Find(ctx context.Context, q Query, want Want) (*Results, error)
 }
 
@@ -47,7 +47,7 @@ type Trace struct {
 // Query asks for traces.
 type Query struct {
 	Tenant string
-	// From and To bound the start time of the matching span, both inclusive. A zero time does not bound.
+	// From and To bound the start time of the matching span, both inclusive. A zero time does not bound. See Window.
 	From, To time.Time
 	// Where must hold on one span; nil holds on all.
 	Where Expr
@@ -65,7 +65,8 @@ type Budget struct {
 }
 
 // Cursor is a place in the order of results: the key (greatest matching start, trace id) of the last result. The zero Cursor is the
-// beginning.
+// beginning. A trace whose key is at or before the cursor was listed already, and is left out also where another of its spans matches
+// behind the cursor.
 type Cursor struct {
 	Start uint64 // nanoseconds since the Unix epoch
 	ID    otlpdata.TraceID
@@ -90,7 +91,8 @@ type Result struct {
 	Spans   *otlpdata.Batch
 }
 
-// Results is the answer of Find. All is ranged over once; Outcome may be called when that has ended.
+// Results is the answer of Find. All is ranged over once; Outcome may be called when that has ended, and is not Complete where the caller
+// ended it early.
 type Results struct {
 	All     iter.Seq2[Result, error]
 	Outcome func() Outcome
@@ -103,7 +105,8 @@ type Outcome struct {
 	Reason   string
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
-	// Next is where to go on when there may be more; the zero Cursor when there is not.
+	// Next is where to go on when there may be more; the zero Cursor when there is not. After a Budget ran out it is the place up to
+	// which spans were examined, which is behind Query.After: who goes on from there gets to the end.
 	Next Cursor
 }
 

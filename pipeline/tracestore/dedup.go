@@ -1,0 +1,86 @@
+package tracestore
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Dedup tells a span from its duplicates: spans with identical encodings of resource, scope and span (which has both ids in it) and
+// identical schema URLs. It keeps references to the segments of the spans that it was shown. Not for concurrent use.
+type Dedup struct {
+	seed  maphash.Seed
+	heads map[uint64]int // hash -> 1 + index of the latest identity with it
+	seen  []identity
+}
+
+// identity is everything that two duplicates have in common. prev is 1 + the index of an earlier one with the same hash.
+type identity struct {
+	resource, scope, span []byte
+	resourceURL, scopeURL string
+	prev                  int
+}
+
+// NewDedup returns a Dedup that has seen nothing.
+func NewDedup() *Dedup {
+	return &Dedup{seed: maphash.MakeSeed(), heads: make(map[uint64]int)}
+}
+
+// First reports whether s is the first of its duplicates that is asked for.
+func (d *Dedup) First(s Span) bool {
+	id := identity{
+		resource: s.Resource.Raw, resourceURL: s.Resource.SchemaURL,
+		scope: s.Scope.Raw, scopeURL: s.Scope.SchemaURL, span: s.Raw,
+	}
+	h := maphash.Bytes(d.seed, id.span)
+	for i := d.heads[h]; i != 0; i = d.seen[i-1].prev {
+		if d.seen[i-1].equal(&id) {
+			return false
+		}
+	}
+	id.prev = d.heads[h]
+	d.seen = append(d.seen, id)
+	d.heads[h] = len(d.seen)
+	return true
+}
+
+func (a *identity) equal(b *identity) bool {
+	return bytes.Equal(a.span, b.span) && bytes.Equal(a.resource, b.resource) && bytes.Equal(a.scope, b.scope) &&
+		a.resourceURL == b.resourceURL && a.scopeURL == b.scopeURL
+}
+
+// WalkSpans calls visit for every span of a batch, in wire order. What it points to is valid during the call only; see [otlpdata.Walk].
+// An error of visit ends the walk and is returned.
+func WalkSpans(b *otlpdata.Batch, visit func(Span) error) error {
+	segments, err := b.Segments()
+	if err != nil {
+		return err
+	}
+	for _, s := range segments {
+		if err := otlpdata.Walk(s, &spanVisitor{visit: visit}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type spanVisitor struct {
+	resource *otlpdata.Resource
+	scope    *otlpdata.Scope
+	visit    func(Span) error
+}
+
+func (v *spanVisitor) Resource(r *otlpdata.Resource) error {
+	v.resource = r
+	return nil
+}
+
+func (v *spanVisitor) Scope(s *otlpdata.Scope) error {
+	v.scope = s
+	return nil
+}
+
+func (v *spanVisitor) Span(s *otlpdata.Span) error {
+	return v.visit(Span{Resource: v.resource, Scope: v.scope, Span: s})
+}

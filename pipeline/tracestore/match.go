@@ -1,0 +1,184 @@
+package tracestore
+
+import (
+	"cmp"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Match reports whether e holds on s. It is the reference: whatever way a store finds spans, it finds those for which Match holds. A
+// store that cannot push a condition down may call it on each candidate.
+func Match(e Expr, s Span) bool {
+	switch e := e.(type) {
+	case nil:
+		return true
+	case And:
+		for _, part := range e {
+			if !Match(part, s) {
+				return false
+			}
+		}
+		return true
+	case Or:
+		for _, part := range e {
+			if Match(part, s) {
+				return true
+			}
+		}
+		return false
+	case Not:
+		return !Match(e.Expr, s)
+	case Cond:
+		return e.match(s)
+	}
+	return false
+}
+
+func (c Cond) match(s Span) bool {
+	found := false
+	c.Field.visit(s, func(v otlpdata.Value) bool {
+		found = c.holds(v)
+		return !found
+	})
+	return found
+}
+
+// holds compares one value of the field with the literal.
+func (c Cond) holds(v otlpdata.Value) bool {
+	switch {
+	case c.Op == Exists:
+		return true
+	case c.Op == Like:
+		return c.Value.Regexp != nil && c.Value.Regexp.MatchString(v.AsString())
+	case c.Value.IsNumber:
+		n, ok := number(v)
+		return ok && compare(c.Op, n, c.Value.Number)
+	case c.Op == Eq || c.Op == Ne:
+		return compare(c.Op, v.AsString(), c.Value.Text)
+	}
+	return v.Kind() == otlpdata.ValueString && compare(c.Op, v.Str(), c.Value.Text)
+}
+
+// number returns an integer or a float as what number literals are compared with.
+func number(v otlpdata.Value) (float64, bool) {
+	switch v.Kind() {
+	case otlpdata.ValueInt:
+		return float64(v.Int()), true
+	case otlpdata.ValueDouble:
+		return v.Double(), true
+	}
+	return 0, false
+}
+
+// compare uses Go's operators, so that NaN differs from everything, itself included.
+func compare[T cmp.Ordered](op Op, a, b T) bool {
+	switch op {
+	case Eq:
+		return a == b
+	case Ne:
+		return a != b
+	case Lt:
+		return a < b
+	case Le:
+		return a <= b
+	case Gt:
+		return a > b
+	case Ge:
+		return a >= b
+	}
+	return false
+}
+
+// visit calls yield with the field's values on s until it returns false.
+func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
+	switch f.Place {
+	case AnyAttribute:
+		_ = visitKey(s.Attributes, f.Key, yield) && visitKey(s.Resource.Attributes, f.Key, yield) &&
+			visitKey(s.Scope.Attributes, f.Key, yield) && visitEvents(s, f.Key, yield) && visitLinks(s, f.Key, yield)
+	case SpanAttribute:
+		visitKey(s.Attributes, f.Key, yield)
+	case ResourceAttribute:
+		visitKey(s.Resource.Attributes, f.Key, yield)
+	case ScopeAttribute:
+		visitKey(s.Scope.Attributes, f.Key, yield)
+	case EventAttribute:
+		visitEvents(s, f.Key, yield)
+	case LinkAttribute:
+		visitLinks(s, f.Key, yield)
+	case EventName:
+		for i := range s.Events {
+			if !yield(otlpdata.StringValue(s.Events[i].Name)) {
+				return
+			}
+		}
+	default:
+		if v, ok := property(f.Place, s); ok {
+			yield(v)
+		}
+	}
+}
+
+// property returns the one value of a place that is not an attribute; a root has no ParentID.
+func property(p Place, s Span) (otlpdata.Value, bool) {
+	switch p {
+	case Service:
+		return otlpdata.StringValue(s.Resource.Service), true
+	case Name:
+		return otlpdata.StringValue(s.Operation()), true
+	case Kind:
+		return otlpdata.StringValue(s.KindName()), true
+	case Status:
+		return otlpdata.StringValue(statusName(s.StatusCode)), true
+	case StatusMessage:
+		return otlpdata.StringValue(s.StatusMessage), true
+	case Duration:
+		// As a float, because an unsigned 64-bit number of nanoseconds need not fit an integer value.
+		ns, _ := s.Duration()
+		return otlpdata.DoubleValue(float64(ns)), true
+	case ScopeName:
+		return otlpdata.StringValue(s.Scope.Name), true
+	case ScopeVersion:
+		return otlpdata.StringValue(s.Scope.Version), true
+	case ParentID:
+		return otlpdata.StringValue(s.ParentID.String()), !s.ParentID.IsZero()
+	}
+	return otlpdata.Value{}, false
+}
+
+func statusName(code int32) string {
+	switch code {
+	case otlpdata.StatusOK:
+		return "ok"
+	case otlpdata.StatusError:
+		return "error"
+	}
+	return "unset"
+}
+
+// visitKey visits the values of key and reports whether to go on.
+func visitKey(kvs []otlpdata.KeyValue, key string, yield func(otlpdata.Value) bool) bool {
+	for i := range kvs {
+		if kvs[i].Key == key && !yield(kvs[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+func visitEvents(s Span, key string, yield func(otlpdata.Value) bool) bool {
+	for i := range s.Events {
+		if !visitKey(s.Events[i].Attributes, key, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func visitLinks(s Span, key string, yield func(otlpdata.Value) bool) bool {
+	for i := range s.Links {
+		if !visitKey(s.Links[i].Attributes, key, yield) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// checkCatalogOf compares services and operations of a tenant with what was sent.
+func (s *suite) checkCatalogOf(tenant string) {
+	s.Helper()
+	services, err := s.store.Services(s.ctx, tenant)
+	if err != nil {
+		s.Fatalf("Services: %v", err)
+	}
+	if want := s.sent.services(tenant); !slices.Equal(services, want) {
+		s.Errorf("tenant %q: services %q, want %q", tenant, services, want)
+	}
+	for _, service := range append(services, "unknown") {
+		for _, kind := range []string{"", "client", "server", "producer", "consumer", "internal", "unknown"} {
+			got, err := s.store.Operations(s.ctx, tenant, service, kind)
+			if err != nil {
+				s.Fatalf("Operations(%q, %q): %v", service, kind, err)
+			}
+			if want := s.sent.operations(tenant, service, kind); !slices.Equal(got, want) {
+				s.Errorf("tenant %q: operations of %q of kind %q: %v, want %v", tenant, service, kind, got, want)
+			}
+		}
+	}
+}
+
+func checkCatalog(s *suite) {
+	s.checkCatalogOf("")
+	kinds := []ptrace.SpanKind{0, ptrace.SpanKindClient, ptrace.SpanKindServer, ptrace.SpanKindProducer,
+		ptrace.SpanKindConsumer, ptrace.SpanKindInternal, 42}
+	for i, service := range []string{"zoo", "Cart", "cart", "cart"} {
+		r := newRequest(service)
+		for k, kind := range kinds {
+			r.span(uint64(i), uint64(k), "op", base).SetKind(kind)
+			r.span(uint64(i), uint64(100+k), "op "+kind.String(), base).SetKind(kind)
+		}
+		r.span(uint64(i), 200, "", base)
+		r.span(uint64(i), 201, "\xff", base)
+		s.send("", r.traces)
+	}
+	empty := newRequest("no spans")
+	s.send("", empty.traces)
+	s.checkCatalogOf("")
+}
+
+func checkAttributeCatalog(s *suite) {
+	c, ok := s.store.(tracestore.AttributeCatalog)
+	if !ok {
+		s.Skip("the store is no tracestore.AttributeCatalog")
+	}
+	s.checkAttributesOf(c, "", "k", "")
+	for i := range uint64(3) {
+		td := ptrace.NewTraces()
+		fullSpan(td, i, i)
+		s.send("", td)
+		r := newRequest("attributes")
+		for j := range uint64(20) {
+			sp := r.span(i, 100+j, "op", base+j)
+			sp.Attributes().PutStr("same", "value")
+			sp.Attributes().PutInt("number", int64(j))
+			sp.Attributes().PutStr("text", strings.Repeat("x", int(j)))
+		}
+		s.send("", r.traces)
+	}
+	for _, prefix := range []string{"", "d", "double", "double.nan", "unknown", "service"} {
+		s.checkAttributesOf(c, prefix, "number", "")
+	}
+	for _, key := range append(s.sent.attributeKeys("", ""), "unknown") {
+		for _, prefix := range []string{"", "1", "te", "xxx", "no such value"} {
+			s.checkAttributesOf(c, "", key, prefix)
+		}
+	}
+	other := newRequest("attributes of another tenant")
+	other.span(1, 1, "op", base).Attributes().PutStr("same", "other value")
+	s.send("other", other.traces)
+	s.checkAttributesOf(c, "", "same", "")
+}
+
+// checkAttributesOf compares keys with a prefix, and values of a key with a prefix, at several limits.
+func (s *suite) checkAttributesOf(c tracestore.AttributeCatalog, keyPrefix, key, valuePrefix string) {
+	s.Helper()
+	for _, limit := range []int{0, 1, 3, 100} {
+		keys, err := c.AttributeKeys(s.ctx, "", keyPrefix, limit)
+		if err != nil {
+			s.Fatalf("AttributeKeys: %v", err)
+		}
+		if msg := wrongList(keys, s.sent.attributeKeys("", keyPrefix), limit); msg != "" {
+			s.Errorf("attribute keys with prefix %q, limit %d: %s", keyPrefix, limit, msg)
+		}
+		values, err := c.AttributeValues(s.ctx, "", key, valuePrefix, limit)
+		if err != nil {
+			s.Fatalf("AttributeValues: %v", err)
+		}
+		if msg := wrongList(values, s.sent.attributeValues("", key, valuePrefix), limit); msg != "" {
+			s.Errorf("values of %q with prefix %q, limit %d: %s", key, valuePrefix, limit, msg)
+		}
+	}
+}
+
+// wrongList says what is wrong with a list that may be any part of all, sorted, of the length that the limit allows.
+func wrongList(got, all []string, limit int) string {
+	if limit == 0 {
+		limit = 1000
+	}
+	switch {
+	case len(got) != min(limit, len(all)):
+		return "has the wrong length: " + strings.Join(got, ", ") + "; all there is: " + strings.Join(all, ", ")
+	case !slices.IsSorted(got):
+		return "is not sorted: " + strings.Join(got, ", ")
+	case len(slices.Compact(slices.Clone(got))) != len(got):
+		return "has duplicates: " + strings.Join(got, ", ")
+	}
+	for _, g := range got {
+		if !slices.Contains(all, g) {
+			return "has " + g + ", which was not sent"
+		}
+	}
+	return ""
+}

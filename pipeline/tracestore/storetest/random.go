@@ -1,0 +1,205 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// seedVariable is the environment variable that repeats a random run.
+const seedVariable = "STORETEST_SEED"
+
+// checkRandom sends random requests and asks random questions in between. The vocabulary is small, so that conditions hold often, spans
+// of a trace come in several requests, and starts are equal.
+func checkRandom(s *suite) {
+	seed := rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			s.Fatalf("%s=%q is no number", seedVariable, text)
+		}
+		seed = n
+	}
+	s.Logf("%s=%d", seedVariable, seed)
+	g := generator{rand.New(rand.NewPCG(seed, 0))}
+	var last *otlpdata.Batch
+	for range 12 {
+		for range 5 {
+			b := s.encode(g.tenant(), g.request())
+			if last != nil && last.Meta().Tenant == b.Meta().Tenant && g.IntN(3) == 0 {
+				joined, err := otlpdata.Concat(last, b)
+				if err != nil {
+					s.Fatalf("Concat: %v", err)
+				}
+				b = joined // sends the spans of last once more
+			}
+			s.consume(b)
+			last = b
+		}
+		for range 15 {
+			s.ask(&g)
+		}
+		if s.Failed() {
+			s.Fatalf("failed with %s=%d", seedVariable, seed)
+		}
+	}
+	for _, tenant := range tenants() {
+		s.checkCatalogOf(tenant)
+		for id := range s.sent.tenant(tenant).traces {
+			s.checkTraces(tenant, id)
+		}
+	}
+}
+
+// ask compares the answers to one random query, whole and in pages.
+func (s *suite) ask(g *generator) {
+	s.Helper()
+	q := tracestore.Query{Tenant: g.tenant(), Where: g.expr(3)}
+	if g.IntN(2) == 0 {
+		q.From = at(base + g.Uint64N(randomTimes))
+	}
+	if g.IntN(2) == 0 {
+		q.To = at(base + g.Uint64N(randomTimes))
+	}
+	if g.IntN(3) == 0 {
+		s.pages(q, 1+g.IntN(9))
+		return
+	}
+	if g.IntN(3) == 0 {
+		q.After = tracestore.Cursor{Start: base + g.Uint64N(randomTimes), ID: traceID(g.Uint64N(randomTraces)), Set: true}
+	}
+	q.Limit = g.IntN(12)
+	s.checkFind(q, tracestore.Want(g.IntN(3)))
+}
+
+const (
+	randomTraces = 25
+	randomTimes  = 40 // nanoseconds
+)
+
+func tenants() []string { return []string{"", "a"} }
+
+type generator struct{ *rand.Rand }
+
+func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
+
+func (g *generator) tenant() string { return pick(g, tenants()...) }
+
+func (g *generator) key() string { return pick(g, "k", "l", "m", "service.name") }
+
+func (g *generator) text() string {
+	return pick(g, "", "a", "b", "true", "0", "-1", "2.5", "200", "cart", "error", "unset", "client", "op", "ü", "[1]", "AA==")
+}
+
+func (g *generator) request() ptrace.Traces {
+	td := ptrace.NewTraces()
+	for range 1 + g.IntN(3) {
+		rs := td.ResourceSpans().AppendEmpty()
+		g.attributes(rs.Resource().Attributes())
+		if g.IntN(4) > 0 {
+			rs.Resource().Attributes().PutStr("service.name", g.text())
+		}
+		for range 1 + g.IntN(2) {
+			ss := rs.ScopeSpans().AppendEmpty()
+			ss.Scope().SetName(g.text())
+			ss.Scope().SetVersion(g.text())
+			g.attributes(ss.Scope().Attributes())
+			for range g.IntN(6) {
+				g.span(&request{td, ss})
+			}
+		}
+	}
+	return td
+}
+
+func (g *generator) span(r *request) {
+	s := r.span(g.Uint64N(randomTraces), g.Uint64N(50), g.text(), base+g.Uint64N(randomTimes))
+	s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(g.IntN(5)))
+	if g.IntN(2) == 0 {
+		s.SetParentSpanID(pcommon.SpanID(spanID(g.Uint64N(50))))
+	}
+	s.SetKind(ptrace.SpanKind(g.IntN(7)))
+	s.Status().SetCode(ptrace.StatusCode(g.IntN(4)))
+	s.Status().SetMessage(g.text())
+	g.attributes(s.Attributes())
+	for range g.IntN(3) {
+		e := s.Events().AppendEmpty()
+		e.SetName(g.text())
+		g.attributes(e.Attributes())
+		g.attributes(s.Links().AppendEmpty().Attributes())
+	}
+}
+
+func (g *generator) attributes(m pcommon.Map) {
+	for range g.IntN(4) {
+		v := m.PutEmpty(g.key())
+		switch g.IntN(8) {
+		case 0:
+			v.SetBool(g.IntN(2) == 0)
+		case 1:
+			v.SetInt(int64(g.IntN(4) - 1))
+		case 2:
+			v.SetDouble(pick(g, 0, -1, 2.5, 200))
+		case 3:
+			v.SetEmptyBytes().FromRaw([]byte{0})
+		case 4:
+			v.SetEmptySlice().AppendEmpty().SetInt(1)
+		case 5: // stays empty
+		default:
+			v.SetStr(g.text())
+		}
+	}
+}
+
+// expr returns a condition of at most the given depth, sometimes nil.
+func (g *generator) expr(depth int) tracestore.Expr {
+	if depth == 0 {
+		return g.cond()
+	}
+	switch g.IntN(7) {
+	case 0:
+		return nil
+	case 1:
+		return tracestore.Not{Expr: g.expr(depth - 1)}
+	case 2, 3:
+		and := tracestore.And{}
+		for range g.IntN(4) {
+			and = append(and, g.expr(depth-1))
+		}
+		return and
+	case 4:
+		or := tracestore.Or{}
+		for range g.IntN(4) {
+			or = append(or, g.expr(depth-1))
+		}
+		return or
+	}
+	return g.cond()
+}
+
+func (g *generator) cond() tracestore.Cond {
+	c := tracestore.Cond{Op: tracestore.Op(g.IntN(int(tracestore.Exists) + 1))}
+	if g.IntN(2) == 0 {
+		c.Op = tracestore.Eq // what stores have indexes for
+	}
+	c.Field.Place = tracestore.Place(g.IntN(int(tracestore.ParentID) + 1))
+	c.Field.Key = g.key()
+	switch {
+	case c.Op == tracestore.Like:
+		c.Value = tracestore.Pattern(pick(g, regexp.MustCompile("a"), regexp.MustCompile("^$"), regexp.MustCompile("[0-9]$")))
+	case g.IntN(3) == 0:
+		c.Value = tracestore.Number(pick(g, 0, -1, 1, 2.5, 3, 200))
+	case c.Field.Place == tracestore.ParentID:
+		c.Value = tracestore.Text(spanID(g.Uint64N(50)).String())
+	default:
+		c.Value = tracestore.Text(g.text())
+	}
+	return c
+}

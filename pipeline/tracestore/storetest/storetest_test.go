@@ -1,0 +1,382 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// naive is a right store made of the oracle itself.
+type naive struct {
+	mu sync.RWMutex
+	o  *oracle
+}
+
+var _ tracestore.AttributeCatalog = (*naive)(nil)
+
+func newNaive() *naive { return &naive{o: newOracle()} }
+
+func (n *naive) Consume(_ context.Context, b *otlpdata.Batch) error {
+	segments, err := b.Segments()
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, seg := range segments {
+		part, err := otlpdata.FromOTLP(seg, b.Meta(), otlpdata.Limits{})
+		if err != nil {
+			return err
+		}
+		n.o.add(part)
+	}
+	return nil
+}
+
+// read runs f with the oracle, whose methods make entries for tenants they do not know.
+func (n *naive) read(f func(o *oracle)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(n.o)
+}
+
+func (n *naive) spans(tenant string, id otlpdata.TraceID) (b *otlpdata.Batch, err error) {
+	n.read(func(o *oracle) {
+		if spans := o.tenant(tenant).traces[id]; len(spans) > 0 {
+			b, err = encode(tenant, spans)
+		}
+	})
+	return b, err
+}
+
+func (n *naive) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		for _, ref := range refs {
+			b, err := n.spans(tenant, ref.ID)
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			if err == nil && b == nil {
+				continue
+			}
+			if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (n *naive) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	var all []tracestore.Result
+	n.read(func(o *oracle) { all = o.find(q) })
+	var outcome tracestore.Outcome
+	return &tracestore.Results{
+		Outcome: func() tracestore.Outcome { return outcome },
+		All: func(yield func(tracestore.Result, error) bool) {
+			for _, r := range all {
+				spans, err := n.spans(q.Tenant, r.ID)
+				var sum tracestore.Summary
+				if err == nil {
+					sum, err = tracestore.Summarize(r.ID, spans)
+				}
+				if ctx.Err() != nil {
+					err = ctx.Err()
+				}
+				switch want {
+				case tracestore.WantSummaries:
+					r.Summary = &sum
+				case tracestore.WantFull:
+					r.Spans = spans
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+			outcome.Complete = true
+			if q.Limit > 0 && len(all) == q.Limit {
+				last := all[len(all)-1]
+				outcome.Next = tracestore.Cursor{Start: last.Start, ID: last.ID, Set: true}
+			}
+		},
+	}, ctx.Err()
+}
+
+func (n *naive) Services(_ context.Context, tenant string) (out []string, _ error) {
+	n.read(func(o *oracle) { out = o.services(tenant) })
+	return out, nil
+}
+
+func (n *naive) Operations(_ context.Context, tenant, service, kind string) (out []tracestore.Operation, _ error) {
+	n.read(func(o *oracle) { out = o.operations(tenant, service, kind) })
+	return out, nil
+}
+
+func (n *naive) AttributeKeys(_ context.Context, tenant, prefix string, limit int) (out []string, _ error) {
+	n.read(func(o *oracle) { out = o.attributeKeys(tenant, prefix) })
+	return cut(out, limit), nil
+}
+
+func (n *naive) AttributeValues(_ context.Context, tenant, key, prefix string, limit int) (out []string, _ error) {
+	n.read(func(o *oracle) { out = o.attributeValues(tenant, key, prefix) })
+	return cut(out, limit), nil
+}
+
+func cut(list []string, limit int) []string {
+	if limit == 0 {
+		limit = 1000
+	}
+	return list[:min(limit, len(list))]
+}
+
+func TestRightStorePasses(t *testing.T) {
+	Store(t, func(testing.TB) Subject { return newNaive() })
+}
+
+// The wrong stores. Each breaks one promise of the right one.
+type (
+	dropsASpan     struct{ *naive }
+	storesTwice    struct{ *naive }
+	mixesTenants   struct{ *naive }
+	ignoresLimit   struct{ *naive }
+	ignoresCursor  struct{ *naive }
+	limitsFirst    struct{ *naive }
+	oldestFirst    struct{ *naive }
+	excludesBounds struct{ *naive }
+	silentBudget   struct{ *naive }
+	ignoresContext struct{ *naive }
+	forgetsLate    struct{ *naive }
+	unsorted       struct{ *naive }
+)
+
+func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		for tr, err := range w.naive.Traces(ctx, tenant, refs) {
+			if err == nil && tr.Spans.Len() > 1 {
+				td, _ := tr.Spans.Traces()
+				td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().RemoveIf(all)
+				tr.Spans = otlpdata.FromTraces(td, tr.Spans.Meta())
+			}
+			if !yield(tr, err) {
+				return
+			}
+		}
+	}
+}
+
+func (w storesTwice) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		for tr, err := range w.naive.Traces(ctx, tenant, refs) {
+			if !yield(tr, err) || err == nil && !yield(tr, err) {
+				return
+			}
+		}
+	}
+}
+
+func (w mixesTenants) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	td, err := b.Traces()
+	if err != nil {
+		return err
+	}
+	return w.naive.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
+}
+
+func (w ignoresLimit) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	q.Limit = 0
+	return w.naive.Find(ctx, q, want)
+}
+
+func (w ignoresCursor) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	q.After = tracestore.Cursor{}
+	return w.naive.Find(ctx, q, want)
+}
+
+// limitsFirst applies the limit below the condition.
+func (w limitsFirst) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	below := q
+	below.Where = nil
+	var found []tracestore.Result
+	w.read(func(o *oracle) { found = o.find(below) })
+	res, err := w.naive.Find(ctx, q, want)
+	if err != nil {
+		return nil, err
+	}
+	inner := res.All
+	res.All = func(yield func(tracestore.Result, error) bool) {
+		for r, err := range inner {
+			known := slices.ContainsFunc(found, func(f tracestore.Result) bool { return f.ID == r.ID })
+			if (known || err != nil) && !yield(r, err) {
+				return
+			}
+		}
+	}
+	return res, nil
+}
+
+func (w oldestFirst) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	res, err := w.naive.Find(ctx, q, want)
+	if err != nil {
+		return nil, err
+	}
+	inner := res.All
+	res.All = func(yield func(tracestore.Result, error) bool) {
+		var reversed []tracestore.Result
+		for r, err := range inner {
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			reversed = append(reversed, r)
+		}
+		slices.Reverse(reversed)
+		for _, r := range reversed {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+	return res, nil
+}
+
+func (w excludesBounds) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	if !q.To.IsZero() {
+		q.To = q.To.Add(-1)
+	}
+	return w.naive.Find(ctx, q, want)
+}
+
+func (w silentBudget) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	res, err := w.naive.Find(ctx, q, want)
+	if err != nil || q.Budget.Spans == 0 {
+		return res, err
+	}
+	inner := res.All
+	res.All = func(yield func(tracestore.Result, error) bool) {
+		n := 0
+		for r, err := range inner {
+			if n++; n <= q.Budget.Spans && !yield(r, err) {
+				return
+			}
+		}
+	}
+	return res, nil
+}
+
+func (w ignoresContext) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	return w.naive.Find(context.WithoutCancel(ctx), q, want)
+}
+
+// forgetsLate keeps a trace as its first request made it.
+func (w forgetsLate) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	late := false
+	err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
+		w.read(func(o *oracle) { late = late || len(o.tenant(b.Meta().Tenant).traces[s.TraceID]) > 0 })
+		return nil
+	})
+	if err != nil || late {
+		return err
+	}
+	return w.naive.Consume(ctx, b)
+}
+
+func (w unsorted) Services(ctx context.Context, tenant string) ([]string, error) {
+	out, err := w.naive.Services(ctx, tenant)
+	slices.Reverse(out)
+	return out, err
+}
+
+// all is a predicate for RemoveIf.
+func all[T any](T) bool { return true }
+
+// TestWrongStoresFail is the reason to believe the suite: each wrong store fails the check of the promise that it breaks.
+func TestWrongStoresFail(t *testing.T) {
+	byName := make(map[string]check)
+	for _, c := range checks() {
+		byName[c.name] = c
+	}
+	for _, w := range []struct {
+		check string
+		store Subject
+	}{
+		{"everything in a span comes back", dropsASpan{newNaive()}},
+		{"a trace of 10,000 spans", dropsASpan{newNaive()}},
+		{"duplicates are shown once", storesTwice{newNaive()}},
+		{"tenants are apart", mixesTenants{newNaive()}},
+		{"newest first, ties by id, limit last", ignoresLimit{newNaive()}},
+		{"newest first, ties by id, limit last", limitsFirst{newNaive()}},
+		{"newest first, ties by id, limit last", oldestFirst{newNaive()}},
+		{"pages list each trace once", ignoresCursor{newNaive()}},
+		{"pages and traces with several matches", ignoresCursor{newNaive()}},
+		{"windows include both bounds", excludesBounds{newNaive()}},
+		{"a budget is never silent", silentBudget{newNaive()}},
+		{"the context ends a query", ignoresContext{newNaive()}},
+		{"a trace grows by late spans", forgetsLate{newNaive()}},
+		{"catalog", unsorted{newNaive()}},
+	} {
+		c, ok := byName[w.check]
+		if !ok || !fails(t, c, w.store) {
+			t.Errorf("%T passes %q", w.store, w.check)
+		}
+	}
+}
+
+// fails runs one check against a wrong store and reports whether it found it out.
+func fails(t *testing.T, c check, store Subject) bool {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(newSuite(r, store))
+	}()
+	<-done
+	return r.Failed()
+}
+
+// recorder is a testing.TB whose failures fail nobody.
+type recorder struct {
+	testing.TB
+	mu     sync.Mutex
+	failed bool
+}
+
+func (r *recorder) fail() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *recorder) Errorf(string, ...any) { r.fail() }
+
+func (r *recorder) Fatalf(string, ...any) {
+	r.fail()
+	runtime.Goexit()
+}
+
+func (r *recorder) Skip(...any) { runtime.Goexit() }
+
+func TestRandomFindsWrongStores(t *testing.T) {
+	random := checks()[len(checks())-1]
+	for name, store := range map[string]Subject{
+		"drops a span": dropsASpan{newNaive()}, "excludes the end": excludesBounds{newNaive()}, "ignores the limit": ignoresLimit{newNaive()},
+	} {
+		if !fails(t, random, store) {
+			t.Errorf("%s: passes random queries", name)
+		}
+	}
+}

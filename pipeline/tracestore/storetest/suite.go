@@ -1,0 +1,252 @@
+package storetest
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// suite is one check under way: the store, and the oracle that was sent the same spans.
+type suite struct {
+	testing.TB
+	ctx   context.Context
+	store Subject
+	sent  *oracle
+	sends int
+}
+
+func newSuite(tb testing.TB, store Subject) *suite {
+	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle()}
+}
+
+// request builds one request under one resource and scope.
+type request struct {
+	traces ptrace.Traces
+	scope  ptrace.ScopeSpans
+}
+
+func newRequest(service string) *request {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", service)
+	return &request{td, rs.ScopeSpans().AppendEmpty()}
+}
+
+// span adds a span of one microsecond.
+func (r *request) span(trace, id uint64, name string, start uint64) ptrace.Span {
+	s := r.scope.Spans().AppendEmpty()
+	s.SetTraceID(pcommon.TraceID(traceID(trace)))
+	s.SetSpanID(pcommon.SpanID(spanID(id)))
+	s.SetName(name)
+	s.SetStartTimestamp(pcommon.Timestamp(start))
+	s.SetEndTimestamp(pcommon.Timestamp(start + 1000))
+	return s
+}
+
+func traceID(n uint64) (id otlpdata.TraceID) {
+	putUint(id[8:], n)
+	return id
+}
+
+func spanID(n uint64) (id otlpdata.SpanID) {
+	putUint(id[:], n)
+	return id
+}
+
+func putUint(b []byte, n uint64) {
+	for i := range 8 {
+		b[i] = byte(n >> (56 - 8*i))
+	}
+}
+
+// send gives the store a request, in turn as bytes and as objects.
+func (s *suite) send(tenant string, td ptrace.Traces) {
+	s.Helper()
+	b := s.encode(tenant, td)
+	if s.sends++; s.sends%2 == 0 {
+		b = otlpdata.FromTraces(td, b.Meta())
+	}
+	s.consume(b)
+}
+
+// encode returns the batch of a request, which the oracle knows from now on.
+func (s *suite) encode(tenant string, td ptrace.Traces) *otlpdata.Batch {
+	s.Helper()
+	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		s.Fatalf("encoding a request: %v", err)
+	}
+	b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
+	if err != nil {
+		s.Fatalf("reading a request: %v", err)
+	}
+	s.sent.add(b)
+	return b
+}
+
+func (s *suite) consume(b *otlpdata.Batch) {
+	s.Helper()
+	if err := s.store.Consume(s.ctx, b); err != nil {
+		s.Fatalf("Consume: %v", err)
+	}
+}
+
+// read returns the spans of traces as the store gives them, in canonical form, by consecutive id.
+func (s *suite) read(tenant string, refs ...tracestore.TraceRef) (ids []otlpdata.TraceID, spans [][]string) {
+	s.Helper()
+	for tr, err := range s.store.Traces(s.ctx, tenant, refs) {
+		if err != nil {
+			s.Fatalf("Traces: %v", err)
+		}
+		if len(ids) == 0 || ids[len(ids)-1] != tr.ID {
+			ids, spans = append(ids, tr.ID), append(spans, nil)
+		}
+		last := &spans[len(spans)-1]
+		*last = append(*last, s.canonicalTrace(tenant, tr.ID, tr.Spans)...)
+	}
+	return ids, spans
+}
+
+// canonicalTrace returns the spans of b, all of which must be of the trace.
+func (s *suite) canonicalTrace(tenant string, id otlpdata.TraceID, b *otlpdata.Batch) []string {
+	s.Helper()
+	if b == nil || b.Len() == 0 {
+		s.Errorf("trace %s: a piece without spans", id)
+		return nil
+	}
+	if got := b.Meta().Tenant; got != tenant {
+		s.Errorf("trace %s: the batch says tenant %q, want %q", id, got, tenant)
+	}
+	var out []string
+	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
+		if sp.TraceID != id {
+			s.Errorf("trace %s: has a span of trace %s", id, sp.TraceID)
+		}
+		out = append(out, canonical(sp))
+		return nil
+	})
+	if err != nil {
+		s.Errorf("trace %s: %v", id, err)
+	}
+	return out
+}
+
+// checkTraces compares the spans of traces with what was sent.
+func (s *suite) checkTraces(tenant string, ids ...otlpdata.TraceID) {
+	s.Helper()
+	for _, id := range ids {
+		gotIDs, got := s.read(tenant, tracestore.TraceRef{ID: id})
+		if len(gotIDs) != 1 {
+			s.Errorf("trace %s: came as %d traces, want 1", id, len(gotIDs))
+			continue
+		}
+		s.sameSpans(id, got[0], s.sent.trace(tenant, id))
+	}
+}
+
+// sameSpans compares canonical spans as multisets.
+func (s *suite) sameSpans(id otlpdata.TraceID, got, want []string) {
+	s.Helper()
+	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+	if slices.Equal(got, want) {
+		return
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			s.Errorf("trace %s: %d spans, want %d; the first that differs:\n got %s\nwant %s", id, len(got), len(want), got[i], want[i])
+			return
+		}
+	}
+	s.Errorf("trace %s: %d spans, want %d", id, len(got), len(want))
+}
+
+// find runs a query to its end.
+func (s *suite) find(q tracestore.Query, want tracestore.Want) ([]tracestore.Result, tracestore.Outcome) {
+	s.Helper()
+	res, err := s.store.Find(s.ctx, q, want)
+	if err != nil {
+		s.Fatalf("Find(%s): %v", describe(q), err)
+	}
+	var out []tracestore.Result
+	for r, err := range res.All {
+		if err != nil {
+			s.Fatalf("Find(%s): after %d results: %v", describe(q), len(out), err)
+		}
+		out = append(out, r)
+	}
+	return out, res.Outcome()
+}
+
+// checkFind compares the answer to a query with the oracle's and returns it.
+func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore.Result {
+	s.Helper()
+	got, outcome := s.find(q, want)
+	if !outcome.Complete {
+		s.Errorf("Find(%s): incomplete without a budget: %s", describe(q), outcome.Reason)
+	}
+	s.sameResults(q, got, s.sent.find(q))
+	for _, r := range got {
+		s.checkResult(q.Tenant, r, want)
+	}
+	return got
+}
+
+// sameResults compares ids, starts and order.
+func (s *suite) sameResults(q tracestore.Query, got, want []tracestore.Result) {
+	s.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			s.Errorf("Find(%s): %d results, want %d; the first that is missing: %s", describe(q), len(got), len(want), key(want[i]))
+		case i >= len(want):
+			s.Errorf("Find(%s): %d results, want %d; the first too many: %s", describe(q), len(got), len(want), key(got[i]))
+		case key(got[i]) != key(want[i]):
+			s.Errorf("Find(%s): result %d is %s, want %s", describe(q), i, key(got[i]), key(want[i]))
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// checkResult checks that a result holds what was wanted.
+func (s *suite) checkResult(tenant string, r tracestore.Result, want tracestore.Want) {
+	s.Helper()
+	switch want {
+	case tracestore.WantFull:
+		s.sameSpans(r.ID, s.canonicalTrace(tenant, r.ID, r.Spans), s.sent.trace(tenant, r.ID))
+	case tracestore.WantSummaries:
+		wanted := s.sent.summary(s, tenant, r.ID)
+		if r.Summary == nil || !reflect.DeepEqual(*r.Summary, wanted) {
+			s.Errorf("trace %s: summary\n got %+v\nwant %+v", r.ID, r.Summary, wanted)
+		}
+	}
+}
+
+// pages reads the whole answer in pages of a size and compares it with the oracle's.
+func (s *suite) pages(q tracestore.Query, size int) {
+	s.Helper()
+	whole := s.sent.find(q)
+	q.Limit = size
+	var all []tracestore.Result
+	for range len(whole) + 2 {
+		page, outcome := s.find(q, tracestore.WantIDs)
+		if len(page) > size {
+			s.Errorf("Find(%s): a page of %d", describe(q), len(page))
+		}
+		all = append(all, page...)
+		if !outcome.Next.Set {
+			s.sameResults(q, all, whole)
+			return
+		}
+		q.After = outcome.Next
+	}
+	s.Errorf("Find(%s): pages of %d do not end: %d results, want %d", describe(q), size, len(all), len(whole))
+}
