@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Services implements tracestore.Catalog.
+func (e *exporter) Services(_ context.Context, tenant string) ([]string, error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	out := []string{}
+	if t := e.tenants[tenant]; t != nil {
+		for name := range t.services {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Operations implements tracestore.Catalog.
+func (e *exporter) Operations(_ context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+	out := e.operations(tenant, service)
+	if kind != "" {
+		out = slices.DeleteFunc(out, func(op tracestore.Operation) bool { return op.Kind != kind })
+	}
+	slices.SortFunc(out, func(a, b tracestore.Operation) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out, nil
+}
+
+func (e *exporter) operations(tenant, service string) []tracestore.Operation {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	out := []tracestore.Operation{}
+	t := e.tenants[tenant]
+	if t == nil || t.services[service] == nil {
+		return out
+	}
+	for op := range t.services[service].operations {
+		out = append(out, op)
+	}
+	return out
+}
+
+// defaultLimit is the length of a list of attributes where the caller names none.
+const defaultLimit = 1000
+
+// AttributeKeys implements tracestore.AttributeCatalog.
+func (e *exporter) AttributeKeys(_ context.Context, tenant, prefix string, limit int) ([]string, error) {
+	return firstOf(e.keys(tenant, prefix), limit), nil
+}
+
+func (e *exporter) keys(tenant, prefix string) []string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var out []string
+	if t := e.tenants[tenant]; t != nil {
+		for key := range t.attributes {
+			if strings.HasPrefix(key, prefix) {
+				out = append(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// maxValues bounds the distinct values of a key that are looked at to list those with a prefix.
+const maxValues = 100_000
+
+// AttributeValues implements tracestore.AttributeCatalog. Of a key with more than maxValues values it knows some only.
+func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
+	rows, origins := e.holders(tenant, key)
+	values := make(map[string]struct{})
+	add := func(kvs []otlpdata.KeyValue) {
+		for i := range kvs {
+			if kvs[i].Key != key {
+				continue
+			}
+			if text := kvs[i].Value.AsString(); strings.HasPrefix(text, prefix) {
+				values[strings.Clone(text)] = struct{}{}
+			}
+		}
+	}
+	for _, o := range origins {
+		add(o.resource.Attributes)
+		add(o.scope.Attributes)
+	}
+	var d decoder
+	for _, r := range rows {
+		err := d.read(r, func(s *otlpdata.Span) {
+			add(s.Attributes)
+			for i := range s.Events {
+				add(s.Events[i].Attributes)
+			}
+			for i := range s.Links {
+				add(s.Links[i].Attributes)
+			}
+		})
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := make([]string, 0, len(values))
+	for v := range values {
+		out = append(out, v)
+	}
+	return firstOf(out, limit), nil
+}
+
+// holders returns a row or an origin for every value of a key: the index knows values by their hash only.
+func (e *exporter) holders(tenant, key string) (rows []*row, origins []*origin) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	t := e.tenants[tenant]
+	if t == nil || t.attributes[key] == nil {
+		return nil, nil
+	}
+	a := t.attributes[key]
+	for _, p := range a.rows {
+		if p.many != nil {
+			p.one = p.many.newest()
+		}
+		if rows = append(rows, p.one); len(rows) == maxValues {
+			break
+		}
+	}
+	for _, list := range a.origins {
+		if origins = append(origins, list[0]); len(origins) == maxValues {
+			break
+		}
+	}
+	return rows, origins
+}
+
+// firstOf sorts a list and cuts it to a limit.
+func firstOf(list []string, limit int) []string {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	slices.Sort(list)
+	return list[:min(limit, len(list))]
+}

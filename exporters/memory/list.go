@@ -1,0 +1,159 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// position is a row's place in every list: by start, ties by trace id, ties of these by arrival.
+type position struct {
+	start uint64
+	id    otlpdata.TraceID
+	seq   uint64
+}
+
+func (r *row) position() position { return position{r.start, r.trace.id, r.seq} }
+
+func (r *row) compare(p position) int {
+	if r.start != p.start {
+		return cmp.Compare(r.start, p.start)
+	}
+	return cmp.Or(bytes.Compare(r.trace.id[:], p.id[:]), cmp.Compare(r.seq, p.seq))
+}
+
+// blockRows is how many rows a block of a list has room for: few enough to shift on an insert, enough to keep the list of blocks short.
+const blockRows = 256
+
+// list is a set of rows in order, oldest first. It is a list of blocks, so that adding and removing costs the same wherever it happens;
+// both are fastest at the ends, which is where spans usually come and go. The zero list is empty.
+type list struct {
+	blocks [][]*row // none is empty
+	n      int
+}
+
+// add reports whether the row was not there yet.
+func (l *list) add(r *row) bool {
+	last := len(l.blocks) - 1
+	if last < 0 {
+		l.blocks = append(l.blocks, append([]*row(nil), r))
+		l.n++
+		return true
+	}
+	p := r.position()
+	b := l.blocks[last]
+	if b[len(b)-1].compare(p) < 0 {
+		l.push(r)
+		l.n++
+		return true
+	}
+	i, j := l.search(p)
+	b = l.blocks[i]
+	if b[j] == r {
+		return false
+	}
+	if len(b) >= blockRows {
+		i, j = l.split(i, j)
+	}
+	l.blocks[i] = slices.Insert(l.blocks[i], j, r)
+	l.n++
+	return true
+}
+
+// push adds a row behind all others.
+func (l *list) push(r *row) {
+	last := len(l.blocks) - 1
+	if len(l.blocks[last]) < blockRows {
+		l.blocks[last] = append(l.blocks[last], r)
+		return
+	}
+	l.blocks = append(l.blocks, append(make([]*row, 0, blockRows), r))
+}
+
+// split makes two blocks of block i and returns where its index j is now.
+func (l *list) split(i, j int) (int, int) {
+	const half = blockRows / 2
+	b := l.blocks[i]
+	right := append(make([]*row, 0, blockRows), b[half:]...)
+	clear(b[half:])
+	l.blocks[i] = b[:half]
+	l.blocks = slices.Insert(l.blocks, i+1, right)
+	if j > half {
+		return i + 1, j - half
+	}
+	return i, j
+}
+
+// search returns block and index of the first row at or behind p. Behind the last row it returns the last block and its length.
+func (l *list) search(p position) (i, j int) {
+	last := len(l.blocks) - 1
+	switch {
+	case l.blocks[0][0].compare(p) >= 0: // the oldest rows are those that go
+		return 0, 0
+	case l.blocks[last][0].compare(p) < 0: // and new ones belong near the end
+		i = last
+	default:
+		i = sort.Search(last, func(i int) bool {
+			b := l.blocks[i]
+			return b[len(b)-1].compare(p) >= 0
+		})
+	}
+	b := l.blocks[i]
+	return i, sort.Search(len(b), func(j int) bool { return b[j].compare(p) >= 0 })
+}
+
+// remove reports whether the row was there.
+func (l *list) remove(r *row) bool {
+	if l.n == 0 {
+		return false
+	}
+	i, j := l.search(r.position())
+	b := l.blocks[i]
+	if j == len(b) || b[j] != r {
+		return false
+	}
+	l.n--
+	if j == 0 {
+		b[0] = nil // the array must not keep what is gone
+		b = b[1:]
+	} else {
+		b = slices.Delete(b, j, j+1)
+	}
+	l.blocks[i] = b
+	switch next := i + 1; {
+	case len(b) == 0:
+		l.blocks = slices.Delete(l.blocks, i, next)
+	case next < len(l.blocks) && len(b)+len(l.blocks[next]) <= blockRows/2:
+		l.blocks[i] = append(b, l.blocks[next]...)
+		l.blocks = slices.Delete(l.blocks, next, next+1)
+	}
+	return true
+}
+
+// newest returns a row of a list that is not empty.
+func (l *list) newest() *row {
+	b := l.blocks[len(l.blocks)-1]
+	return b[len(b)-1]
+}
+
+// below appends to dst the rows before p, newest first, until there are n of them.
+func (l *list) below(p position, dst []*row, n int) []*row {
+	if l.n == 0 {
+		return dst
+	}
+	i, j := l.search(p)
+	for ; n > 0; n-- {
+		for j == 0 {
+			if i--; i < 0 {
+				return dst
+			}
+			j = len(l.blocks[i])
+		}
+		j--
+		dst = append(dst, l.blocks[i][j])
+	}
+	return dst
+}

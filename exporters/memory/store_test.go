@@ -1,0 +1,373 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// metric returns the value of a metric without labels.
+func metric(tb testing.TB, reg *prometheus.Registry, name string) float64 {
+	tb.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tracing_memory_"+name {
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	tb.Fatalf("no metric %q", name)
+	return 0
+}
+
+// find returns the ids that a query finds, newest first, and the number of spans examined.
+func find(tb testing.TB, e *exporter, q tracestore.Query) ([]otlpdata.TraceID, int) {
+	tb.Helper()
+	res, err := e.Find(tb.Context(), q, tracestore.WantIDs)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var ids []otlpdata.TraceID
+	for r, err := range res.All {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ids = append(ids, r.ID)
+	}
+	return ids, res.Outcome().Scanned
+}
+
+func TestOldestTracesGoFirst(t *testing.T) {
+	e, reg := open(t, 2<<20)
+	const traces = 500
+	for i := range traces {
+		consume(t, e, batch(t, "", ordinary(i, 1)))
+		if e.usage.bytes > e.maxBytes {
+			t.Fatalf("%d bytes after request %d, the limit is %d", e.usage.bytes, i, e.maxBytes)
+		}
+	}
+	ids, _ := find(t, e, tracestore.Query{})
+	if len(ids) == 0 || len(ids) == traces {
+		t.Fatalf("%d traces are left of %d", len(ids), traces)
+	}
+	for i, id := range ids {
+		n := traces - 1 - i
+		if want := (otlpdata.TraceID{0: byte(n), 1: byte(n >> 8), 15: 1}); id != want {
+			t.Fatalf("trace %d from the newest is %s, want %s", i, id, want)
+		}
+	}
+	gone := float64(traces - len(ids))
+	for name, want := range map[string]float64{
+		"evicted_traces_total": gone, "evicted_spans_total": gone * spansPerTrace, "bytes": float64(e.usage.bytes),
+		"traces": float64(len(ids)), "spans": float64(len(ids) * spansPerTrace),
+	} {
+		if got := metric(t, reg, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestAnEmptyStoreCostsNothing(t *testing.T) {
+	e, _ := open(t, 0)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range 60 {
+		td := ordinary(rnd.IntN(20), 1+rnd.IntN(4)) // overlapping traces, many duplicates
+		td.ResourceSpans().At(0).Resource().Attributes().PutInt("round", int64(i%7))
+		td.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().PutInt("round", int64(i%7))
+		for _, s := range td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().All() {
+			s.Status().SetCode(ptrace.StatusCode(i % 3))
+			s.Attributes().PutStr("twice", "x")
+			s.Events().AppendEmpty().Attributes().PutStr("twice", "x")
+			s.Links().AppendEmpty().Attributes().PutStr("linked", fmt.Sprint(i))
+		}
+		consume(t, e, batch(t, fmt.Sprint("tenant ", i%3), td))
+	}
+	e.maxBytes = 0
+	e.evict()
+	if e.usage != (usage{}) {
+		t.Errorf("after everything was dropped: %+v", e.usage)
+	}
+	if len(e.tenants) != 0 || e.oldest != nil || e.newest != nil {
+		t.Errorf("%d tenants are left, and traces from %v to %v", len(e.tenants), e.oldest, e.newest)
+	}
+}
+
+func TestCatalogForgetsWhatWasDropped(t *testing.T) {
+	e, _ := open(t, 0)
+	first := ptrace.NewTraces()
+	rs := first.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "short-lived")
+	rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().Attributes().PutStr("only.here", "v")
+	consume(t, e, batch(t, "", first))
+	consume(t, e, batch(t, "", ordinary(1, 1)))
+	e.maxBytes = e.usage.bytes - 1
+	e.evict()
+	services, _ := e.Services(t.Context(), "")
+	if want := []string{"service-0", "service-1", "service-2", "service-3"}; !slices.Equal(services, want) {
+		t.Errorf("services %q, want %q", services, want)
+	}
+	if ops, _ := e.Operations(t.Context(), "", "short-lived", ""); len(ops) != 0 {
+		t.Errorf("operations of a service that is gone: %v", ops)
+	}
+	if keys, _ := e.AttributeKeys(t.Context(), "", "only.here", 0); len(keys) != 0 {
+		t.Errorf("attribute keys that are gone: %q", keys)
+	}
+}
+
+func TestRequestLargerThanTheStore(t *testing.T) {
+	e, reg := open(t, minBytes)
+	consume(t, e, batch(t, "", ordinary(0, 1)))
+	err := e.Consume(t.Context(), batch(t, "", ordinary(1, 200)))
+	if err == nil || !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "max_bytes") {
+		t.Errorf("error %v, want a permanent one that names max_bytes", err)
+	}
+	if got := metric(t, reg, "spans"); got != spansPerTrace {
+		t.Errorf("%v spans are stored after the refusal, want %d", got, spansPerTrace)
+	}
+	if got := metric(t, reg, "evicted_spans_total"); got != 0 {
+		t.Errorf("%v spans made room for a request that was refused", got)
+	}
+}
+
+// A trace that grows beyond the store goes as a whole, and is counted.
+func TestTraceLargerThanTheStore(t *testing.T) {
+	e, reg := open(t, minBytes)
+	sent := 0.0
+	for i := range 100 {
+		td := ordinary(i, 2)
+		for _, rs := range td.ResourceSpans().All() {
+			for _, s := range rs.ScopeSpans().At(0).Spans().All() {
+				s.SetTraceID([16]byte{9})
+				s.Attributes().PutInt("round", int64(i))
+				sent++
+			}
+		}
+		consume(t, e, batch(t, "", td))
+		if got := metric(t, reg, "spans") + metric(t, reg, "evicted_spans_total"); got != sent {
+			t.Fatalf("stored and evicted spans are %v, want %v", got, sent)
+		}
+	}
+	if metric(t, reg, "evicted_traces_total") == 0 {
+		t.Error("nothing was evicted")
+	}
+}
+
+// TestBytesAreHonest compares the estimate with the heap.
+func TestBytesAreHonest(t *testing.T) {
+	const spans = 8_000
+	for name, c := range map[string]struct {
+		maxBytes pipeline.ByteSize
+		request  func(i int) ptrace.Traces
+	}{
+		"room":                {1 << 30, func(i int) ptrace.Traces { return ordinary(i*100, 100) }},
+		"full and evicting":   {4 << 20, func(i int) ptrace.Traces { return ordinary(i*10, 10) }},
+		"one span a request":  {1 << 30, singles()},
+		"evicting one by one": {4 << 20, singles()},
+		"new resources": {1 << 30, func(i int) ptrace.Traces {
+			td := ordinary(i, 1)
+			for _, rs := range td.ResourceSpans().All() {
+				rs.Resource().Attributes().PutInt("instance", int64(i))
+			}
+			return td
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, reg := open(t, c.maxBytes)
+			before := liveHeap()
+			for i, sent := 0, 0; sent < spans; i++ {
+				b := batch(t, "", c.request(i))
+				sent += b.Len()
+				consume(t, e, b)
+			}
+			e.stages.Get() // scratch space is not what is stored
+			used, estimate := liveHeap()-before, e.usage.bytes
+			t.Logf("%d spans: %d bytes each, estimated %d", e.usage.spans, used/int64(e.usage.spans), estimate/int64(e.usage.spans))
+			if used > estimate*14/10 || estimate > used*14/10 {
+				t.Errorf("the heap grew by %d, the estimate is %d", used, estimate)
+			}
+			if got := metric(t, reg, "bytes"); got != float64(estimate) {
+				t.Errorf("the metric says %v, want %d", got, estimate)
+			}
+		})
+	}
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// singles returns a function that makes requests of one span each, all those of ordinary traces.
+func singles() func(i int) ptrace.Traces {
+	var whole ptrace.Traces
+	return func(i int) ptrace.Traces {
+		k := i % spansPerTrace
+		if k == 0 {
+			whole = ordinary(i/spansPerTrace, 1)
+		}
+		from := whole.ResourceSpans().At(k % 4)
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		from.Resource().CopyTo(rs.Resource())
+		ss := rs.ScopeSpans().AppendEmpty()
+		from.ScopeSpans().At(0).Scope().CopyTo(ss.Scope())
+		from.ScopeSpans().At(0).Spans().At(k / 4).CopyTo(ss.Spans().AppendEmpty())
+		return td
+	}
+}
+
+// What a request can cost is bounded before it is stored, or the bound on requests would not hold.
+func TestCostIsABound(t *testing.T) {
+	mixed := ordinary(5, 3)
+	mixed.ResourceSpans().At(0).Resource().Attributes().Clear()
+	mixed.ResourceSpans().At(1).ScopeSpans().At(0).Spans().AppendEmpty()
+	for i, td := range []ptrace.Traces{ordinary(0, 1), ordinary(0, 50), singles()(0), mixed} {
+		e, _ := open(t, 0)
+		b := batch(t, "", td)
+		segments, err := b.Segments()
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := newStage(e.seed)
+		if err := otlpdata.Walk(segments[0], st); err != nil {
+			t.Fatal(err)
+		}
+		consume(t, e, b)
+		if e.usage.bytes > st.cost() {
+			t.Errorf("request %d costs %d, the bound is %d", i, e.usage.bytes, st.cost())
+		}
+	}
+}
+
+func TestSearchesExamineFewSpans(t *testing.T) {
+	e, _ := open(t, 0)
+	const traces = 1000
+	consume(t, e, batch(t, "", ordinary(0, traces)))
+	eq := func(p tracestore.Place, key, text string) tracestore.Cond {
+		return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Value: tracestore.Text(text)}
+	}
+	service, user := eq(tracestore.Service, "", "service-1"), eq(tracestore.AnyAttribute, "user.id", "user-77")
+	request := eq(tracestore.SpanAttribute, "request.id", "request-555")
+	number := tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: "bucket"}, Value: tracestore.Number(7)}
+	for name, c := range map[string]struct {
+		q           tracestore.Query
+		found, most int
+	}{
+		"newest":            {tracestore.Query{Limit: 5}, 5, 5},
+		"service":           {tracestore.Query{Where: service, Limit: 5}, 5, 5},
+		"old window":        {tracestore.Query{Where: service, Limit: 5, To: at(benchBase + 100*1_000_000)}, 5, 5},
+		"operation":         {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/5")}, Limit: 5}, 5, 5},
+		"absent operation":  {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/4")}}, 0, 0},
+		"operation only":    {tracestore.Query{Where: eq(tracestore.Name, "", "GET /path/4"), Limit: 5}, 5, 5},
+		"attribute":         {tracestore.Query{Where: tracestore.And{service, user}}, 1, spansPerTrace},
+		"either":            {tracestore.Query{Where: tracestore.Or{request, user}}, 2, spansPerTrace + 1},
+		"unique attribute":  {tracestore.Query{Where: tracestore.And{service, user, tracestore.Not{Expr: request}}}, 1, spansPerTrace},
+		"absent value":      {tracestore.Query{Where: eq(tracestore.AnyAttribute, "user.id", "nobody")}, 0, 0},
+		"absent key":        {tracestore.Query{Where: eq(tracestore.AnyAttribute, "nothing", "")}, 0, 0},
+		"absent service":    {tracestore.Query{Where: eq(tracestore.Service, "", "nothing")}, 0, 0},
+		"number":            {tracestore.Query{Where: number, Limit: 5}, 5, 5},
+		"errors":            {tracestore.Query{Where: eq(tracestore.Status, "", "error")}, 0, 0},
+		"resource":          {tracestore.Query{Where: eq(tracestore.ResourceAttribute, "host.name", "host.name of service 2"), Limit: 5}, 5, 5},
+		"resource's absent": {tracestore.Query{Where: eq(tracestore.ResourceAttribute, "user.id", "user-77")}, 0, 0},
+	} {
+		ids, examined := find(t, e, c.q)
+		if len(ids) != c.found || examined > c.most {
+			t.Errorf("%s: %d traces by %d spans, want %d by at most %d", name, len(ids), examined, c.found, c.most)
+		}
+	}
+}
+
+// A search sees the store as it was when it began, whole requests only, also of traces that are dropped while it runs.
+func TestSearchSeesOneState(t *testing.T) {
+	e, _ := open(t, 0)
+	consume(t, e, batch(t, "", ordinary(0, 50)))
+	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := e.maxBytes
+	n := 0
+	for r, err := range res.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; r.Spans.Len() != spansPerTrace {
+			t.Errorf("trace %s has %d spans, want %d", r.ID, r.Spans.Len(), spansPerTrace)
+		}
+		if n == 1 { // older and newer traces come, and late spans of the old ones; then all is dropped but what was read already
+			late := ordinary(0, 60)
+			late.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+				rs.Resource().Attributes().PutStr("late", "yes")
+				return false
+			})
+			consume(t, e, batch(t, "", late))
+		}
+		if n == 40 {
+			e.maxBytes = 0
+			dropAll(t, e)
+			e.maxBytes = limit
+		}
+	}
+	if n < 40 || n > 50 {
+		t.Errorf("%d traces, want the 50 that were there, or those that were read before they went", n)
+	}
+}
+
+func dropAll(t *testing.T, e *exporter) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.evict()
+	if e.usage.spans != 0 {
+		t.Fatalf("%d spans are left", e.usage.spans)
+	}
+}
+
+func TestConsumeAfterTheContextEnded(t *testing.T) {
+	e, _ := open(t, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Consume(ctx, batch(t, "", ordinary(0, 1))); err == nil {
+		t.Error("no error")
+	}
+	if e.usage.spans != 0 {
+		t.Errorf("%d spans are stored", e.usage.spans)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	c := defaults()
+	if err := c.Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	c.MaxBytes = minBytes - 1
+	if err := c.Validate(); err == nil {
+		t.Errorf("%d bytes are no error", c.MaxBytes)
+	}
+	if f := Factory(); f.Type() != "memory" || f.Kind() != pipeline.KindExporter || f.Summary() == "" {
+		t.Errorf("factory %q of kind %s: %q", f.Type(), f.Kind(), f.Summary())
+	}
+	if e, _ := open(t, 0); e.Keeps() != pipeline.KeepMemory {
+		t.Errorf("keeps spans %s", e.Keeps())
+	}
+}
+
+func at(ns int64) time.Time { return time.Unix(0, ns) }

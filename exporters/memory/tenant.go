@@ -1,0 +1,184 @@
+package memory
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// tenant is the spans of one tenant and their indexes. It exists while it has a trace.
+type tenant struct {
+	name       string
+	traces     map[otlpdata.TraceID]*trace
+	origins    map[string]*origin // by their encoding
+	identity   postings           // by the hash of origin and span, to tell duplicates
+	all        list
+	failed     list // spans with an error
+	services   map[string]*service
+	attributes map[string]*attribute
+	usage      *usage // of the whole store
+}
+
+// trace is the spans of one trace, as they came. blocks only grows.
+type trace struct {
+	id     otlpdata.TraceID
+	tenant *tenant
+	next   *trace // the one created next
+	blocks []block
+}
+
+// block is what one request brought of a trace. It never changes, and is freed with its trace.
+type block struct {
+	rows []row
+	cost int64
+}
+
+// row is one span. It never changes once the lock was released.
+type row struct {
+	trace  *trace
+	origin *origin
+	start  uint64
+	seq    uint64 // number of the row in the store; the rows of a request become visible together
+	raw    []byte // the encoded span
+}
+
+// origin is a resource and a scope that spans of a tenant have in common. It is kept while it has rows.
+type origin struct {
+	key      string
+	resource otlpdata.Resource
+	scope    otlpdata.Scope
+	service  *service
+	terms    []term
+	hash     uint64 // of key
+	rows     list
+	cost     int64
+}
+
+func originCost(encoded, attributes int) int64 {
+	return costOrigin + 2*int64(encoded) + int64(attributes)*(2*costKeyVal+costTerm+costRef)
+}
+
+func (e *exporter) insert(name string, st *stage) {
+	if len(st.spans) == 0 {
+		return
+	}
+	t := e.tenants[name]
+	if t == nil {
+		t = &tenant{
+			name: name, traces: make(map[otlpdata.TraceID]*trace), origins: make(map[string]*origin), identity: make(postings),
+			services: make(map[string]*service), attributes: make(map[string]*attribute), usage: &e.usage,
+		}
+		e.tenants[name] = t
+		e.usage.bytes += costTenant
+	}
+	origins := make([]*origin, len(st.origins)) // made when the first span needs them
+	for i := range st.groups {
+		e.insertGroup(t, st, &st.groups[i], origins)
+	}
+}
+
+// insertGroup adds the spans of one trace that are not stored yet.
+func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin) {
+	tr := t.traces[g.id]
+	if tr == nil {
+		tr = &trace{id: g.id, tenant: t}
+		t.traces[g.id] = tr
+		e.created(tr)
+	}
+	rows := make([]row, 0, g.n) // indexes point into it: it must not grow
+	size := 0
+	for i := g.first + 1; i != 0; i = st.spans[i-1].next {
+		s := &st.spans[i-1]
+		if origins[s.origin] == nil {
+			origins[s.origin] = t.origin(&st.terms, st.keys[st.origins[s.origin].from:st.origins[s.origin].to])
+		}
+		o := origins[s.origin]
+		h := o.identify(st.terms.seed, s.raw)
+		if t.has(h, o, s.raw) {
+			continue
+		}
+		rows = append(rows, row{trace: tr, origin: o, start: s.start, seq: e.seq + 1, raw: s.raw})
+		e.seq++
+		size += len(s.raw)
+		t.index(&rows[len(rows)-1], h, s, st.values[s.from:s.to])
+	}
+	if len(rows) == 0 {
+		return
+	}
+	// The rows alias the request up to here.
+	data := make([]byte, 0, size)
+	for i := range rows {
+		from := len(data)
+		data = append(data, rows[i].raw...)
+		rows[i].raw = data[from:len(data):len(data)]
+	}
+	b := block{rows: rows, cost: costBlock + int64(cap(rows))*costRow + int64(cap(data))}
+	tr.blocks = append(tr.blocks, b)
+	e.usage.bytes += b.cost
+	e.usage.spans += len(rows)
+}
+
+// created adds a trace to the order of eviction.
+func (e *exporter) created(tr *trace) {
+	if e.newest == nil {
+		e.oldest = tr
+	} else {
+		e.newest.next = tr
+	}
+	e.newest = tr
+	e.usage.traces++
+	e.usage.bytes += costTrace
+}
+
+// origin finds or makes the origin with an encoding.
+func (t *tenant) origin(terms *termReader, encoded []byte) *origin {
+	if o := t.origins[string(encoded)]; o != nil {
+		return o
+	}
+	o := &origin{key: string(encoded), hash: maphash.Bytes(terms.seed, encoded)}
+	// The encoding was made by AppendResourceSpans of a resource and a scope that were read; it cannot fail to be read again.
+	_ = otlpdata.Walk(slices.Clone(encoded), o)
+	o.terms = terms.attributes(terms.attributes(nil, o.resource.Attributes), o.scope.Attributes)
+	for i := range o.terms {
+		a := t.attribute(o.terms[i].key)
+		o.terms[i].key = a.key
+		t.usage.bytes += a.addOrigin(o.terms[i].hash, o)
+	}
+	o.service = t.service(o.resource.Service)
+	o.cost = costOrigin + 2*int64(len(encoded)) + int64(len(o.terms))*2*costKeyVal
+	t.usage.bytes += o.cost
+	t.origins[o.key] = o
+	return o
+}
+
+// Resource, Scope and Span are how an origin reads itself.
+func (o *origin) Resource(r *otlpdata.Resource) error {
+	o.resource = *r
+	o.resource.Attributes = slices.Clone(r.Attributes)
+	return nil
+}
+
+func (o *origin) Scope(s *otlpdata.Scope) error {
+	o.scope = *s
+	o.scope.Attributes = slices.Clone(s.Attributes)
+	return nil
+}
+
+func (o *origin) Span(*otlpdata.Span) error { return nil }
+
+// identify returns the hash of a span of the origin; the encoded span has its ids in it.
+func (o *origin) identify(seed maphash.Seed, raw []byte) uint64 {
+	return maphash.Bytes(seed, raw) ^ o.hash
+}
+
+// has reports whether the tenant has the span already.
+func (t *tenant) has(h uint64, o *origin, raw []byte) bool {
+	for r := range t.identity.rows(h) {
+		if r.origin == o && bytes.Equal(r.raw, raw) {
+			return true
+		}
+	}
+	return false
+}
