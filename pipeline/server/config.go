@@ -1,0 +1,141 @@
+package server
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Limits of configuration values.
+const (
+	maxRecvMsgSizeMiB = 2047 // a gRPC message length is an int32 in places
+	maxBodySize       = 1 << 40
+)
+
+// HTTPConfig are the keys of an HTTP listener. A config that embeds it and has keys of its own needs a Validate of its own for those
+// (and only those): the loader calls the one of HTTPConfig, too. The keys are those of the OpenTelemetry Collector where it has them.
+type HTTPConfig struct {
+	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
+	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Greatest size of a request body, before and after decompression."`
+	ReadHeaderTimeout  pipeline.Duration `yaml:"read_header_timeout" doc:"How long a client may take to send the headers of a request."`
+	ReadTimeout        pipeline.Duration `yaml:"read_timeout" doc:"How long a client may take to send a whole request."`
+	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Time from the headers to the end of the answer; 0: no limit."`
+	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a request."`
+	MaxConnections     int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+}
+
+// DefaultHTTPConfig returns limits that are safe on an open network, and the given endpoint.
+func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
+	return HTTPConfig{
+		Endpoint:           endpoint,
+		MaxRequestBodySize: 20 << 20,
+		ReadHeaderTimeout:  pipeline.Duration(10 * time.Second),
+		ReadTimeout:        pipeline.Duration(30 * time.Second),
+		WriteTimeout:       pipeline.Duration(time.Minute),
+		IdleTimeout:        pipeline.Duration(time.Minute),
+		MaxConnections:     4096,
+	}
+}
+
+// Validate reports values that would switch a limit off or make the listener useless.
+func (c *HTTPConfig) Validate() error {
+	return errors.Join(
+		checkEndpoint(c.Endpoint),
+		checkRange("max_request_body_size", int64(c.MaxRequestBodySize), 1, maxBodySize),
+		checkSet("read_header_timeout", c.ReadHeaderTimeout),
+		checkSet("read_timeout", c.ReadTimeout),
+		checkSet("idle_timeout", c.IdleTimeout),
+		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+	)
+}
+
+// GRPCConfig are the keys of a gRPC listener, named as in the OpenTelemetry Collector where it has them.
+type GRPCConfig struct {
+	Endpoint             pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
+	MaxRecvMsgSizeMiB    int               `yaml:"max_recv_msg_size_mib" doc:"Greatest message in MiB, before and after decompression."`
+	MaxConcurrentStreams uint32            `yaml:"max_concurrent_streams" doc:"How many calls one connection may have open at once."`
+	MaxConnections       int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"How long a client may take to set up a connection."`
+	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"How long a call's first message may take to arrive."`
+	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"How dead and overactive clients are found."`
+}
+
+// KeepaliveConfig are the keys below `keepalive`.
+type KeepaliveConfig struct {
+	ServerParameters  KeepaliveServerConfig      `yaml:"server_parameters" doc:"When the server pings clients and ends connections."`
+	EnforcementPolicy KeepaliveEnforcementConfig `yaml:"enforcement_policy" doc:"Which pings of clients are too many."`
+}
+
+// KeepaliveServerConfig are the keys below `keepalive.server_parameters`. Zero is without limit for the first three.
+type KeepaliveServerConfig struct {
+	MaxConnectionIdle     pipeline.Duration `yaml:"max_connection_idle" doc:"Close connections without calls for so long; 0: never."`
+	MaxConnectionAge      pipeline.Duration `yaml:"max_connection_age" doc:"Have clients reconnect after so long; 0: never."`
+	MaxConnectionAgeGrace pipeline.Duration `yaml:"max_connection_age_grace" doc:"Time for calls beyond max_connection_age; 0: no limit."`
+	Time                  pipeline.Duration `yaml:"time" doc:"Ping a client after so long without any sign of it."`
+	Timeout               pipeline.Duration `yaml:"timeout" doc:"Close the connection when a ping is not answered for so long."`
+}
+
+// KeepaliveEnforcementConfig are the keys below `keepalive.enforcement_policy`.
+type KeepaliveEnforcementConfig struct {
+	MinTime             pipeline.Duration `yaml:"min_time" doc:"Close connections of clients that ping more often than this."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Let clients ping while they have no call open."`
+}
+
+// DefaultGRPCConfig returns limits that are safe on an open network, and the given endpoint.
+func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
+	return GRPCConfig{
+		Endpoint:             endpoint,
+		MaxRecvMsgSizeMiB:    4,
+		MaxConcurrentStreams: 100,
+		MaxConnections:       4096,
+		ConnectionTimeout:    pipeline.Duration(20 * time.Second),
+		ReadTimeout:          pipeline.Duration(30 * time.Second),
+		Keepalive: KeepaliveConfig{
+			ServerParameters: KeepaliveServerConfig{
+				Time:    pipeline.Duration(time.Minute),
+				Timeout: pipeline.Duration(20 * time.Second),
+			},
+			EnforcementPolicy: KeepaliveEnforcementConfig{
+				MinTime:             pipeline.Duration(10 * time.Second),
+				PermitWithoutStream: true,
+			},
+		},
+	}
+}
+
+// Validate reports values that would switch a limit off or make the listener useless.
+func (c *GRPCConfig) Validate() error {
+	return errors.Join(
+		checkEndpoint(c.Endpoint),
+		checkRange("max_recv_msg_size_mib", int64(c.MaxRecvMsgSizeMiB), 1, maxRecvMsgSizeMiB),
+		checkRange("max_concurrent_streams", int64(c.MaxConcurrentStreams), 1, math.MaxInt32),
+		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+		checkSet("connection_timeout", c.ConnectionTimeout),
+		checkSet("read_timeout", c.ReadTimeout),
+		checkSet("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
+		checkSet("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
+	)
+}
+
+func checkEndpoint(e pipeline.Endpoint) error {
+	if e == "" {
+		return pipeline.BadKey("endpoint", "must be set; write host:port, for example localhost:4317")
+	}
+	return nil
+}
+
+func checkRange(key string, v, least, most int64) error {
+	if v < least || v > most {
+		return pipeline.BadKey(key, "must be from %d to %d, not %d", least, most, v)
+	}
+	return nil
+}
+
+func checkSet(key string, d pipeline.Duration) error {
+	if d <= 0 {
+		return pipeline.BadKey(key, "must be above 0, or a client that does nothing would be waited for without end")
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+// Package server opens listeners: one way for all components, custom receivers included, to serve HTTP and gRPC.
+//
+// An [HTTP] or [GRPC] is made of a config that components embed in their own, and brings what every listener needs: a cap on connections,
+// timeouts against slow clients, size limits before and after decompression, admission of bytes to the process's budget before they are
+// read into memory, recovery from panics, draining on stop, and metrics. gRPC servers also answer grpc.health.v1 and reflection.
+//
+//	socket ─▶ connection cap ─▶ admission (pipeline.Budget) ─▶ size limits, decompression ─▶ handler
+//
+// What a request takes of the budget is given back when its handler has returned, so a handler that consumes before it answers holds
+// the bytes for as long as they are in flight.
+//
+// Metrics carry the label listener, which is the path of the listener's block below its component, such as `protocols.grpc`:
+//
+//	tracing_server_open_connections         gauge
+//	tracing_server_refused_connections_total counter: closed at accept, over max_connections
+//	tracing_server_refused_requests_total   counter, by reason: see the Reason constants
+//	tracing_server_panics_total             counter: handlers that panicked; the process lives on
+package server

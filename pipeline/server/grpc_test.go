@@ -1,0 +1,423 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// echoDesc is a service with a method that gets bytes undecoded, one that gets a message, and a stream of messages. The client speaks
+// protobuf in any case: BytesValue.
+func echoDesc(handle func(ctx context.Context, size int) error) *grpc.ServiceDesc {
+	run := func(ctx context.Context, req any) (any, error) {
+		switch r := req.(type) {
+		case *server.Raw:
+			return r, handle(ctx, len(*r))
+		case *wrapperspb.BytesValue:
+			return r, handle(ctx, len(r.Value))
+		}
+		return nil, errors.New("no such type")
+	}
+	method := func(name string, alloc func() any) grpc.MethodDesc {
+		handler := func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+			req := alloc()
+			if err := dec(req); err != nil {
+				return nil, err
+			}
+			return in(ctx, req, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/test.Echo/" + name}, run)
+		}
+		return grpc.MethodDesc{MethodName: name, Handler: handler}
+	}
+	stream := func(_ any, ss grpc.ServerStream) error {
+		for {
+			m := new(wrapperspb.BytesValue)
+			if err := ss.RecvMsg(m); err != nil {
+				return nil
+			}
+			if err := handle(ss.Context(), len(m.Value)); err != nil {
+				return err
+			}
+			if err := ss.SendMsg(m); err != nil {
+				return err
+			}
+		}
+	}
+	return &grpc.ServiceDesc{
+		ServiceName: "test.Echo",
+		HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{
+			method("Raw", func() any { return new(server.Raw) }),
+			method("Message", func() any { return new(wrapperspb.BytesValue) }),
+		},
+		Streams: []grpc.StreamDesc{{StreamName: "Stream", ClientStreams: true, ServerStreams: true, Handler: stream}},
+	}
+}
+
+func grpcConfig() server.GRPCConfig {
+	c := server.DefaultGRPCConfig("127.0.0.1:0")
+	c.MaxRecvMsgSizeMiB = 1
+	return c
+}
+
+func (w *world) grpc(cfg server.GRPCConfig, handle func(context.Context, int) error) (*grpc.ClientConn, func(context.Context) error) {
+	w.t.Helper()
+	s, err := server.NewGRPC(w.set, "protocols.grpc", cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.RegisterService(echoDesc(handle), nil)
+	stop := w.run(s)
+	conn, err := grpc.NewClient("passthrough:///server", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return w.dial(ctx, s.Addr()) }))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { conn.Close() })
+	return conn, stop
+}
+
+func call(ctx context.Context, conn *grpc.ClientConn, method string, size int, opts ...grpc.CallOption) error {
+	resp := new(wrapperspb.BytesValue)
+	err := conn.Invoke(ctx, "/test.Echo/"+method, wrapperspb.Bytes(make([]byte, size)), resp, opts...)
+	if err == nil && len(resp.Value) != size {
+		return errors.New("the answer is not the request")
+	}
+	return err
+}
+
+func nothing(context.Context, int) error { return nil }
+
+func TestMessagesOfAllCompressions(t *testing.T) {
+	w := newWorld(t, 64<<20)
+	conn, _ := w.grpc(grpcConfig(), nothing)
+	for _, name := range []string{"identity", "gzip", "zstd", "snappy"} {
+		for _, method := range []string{"Raw", "Message"} {
+			for _, size := range []int{0, 100, 100, 700_000} {
+				if err := call(t.Context(), conn, method, size, grpc.UseCompressor(name)); err != nil {
+					t.Errorf("%s, %s, %d bytes: %v", name, method, size, err)
+				}
+			}
+			// Far above the limit when decompressed; identity is refused by its length.
+			err := call(t.Context(), conn, method, 16<<20, grpc.UseCompressor(name))
+			if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "larger than max") {
+				t.Errorf("%s, %s, bomb: %v", name, method, err)
+			}
+		}
+	}
+	if n := w.refused(server.ReasonTooLarge); n != 8 {
+		t.Errorf("counted %v bombs", n)
+	}
+	// A call's share is given back right after its answer, when the next call may have begun.
+	if peak := w.set.Budget.Peak(); peak > 2<<20 {
+		t.Errorf("one call at a time held %d bytes", peak)
+	}
+}
+
+func TestCallsAreAdmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2<<20).inMemory()
+		entered, leave := make(chan int64), make(chan bool)
+		conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error {
+			entered <- w.set.Budget.Used()
+			<-leave
+			return nil
+		})
+		answer := make(chan error)
+		for _, method := range []string{"Raw", "Message"} {
+			go func() { answer <- call(t.Context(), conn, method, 1000) }()
+			if used := <-entered; used < 1000 || used > 1010 {
+				t.Errorf("%s: a message of 1000 bytes holds %d", method, used)
+			}
+			all, err := w.set.Budget.Reserve(1<<20 + 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkOverloaded(t, call(t.Context(), conn, method, 1000))
+			if resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
+				t.Errorf("health needs budget: %v %v", resp, err)
+			}
+			all.Release()
+			leave <- true
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if used := w.set.Budget.Used(); used != 0 {
+				t.Errorf("%s: %d bytes are held after the call", method, used)
+			}
+		}
+		if n := w.refused(server.ReasonOverBudget); n != 2 {
+			t.Errorf("counted %v", n)
+		}
+	})
+}
+
+func checkOverloaded(t *testing.T, err error) {
+	t.Helper()
+	s := status.Convert(err)
+	if s.Code() != codes.ResourceExhausted || len(s.Details()) != 1 {
+		t.Fatalf("over budget: %v", err)
+	}
+	if ri, ok := s.Details()[0].(*errdetails.RetryInfo); !ok || ri.RetryDelay.AsDuration() <= 0 {
+		t.Errorf("no delay to retry after: %v", s.Details())
+	}
+}
+
+func TestStreamsHoldTheirLatestMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2<<20).inMemory()
+		held := make(chan int64, 1)
+		conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error {
+			held <- w.set.Budget.Used()
+			return nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ss, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Echo/Stream")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{500_000, 1000} {
+			if err := ss.SendMsg(wrapperspb.Bytes(make([]byte, size))); err != nil {
+				t.Fatal(err)
+			}
+			if n := int(<-held); n < size || n > size+10 {
+				t.Errorf("a message of %d bytes holds %d", size, n)
+			}
+			if err := ss.RecvMsg(new(wrapperspb.BytesValue)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute) // read_timeout is for the first message
+		}
+		cancel()
+		synctest.Wait()
+		if used := w.set.Budget.Used(); used != 0 || w.refused("") != 0 {
+			t.Errorf("after the stream %d bytes are held, %v refusals counted", used, w.refused(""))
+		}
+	})
+}
+
+func TestSlowCallEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2<<20).inMemory()
+		conn, _ := w.grpc(grpcConfig(), nothing)
+		ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/test.Echo/Raw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if used := w.set.Budget.Used(); used != 1<<20 {
+			t.Errorf("%d bytes are held for a message that may come", used)
+		}
+		if err := ss.RecvMsg(new(wrapperspb.BytesValue)); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if used := w.set.Budget.Used(); used != 0 || w.refused(server.ReasonIncomplete) != 1 {
+			t.Errorf("%d bytes are still held, counted %v", used, w.refused(server.ReasonIncomplete))
+		}
+	})
+}
+
+func TestSlowHandlerIsNotEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, _ := newWorld(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
+			time.Sleep(time.Hour)
+			return ctx.Err()
+		})
+		if err := call(t.Context(), conn, "Raw", 10); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPanicsOfCalls(t *testing.T) {
+	w := newWorld(t, 0)
+	conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error { panic("boom") })
+	for range 2 {
+		if err := call(t.Context(), conn, "Raw", 1); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {
+			t.Errorf("got %v", err)
+		}
+	}
+	ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Echo/Stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ss.SendMsg(wrapperspb.Bytes(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ss.RecvMsg(new(wrapperspb.BytesValue)); status.Code(err) != codes.Internal {
+		t.Errorf("stream: %v", err)
+	}
+	if n := w.metric("tracing_server_panics_total", ""); n != 3 {
+		t.Errorf("counted %v", n)
+	}
+}
+
+func TestGarbageIsCounted(t *testing.T) {
+	w := newWorld(t, 0)
+	conn, _ := w.grpc(grpcConfig(), nothing)
+	garbage := server.Raw("\xff\xff\xff")
+	err := conn.Invoke(t.Context(), "/test.Echo/Message", &garbage, &server.Raw{}, grpc.ForceCodecV2(server.RawCodec()))
+	if status.Code(err) != codes.Internal || w.refused(server.ReasonUndecodable) != 1 {
+		t.Errorf("got %v, counted %v", err, w.refused(server.ReasonUndecodable))
+	}
+}
+
+func TestCallsThatGRPCRefusesAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1<<20).inMemory()
+		conn, _ := w.grpc(grpcConfig(), nothing)
+		for n := 1.0; n <= 3; n++ {
+			if err := call(t.Context(), conn, "NoSuchMethod", 10); status.Code(err) != codes.Unimplemented {
+				t.Fatalf("got %v", err)
+			}
+			synctest.Wait()
+			if w.refused(server.ReasonProtocol) != n || w.set.Budget.Used() != 0 {
+				t.Errorf("counted %v, %d bytes are held", w.refused(server.ReasonProtocol), w.set.Budget.Used())
+			}
+		}
+	})
+}
+
+func TestHealthAndReflection(t *testing.T) {
+	w := newWorld(t, 0)
+	conn, _ := w.grpc(grpcConfig(), nothing)
+	health := healthpb.NewHealthClient(conn)
+	for name, want := range map[string]codes.Code{"": codes.OK, "test.Echo": codes.OK, "nobody": codes.NotFound} {
+		resp, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		if status.Code(err) != want || err == nil && resp.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("%q: %v %v", name, resp, err)
+		}
+	}
+	v1, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1.Send(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	resp, err := v1.Recv()
+	if err != nil || !strings.Contains(resp.String(), "test.Echo") {
+		t.Errorf("v1: %v %v", resp, err)
+	}
+	alpha, err := reflectionalpha.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	//lint:ignore SA1019 old clients speak it
+	alpha.Send(&reflectionalpha.ServerReflectionRequest{MessageRequest: &reflectionalpha.ServerReflectionRequest_ListServices{}})
+	if resp, err := alpha.Recv(); err != nil || !strings.Contains(resp.String(), "test.Echo") {
+		t.Errorf("v1alpha: %v %v", resp, err)
+	}
+}
+
+// TestGRPCStopDrains has a call in the handler, a watch of health and an idle reflection stream.
+func TestGRPCStopDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered, leave := make(chan bool), make(chan bool)
+		conn, stop := newWorld(t, 4<<20).inMemory().grpc(grpcConfig(), func(context.Context, int) error {
+			entered <- true
+			<-leave
+			return nil
+		})
+		watch, err := healthpb.NewHealthClient(conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: "test.Echo"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := watch.Recv(); err != nil || resp.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("before: %v %v", resp, err)
+		}
+		if _, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		answer, stopped := make(chan error, 1), make(chan error, 1)
+		go func() { answer <- call(t.Context(), conn, "Raw", 10) }()
+		<-entered
+		go func() { stopped <- stop(t.Context()) }()
+		if resp, err := watch.Recv(); err != nil || resp.Status != healthpb.HealthCheckResponse_NOT_SERVING {
+			t.Errorf("while draining: %v %v", resp, err)
+		}
+		close(leave)
+		if err := <-answer; err != nil {
+			t.Errorf("the call in flight: %v", err)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if _, err := watch.Recv(); err == nil {
+			t.Error("still watching")
+		}
+	})
+}
+
+func TestGRPCStopCutsWhenItsTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan bool)
+		conn, stop := newWorld(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
+			entered <- true
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		answer := make(chan error, 1)
+		go func() { answer <- call(t.Context(), conn, "Raw", 10) }()
+		<-entered
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := stop(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 calls were cut off") {
+			t.Errorf("Stop: %v", err)
+		}
+		if err := <-answer; err == nil {
+			t.Error("the call was answered")
+		}
+	})
+}
+
+func TestLimitsFitTheBudget(t *testing.T) {
+	w := newWorld(t, 1<<19)
+	conn, _ := w.grpc(grpcConfig(), nothing)
+	if err := call(t.Context(), conn, "Raw", 1000); err != nil {
+		t.Errorf("a budget below the message limit refuses everything: %v", err)
+	}
+	if err := call(t.Context(), conn, "Raw", 1<<19+1); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	h, g := server.DefaultHTTPConfig("localhost:0"), server.DefaultGRPCConfig("localhost:0")
+	if err := errors.Join(h.Validate(), g.Validate()); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	h, g = server.HTTPConfig{}, server.GRPCConfig{}
+	for key, err := range map[string]error{"max_request_body_size": h.Validate(), "keepalive::server_parameters::time": g.Validate()} {
+		many, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			t.Fatalf("%s: %v", key, err)
+		}
+		found := false
+		for _, e := range many.Unwrap() {
+			var k *pipeline.KeyError
+			found = found || errors.As(e, &k) && k.Key == key
+		}
+		if !found {
+			t.Errorf("no mistake at %s: %v", key, err)
+		}
+	}
+}

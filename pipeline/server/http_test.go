@@ -1,0 +1,246 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestListenErrorSaysWhatToDo(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	cfg := httpConfig()
+	cfg.Endpoint = pipeline.Endpoint(ln.Addr().String())
+	s, err := server.NewHTTP(newWorld(t, 0).set, "protocols.http", cfg, http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Start(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "protocols.http.endpoint: cannot listen on "+ln.Addr().String()) ||
+		!strings.Contains(err.Error(), "another process uses this port") {
+		t.Errorf("got %v", err)
+	}
+	if s.Addr() != "" {
+		t.Errorf("has an address: %s", s.Addr())
+	}
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	w := newWorld(t, 0)
+	_, c, _ := w.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			fmt.Fprint(rw, "half")
+			http.NewResponseController(rw).Flush()
+		}
+		panic("boom")
+	})
+	for range 2 {
+		if code, _ := post(t, c, "", strings.NewReader("x")); code != http.StatusInternalServerError {
+			t.Errorf("got %d", code)
+		}
+	}
+	resp, err := c.Get("http://server/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("half an answer was given for a whole one")
+	}
+	if n := w.metric("tracing_server_panics_total", ""); n != 3 {
+		t.Errorf("counted %v panics", n)
+	}
+}
+
+func TestConnectionsAreCapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		cfg := httpConfig()
+		cfg.MaxConnections = 2
+		_, c, _ := w.http(cfg, echo(readBody))
+		dial := func() net.Conn {
+			conn, err := w.dial(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		}
+		first, _ := dial(), dial()
+		synctest.Wait()
+		if n := w.metric("tracing_server_open_connections", ""); n != 2 {
+			t.Errorf("%v connections are open", n)
+		}
+		if _, err := dial().Read(make([]byte, 1)); err == nil {
+			t.Error("the third connection was served")
+		}
+		if n := w.metric("tracing_server_refused_connections_total", ""); n != 1 {
+			t.Errorf("counted %v", n)
+		}
+		first.Close()
+		synctest.Wait()
+		if n := w.metric("tracing_server_open_connections", ""); n != 1 {
+			t.Errorf("%v connections are open after one was closed", n)
+		}
+		if code, _ := post(t, c, "", nil); code != 200 {
+			t.Errorf("no place after one was closed: %d", code)
+		}
+	})
+}
+
+// TestStopDrains has a request in the handler, a connection that is idle, and one that has not said anything.
+func TestStopDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		entered, leave := make(chan bool, 1), make(chan bool)
+		_, c, stop := w.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/wait" {
+				entered <- true
+				<-leave
+			}
+			fmt.Fprint(rw, "done")
+		})
+		post(t, c, "", nil)
+		fresh, err := w.dial(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := make(chan string, 1)
+		go func() {
+			resp, err := c.Get("http://server/wait")
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			defer resp.Body.Close()
+			b, _ := io.ReadAll(resp.Body)
+			answers <- string(b)
+		}()
+		<-entered
+		start := time.Now()
+		stopped := make(chan error, 1)
+		go func() { stopped <- stop(t.Context()) }()
+		synctest.Wait()
+		if _, err := fresh.Read(make([]byte, 1)); err == nil {
+			t.Error("the silent connection is still served")
+		}
+		time.Sleep(2 * time.Second)
+		close(leave)
+		if got := <-answers; got != "done" {
+			t.Errorf("the request in flight got %q", got)
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if d := time.Since(start); d > 3*time.Second {
+			t.Errorf("Stop took %v after the last answer", d-2*time.Second)
+		}
+	})
+}
+
+func TestStopCutsWhenItsTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		entered := make(chan bool, 1)
+		_, c, stop := w.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
+			entered <- true
+			<-r.Context().Done()
+		})
+		failed := make(chan error, 1)
+		go func() {
+			_, err := c.Get("http://server/")
+			failed <- err
+		}()
+		<-entered
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := stop(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 requests were cut off") {
+			t.Errorf("Stop: %v", err)
+		}
+		if err := <-failed; err == nil {
+			t.Error("the client got an answer")
+		}
+	})
+}
+
+func TestSlowBodyIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		_, _, _ = w.http(httpConfig(), echo(readBody))
+		conn, err := w.dial(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nfew")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusServiceUnavailable || w.refused(server.ReasonIncomplete) != 1 {
+			t.Errorf("got %d, counted %v", resp.StatusCode, w.refused(server.ReasonIncomplete))
+		}
+		if w.set.Budget.Used() != 0 {
+			t.Error("bytes are still held")
+		}
+	})
+}
+
+// TestReadTimeoutIsNotForTheHandler: the connection is read while the handler works, to notice that the client goes away.
+func TestReadTimeoutIsNotForTheHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		cfg := httpConfig()
+		_, c, _ := w.http(cfg, func(rw http.ResponseWriter, r *http.Request) {
+			if _, err := server.ReadBody(r); err != nil {
+				t.Error(err)
+			}
+			select {
+			case <-r.Context().Done():
+				t.Error("cancelled although the client waits")
+			case <-time.After(cfg.ReadTimeout.Std() + 5*time.Second):
+			}
+		})
+		if code, _ := post(t, c, "", strings.NewReader("spans")); code != 200 {
+			t.Errorf("got %d", code)
+		}
+	})
+}
+
+func TestClientGoneCancelsTheHandler(t *testing.T) {
+	w := newWorld(t, 0)
+	entered, gone := make(chan bool), make(chan error, 1)
+	_, c, _ := w.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
+		server.ReadBody(r)
+		entered <- true
+		<-r.Context().Done()
+		gone <- r.Context().Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-entered
+		cancel()
+	}()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/", strings.NewReader("spans"))
+	if _, err := c.Do(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("client: %v", err)
+	}
+	if err := <-gone; err == nil {
+		t.Error("not cancelled")
+	}
+}
