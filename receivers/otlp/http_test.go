@@ -1,0 +1,267 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const (
+	protobuf = "application/x-protobuf"
+	jsonType = "application/json"
+	oneSpan  = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090A0b0c0d0e0f10","spanId":"0102030405060708"}]}]}]}`
+	zeroIDs  = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"00000000000000000000000000000000","spanId":"","name":"x"}]}]}]}`
+)
+
+// row is one request of the golden table.
+type row struct {
+	name, method, path, contentType, encoding, body string
+	err                                             error // of Consume
+}
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	io.WriteString(w, s)
+	w.Close()
+	return b.String()
+}
+
+func rows() []row {
+	const traces, post = "/v1/traces", http.MethodPost
+	large := strings.Repeat(" ", 1<<20)
+	ask := func(name, contentType, body string, err error) row {
+		return row{name, post, traces, contentType, "", body, err}
+	}
+	out := []row{
+		ask("accepted protobuf", protobuf, string(request(2)), nil),
+		ask("accepted JSON", jsonType, oneSpan, nil),
+		ask("empty protobuf", protobuf, "", nil),
+		ask("empty JSON", jsonType, "{}", nil),
+		ask("parameters of the content type", "application/json; charset=utf-8", oneSpan, nil),
+		ask("zero ids", jsonType, zeroIDs, nil),
+		{"gzip", post, traces, protobuf, "gzip", gzipped(string(request(2))), nil},
+		{"GET", http.MethodGet, traces, protobuf, "", "", nil},
+		{"PUT", http.MethodPut, traces, protobuf, "", string(request(1)), nil},
+		ask("no content type", "", oneSpan, nil),
+		ask("other content type", "text/plain", oneSpan, nil),
+		ask("too large JSON", jsonType, oneSpan+large, nil),
+		ask("too large protobuf", protobuf, large+large, nil),
+		{"bomb", post, traces, jsonType, "gzip", gzipped(large + large), nil},
+		ask("undecodable protobuf", protobuf, "garbage", nil),
+		ask("undecodable JSON", jsonType, `{"resourceSpans":7}`, nil),
+		ask("JSON cut short", jsonType, oneSpan[:30], nil),
+		{"unknown encoding", post, traces, protobuf, "br", "x", nil},
+		{"unknown encoding JSON", post, traces, jsonType, "br", "x", nil},
+		{"bad gzip", post, traces, jsonType, "gzip", gzipped(oneSpan)[:30], nil},
+		ask("partial JSON", jsonType, oneSpan, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		ask("partial protobuf", protobuf, string(request(2)), &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		ask("permanent", jsonType, oneSpan, pipeline.Permanent(errors.New("bad spans"))),
+		ask("overloaded", jsonType, oneSpan, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		ask("overloaded protobuf", protobuf, string(request(2)), pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		ask("transient", jsonType, oneSpan, errors.New("disk full \xff")),
+		{"metrics", post, "/v1/metrics", protobuf, "", "", nil},
+		{"logs", post, "/v1/logs", jsonType, "", "{}", nil},
+		{"other path", http.MethodGet, "/", "", "", "", nil},
+	}
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		out = append(out, ask("status "+c.String(), jsonType, oneSpan, status.Error(c, "next hop")))
+	}
+	return out
+}
+
+// TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
+func TestHTTPAnswers(t *testing.T) {
+	var answer error
+	s := &sink{answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+	f := start(t, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 64<<20, s)
+	var got bytes.Buffer
+	for _, r := range rows() {
+		answer = r.err
+		req, err := http.NewRequestWithContext(t.Context(), r.method, "http://"+f.Addr("http")+r.path, strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range map[string]string{"Content-Type": r.contentType, "Content-Encoding": r.encoding} {
+			if v != "" {
+				req.Header.Set(k, v)
+			}
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+		fmt.Fprintf(&got, "%s\n\t%d %s%s%s\n\t%q\n", r.name, resp.StatusCode, resp.Header.Get("Content-Type"),
+			shown(resp, "Retry-After"), shown(resp, "Allow"), body)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	golden(t, "testdata/http.golden", got.Bytes())
+	counted := f.refused(t)
+	want := map[string]float64{"method": 2, "media_type": 2, "too_large": 3, "undecodable": 3, "encoding": 3, "signal": 2, "path": 1}
+	for reason, n := range want {
+		if counted["protocols.http "+reason] != n {
+			t.Errorf("%s was counted %v times, not %v", reason, counted["protocols.http "+reason], n)
+		}
+	}
+}
+
+func shown(r *http.Response, header string) string {
+	if v := r.Header.Get(header); v != "" {
+		return ", " + header + ": " + v
+	}
+	return ""
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("answers differ from %s; got:\n%s", file, got)
+	}
+}
+
+func TestTracesPath(t *testing.T) {
+	s := &sink{}
+	f := start(t, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.TracesPath = "/in/{x}" }), 0, s)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	for path, want := range map[string]int{"/in/%7Bx%7D": 200, "/v1/traces": 404} {
+		resp, err := http.Post("http://"+f.Addr("http")+path, jsonType, strings.NewReader(oneSpan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestBudgetOfJSON: objects are charged, since a span without fields is a hundred times larger than its text.
+func TestBudgetOfJSON(t *testing.T) {
+	const budget = 16 << 20
+	var inConsume int64
+	s := &sink{}
+	f := build(t, testConfig(), budget, s)
+	s.answer = func(context.Context, *otlpdata.Batch) error {
+		inConsume = f.budget.Used()
+		return nil
+	}
+	h := f.servers["http"].(*httpServer)
+	post := func(body string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", strings.NewReader(body))
+		r.Header.Set("Content-Type", jsonType)
+		h.Handler().ServeHTTP(w, r)
+		return w
+	}
+	spans := func(n int) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat("{},", n) + `{}]}]}]}`
+	}
+	if w := post(spans(1000)); w.Code != 200 || inConsume < 3000 || inConsume > 10_000 {
+		t.Errorf("small: %d %s, %d bytes held while consuming", w.Code, w.Body, inConsume)
+	}
+	if peak := f.budget.Peak(); peak < 1000*200 {
+		t.Errorf("the objects of 1000 spans were charged with %d bytes", peak)
+	}
+	if w := post(spans(budget / 200)); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("more objects than the budget: %d %s", w.Code, w.Body)
+	}
+	held, err := f.budget.Reserve(budget - 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := post(spans(1000)); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("over budget: %d %s", w.Code, w.Body)
+	}
+	held.Release()
+	if used := f.budget.Used(); used != 0 {
+		t.Errorf("%d bytes are still held", used)
+	}
+}
+
+// FuzzHTTP sends any body as any content type in any encoding.
+func FuzzHTTP(f *testing.F) {
+	types := []string{protobuf, jsonType, "application/json; charset=utf-8", "text/plain", "", ";"}
+	encodings := []string{"", "identity", "gzip", "zstd", "zlib", "deflate", "snappy", "x-snappy-framed", "lz4", "br"}
+	f.Add([]byte(oneSpan), uint8(1), uint8(0))
+	f.Add(request(3), uint8(0), uint8(0))
+	f.Add([]byte(gzipped(oneSpan)), uint8(2), uint8(2))
+	f.Add([]byte("\x28\xb5\x2f\xfd\x00\x00"), uint8(0), uint8(3))
+	f.Add([]byte("\x04\x22\x4d\x18\x64\x40\xa7\x00"), uint8(0), uint8(8))
+	f.Add([]byte("\xff\x06\x00\x00sNaPpY\x01\x00"), uint8(0), uint8(6))
+	f.Add([]byte("\xff\xff\xff\xff\x0f"), uint8(0), uint8(6))
+	var taken int
+	s := &sink{answer: func(_ context.Context, b *otlpdata.Batch) error {
+		taken++
+		return pipeline.Permanent(errors.New("not kept"))
+	}}
+	fix := build(f, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 32<<20, s)
+	h := fix.servers["http"].(*httpServer).Handler()
+	allowed := []int{400, 413, 415, 429}
+	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding uint8) {
+		taken = 0
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", bytes.NewReader(body))
+		r.Header.Set("Content-Type", types[int(contentType)%len(types)])
+		r.Header.Set("Content-Encoding", encodings[int(encoding)%len(encodings)])
+		h.ServeHTTP(w, r)
+		if !slices.Contains(allowed, w.Code) || taken > 1 || taken == 1 && w.Code != 400 {
+			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, taken)
+		}
+		if used := fix.budget.Used(); used != 0 {
+			t.Errorf("%d bytes are still held", used)
+		}
+	})
+}
+
+func TestJSONIsDecodedAsProtobuf(t *testing.T) {
+	s := &sink{}
+	f := start(t, testConfig(), 0, s)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	td := traces(3)
+	asJSON, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(f.tracesURL(), jsonType, bytes.NewReader(asJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	segments, err := s.taken[0].Segments()
+	if err != nil || !bytes.Equal(bytes.Join(segments, nil), request(3)) {
+		t.Errorf("got other spans, %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+// Package otlp receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON. Requests are validated as
+// bytes and handed on as bytes; only JSON is decoded into objects on the way.
+package otlp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// The endpoints that the protocol has registered ports for.
+const (
+	defaultGRPCEndpoint = "localhost:4317"
+	defaultHTTPEndpoint = "localhost:4318"
+	defaultTracesPath   = "/v1/traces"
+)
+
+type config struct {
+	Protocols protocols `yaml:"protocols" doc:"What to listen for; at least one."`
+	MaxSpans  int       `yaml:"max_spans_per_request" doc:"Greatest number of spans in one request."`
+	MaxItems  int       `yaml:"max_items_per_list" doc:"Greatest number of attributes, events or links in one list; all attributes of a span's events and links are one."`
+	MaxDepth  int       `yaml:"max_nesting_depth" doc:"How deep attribute values may nest; 1 is a scalar, 2 an array of scalars."`
+}
+
+type protocols struct {
+	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"OTLP over gRPC."`
+	HTTP pipeline.Optional[httpConfig]        `yaml:"http" doc:"OTLP over HTTP, in protobuf or JSON."`
+}
+
+type httpConfig struct {
+	server.HTTPConfig
+	TracesPath string `yaml:"traces_url_path" doc:"Path of the URL that takes spans."`
+}
+
+func defaults() config {
+	lim := otlpdata.DefaultLimits()
+	return config{
+		Protocols: protocols{
+			GRPC: pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
+			HTTP: pipeline.Absent(httpConfig{server.DefaultHTTPConfig(defaultHTTPEndpoint), defaultTracesPath}),
+		},
+		MaxSpans: lim.Spans,
+		MaxItems: lim.Items,
+		MaxDepth: lim.Depth,
+	}
+}
+
+// Validate reports mistakes between keys.
+func (c *config) Validate() error {
+	var errs []error
+	_, grpc := c.Protocols.GRPC.Get()
+	_, http := c.Protocols.HTTP.Get()
+	if !grpc && !http {
+		errs = append(errs, pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }"))
+	}
+	if c.MaxSpans < 1 || c.MaxSpans > math.MaxInt32 {
+		errs = append(errs, pipeline.BadKey("max_spans_per_request", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxSpans))
+	}
+	if c.MaxItems < 1 || c.MaxItems > math.MaxInt32 {
+		errs = append(errs, pipeline.BadKey("max_items_per_list", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxItems))
+	}
+	const deepest = 1000 // readers of a value recurse
+	if c.MaxDepth < 1 || c.MaxDepth > deepest {
+		errs = append(errs, pipeline.BadKey("max_nesting_depth", "must be from 1 to %d, not %d", deepest, c.MaxDepth))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate reports mistakes in the keys that are not the listener's.
+func (c *httpConfig) Validate() error {
+	if !strings.HasPrefix(c.TracesPath, "/") {
+		return pipeline.BadKey("traces_url_path", "%q must begin with a slash, for example /v1/traces", c.TracesPath)
+	}
+	return nil
+}
+
+// Factory makes receivers of type otlp.
+func Factory() pipeline.Factory {
+	return pipeline.Receiver("otlp", defaults, newReceiver).
+		Doc("Accepts spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON.")
+}
+
+type receiver struct {
+	set     pipeline.Settings
+	next    pipeline.Consumer
+	lim     otlpdata.Limits
+	servers map[string]listener // by the name of the protocol
+}
+
+// listener is a server of either protocol.
+type listener interface {
+	pipeline.Starter
+	pipeline.Stopper
+	Addr() string
+}
+
+var (
+	_ pipeline.Stopper   = (*receiver)(nil)
+	_ pipeline.Addressed = (*receiver)(nil)
+)
+
+func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
+	// Size is the listeners' limit, and depends on the protocol.
+	r := &receiver{set: set, next: next, lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems, Depth: c.MaxDepth}}
+	r.servers = map[string]listener{}
+	if cfg, on := c.Protocols.GRPC.Get(); on {
+		s, err := newGRPCServer(r, cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.servers["grpc"] = s
+	}
+	if cfg, on := c.Protocols.HTTP.Get(); on {
+		s, err := newHTTPServer(r, cfg)
+		if err != nil {
+			return nil, err
+		}
+		r.servers["http"] = s
+	}
+	return r, nil
+}
+
+// Start opens all listeners, or none.
+func (r *receiver) Start(ctx context.Context) error {
+	var started []listener
+	for _, s := range r.servers {
+		if err := s.Start(ctx); err != nil {
+			return errors.Join(err, stopAll(ctx, started))
+		}
+		started = append(started, s)
+	}
+	return nil
+}
+
+// Stop drains all listeners at once.
+func (r *receiver) Stop(ctx context.Context) error {
+	var all []listener
+	for _, s := range r.servers {
+		all = append(all, s)
+	}
+	return stopAll(ctx, all)
+}
+
+func stopAll(ctx context.Context, all []listener) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() { errs[i] = s.Stop(ctx) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Addr returns the address of the listener `grpc` or `http`.
+func (r *receiver) Addr(name string) string {
+	if s, ok := r.servers[name]; ok {
+		return s.Addr()
+	}
+	return ""
+}
+
+func (r *receiver) meta(transport string) otlpdata.Meta {
+	return otlpdata.Meta{Format: "otlp", Transport: transport, Received: r.set.Env.Now()}
+}
