@@ -1,0 +1,147 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// start is when everything in the shop happens, noon when the tests run.
+var (
+	start = time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
+	noon  = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// shop returns two traces: a request through two services that fails, and a lonely span with a 128-bit id.
+func shop() ptrace.Traces {
+	td := ptrace.NewTraces()
+	web := service(td, "web")
+	s := put(web, pcommon.TraceID{15: 1}, 1, 0, "GET /", 0)
+	s.SetKind(ptrace.SpanKindServer)
+	s.Attributes().PutInt("http.status", 500)
+	s.Status().SetCode(ptrace.StatusCodeError)
+	s = put(service(td, "a/b"), pcommon.TraceID{15: 1}, 2, 1, "SELECT", time.Millisecond)
+	s.SetKind(ptrace.SpanKindClient)
+	s.Attributes().PutStr("db", "<x>")
+	put(web, pcommon.TraceID{0: 0xab, 15: 2}, 3, 0, "cron", time.Second)
+	put(web, pcommon.TraceID{0: 0xab, 15: 2}, 4, 0, "cron", 2*time.Second).SetKind(ptrace.SpanKindInternal)
+	return td
+}
+
+func service(td ptrace.Traces, name string) ptrace.ScopeSpans {
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", name)
+	return rs.ScopeSpans().AppendEmpty()
+}
+
+func put(ss ptrace.ScopeSpans, trace pcommon.TraceID, id, parent byte, name string, after time.Duration) ptrace.Span {
+	s := ss.Spans().AppendEmpty()
+	s.SetTraceID(trace)
+	s.SetSpanID(pcommon.SpanID{7: id})
+	s.SetParentSpanID(pcommon.SpanID{7: parent})
+	s.SetName(name)
+	s.SetStartTimestamp(pcommon.NewTimestampFromTime(start.Add(after)))
+	s.SetEndTimestamp(pcommon.NewTimestampFromTime(start.Add(after + 100*time.Millisecond)))
+	return s
+}
+
+// api returns the routes over a store, with the default bounds.
+func api(t testing.TB, store Store, change ...func(*handler)) (http.Handler, *prometheus.Registry) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &handler{store: store, logger: zap.NewNop(), metrics: m, now: func() time.Time { return noon }}
+	h.limits = limits{timeout: time.Minute, traces: 1000, traceSize: 1000, scanned: 1000}
+	for _, f := range change {
+		f(h)
+	}
+	return h.routes(""), reg
+}
+
+func ask(t testing.TB, h http.Handler, method, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	return record(h, httptest.NewRequest(method, target, nil))
+}
+
+func record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// TestAPI runs the files in testdata/api. A file is a request line, a line of dashes, and the whole answer. Before the dashes there may be
+// a line `store: ` with the store to ask: shop (the default), empty, broken.
+func TestAPI(t *testing.T) {
+	files, err := filepath.Glob("testdata/api/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, _, _ := strings.Cut(string(b), "---\n")
+			got := head + "---\n" + serve(t, head)
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != string(b) && !*update {
+				t.Errorf("got:\n%s", got)
+			}
+		})
+	}
+}
+
+func serve(t *testing.T, head string) string {
+	request, options, _ := strings.Cut(strings.TrimSpace(head), "\n")
+	method, target, _ := strings.Cut(request, " ")
+	store := newFakeStore(shop())
+	switch strings.TrimPrefix(options, "store: ") {
+	case "":
+	case "empty":
+		store = newFakeStore(ptrace.NewTraces())
+	case "broken":
+		store.fail = errStore
+	default:
+		t.Fatalf("unknown option %q", options)
+	}
+	h, _ := api(t, store)
+	w := ask(t, h, method, target)
+	var out bytes.Buffer
+	fmt.Fprintln(&out, w.Code)
+	for _, name := range []string{"Content-Type", "X-Content-Type-Options"} {
+		if v := w.Header().Get(name); v != "" {
+			fmt.Fprintf(&out, "%s: %s\n", name, v)
+		}
+	}
+	if w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
+		t.Errorf("not JSON: %s", w.Body)
+	}
+	fmt.Fprintf(&out, "\n%s", w.Body)
+	return out.String()
+}

@@ -1,0 +1,254 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+func TestValidate(t *testing.T) {
+	f := func(want []string, change func(*Config)) {
+		t.Helper()
+		c := defaults()
+		c.Storage = pipeline.RefTo[Store](pipeline.ID{Type: "memory"})
+		change(&c)
+		var got []string
+		if err := c.Validate(); err != nil {
+			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+				var key *pipeline.KeyError
+				if !errors.As(e, &key) {
+					t.Fatalf("%v names no key", e)
+				}
+				got = append(got, key.Key)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("mistakes in %v, want %v", got, want)
+		}
+	}
+	f(nil, func(*Config) {})
+	f([]string{"storage"}, func(c *Config) { c.Storage = pipeline.Ref[Store]{} })
+	f([]string{"query_timeout", "max_limit", "max_trace_size", "max_scanned_spans"}, func(c *Config) {
+		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned = 0, 0, -1, 0
+	})
+	for _, good := range []string{"", "/", "/a", "/a/", "/a/b-c_d.e~f"} {
+		f(nil, func(c *Config) { c.BasePath = good })
+	}
+	for _, bad := range []string{"a", "//", "//a", "/a//b", "/a/../b", "/a/.", "/{x}", "/a b", "/a%2Fb", "/ü"} {
+		f([]string{"base_path"}, func(c *Config) { c.BasePath = bad })
+	}
+}
+
+// TestServes runs the extension as the framework does.
+func TestServes(t *testing.T) {
+	c := defaults()
+	c.HTTP.Endpoint = "localhost:0"
+	c.BasePath = "/tracing/"
+	c.Storage = pipeline.BoundRef[Store](newFakeStore(shop()))
+	q, err := newQuery(pipeline.Settings{
+		Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Budget: pipeline.NewBudget(0), Report: func(error) {},
+	}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Addr("http") != "" {
+		t.Error("there is an address before Start")
+	}
+	if err := q.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := func(path string, status int, body string) {
+		t.Helper()
+		res, err := http.Get("http://" + q.Addr("http") + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != status || !strings.Contains(string(b), body) {
+			t.Errorf("%s: %d %s, %v", path, res.StatusCode, b, err)
+		}
+	}
+	f("/tracing/api/services", http.StatusOK, `{"data":["a/b","web"]`)
+	f("/tracing/api/traces/1", http.StatusOK, `"traceID":"0000000000000001"`)
+	f("/tracing/", http.StatusOK, "/tracing/api/services")
+	f("/api/services", http.StatusNotFound, "404 page not found")
+	if q.Addr("grpc") != "" {
+		t.Error("there is a listener that nobody made")
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if err := q.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	store := newFakeStore(shop())
+	h, reg := api(t, store)
+	for _, path := range []string{"/api/services", "/api/operations?service=web", "/api/services/web/operations", "/api/traces?service=web",
+		"/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz"} {
+		ask(t, h, http.MethodGet, path)
+	}
+	store.fail = errStore
+	ask(t, h, http.MethodGet, "/api/services")
+	ask(t, h, http.MethodGet, "/api/traces?service=web")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	store.hang = true
+	record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil)) // the client's doing, not the store's
+	want := map[string]uint64{
+		"find_traces err": 1, "find_traces ok": 1, "get_operations err": 0, "get_operations ok": 2,
+		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
+	}
+	if got := gather(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {
+		t.Errorf("requests: %v", got)
+	}
+	maps.DeleteFunc(want, func(_ string, n uint64) bool { return n == 0 })
+	if got := gather(t, reg, "tracing_query_latency"); !reflect.DeepEqual(got, want) {
+		t.Errorf("latencies: %v", got)
+	}
+}
+
+// gather returns the counts of a metric by operation and result.
+func gather(t *testing.T, reg *prometheus.Registry, name string) map[string]uint64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]uint64)
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			out[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = uint64(m.GetCounter().GetValue()) + m.GetHistogram().GetSampleCount()
+		}
+	}
+	return out
+}
+
+func TestServerErrorsAreLogged(t *testing.T) {
+	core, logs := observer.New(zapcore.ErrorLevel)
+	store := newFakeStore(shop())
+	h, _ := api(t, store, func(h *handler) { h.logger = zap.New(core) })
+	ask(t, h, http.MethodGet, "/api/traces/77")
+	ask(t, h, http.MethodGet, "/api/traces")
+	if logs.Len() > 0 {
+		t.Errorf("a client's mistake was logged: %v", logs.All())
+	}
+	store.fail = errStore
+	ask(t, h, http.MethodGet, "/api/traces/1")
+	entries := logs.FilterMessage("HTTP handler, Internal Server Error").All()
+	if len(entries) != 1 || entries[0].ContextMap()["error"] != errStore.Error() {
+		t.Errorf("logged %v", logs.All())
+	}
+}
+
+// big makes an answer longer than what is gathered before it is sent.
+func big() ptrace.Traces {
+	return many(3, func(_ int, _ ptrace.ResourceSpans, s ptrace.Span) {
+		s.Attributes().PutStr("k", strings.Repeat("x", flushAt))
+	})
+}
+
+func TestStoreThatBreaksOff(t *testing.T) {
+	f := func(td ptrace.Traces, path string, status, traces int, msg string) {
+		t.Helper()
+		store := newFakeStore(td)
+		store.fail, store.failAt = errStore, 2
+		h, _ := api(t, store)
+		w := ask(t, h, http.MethodGet, path)
+		if w.Code != status || !strings.HasSuffix(strings.TrimSpace(w.Body.String()), `"errors":[{"code":500,"msg":"`+msg+`"}]}`) {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+		if status == http.StatusOK && len(search200(t, h, strings.TrimPrefix(path, "/api/traces?")).Data) != traces {
+			t.Errorf("%s: other than %d traces", path, traces)
+		}
+	}
+	small := many(3, func(int, ptrace.ResourceSpans, ptrace.Span) {})
+	const ids = "/api/traces?traceID=1&traceID=2&traceID=3"
+	f(small, "/api/traces?service=svc", http.StatusInternalServerError, 0, "disk on fire")
+	f(small, ids, http.StatusInternalServerError, 0, "disk on fire")
+	// A part of these was with the client before the error.
+	f(big(), "/api/traces?service=svc", http.StatusOK, 2, "result is incomplete: disk on fire")
+	f(big(), ids, http.StatusOK, 1, "result is incomplete: disk on fire") // the second may have had more pieces
+}
+
+func TestSlowStore(t *testing.T) {
+	f := func(path string, failAt, status int, want string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			store := newFakeStore(many(3, func(int, ptrace.ResourceSpans, ptrace.Span) {}))
+			store.hang, store.failAt = true, failAt
+			h, _ := api(t, store)
+			w := ask(t, h, http.MethodGet, path)
+			if w.Code != status || !strings.HasSuffix(strings.TrimSpace(w.Body.String()), want) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		})
+	}
+	const text = `"the store did not finish within query_timeout (1m0s); ask for less"}]}`
+	const partly = `"errors":[{"code":504,"msg":"result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"}]}`
+	f("/api/services", 0, http.StatusGatewayTimeout, text)
+	f("/api/operations?service=x", 0, http.StatusGatewayTimeout, text)
+	f("/api/services/x/operations", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces/1", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces?service=svc", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces?service=svc", 2, http.StatusOK, partly)
+	f("/api/traces?traceID=1&traceID=2&traceID=3", 2, http.StatusOK, partly)
+}
+
+// goneClient takes nothing.
+type goneClient struct{ *httptest.ResponseRecorder }
+
+func (goneClient) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestClientThatGoesAway(t *testing.T) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	h, reg := api(t, newFakeStore(big()), func(h *handler) { h.logger = zap.New(core) })
+	for _, path := range []string{"/api/traces?service=svc", "/api/traces/1", "/api/services"} {
+		h.ServeHTTP(goneClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, path, nil))
+	}
+	if logs.Len() > 0 {
+		t.Errorf("logged %v", logs.All())
+	}
+	for name, n := range gather(t, reg, "tracing_query_requests_total") {
+		if strings.HasSuffix(name, "err") && n > 0 {
+			t.Errorf("counted as a failure: %s", name)
+		}
+	}
+}
+
+func TestLargeTraceIsCut(t *testing.T) {
+	td := ptrace.NewTraces()
+	ss := service(td, "svc")
+	for i := range 20 {
+		put(ss, pcommon.TraceID{15: 1}, byte(i+1), 0, "op", time.Duration(i))
+	}
+	h, _ := api(t, newFakeStore(td), func(h *handler) { h.limits.traceSize = 7 })
+	for _, query := range []string{"traceID=1", "service=svc"} {
+		a := search200(t, h, query)
+		if len(a.Data) != 1 || len(a.Data[0].Spans) != 7 ||
+			!strings.Contains(string(a.Data[0].Spans[0]), "trace has more than 7 spans, showing first 7 spans only") {
+			t.Errorf("%s: %.300v", query, a)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/internal/translate/uijson"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const traceNotFound = "trace not found"
+
+// trace answers GET /api/traces/{id}.
+func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
+	ref, raw, err := parseTraceRequest(r)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
+	defer cancel()
+	l := newList(w, r)
+	err = h.measure(opGetTrace, func() error {
+		return h.storedTraces(ctx, []tracestore.TraceRef{ref}, func(_ otlpdata.TraceID, pieces []*otlpdata.Batch) error {
+			return h.addTrace(l, raw, pieces)
+		})
+	})
+	switch {
+	case err != nil:
+		h.interrupted(l, r, err)
+	case l.count == 0:
+		writeError(w, http.StatusNotFound, traceNotFound)
+	default:
+		h.finish(l, "[]", tail{})
+	}
+}
+
+func parseTraceRequest(r *http.Request) (ref tracestore.TraceRef, raw bool, err error) {
+	v, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return ref, false, err
+	}
+	if ref.ID, err = parsePathID(r.PathValue("id")); err != nil {
+		return ref, false, err
+	}
+	if ref.From, err = timeParam(v, "start", time.Time{}); err != nil {
+		return ref, false, err
+	}
+	if ref.To, err = timeParam(v, "end", time.Time{}); err != nil {
+		return ref, false, err
+	}
+	raw, err = boolParam(v, "raw")
+	return ref, raw, err
+}
+
+// search answers GET /api/traces.
+func (h *handler) search(w http.ResponseWriter, r *http.Request) {
+	params, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	s, err := parseSearch(params, h.now())
+	if err == nil && len(s.ids) > h.limits.traces {
+		err = fmt.Errorf("%d traceID parameters, more than max_limit (%d)", len(s.ids), h.limits.traces)
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
+	defer cancel()
+	l := newList(w, r)
+	op, ask := opFindTraces, h.find
+	if len(s.ids) > 0 {
+		op, ask = opGetTrace, h.byIDs
+	}
+	var t tail
+	err = h.measure(op, func() (err error) {
+		t.Errors, err = ask(ctx, l, &s)
+		return err
+	})
+	if err != nil {
+		h.interrupted(l, r, err)
+		return
+	}
+	h.finish(l, "[]", t)
+}
+
+// byIDs adds the traces that are asked for, and returns an error for each that does not exist.
+func (h *handler) byIDs(ctx context.Context, l *list, s *search) ([]apiError, error) {
+	refs := make([]tracestore.TraceRef, len(s.ids))
+	missing := make(map[otlpdata.TraceID]bool, len(s.ids))
+	for i, id := range s.ids {
+		refs[i].ID, missing[id] = id, true
+	}
+	err := h.storedTraces(ctx, refs, func(id otlpdata.TraceID, pieces []*otlpdata.Batch) error {
+		delete(missing, id)
+		return h.addTrace(l, s.raw, pieces)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var errs []apiError
+	for _, id := range s.ids {
+		if missing[id] {
+			errs = append(errs, apiError{Msg: traceNotFound, TraceID: id.String()})
+		}
+	}
+	return errs, nil
+}
+
+// find adds the traces that a search finds, and returns what the client has to know when some may be missing.
+func (h *handler) find(ctx context.Context, l *list, s *search) ([]apiError, error) {
+	limit := s.limit
+	if limit <= 0 || limit > h.limits.traces {
+		limit = h.limits.traces
+	}
+	results, err := h.store.Find(ctx, s.query(limit, h.limits.scanned), tracestore.WantFull)
+	if err != nil {
+		return nil, err
+	}
+	for res, err := range results.All {
+		if err != nil {
+			return nil, err
+		}
+		if err := h.addTrace(l, s.raw, []*otlpdata.Batch{res.Spans}); err != nil {
+			return nil, err
+		}
+	}
+	outcome := results.Outcome()
+	switch {
+	case !outcome.Complete:
+		return []apiError{{Msg: "result is incomplete: " + outcome.Reason}}, nil
+	case outcome.Next.Set && limit != s.limit:
+		return []apiError{{Msg: fmt.Sprintf("result is incomplete: one answer holds at most max_limit (%d) traces", limit)}}, nil
+	}
+	return nil, nil
+}
+
+// addTrace adds one trace to the answer.
+func (h *handler) addTrace(l *list, raw bool, pieces []*otlpdata.Batch) error {
+	opt := uijson.Options{Raw: raw, MaxSpans: h.limits.traceSize}
+	return l.add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
+}
+
+// storedTraces calls add for each trace that exists, with all of its pieces, but no more of them than are shown.
+func (h *handler) storedTraces(ctx context.Context, refs []tracestore.TraceRef,
+	add func(otlpdata.TraceID, []*otlpdata.Batch) error) error {
+	var (
+		id     otlpdata.TraceID
+		pieces []*otlpdata.Batch
+		spans  int
+	)
+	for t, err := range h.store.Traces(ctx, tenant, refs) {
+		if err != nil {
+			return err
+		}
+		if len(pieces) > 0 && t.ID != id {
+			if err := add(id, pieces); err != nil {
+				return err
+			}
+			pieces, spans = nil, 0
+		}
+		id = t.ID
+		if spans <= h.limits.traceSize {
+			pieces = append(pieces, t.Spans)
+			spans += t.Spans.Len()
+		}
+	}
+	if len(pieces) == 0 {
+		return nil
+	}
+	return add(id, pieces)
+}
+
+// interrupted ends an answer of traces that the store broke off. A search that ran out of time is answered with what it found. When
+// a part is with the client already, the answer is completed and says what happened.
+func (h *handler) interrupted(l *list, r *http.Request, err error) {
+	timeout := errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case r.Context().Err() != nil || errors.Is(err, errUndelivered): // nobody is listening
+	case timeout && l.count > 0:
+		h.finish(l, "[]", tail{Errors: []apiError{{Code: http.StatusGatewayTimeout, Msg: "result is incomplete: " + h.timeoutText()}}})
+	case l.sent:
+		h.logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
+		h.finish(l, "[]", tail{Errors: []apiError{{Code: http.StatusInternalServerError, Msg: "result is incomplete: " + err.Error()}}})
+	default:
+		h.failed(l.w, r, err)
+	}
+}
