@@ -1,0 +1,138 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type process struct {
+	health   pipeline.Health
+	registry *prometheus.Registry
+}
+
+func (p *process) Health() pipeline.Health       { return p.health }
+func (p *process) Gatherer() prometheus.Gatherer { return p.registry }
+func (p *process) Build() pipeline.Build {
+	return pipeline.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
+}
+
+// start runs the extension on a free port.
+func start(t *testing.T, p *process, change func(*Config)) *admin {
+	t.Helper()
+	env := pipeline.SystemEnv()
+	env.Now = func() time.Time { return p.health.Since.Add(2960 * time.Millisecond) }
+	c := defaults()
+	c.Endpoint = "localhost:0"
+	if change != nil {
+		change(&c)
+	}
+	a, err := build(pipeline.Settings{ID: pipeline.ID{Type: "admin"}, Logger: zap.NewNop(), Metrics: p.registry, Env: env,
+		Budget: pipeline.NewBudget(0), Process: p}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func get(t *testing.T, a *admin, path string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, "http://"+a.Addr("http")+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func TestHealth(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+
+	for _, path := range []string{"/", "/anything", "/health/live"} {
+		resp, body := get(t, a, path)
+		if want := `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}`; resp.StatusCode != 503 || strings.TrimSpace(body) != want {
+			t.Errorf("not ready, %s: %d %s", path, resp.StatusCode, body)
+		}
+	}
+	p.health = pipeline.Health{Ready: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+	resp, body := get(t, a, "/")
+	want := `{"status":"Server available","upSince":"2026-01-02T03:04:05.000000006Z","uptime":"2.96s"}`
+	if resp.StatusCode != 200 || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("ready: %d %s %s", resp.StatusCode, resp.Header.Get("Content-Type"), body)
+	}
+}
+
+// Scrapers that would accept OpenMetrics or compression get the plain text all the same: in OpenMetrics, counters would be renamed.
+func TestMetricsArePlainText(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_collector_spans_received", Help: "Spans."})
+	p.registry.MustRegister(c)
+	c.Add(3)
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	resp, body := get(t, a, "/metrics", "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1", "Accept-Encoding", "gzip")
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	}
+	if !strings.Contains(body, "\ntracing_collector_spans_received 3\n") {
+		t.Errorf("counter is missing in:\n%s", body)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	a := start(t, &process{registry: prometheus.NewRegistry()}, nil)
+	defer a.Stop(context.Background())
+	resp, body := get(t, a, "/version")
+	var got map[string]string
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || got["gitCommit"] != "abc" || got["gitVersion"] != "v1.2.3" || got["buildDate"] != "2026-01-02" {
+		t.Errorf("%d %v", resp.StatusCode, got)
+	}
+}
+
+// While it lingers, the extension still answers; a deadline ends the lingering.
+func TestLinger(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	a := start(t, p, func(c *Config) { c.Linger = pipeline.Duration(time.Hour) })
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error)
+	go func() { stopped <- a.Stop(ctx) }()
+	if resp, _ := get(t, a, "/metrics"); resp.StatusCode != 200 {
+		t.Errorf("while lingering: %d", resp.StatusCode)
+	}
+	cancel()
+	<-stopped
+	if _, err := http.Get("http://" + a.Addr("http") + "/metrics"); err == nil {
+		t.Error("still answers after Stop")
+	}
+}
