@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -50,17 +51,18 @@ func (as accounts) MarshalLogArray(e zapcore.ArrayEncoder) error {
 	return nil
 }
 
-// accounts reads the counters of all edges.
+// accounts reads the counters of all edges, and of nothing else: a component's broken collector must not hide them.
 func (t *telemetry) accounts() (accounts, error) {
-	families, err := t.registry.Gather()
+	edges := prometheus.NewRegistry()
+	if err := edges.Register(t.spans); err != nil {
+		return nil, err
+	}
+	families, err := edges.Gather()
 	if err != nil {
 		return nil, err
 	}
 	byComponent := map[[2]string]account{}
 	for _, f := range families {
-		if f.GetName() != "tracing_pipeline_spans_total" {
-			continue
-		}
 		for _, m := range f.GetMetric() {
 			l := labels(m)
 			key := [2]string{l["kind"], l["component"]}

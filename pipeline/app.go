@@ -70,8 +70,7 @@ func (a *App) Start(ctx context.Context) error {
 	}
 	for _, n := range a.graph.nodes {
 		if err := startSafely(ctx, n.value); err != nil {
-			err = fmt.Errorf("starting %s: %w", n, err)
-			return errors.Join(err, a.stopNodes(ctx))
+			return errors.Join(fmt.Errorf("starting %s: %w", n, err), a.rollBack(ctx))
 		}
 		a.mu.Lock()
 		a.started = append(a.started, n)
@@ -82,6 +81,13 @@ func (a *App) Start(ctx context.Context) error {
 	}
 	a.setReady(true)
 	return nil
+}
+
+// rollBack stops what was started, also when the start failed because ctx ended.
+func (a *App) rollBack(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.service.StopTimeout.Std())
+	defer cancel()
+	return a.stopNodes(ctx)
 }
 
 func startSafely(ctx context.Context, component any) (err error) {
@@ -120,8 +126,7 @@ func (a *App) logPipeline(p pipelineConfig) {
 // or ctx ends. The last log line is the accounting of all spans.
 func (a *App) Stop(ctx context.Context) error {
 	a.setReady(false)
-	err := a.stopNodes(ctx)
-	return err
+	return a.stopNodes(ctx)
 }
 
 func (a *App) stopNodes(ctx context.Context) error {

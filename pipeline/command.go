@@ -9,10 +9,14 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/conf"
 )
 
 // Exit codes of the program.
@@ -95,17 +99,23 @@ func (c *command) run(ctx context.Context, args []string) int {
 		}
 		return c.withFlags(args, c.validate)
 	}
+	if presets := c.presets(); word != "" && !slices.Contains(presets, word) {
+		known := append(presets, "help", "validate", "version")
+		return c.misuse(fmt.Errorf("unknown command or preset %q%s", word, conf.Suggest(word, known, "known")))
+	}
 	c.load.Preset = word
 	return c.withFlags(args, func() int { return c.serve(ctx) })
 }
 
-func (c *command) usage(w io.Writer) {
+func (c *command) presets() []string {
 	names := make([]string, len(c.load.Presets))
 	for i, p := range c.load.Presets {
 		names[i] = p.Name
 	}
-	fmt.Fprintf(w, usage, strings.Join(names, ", "))
+	return names
 }
+
+func (c *command) usage(w io.Writer) { fmt.Fprintf(w, usage, strings.Join(c.presets(), ", ")) }
 
 // withFlags parses the flags, which are sugar for overlays of the configuration, and goes on.
 func (c *command) withFlags(args []string, next func() int) int {
@@ -121,6 +131,9 @@ func (c *command) withFlags(args []string, next func() int) int {
 			c.usage(c.stdout)
 			return exitOK
 		}
+		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+			err = fmt.Errorf("unknown flag --%s%s", name, conf.Suggest(name, []string{"config", "set", "log-level", "strict"}, "known"))
+		}
 		return c.misuse(err)
 	}
 	if fs.NArg() > 0 {
@@ -129,7 +142,7 @@ func (c *command) withFlags(args []string, next func() int) int {
 	c.load.Files = files
 	if *level != "" {
 		c.load.Overrides = append(c.load.Overrides,
-			Override{Flag: "--log-level " + *level, Path: []string{"service", "telemetry", "logs", "level"}, Value: *level})
+			Override{Flag: "--log-level " + *level, Path: []string{"service", "telemetry", "logs", "level"}, Value: strconv.Quote(*level)})
 	}
 	for _, s := range set {
 		o, err := ParseSet(s)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -97,6 +98,9 @@ func Extension[C, T any](typ string, defaults func() C, build func(Settings, C) 
 }
 
 func newFactory[C, T any](kind Kind, typ string, defaults func() C, build func(Settings, C, Consumer) (T, error)) Factory {
+	if strings.Trim(typ, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || typ == "" {
+		panic(fmt.Sprintf("pipeline: %s %q: a type name is made of a-z, 0-9 and _", kind, typ))
+	}
 	f := Factory{kind: kind, typ: typ, component: reflect.TypeFor[T]()}
 	if f.component.Kind() == reflect.Interface {
 		panic(fmt.Sprintf("pipeline: %s %q: build must return a concrete type, so that what it can do is known before it is built", kind, typ))

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/internal/conf"
@@ -33,7 +35,11 @@ func ParseSet(s string) (Override, error) {
 	if strings.Contains(path, conf.Delim) {
 		delim = conf.Delim
 	}
-	return Override{Flag: "--set " + s, Path: strings.Split(path, delim), Value: value}, nil
+	parts := strings.Split(path, delim)
+	if slices.Contains(parts, "") {
+		return Override{}, fmt.Errorf("--set %s: the path has an empty part", s)
+	}
+	return Override{Flag: "--set " + s, Path: parts, Value: value}, nil
 }
 
 // LoadOptions says where the configuration comes from. Later sources override earlier ones: preset, files, overrides, each in order.
@@ -179,6 +185,9 @@ func Load(o LoadOptions) (*Config, error) {
 		if l.factories[f.kind] == nil {
 			l.factories[f.kind] = map[string]Factory{}
 		}
+		if _, twice := l.factories[f.kind][f.typ]; twice {
+			return nil, fmt.Errorf("BUG: this program has two types of %s called %q", f.kind, f.typ)
+		}
 		l.factories[f.kind][f.typ] = f
 	}
 	l.load()
@@ -252,6 +261,14 @@ func walkFields(v reflect.Value, path []string, tag reflect.StructTag, visit fun
 	case reflect.Slice:
 		for i := range v.Len() {
 			walkFields(v.Index(i), append(path[:len(path):len(path)], fmt.Sprint(i)), "", visit)
+		}
+	case reflect.Map:
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			value := reflect.New(v.Type().Elem()).Elem() // a copy: values of a map have no address
+			value.Set(v.MapIndex(k))
+			walkFields(value, append(path[:len(path):len(path)], k.String()), "", visit)
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {

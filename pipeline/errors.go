@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -91,17 +93,26 @@ func classify(err error) class {
 		limit *otlpdata.LimitError
 		grpcs interface{ GRPCStatus() *status.Status }
 	)
+	permanent, overloaded := errors.As(err, &perm), errors.As(err, &over)
+	if permanent && overloaded { // the outer mark is the later word
+		var inner *overloadedError
+		overloaded = !errors.As(perm.err, &inner)
+	}
 	switch {
 	case errors.As(err, &limit):
 		if limit.TooLarge {
 			return class{code: codes.ResourceExhausted, large: true}
 		}
 		return class{code: codes.InvalidArgument}
-	case errors.As(err, &over):
+	case overloaded:
 		return class{code: codes.ResourceExhausted, after: over.after}
 	case errors.As(err, &grpcs):
-		return classifyStatus(grpcs.GRPCStatus())
-	case errors.As(err, &perm):
+		c := classifyStatus(grpcs.GRPCStatus())
+		if permanent && !c.permanent() {
+			return class{code: codes.InvalidArgument}
+		}
+		return c
+	case permanent:
 		return class{code: codes.InvalidArgument}
 	case errors.Is(err, errBug):
 		return class{code: codes.Internal}
@@ -116,11 +127,13 @@ func classify(err error) class {
 func classifyStatus(s *status.Status) class {
 	c := class{code: s.Code()}
 	for _, d := range s.Details() {
-		if ri, ok := d.(*errdetails.RetryInfo); ok && ri.GetRetryDelay().AsDuration() > 0 {
-			c.after = ri.GetRetryDelay().AsDuration()
+		if ri, ok := d.(*errdetails.RetryInfo); ok {
+			c.after = cmp.Or(max(0, ri.GetRetryDelay().AsDuration()), DefaultRetryAfter)
 		}
 	}
 	switch s.Code() {
+	case codes.OK: // an error with this status must not be answered as a success
+		return class{code: codes.Unknown}
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 		if c.after == 0 {
 			c.after = DefaultRetryAfter
@@ -165,7 +178,7 @@ func GRPCStatus(err error) *status.Status {
 		return nil
 	}
 	c := classify(err)
-	s := status.New(c.code, err.Error())
+	s := status.New(c.code, strings.ToValidUTF8(message(err), "\uFFFD"))
 	if c.after == 0 {
 		return s
 	}
@@ -173,4 +186,12 @@ func GRPCStatus(err error) *status.Status {
 		return d
 	}
 	return s
+}
+
+// message returns what the client is told: the text of a next hop's status as that worded it, and of any other error the whole text.
+func message(err error) string {
+	if s, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
+		return cmp.Or(s.GRPCStatus().Message(), err.Error())
+	}
+	return err.Error()
 }

@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -24,8 +27,8 @@ func newFanOut(branches []Consumer, log *zap.Logger) Consumer {
 	return &fanOut{branches, log}
 }
 
-// Consume calls all branches, also when one fails, and returns once all have. The answer is that of the most patient class among those that
-// failed: as long as trying again may help one branch, the sender is told to.
+// Consume calls all branches, also when one fails, and returns once all have. The answer is that of the most patient class among those
+// that failed: as long as trying again may help one branch, the sender is told to. Of several in that class the longest delay counts.
 func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	errs := make([]error, len(f.branches))
 	var wg sync.WaitGroup
@@ -38,13 +41,13 @@ func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
 }
 
 func mostPatient(errs []error) error {
-	var best error
-	for _, err := range errs {
-		if err != nil && (best == nil || patience(err) > patience(best)) {
-			best = err
-		}
+	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(failed) == 0 {
+		return nil
 	}
-	return best
+	return slices.MaxFunc(failed, func(a, b error) int {
+		return cmp.Or(cmp.Compare(patience(a), patience(b)), cmp.Compare(classify(a).after, classify(b).after))
+	})
 }
 
 // patience orders errors by what the sender is asked to do: take a partial success, give up, try again, try again later.
@@ -53,12 +56,10 @@ func patience(err error) int {
 	if errors.As(err, &partial) {
 		return 0
 	}
-	c := classify(err)
-	var over *overloadedError
-	switch {
+	switch c := classify(err); {
 	case c.permanent():
 		return 1
-	case errors.As(err, &over):
+	case c.code == codes.ResourceExhausted:
 		return 3
 	}
 	return 2

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"strconv"
@@ -54,7 +55,10 @@ type ByteSize int64
 var byteUnits = []struct {
 	suffix string
 	size   int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}}
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, // the first four are those that String uses
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1},
+}
 
 // String returns the size in the largest binary unit that divides it.
 func (s ByteSize) String() string {
@@ -74,7 +78,7 @@ func (s *ByteSize) UnmarshalText(b []byte) error {
 	text := strings.TrimSpace(string(b))
 	if p, ok := strings.CutSuffix(text, "%"); ok {
 		n, err := strconv.ParseFloat(p, 64)
-		if err != nil || n <= 0 || n > 100 {
+		if err != nil || !(n > 0 && n <= 100) {
 			return fmt.Errorf("%q is not a share of memory; write 1%% to 100%%", text)
 		}
 		*s = ByteSize(float64(memoryLimit()) * n / 100)
@@ -88,14 +92,14 @@ func (s *ByteSize) UnmarshalText(b []byte) error {
 		}
 	}
 	n, err := strconv.ParseFloat(num, 64)
-	if err != nil || n < 0 || n*float64(unit) >= math.MaxInt64 || math.IsNaN(n) {
+	if err != nil || !(n >= 0 && n*float64(unit) < math.MaxInt64) {
 		return fmt.Errorf("%q is not a size; write 64MiB, 50GiB, a number of bytes or 10%%", text)
 	}
 	*s = ByteSize(n * float64(unit))
 	return nil
 }
 
-// Secret is a string that is never printed.
+// Secret is a string that is never printed. fmt cannot know that of an unexported field, so it belongs into exported ones.
 type Secret string
 
 // String returns stars.
@@ -105,6 +109,9 @@ func (s Secret) String() string {
 	}
 	return "***"
 }
+
+// Format writes stars, whatever the verb.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } //nolint:errcheck // fmt collects the errors
 
 // MarshalText returns String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

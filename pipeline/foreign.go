@@ -5,7 +5,6 @@ package pipeline
 
 var foreignSections = map[string]string{
 	"connectors": "pipelines here end in exporters",
-	"telemetry":  "it belongs under service",
 }
 
 var foreignComponents = map[Kind]map[string]string{

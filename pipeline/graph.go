@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 
@@ -15,7 +16,6 @@ type node struct {
 	pipeline string // for a processor, which has one instance per listing
 	value    any
 	consumer Consumer // what others call: the component behind its edge
-	after    []*node  // started before this one
 }
 
 func (n *node) String() string {
@@ -23,6 +23,20 @@ func (n *node) String() string {
 		return n.config.key.String() + " in " + n.pipeline
 	}
 	return n.config.key.String()
+}
+
+// dir returns the folder of the instance below service.data_dir, its own: whatever a name holds is escaped, and a type has no `-`.
+// Exporters, most of those that need a folder, are at the top.
+func (n *node) dir() string {
+	key := n.config.key
+	name := key.id.Type
+	if key.id.Name != "" {
+		name += "-" + url.PathEscape(key.id.Name)
+	}
+	if key.kind == KindExporter {
+		return name
+	}
+	return filepath.Join(key.kind.section(), name, url.PathEscape(n.pipeline))
 }
 
 // graph is all instances in start order: each behind everything that it calls or refers to.
@@ -133,7 +147,8 @@ func (b *graphBuilder) instance(n *node, next []*node) error {
 	}
 	set := b.settings(n)
 	if n.config.key.kind == KindReceiver {
-		down = &receiverEdge{next: down, tel: b.app.tel, log: set.Logger, count: newOutcomes(b.app.tel, n.config.key, outcomeReceived, outcomeAccepted)}
+		down = &receiverEdge{next: down, tel: b.app.tel, log: set.Logger,
+			count: newOutcomes(b.app.tel, n.config.key, outcomeReceived, outcomeAccepted)}
 	}
 	value, err := buildSafely(n.config, set, down)
 	if err != nil {
@@ -175,15 +190,11 @@ func (b *graphBuilder) settings(n *node) Settings {
 		fields = append(fields, zap.String("pipeline", n.pipeline))
 	}
 	log := b.app.log.With(fields...)
-	name := key.id.Type
-	if key.id.Name != "" {
-		name += "-" + filepath.Base(filepath.Clean("/"+key.id.Name))
-	}
 	return Settings{
 		ID:      key.id,
 		Logger:  log,
 		Metrics: prometheus.WrapRegistererWith(labels, b.app.tel.registry),
-		Dir:     filepath.Join(b.config.service.DataDir, name),
+		Dir:     filepath.Join(b.config.service.DataDir, n.dir()),
 		Env:     b.app.env,
 		Budget:  b.app.budget,
 		Report:  b.app.reporter(n.String(), log),

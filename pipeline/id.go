@@ -3,15 +3,20 @@ package pipeline
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // ID names one configured component: its type and, where a file has several of a type, a name: `otlp` or `otlp/internal`.
 type ID struct{ Type, Name string }
 
-// ParseID reads the form that configuration files use.
+// maxID bounds an id, in bytes: it becomes a label of metrics and the name of a folder.
+const maxID = 128
+
+// ParseID reads the form that configuration files use. Spaces, control characters, symbols, `:` and `,` have no place in it.
 func ParseID(s string) (ID, error) {
 	typ, name, named := strings.Cut(s, "/")
-	if typ == "" || named && name == "" || strings.ContainsAny(s, " \t\n:,") {
+	odd := func(r rune) bool { return r == ':' || r == ',' || unicode.In(r, unicode.Z, unicode.C, unicode.S) }
+	if len(s) > maxID || typ == "" || named && name == "" || strings.ContainsFunc(s, odd) {
 		return ID{}, fmt.Errorf("%q is not a component id; write type or type/name, for example otlp or otlp/internal", s)
 	}
 	return ID{Type: typ, Name: name}, nil

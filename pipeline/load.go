@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,12 +13,13 @@ import (
 
 // loader checks a merged tree and makes a Config of it. It goes on after a mistake, so that all are reported at once.
 type loader struct {
-	tree      *conf.Tree
-	factories map[Kind]map[string]Factory
-	config    *Config
-	problems  conf.Problems
-	warnings  conf.Problems
-	broken    map[componentKey]bool // configured, but with mistakes of their own
+	tree       *conf.Tree
+	factories  map[Kind]map[string]Factory
+	config     *Config
+	problems   conf.Problems
+	warnings   conf.Problems
+	broken     map[componentKey]bool // configured, but of no type that exists
+	components []*componentConfig    // the others, in a fixed order
 }
 
 var kinds = []Kind{KindReceiver, KindProcessor, KindExporter, KindExtension}
@@ -34,26 +34,33 @@ func (l *loader) warn(pos conf.Pos, path []string, format string, args ...any) {
 
 func (l *loader) load() {
 	l.broken = map[componentKey]bool{}
-	sections := []string{"receivers", "processors", "exporters", "extensions", "service"}
-	for _, k := range l.tree.Keys() {
-		if slices.Contains(sections, k) {
-			continue
-		}
-		if hint, ok := foreignSections[k]; ok {
-			pos := l.tree.KeyPos(k)
-			l.problem(pos, nil, "section %q is not supported: %s; delete %s", k, hint, pos.Lines())
-			continue
-		}
-		l.problem(l.tree.KeyPos(k), nil, "unknown section %q%s", k, conf.Suggest(k, sections, "known"))
-	}
+	l.unknownSections()
 	for _, kind := range kinds {
 		l.section(kind)
 	}
+	l.components = l.config.sorted()
 	l.service()
 	l.references()
 	l.cycles()
 	l.listeners()
 	l.unused()
+}
+
+func (l *loader) unknownSections() {
+	sections := []string{"receivers", "processors", "exporters", "extensions", "service"}
+	for _, k := range l.tree.Keys() {
+		pos := l.tree.KeyPos(k)
+		hint, foreign := foreignSections[k]
+		switch {
+		case slices.Contains(sections, k):
+		case foreign:
+			l.problem(pos, nil, "section %q is not supported: %s; delete %s", k, hint, pos.Lines())
+		case slices.Contains(conf.Keys(reflect.TypeFor[serviceConfig]()), k):
+			l.problem(pos, nil, "%q belongs under service", k)
+		default:
+			l.problem(pos, nil, "unknown section %q%s", k, conf.Suggest(k, sections, "known"))
+		}
+	}
 }
 
 // section reads all components of a kind.
@@ -90,7 +97,7 @@ func (l *loader) unknownType(kind Kind, id ID, pos conf.Pos) {
 	}
 	for _, other := range kinds {
 		if _, ok := l.factories[other][id.Type]; ok {
-			l.problem(pos, path, "%q is no %s; it is an %s and belongs under %s", id.Type, kind, other, other.section())
+			l.problem(pos, path, "%q is not a type of %s but of %s; it belongs under %s", id.Type, kind, other, other.section())
 			return
 		}
 	}
@@ -102,11 +109,7 @@ func (l *loader) unknownType(kind Kind, id ID, pos conf.Pos) {
 func (l *loader) component(key componentKey, f Factory, pos conf.Pos) {
 	path := []string{key.kind.section(), key.id.String()}
 	c := &componentConfig{key: key, factory: f, value: f.defaults(), pos: pos}
-	before := len(l.problems)
-	l.problems = append(l.problems, l.tree.Decode(c.value, path...)...)
-	if len(l.problems) == before {
-		l.validate(reflect.ValueOf(c.value).Elem(), path)
-	}
+	l.decode(c.value, path)
 	walkFields(reflect.ValueOf(c.value).Elem(), path, "", func(at []string, v reflect.Value, tag reflect.StructTag) {
 		r, ok := v.Interface().(reference)
 		if !ok || !r.IsSet() {
@@ -119,6 +122,20 @@ func (l *loader) component(key componentKey, f Factory, pos conf.Pos) {
 		c.refs = append(c.refs, refUse{ref: r, path: at, word: word})
 	})
 	l.config.components[key] = c
+}
+
+// decode reads the block at path into a config, a pointer, and checks it. What could not be read is not checked: it keeps its default,
+// and one mistake is reported once.
+func (l *loader) decode(config any, path []string) {
+	unread := l.tree.Decode(config, path...)
+	before := len(l.problems)
+	l.validate(reflect.ValueOf(config).Elem(), path)
+	found := slices.DeleteFunc(l.problems[before:], func(p conf.Problem) bool {
+		return slices.ContainsFunc(unread, func(u conf.Problem) bool {
+			return u.Path == p.Path || strings.HasPrefix(u.Path, p.Path+".")
+		})
+	})
+	l.problems = append(l.problems[:before+len(found)], unread...)
 }
 
 // validate calls Validate on a config and everything in it.
@@ -149,25 +166,18 @@ func (l *loader) invalid(path []string, err error) {
 	if errors.As(err, &key) && key.Key != "" {
 		at = append(path[:len(path):len(path)], strings.Split(key.Key, conf.Delim)...)
 	}
-	pos := l.tree.ValuePos(at...)
-	if !l.tree.Has(at...) {
-		pos = l.tree.KeyPos(at...)
-	}
-	l.problem(pos, at, "%v", err)
+	l.problem(l.valuePos(at), at, "%v", err)
 }
 
 // service reads the service section and resolves the members of the pipelines.
 func (l *loader) service() {
 	path := []string{"service"}
-	before := len(l.problems)
-	l.problems = append(l.problems, l.tree.Decode(&l.config.service, path...)...)
-	if len(l.problems) == before {
-		l.validate(reflect.ValueOf(&l.config.service).Elem(), path)
-	}
+	l.decode(&l.config.service, path)
 	l.members(KindExtension, l.config.service.Extensions, "service", "extensions")
-	if l.tree.Map("service", "pipelines") == nil && len(l.config.service.Extensions) == 0 && len(l.problems) == 0 {
+	if len(l.tree.Map("service", "pipelines")) == 0 && len(l.config.service.Extensions) == 0 && len(l.problems) == 0 {
 		pos := l.tree.KeyPos("service")
-		l.problem(pos, nil, "nothing to run: service.pipelines needs at least one pipeline, for example traces: {receivers: [otlp], exporters: [memory]}")
+		l.problem(pos, nil, "nothing to run: service.pipelines needs at least one pipeline, for example "+
+			"traces: {receivers: [otlp], exporters: [memory]}")
 	}
 	for _, name := range l.tree.Keys("service", "pipelines") {
 		l.pipeline(name)
@@ -198,11 +208,22 @@ func (l *loader) pipeline(name string) {
 		kind  Kind
 		given int
 	}{{KindReceiver, len(m.Receivers)}, {KindExporter, len(m.Exporters)}} {
-		if need.given == 0 {
+		if need.given == 0 && !l.notAList(append(at, need.kind.section())) {
 			l.problem(pos, at, "needs at least one %s", need.kind)
 		}
 	}
 	l.config.pipelines = append(l.config.pipelines, p)
+}
+
+// notAList reports whether a value stands where a list belongs, which was reported when it was read.
+func (l *loader) notAList(path []string) bool {
+	switch v := l.tree.Get(path...).(type) {
+	case conf.Scalar:
+		return !v.Empty
+	case map[string]any:
+		return true
+	}
+	return false
 }
 
 // members resolves the ids of a list.
@@ -232,176 +253,10 @@ func (l *loader) members(kind Kind, ids []ID, path ...string) []*componentConfig
 
 func (l *loader) configured(kind Kind) []string {
 	var ids []string
-	for k := range l.config.components {
-		if k.kind == kind {
-			ids = append(ids, k.id.String())
+	for _, c := range l.components {
+		if c.key.kind == kind {
+			ids = append(ids, c.key.id.String())
 		}
 	}
-	slices.Sort(ids)
 	return ids
-}
-
-// references finds the component that each Ref names.
-func (l *loader) references() {
-	for _, c := range l.sorted() {
-		for i := range c.refs {
-			l.reference(&c.refs[i])
-		}
-	}
-}
-
-func (l *loader) reference(r *refUse) {
-	want, id := r.ref.wants(), r.ref.ID()
-	var named []*componentConfig
-	var fit []string
-	for _, c := range l.sorted() {
-		if c.key.kind != KindExporter && c.key.kind != KindExtension {
-			continue
-		}
-		ok := c.factory.component.Implements(want)
-		if ok {
-			fit = append(fit, c.key.id.String())
-		}
-		if c.key.id == id {
-			named = append(named, c)
-			if ok && r.target == nil {
-				r.target = c
-			}
-		}
-	}
-	if r.target != nil || l.broken[componentKey{KindExporter, id}] || l.broken[componentKey{KindExtension, id}] {
-		return
-	}
-	these := "nothing that is configured does"
-	if len(fit) > 0 {
-		these = "these do: " + strings.Join(fit, ", ")
-	}
-	pos := l.tree.ValuePos(r.path...)
-	if !l.tree.Has(r.path...) {
-		pos = l.tree.KeyPos(r.path...)
-	}
-	if len(named) == 0 {
-		l.problem(pos, r.path, "no exporter or extension %q is configured; this key needs %s, %s", id, r.word, these)
-		return
-	}
-	l.problem(pos, r.path, "%s is not %s; %s", named[0].key, r.word, these)
-}
-
-// sorted returns all components in a fixed order: by kind, then by id.
-func (l *loader) sorted() []*componentConfig { return l.config.sorted() }
-
-func (c *Config) sorted() []*componentConfig {
-	return slices.SortedFunc(maps.Values(c.components), func(a, b *componentConfig) int {
-		if a.key.kind != b.key.kind {
-			return int(a.key.kind) - int(b.key.kind)
-		}
-		return strings.Compare(a.key.id.String(), b.key.id.String())
-	})
-}
-
-// cycles finds references that lead back to where they began.
-func (l *loader) cycles() {
-	const (
-		visiting = 1
-		done     = 2
-	)
-	state := map[*componentConfig]int{}
-	var visit func(c *componentConfig, way []string)
-	visit = func(c *componentConfig, way []string) {
-		state[c] = visiting
-		way = append(way, c.key.id.String())
-		for _, r := range c.refs {
-			switch {
-			case r.target == nil || state[r.target] == done:
-			case state[r.target] == visiting:
-				l.problem(l.tree.ValuePos(r.path...), r.path, "references go in a circle: %s -> %s", strings.Join(way, " -> "), r.target.key.id)
-			default:
-				visit(r.target, way)
-			}
-		}
-		state[c] = done
-	}
-	for _, c := range l.sorted() {
-		if state[c] == 0 {
-			visit(c, nil)
-		}
-	}
-}
-
-// listeners finds two listeners on one address.
-func (l *loader) listeners() {
-	type use struct {
-		host string
-		path []string
-	}
-	ports := map[string][]use{}
-	for _, c := range l.sorted() {
-		if !l.inForce(c) {
-			continue
-		}
-		path := []string{c.key.kind.section(), c.key.id.String()}
-		walkFields(reflect.ValueOf(c.value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
-			e, ok := v.Interface().(Endpoint)
-			host, port, err := net.SplitHostPort(string(e))
-			if !ok || err != nil || port == "0" {
-				return
-			}
-			for _, other := range ports[port] {
-				if sameHost(host, other.host) {
-					pos := l.tree.ValuePos(at...)
-					l.problem(pos, at, "%s is taken by %s; two listeners cannot share a port", e, conf.Display(other.path...))
-					return
-				}
-			}
-			ports[port] = append(ports[port], use{host, at})
-		})
-	}
-}
-
-// sameHost reports whether listeners on two hosts would be in each other's way.
-func sameHost(a, b string) bool {
-	wild := func(h string) bool { return h == "" || h == "0.0.0.0" || h == "::" }
-	local := func(h string) bool { return h == "localhost" || h == "127.0.0.1" }
-	return a == b || wild(a) || wild(b) || local(a) && local(b)
-}
-
-// inForce reports whether a component is built: it is in a pipeline, in service.extensions, or referenced.
-func (l *loader) inForce(c *componentConfig) bool { return l.config.inForce()[c] }
-
-func (c *Config) inForce() map[*componentConfig]bool {
-	used := map[*componentConfig]bool{}
-	var use func(m *componentConfig)
-	use = func(m *componentConfig) {
-		if m == nil || used[m] {
-			return
-		}
-		used[m] = true
-		for _, r := range m.refs {
-			use(r.target)
-		}
-	}
-	for _, p := range c.pipelines {
-		for _, m := range slices.Concat(p.receivers, p.processors, p.exporters) {
-			use(m)
-		}
-	}
-	for _, id := range c.service.Extensions {
-		use(c.components[componentKey{KindExtension, id}])
-	}
-	return used
-}
-
-// unused warns of components that nothing uses.
-func (l *loader) unused() {
-	used := l.config.inForce()
-	for _, c := range l.sorted() {
-		if used[c] {
-			continue
-		}
-		where := "no pipeline lists it"
-		if c.key.kind == KindExtension {
-			where = "service.extensions does not list it"
-		}
-		l.warn(c.pos, []string{c.key.kind.section(), c.key.id.String()}, "is configured and not used: %s", where)
-	}
 }

@@ -36,11 +36,13 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	t := &telemetry{
-		registry:       prometheus.NewRegistry(),
-		spansReceived:  counter("tracing_collector_spans_received", "Spans offered to receivers.", "debug", "format", "svc", "transport"),
-		tracesReceived: counter("tracing_collector_traces_received", "Spans without a parent offered to receivers.", "debug", "format", "svc", "transport"),
-		spansSaved:     counter("tracing_collector_spans_saved_by_svc", "Spans given to a store, by result.", "debug", "result", "svc"),
-		tracesSaved:    counter("tracing_collector_traces_saved_by_svc", "Spans without a parent given to a store, by result.", "debug", "result", "svc"),
+		registry:      prometheus.NewRegistry(),
+		spansReceived: counter("tracing_collector_spans_received", "Spans offered to receivers.", "debug", "format", "svc", "transport"),
+		tracesReceived: counter("tracing_collector_traces_received", "Spans without a parent offered to receivers.",
+			"debug", "format", "svc", "transport"),
+		spansSaved: counter("tracing_collector_spans_saved_by_svc", "Spans given to a store, by result.", "debug", "result", "svc"),
+		tracesSaved: counter("tracing_collector_traces_saved_by_svc", "Spans without a parent given to a store, by result.",
+			"debug", "result", "svc"),
 		spans: counter("tracing_pipeline_spans_total",
 			"Spans by what became of them. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),

@@ -6,8 +6,9 @@ import (
 )
 
 // Visitor receives what [Walk] reads: each resource before its scopes, each scope before its spans, in wire order (a resource or scope
-// that follows its spans on the wire still comes first). The pointers and all slices below them are valid during the call only; strings
-// and Raw alias the segment and may be kept, which keeps the segment in memory. An error ends the walk and is returned by it.
+// that follows its spans on the wire still comes first). A resource is valid until the next one, a scope until the next scope or resource,
+// a span during its call, each with all slices below it; strings and Raw alias the segment and may be kept, which keeps the segment in
+// memory. An error ends the walk and is returned by it.
 type Visitor interface {
 	Resource(r *Resource) error
 	Scope(s *Scope) error

@@ -1,8 +1,11 @@
 package conf
 
 import (
+	"cmp"
 	"encoding"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -68,10 +71,10 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 	case nil:
 	case Scalar:
 		if !in.Empty {
-			d.bad(path, "%q stands where a block of keys belongs: %s", in.Text, strings.Join(Keys(out.Type()), ", "))
+			d.bad(path, "%q stands where a block of keys belongs%s", in.Text, keyList(out.Type()))
 		}
 	case []any:
-		d.bad(path, "a list stands where a block of keys belongs: %s", strings.Join(Keys(out.Type()), ", "))
+		d.bad(path, "a list stands where a block of keys belongs%s", keyList(out.Type()))
 	case map[string]any:
 		fields := map[string]reflect.Value{}
 		collect(out, fields)
@@ -85,6 +88,14 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 			d.value(in[k], f, at)
 		}
 	}
+}
+
+func keyList(t reflect.Type) string {
+	keys := Keys(t)
+	if len(keys) == 0 {
+		return "; it has no keys"
+	}
+	return ": " + strings.Join(keys, ", ")
 }
 
 // collect finds the fields of a struct by key; embedded structs without a tag lend theirs.
@@ -167,56 +178,65 @@ func (d *decoder) scalar(in any, path []string, want string) (Scalar, bool) {
 }
 
 func (d *decoder) primitive(in any, out reflect.Value, path []string) {
-	want := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.String: "a text"}[out.Kind()]
-	if want == "" {
-		want = "a number"
+	want := "a number"
+	switch out.Kind() {
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.String:
+		want = "a text"
 	}
 	s, ok := d.scalar(in, path, want)
 	if !ok {
 		return
 	}
-	var err error
-	switch out.Kind() {
-	case reflect.String:
+	switch {
+	case out.Kind() == reflect.String:
 		out.SetString(s.Text)
-	case reflect.Bool:
-		switch {
-		case s.Text == "true" && !s.Quoted:
-			out.SetBool(true)
-		case s.Text == "false" && !s.Quoted:
-			out.SetBool(false)
-		default:
-			d.bad(path, "%q is not true or false", s.Text)
+	case out.Kind() == reflect.Bool:
+		if s.Quoted || s.Text != "true" && s.Text != "false" {
+			d.bad(path, "%q is not true or false; write one of them, without quotes", s.Text)
+			return
 		}
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		var n int64
-		if n, err = strconv.ParseInt(s.Text, 10, out.Type().Bits()); err == nil {
-			out.SetInt(n)
-		}
-	case reflect.Uint, reflect.Uint32, reflect.Uint64:
-		var n uint64
-		if n, err = strconv.ParseUint(s.Text, 10, out.Type().Bits()); err == nil {
-			out.SetUint(n)
-		}
-	case reflect.Float64:
-		var f float64
-		if f, err = strconv.ParseFloat(s.Text, 64); err == nil {
-			out.SetFloat(f)
-		}
+		out.SetBool(s.Text == "true")
 	default:
-		d.bad(path, "config field of unsupported type %s", out.Type())
-	}
-	if err != nil {
-		d.bad(path, "%q is not a number%s", s.Text, rangeHint(out.Kind()))
+		if err := setNumber(out, s.Text); err != nil {
+			d.bad(path, "%v", err)
+		}
 	}
 }
 
-func rangeHint(k reflect.Kind) string {
-	switch k {
-	case reflect.Uint, reflect.Uint32, reflect.Uint64:
-		return " of 0 or more"
-	case reflect.Float64:
-		return ""
+// setNumber leaves out as it is when text is no such number.
+func setNumber(out reflect.Value, text string) error {
+	number := reflect.New(out.Type()).Elem()
+	var err error
+	of := "a whole number"
+	switch {
+	case out.CanInt():
+		var n int64
+		n, err = strconv.ParseInt(text, 10, out.Type().Bits())
+		number.SetInt(n)
+	case out.CanUint():
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, out.Type().Bits())
+		number.SetUint(n)
+		of = "a whole number of 0 or more"
+	case out.CanFloat():
+		var f float64
+		f, err = strconv.ParseFloat(text, out.Type().Bits())
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			err = cmp.Or(err, strconv.ErrSyntax)
+		}
+		number.SetFloat(f)
+		of = "a number"
+	default:
+		return fmt.Errorf("BUG: config field of unsupported type %s", out.Type())
 	}
-	return " without fraction"
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%q is out of range", text)
+	case err != nil:
+		return fmt.Errorf("%q is not %s", text, of)
+	}
+	out.Set(number)
+	return nil
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME}, ${env:NAME:-default}, ${file:/path} and $$. It runs once,
-// after parsing, so that a value can never add structure and a dollar inside a value stays what it is.
+// Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME}, ${env:NAME:-default}, ${file:/path} and $$. It runs
+// once, after parsing, so that a value can never add structure and a dollar inside a value stays what it is.
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
 }
 
-// maxFileValue bounds what ${file:} reads.
-const maxFileValue = 1 << 20
+// maxValue bounds what ${file:} reads and what one scalar expands to, in bytes.
+const maxValue = 1 << 20
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -26,6 +26,9 @@ func (e *Expander) Expand(s string) (string, error) {
 	}
 	var out strings.Builder
 	for {
+		if out.Len() > maxValue {
+			return "", fmt.Errorf("the value expands to more than %d bytes", maxValue)
+		}
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i == len(s)-1 {
 			out.WriteString(s)
@@ -60,12 +63,15 @@ func (e *Expander) lookup(ref string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("reading ${file:%s}: %w", path, err)
 		}
-		if len(b) > maxFileValue {
-			return "", fmt.Errorf("${file:%s} has more than %d bytes", path, maxFileValue)
+		if len(b) > maxValue {
+			return "", fmt.Errorf("${file:%s} has more than %d bytes", path, maxValue)
 		}
 		return strings.TrimRight(string(b), "\r\n"), nil
 	}
 	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
+	if strings.Contains(def, "${") {
+		return "", fmt.Errorf("${%s}: a default cannot hold another reference", ref)
+	}
 	if !envName.MatchString(name) {
 		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
 	}

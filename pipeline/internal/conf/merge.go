@@ -2,9 +2,7 @@ package conf
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/knadh/koanf/v2"
 )
@@ -25,7 +23,13 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	k := koanf.New(Delim)
 	for i, src := range sources {
 		p := &parser{source: src.Name, order: i, expand: expand, tree: &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}}
-		p.read(src)
+		if len(src.Path) == 0 {
+			whole := Pos{Source: src.Name, Order: i}
+			out.keys[""], out.vals[""] = whole, whole
+			p.parse(src.YAML)
+		} else {
+			p.parseAt(src.Path, src.YAML)
+		}
 		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
 			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
 		}
@@ -35,35 +39,6 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	}
 	out.Root = k.Raw()
 	return out, problems
-}
-
-func (p *parser) read(src Source) {
-	if src.Path == nil {
-		p.parse(src.YAML)
-		return
-	}
-	p.parse(wrap(src.Path, src.YAML))
-	whole := Pos{Source: src.Name, Order: p.order}
-	for key := range p.tree.keys {
-		p.tree.keys[key] = whole
-	}
-	for key := range p.tree.vals {
-		p.tree.vals[key] = whole
-	}
-	for i := range p.problems {
-		p.problems[i].Pos = whole
-	}
-}
-
-// wrap makes a YAML text of a path and a value.
-func wrap(path []string, value []byte) []byte {
-	var b strings.Builder
-	for _, k := range path {
-		fmt.Fprintf(&b, "{%q: ", k)
-	}
-	b.Write(value)
-	b.WriteString(strings.Repeat("}", len(path)))
-	return []byte(b.String())
 }
 
 // merge puts src over dst.

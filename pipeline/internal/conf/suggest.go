@@ -6,10 +6,17 @@ import (
 	"strings"
 )
 
+// maxCandidates bounds how many candidates a message names, and maxCompared how many are looked at for it.
+const (
+	maxCandidates = 20
+	maxCompared   = 200
+)
+
 // Suggest returns the end of a message about an unknown word: `; did you mean "x"?` when one candidate is close, else the list of them.
 func Suggest(word string, candidates []string, label string) string {
+	candidates = slices.Sorted(slices.Values(candidates))
 	best, distance := "", 1+len(word)/3
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
+	for _, c := range candidates[:min(len(candidates), maxCompared)] {
 		if d := editDistance(word, c); d <= distance && (best == "" || d < distance) {
 			best, distance = c, d
 		}
@@ -19,8 +26,10 @@ func Suggest(word string, candidates []string, label string) string {
 		return fmt.Sprintf("; did you mean %q?", best)
 	case len(candidates) == 0:
 		return ""
+	case len(candidates) > maxCandidates:
+		return fmt.Sprintf("; %s: %s and %d more", label, strings.Join(candidates[:maxCandidates], ", "), len(candidates)-maxCandidates)
 	}
-	return fmt.Sprintf("; %s: %s", label, strings.Join(slices.Sorted(slices.Values(candidates)), ", "))
+	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))
 }
 
 // editDistance is the number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).

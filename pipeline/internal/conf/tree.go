@@ -10,7 +10,9 @@ package conf
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +33,11 @@ func (p Pos) String() string {
 		return p.Source
 	}
 	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Col)
+}
+
+// compare orders places as a reader comes to them.
+func (p Pos) compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.Order, q.Order), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
 // Lines names the lines of the block that begins at p, in the user's words.
@@ -74,9 +81,14 @@ func (ps Problems) Error() string {
 // Sort brings the problems into the order of the sources and removes repetitions.
 func (ps *Problems) Sort() {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Pos.Order, b.Pos.Order), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+		return a.Pos.compare(b.Pos)
 	})
-	*ps = slices.Compact(*ps)
+	seen := make(map[Problem]bool, len(*ps))
+	*ps = slices.DeleteFunc(*ps, func(p Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
 }
 
 // Scalar is a leaf of the tree: the text after expansion. A quoted one is a string whatever it looks like.
@@ -120,13 +132,13 @@ func nearest(m map[string]Pos, path []string) Pos {
 	return Pos{Source: "config"}
 }
 
-// Map returns the map at path, or nil where there is none.
-func (t *Tree) Map(path ...string) map[string]any {
-	m := t.Root
+// Get returns the value at path, or nil. An item of a list has its index for a key.
+func (t *Tree) Get(path ...string) any {
+	var v any = t.Root
 	for _, k := range path {
-		m, _ = m[k].(map[string]any)
+		v, _ = child(v, k)
 	}
-	return m
+	return v
 }
 
 // Has reports whether the key at path is there, be it empty.
@@ -134,27 +146,35 @@ func (t *Tree) Has(path ...string) bool {
 	if len(path) == 0 {
 		return true
 	}
-	_, ok := t.Map(path[:len(path)-1]...)[path[len(path)-1]]
+	_, ok := child(t.Get(path[:len(path)-1]...), path[len(path)-1])
 	return ok
 }
 
-// Get returns the value at path, or nil.
-func (t *Tree) Get(path ...string) any {
-	if len(path) == 0 {
-		return t.Root
+func child(parent any, key string) (any, bool) {
+	switch p := parent.(type) {
+	case map[string]any:
+		v, ok := p[key]
+		return v, ok
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(p) {
+			return p[i], true
+		}
 	}
-	return t.Map(path[:len(path)-1]...)[path[len(path)-1]]
+	return nil, false
+}
+
+// Map returns the map at path, or nil where there is none.
+func (t *Tree) Map(path ...string) map[string]any {
+	m, _ := t.Get(path...).(map[string]any)
+	return m
 }
 
 // Keys returns the keys of the map at path in file order.
 func (t *Tree) Keys(path ...string) []string {
-	var keys []string
-	for k := range t.Map(path...) {
-		keys = append(keys, k)
+	m := t.Map(path...)
+	at := make(map[string]Pos, len(m))
+	for k := range m {
+		at[k] = t.KeyPos(append(path[:len(path):len(path)], k)...)
 	}
-	slices.SortFunc(keys, func(a, b string) int {
-		pa, pb := t.KeyPos(append(slices.Clone(path), a)...), t.KeyPos(append(slices.Clone(path), b)...)
-		return cmp.Or(cmp.Compare(pa.Order, pb.Order), cmp.Compare(pa.Line, pb.Line), cmp.Compare(pa.Col, pb.Col), cmp.Compare(a, b))
-	})
-	return keys
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(at[a].compare(at[b]), cmp.Compare(a, b)) })
 }

@@ -1,0 +1,29 @@
+package otlpdata
+
+import "math"
+
+// FromStored makes a Batch of a segment that a store put together from what it had read out of Batches (see [AppendResourceSpans]). Nothing
+// is checked again. services says how many spans of each service it holds; a service may be named several times. The Batch keeps segment.
+func FromStored(segment []byte, m Meta, services ...ServiceCount) *Batch {
+	var c counter
+	spans := 0
+	for _, s := range services {
+		c.merge(s)
+		spans += s.Spans
+	}
+	return &Batch{meta: m, encoded: [][]byte{segment}, services: c.services, spans: spans, size: len(segment)}
+}
+
+// SpanReader decodes single spans. It keeps what it allocated, and the last spans' memory, for the next one. The zero value is ready. Not
+// for concurrent use.
+type SpanReader struct{ w walker }
+
+// Read decodes the span of which raw is the encoding, as in [Span.Raw]. The span is valid until the next Read; its strings alias raw. An
+// error means that raw is no encoded span.
+func (r *SpanReader) Read(raw []byte) (*Span, error) {
+	r.w.lim = Limits{Items: math.MaxInt, Depth: maxDepth}
+	if err := r.w.decodeSpan(raw); err != nil {
+		return nil, err
+	}
+	return &r.w.span, nil
+}

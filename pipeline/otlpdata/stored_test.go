@@ -1,0 +1,55 @@
+package otlpdata
+
+import (
+	"reflect"
+	"testing"
+)
+
+// storing reads every span again, and puts all of them together as a store does.
+type storing struct {
+	t        *testing.T
+	reader   SpanReader
+	resource *Resource
+	scope    *Scope
+	segment  []byte
+	services []ServiceCount
+}
+
+func (v *storing) Resource(r *Resource) error { v.resource = r; return nil }
+func (v *storing) Scope(s *Scope) error       { v.scope = s; return nil }
+
+func (v *storing) Span(s *Span) error {
+	read, err := v.reader.Read(s.Raw)
+	if err != nil || !reflect.DeepEqual(read, s) {
+		v.t.Errorf("read %+v, %v, want %+v", read, err, s)
+	}
+	n := ServiceCount{Service: v.resource.Service, Spans: 1}
+	if s.ParentID.IsZero() {
+		n.Roots = 1
+	}
+	v.services = append(v.services, n)
+	v.segment = AppendResourceSpans(v.segment, v.resource, v.scope, s.Raw)
+	return nil
+}
+
+func TestStoredSpans(t *testing.T) {
+	in := fromOTLP(t, sample(5), Meta{Tenant: "a"})
+	v := &storing{t: t}
+	for _, s := range segmentsOf(t, in) {
+		if err := Walk(s, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := FromStored(v.segment, in.Meta(), v.services...)
+	if out.Len() != in.Len() || out.Meta() != in.Meta() || out.Size() != len(v.segment) || !reflect.DeepEqual(out.Services(), in.Services()) {
+		t.Errorf("%d spans of %v in %d bytes, want %d of %v", out.Len(), out.Services(), out.Size(), in.Len(), in.Services())
+	}
+	checkTwoForms(t, out)
+}
+
+func TestSpanReaderRefusesGarbage(t *testing.T) {
+	var r SpanReader
+	if s, err := r.Read([]byte{0xff}); err == nil {
+		t.Errorf("read %+v", s)
+	}
+}
