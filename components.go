@@ -1,0 +1,32 @@
+// Package tracing lists everything that is built into the program: its components and its presets. A custom build starts from here.
+package tracing
+
+import (
+	examples "github.com/tracing-backend/tracing/config-examples"
+	"github.com/tracing-backend/tracing/exporters/memory"
+	"github.com/tracing-backend/tracing/exporters/nop"
+	"github.com/tracing-backend/tracing/extensions/admin"
+	"github.com/tracing-backend/tracing/extensions/query"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/receivers/otlp"
+)
+
+// Components returns the factories of all built-in components.
+func Components() []pipeline.Factory {
+	return []pipeline.Factory{
+		otlp.Factory(),
+
+		memory.Factory(),
+		nop.Factory(),
+
+		query.Factory(),
+		admin.Factory(),
+	}
+}
+
+// Presets returns the built-in configurations; the first one runs when nothing else is asked for.
+func Presets() []pipeline.Preset {
+	return []pipeline.Preset{
+		{Name: "all-in-one", YAML: examples.AllInOne},
+	}
+}
