@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -93,22 +94,21 @@ func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix stri
 		add(o.resource.Attributes)
 		add(o.scope.Attributes)
 	}
-	var d decoder
+	var reader otlpdata.SpanReader
 	for _, r := range rows {
-		err := d.read(r, func(s *otlpdata.Span) {
-			add(s.Attributes)
-			for i := range s.Events {
-				add(s.Events[i].Attributes)
-			}
-			for i := range s.Links {
-				add(s.Links[i].Attributes)
-			}
-		})
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		s, err := reader.Read(r.raw)
+		if err != nil {
+			return nil, fmt.Errorf("reading a stored span: %w", err)
+		}
+		add(s.Attributes)
+		for i := range s.Events {
+			add(s.Events[i].Attributes)
+		}
+		for i := range s.Links {
+			add(s.Links[i].Attributes)
 		}
 	}
 	out := make([]string, 0, len(values))

@@ -38,17 +38,16 @@ func (e *exporter) drop(tr *trace) {
 // dropper reads rows once more to find the index entries that they have. Entries are not kept beside rows: they would take more memory
 // than the rows do.
 type dropper struct {
-	decoder decoder
-	terms   termReader
-	span    stagedSpan
-	values  []term
+	reader otlpdata.SpanReader
+	terms  termReader
+	span   stagedSpan
+	values []term
 }
 
 func (d *dropper) drop(t *tenant, r *row) {
-	// What is stored was read before and cannot fail to be read again.
-	_ = d.decoder.read(r, func(s *otlpdata.Span) {
+	if s, err := d.reader.Read(r.raw); err == nil { // it was read before, so there is no error
 		d.values = d.terms.span(d.values[:0], s)
 		d.span = stagedSpan{name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError}
-	})
+	}
 	t.unindex(r, r.origin.identify(d.terms.seed, r.raw), &d.span, d.values)
 }

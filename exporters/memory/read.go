@@ -2,36 +2,11 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"iter"
-	"math"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
-
-// decoder decodes single rows. Not for concurrent use.
-type decoder struct {
-	segment []byte
-	visit   func(*otlpdata.Span)
-}
-
-// read calls visit with the row's span, which is valid during the call only.
-func (d *decoder) read(r *row, visit func(*otlpdata.Span)) error {
-	d.segment = otlpdata.AppendResourceSpans(d.segment[:0], &otlpdata.Resource{}, &otlpdata.Scope{}, r.raw)
-	d.visit = visit
-	return otlpdata.Walk(d.segment, d)
-}
-
-// Resource, Scope and Span are the visitor of read.
-func (d *decoder) Resource(*otlpdata.Resource) error { return nil }
-
-func (d *decoder) Scope(*otlpdata.Scope) error { return nil }
-
-func (d *decoder) Span(s *otlpdata.Span) error {
-	d.visit(s)
-	return nil
-}
 
 // Traces implements tracestore.Reader. Hints are not needed. What is stored while it runs is not seen.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
@@ -81,54 +56,87 @@ func visible(blocks []block, snapshot uint64) []block {
 // pieceBytes is the size above which a trace is given back in several batches.
 const pieceBytes = 4 << 20
 
-// batches ranges over the spans of blocks of one trace, in pieces.
+// batches ranges over the spans of blocks of one trace, in pieces. It ends with the error of ctx when that ends.
 func (e *exporter) batches(ctx context.Context, tenant string, blocks []block) iter.Seq2[*otlpdata.Batch, error] {
 	return func(yield func(*otlpdata.Batch, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return
 		}
-		var rows []*row
-		size := 0
+		p := newPiece()
 		for _, b := range blocks {
 			for i := range b.rows {
-				rows, size = append(rows, &b.rows[i]), size+len(b.rows[i].raw)
-				if size < pieceBytes {
+				if p.add(&b.rows[i]); p.size < pieceBytes {
 					continue
 				}
-				if b, err := encode(tenant, rows); !yield(b, err) || err != nil {
+				if !yield(p.batch(tenant), nil) {
 					return
 				}
-				rows, size = rows[:0], 0
+				if err := ctx.Err(); err != nil {
+					yield(nil, err)
+					return
+				}
+				p = newPiece()
 			}
 		}
-		if len(rows) > 0 {
-			yield(encode(tenant, rows))
+		if p.size > 0 {
+			yield(p.batch(tenant), nil)
 		}
 	}
 }
 
-// encode makes a batch of rows, those of one origin together.
-func encode(tenant string, rows []*row) (*otlpdata.Batch, error) {
-	var origins []*origin
-	spans := make(map[*origin][][]byte)
-	size := 0
-	for _, r := range rows {
-		if spans[r.origin] == nil {
-			origins = append(origins, r.origin)
-			size += len(r.origin.key) + 32
-		}
-		spans[r.origin] = append(spans[r.origin], r.raw)
-		size += len(r.raw) + 8
+// piece is spans of a trace, those of one origin together.
+type piece struct {
+	shares []share
+	index  map[*origin]int // of shares
+	last   *share          // requests bring many spans of one origin, one after the other
+	size   int             // bytes, estimated
+}
+
+// share is what an origin has of a piece.
+type share struct {
+	origin *origin
+	spans  [][]byte
+	count  otlpdata.ServiceCount
+}
+
+func newPiece() *piece { return &piece{index: make(map[*origin]int)} }
+
+func (p *piece) add(r *row) {
+	if p.last == nil || p.last.origin != r.origin {
+		p.last = p.share(r.origin)
 	}
-	segment := make([]byte, 0, size)
-	for _, o := range origins {
-		segment = otlpdata.AppendResourceSpans(segment, &o.resource, &o.scope, spans[o]...)
+	s := p.last
+	s.spans = append(s.spans, r.raw)
+	s.count.Spans++
+	if r.root {
+		s.count.Roots++
 	}
-	unlimited := otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt}
-	b, err := otlpdata.FromOTLP(segment, otlpdata.Meta{Tenant: tenant}, unlimited)
-	if err != nil {
-		return nil, fmt.Errorf("reading stored spans: %w", err)
+	p.size += len(r.raw) + costHead
+}
+
+// share finds or makes the share of an origin.
+func (p *piece) share(o *origin) *share {
+	i, ok := p.index[o]
+	if !ok {
+		i = len(p.shares)
+		p.index[o] = i
+		p.shares = append(p.shares, share{origin: o, count: otlpdata.ServiceCount{Service: o.service.name}})
+		p.size += len(o.key) + 4*costHead
 	}
-	return b, nil
+	return &p.shares[i]
+}
+
+// costHead is the number of bytes that a field needs at most besides its content.
+const costHead = 6
+
+func (p *piece) batch(tenant string) *otlpdata.Batch {
+	segment := make([]byte, 0, p.size)
+	counts := make([]otlpdata.ServiceCount, len(p.shares))
+	for i := range p.shares {
+		s := &p.shares[i]
+		segment = otlpdata.AppendResourceSpans(segment, &s.origin.resource, &s.origin.scope, s.spans...)
+		counts[i] = s.count
+	}
+	return otlpdata.FromStored(segment, otlpdata.Meta{Tenant: tenant}, counts...)
 }

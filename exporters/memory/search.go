@@ -29,7 +29,7 @@ type search struct {
 	want     tracestore.Want
 	from, to uint64
 	scan     scan
-	decoder  decoder
+	reader   otlpdata.SpanReader
 	done     map[otlpdata.TraceID]struct{} // traces that need not be looked at any more
 	found    int
 	outcome  tracestore.Outcome
@@ -125,18 +125,16 @@ func (s *search) examine(ctx context.Context, r *row, yield func(tracestore.Resu
 }
 
 // matches evaluates the condition.
-func (s *search) matches(r *row) (ok bool, err error) {
+func (s *search) matches(r *row) (bool, error) {
 	s.outcome.Scanned++
 	if s.query.Where == nil {
 		return true, nil
 	}
-	err = s.decoder.read(r, func(sp *otlpdata.Span) {
-		ok = tracestore.Match(s.query.Where, tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: sp})
-	})
+	sp, err := s.reader.Read(r.raw)
 	if err != nil {
 		return false, fmt.Errorf("reading a stored span: %w", err)
 	}
-	return ok, nil
+	return tracestore.Match(s.query.Where, tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: sp}), nil
 }
 
 // listed reports whether a trace was a result before the cursor: whether it matches there, too.

@@ -30,6 +30,7 @@ type stagedSpan struct {
 	name     string
 	kind     string
 	failed   bool
+	root     bool
 	origin   int
 	from, to int // of values
 	next     int
@@ -88,7 +89,7 @@ func (st *stage) Span(s *otlpdata.Span) error {
 	st.values = st.terms.span(st.values, s)
 	i := len(st.spans)
 	st.spans = append(st.spans, stagedSpan{
-		start: s.Start, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError,
+		start: s.Start, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError, root: s.ParentID.IsZero(),
 		origin: len(st.origins) - 1, from: from, to: len(st.values),
 	})
 	g, ok := st.byTrace[s.TraceID]

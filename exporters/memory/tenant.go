@@ -42,6 +42,7 @@ type row struct {
 	start  uint64
 	seq    uint64 // number of the row in the store; the rows of a request become visible together
 	raw    []byte // the encoded span
+	root   bool   // it has no parent
 }
 
 // origin is a resource and a scope that spans of a tenant have in common. It is kept while it has rows.
@@ -99,7 +100,7 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 		if t.has(h, o, s.raw) {
 			continue
 		}
-		rows = append(rows, row{trace: tr, origin: o, start: s.start, seq: e.seq + 1, raw: s.raw})
+		rows = append(rows, row{trace: tr, origin: o, start: s.start, seq: e.seq + 1, raw: s.raw, root: s.root})
 		e.seq++
 		size += len(s.raw)
 		t.index(&rows[len(rows)-1], h, s, st.values[s.from:s.to])

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 )
 
 // apiError is an element of errors in an answer.
@@ -50,13 +51,24 @@ type list struct {
 	sent   bool // the status and a part of the body are with the client
 }
 
-// newList begins an answer. prettyPrint is the parameter of that name: anything but nothing and `false` asks for indented JSON.
+// buffers holds what answers are gathered in.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// newList begins an answer, to be ended with close. prettyPrint is the parameter of that name: anything but nothing and `false` asks for indented JSON.
 func newList(w http.ResponseWriter, r *http.Request) *list {
 	p := r.URL.Query().Get("prettyPrint")
-	l := &list{w: w, pretty: p != "" && p != "false"}
+	l := &list{w: w, pretty: p != "" && p != "false", buf: (*buffers.Get().(*[]byte))[:0]}
 	l.text("{", "\n    ")
 	l.text(`"data":`, " ")
 	return l
+}
+
+// close gives back what the list was gathered in.
+func (l *list) close() {
+	const keep = 2 * flushAt
+	if b := l.buf; cap(b) <= keep {
+		buffers.Put(&b)
+	}
 }
 
 // text appends a piece of JSON, and behind it white space where the answer is indented.
@@ -78,15 +90,26 @@ func (l *list) add(write func([]byte) ([]byte, error)) error {
 	} else {
 		l.buf, err = write(l.buf)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errUndelivered):
+		return err
+	case err != nil:
 		l.buf = l.buf[:before]
 		return err
 	}
 	l.count++
-	if len(l.buf) < flushAt {
-		return nil
+	l.buf, err = l.spill(l.buf)
+	return err
+}
+
+// spill sends b, the answer up to here, when it is long enough, and returns what to append to. It is for answers that are not indented.
+func (l *list) spill(b []byte) ([]byte, error) {
+	if len(b) < flushAt {
+		return b, nil
 	}
-	return l.flush()
+	l.buf = b
+	err := l.flush()
+	return l.buf, err
 }
 
 func (l *list) separate() {

@@ -52,9 +52,9 @@ func (h *handler) services(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
 	defer cancel()
 	var names []string
-	err := h.measure(opGetServices, func() (err error) {
+	err := h.measure(opGetServices, func() (_ int, err error) {
 		names, err = h.store.Services(ctx, tenant)
-		return err
+		return len(names), err
 	})
 	if err != nil {
 		h.failed(w, r, err)
@@ -103,15 +103,16 @@ func (h *handler) operations(w http.ResponseWriter, r *http.Request) {
 func (h *handler) storedOperations(r *http.Request, service, kind string) (ops []tracestore.Operation, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
 	defer cancel()
-	err = h.measure(opGetOperations, func() (err error) {
+	err = h.measure(opGetOperations, func() (_ int, err error) {
 		ops, err = h.store.Operations(ctx, tenant, service, kind)
-		return err
+		return len(ops), err
 	})
 	return ops, err
 }
 
 // answer writes a list of n short elements, and their number as total.
 func (h *handler) answer(l *list, empty string, n int, element func(dst []byte, i int) []byte) {
+	defer l.close()
 	for i := range n {
 		if l.add(func(dst []byte) ([]byte, error) { return element(dst, i), nil }) != nil {
 			return // the client is gone
@@ -126,12 +127,15 @@ func (h *handler) finish(l *list, empty string, t tail) {
 	}
 }
 
-// measure counts a question to the store. That the client went away is no failure of the store.
-func (h *handler) measure(op operation, ask func() error) error {
+// measure counts a question to the store, which returns the number of results. That the client went away is no failure of the store.
+func (h *handler) measure(op operation, ask func() (int, error)) error {
 	start := h.now()
-	err := ask()
+	n, err := ask()
 	failed := err != nil && !errors.Is(err, errUndelivered) && !errors.Is(err, context.Canceled)
 	h.metrics.observe(op, h.now().Sub(start), failed)
+	if err == nil {
+		h.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
+	}
 	return err
 }
 

@@ -16,10 +16,11 @@ const (
 	opGetOperations operation = "get_operations"
 )
 
-// metrics counts the questions to the store and how long they took. A trace that does not exist is a good answer.
+// metrics counts the questions to the store, how long they took, and their results. A trace that does not exist is a good answer.
 type metrics struct {
-	requests *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	responses *prometheus.HistogramVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -34,15 +35,22 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help:    "Seconds that queries took, by operation and result (ok, err).",
 			Buckets: prometheus.ExponentialBucketsRange(0.001, 60, 15),
 		}, labels),
+		responses: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "tracing_query_responses",
+			Help:    "Number of results of a query that was answered, by operation.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
+		}, labels[:1]),
 	}
 	for _, op := range []operation{opFindTraces, opGetTrace, opGetServices, opGetOperations} {
 		m.requests.WithLabelValues(string(op), "ok")
 		m.requests.WithLabelValues(string(op), "err")
 	}
-	if err := reg.Register(m.requests); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.responses} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
 	}
-	return m, reg.Register(m.latency)
+	return m, nil
 }
 
 func (m *metrics) observe(op operation, took time.Duration, failed bool) {

@@ -23,6 +23,7 @@ type fakeStore struct {
 	outcome tracestore.Outcome          // of Find
 	asked   func(tracestore.Query)      // told of every search
 	refs    func([]tracestore.TraceRef) // told of every request for traces
+	read    int                         // pieces of traces that were taken
 }
 
 var errStore = errors.New("disk on fire")
@@ -63,12 +64,13 @@ func (f *fakeStore) Traces(ctx context.Context, _ string, refs []tracestore.Trac
 		f.refs(refs)
 	}
 	return func(yield func(tracestore.Trace, error) bool) {
-		for n, ref := range refs {
-			if err := f.broken(ctx, n); err != nil {
+		for _, ref := range refs {
+			if err := f.broken(ctx, f.read); err != nil {
 				yield(tracestore.Trace{}, err)
 				return
 			}
 			for _, b := range f.pieces(ref.ID) {
+				f.read++
 				if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, nil) {
 					return
 				}

@@ -27,10 +27,12 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
 	defer cancel()
 	l := newList(w, r)
-	err = h.measure(opGetTrace, func() error {
-		return h.storedTraces(ctx, []tracestore.TraceRef{ref}, func(_ otlpdata.TraceID, pieces []*otlpdata.Batch) error {
+	defer l.close()
+	err = h.measure(opGetTrace, func() (int, error) {
+		err := h.storedTraces(ctx, []tracestore.TraceRef{ref}, func(_ otlpdata.TraceID, pieces []*otlpdata.Batch) error {
 			return h.addTrace(l, raw, pieces)
 		})
+		return l.count, err
 	})
 	switch {
 	case err != nil:
@@ -78,14 +80,15 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
 	defer cancel()
 	l := newList(w, r)
+	defer l.close()
 	op, ask := opFindTraces, h.find
 	if len(s.ids) > 0 {
 		op, ask = opGetTrace, h.byIDs
 	}
 	var t tail
-	err = h.measure(op, func() (err error) {
+	err = h.measure(op, func() (_ int, err error) {
 		t.Errors, err = ask(ctx, l, &s)
-		return err
+		return l.count, err
 	})
 	if err != nil {
 		h.interrupted(l, r, err)
@@ -148,37 +151,35 @@ func (h *handler) find(ctx context.Context, l *list, s *search) ([]apiError, err
 // addTrace adds one trace to the answer.
 func (h *handler) addTrace(l *list, raw bool, pieces []*otlpdata.Batch) error {
 	opt := uijson.Options{Raw: raw, MaxSpans: h.limits.traceSize}
+	if !l.pretty { // which takes the whole trace
+		opt.Flush = l.spill
+	}
 	return l.add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
 }
 
-// storedTraces calls add for each trace that exists, with all of its pieces, but no more of them than are shown.
+// storedTraces calls add for each trace that exists, with its pieces. It reads no more of a trace than it takes to know what is shown.
 func (h *handler) storedTraces(ctx context.Context, refs []tracestore.TraceRef,
 	add func(otlpdata.TraceID, []*otlpdata.Batch) error) error {
-	var (
-		id     otlpdata.TraceID
-		pieces []*otlpdata.Batch
-		spans  int
-	)
-	for t, err := range h.store.Traces(ctx, tenant, refs) {
-		if err != nil {
-			return err
-		}
-		if len(pieces) > 0 && t.ID != id {
-			if err := add(id, pieces); err != nil {
+	for i := range refs {
+		var pieces []*otlpdata.Batch
+		spans := 0
+		for t, err := range h.store.Traces(ctx, tenant, refs[i:i+1]) {
+			if err != nil {
 				return err
 			}
-			pieces, spans = nil, 0
-		}
-		id = t.ID
-		if spans <= h.limits.traceSize {
 			pieces = append(pieces, t.Spans)
-			spans += t.Spans.Len()
+			if spans += t.Spans.Len(); spans > h.limits.traceSize {
+				break
+			}
+		}
+		if len(pieces) == 0 {
+			continue
+		}
+		if err := add(refs[i].ID, pieces); err != nil {
+			return err
 		}
 	}
-	if len(pieces) == 0 {
-		return nil
-	}
-	return add(id, pieces)
+	return nil
 }
 
 // interrupted ends an answer of traces that the store broke off. A search that ran out of time is answered with what it found. When

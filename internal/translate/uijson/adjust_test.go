@@ -1,7 +1,9 @@
 package uijson_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,4 +111,64 @@ func TestEmptyLinksAreRemoved(t *testing.T) {
 	equal(t, "references", got.References, []reference{{"FOLLOWS_FROM", "0000000000000001", "0000000000000000"}})
 	equal(t, "warnings", got.Warnings, []string{"Invalid span link removed", "Invalid span link removed"})
 	equal(t, "raw references", len(show(t, raw, td).Spans[0].References), 3)
+}
+
+func TestAddressesThatAreNumbers(t *testing.T) {
+	td, s := one()
+	for _, a := range []pcommon.Map{s.Attributes(), td.ResourceSpans().At(0).Resource().Attributes()} {
+		a.PutInt("ip", 1<<24|2<<16|3<<8|4)
+		a.PutDouble("peer.ipv4", 3232235521)
+		a.PutInt("port", 80)
+	}
+	tr := show(t, uijson.Options{}, td)
+	want := []tag{{"ip", "string", "1.2.3.4"}, {"peer.ipv4", "string", "192.168.0.1"}, {"port", "int64", json.Number("80")}}
+	equal(t, "tags", tr.Spans[0].Tags, want)
+	equal(t, "process tags", tr.Processes["p1"].Tags, want)
+	equal(t, "raw type", show(t, raw, td).Spans[0].Tags[0].Type, "int64")
+	s.Attributes().PutStr("ip", "::1")
+	equal(t, "text", show(t, uijson.Options{}, td).Spans[0].Tags[0], tag{"ip", "string", "::1"})
+}
+
+func TestLibraryTagsMoveToTheProcess(t *testing.T) {
+	td, a := one()
+	resource := td.ResourceSpans().At(0).Resource().Attributes()
+	resource.PutStr("telemetry.sdk.name", "otel")
+	resource.PutStr("zone", "z")
+	a.Attributes().PutStr("telemetry.sdk.name", "otel")
+	a.Attributes().PutStr("telemetry.sdk.language", "go")
+	a.Attributes().PutStr("telemetry.other", "x")
+	b := add(td.ResourceSpans().At(0).ScopeSpans().At(0), 2, 1)
+	b.Attributes().PutStr("telemetry.sdk.name", "own")
+	tr := show(t, uijson.Options{}, td)
+	equal(t, "tags", tr.Spans[0].Tags, []tag{{"telemetry.other", "string", "x"}})
+	equal(t, "process tags", tr.Processes[tr.Spans[0].ProcessID].Tags, []tag{
+		{"telemetry.sdk.language", "string", "go"}, {"telemetry.sdk.name", "string", "otel"}, {"zone", "string", "z"}})
+	equal(t, "conflicting tags", tr.Spans[1].Tags, []tag{{"telemetry.sdk.name", "string", "own"}})
+	equal(t, "warnings", tr.Spans[1].Warnings, []string{"conflicting values between Span and Resource for attribute telemetry.sdk.name"})
+	equal(t, "process tags", len(tr.Processes[tr.Spans[1].ProcessID].Tags), 2)
+	equal(t, "raw tags", len(show(t, raw, td).Spans[0].Tags), 3)
+}
+
+func TestTagsAreSortedByKey(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 31, 32, 33, 200} {
+		td, s := one()
+		for i := range n { // every key but the last is one of seven, in no order
+			s.Attributes().PutInt(fmt.Sprint("k", i*5%7, " of ", n), int64(i))
+		}
+		s.Attributes().PutStr("a", "first")
+		tags := show(t, uijson.Options{}, td).Spans[0].Tags
+		if !slices.IsSortedFunc(tags, func(a, b tag) int { return strings.Compare(a.Key, b.Key) }) || tags[0].Key != "a" {
+			t.Errorf("%d tags: %v", n, tags)
+		}
+	}
+}
+
+// Tags with one key stay in the order in which they came: attributes may repeat on the wire, though pdata makes none that do.
+func TestRepeatedTagsStayInOrder(t *testing.T) {
+	td, s := one()
+	s.Attributes().PutStr("otel.scope.name", "attribute")
+	s.Attributes().PutStr("a", "x")
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Scope().SetName("scope")
+	equal(t, "tags", show(t, uijson.Options{}, td).Spans[0].Tags,
+		[]tag{{"a", "string", "x"}, {"otel.scope.name", "string", "scope"}, {"otel.scope.name", "string", "attribute"}})
 }

@@ -3,26 +3,26 @@ package uijson
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// span is what the JSON says of a span, before it is written: tags and logs as they are listed, ids as adjusters may change them.
-// Its strings alias the batch.
+// span is a span before it is written: encoded, but for what adjusters may change when they have seen all spans of the trace.
 type span struct {
 	traceID    otlpdata.TraceID
 	id, parent otlpdata.SpanID
 	links      []link
 	kind       int32
 	sampled    bool
-	name       string
-	start      uint64 // nanoseconds since the Unix epoch
-	duration   uint64 // nanoseconds
-	tags       []otlpdata.KeyValue
-	logs       []event
-	process    int // index into collector.processes
+	text       []byte // two pieces of its JSON, head and tail
+	head       int    // length of the first
 	warnings   []string
+	// Nanoseconds, which the JSON rounds: start, duration, and the times of the events.
+	start, duration uint64
+	eventTimes      []uint64
 }
 
 // link is a link of a span. childOf is its type; others follow from what they link to.
@@ -30,11 +30,6 @@ type link struct {
 	traceID otlpdata.TraceID
 	spanID  otlpdata.SpanID
 	childOf bool
-}
-
-type event struct {
-	time   uint64 // nanoseconds since the Unix epoch
-	fields []otlpdata.KeyValue
 }
 
 // errFull ends a walk when the trace has more spans than are shown.
@@ -46,13 +41,54 @@ type collector struct {
 	spans     []span
 	cut       bool // there are more spans
 	processes []string
-	known     map[string]int // encoded process -> index
+	known     map[string]int          // encoded process -> index
+	count     map[otlpdata.SpanID]int // how many spans have an id
+	texts     texts
 
-	process   string // the current resource, encoded
-	scopeTags []otlpdata.KeyValue
+	// The current resource and scope.
+	service     string
+	processTags []otlpdata.KeyValue
+	process     int // its index, or notListed until a span needs it
+	scopeTags   []otlpdata.KeyValue
+
+	// Scratch.
+	tags    []otlpdata.KeyValue
+	encoded []byte // a process
 }
 
+const notListed = -1
+
 var _ otlpdata.Visitor = (*collector)(nil)
+
+var collectors = sync.Pool{New: func() any { return &collector{known: make(map[string]int), count: make(map[otlpdata.SpanID]int)} }}
+
+// release forgets the trace. What a large one needed is left to the garbage collector.
+func (c *collector) release() {
+	const keep = 1024 // spans
+	if cap(c.spans) > keep || len(c.known) > keep || cap(c.processTags) > keep || cap(c.tags) > keep || cap(c.encoded) > textChunk {
+		return
+	}
+	clear(c.spans)
+	clear(c.processes)
+	clear(c.known)
+	clear(c.count)
+	clear(c.processTags[:cap(c.processTags)])
+	clear(c.scopeTags[:cap(c.scopeTags)])
+	clear(c.tags[:cap(c.tags)])
+	*c = collector{
+		spans: c.spans[:0], processes: c.processes[:0], known: c.known, count: c.count, texts: c.texts[:0],
+		processTags: c.processTags[:0], scopeTags: c.scopeTags[:0], tags: c.tags[:0], encoded: c.encoded[:0],
+	}
+	collectors.Put(c)
+}
+
+// room makes room for n more spans, but for no more than are shown.
+func (c *collector) room(n int) {
+	if c.opt.MaxSpans > 0 {
+		n = min(n, c.opt.MaxSpans-len(c.spans))
+	}
+	c.spans = slices.Grow(c.spans, n)
+}
 
 func (c *collector) add(b *otlpdata.Batch) error {
 	segments, err := b.Segments()
@@ -69,24 +105,24 @@ func (c *collector) add(b *otlpdata.Batch) error {
 
 // Resource notes the process.
 func (c *collector) Resource(r *otlpdata.Resource) error {
-	tags := make([]otlpdata.KeyValue, 0, len(r.Attributes))
+	c.service, c.process = r.Service, notListed
+	c.processTags = c.processTags[:0]
 	for _, kv := range r.Attributes {
 		if kv.Key != "service.name" {
-			tags = append(tags, kv)
+			c.processTags = append(c.processTags, kv)
 		}
 	}
-	tags = appendAttributes(tags[:0], tags)
+	nameInvalidKeys(c.processTags)
 	if !c.opt.Raw {
-		sortTags(tags)
+		adjustTags(c.processTags)
 	}
-	c.process = string(appendProcess(nil, r.Service, tags))
 	return nil
 }
 
 // Scope notes the tags that every span of the scope begins with.
 func (c *collector) Scope(s *otlpdata.Scope) error {
-	c.scopeTags = appendText(c.scopeTags[:0], "otel.scope.name", s.Name)
-	c.scopeTags = appendText(c.scopeTags, "otel.scope.version", s.Version)
+	c.scopeTags = appendTextTag(c.scopeTags[:0], "otel.scope.name", s.Name)
+	c.scopeTags = appendTextTag(c.scopeTags, "otel.scope.version", s.Version)
 	return nil
 }
 
@@ -96,52 +132,72 @@ func (c *collector) Span(s *otlpdata.Span) error {
 		c.cut = true
 		return errFull
 	}
-	out := span{
-		traceID: s.TraceID, id: s.SpanID, parent: s.ParentID, kind: s.Kind, name: s.Operation(), start: s.Start,
+	c.spans = append(c.spans, span{
+		traceID: s.TraceID, id: s.SpanID, parent: s.ParentID, kind: s.Kind, start: s.Start, links: links(s.Links),
 		// Only this bit means the same in OTLP and here: the others would be read as debug and firehose.
 		sampled: s.Flags&1 != 0,
-		process: c.processIndex(),
-	}
+	})
+	out := &c.spans[len(c.spans)-1]
 	var mended bool
 	if out.duration, mended = s.Duration(); mended {
 		out.warnings = append(out.warnings, fmt.Sprintf(
 			"Negative duration detected, sanitizing end timestamp. Original end timestamp: %s, adjusted to: %s",
 			timestamp(s.End), timestamp(s.Start+out.duration)))
 	}
-	out.tags, out.warnings = c.tags(s, out.warnings)
-	out.logs = logs(s.Events)
-	out.links = links(s.Links)
-	c.spans = append(c.spans, out)
+	c.encode(out, s)
+	c.count[s.SpanID]++
 	return nil
 }
 
+// encode makes the text of a span, and adds the warnings that come up.
+func (c *collector) encode(out *span, s *otlpdata.Span) {
+	tags := c.spanTags(s, &out.warnings)
+	process := 0
+	if c.opt.Raw {
+		process = c.processIndex()
+	} else {
+		tags, process = c.moveLibraryTags(tags, &out.warnings)
+		adjustTags(tags)
+	}
+	dst := c.texts.begin()
+	dst = append(appendText(append(dst, `,"operationName":`...), s.Operation()), `,"references":`...)
+	out.head = len(dst)
+	dst = appendMicros(append(dst, `,"startTime":`...), out.start)
+	dst = appendMicros(append(dst, `,"duration":`...), out.duration)
+	dst = appendTags(append(dst, `,"tags":`...), tags)
+	dst = append(dst, `,"logs":[`...)
+	for i := range s.Events {
+		e := &s.Events[i]
+		out.eventTimes = append(out.eventTimes, e.Time)
+		dst = appendMicros(append(comma(dst, i), `{"timestamp":`...), e.Time)
+		dst = append(appendTags(append(dst, `,"fields":`...), c.eventFields(e)), '}')
+	}
+	dst = append(appendProcessID(append(dst, `],"processID":"`...), process), '"')
+	out.text = c.texts.end(dst)
+}
+
+// processIndex returns the index of the current resource's process.
 func (c *collector) processIndex() int {
-	i, ok := c.known[c.process]
+	if c.process == notListed {
+		c.process = c.listProcess(c.processTags)
+	}
+	return c.process
+}
+
+// listProcess finds or adds the process of the current service with these tags.
+func (c *collector) listProcess(tags []otlpdata.KeyValue) int {
+	c.encoded = appendProcess(c.encoded[:0], c.service, tags)
+	i, ok := c.known[string(c.encoded)]
 	if !ok {
+		p := string(c.encoded)
 		i = len(c.processes)
-		c.known[c.process] = i
-		c.processes = append(c.processes, c.process)
+		c.known[p] = i
+		c.processes = append(c.processes, p)
 	}
 	return i
 }
 
 func timestamp(ns uint64) string { return time.Unix(0, int64(ns)).UTC().String() }
-
-func logs(events []otlpdata.Event) []event {
-	if len(events) == 0 {
-		return nil
-	}
-	out := make([]event, len(events))
-	for i := range events {
-		e := &events[i]
-		fields := make([]otlpdata.KeyValue, 0, len(e.Attributes)+1)
-		if _, ok := otlpdata.Get(e.Attributes, "event"); !ok {
-			fields = appendText(fields, "event", e.Name)
-		}
-		out[i] = event{time: e.Time, fields: appendAttributes(fields, e.Attributes)}
-	}
-	return out
-}
 
 func links(in []otlpdata.Link) []link {
 	if len(in) == 0 {

@@ -1,43 +1,34 @@
 package uijson
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 func appendSpan(dst []byte, s *span) []byte {
 	dst = append(dst, `{"traceID":"`...)
-	dst = append(dst, s.traceID.String()...)
+	dst = appendTraceID(dst, s.traceID)
 	dst = append(dst, `","spanID":"`...)
 	dst = hex.AppendEncode(dst, s.id[:])
 	dst = append(dst, '"')
 	if s.sampled {
 		dst = append(dst, `,"flags":1`...)
 	}
-	dst = append(dst, `,"operationName":`...)
-	dst = otlpdata.AppendJSONString(dst, s.name)
-	dst = append(dst, `,"references":`...)
+	dst = append(dst, s.text[:s.head]...)
 	dst = appendReferences(dst, s)
-	dst = append(dst, `,"startTime":`...)
-	dst = appendMicros(dst, s.start)
-	dst = append(dst, `,"duration":`...)
-	dst = appendMicros(dst, s.duration)
-	dst = append(dst, `,"tags":`...)
-	dst = appendTags(dst, s.tags)
-	dst = append(dst, `,"logs":[`...)
-	for i := range s.logs {
-		dst = append(comma(dst, i), `{"timestamp":`...)
-		dst = appendMicros(dst, s.logs[i].time)
-		dst = append(dst, `,"fields":`...)
-		dst = append(appendTags(dst, s.logs[i].fields), '}')
-	}
-	dst = append(dst, `],"processID":"`...)
-	dst = append(appendProcessID(dst, s.process), `","warnings":`...)
+	dst = append(dst, s.text[s.head:]...)
+	dst = append(dst, `,"warnings":`...)
 	return append(appendWarnings(dst, s.warnings), '}')
+}
+
+// appendTraceID appends otlpdata.TraceID.String.
+func appendTraceID(dst []byte, id otlpdata.TraceID) []byte {
+	if [8]byte(id[:8]) == [8]byte{} {
+		return hex.AppendEncode(dst, id[8:])
+	}
+	return hex.AppendEncode(dst, id[:])
 }
 
 // appendMicros appends nanoseconds as whole microseconds.
@@ -49,7 +40,7 @@ func appendWarnings(dst []byte, warnings []string) []byte {
 	}
 	dst = append(dst, '[')
 	for i, w := range warnings {
-		dst = otlpdata.AppendJSONString(comma(dst, i), w)
+		dst = appendText(comma(dst, i), w)
 	}
 	return append(dst, ']')
 }
@@ -86,14 +77,14 @@ func appendReference(dst []byte, l link) []byte {
 	} else {
 		dst = append(dst, `{"refType":"FOLLOWS_FROM","traceID":"`...)
 	}
-	dst = append(dst, l.traceID.String()...)
+	dst = appendTraceID(dst, l.traceID)
 	dst = append(dst, `","spanID":"`...)
 	return append(hex.AppendEncode(dst, l.spanID[:]), `"}`...)
 }
 
 func appendProcess(dst []byte, service string, tags []otlpdata.KeyValue) []byte {
 	dst = append(dst, `{"serviceName":`...)
-	dst = otlpdata.AppendJSONString(dst, service)
+	dst = appendText(dst, service)
 	dst = append(dst, `,"tags":`...)
 	return append(appendTags(dst, tags), '}')
 }
@@ -108,7 +99,7 @@ func appendTags(dst []byte, tags []otlpdata.KeyValue) []byte {
 
 func appendTag(dst []byte, kv *otlpdata.KeyValue) []byte {
 	dst = append(dst, `{"key":`...)
-	dst = otlpdata.AppendJSONString(dst, kv.Key)
+	dst = appendText(dst, kv.Key)
 	dst = append(dst, `,"type":"`...)
 	v := kv.Value
 	switch v.Kind() {
@@ -126,14 +117,6 @@ func appendTag(dst []byte, kv *otlpdata.KeyValue) []byte {
 		dst = appendString(dst, v.AsString())
 	}
 	return append(dst, '}')
-}
-
-func appendString(dst []byte, s string) []byte {
-	if utf8.ValidString(s) {
-		return otlpdata.AppendJSONString(append(dst, `string","value":`...), s)
-	}
-	dst = append(dst, `binary","value":"`...)
-	return append(base64.StdEncoding.AppendEncode(dst, []byte(s)), '"')
 }
 
 // maxSafeInt is the greatest integer that JavaScript, the reader of this JSON, does not round.

@@ -1,6 +1,7 @@
 package uijson
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -10,64 +11,82 @@ import (
 // warningsKey is the attribute that carries a span's warnings through OTLP; it is shown as warnings, not as a tag.
 const warningsKey = "@jaeger@warnings"
 
-// tags returns the tags of a span in the order in which they are shown, and adds the warnings that its attributes carry.
-func (c *collector) tags(s *otlpdata.Span, warnings []string) ([]otlpdata.KeyValue, []string) {
-	const derived = 6 // what may follow the attributes
-	tags := make([]otlpdata.KeyValue, len(c.scopeTags), len(c.scopeTags)+len(s.Attributes)+derived)
-	copy(tags, c.scopeTags)
+// spanTags returns the tags of a span in the order in which they are stored, until it is called again, and adds the warnings that
+// attributes carry.
+func (c *collector) spanTags(s *otlpdata.Span, warnings *[]string) []otlpdata.KeyValue {
+	tags := append(c.tags[:0], c.scopeTags...)
 	tags = appendAttributes(tags, s.Attributes)
-	tags, warnings = takeWarnings(tags, len(c.scopeTags), warnings)
+	tags = takeWarnings(tags, warnings)
 	if s.Name != "" && !utf8.ValidString(s.Name) {
-		tags = appendText(tags, otlpdata.InvalidSpanName, s.Name)
+		tags = appendTextTag(tags, otlpdata.InvalidSpanName, s.Name)
 	}
-	tags = appendText(tags, "span.kind", s.KindName())
+	tags = appendTextTag(tags, "span.kind", s.KindName())
 	switch s.StatusCode {
 	case otlpdata.StatusOK:
-		tags = appendText(tags, "otel.status_code", "OK")
+		tags = appendTextTag(tags, "otel.status_code", "OK")
 	case otlpdata.StatusError:
-		tags = appendText(tags, "otel.status_code", "ERROR")
+		tags = appendTextTag(tags, "otel.status_code", "ERROR")
 		tags = append(tags, otlpdata.KeyValue{Key: "error", Value: otlpdata.BoolValue(true)})
 	}
-	tags = appendText(tags, "otel.status_description", s.StatusMessage)
-	return appendText(tags, "w3c.tracestate", s.TraceState), warnings
+	tags = appendTextTag(tags, "otel.status_description", s.StatusMessage)
+	c.tags = appendTextTag(tags, "w3c.tracestate", s.TraceState)
+	return c.tags
 }
 
-// takeWarnings moves the strings of the warnings attribute from tags[from:] to warnings.
-func takeWarnings(tags []otlpdata.KeyValue, from int, warnings []string) ([]otlpdata.KeyValue, []string) {
-	kept := tags[:from]
-	for _, kv := range tags[from:] {
+// takeWarnings moves the strings of the warnings attribute to warnings.
+func takeWarnings(tags []otlpdata.KeyValue, warnings *[]string) []otlpdata.KeyValue {
+	return slices.DeleteFunc(tags, func(kv otlpdata.KeyValue) bool {
 		if kv.Key != warningsKey || kv.Value.Kind() != otlpdata.ValueArray {
-			kept = append(kept, kv)
-			continue
+			return false
 		}
 		for w := range kv.Value.Elements() {
-			warnings = append(warnings, w.AsString())
+			*warnings = append(*warnings, w.AsString())
 		}
-	}
-	return kept, warnings
+		return true
+	})
 }
 
-// appendText appends a string tag, unless there is nothing to say.
-func appendText(tags []otlpdata.KeyValue, key, value string) []otlpdata.KeyValue {
+// eventFields returns what the log of an event lists, in the order in which it is shown, until it or spanTags is called again.
+func (c *collector) eventFields(e *otlpdata.Event) []otlpdata.KeyValue {
+	fields := c.tags[:0]
+	if _, ok := otlpdata.Get(e.Attributes, "event"); !ok {
+		fields = appendTextTag(fields, "event", e.Name)
+	}
+	c.tags = appendAttributes(fields, e.Attributes)
+	if !c.opt.Raw {
+		sortFields(c.tags)
+	}
+	return c.tags
+}
+
+// appendTextTag appends a string tag, unless there is nothing to say.
+func appendTextTag(tags []otlpdata.KeyValue, key, value string) []otlpdata.KeyValue {
 	if value == "" {
 		return tags
 	}
 	return append(tags, otlpdata.KeyValue{Key: key, Value: otlpdata.StringValue(value)})
 }
 
-// appendAttributes appends attributes with keys that can be shown. Values that cannot be shown as text are left to appendTag; that the
-// value of a key that is not UTF-8 holds this key makes it one of them.
+// appendAttributes appends attributes with keys that can be shown.
 func appendAttributes(dst, attributes []otlpdata.KeyValue) []otlpdata.KeyValue {
+	n := len(dst)
+	dst = append(dst, attributes...)
+	nameInvalidKeys(dst[n:])
+	return dst
+}
+
+// nameInvalidKeys changes keys that cannot be shown. Values that cannot be shown as text are left to appendTag; that the value of a key
+// that is not UTF-8 holds this key makes it one of them.
+func nameInvalidKeys(attributes []otlpdata.KeyValue) {
 	invalid := 0
-	for _, kv := range attributes {
+	for i := range attributes {
+		kv := &attributes[i]
 		if !utf8.ValidString(kv.Key) {
 			invalid++
 			text := kv.Key + ":" + rawText(kv.Value)
-			kv = otlpdata.KeyValue{Key: "invalid-tag-key-" + strconv.Itoa(invalid), Value: otlpdata.StringValue(text)}
+			*kv = otlpdata.KeyValue{Key: "invalid-tag-key-" + strconv.Itoa(invalid), Value: otlpdata.StringValue(text)}
 		}
-		dst = append(dst, kv)
 	}
-	return dst
 }
 
 // rawText is Value.AsString, but bytes are left as they are.

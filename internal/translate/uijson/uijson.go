@@ -7,6 +7,9 @@
 //   - an int64 beyond 2^53-1, which JavaScript would round, and a float64 that JSON has no number for (NaN, +Inf, -Inf) is a string, under
 //     its own type;
 //   - a span that ends before it starts lasts no time and carries a warning.
+//
+// Unless the raw trace is asked for, tags are sorted, duplicates and empty links dropped, shared span ids made unique, IPv4 addresses that
+// came as numbers written out, and the tags that name the tracing library moved to the process. Clock skew is not corrected.
 package uijson
 
 import (
@@ -22,36 +25,51 @@ type Options struct {
 	Raw bool
 	// MaxSpans is how many spans of the trace are shown; the first of them carries a warning when there are more. 0 shows all.
 	MaxSpans int
+	// Flush, when set, is called with what is appended so far after every span. It may take that away, and returns what to append to. Its
+	// error ends the work and is returned.
+	Flush func(dst []byte) ([]byte, error)
 }
 
 // AppendTrace appends the trace whose spans the batches hold, in order, as one JSON object. The trace has the id of its first span, and
-// "" when there is none. The error says that a batch cannot be read; nothing is appended then.
+// "" when there is none. An error other than that of Flush says that a batch cannot be read; nothing is appended then.
 func AppendTrace(dst []byte, opt Options, pieces ...*otlpdata.Batch) ([]byte, error) {
-	c := collector{opt: opt, known: make(map[string]int)}
+	c := collectors.Get().(*collector)
+	defer c.release()
+	c.opt = opt
+	spans := 0
+	for _, b := range pieces {
+		spans += b.Len()
+	}
+	c.room(spans)
 	for _, b := range pieces {
 		if err := c.add(b); err != nil {
 			return dst, fmt.Errorf("reading a trace: %w", err)
 		}
 	}
-	spans := c.spans
 	if !opt.Raw {
-		spans = adjust(spans)
+		c.adjust()
 	}
 	if c.cut {
-		spans[0].warnings = append(spans[0].warnings,
+		c.spans[0].warnings = append(c.spans[0].warnings,
 			fmt.Sprintf("trace has more than %d spans, showing first %d spans only", opt.MaxSpans, opt.MaxSpans))
 	}
-	return appendTrace(dst, spans, c.processes), nil
+	return appendTrace(dst, opt.Flush, c.spans, c.processes)
 }
 
-func appendTrace(dst []byte, spans []span, processes []string) []byte {
+func appendTrace(dst []byte, flush func([]byte) ([]byte, error), spans []span, processes []string) (_ []byte, err error) {
 	dst = append(dst, `{"traceID":"`...)
 	if len(spans) > 0 {
-		dst = append(dst, spans[0].traceID.String()...)
+		dst = appendTraceID(dst, spans[0].traceID)
 	}
 	dst = append(dst, `","spans":[`...)
 	for i := range spans {
 		dst = appendSpan(comma(dst, i), &spans[i])
+		if flush == nil {
+			continue
+		}
+		if dst, err = flush(dst); err != nil {
+			return dst, err
+		}
 	}
 	dst = append(dst, `],"processes":{`...)
 	for i, p := range processes {
@@ -59,7 +77,7 @@ func appendTrace(dst []byte, spans []span, processes []string) []byte {
 		dst = append(appendProcessID(dst, i), `":`...)
 		dst = append(dst, p...)
 	}
-	return append(dst, `},"warnings":null}`...)
+	return append(dst, `},"warnings":null}`...), nil
 }
 
 func appendProcessID(dst []byte, index int) []byte {

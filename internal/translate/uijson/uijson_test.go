@@ -2,7 +2,9 @@ package uijson_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"math"
 	"os"
@@ -377,4 +379,41 @@ func TestMaxSpans(t *testing.T) {
 	f(uijson.Options{Raw: true, MaxSpans: 4}, 4, "")
 	f(uijson.Options{Raw: true, MaxSpans: 3}, 3, "trace has more than 3 spans, showing first 3 spans only")
 	f(uijson.Options{MaxSpans: 1}, 1, "trace has more than 1 spans, showing first 1 spans only")
+}
+
+// Texts are looked at in pieces of eight bytes: every byte must be seen wherever it is.
+func TestEveryByteInEveryPlace(t *testing.T) {
+	for c := range 256 {
+		for at := range 17 {
+			b := []byte("0123456789abcdefg")
+			b[at] = byte(c)
+			td, s := one()
+			s.Attributes().PutStr("k", string(b))
+			want := tag{"k", "string", string(b)}
+			if c >= 0x80 {
+				want = tag{"k", "binary", base64.StdEncoding.EncodeToString(b)}
+			}
+			equal(t, "tag", show(t, raw, td).Spans[0].Tags[0], want)
+		}
+	}
+}
+
+func TestFlush(t *testing.T) {
+	td, _ := one()
+	add(td.ResourceSpans().At(0).ScopeSpans().At(0), 2, 1)
+	want := string(encode(t, uijson.Options{}, td))
+	var parts []string
+	opt := uijson.Options{Flush: func(dst []byte) ([]byte, error) {
+		parts = append(parts, string(dst))
+		return dst[:0], nil
+	}}
+	rest := string(encode(t, opt, td))
+	equal(t, "parts", len(parts), 2)
+	equal(t, "JSON", strings.Join(parts, "")+rest, want)
+
+	gone := errors.New("gone")
+	opt.Flush = func(dst []byte) ([]byte, error) { return dst, gone }
+	if _, err := uijson.AppendTrace(nil, opt, otlpdata.FromTraces(td, otlpdata.Meta{})); err != gone {
+		t.Errorf("error %v", err)
+	}
 }

@@ -1,0 +1,121 @@
+package query
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/exporters/memory"
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// writableStore is a store that a benchmark can fill.
+type writableStore interface {
+	Store
+	pipeline.Consumer
+}
+
+// memoryStore returns a memory exporter, built as a process does it: an extension asks for it by reference.
+func memoryStore(b *testing.B) (store writableStore) {
+	b.Helper()
+	type config struct {
+		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
+	}
+	reader := pipeline.Extension("reader", func() config { return config{} }, func(_ pipeline.Settings, c config) (*int, error) {
+		store = c.Storage.Get()
+		return nil, nil
+	})
+	cfg, err := pipeline.Load(pipeline.LoadOptions{
+		Factories: []pipeline.Factory{memory.Factory(), reader},
+		Presets: []pipeline.Preset{{Name: "bench", YAML: []byte(`
+exporters: {memory: {max_bytes: 1GiB}}
+extensions: {reader: {storage: memory}}
+service: {extensions: [reader]}
+`)}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard}); err != nil {
+		b.Fatal(err)
+	}
+	return store
+}
+
+// fill stores the spans of requests, each as edit leaves it.
+func fill(b *testing.B, store pipeline.Consumer, d *bench.Dataset, spans int, edit func(ptrace.Traces) error) {
+	b.Helper()
+	for r := range d.Requests(spans, 512) {
+		batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err == nil && edit != nil {
+			batch, err = batch.Edit(edit)
+		}
+		if err == nil {
+			err = store.Consume(b.Context(), batch)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// intoOneTrace gives all spans the trace id 1.
+func intoOneTrace(td ptrace.Traces) error {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				s.SetTraceID(pcommon.TraceID{15: 1})
+			}
+		}
+	}
+	return nil
+}
+
+// discard is the answer to a client that takes everything at once.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) WriteHeader(int)             {}
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// BenchmarkAnswer measures all that a request for traces costs behind the listener, in the handler, the translation and the memory
+// store: a search for 20 traces of some 19 spans, and a trace of some 10,000.
+func BenchmarkAnswer(b *testing.B) {
+	d := bench.New(7, noon.Add(-time.Hour))
+	store := memoryStore(b)
+	fill(b, store, d, 50_000, nil)
+	fill(b, store, bench.New(8, noon.Add(-3*time.Hour)), 10_000, intoOneTrace)
+	h, _ := api(b, store, func(h *handler) {
+		h.limits.traceSize, h.limits.scanned = defaults().MaxTraceSize, defaults().MaxScanned
+	})
+	for _, c := range []struct{ name, target string }{
+		{"search", "/api/traces?limit=20&service=" + d.Services()[0]},
+		{"large", "/api/traces/1"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			w := ask(b, h, http.MethodGet, c.target)
+			spans := strings.Count(w.Body.String(), `"spanID"`) - strings.Count(w.Body.String(), `"refType"`)
+			r := httptest.NewRequest(http.MethodGet, c.target, nil)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(discard{http.Header{}}, r)
+			}
+			runtime.ReadMemStats(&after)
+			perSpan := 1 / float64(b.N) / float64(spans)
+			b.ReportMetric(float64(b.Elapsed().Microseconds())*perSpan, "us/span")
+			b.ReportMetric(float64(after.Mallocs-before.Mallocs)*perSpan, "allocs/span")
+			b.ReportMetric(float64(spans), "spans")
+		})
+	}
+}
