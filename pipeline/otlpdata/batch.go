@@ -29,6 +29,7 @@ type Batch struct {
 	services []ServiceCount
 	spans    int
 	size     int // bytes of the encoded form; -1: not known yet
+	walk     int // bytes, see WalkMemory
 
 	mu      sync.Mutex // guards the form that is derived
 	encoded [][]byte
@@ -47,10 +48,11 @@ type ServiceCount struct {
 // *[LimitError] when the request exceeds lim, and otherwise says that b is not such a message; it is permanent in both cases.
 func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
-	if err := walk(b, &c, lim); err != nil {
+	memory, err := walk(b, &c, lim, true)
+	if err != nil {
 		return nil, err
 	}
-	return &Batch{meta: m, encoded: [][]byte{b}, services: c.services, spans: c.spans, size: len(b)}, nil
+	return &Batch{meta: m, encoded: [][]byte{b}, services: c.services, spans: c.spans, size: len(b), walk: memory}, nil
 }
 
 // FromTraces makes a Batch of pdata objects, which the Batch owns from now on.
@@ -93,6 +95,7 @@ func Concat(parts ...*Batch) (*Batch, error) {
 		}
 		out.encoded = append(out.encoded, segs...)
 		out.spans += p.spans
+		out.walk = max(out.walk, p.walk)
 		for _, s := range p.services {
 			c.merge(s)
 		}
@@ -122,6 +125,11 @@ func (b *Batch) Size() int {
 	}
 	return b.size
 }
+
+// WalkMemory returns how many bytes a [Walk] of the segments allocates at most for lists of attributes, events and links. It is small for
+// what applications send, and up to fifty times the Size for what attackers do: an empty attribute takes two bytes. Who lets many such
+// walks happen at once charges it to a budget. It is known of batches made by [FromOTLP] and [FromJSON], and 0 of others.
+func (b *Batch) WalkMemory() int { return b.walk }
 
 // Segments returns the encoded form: one or more encoded ExportTraceServiceRequests, whose concatenation is one, too. Nobody may write
 // to the bytes.

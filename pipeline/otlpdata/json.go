@@ -34,13 +34,22 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	}
 	td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(b)
 	if err != nil {
-		return nil, fmt.Errorf("otlp: JSON: %w", err)
+		return nil, fmt.Errorf("otlp: JSON: %s", shorten(err.Error()))
 	}
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
 		return nil, fmt.Errorf("otlp: JSON: %w", err)
 	}
 	return FromOTLP(enc, m, lim)
+}
+
+// shorten cuts the text of an error, since the decoder quotes values in full.
+func shorten(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
 }
 
 // scanJSON checks that b is one bracketed text, nested no deeper than values of that depth can be, and nothing after it. The decoder

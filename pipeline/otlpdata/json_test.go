@@ -84,6 +84,14 @@ func TestFromJSONRefuses(t *testing.T) {
 	}
 }
 
+func TestErrorsOfJSONAreShort(t *testing.T) {
+	text := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"` + strings.Repeat("x", 1<<20) + `"}]}]}]}`
+	_, err := FromJSON([]byte(text), Meta{}, Limits{})
+	if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "xxx") {
+		t.Errorf("got %.500v", err)
+	}
+}
+
 func TestFromJSONAcceptsNothing(t *testing.T) {
 	for _, text := range []string{"{}", `{"resourceSpans":[]}`, `{"resourceSpans":null}`, `{"partial":""}`, `{"x":["",":"]}`} {
 		if b, err := FromJSON([]byte(text), Meta{}, Limits{}); err != nil || b.Len() != 0 {

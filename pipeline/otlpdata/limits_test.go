@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -186,6 +187,33 @@ func TestManyRepetitions(t *testing.T) {
 	scope := fieldLen(2, fieldLen(1, fieldText(1, strings.Repeat("x", 1<<20))), bytes.Repeat(fieldLen(1, fieldVarint(4, 1)), n))
 	if _, err := FromOTLP(fieldLen(1, scope), Meta{}, Limits{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestValidationKeepsNoLists: a list item takes two bytes on the wire and up to a hundred in memory.
+func TestValidationKeepsNoLists(t *testing.T) {
+	const n = 1 << 18
+	span := cat(bytes.Repeat(fieldLen(9), n), bytes.Repeat(fieldLen(11), n-1), bytes.Repeat(fieldLen(13), n), fieldLen(11, bytes.Repeat(fieldLen(3), n)))
+	resource := fieldLen(1, cat(bytes.Repeat(fieldLen(1), n-2), stringAttribute(1, "service.name", "cart"), stringAttribute(1, "service.name", "x")))
+	b := fieldLen(1, resource, fieldLen(2, fieldLen(1, bytes.Repeat(fieldLen(3), n)), fieldLen(2, span)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	batch, err := FromOTLP(b, Meta{}, Limits{})
+	runtime.ReadMemStats(&after)
+	if err != nil || batch.Len() != 1 || batch.Services()[0].Service != "cart" {
+		t.Fatalf("got %+v, %v", batch, err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 {
+		t.Errorf("validating %d bytes allocated %d", len(b), got)
+	}
+	runtime.ReadMemStats(&before)
+	if err := Walk(b, nobody{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	took, said := int(after.TotalAlloc-before.TotalAlloc), batch.WalkMemory()
+	if said < took/4 || said > took*4 {
+		t.Errorf("a walk allocated %d bytes, and was said to take %d", took, said)
 	}
 }
 

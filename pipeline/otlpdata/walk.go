@@ -3,6 +3,7 @@ package otlpdata
 import (
 	"math"
 	"sync"
+	"unsafe"
 )
 
 // Visitor receives what [Walk] reads: each resource before its scopes, each scope before its spans, in wire order (a resource or scope
@@ -19,32 +20,59 @@ type Visitor interface {
 // allocates nothing per span. Segments of a Batch were validated, so an error other than the visitor's means that segment is no
 // segment of a Batch.
 func Walk(segment []byte, v Visitor) error {
-	return walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt})
+	_, err := walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt}, false)
+	return err
 }
 
-func walk(segment []byte, v Visitor, lim Limits) error {
+// walk is Walk with limits. With checkOnly set everything is checked as ever, but of lists the visitor gets only what the resource's
+// Service is made of: the lists of a request of a few MiB take a hundred, and many requests may be validated at once. The result is then
+// how many bytes they would have taken.
+func walk(segment []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
 	defer w.release()
-	w.v, w.lim, w.spans, w.groups = v, lim.orDefault(), 0, 0
-	err := w.request(segment)
+	w.v, w.lim, w.checkOnly, w.spans, w.groups, w.longest = v, lim.orDefault(), checkOnly, 0, 0, longest{}
+	err = w.request(segment)
 	if err == errDepth {
-		return errTooDeep(w.lim.Depth)
+		err = errTooDeep(w.lim.Depth)
 	}
-	return err
+	return w.longest.memory(), err
 }
 
 var walkers = sync.Pool{New: func() any { return new(walker) }}
 
 // walker holds the views that are handed to the visitor, so that their slices are reused from span to span.
 type walker struct {
-	v        Visitor
-	lim      Limits
-	spans    int
-	groups   int // resources and scopes
-	resource Resource
-	scope    Scope
-	span     Span
-	nested   []KeyValue // attributes of the span's events and links
+	v         Visitor
+	lim       Limits
+	checkOnly bool // keeps no lists
+	spans     int
+	groups    int // resources and scopes
+	resource  Resource
+	scope     Scope
+	span      Span
+	nested    []KeyValue // attributes of the span's events and links
+	items     listLengths
+	longest   longest
+}
+
+// listLengths are the lengths that the lists of the current resource, scope or span have on the wire.
+type listLengths struct{ attributes, nested, events, links int }
+
+// grow makes l at least as long as o.
+func (l *listLengths) grow(o *listLengths) {
+	l.attributes, l.nested = max(l.attributes, o.attributes), max(l.nested, o.nested)
+	l.events, l.links = max(l.events, o.events), max(l.links, o.links)
+}
+
+// longest are the lengths of the longest lists of a request.
+type longest struct{ resource, scope, span listLengths }
+
+// memory returns the bytes that a walker allocates for them. Slices grow by doubling.
+func (l *longest) memory() int {
+	const growth = 2
+	attributes := l.resource.attributes + l.scope.attributes + l.span.attributes + l.span.nested
+	return growth * (attributes*int(unsafe.Sizeof(KeyValue{})) +
+		l.span.events*int(unsafe.Sizeof(Event{})) + l.span.links*int(unsafe.Sizeof(Link{})))
 }
 
 func (w *walker) release() {
@@ -97,6 +125,7 @@ func (w *walker) resourceSpans(b []byte) error {
 	}
 	r := &w.resource
 	*r = Resource{Attributes: r.Attributes[:0]}
+	w.items = listLengths{}
 	scopes, deprecated := 0, 0
 	var f field
 	for pos := 0; pos < len(b); {
@@ -106,7 +135,7 @@ func (w *walker) resourceSpans(b []byte) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			err = r.decode(f.data, &w.lim)
+			err = w.decodeResource(f.data)
 		case 2<<3 | wireLen:
 			scopes++
 		case 3<<3 | wireLen:
@@ -123,6 +152,7 @@ func (w *walker) resourceSpans(b []byte) error {
 			return err
 		}
 	}
+	w.longest.resource.grow(&w.items)
 	r.Service = ServiceName(r.Attributes)
 	if err := w.v.Resource(r); err != nil {
 		return err
@@ -170,6 +200,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	}
 	s := &w.scope
 	*s = Scope{Attributes: s.Attributes[:0]}
+	w.items = listLengths{}
 	var f field
 	for pos := 0; pos < len(b); {
 		var err error
@@ -178,7 +209,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			err = s.decode(f.data, &w.lim)
+			err = w.decodeScope(f.data)
 		case 2<<3 | wireLen:
 			if w.spans++; w.spans > w.lim.Spans {
 				return errTooManySpans(w.lim.Spans)
@@ -192,6 +223,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 			return err
 		}
 	}
+	w.longest.scope.grow(&w.items)
 	if err := v.Scope(s); err != nil {
 		return err
 	}
@@ -206,6 +238,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 		if err = w.decodeSpan(f.data); err != nil {
 			return err
 		}
+		w.longest.span.grow(&w.items)
 		if err = v.Span(&w.span); err != nil {
 			return err
 		}
@@ -213,8 +246,9 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	return nil
 }
 
-// decode adds the fields of an encoded Resource: a message field that is repeated on the wire is merged.
-func (r *Resource) decode(b []byte, lim *Limits) error {
+// decodeResource adds the fields of an encoded Resource to w.resource: a message field that is repeated on the wire is merged.
+func (w *walker) decodeResource(b []byte) error {
+	r := &w.resource
 	r.Raw = joinRaw(r.Raw, b)
 	var f field
 	for pos := 0; pos < len(b); {
@@ -224,7 +258,7 @@ func (r *Resource) decode(b []byte, lim *Limits) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			r.Attributes, err = appendKeyValue(r.Attributes, f.data, lim)
+			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.data)
 		case 2<<3 | wireVarint:
 			r.DroppedAttributes = uint32(f.num)
 		case 3<<3 | wireLen:
@@ -267,7 +301,9 @@ func checkEntityRef(b []byte) error {
 	return nil
 }
 
-func (s *Scope) decode(b []byte, lim *Limits) error {
+// decodeScope adds the fields of an encoded InstrumentationScope to w.scope.
+func (w *walker) decodeScope(b []byte) error {
+	s := &w.scope
 	s.Raw = joinRaw(s.Raw, b)
 	var f field
 	for pos := 0; pos < len(b); {
@@ -281,7 +317,7 @@ func (s *Scope) decode(b []byte, lim *Limits) error {
 		case 2<<3 | wireLen:
 			s.Version = text(f.data)
 		case 3<<3 | wireLen:
-			s.Attributes, err = appendKeyValue(s.Attributes, f.data, lim)
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data)
 		case 4<<3 | wireVarint:
 			s.DroppedAttributes = uint32(f.num)
 		default:

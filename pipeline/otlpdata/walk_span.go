@@ -4,7 +4,7 @@ package otlpdata
 func (w *walker) decodeSpan(b []byte) error {
 	s := &w.span
 	*s = Span{Raw: b, Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
-	w.nested = w.nested[:0]
+	w.nested, w.items = w.nested[:0], listLengths{}
 	var f field
 	for pos := 0; pos < len(b); {
 		var err error
@@ -27,7 +27,7 @@ func (w *walker) decodeSpan(b []byte) error {
 		case 8<<3 | wireI64:
 			s.End = f.num
 		case 9<<3 | wireLen:
-			s.Attributes, err = appendKeyValue(s.Attributes, f.data, &w.lim)
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data)
 		case 11<<3 | wireLen:
 			err = w.event(f.data)
 		case 13<<3 | wireLen:
@@ -110,8 +110,8 @@ func (s *Span) decodeStatus(b []byte) error {
 
 // event decodes an encoded Span.Event. Its attributes go to the arena; where that grows, events before keep the array they have.
 func (w *walker) event(b []byte) error {
-	if len(w.span.Events) >= w.lim.Items {
-		return errTooManyItems(w.lim.Items)
+	if err := w.count(&w.items.events); err != nil {
+		return err
 	}
 	var e Event
 	from := len(w.nested)
@@ -127,7 +127,7 @@ func (w *walker) event(b []byte) error {
 		case 2<<3 | wireLen:
 			e.Name = text(f.data)
 		case 3<<3 | wireLen:
-			w.nested, err = appendKeyValue(w.nested, f.data, &w.lim)
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data)
 		case 4<<3 | wireVarint:
 			e.DroppedAttributes = uint32(f.num)
 		default:
@@ -137,6 +137,9 @@ func (w *walker) event(b []byte) error {
 			return err
 		}
 	}
+	if w.checkOnly {
+		return nil
+	}
 	e.Attributes = w.nested[from:len(w.nested):len(w.nested)]
 	w.span.Events = append(w.span.Events, e)
 	return nil
@@ -144,8 +147,8 @@ func (w *walker) event(b []byte) error {
 
 // link decodes an encoded Span.Link, see event.
 func (w *walker) link(b []byte) error {
-	if len(w.span.Links) >= w.lim.Items {
-		return errTooManyItems(w.lim.Items)
+	if err := w.count(&w.items.links); err != nil {
+		return err
 	}
 	var l Link
 	from := len(w.nested)
@@ -163,7 +166,7 @@ func (w *walker) link(b []byte) error {
 		case 3<<3 | wireLen:
 			l.TraceState = text(f.data)
 		case 4<<3 | wireLen:
-			w.nested, err = appendKeyValue(w.nested, f.data, &w.lim)
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data)
 		case 5<<3 | wireVarint:
 			l.DroppedAttributes = uint32(f.num)
 		case 6<<3 | wireI32:
@@ -175,18 +178,40 @@ func (w *walker) link(b []byte) error {
 			return err
 		}
 	}
+	if w.checkOnly {
+		return nil
+	}
 	l.Attributes = w.nested[from:len(w.nested):len(w.nested)]
 	w.span.Links = append(w.span.Links, l)
 	return nil
 }
 
-func appendKeyValue(kvs []KeyValue, b []byte, lim *Limits) ([]KeyValue, error) {
-	n := len(kvs)
-	if n >= lim.Items {
-		return kvs, errTooManyItems(lim.Items)
+// count counts one more item of a list, whose length so far is n.
+func (w *walker) count(n *int) error {
+	if *n++; *n > w.lim.Items {
+		return errTooManyItems(w.lim.Items)
+	}
+	return nil
+}
+
+// attribute appends an encoded KeyValue to a list, whose length on the wire so far is n. Where lists are only checked it takes the place of
+// the one before, unless that is the first and may be the service's name.
+func (w *walker) attribute(kvs []KeyValue, n *int, b []byte) ([]KeyValue, error) {
+	if err := w.count(n); err != nil {
+		return kvs, err
+	}
+	if w.checkOnly {
+		kvs = kvs[:keepService(kvs)]
 	}
 	kvs = append(kvs, KeyValue{})
-	return kvs, kvs[n].decode(b, lim.Depth)
+	return kvs, kvs[len(kvs)-1].decode(b, w.lim.Depth)
+}
+
+func keepService(kvs []KeyValue) int {
+	if len(kvs) > 0 && kvs[0].Key == serviceNameKey {
+		return 1
+	}
+	return 0
 }
 
 // decode adds the fields of an encoded KeyValue to kv. Encoders write key and value in this order with short lengths, which is worth

@@ -155,16 +155,26 @@ func (b *body) next(p []byte) (int, error) {
 		return 0, b.fail(tooLarge(b.server.maxBody))
 	}
 	if err == io.EOF {
-		b.close()
-		b.err = io.EOF
-		// The server notices a client that goes away by reading on; read_timeout must not be taken for that while the handler works.
-		b.conn.SetReadDeadline(time.Time{}) //nolint:errcheck // a connection that cannot is gone
-		return n, io.EOF
+		return n, b.end()
 	}
 	if err != nil {
 		return n, b.fail(err)
 	}
 	return n, nil
+}
+
+// end returns io.EOF when the whole body has been read.
+func (b *body) end() error {
+	if b.dec != nil {
+		if err := b.dec.atEnd(); err != nil {
+			return b.fail(err)
+		}
+	}
+	b.close()
+	b.err = io.EOF
+	// The server notices a client that goes away by reading on; read_timeout must not be taken for that while the handler works.
+	b.conn.SetReadDeadline(time.Time{}) //nolint:errcheck // a connection that cannot is gone
+	return io.EOF
 }
 
 func (b *body) open() error {

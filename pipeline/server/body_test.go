@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/flate"
@@ -174,6 +175,31 @@ func TestBrokenBodiesAreRefused(t *testing.T) {
 	}
 	if code, got := post(t, c, "br", strings.NewReader("x")); code != 400 || string(got) != "unsupported Content-Encoding: br\n" {
 		t.Errorf("br: %d %s", code, got)
+	}
+}
+
+// TestNothingMayFollowTheCompressedData: it would be lost, and a client that never ends it would not be noticed.
+func TestNothingMayFollowTheCompressedData(t *testing.T) {
+	for _, tail := range []string{"x", "never sent"} {
+		for name, pack := range packers {
+			if tail != "x" && name == "snappy" {
+				continue // has no end of its own
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 64<<20).inMemory()
+				_, c, _ := w.http(httpConfig(), echo(readBody))
+				want := http.StatusBadRequest
+				body := io.MultiReader(bytes.NewReader(pack([]byte("spans"))), strings.NewReader(tail))
+				if tail != "x" {
+					r, end := io.Pipe()
+					defer end.Close()
+					body, want = io.MultiReader(bytes.NewReader(pack([]byte("spans"))), r), http.StatusServiceUnavailable
+				}
+				if code, got := post(t, c, header(name), body); code != want {
+					t.Errorf("%s, %s: %d %s", name, tail, code, got)
+				}
+			})
+		}
 	}
 }
 

@@ -135,3 +135,7 @@ func (r *snappyReader) Close() error {
 	r.pool.Put(r.Reader)
 	return nil
 }
+
+// RegisterCompressors makes zstd and snappy known to gRPC for clients, under the same condition: before calls are made. Servers do it
+// themselves.
+func RegisterCompressors() { registerCompressors() }

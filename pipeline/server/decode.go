@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,8 +40,8 @@ type decoders struct {
 }
 
 type decoderPool struct {
-	free    sync.Pool
-	scratch int64 // bytes charged while one is in use
+	free    sync.Pool // of *lentDecoder
+	scratch int64     // bytes charged while one is in use
 }
 
 func newDecoders(budget *pipeline.Budget) *decoders {
@@ -48,29 +49,34 @@ func newDecoders(budget *pipeline.Budget) *decoders {
 	if budget.Limit() > 0 {
 		window = min(window, max(budget.Limit()/4, leastWindow))
 	}
-	pool := func(scratch int64, make func() any) *decoderPool {
-		return &decoderPool{free: sync.Pool{New: make}, scratch: scratch}
+	pool := func(scratch int64, make func() decoder) *decoderPool {
+		p := &decoderPool{scratch: scratch}
+		p.free.New = func() any { return &lentDecoder{decoder: make(), in: bufio.NewReader(nil), pool: p} }
+		return p
 	}
-	snappyPool := pool(0, func() any { return &snappyDecoder{} })
+	snappyPool := pool(0, func() decoder { return &snappyDecoder{} })
 	return &decoders{byName: map[string]*decoderPool{
-		"gzip":            pool(0, func() any { return new(gzip.Reader) }),
-		"zstd":            pool(window, func() any { return newZstdDecoder(window) }),
-		"zlib":            pool(0, func() any { return &zlibDecoder{} }),
-		"deflate":         pool(0, func() any { return &deflateDecoder{} }),
+		"gzip":            pool(0, func() decoder { return new(gzip.Reader) }),
+		"zstd":            pool(window, func() decoder { return newZstdDecoder(window) }),
+		"zlib":            pool(0, func() decoder { return &zlibDecoder{} }),
+		"deflate":         pool(0, func() decoder { return &deflateDecoder{} }),
 		"snappy":          snappyPool,
 		"x-snappy-framed": snappyPool,
-		"lz4":             pool(lz4Blocks, func() any { return &lz4Decoder{lz4.NewReader(nil)} }),
+		"lz4":             pool(lz4Blocks, func() decoder { return &lz4Decoder{lz4.NewReader(nil)} }),
 	}}
 }
+
+var errTail = errors.New("data follows the end of the compressed data")
 
 // plain reports whether a Content-Encoding means none.
 func plain(encoding string) bool {
 	return encoding == "" || strings.EqualFold(strings.TrimSpace(encoding), "identity")
 }
 
-// lentDecoder is a decompressor in use for one body.
+// lentDecoder is a decompressor in use for one body. All decompressors take their data from a ByteReader no further than they need it.
 type lentDecoder struct {
 	decoder
+	in   *bufio.Reader
 	pool *decoderPool
 	body *body
 }
@@ -79,16 +85,18 @@ type lentDecoder struct {
 func (d *decoders) lend(b *body) (*lentDecoder, error) {
 	pool := d.byName[strings.ToLower(strings.TrimSpace(b.encoding))]
 	if pool == nil {
-		return nil, badEncoding(fmt.Errorf("unsupported Content-Encoding: %s", b.encoding))
+		return nil, badEncoding(fmt.Errorf("unsupported Content-Encoding: %.100s", b.encoding))
 	}
 	if err := b.charge(pool.scratch); err != nil {
 		return nil, err
 	}
-	l := &lentDecoder{pool.free.Get().(decoder), pool, b}
+	l := pool.free.Get().(*lentDecoder)
+	l.body = b
+	l.in.Reset(&b.wire)
 	if s, ok := l.decoder.(*snappyDecoder); ok {
 		s.body = b
 	}
-	if err := l.Reset(&b.wire); err != nil {
+	if err := l.Reset(l.in); err != nil {
 		l.giveBack()
 		return nil, err
 	}
@@ -99,8 +107,22 @@ func (l *lentDecoder) giveBack() {
 	if s, ok := l.decoder.(*snappyDecoder); ok {
 		*s = snappyDecoder{framed: s.framed}
 	}
-	l.pool.free.Put(l.decoder)
 	l.body.charge(-l.pool.scratch) //nolint:errcheck // giving back never fails
+	l.body = nil
+	l.in.Reset(nil)
+	l.pool.free.Put(l)
+}
+
+// atEnd checks that nothing follows the compressed data. It would be lost without a word, and could come for ever.
+func (l *lentDecoder) atEnd() error {
+	_, err := l.in.ReadByte()
+	if err == nil {
+		return errTail
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // newZstdDecoder returns a decoder without goroutines of its own, so it can be dropped at any time.

@@ -22,15 +22,18 @@ import (
 // Messages may be compressed with gzip, zstd or snappy.
 //
 // At the start of a call max_recv_msg_size_mib is taken of the budget, or the call is refused as overloaded; once the request has been
-// decoded only its size is held, until the call ends. For streams it is the size of the latest message. While a message is decompressed or
-// copied into one piece gRPC holds it twice, which is not charged: it lasts as long as a core takes for it.
+// decoded only its size and that of its headers is held, until the call has ended and its handler has returned. For streams it is the size
+// of the latest message. Calls that have not sent their message may hold a part of the budget only, see arrivals. While a message is
+// decompressed or copied into one piece gRPC holds it twice, which is not charged: it lasts as long as a core takes for it.
 type GRPC struct {
 	*base
-	maxMsg  int64
-	timeout pipeline.Duration // read_timeout
-	srv     *grpc.Server
-	health  *health.Server
-	calls   calls
+	maxMsg       int64
+	timeout      pipeline.Duration // read_timeout
+	srv          *grpc.Server
+	health       *health.Server
+	healthBudget *pipeline.Budget // for calls of health when the process's budget is used up
+	arrivals     *arrivals
+	calls        calls
 	// aux is the context of calls that watch the server itself (health, reflection) and would never end by themselves.
 	aux    context.Context
 	endAux context.CancelFunc
@@ -55,6 +58,7 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 		b.set.Logger.Warn("max_recv_msg_size_mib is more than service.limits.inflight, which is the limit", zap.Int64("bytes", most))
 		g.maxMsg = most
 	}
+	g.healthBudget, g.arrivals = pipeline.NewBudget(healthCalls*g.maxMsg), newArrivals(g.maxMsg, set.Budget.Limit())
 	g.aux, g.endAux = context.WithCancel(context.Background())
 	g.srv = grpc.NewServer(append(g.options(cfg), opts...)...)
 	grpc_health_v1.RegisterHealthServer(g, g.health)
@@ -93,7 +97,11 @@ func (g *GRPC) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	d.Methods = slices.Clone(d.Methods)
 	for i, m := range d.Methods {
 		d.Methods[i].Handler = func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
-			enterHandler(ctx)
+			c := callOf(ctx)
+			if err := c.enter(); err != nil {
+				return nil, err
+			}
+			defer c.leave()
 			return m.Handler(srv, ctx, func(v any) error { return g.received(ctx, v, dec(v)) }, in)
 		}
 	}
@@ -165,6 +173,10 @@ func (g *GRPC) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, n
 
 func (g *GRPC) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
 	defer g.recover(info.FullMethod, &err)
-	enterHandler(ss.Context())
+	c := callOf(ss.Context())
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.leave()
 	return next(srv, &admittedStream{ss, g})
 }

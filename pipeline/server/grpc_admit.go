@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
@@ -19,19 +22,30 @@ import (
 const (
 	auxPrefix    = "/grpc."           // services about the server itself
 	healthPrefix = "/grpc.health.v1." // has to answer when the budget is used up, too
+	healthCalls  = 16                 // that many may arrive at once beyond the budget
+	callCost     = 16 << 10           // memory of a call besides its headers and its message, in bytes
+	headerCost   = 64                 // of one header besides its text
 )
+
+// errArriving refuses a call when too many others have not sent their message yet.
+var errArriving = errors.New("too many calls are waiting for their message")
 
 // call is what the server keeps of a call, and the call's context.
 type call struct {
 	context.Context
 	cancel      context.CancelFunc
 	server      *GRPC
+	refused     error // by admit; the handler answers with it
 	reservation *pipeline.Reservation
-	free        bool        // takes nothing of the budget
+	admitted    int64       // bytes reserved at the start
+	cost        int64       // bytes of them that are not for the message
+	conn        *peer.Peer  // whose share the call takes until its message has arrived; nil: nobody's
+	aux         func() bool // of calls that watch the server: unties them from it
 	deadline    *time.Timer // ends the call unless its first message arrives
 	slow        atomic.Bool // and that is what happened
 	entered     atomic.Bool // the handler was called
 	heard       bool        // the first message has arrived; known to who receives only
+	holders     atomic.Int32
 }
 
 type callKey struct{}
@@ -43,6 +57,9 @@ func (c *call) Value(key any) any {
 	}
 	return c.Context.Value(key)
 }
+
+// callOf returns the call of a handler's context: all calls are admitted.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // Err is what gRPC tells the client about a call that is cut off while it receives: of a slow one, that it took too long.
 func (c *call) Err() error {
@@ -58,72 +75,117 @@ func (c *call) tooSlow() {
 	c.cancel()
 }
 
-// admit is called for each call before anything of its message is read, on the goroutine that reads the connection: it must not wait.
+// admit is called for each call before anything of its message is read, on the goroutine that reads the connection: it must not wait. A
+// call that is refused gets its answer from its handler: for an error of this function gRPC would keep the call's context, with all
+// headers, until the deadline that the client chose.
 func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
-	free := strings.HasPrefix(info.FullMethodName, healthPrefix)
-	size := g.maxMsg
-	if free {
-		size = 0
-	}
-	res, err := g.set.Budget.Reserve(size)
-	if err != nil {
-		g.Refused(ReasonOverBudget)
-		return ctx, pipeline.GRPCStatus(err).Err()
-	}
-	c := &call{server: g, reservation: res, free: free}
+	c := &call{server: g, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
+	c.holders.Store(1)
 	c.Context, c.cancel = context.WithCancel(ctx)
+	if c.refused = c.reserve(ctx, info.FullMethodName); c.refused != nil {
+		g.Refused(ReasonOverBudget)
+		c.entered.Store(true) // counted
+	}
 	c.deadline = time.AfterFunc(g.timeout.Std(), c.tooSlow)
-	leave := g.enter(c, strings.HasPrefix(info.FullMethodName, auxPrefix))
-	context.AfterFunc(c.Context, func() {
-		c.end()
-		leave()
-	})
+	if strings.HasPrefix(info.FullMethodName, auxPrefix) {
+		c.aux = context.AfterFunc(g.aux, c.cancel)
+	} else {
+		g.calls.begin()
+	}
+	context.AfterFunc(c.Context, c.leave)
 	return c, nil
 }
 
-// enter counts the call, or has it ended with the other calls that watch the server. leave takes that back.
-func (g *GRPC) enter(c *call, aux bool) (leave func()) {
-	if aux {
-		stop := context.AfterFunc(g.aux, c.cancel)
-		return func() { stop() }
+// reserve takes what the greatest message needs of the budget and of the connection's share of it.
+func (c *call) reserve(ctx context.Context, method string) error {
+	conn, _ := peer.FromContext(ctx)
+	err := errArriving
+	if c.server.arrivals.begin(conn) {
+		if c.reservation, err = c.server.set.Budget.Reserve(c.admitted); err == nil {
+			c.conn = conn
+			return nil
+		}
+		c.server.arrivals.end(conn)
 	}
-	g.calls.begin()
-	return g.calls.end
+	if strings.HasPrefix(method, healthPrefix) {
+		c.reservation, err = c.server.healthBudget.Reserve(c.admitted)
+	}
+	if err != nil {
+		return pipeline.GRPCStatus(pipeline.Overloaded(err, time.Second)).Err()
+	}
+	return nil
 }
 
-// end is called once the call's answer is known, or nobody waits for one.
-func (c *call) end() {
+func headersCost(md metadata.MD) (n int64) {
+	for k, vs := range md {
+		for _, v := range vs {
+			n += int64(len(k)+len(v)) + headerCost
+		}
+	}
+	return n
+}
+
+// enter is called at the start of the handler, and leave at its end and at that of the context. The last leave ends the call: a handler may
+// go on with the message after its client is gone. The error is the handler's answer.
+func (c *call) enter() error {
+	for {
+		n := c.holders.Load()
+		if n == 0 {
+			return status.FromContextError(c.Err()).Err()
+		}
+		if c.holders.CompareAndSwap(n, n+1) {
+			break
+		}
+	}
+	c.entered.Store(true)
+	if c.refused != nil {
+		c.leave()
+	}
+	return c.refused
+}
+
+func (c *call) leave() {
+	if c.holders.Add(-1) > 0 {
+		return
+	}
 	c.deadline.Stop()
-	c.reservation.Release()
-	if c.entered.CompareAndSwap(false, true) {
+	if !c.heard {
+		c.arrived()
+	}
+	if c.reservation != nil {
+		c.reservation.Release()
+	}
+	if !c.entered.Load() {
 		c.server.Refused(ReasonProtocol)
 	}
+	if c.aux != nil {
+		c.aux()
+		return
+	}
+	c.server.calls.end()
 }
 
-// enterHandler notes that the handler is called, which counts the call's refusals from now on.
-func enterHandler(ctx context.Context) {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		c.entered.Store(true)
+// arrived gives the connection's share back.
+func (c *call) arrived() {
+	if c.conn != nil {
+		c.server.arrivals.end(c.conn)
 	}
 }
 
 // received is told of every message that a call received, or could not: err is then what grpc says to it. It shrinks the call's
-// reservation to the message.
+// reservation to the message, and never takes more than was admitted.
 func (g *GRPC) received(ctx context.Context, msg any, err error) error {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return err
-	}
+	c := callOf(ctx)
 	if err != nil {
 		c.notReceived(err)
 		return err
 	}
-	c.heard = true
-	c.deadline.Stop()
-	if c.free {
-		return nil
+	if !c.heard {
+		c.heard = true
+		c.deadline.Stop()
+		c.arrived()
 	}
-	if err := c.reservation.Resize(messageSize(msg)); err != nil {
+	if err := c.reservation.Resize(min(c.cost+messageSize(msg), c.admitted)); err != nil {
 		g.Refused(ReasonOverBudget)
 		return pipeline.GRPCStatus(err).Err()
 	}

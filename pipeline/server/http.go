@@ -13,7 +13,7 @@ import (
 )
 
 // maxHeaderBytes bounds the headers of a request: room for cookies and tokens, not for payloads.
-const maxHeaderBytes = 64 << 10
+const maxHeaderBytes = 32 << 10
 
 // HTTP serves a handler over HTTP/1.1. Handlers get the request's body decompressed and within max_request_body_size; what they read of it
 // is charged to the budget until they return. [ReadBody] is the best way to read all of it.

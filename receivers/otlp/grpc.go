@@ -58,7 +58,7 @@ func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 		s.Refused(reasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
 	}
-	resp, err := outcome(s.receiver.next.Consume(ctx, b))
+	resp, err := s.receiver.consume(ctx, b, s.Refused)
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}

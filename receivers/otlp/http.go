@@ -65,7 +65,7 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 		fail(w, enc, err)
 		return
 	}
-	resp, err := outcome(s.receiver.next.Consume(r.Context(), b))
+	resp, err := s.receiver.consume(r.Context(), b, s.Refused)
 	if err != nil {
 		fail(w, enc, err)
 		return
@@ -84,7 +84,7 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 	if err != nil {
 		return nil, err // counted by the server
 	}
-	objects, err := s.reserve(enc.objects(body))
+	objects, err := s.receiver.reserve("bytes of memory to decode the JSON", enc.objects(body))
 	if err != nil {
 		s.Refused(reasonOf(err))
 		return nil, err
@@ -96,15 +96,6 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
-}
-
-// reserve takes what decoding needs of the budget. What can never fit is too large, not to be sent again.
-func (s *httpServer) reserve(size int64) (*pipeline.Reservation, error) {
-	budget := s.receiver.set.Budget
-	if limit := budget.Limit(); limit > 0 && size > limit {
-		return nil, &otlpdata.LimitError{Limit: "bytes of memory to decode the JSON", Max: int(limit), TooLarge: true}
-	}
-	return budget.Reserve(size)
 }
 
 // refuse answers what is no request for spans.
@@ -154,8 +145,11 @@ func encodingOf(r *http.Request) *encoding {
 }
 
 // jsonObjects is an upper estimate of the memory of the objects that a JSON request is decoded into, in bytes. A brace may stand for a span
-// without fields, the largest of all objects for their text; text is held once in the objects and once encoded.
+// without fields, the largest of all objects for their text, and so may a null in a list. A comma may part two strings of a list. Text is
+// held once in the objects and once encoded.
 func jsonObjects(body []byte) int64 {
-	const perBrace, perByte = 256, 2
-	return int64(bytes.Count(body, []byte{'{'}))*perBrace + int64(len(body))*perByte
+	const perObject, perElement, perByte = 256, 96, 2
+	objects := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte("null"))
+	elements := bytes.Count(body, []byte{','})
+	return max(int64(objects)*perObject, int64(elements)*perElement) + int64(len(body))*perByte
 }

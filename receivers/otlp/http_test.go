@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,29 @@ func TestTracesPath(t *testing.T) {
 		resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestJSONIsChargedForItsObjects decodes what is largest in memory for its text.
+func TestJSONIsChargedForItsObjects(t *testing.T) {
+	const n = 50_000
+	list := func(before, element, after string) string {
+		return before + strings.Repeat(element+",", n) + element + after
+	}
+	for name, text := range map[string]string{
+		"objects": list(`{"resourceSpans":[{"scopeSpans":[{"spans":[`, `{}`, `]}]}]}`),
+		"nulls":   list(`{"resourceSpans":[{"scopeSpans":[{"spans":[`, `null`, `]}]}]}`),
+		"strings": list(`{"resourceSpans":[{"resource":{"entityRefs":[{"idKeys":[`, `""`, `]}]}}]}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := otlpdata.FromJSON([]byte(text), otlpdata.Meta{}, otlpdata.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		if took, charged := int64(after.TotalAlloc-before.TotalAlloc), jsonObjects([]byte(text)); took > charged*3/2 {
+			t.Errorf("%s: %d bytes are charged, %d were allocated", name, charged, took)
 		}
 	}
 }

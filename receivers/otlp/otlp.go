@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -163,6 +165,26 @@ func (r *receiver) Addr(name string) string {
 		return s.Addr()
 	}
 	return ""
+}
+
+// consume hands b on and makes the answer. refused counts what is not even handed on.
+func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, refused func(reason string)) (ptraceotlp.ExportResponse, error) {
+	walk, err := r.reserve("bytes of memory to walk the request", int64(b.WalkMemory()))
+	if err != nil {
+		refused(reasonOf(err))
+		return ptraceotlp.ExportResponse{}, err
+	}
+	defer walk.Release()
+	return outcome(r.next.Consume(ctx, b))
+}
+
+// reserve takes what work on a request needs of the budget. What can never fit is too large, not to be sent again.
+func (r *receiver) reserve(what string, size int64) (*pipeline.Reservation, error) {
+	budget := r.set.Budget
+	if limit := budget.Limit(); limit > 0 && size > limit {
+		return nil, &otlpdata.LimitError{Limit: what, Max: int(limit), TooLarge: true}
+	}
+	return budget.Reserve(size)
 }
 
 func (r *receiver) meta(transport string) otlpdata.Meta {
