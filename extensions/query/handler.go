@@ -10,11 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
-
-// tenant is whose traces are served: listeners do not tell tenants apart yet.
-const tenant = ""
 
 // handler serves the HTTP JSON API. Every answer is a list inside the same envelope.
 type handler struct {
@@ -53,7 +51,7 @@ func (h *handler) services(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	var names []string
 	err := h.measure(opGetServices, func() (_ int, err error) {
-		names, err = h.store.Services(ctx, tenant)
+		names, err = h.store.Services(ctx, server.Tenant(ctx))
 		return len(names), err
 	})
 	if err != nil {
@@ -104,7 +102,7 @@ func (h *handler) storedOperations(r *http.Request, service, kind string) (ops [
 	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
 	defer cancel()
 	err = h.measure(opGetOperations, func() (_ int, err error) {
-		ops, err = h.store.Operations(ctx, tenant, service, kind)
+		ops, err = h.store.Operations(ctx, server.Tenant(ctx), service, kind)
 		return len(ops), err
 	})
 	return ops, err

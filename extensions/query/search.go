@@ -155,7 +155,7 @@ func traceIDParams(params []string) ([]otlpdata.TraceID, error) {
 }
 
 // query returns what to ask the store for at most limit traces. The end is inclusive in microseconds, which is how clients see starts.
-func (s *search) query(limit, scanned int) tracestore.Query {
+func (s *search) query(tenant string, limit, scanned int) tracestore.Query {
 	return tracestore.Query{
 		Tenant: tenant,
 		From:   s.from,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -126,7 +127,7 @@ func (h *handler) find(ctx context.Context, l *list, s *search) ([]apiError, err
 	if limit <= 0 || limit > h.limits.traces {
 		limit = h.limits.traces
 	}
-	results, err := h.store.Find(ctx, s.query(limit, h.limits.scanned), tracestore.WantFull)
+	results, err := h.store.Find(ctx, s.query(server.Tenant(ctx), limit, h.limits.scanned), tracestore.WantFull)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (h *handler) storedTraces(ctx context.Context, refs []tracestore.TraceRef,
 	for i := range refs {
 		var pieces []*otlpdata.Batch
 		spans := 0
-		for t, err := range h.store.Traces(ctx, tenant, refs[i:i+1]) {
+		for t, err := range h.store.Traces(ctx, server.Tenant(ctx), refs[i:i+1]) {
 			if err != nil {
 				return err
 			}

@@ -24,6 +24,8 @@ type HTTPConfig struct {
 	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Time from the headers to the end of the answer; 0: no limit."`
 	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a request."`
 	MaxConnections     int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+	SecurityConfig
+	CORS pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Let browsers send requests from pages of other origins."`
 }
 
 // DefaultHTTPConfig returns limits that are safe on an open network, and the given endpoint.
@@ -36,6 +38,8 @@ func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
 		WriteTimeout:       pipeline.Duration(time.Minute),
 		IdleTimeout:        pipeline.Duration(time.Minute),
 		MaxConnections:     4096,
+		SecurityConfig:     defaultSecurity(),
+		CORS:               pipeline.Absent(CORSConfig{}),
 	}
 }
 
@@ -60,6 +64,7 @@ type GRPCConfig struct {
 	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"How long a client may take to set up a connection."`
 	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"How long a call's first message may take to arrive."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"How dead and overactive clients are found."`
+	SecurityConfig
 }
 
 // KeepaliveConfig are the keys below `keepalive`.
@@ -92,6 +97,7 @@ func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
 		MaxConnections:       4096,
 		ConnectionTimeout:    pipeline.Duration(20 * time.Second),
 		ReadTimeout:          pipeline.Duration(30 * time.Second),
+		SecurityConfig:       defaultSecurity(),
 		Keepalive: KeepaliveConfig{
 			ServerParameters: KeepaliveServerConfig{
 				Time:    pipeline.Duration(time.Minute),

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -49,7 +50,11 @@ var (
 // label, and what errors call it. opts are added to the options that cfg stands for; interceptors are chained behind the server's own.
 func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
-	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections)
+	sec, err := newSecurity(set, cfg.SecurityConfig, "h2")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +65,9 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	}
 	g.healthBudget, g.arrivals = pipeline.NewBudget(healthCalls*g.maxMsg), newArrivals(g.maxMsg, set.Budget.Limit())
 	g.aux, g.endAux = context.WithCancel(context.Background())
+	if sec.tls != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(sec.tls.Listener())))
+	}
 	g.srv = grpc.NewServer(append(g.options(cfg), opts...)...)
 	grpc_health_v1.RegisterHealthServer(g, g.health)
 	reflection.Register(g)

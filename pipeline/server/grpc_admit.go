@@ -81,9 +81,10 @@ func (c *call) tooSlow() {
 func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	c := &call{server: g, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
 	c.holders.Store(1)
+	ctx, reason := g.letIn(ctx, c, info)
 	c.Context, c.cancel = context.WithCancel(ctx)
-	if c.refused = c.reserve(ctx, info.FullMethodName); c.refused != nil {
-		g.Refused(ReasonOverBudget)
+	if c.refused != nil {
+		g.Refused(reason)
 		c.entered.Store(true) // counted
 	}
 	c.deadline = time.AfterFunc(g.timeout.Std(), c.tooSlow)
@@ -94,6 +95,21 @@ func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, erro
 	}
 	context.AfterFunc(c.Context, c.leave)
 	return c, nil
+}
+
+// letIn checks who the client is, and then that there is room for its message. What it is refused for, if it is, stands in c.refused, and is
+// counted as reason. Health checks come from machinery that has no credentials.
+func (g *GRPC) letIn(ctx context.Context, c *call, info *tap.Info) (_ context.Context, reason string) {
+	checked := ctx
+	if !strings.HasPrefix(info.FullMethodName, healthPrefix) {
+		var err error
+		if checked, err = g.security.check(ctx, info.Header.Get); err != nil {
+			c.refused = pipeline.GRPCStatus(err).Err()
+			return ctx, err.(*Denied).Reason
+		}
+	}
+	c.refused = c.reserve(ctx, info.FullMethodName)
+	return checked, ReasonOverBudget
 }
 
 // reserve takes what the greatest message needs of the budget and of the connection's share of it.

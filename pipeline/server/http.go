@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ const maxHeaderBytes = 32 << 10
 type HTTP struct {
 	*base
 	handler  http.Handler
+	denied   func(http.ResponseWriter, *http.Request, *Denied)
 	maxBody  int64
 	decoders *decoders
 	srv      *http.Server
@@ -35,11 +37,15 @@ var (
 // NewHTTP makes a server that does not listen yet. name is the path of its block below the component, `protocols.http`: the metrics'
 // label, and what errors call it.
 func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler) (*HTTP, error) {
-	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections)
+	sec, err := newSecurity(set, cfg.SecurityConfig, "http/1.1")
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
-	s := &HTTP{base: b, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget)}
+	s := &HTTP{base: b, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget), denied: deny}
 	// A body that grows is held twice for a moment, so one of half the budget is the greatest that can be admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
 		b.set.Logger.Warn("max_request_body_size is more than half of service.limits.inflight; the half is the limit", zap.Int64("bytes", half))
@@ -50,7 +56,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	s.srv = &http.Server{
-		Handler:           http.HandlerFunc(s.serve),
+		Handler:           withCORS(cfg.CORS, http.HandlerFunc(s.serve)),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout.Std(),
 		ReadTimeout:       cfg.ReadTimeout.Std(),
 		WriteTimeout:      cfg.WriteTimeout.Std(),
@@ -65,9 +71,19 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 // Handler returns the handler with all that surrounds it but the network, for tests of components.
 func (s *HTTP) Handler() http.Handler { return s.srv.Handler }
 
+// OnDenied sets what answers requests that are not let in, for protocols with errors of their own form; only before Start. Without it the
+// answer is 401 with the bare text.
+func (s *HTTP) OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *Denied)) {
+	s.denied = answer
+}
+
 // Start listens. The error names the key to change.
 func (s *HTTP) Start(ctx context.Context) error {
-	return s.start(ctx, s.srv.Serve, http.ErrServerClosed)
+	serve := s.srv.Serve
+	if s.security.tls != nil {
+		serve = func(ln net.Listener) error { return s.srv.Serve(tls.NewListener(ln, s.security.tls.Listener())) }
+	}
+	return s.start(ctx, serve, http.ErrServerClosed)
 }
 
 // Stop accepts no more connections and closes those without a request; requests that are being served get their answer. When ctx ends
@@ -89,6 +105,17 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	defer s.calls.end()
 	aw := &answer{ResponseWriter: w}
 	defer s.recover(aw, r)
+	ctx, err := s.security.check(r.Context(), r.Header.Values)
+	if err != nil {
+		d := err.(*Denied)
+		s.Refused(d.Reason)
+		if d.Reason == ReasonUnauthenticated {
+			w.Header().Set("WWW-Authenticate", s.security.auth.challenge())
+		}
+		s.denied(aw, r, d)
+		return
+	}
+	r = r.WithContext(ctx)
 	b, err := s.newBody(w, r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)

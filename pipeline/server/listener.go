@@ -26,16 +26,17 @@ type base struct {
 	set      pipeline.Settings
 	metrics  *metrics
 	listener net.Listener
+	security *security
 	served   chan struct{} // closed when the serving goroutine has ended
 }
 
-func newBase(set pipeline.Settings, name string, endpoint pipeline.Endpoint, maxConns int) (*base, error) {
+func newBase(set pipeline.Settings, name string, endpoint pipeline.Endpoint, maxConns int, sec *security) (*base, error) {
 	m, err := newMetrics(set.Metrics, name)
 	if err != nil {
 		return nil, err
 	}
 	set.Logger = set.Logger.With(zap.String("listener", name))
-	return &base{name: name, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, served: make(chan struct{})}, nil
+	return &base{name: name, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, security: sec, served: make(chan struct{})}, nil
 }
 
 // Addr returns the address that is listened on, or "" before Start.
@@ -51,6 +52,9 @@ func (b *base) Refused(reason string) { b.metrics.refused.WithLabelValues(reason
 
 // start opens the listener and serves it in a goroutine until serve returns. An error of serve other than closed is not expected.
 func (b *base) start(ctx context.Context, serve func(net.Listener) error, closed error) error {
+	if err := b.security.load(); err != nil {
+		return fmt.Errorf("%s.%w", b.name, err)
+	}
 	ln, err := b.set.Env.Listen(ctx, "tcp", string(b.endpoint))
 	if err != nil {
 		return listenError(b.name, b.endpoint, err)

@@ -32,8 +32,21 @@ type httpServer struct {
 func newHTTPServer(r *receiver, cfg httpConfig) (*httpServer, error) {
 	s := &httpServer{receiver: r, path: cfg.TracesPath}
 	var err error
-	s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg.HTTPConfig, s)
-	return s, err
+	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg.HTTPConfig, s); err != nil {
+		return nil, err
+	}
+	s.OnDenied(s.denied)
+	return s, nil
+}
+
+// denied answers a client that is not let in: in the encoding of its request, where that is one of the protocol's.
+func (s *httpServer) denied(w http.ResponseWriter, r *http.Request, d *server.Denied) {
+	if enc := encodingOf(r); enc != nil {
+		fail(w, enc, d)
+		return
+	}
+	code, _ := pipeline.HTTPStatus(d)
+	write(w, "text/plain", code, []byte(d.Msg))
 }
 
 // ServeHTTP answers everything on the port.
@@ -90,7 +103,7 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 		return nil, err
 	}
 	defer objects.Release()
-	b, err := enc.decode(body, s.receiver.meta("http"), s.receiver.lim)
+	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.lim)
 	if err != nil {
 		s.Refused(reasonOf(err))
 		return nil, pipeline.Permanent(err)

@@ -187,6 +187,6 @@ func (r *receiver) reserve(what string, size int64) (*pipeline.Reservation, erro
 	return budget.Reserve(size)
 }
 
-func (r *receiver) meta(transport string) otlpdata.Meta {
-	return otlpdata.Meta{Format: "otlp", Transport: transport, Received: r.set.Env.Now()}
+func (r *receiver) meta(ctx context.Context, transport string) otlpdata.Meta {
+	return otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "otlp", Transport: transport, Received: r.set.Env.Now()}
 }

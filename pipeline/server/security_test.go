@@ -1,0 +1,381 @@
+package server_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pool *x509.CertPool
+	file string
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
+		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{t: t, key: key, pool: x509.NewCertPool(), file: filepath.Join(t.TempDir(), "ca.pem")}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.pool.AddCert(a.cert)
+	writePEM(t, a.file, "CERTIFICATE", der)
+	return a
+}
+
+// issue writes a certificate for localhost with a serial number, and its key.
+func (a *authority) issue(serial int64, certFile, keyFile string) tls.Certificate {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	writePEM(a.t, certFile, "CERTIFICATE", der)
+	writePEM(a.t, keyFile, "PRIVATE KEY", keyDER)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func writePEM(t *testing.T, file, typ string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func secureSettings(now func() time.Time) pipeline.Settings {
+	env := pipeline.SystemEnv()
+	env.Now = now
+	return pipeline.Settings{ID: pipeline.ID{Type: "test"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: env,
+		Budget: pipeline.NewBudget(1 << 30), Report: func(error) {}}
+}
+
+// whoHTTP starts an HTTP server that answers with the tenant.
+func whoHTTP(t *testing.T, set pipeline.Settings, change func(*server.HTTPConfig)) string {
+	t.Helper()
+	cfg := server.DefaultHTTPConfig("localhost:0")
+	change(&cfg)
+	s, err := server.NewHTTP(set, "http", cfg, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "tenant "+server.Tenant(r.Context())) //nolint:errcheck // a test
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(context.Background()) }) //nolint:errcheck // a test
+	return "localhost" + s.Addr()[strings.LastIndexByte(s.Addr(), ':'):]
+}
+
+// whoGRPC starts a gRPC server; the call that tests make is the listing of reflection, which stands for any.
+func whoGRPC(t *testing.T, set pipeline.Settings, change func(*server.GRPCConfig)) string {
+	t.Helper()
+	cfg := server.DefaultGRPCConfig("localhost:0")
+	change(&cfg)
+	s, err := server.NewGRPC(set, "grpc", cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Stop(context.Background()) }) //nolint:errcheck // a test
+	return "localhost" + s.Addr()[strings.LastIndexByte(s.Addr(), ':'):]
+}
+
+func callGRPC(t *testing.T, addr string, creds credentials.TransportCredentials, md ...string) error {
+	t.Helper()
+	c, err := grpc.NewClient(addr, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := healthpb.NewHealthClient(c).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil && status.Code(err) != codes.Unavailable {
+		t.Errorf("health check: %v", err) // needs no credentials
+	}
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(c).ServerReflectionInfo(metadata.AppendToOutgoingContext(t.Context(), md...))
+	if err != nil {
+		return err
+	}
+	stream.Send(&grpc_reflection_v1.ServerReflectionRequest{ //nolint:errcheck // Recv tells more
+		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{ListServices: "*"}})
+	if _, err = stream.Recv(); err == nil {
+		stream.CloseSend() //nolint:errcheck // a test
+	}
+	return err
+}
+
+func callHTTP(t *testing.T, url string, config *tls.Config, header ...string) (status int, body string, h http.Header, err error) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Add(header[i], header[i+1])
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b), resp.Header, err
+}
+
+// Clients need a certificate of the authority; when the server's certificate is replaced, new connections get the new one.
+func TestMutualTLS(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	ca.issue(2, file("server.pem"), file("server.key"))
+	client := ca.issue(3, file("client.pem"), file("client.key"))
+	stranger := other.issue(4, file("stranger.pem"), file("stranger.key"))
+
+	var later atomic.Int64
+	set := secureSettings(func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
+	secure := func(c *server.SecurityConfig) {
+		tc := server.TLSConfig{CertFile: file("server.pem"), KeyFile: file("server.key"), ClientCAFile: ca.file, MinVersion: "1.2",
+			ReloadInterval: pipeline.Duration(time.Minute)}
+		if err := tc.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		c.TLS = pipeline.Present(tc)
+	}
+	web := whoHTTP(t, set, func(c *server.HTTPConfig) { secure(&c.SecurityConfig) })
+	rpc := whoGRPC(t, set, func(c *server.GRPCConfig) { secure(&c.SecurityConfig) })
+
+	serial := func(addr string) int64 {
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{client}, NextProtos: []string{"h2", "http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	for who, c := range map[string]struct {
+		cert []tls.Certificate
+		in   bool
+	}{"with certificate": {[]tls.Certificate{client}, true}, "without": {nil, false}, "of another authority": {[]tls.Certificate{stranger}, false}} {
+		config := &tls.Config{RootCAs: ca.pool, Certificates: c.cert}
+		if code, _, _, err := callHTTP(t, "https://"+web, config); (err == nil && code == 200) != c.in {
+			t.Errorf("HTTP, %s: %d %v", who, code, err)
+		}
+		if err := callGRPC(t, rpc, credentials.NewTLS(config)); (err == nil) != c.in {
+			t.Errorf("gRPC, %s: %v", who, err)
+		}
+	}
+	if code, _, _, err := callHTTP(t, "http://"+web, nil); err == nil && code == 200 {
+		t.Error("plain text was served")
+	}
+	for _, addr := range []string{web, rpc} {
+		if serial(addr) != 2 {
+			t.Errorf("%s: wrong certificate", addr)
+		}
+	}
+	ca.issue(5, file("server.pem"), file("server.key"))
+	later.Store(int64(2 * time.Minute))
+	for _, addr := range []string{web, rpc} {
+		if n := serial(addr); n != 5 {
+			t.Errorf("%s: certificate %d after the change", addr, n)
+		}
+	}
+}
+
+func TestTLSFilesMissing(t *testing.T) {
+	cfg := server.DefaultHTTPConfig("localhost:0")
+	cfg.TLS = pipeline.Present(server.TLSConfig{CertFile: "no-such.pem", KeyFile: "no-such.key"})
+	s, err := server.NewHTTP(secureSettings(time.Now), "http", cfg, http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "http.tls: ") || !strings.Contains(err.Error(), "no-such.pem") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAuthentication(t *testing.T) {
+	dir := t.TempDir()
+	hash, err := bcrypt.GenerateFromPassword([]byte("pass:word"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, users := filepath.Join(dir, "tokens"), filepath.Join(dir, "users")
+	if err := os.WriteFile(tokens, []byte("# tokens\nsecret-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(users, []byte("ann:"+string(hash)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const basicAnn, basicWrong = "Basic YW5uOnBhc3M6d29yZA==", "Basic YW5uOnBhc3M=" // ann:pass:word, ann:pass
+	for _, c := range []struct {
+		name   string
+		config server.AuthConfig
+		header string
+		want   string // "" is let in
+	}{
+		{"token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer secret-token", ""},
+		{"no token", server.AuthConfig{BearerTokensFile: tokens}, "", "no bearer auth provided"},
+		{"wrong token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer secret", "invalid credentials"},
+		{"comment as token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer # tokens", "invalid credentials"},
+		{"password instead of token", server.AuthConfig{BearerTokensFile: tokens}, basicAnn, "no bearer auth provided"},
+		{"password", server.AuthConfig{HtpasswdFile: users}, basicAnn, ""},
+		{"no password", server.AuthConfig{HtpasswdFile: users}, "", "no basic auth provided"},
+		{"wrong password", server.AuthConfig{HtpasswdFile: users}, basicWrong, "invalid credentials"},
+		{"not base64", server.AuthConfig{HtpasswdFile: users}, "Basic ???", "invalid credentials"},
+		{"both, by token", server.AuthConfig{HtpasswdFile: users, BearerTokensFile: tokens}, "Bearer secret-token", ""},
+		{"both, by password", server.AuthConfig{HtpasswdFile: users, BearerTokensFile: tokens}, basicAnn, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Auth = pipeline.Present(c.config) })
+			rpc := whoGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Auth = pipeline.Present(c.config) })
+			var header []string
+			if c.header != "" {
+				header = []string{"Authorization", c.header}
+			}
+			for range 2 { // the second time from memory
+				code, body, h, err := callHTTP(t, "http://"+web, nil, header...)
+				if err != nil || c.want == "" && code != 200 || c.want != "" && (code != 401 || body != c.want || h.Get("WWW-Authenticate") == "") {
+					t.Errorf("HTTP: %d %q %v", code, body, err)
+				}
+				err = callGRPC(t, rpc, insecure.NewCredentials(), header...)
+				if c.want == "" && err != nil || c.want != "" && (status.Code(err) != codes.Unauthenticated || status.Convert(err).Message() != c.want) {
+					t.Errorf("gRPC: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestBadCredentialFiles(t *testing.T) {
+	for content, want := range map[string]string{"": "nobody could come in", "ann:plain\n": "users:1: not a user with a bcrypt hash"} {
+		file := filepath.Join(t.TempDir(), "users")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cfg := server.DefaultHTTPConfig("localhost:0")
+		cfg.Auth = pipeline.Present(server.AuthConfig{HtpasswdFile: file})
+		s, err := server.NewHTTP(secureSettings(time.Now), "http", cfg, http.NotFoundHandler())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+func TestTenancy(t *testing.T) {
+	open := server.TenancyConfig{Enabled: true, Header: "x-tenant"}
+	closed := server.TenancyConfig{Enabled: true, Header: "X-Org", Tenants: []string{"acme"}}
+	for _, c := range []struct {
+		name   string
+		config server.TenancyConfig
+		header []string
+		want   string
+		denied bool
+	}{
+		{"any tenant", open, []string{"x-tenant", "acme"}, "tenant acme", false},
+		{"none", open, nil, "missing tenant header", true},
+		{"empty", open, []string{"x-tenant", ""}, "missing tenant header", true},
+		{"two", open, []string{"x-tenant", "a", "x-tenant", "b"}, "extra tenant header", true},
+		{"listed", closed, []string{"x-org", "acme"}, "tenant acme", false},
+		{"not listed", closed, []string{"x-org", "other"}, "unknown tenant", true},
+		{"too long", open, []string{"x-tenant", strings.Repeat("a", 257)}, "unknown tenant", true},
+		{"off", server.TenancyConfig{Header: "x-tenant"}, nil, "tenant ", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c.config) })
+			rpc := whoGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Tenancy = pipeline.Present(c.config) })
+			code, body, _, err := callHTTP(t, "http://"+web, nil, c.header...)
+			if err != nil || body != c.want || (code == 401) != c.denied {
+				t.Errorf("HTTP: %d %q %v", code, body, err)
+			}
+			err = callGRPC(t, rpc, insecure.NewCredentials(), c.header...)
+			if c.denied && (status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != c.want) || !c.denied && err != nil {
+				t.Errorf("gRPC: %v", err)
+			}
+		})
+	}
+}
+
+func TestCORS(t *testing.T) {
+	web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) {
+		h.CORS = pipeline.Present(server.CORSConfig{AllowedOrigins: []string{"https://*.example.com"}, AllowedHeaders: []string{"x-app"}})
+		h.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
+	})
+	for origin, allowed := range map[string]string{"https://app.example.com": "https://app.example.com", "https://example.org": ""} {
+		_, _, h, err := callHTTP(t, "http://"+web, nil, "Origin", origin)
+		if err != nil || h.Get("Access-Control-Allow-Origin") != allowed {
+			t.Errorf("%s: %v %v", origin, h, err)
+		}
+	}
+	req, err := http.NewRequest(http.MethodOptions, "http://"+web, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Origin", "https://app.example.com")
+	req.Header.Set("Access-Control-Request-Method", "POST")
+	req.Header.Set("Access-Control-Request-Headers", "x-app")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent || resp.Header.Get("Access-Control-Allow-Headers") == "" {
+		t.Errorf("preflight: %d %v", resp.StatusCode, resp.Header)
+	}
+}
