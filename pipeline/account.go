@@ -31,7 +31,7 @@ func (c account) balanced() bool {
 func (c account) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("component", c.component)
 	e.AddString("kind", c.kind)
-	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused} {
+	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped, outcomeQueued} {
 		if n, ok := c.outcomes[o]; ok {
 			e.AddInt64(o, n)
 		}
@@ -70,6 +70,11 @@ func (t *telemetry) accounts() (accounts, error) {
 				byComponent[key] = account{component: l["component"], kind: l["kind"], outcomes: map[string]int64{}}
 			}
 			byComponent[key].outcomes[l["outcome"]] += int64(m.GetCounter().GetValue())
+		}
+	}
+	for key, q := range t.queues {
+		if c, ok := byComponent[[2]string{key.kind.String(), key.id.String()}]; ok {
+			c.outcomes[outcomeQueued] = q.state().spans
 		}
 	}
 	var all accounts

@@ -25,14 +25,16 @@ type App struct {
 	build  Build
 	env    Env
 	log    *zap.Logger
+	level  zap.AtomicLevel
+	status *statusBook
 	tel    *telemetry
 	budget *Budget
+	dead   *deadLetters
 	graph  *graph
 
-	mu       sync.Mutex
-	since    time.Time // zero while not ready
-	started  []*node   // what must be stopped, in start order
-	degraded map[string]error
+	mu      sync.Mutex
+	since   time.Time // zero while not ready
+	started []*node   // what must be stopped, in start order
 }
 
 // AppOptions are what a program chooses for itself. The zero value is the real world.
@@ -44,7 +46,7 @@ type AppOptions struct {
 
 // New builds all components of a configuration. Nothing listens, runs or touches a file before Start.
 func New(c *Config, o AppOptions) (*App, error) {
-	a := &App{config: c, build: o.Build, env: SystemEnv(), budget: NewBudget(int64(c.service.Limits.Inflight)), degraded: map[string]error{}}
+	a := &App{config: c, build: o.Build, env: SystemEnv(), budget: NewBudget(int64(c.service.Limits.Inflight))}
 	if o.Env != nil {
 		a.env = *o.Env
 	}
@@ -52,12 +54,17 @@ func New(c *Config, o AppOptions) (*App, error) {
 		o.Log = os.Stderr
 	}
 	var err error
-	if a.log, err = newLogger(c.service.Telemetry.Logs, o.Log); err != nil {
+	if a.log, a.level, err = newLogger(c.service.Telemetry.Logs, o.Log); err != nil {
 		return nil, err
 	}
+	a.status = newStatusBook(a.env.Now)
 	a.tel = newTelemetry(o.Build, a.budget)
+	a.dead = newDeadLetters(c.service.DeadLetterDir, int64(c.service.DeadLetterSize), a.env.Now)
 	if a.graph, err = buildGraph(a, c); err != nil {
 		return nil, err
+	}
+	for _, n := range a.graph.nodes {
+		a.status.enter(n.String(), StateStarting)
 	}
 	return a, nil
 }
@@ -69,9 +76,10 @@ func (a *App) Start(ctx context.Context) error {
 		a.log.Warn(w)
 	}
 	for _, n := range a.graph.nodes {
-		if err := startSafely(ctx, n.value); err != nil {
+		if err := startSafely(ctx, n); err != nil {
 			return errors.Join(fmt.Errorf("starting %s: %w", n, err), a.rollBack(ctx))
 		}
+		a.status.enter(n.String(), StateOK)
 		a.mu.Lock()
 		a.started = append(a.started, n)
 		a.mu.Unlock()
@@ -90,17 +98,21 @@ func (a *App) rollBack(ctx context.Context) error {
 	return a.stopNodes(ctx)
 }
 
-func startSafely(ctx context.Context, component any) (err error) {
-	s, ok := component.(Starter)
-	if !ok {
-		return nil
-	}
+func startSafely(ctx context.Context, n *node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: Start panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return s.Start(ctx)
+	if s, ok := n.value.(Starter); ok {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if n.edge != nil {
+		n.edge.start()
+	}
+	return nil
 }
 
 func (a *App) logPipeline(p pipelineConfig) {
@@ -114,7 +126,7 @@ func (a *App) logPipeline(p pipelineConfig) {
 	var meaning []string
 	for _, n := range a.graph.nodes {
 		if slices.Contains(p.exporters, n.config) {
-			meaning = append(meaning, n.config.key.id.String()+": "+string(keepOf(n.value)))
+			meaning = append(meaning, n.config.key.id.String()+": "+string(n.edge.keep))
 		}
 	}
 	a.log.Info("pipeline ready", zap.String("pipeline", p.id.String()), zap.Strings("receivers", names(p.receivers)),
@@ -141,9 +153,10 @@ func (a *App) stopNodes(ctx context.Context) error {
 			a.logAccounting()
 			accounted = true
 		}
-		if err := stopSafely(ctx, n.value); err != nil {
+		if err := stopSafely(ctx, n); err != nil {
 			errs = append(errs, fmt.Errorf("stopping %s: %w", n, err))
 		}
+		a.status.enter(n.String(), StateStopped)
 	}
 	if !accounted {
 		a.logAccounting()
@@ -151,17 +164,20 @@ func (a *App) stopNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func stopSafely(ctx context.Context, component any) (err error) {
-	s, ok := component.(Stopper)
-	if !ok {
-		return nil
-	}
+// stopSafely empties the queue in front of a component, then stops it.
+func stopSafely(ctx context.Context, n *node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: Stop panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return s.Stop(ctx)
+	if n.edge != nil {
+		err = n.edge.stop(ctx)
+	}
+	if s, ok := n.value.(Stopper); ok {
+		return errors.Join(err, s.Stop(ctx))
+	}
+	return err
 }
 
 func (a *App) setReady(ready bool) {
@@ -200,24 +216,4 @@ func (a *App) Addr(id ID, listener string) string {
 		}
 	}
 	return ""
-}
-
-// reporter returns the Report function of a component: a change of its state is logged once.
-func (a *App) reporter(name string, log *zap.Logger) func(error) {
-	return func(err error) {
-		a.mu.Lock()
-		before, was := a.degraded[name]
-		if err == nil {
-			delete(a.degraded, name)
-		} else {
-			a.degraded[name] = err
-		}
-		a.mu.Unlock()
-		switch {
-		case err == nil && was:
-			log.Info("component is healthy again")
-		case err != nil && (!was || before.Error() != err.Error()):
-			log.Warn("component is degraded", zap.Error(err))
-		}
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -56,55 +55,88 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, factories
 type command struct {
 	stdout, stderr io.Writer
 	load           LoadOptions
+
+	// Of single subcommands.
+	origin, defaults, dot bool
+	endpoint              string
+	word                  string // what stands behind the subcommand and is no flag
 }
 
-type stringList []string
-
-func (l *stringList) String() string { return strings.Join(*l, ",") }
-
-func (l *stringList) Set(s string) error {
-	*l = append(*l, s)
-	return nil
+// subcommand is one way to use the program. The one without a name runs it.
+type subcommand struct {
+	name  string
+	args  string
+	doc   string
+	word  string              // what may stand behind the name: PRESET, TYPE or nothing
+	flags func(*flag.FlagSet) // its own flags, if any
+	run   func(context.Context) int
 }
 
-const usage = `usage: tracing [PRESET] [flags]          run; without preset and --config: all-in-one
-       tracing validate [PRESET] [flags] check the configuration and exit
-       tracing version
+const (
+	wordPreset = "PRESET"
+	wordType   = "TYPE"
+)
 
-presets: %s
-
-flags:
-  --config FILE        configuration file; may be repeated, later files override
-  --set PATH=VALUE     override one value; parts of the path are joined by "::"
-  --log-level LEVEL    debug, info, warn or error
-  --strict             treat warnings as errors
-`
+func (c *command) subcommands() []subcommand {
+	return []subcommand{
+		{args: "[PRESET] [flags]", doc: "run; without PRESET and --config, the first preset runs", word: wordPreset, run: c.serve},
+		{name: "validate", args: "[PRESET] [flags]", doc: "check the configuration and exit", word: wordPreset, run: c.validate},
+		{name: "print-config", args: "[PRESET] [flags] [--origin] [--defaults]", word: wordPreset, run: c.printConfig,
+			doc: "print the configuration; also where each value comes from, also all defaults",
+			flags: func(fs *flag.FlagSet) {
+				fs.BoolVar(&c.origin, "origin", false, "")
+				fs.BoolVar(&c.defaults, "defaults", false, "")
+			}},
+		{name: "graph", args: "[PRESET] [flags] [--dot]", doc: "print the pipelines, as text or for Graphviz", word: wordPreset, run: c.graph,
+			flags: func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "") }},
+		{name: "healthcheck", args: "[PRESET] [flags] [--endpoint HOST:PORT]", word: wordPreset, run: c.healthcheck,
+			doc:   "ask a running process, else the one with this configuration; exit code 0: it is ready",
+			flags: func(fs *flag.FlagSet) { fs.StringVar(&c.endpoint, "endpoint", "", "") }},
+		{name: "components", args: "[TYPE]", doc: "list the types of components, or the keys of one", word: wordType, run: c.components},
+		{name: "docs", doc: "print the configuration reference as Markdown", run: c.docs},
+		{name: "version", doc: "print the version", run: c.version},
+		{name: "help", doc: "print this and all flags", run: func(context.Context) int {
+			c.usage(c.stdout)
+			return exitOK
+		}},
+	}
+}
 
 func (c *command) run(ctx context.Context, args []string) int {
-	word := ""
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		word, args = args[0], args[1:]
+	all := c.subcommands()
+	chosen := all[0]
+	if len(args) > 0 {
+		word := args[0]
+		i := slices.IndexFunc(all, func(s subcommand) bool { return s.name == word })
+		switch {
+		case i > 0:
+			chosen, args = all[i], args[1:]
+		case word != "" && !strings.HasPrefix(word, "-") && !slices.Contains(c.presets(), word):
+			known := c.presets()
+			for _, s := range all[1:] {
+				known = append(known, s.name)
+			}
+			return c.misuse(fmt.Errorf("unknown command or preset %q%s", word, conf.Suggest(word, known, "known")))
+		}
 	}
-	switch word {
-	case "help":
+	words, err := c.parseFlags(args, chosen.flags)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		c.usage(c.stdout)
 		return exitOK
-	case "version":
-		b := buildInfo()
-		fmt.Fprintf(c.stdout, "tracing %s %s %s\n", b.Version, b.Commit, b.Date)
-		return exitOK
-	case "validate":
-		if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-			c.load.Preset, args = args[0], args[1:]
-		}
-		return c.withFlags(args, c.validate)
+	case err != nil:
+		return c.misuse(err)
 	}
-	if presets := c.presets(); word != "" && !slices.Contains(presets, word) {
-		known := append(presets, "help", "validate", "version")
-		return c.misuse(fmt.Errorf("unknown command or preset %q%s", word, conf.Suggest(word, known, "known")))
+	if chosen.word != "" && len(words) > 0 {
+		c.word, words = words[0], words[1:]
 	}
-	c.load.Preset = word
-	return c.withFlags(args, func() int { return c.serve(ctx) })
+	if len(words) > 0 {
+		return c.misuse(fmt.Errorf("unexpected argument %q", words[0]))
+	}
+	if chosen.word == wordPreset {
+		c.load.Preset = c.word
+	}
+	return chosen.run(ctx)
 }
 
 func (c *command) presets() []string {
@@ -115,48 +147,16 @@ func (c *command) presets() []string {
 	return names
 }
 
-func (c *command) usage(w io.Writer) { fmt.Fprintf(w, usage, strings.Join(c.presets(), ", ")) }
-
-// withFlags parses the flags, which are sugar for overlays of the configuration, and goes on.
-func (c *command) withFlags(args []string, next func() int) int {
-	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	var files, set stringList
-	fs.Var(&files, "config", "")
-	fs.Var(&set, "set", "")
-	level := fs.String("log-level", "", "")
-	fs.BoolVar(&c.load.Strict, "strict", false, "")
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			c.usage(c.stdout)
-			return exitOK
-		}
-		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
-			err = fmt.Errorf("unknown flag --%s%s", name, conf.Suggest(name, []string{"config", "set", "log-level", "strict"}, "known"))
-		}
-		return c.misuse(err)
+func (c *command) lookupEnv(name string) (string, bool) {
+	if c.load.LookupEnv != nil {
+		return c.load.LookupEnv(name)
 	}
-	if fs.NArg() > 0 {
-		return c.misuse(fmt.Errorf("unexpected argument %q", fs.Arg(0)))
-	}
-	c.load.Files = files
-	if *level != "" {
-		c.load.Overrides = append(c.load.Overrides,
-			Override{Flag: "--log-level " + *level, Path: []string{"service", "telemetry", "logs", "level"}, Value: strconv.Quote(*level)})
-	}
-	for _, s := range set {
-		o, err := ParseSet(s)
-		if err != nil {
-			return c.misuse(err)
-		}
-		c.load.Overrides = append(c.load.Overrides, o)
-	}
-	return next()
+	return os.LookupEnv(name)
 }
 
 func (c *command) misuse(err error) int {
 	fmt.Fprintf(c.stderr, "tracing: %v\n\n", err)
-	c.usage(c.stderr)
+	c.synopsis(c.stderr)
 	return exitUsage
 }
 
@@ -175,22 +175,30 @@ func (c *command) prepare() (*App, int) {
 	return app, exitOK
 }
 
-func (c *command) validate() int {
+func (c *command) validate(context.Context) int {
 	app, code := c.prepare()
 	if app == nil {
 		return code
 	}
-	for _, w := range app.config.warnings {
-		fmt.Fprintln(c.stderr, "warning:", w)
-	}
+	c.warn(app.config)
 	fmt.Fprintln(c.stdout, "the configuration is valid")
 	return exitOK
+}
+
+func (c *command) warn(config *Config) {
+	for _, w := range config.warnings {
+		fmt.Fprintln(c.stderr, "warning:", w)
+	}
 }
 
 func (c *command) serve(ctx context.Context) int {
 	app, code := c.prepare()
 	if app == nil {
 		return code
+	}
+	defer raiseGCFloor()()
+	if limit := app.applyMemoryLimit(); limit > 0 {
+		app.log.Info("soft memory limit", zap.Stringer("limit", ByteSize(limit)))
 	}
 	defer app.log.Sync() //nolint:errcheck // standard error cannot always be synced
 	if err := app.Start(ctx); err != nil {

@@ -58,9 +58,13 @@ func TestCommandLine(t *testing.T) {
 	f("empty", 2, "", "preset empty: "+nothing)
 	f("smal", 2, "", "tracing: unknown command or preset \"smal\"; did you mean \"small\"?\n")
 	f("valdate", 2, "", "tracing: unknown command or preset \"valdate\"; did you mean \"validate\"?\n")
-	f("frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: empty, help, small, validate, version\n")
+	f("frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: "+
+		"components, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
 	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean \"config\"?\n")
 	f("--config", 2, "", "tracing: flag needs an argument: -config\n")
+	f("validate --strict small", 0, valid, "")
+	f("version x", 2, "", "tracing: unexpected argument \"x\"\n")
+	f("components a b", 2, "", "tracing: unexpected argument \"b\"\n")
 	f("small large", 2, "", "tracing: unexpected argument \"large\"\n")
 	f("--set x", 2, "", "tracing: --set x: write path=value, for example --set service::telemetry::logs::level=debug\n")
 	f("--log-level loud", 2, "",

@@ -72,6 +72,7 @@ type Factory struct {
 	kind      Kind
 	typ       string
 	doc       string
+	flags     []Flag
 	component reflect.Type
 	defaults  func() any // a pointer to a fresh config
 	build     func(set Settings, config any, next Consumer) (any, error)

@@ -42,13 +42,15 @@ func ParseSet(s string) (Override, error) {
 	return Override{Flag: "--set " + s, Path: parts, Value: value}, nil
 }
 
-// LoadOptions says where the configuration comes from. Later sources override earlier ones: preset, files, overrides, each in order.
+// LoadOptions says where the configuration comes from. Later sources override earlier ones: preset, files, environment, flags, overrides,
+// each in order.
 type LoadOptions struct {
 	Factories []Factory
 	Presets   []Preset
 	// Preset is the name of a preset; "" takes the first of Presets when there are no Files, else none.
 	Preset    string
 	Files     []string
+	flags     []givenFlag // of the environment and the command line
 	Overrides []Override
 	// Strict turns warnings into errors.
 	Strict bool
@@ -63,6 +65,7 @@ type Config struct {
 	components map[componentKey]*componentConfig
 	pipelines  []pipelineConfig
 	warnings   []string
+	tree       *conf.Tree // what was written, and where
 }
 
 // Warnings returns what is allowed and probably not meant, one sentence each.
@@ -101,12 +104,14 @@ type pipelineConfig struct {
 
 // serviceConfig is the `service` section.
 type serviceConfig struct {
-	DataDir     string                     `yaml:"data_dir" doc:"Folder below which components keep their files, each in one of its own."`
-	Extensions  []ID                       `yaml:"extensions" doc:"Extensions to start."`
-	Pipelines   map[string]pipelineMembers `yaml:"pipelines" doc:"Pipelines by id, each of type traces: traces, traces/internal."`
-	Limits      limitsConfig               `yaml:"limits" doc:"Bounds of the whole process."`
-	Telemetry   telemetryConfig            `yaml:"telemetry" doc:"What the process tells about itself."`
-	StopTimeout Duration                   `yaml:"stop_timeout" doc:"How long a shutdown may take to answer and drain what was accepted."`
+	DataDir        string                     `yaml:"data_dir" doc:"Folder below which components keep their files, each in one of its own."`
+	Extensions     []ID                       `yaml:"extensions" doc:"Extensions to start."`
+	Pipelines      map[string]pipelineMembers `yaml:"pipelines" doc:"Pipelines by id, each of type traces: traces, traces/internal."`
+	Limits         limitsConfig               `yaml:"limits" doc:"Bounds of the whole process."`
+	Telemetry      telemetryConfig            `yaml:"telemetry" doc:"What the process tells about itself."`
+	DeadLetterDir  string                     `yaml:"dead_letter_dir" doc:"Folder for spans that a destination refused for good after they had been acknowledged; empty keeps none."`
+	DeadLetterSize ByteSize                   `yaml:"dead_letter_size" doc:"Greatest size of that folder; beyond it such spans are only counted."`
+	StopTimeout    Duration                   `yaml:"stop_timeout" doc:"How long a shutdown may take to answer and drain what was accepted."`
 }
 
 type pipelineMembers struct {
@@ -133,14 +138,16 @@ const (
 	defaultDataDir     = "./data"
 	defaultInflight    = 256 << 20
 	defaultStopTimeout = 30e9
+	defaultDeadLetters = 1 << 30
 )
 
 func defaultService() serviceConfig {
 	return serviceConfig{
-		DataDir:     defaultDataDir,
-		Limits:      limitsConfig{Inflight: defaultInflight},
-		Telemetry:   telemetryConfig{Logs: logsConfig{Level: "info", Encoding: "auto"}},
-		StopTimeout: defaultStopTimeout,
+		DataDir:        defaultDataDir,
+		Limits:         limitsConfig{Inflight: defaultInflight},
+		Telemetry:      telemetryConfig{Logs: logsConfig{Level: "info", Encoding: "auto"}},
+		DeadLetterSize: defaultDeadLetters,
+		StopTimeout:    defaultStopTimeout,
 	}
 }
 
@@ -174,23 +181,20 @@ func Load(o LoadOptions) (*Config, error) {
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile
 	}
+	if err := o.ambiguous(); err != nil {
+		return nil, err
+	}
 	sources, err := o.sources()
 	if err != nil {
 		return nil, err
 	}
-	tree, problems := conf.Load(sources, &conf.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
-	l := &loader{tree: tree, problems: problems, factories: map[Kind]map[string]Factory{}}
-	l.config = &Config{components: map[componentKey]*componentConfig{}, service: defaultService()}
-	for _, f := range o.Factories {
-		if l.factories[f.kind] == nil {
-			l.factories[f.kind] = map[string]Factory{}
-		}
-		if _, twice := l.factories[f.kind][f.typ]; twice {
-			return nil, fmt.Errorf("BUG: this program has two types of %s called %q", f.kind, f.typ)
-		}
-		l.factories[f.kind][f.typ] = f
+	flags := &overlayer{}
+	if len(o.flags) > 0 {
+		flags = o.overlay(sources)
 	}
-	l.load()
+	l := o.read(slices.Concat(sources, flags.sources, o.overrides()))
+	l.problems = append(l.problems, flags.problems...)
+	l.warnings = append(l.warnings, flags.warnings...)
 	if o.Strict {
 		l.problems = append(l.problems, l.warnings...)
 	}
@@ -205,6 +209,35 @@ func Load(o LoadOptions) (*Config, error) {
 	return l.config, nil
 }
 
+// ambiguous reports two factories of one type.
+func (o *LoadOptions) ambiguous() error {
+	seen := map[componentKey]bool{}
+	for _, f := range o.Factories {
+		key := componentKey{f.kind, ID{Type: f.typ}}
+		if seen[key] {
+			return fmt.Errorf("BUG: this program has two types of %s called %q", f.kind, f.typ)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// read merges sources and checks the result.
+func (o *LoadOptions) read(sources []conf.Source) *loader {
+	tree, problems := conf.Load(sources, &conf.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
+	l := &loader{tree: tree, problems: problems, factories: map[Kind]map[string]Factory{}}
+	l.config = &Config{components: map[componentKey]*componentConfig{}, service: defaultService(), tree: tree}
+	for _, f := range o.Factories {
+		if l.factories[f.kind] == nil {
+			l.factories[f.kind] = map[string]Factory{}
+		}
+		l.factories[f.kind][f.typ] = f
+	}
+	l.load()
+	return l
+}
+
+// sources returns the preset and the files.
 func (o *LoadOptions) sources() ([]conf.Source, error) {
 	var sources []conf.Source
 	preset := o.Preset
@@ -230,10 +263,15 @@ func (o *LoadOptions) sources() ([]conf.Source, error) {
 		}
 		sources = append(sources, conf.Source{Name: f, YAML: b})
 	}
+	return sources, nil
+}
+
+func (o *LoadOptions) overrides() []conf.Source {
+	var sources []conf.Source
 	for _, v := range o.Overrides {
 		sources = append(sources, conf.Source{Name: v.Flag, YAML: []byte(v.Value), Path: v.Path})
 	}
-	return sources, nil
+	return sources
 }
 
 // walkFields calls visit for every field of a config that is in force, with its path and struct tag; blocks that are off are left out.

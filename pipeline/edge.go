@@ -20,6 +20,8 @@ const (
 	outcomeIn       = "in"       // exporters: offered
 	outcomeSent     = "sent"     // exporters: stored, or taken by the next hop
 	outcomeRefused  = "refused"  // the client, or who is before, was told no
+	outcomeDropped  = "dropped"  // exporters: given up after they had been taken into a queue
+	outcomeQueued   = "queued"   // exporters: in a queue now; a gauge of its own on /metrics
 )
 
 // outcomes counts the spans of one component.
@@ -37,17 +39,19 @@ func newOutcomes(t *telemetry, key componentKey, in, out string) outcomes {
 	return o
 }
 
-// settle counts what became of n spans that were counted as in: the counters of a component add up as soon as nothing is in flight.
-func (o *outcomes) settle(n int, err error) {
-	refused := 0
+// settle counts what became of n spans that were counted as in: the counters of a component add up as soon as nothing is in flight. bad is
+// the outcome of those that err is about, which is returned as their number.
+func (o *outcomes) settle(n int, err error, bad string) int {
+	failed := 0
 	if err != nil {
-		refused = n
+		failed = n
 		if p := (*Partial)(nil); errors.As(err, &p) {
-			refused = max(0, min(p.Rejected, n))
+			failed = max(0, min(p.Rejected, n))
 		}
-		o.vec.WithLabelValues(o.component, o.kind, outcomeRefused, reason(err)).Add(float64(refused))
+		o.vec.WithLabelValues(o.component, o.kind, bad, reason(err)).Add(float64(failed))
 	}
-	o.out.Add(float64(n - refused))
+	o.out.Add(float64(n - failed))
+	return failed
 }
 
 // reason is the value of the label reason for an error: what class it is, not what it says.
@@ -100,65 +104,9 @@ func (e *receiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
 	e.tel.countReceived(b)
 	err := guard(ctx, e.next, b, e.log)
-	e.count.settle(b.Len(), err)
+	e.count.settle(b.Len(), err, outcomeRefused)
 	if ce := e.log.Check(zap.DebugLevel, msgBatchProcessed); ce != nil {
 		ce.Write(zap.Bool("ok", err == nil))
 	}
 	return err
-}
-
-// exporterEdge stands in front of an exporter.
-type exporterEdge struct {
-	next  Consumer
-	tel   *telemetry
-	count outcomes
-	store bool // counts as saved, by service
-	log   *zap.Logger
-}
-
-// Consume counts, passes on, and counts how it ended.
-func (e *exporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	e.count.in.Add(float64(b.Len()))
-	err := guard(ctx, e.next, b, e.log)
-	e.count.settle(b.Len(), err)
-	if !e.store {
-		return err
-	}
-	if err != nil {
-		e.tel.countSaved(b, "err")
-		return err
-	}
-	e.tel.countSaved(b, "ok")
-	if e.log.Core().Enabled(zap.DebugLevel) {
-		e.logSpans(b)
-	}
-	return nil
-}
-
-// logSpans writes the interface's debug line for each span.
-func (e *exporterEdge) logSpans(b *otlpdata.Batch) {
-	segments, err := b.Segments()
-	if err != nil {
-		e.log.Error("cannot log the spans that were written", zap.Error(err))
-		return
-	}
-	for _, s := range segments {
-		if err := otlpdata.Walk(s, spanLogger{e.log}); err != nil {
-			e.log.Error("cannot log the spans that were written", zap.Error(err))
-		}
-	}
-}
-
-type spanLogger struct{ log *zap.Logger }
-
-// Resource does nothing.
-func (spanLogger) Resource(*otlpdata.Resource) error { return nil }
-
-// Scope does nothing.
-func (spanLogger) Scope(*otlpdata.Scope) error { return nil }
-
-// Span logs the span's ids.
-func (l spanLogger) Span(s *otlpdata.Span) error {
-	l.log.Debug(msgSpanWritten, zap.Stringer("trace-id", s.TraceID), zap.Stringer("span-id", s.SpanID))
-	return nil
 }

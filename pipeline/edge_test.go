@@ -58,6 +58,12 @@ func (p *program) logged(t *testing.T, msg string) []map[string]any {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
+	return p.lines(t, msg)
+}
+
+// lines returns the log lines with a message, of a program that has stopped.
+func (p *program) lines(t *testing.T, msg string) []map[string]any {
+	t.Helper()
 	var found []map[string]any
 	for line := range strings.Lines(p.log.String()) {
 		var fields map[string]any
@@ -283,7 +289,7 @@ func TestDebugLines(t *testing.T) {
 			t.Fatalf("%d lines %q: %v", len(got), msg, got)
 		}
 		for i, line := range got {
-			if ts, ok := line["ts"].(float64); !ok || ts < 1e9 || !strings.HasPrefix(fmt.Sprint(line["caller"]), "pipeline/edge.go:") {
+			if ts, ok := line["ts"].(float64); !ok || ts < 1e9 || !strings.Contains(fmt.Sprint(line["caller"]), "edge.go:") {
 				t.Errorf("%q: ts %v, caller %v", msg, line["ts"], line["caller"])
 			}
 			delete(line, "ts")

@@ -78,6 +78,7 @@ func IsPermanent(err error) bool { return classify(err).permanent() }
 type class struct {
 	code  codes.Code
 	after time.Duration // > 0: retry, not before
+	asked time.Duration // the part of after that the error itself asked for
 	large bool          // the request exceeds a size limit
 }
 
@@ -105,7 +106,7 @@ func classify(err error) class {
 		}
 		return class{code: codes.InvalidArgument}
 	case overloaded:
-		return class{code: codes.ResourceExhausted, after: over.after}
+		return class{code: codes.ResourceExhausted, after: over.after, asked: over.after}
 	case errors.As(err, &grpcs):
 		c := classifyStatus(grpcs.GRPCStatus())
 		if permanent && !c.permanent() {
@@ -129,6 +130,7 @@ func classifyStatus(s *status.Status) class {
 	for _, d := range s.Details() {
 		if ri, ok := d.(*errdetails.RetryInfo); ok {
 			c.after = cmp.Or(max(0, ri.GetRetryDelay().AsDuration()), DefaultRetryAfter)
+			c.asked = c.after
 		}
 	}
 	switch s.Code() {

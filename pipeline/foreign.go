@@ -12,6 +12,7 @@ var foreignComponents = map[Kind]map[string]string{
 		"memory_limiter": "memory is bounded by service.limits.inflight, always on",
 	},
 	KindExporter: {
+		"logging":                 "use debug",
 		"jaeger_storage_exporter": "list the store itself as an exporter, for example memory",
 	},
 	KindExtension: {

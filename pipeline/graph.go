@@ -16,6 +16,7 @@ type node struct {
 	pipeline string // for a processor, which has one instance per listing
 	value    any
 	consumer Consumer // what others call: the component behind its edge
+	edge     *exporterEdge
 }
 
 func (n *node) String() string {
@@ -157,12 +158,30 @@ func (b *graphBuilder) instance(n *node, next []*node) error {
 	n.value = value
 	n.consumer, _ = value.(Consumer)
 	if n.config.key.kind == KindExporter {
-		keep := keepOf(value)
-		n.consumer = &exporterEdge{next: value.(Consumer), tel: b.app.tel, log: set.Logger,
-			count: newOutcomes(b.app.tel, n.config.key, outcomeIn, outcomeSent), store: keep == KeepMemory || keep == KeepStored}
+		n.edge = b.exporterEdge(n, value.(Consumer), set)
+		n.consumer = n.edge
 	}
 	b.graph.nodes = append(b.graph.nodes, n)
 	return nil
+}
+
+// exporterEdge puts together what stands in front of an exporter.
+func (b *graphBuilder) exporterEdge(n *node, exporter Consumer, set Settings) *exporterEdge {
+	e := &exporterEdge{next: exporter, tel: b.app.tel, log: set.Logger, keep: keepOf(exporter), dead: b.app.dead,
+		count: newOutcomes(b.app.tel, n.config.key, outcomeIn, outcomeSent)}
+	c, ok := n.config.value.(deliverable)
+	if !ok {
+		return e
+	}
+	d := c.delivery()
+	retries := b.app.tel.retries.WithLabelValues(n.config.key.id.String())
+	e.next = &sender{next: exporter, timeout: d.Timeout.Std(), retry: d.Retry, env: set.Env, retried: retries.Inc}
+	if q, on := d.Queue.Get(); on && q.Enabled {
+		e.queue = newQueue(q, set.Env.Now)
+		e.keep = KeepQueued
+		b.app.tel.registerQueue(n.config.key, e.queue)
+	}
+	return e
 }
 
 func buildSafely(c *componentConfig, set Settings, next Consumer) (value any, err error) {

@@ -25,11 +25,11 @@ func parseLevel(s string) (zapcore.Level, error) {
 }
 
 // newLogger returns the process's logger: JSON objects with level, ts (seconds since the epoch), caller, msg and the fields of the line, or
-// the console form of the same. No line is sampled away.
-func newLogger(c logsConfig, w io.Writer) (*zap.Logger, error) {
+// the console form of the same, and its level. No line is sampled away.
+func newLogger(c logsConfig, w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 	level, err := parseLevel(c.Level)
 	if err != nil {
-		return nil, err
+		return nil, zap.AtomicLevel{}, err
 	}
 	enc := zap.NewProductionEncoderConfig()
 	var encoder zapcore.Encoder
@@ -39,8 +39,8 @@ func newLogger(c logsConfig, w io.Writer) (*zap.Logger, error) {
 	} else {
 		encoder = zapcore.NewJSONEncoder(enc)
 	}
-	sink := zapcore.Lock(zapcore.AddSync(w))
-	return zap.New(zapcore.NewCore(encoder, sink, level), zap.AddCaller()), nil
+	sink, atomic := zapcore.Lock(zapcore.AddSync(w)), zap.NewAtomicLevelAt(level)
+	return zap.New(zapcore.NewCore(encoder, sink, atomic), zap.AddCaller()), atomic, nil
 }
 
 func isTerminal(w io.Writer) bool {

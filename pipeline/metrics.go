@@ -28,6 +28,8 @@ type telemetry struct {
 	spansSaved     *prometheus.CounterVec
 	tracesSaved    *prometheus.CounterVec
 	spans          *prometheus.CounterVec
+	retries        *prometheus.CounterVec
+	queues         map[componentKey]*queue
 	services       serviceLabels
 }
 
@@ -47,6 +49,8 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 			"Spans by what became of them. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
 	}
+	t.retries = counter("tracing_exporter_retries_total", "Attempts to send beyond the first of each batch.", "component")
+	t.queues = map[componentKey]*queue{}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Commit, "build_date": b.Date},
@@ -55,12 +59,30 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	t.registry.MustRegister(t.spansReceived, t.tracesReceived, t.spansSaved, t.tracesSaved, t.spans, info,
+	t.registry.MustRegister(t.spansReceived, t.tracesReceived, t.spansSaved, t.tracesSaved, t.spans, t.retries, info,
 		gauge("tracing_inflight_bytes", "Bytes of requests in memory now.", budget.Used),
 		gauge("tracing_inflight_peak_bytes", "Most bytes of requests that were in memory at once.", budget.Peak),
 		gauge("tracing_inflight_limit_bytes", "Limit service.limits.inflight.", budget.Limit),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
+}
+
+// registerQueue shows the state of a sending queue.
+func (t *telemetry) registerQueue(key componentKey, q *queue) {
+	t.queues[key] = q
+	gauge := func(name, help string, value func(queueState) float64) {
+		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+			ConstLabels: prometheus.Labels{"component": key.id.String()}}, func() float64 { return value(q.state()) }))
+	}
+	gauge("tracing_queue_spans", "Spans in the sending queue, those being sent included.", func(s queueState) float64 { return float64(s.spans) })
+	gauge("tracing_queue_bytes", "Bytes in the sending queue, those being sent included.", func(s queueState) float64 { return float64(s.bytes) })
+	gauge("tracing_queue_requests", "Batches that wait in the sending queue.", func(s queueState) float64 { return float64(s.requests) })
+	gauge("tracing_queue_oldest_seconds", "Age of the oldest batch that waits in the sending queue.", func(s queueState) float64 {
+		if s.oldest.IsZero() {
+			return 0
+		}
+		return q.now().Sub(s.oldest).Seconds()
+	})
 }
 
 // countReceived counts a batch as offered.

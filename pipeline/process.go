@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 )
 
 // Process is what a component may know of the process it runs in.
@@ -14,6 +15,10 @@ type Process interface {
 	Gatherer() prometheus.Gatherer
 	// Build says which program this is.
 	Build() Build
+	// Status tells the state of every component.
+	Status() Status
+	// LogLevel is the level of the process's log, which can be changed while it runs.
+	LogLevel() zap.AtomicLevel
 }
 
 // Health is the state of the process.
@@ -41,6 +46,7 @@ const (
 	KeepMemory Keep = "in memory" // lost with the process
 	KeepStored Keep = "stored"    // on disk, synced
 	KeepSent   Keep = "sent"      // acknowledged by the next hop
+	KeepQueued Keep = "queued"    // in a queue in memory, to be sent; lost with the process
 )
 
 // Keeper is an exporter that says where it keeps spans. One that does not say is taken as KeepSent.

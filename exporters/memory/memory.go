@@ -72,6 +72,7 @@ type usage struct {
 
 var (
 	_ pipeline.Keeper             = (*exporter)(nil)
+	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
@@ -90,6 +91,9 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 
 // Keeps tells that an acknowledged span is lost with the process.
 func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepMemory }
+
+// MaxMemory returns max_bytes and a quarter, since what max_bytes counts is an estimate and one request may be over it for a moment.
+func (e *exporter) MaxMemory() int64 { return e.maxBytes / 4 * 5 }
 
 // Consume stores all spans of b, or none. To get back below the limit it then drops the traces that were created first, which counts
 // them as evicted; an old trace that goes takes along what b had of it. A request that alone exceeds the limit is refused for good.

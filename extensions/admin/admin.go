@@ -1,19 +1,24 @@
-// Package admin serves operators: metrics, health, and which program this is.
+// Package admin serves operators: metrics, health, and what the process is and does.
 //
-//	/metrics   Prometheus text format, uncompressed, never OpenMetrics: names stay as they are documented
-//	/version   the build, as JSON
+//	/metrics        Prometheus text format, uncompressed, never OpenMetrics: names stay as they are documented
+//	/status         the state of every pipeline and component, as JSON; 503 while the process starts and stops
+//	/healthz        200 as long as the process answers
+//	/readyz         200 when it takes work, 503 before and after
+//	/version        the build, as JSON
+//	/log-level      GET tells the level of the log, PUT {"level":"debug"} changes it until the end of the process
+//	/debug/vars     variables of package expvar, as JSON
+//	/debug/pprof/   profiles
 //	/ and any other path: the health of the process, 200 when it takes work and 503 before and after
+//
+// The command line, which may hold secrets, is shown nowhere.
 //
 // It starts before everything else and stops after everything else, so that the last scrape sees the final counters.
 package admin
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -32,7 +37,7 @@ func defaults() Config {
 
 // Factory makes the extension, type admin.
 func Factory() pipeline.Factory {
-	return pipeline.Extension("admin", defaults, build).Doc("Serves metrics and health of the process over HTTP.")
+	return pipeline.Extension("admin", defaults, build).Doc("Serves metrics, health, status and profiles of the process over HTTP.")
 }
 
 type admin struct {
@@ -50,7 +55,7 @@ var (
 func build(set pipeline.Settings, c Config) (*admin, error) {
 	a := &admin{linger: c.Linger.Std(), log: set.Logger}
 	var err error
-	a.http, err = server.NewHTTP(set, "http", c.HTTPConfig, handler(set.Process, set.Env.Now))
+	a.http, err = server.NewHTTP(set, "http", c.HTTPConfig, newHandler(set.Process, set.Env.Now, set.Logger))
 	return a, err
 }
 
@@ -85,41 +90,4 @@ func (a *admin) Addr(listener string) string {
 		return ""
 	}
 	return a.http.Addr()
-}
-
-func handler(p pipeline.Process, now func() time.Time) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true}))
-	mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
-		b := p.Build()
-		answer(w, http.StatusOK, "text/plain; charset=utf-8", versionJSON{b.Commit, b.Version, b.Date})
-	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		h := p.Health()
-		if !h.Ready {
-			answer(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
-			return
-		}
-		answer(w, http.StatusOK, "application/json",
-			healthJSON{Status: "Server available", UpSince: h.Since, Uptime: now().Sub(h.Since).String()})
-	})
-	return mux
-}
-
-type healthJSON struct {
-	Status  string    `json:"status"`
-	UpSince time.Time `json:"upSince"`
-	Uptime  string    `json:"uptime"`
-}
-
-type versionJSON struct {
-	GitCommit  string `json:"gitCommit"`
-	GitVersion string `json:"gitVersion"`
-	BuildDate  string `json:"buildDate"`
-}
-
-func answer(w http.ResponseWriter, status int, contentType string, body any) {
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client is gone
 }

@@ -21,10 +21,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type process struct {
 	health   pipeline.Health
 	registry *prometheus.Registry
+	status   pipeline.Status
+	level    zap.AtomicLevel
 }
 
 func (p *process) Health() pipeline.Health       { return p.health }
 func (p *process) Gatherer() prometheus.Gatherer { return p.registry }
+func (p *process) Status() pipeline.Status       { return p.status }
+func (p *process) LogLevel() zap.AtomicLevel     { return p.level }
 func (p *process) Build() pipeline.Build {
 	return pipeline.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
 }

@@ -29,6 +29,7 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 			p.parse(src.YAML)
 		} else {
 			p.parseAt(src.Path, src.YAML)
+			p.leave(src.Path, out)
 		}
 		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
 			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
@@ -39,6 +40,17 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	}
 	out.Root = k.Raw()
 	return out, problems
+}
+
+// leave keeps the places of the blocks that a flag's value is put into, where they have one: a flag writes only what is in its path.
+func (p *parser) leave(path []string, out *Tree) {
+	for n := range path {
+		at := Join(path[:n]...)
+		if _, there := out.keys[at]; there {
+			delete(p.tree.keys, at)
+			delete(p.tree.vals, at)
+		}
+	}
 }
 
 // merge puts src over dst.

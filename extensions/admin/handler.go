@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// handler answers from what the process tells of itself.
+type handler struct {
+	process pipeline.Process
+	now     func() time.Time
+	log     *zap.Logger
+}
+
+func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger) http.Handler {
+	h := &handler{process: p, now: now, log: log}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true}))
+	mux.HandleFunc("/status", h.status)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("/readyz", h.ready)
+	mux.HandleFunc("/version", h.version)
+	mux.HandleFunc("/log-level", h.logLevel)
+	mux.HandleFunc("/debug/vars", vars)
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/", h.health)
+	return mux
+}
+
+type healthJSON struct {
+	Status  string    `json:"status"`
+	UpSince time.Time `json:"upSince"`
+	Uptime  string    `json:"uptime"`
+}
+
+func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
+	health := h.process.Health()
+	if !health.Ready {
+		answer(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
+		return
+	}
+	answer(w, http.StatusOK, "application/json",
+		healthJSON{Status: "Server available", UpSince: health.Since, Uptime: h.now().Sub(health.Since).String()})
+}
+
+func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
+	if !h.process.Health().Ready {
+		answerText(w, http.StatusServiceUnavailable, "not ready")
+		return
+	}
+	answerText(w, http.StatusOK, "ready")
+}
+
+func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
+	s := h.process.Status()
+	code := http.StatusOK
+	if s.State == pipeline.StateStarting || s.State == pipeline.StateStopped {
+		code = http.StatusServiceUnavailable
+	}
+	answer(w, code, "application/json", s)
+}
+
+type versionJSON struct {
+	GitCommit  string `json:"gitCommit"`
+	GitVersion string `json:"gitVersion"`
+	BuildDate  string `json:"buildDate"`
+}
+
+func (h *handler) version(w http.ResponseWriter, _ *http.Request) {
+	b := h.process.Build()
+	answer(w, http.StatusOK, "text/plain; charset=utf-8", versionJSON{b.Commit, b.Version, b.Date})
+}
+
+func (h *handler) logLevel(w http.ResponseWriter, r *http.Request) {
+	level := h.process.LogLevel()
+	before := level.Level()
+	w.Header().Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", "application/json") // whatever a client such as curl says of it
+	level.ServeHTTP(w, r)
+	if after := level.Level(); after != before {
+		h.log.Warn("log level changed", zap.Stringer("from", before), zap.Stringer("to", after))
+	}
+}
+
+// vars writes all published variables but the command line.
+func vars(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	separator := "{"
+	expvar.Do(func(kv expvar.KeyValue) {
+		if kv.Key == "cmdline" {
+			return
+		}
+		fmt.Fprintf(w, "%s\n%q: %s", separator, kv.Key, kv.Value)
+		separator = ","
+	})
+	fmt.Fprint(w, "\n}\n")
+}
+
+func answer(w http.ResponseWriter, status int, contentType string, body any) {
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client is gone
+}
+
+func answerText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}

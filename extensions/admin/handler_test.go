@@ -1,0 +1,107 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"expvar"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+func TestReadiness(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	f := func(path string, status int, body string) {
+		t.Helper()
+		if resp, got := get(t, a, path); resp.StatusCode != status || got != body+"\n" {
+			t.Errorf("%s: %d %q, want %d %q", path, resp.StatusCode, got, status, body)
+		}
+	}
+	f("/healthz", 200, "ok")
+	f("/readyz", 503, "not ready")
+	p.health.Ready = true
+	f("/healthz", 200, "ok")
+	f("/readyz", 200, "ready")
+}
+
+func TestStatus(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	f := func(state pipeline.State, status int) {
+		t.Helper()
+		p.status = pipeline.Status{State: state, Pipelines: []pipeline.PipelineStatus{{Pipeline: "traces", State: state,
+			Components: []pipeline.ComponentStatus{{Component: "memory", Kind: "exporter", State: state, Reason: "full",
+				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []pipeline.ComponentStatus{}}
+		want := strings.ReplaceAll(`{"status":"S","pipelines":[{"pipeline":"traces","status":"S","components":[{"component":"memory",`+
+			`"kind":"exporter","status":"S","reason":"full","since":"2026-01-02T03:04:05Z"}]}],"beside":[]}`, "S", string(state))
+		resp, body := get(t, a, "/status")
+		if resp.StatusCode != status || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, status, want)
+		}
+	}
+	f(pipeline.StateStarting, 503)
+	f(pipeline.StateOK, 200)
+	f(pipeline.StateDegraded, 200)
+	f(pipeline.StateStopped, 503)
+}
+
+func TestLogLevel(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry(), level: zap.NewAtomicLevel()}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	if resp, body := get(t, a, "/log-level"); resp.StatusCode != 200 || body != `{"level":"info"}`+"\n" {
+		t.Errorf("GET: %d %s", resp.StatusCode, body)
+	}
+	f := func(method, body string, status int, want string) {
+		t.Helper()
+		req, err := http.NewRequest(method, "http://"+a.Addr("http")+"/log-level", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != status || p.level.String() != want {
+			t.Errorf("%s %s: %v %d %s, the level is %s", method, body, err, resp.StatusCode, got, p.level)
+		}
+	}
+	f(http.MethodPut, `{"level":"debug"}`, 200, "debug")
+	f(http.MethodPut, `{"level":"loud"}`, 400, "debug")
+	f(http.MethodPut, `nonsense`, 400, "debug")
+	f(http.MethodDelete, ``, 405, "debug")
+	f(http.MethodPut, `{"level":"warn"}`, 200, "warn")
+}
+
+// Variables and profiles are there; the command line, which may hold secrets, is not.
+func TestDebug(t *testing.T) {
+	a := start(t, &process{registry: prometheus.NewRegistry()}, nil)
+	defer a.Stop(context.Background())
+	_, body := get(t, a, "/debug/vars")
+	var vars map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &vars); err != nil || vars["memstats"] == nil || vars["cmdline"] != nil {
+		t.Errorf("%v %.100s", err, body)
+	}
+	if expvar.Get("cmdline") == nil {
+		t.Error("nothing was left out")
+	}
+	for path, status := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/heap": 200,
+		"/debug/pprof/cmdline": 404, "/debug/pprof/profile?seconds=1": 200, "/debug/pprof/symbol": 200} {
+		if resp, body := get(t, a, path); resp.StatusCode != status || len(body) == 0 {
+			t.Errorf("%s: %d, %d bytes", path, resp.StatusCode, len(body))
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Delivery are the keys that the framework acts on for every exporter that sends over a network. The exporter's config embeds it; its
+// Consume then makes one attempt and nothing more. The keys are those of the OpenTelemetry Collector where it has them.
+type Delivery struct {
+	Timeout Duration              `yaml:"timeout" doc:"How long one attempt may take."`
+	Retry   RetryConfig           `yaml:"retry_on_failure" doc:"How sends that failed for the moment are tried again."`
+	Queue   Optional[QueueConfig] `yaml:"sending_queue" doc:"Takes spans at once and sends them later; without it, an answer to the client waits for the answer of the next hop."`
+}
+
+// RetryConfig are the keys below retry_on_failure.
+type RetryConfig struct {
+	Enabled             bool     `yaml:"enabled" doc:"Whether to try again at all."`
+	InitialInterval     Duration `yaml:"initial_interval" doc:"Wait before the second attempt."`
+	RandomizationFactor float64  `yaml:"randomization_factor" doc:"Share by which each wait is made longer or shorter at random."`
+	Multiplier          float64  `yaml:"multiplier" doc:"How much longer each wait is than the one before."`
+	MaxInterval         Duration `yaml:"max_interval" doc:"Longest wait, unless the next hop asks for a longer one."`
+	MaxElapsedTime      Duration `yaml:"max_elapsed_time" doc:"How long to go on trying; 0 is without end."`
+}
+
+// DefaultDelivery returns what holds where a file says nothing: attempts of 5 s, retries for 5 minutes, and no queue, so that an
+// acknowledgement means that the next hop has the spans.
+func DefaultDelivery() Delivery {
+	return Delivery{
+		Timeout: Duration(5 * time.Second),
+		Retry: RetryConfig{Enabled: true, InitialInterval: Duration(5 * time.Second), RandomizationFactor: 0.5, Multiplier: 1.5,
+			MaxInterval: Duration(30 * time.Second), MaxElapsedTime: Duration(5 * time.Minute)},
+		Queue: Absent(DefaultQueue()),
+	}
+}
+
+// Validate checks the timeout.
+func (d *Delivery) Validate() error {
+	if d.Timeout <= 0 {
+		return BadKey("timeout", "must be above 0, or a next hop that hangs would be waited for without end")
+	}
+	return nil
+}
+
+// Validate checks that the waits grow.
+func (c *RetryConfig) Validate() error {
+	var errs []error
+	if c.InitialInterval <= 0 {
+		errs = append(errs, BadKey("initial_interval", "must be above 0"))
+	}
+	if c.MaxInterval < c.InitialInterval {
+		errs = append(errs, BadKey("max_interval", "must be at least initial_interval (%s), not %s", c.InitialInterval, c.MaxInterval))
+	}
+	if !(c.RandomizationFactor >= 0 && c.RandomizationFactor <= 1) {
+		errs = append(errs, BadKey("randomization_factor", "must be from 0 to 1"))
+	}
+	if !(c.Multiplier >= 1) {
+		errs = append(errs, BadKey("multiplier", "must be at least 1"))
+	}
+	return errors.Join(errs...)
+}
+
+// deliverable is a config that embeds Delivery.
+type deliverable interface{ delivery() *Delivery }
+
+func (d *Delivery) delivery() *Delivery { return d }
+
+// sender makes the attempts of one batch: each within the timeout, with growing waits between them.
+type sender struct {
+	next    Consumer
+	timeout time.Duration
+	retry   RetryConfig
+	env     Env
+	retried func() // told of every attempt after the first
+}
+
+// Consume returns the outcome of the last attempt. It ends early when the error is permanent, when max_elapsed_time would be over before
+// the next attempt, and when ctx ends; the error is then that of the last attempt.
+func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	start := s.env.Now()
+	wait := s.retry.InitialInterval.Std()
+	for {
+		err := s.attempt(ctx, b)
+		if err == nil || !s.retry.Enabled || !retryable(err) || ctx.Err() != nil {
+			return err
+		}
+		pause := max(s.jitter(wait), classify(err).asked)
+		if most := s.retry.MaxElapsedTime.Std(); most > 0 && s.env.Now().Sub(start)+pause > most {
+			return fmt.Errorf("gave up after %s: %w", most, err)
+		}
+		if !sleep(ctx, pause) {
+			return err
+		}
+		s.retried()
+		wait = min(time.Duration(float64(wait)*s.retry.Multiplier), s.retry.MaxInterval.Std())
+	}
+}
+
+func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no answer within timeout (%s): %w", s.timeout, context.DeadlineExceeded))
+	defer cancel()
+	err := s.next.Consume(ctx, b)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// retryable reports whether another attempt makes sense. A partial success is an answer: what was rejected stays rejected.
+func retryable(err error) bool {
+	var partial *Partial
+	return !errors.As(err, &partial) && !IsPermanent(err)
+}
+
+// jitter spreads waits, so that senders that failed together do not come back together.
+func (s *sender) jitter(wait time.Duration) time.Duration {
+	const steps = 1 << 20
+	share := 1 + s.retry.RandomizationFactor*(2*float64(s.env.Rand()%steps)/steps-1)
+	return time.Duration(float64(wait) * share)
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

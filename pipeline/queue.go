@@ -1,0 +1,200 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// QueueConfig are the keys below sending_queue.
+type QueueConfig struct {
+	Enabled         bool     `yaml:"enabled" doc:"Whether there is a queue; false is as if the block were not there."`
+	NumConsumers    int      `yaml:"num_consumers" doc:"How many batches are sent at once."`
+	QueueSize       int64    `yaml:"queue_size" doc:"How much the queue holds, in units of sizer."`
+	Sizer           string   `yaml:"sizer" doc:"What queue_size counts: bytes, items (spans) or requests."`
+	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Greatest size of the queue in memory, whatever the sizer counts."`
+	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether callers wait for room when the queue is full; otherwise they are refused as overloaded."`
+}
+
+// DefaultQueue returns the defaults of a queue that a file asks for.
+func DefaultQueue() QueueConfig {
+	return QueueConfig{Enabled: true, NumConsumers: 10, QueueSize: 1000, Sizer: sizerRequests, MaxBytes: 64 << 20}
+}
+
+// What queue_size may count.
+const (
+	sizerBytes    = "bytes"
+	sizerItems    = "items"
+	sizerRequests = "requests"
+)
+
+// Validate checks the sizes.
+func (c *QueueConfig) Validate() error {
+	var errs []error
+	if c.NumConsumers < 1 || c.NumConsumers > 10_000 {
+		errs = append(errs, BadKey("num_consumers", "must be from 1 to 10000, not %d", c.NumConsumers))
+	}
+	if c.QueueSize < 1 {
+		errs = append(errs, BadKey("queue_size", "must be above 0, not %d", c.QueueSize))
+	}
+	if c.Sizer != sizerBytes && c.Sizer != sizerItems && c.Sizer != sizerRequests {
+		errs = append(errs, BadKey("sizer", "%q is not a sizer; write bytes, items or requests", c.Sizer))
+	}
+	if c.MaxBytes < 1 {
+		errs = append(errs, BadKey("max_bytes", "must be above 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// errQueueFull refuses what a queue has no room for.
+var errQueueFull = errors.New("the sending queue is full")
+
+// queue holds batches in memory between an exporter's edge and its sender. What is taken leaves the count only when its outcome is known,
+// so that the queue's size is what a crash would lose.
+type queue struct {
+	config QueueConfig
+	now    func() time.Time
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced whenever there is something new: an item, room, or the end
+	items   []queued      // waiting
+	size    int64         // in units of sizer, of items and of what is being sent
+	bytes   int64
+	spans   int64
+	closed  bool
+}
+
+type queued struct {
+	batch *otlpdata.Batch
+	size  int64
+	bytes int64
+	since time.Time
+}
+
+func newQueue(c QueueConfig, now func() time.Time) *queue {
+	return &queue{config: c, now: now, changed: make(chan struct{})}
+}
+
+func (q *queue) measure(b *otlpdata.Batch) queued {
+	i := queued{batch: b, bytes: int64(b.Size()), since: q.now()}
+	switch q.config.Sizer {
+	case sizerBytes:
+		i.size = i.bytes
+	case sizerItems:
+		i.size = int64(b.Len())
+	default:
+		i.size = 1
+	}
+	return i
+}
+
+// put adds a batch. Without room it waits, with block_on_overflow until ctx ends, or returns an [Overloaded] error; what is larger than
+// the queue itself is refused for good. After close it returns [ErrStopping].
+func (q *queue) put(ctx context.Context, b *otlpdata.Batch) error {
+	i := q.measure(b)
+	if i.size > q.config.QueueSize || i.bytes > int64(q.config.MaxBytes) {
+		return Permanent(fmt.Errorf("%w: the request is larger than sending_queue", errQueueFull))
+	}
+	for {
+		changed, err := q.tryPut(i)
+		if err == nil || !errors.Is(err, errQueueFull) || !q.config.BlockOnOverflow {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return Overloaded(fmt.Errorf("%w, also after waiting", errQueueFull), 0)
+		}
+	}
+}
+
+func (q *queue) tryPut(i queued) (changed <-chan struct{}, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return nil, ErrStopping
+	case q.size+i.size > q.config.QueueSize || q.bytes+i.bytes > int64(q.config.MaxBytes):
+		return q.changed, Overloaded(errQueueFull, 0)
+	}
+	q.items = append(q.items, i)
+	q.size += i.size
+	q.bytes += i.bytes
+	q.spans += int64(i.batch.Len())
+	q.wake()
+	return nil, nil
+}
+
+// wake tells everybody who waits that something changed.
+func (q *queue) wake() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// take removes the oldest batch, waiting for one. It returns false when the queue is closed and empty.
+func (q *queue) take() (queued, bool) {
+	for {
+		q.mu.Lock()
+		if len(q.items) > 0 {
+			i := q.items[0]
+			q.items[0] = queued{}
+			q.items = q.items[1:]
+			q.mu.Unlock()
+			return i, true
+		}
+		closed, changed := q.closed, q.changed
+		q.mu.Unlock()
+		if closed {
+			return queued{}, false
+		}
+		<-changed
+	}
+}
+
+// done gives back the room of a batch that take returned: its outcome is known.
+func (q *queue) done(i queued) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.size -= i.size
+	q.bytes -= i.bytes
+	q.spans -= int64(i.batch.Len())
+	q.wake()
+}
+
+// close ends the queue: nothing more is put, what is left can be taken.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+// drain removes and returns everything that waits.
+func (q *queue) drain() []queued {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	left := q.items
+	q.items = nil
+	return left
+}
+
+// state is what metrics show of a queue.
+type queueState struct {
+	bytes, spans int64
+	requests     int
+	oldest       time.Time // zero when nothing waits
+}
+
+func (q *queue) state() queueState {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := queueState{bytes: q.bytes, spans: q.spans, requests: len(q.items)}
+	if len(q.items) > 0 {
+		s.oldest = q.items[0].since
+	}
+	return s
+}
