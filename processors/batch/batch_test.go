@@ -1,0 +1,462 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// request returns a Batch of n spans, all with the given name.
+func request(t testing.TB, tenant, name string, n int) *otlpdata.Batch {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "s")
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for range n {
+		s := spans.AppendEmpty()
+		s.SetName(name)
+	}
+	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// names returns the span names of a batch and how often each occurs.
+func names(b *otlpdata.Batch) map[string]int {
+	got := map[string]int{}
+	td, err := b.Traces()
+	if err != nil {
+		panic(err)
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				got[s.Name()]++
+			}
+		}
+	}
+	return got
+}
+
+// sink is what comes next: it notes what it gets, and answers what the test says.
+type sink struct {
+	mu     sync.Mutex
+	got    []*otlpdata.Batch
+	answer func(ctx context.Context, b *otlpdata.Batch) error
+}
+
+func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	s.mu.Lock()
+	s.got = append(s.got, b)
+	s.mu.Unlock()
+	if s.answer == nil {
+		return nil
+	}
+	return s.answer(ctx, b)
+}
+
+func build(t testing.TB, next pipeline.Consumer, change func(*Config)) *batcher {
+	t.Helper()
+	c := defaults()
+	c.Concurrency = 1
+	if change != nil {
+		change(&c)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := newBatch(pipeline.Settings{}, c, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// An idle processor passes a request straight on: same value, no waiting.
+func TestIdlePassesThrough(t *testing.T) {
+	s := &sink{}
+	p := build(t, s, nil)
+	b := request(t, "", "a", 2)
+	if err := p.Consume(t.Context(), b); err != nil || len(s.got) != 1 || s.got[0] != b {
+		t.Fatalf("%v %v", err, s.got)
+	}
+}
+
+// While a send is under way callers gather, and go out as one request per tenant; each learns the outcome.
+func TestCallersAreJoinedByTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		first := true
+		s := &sink{}
+		s.answer = func(context.Context, *otlpdata.Batch) error {
+			if first {
+				first = false
+				<-release
+			}
+			return nil
+		}
+		p := build(t, s, nil)
+		var wg sync.WaitGroup
+		consume := func(tenant, name string) {
+			wg.Go(func() {
+				if err := p.Consume(t.Context(), request(t, tenant, name, 1)); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			synctest.Wait()
+		}
+		consume("", "running")
+		for i := range 3 {
+			consume("", fmt.Sprint("a", i))
+			consume("other", fmt.Sprint("b", i))
+		}
+		close(release)
+		wg.Wait()
+		if len(s.got) != 3 {
+			t.Fatalf("%d sends", len(s.got))
+		}
+		for i, want := range []string{"map[running:1]", "map[a0:1 a1:1 a2:1]", "map[b0:1 b1:1 b2:1]"} {
+			if got := fmt.Sprint(names(s.got[i])); got != want {
+				t.Errorf("send %d: %s, want %s", i, got, want)
+			}
+		}
+	})
+}
+
+// One client's poison is refused to that client alone.
+func TestPermanentRefusalIsSortedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		poison := pipeline.Permanent(errors.New("poison"))
+		s := &sink{}
+		s.answer = func(_ context.Context, b *otlpdata.Batch) error {
+			time.Sleep(time.Second)
+			if names(b)["poison"] > 0 {
+				return poison
+			}
+			return nil
+		}
+		p := build(t, s, nil)
+		got := map[string]error{}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for _, name := range []string{"first", "good", "poison", "fine"} {
+			wg.Go(func() {
+				err := p.Consume(t.Context(), request(t, "", name, 1))
+				mu.Lock()
+				got[name] = err
+				mu.Unlock()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if got["first"] != nil || got["good"] != nil || got["fine"] != nil || got["poison"] != poison {
+			t.Errorf("%v", got)
+		}
+		if len(s.got) != 1+1+3 {
+			t.Errorf("%d sends", len(s.got))
+		}
+	})
+}
+
+// Other failures reach every caller as they are, and nothing is sent twice.
+func TestOtherFailuresReachAll(t *testing.T) {
+	for _, fail := range []error{errors.New("down"), pipeline.Overloaded(errors.New("busy"), time.Minute)} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+				time.Sleep(time.Second)
+				return fail
+			}}
+			p := build(t, s, nil)
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if err := p.Consume(t.Context(), request(t, "", "x", 1)); err != fail {
+						t.Errorf("%v", err)
+					}
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
+			if len(s.got) != 2 {
+				t.Errorf("%d sends", len(s.got))
+			}
+		})
+	}
+}
+
+// The number of rejected spans is dealt out without loss.
+func TestPartialSuccessIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+			time.Sleep(time.Second)
+			if calls++; calls == 1 {
+				return nil
+			}
+			return &pipeline.Partial{Rejected: 3, Err: errors.New("too old")}
+		}}
+		p := build(t, s, nil)
+		var rejected atomic.Int64
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				err := p.Consume(t.Context(), request(t, "", "x", 2))
+				var partial *pipeline.Partial
+				if errors.As(err, &partial) {
+					if partial.Rejected > 2 || !strings.Contains(err.Error(), "too old") {
+						t.Errorf("%v", err)
+					}
+					rejected.Add(int64(partial.Rejected))
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if rejected.Load() != 3 {
+			t.Errorf("%d spans were told to be rejected", rejected.Load())
+		}
+	})
+}
+
+// Joined requests stay within the limits; one that is larger by itself goes alone.
+func TestSizesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+			time.Sleep(time.Second)
+			return nil
+		}}
+		p := build(t, s, func(c *Config) { c.SendBatchSize, c.SendBatchMaxSize = 5, 5 })
+		var wg sync.WaitGroup
+		for _, n := range []int{1, 2, 3, 1, 9, 4, 1} {
+			wg.Go(func() {
+				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		var sizes []int
+		for _, b := range s.got {
+			sizes = append(sizes, b.Len())
+		}
+		if fmt.Sprint(sizes) != "[1 5 1 9 5]" {
+			t.Errorf("%v", sizes)
+		}
+	})
+}
+
+// With a timeout callers wait for company, until there is enough of it or the time is over.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		p := build(t, s, func(c *Config) { c.Timeout, c.SendBatchSize = pipeline.Duration(time.Second), 3 })
+		start := time.Now()
+		var wg sync.WaitGroup
+		consume := func(n int) {
+			wg.Go(func() {
+				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		consume(1)
+		consume(2)
+		wg.Wait()
+		if len(s.got) != 1 || s.got[0].Len() != 3 || time.Since(start) != 0 {
+			t.Errorf("enough spans: %d sends after %s", len(s.got), time.Since(start))
+		}
+		consume(1)
+		wg.Wait()
+		if len(s.got) != 2 || time.Since(start) != time.Second {
+			t.Errorf("too few spans: %d sends after %s", len(s.got), time.Since(start))
+		}
+	})
+}
+
+// A caller that leaves takes its spans along while they wait, and never those of others.
+func TestCallerLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		s.answer = func(ctx context.Context, _ *otlpdata.Batch) error {
+			select {
+			case <-time.After(time.Minute):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		p := build(t, s, nil)
+		leaving, leave := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		consume := func(ctx context.Context, name string, want error) {
+			wg.Go(func() {
+				if err := p.Consume(ctx, request(t, "", name, 1)); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", name, err, want)
+				}
+			})
+			synctest.Wait()
+		}
+		consume(t.Context(), "running", nil)
+		consume(t.Context(), "stays", nil)
+		consume(leaving, "leaves", context.Canceled)
+		leave()
+		wg.Wait()
+		if len(s.got) != 2 || fmt.Sprint(names(s.got[1])) != "map[stays:1]" {
+			t.Errorf("%d sends", len(s.got))
+		}
+
+		// When all callers of a send have left, it is ended.
+		leaving, leave = context.WithCancel(t.Context())
+		consume(t.Context(), "running", nil)
+		consume(leaving, "a", context.Canceled)
+		consume(leaving, "b", context.Canceled)
+		time.Sleep(90 * time.Second) // a and b are being sent
+		leave()
+		wg.Wait()
+		synctest.Wait()
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Stop sends what waits.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		p := build(t, s, func(c *Config) { c.Timeout = pipeline.Duration(time.Hour) })
+		done := make(chan error)
+		go func() { done <- p.Consume(t.Context(), request(t, "", "x", 1)) }()
+		synctest.Wait()
+		go func() {
+			if err := p.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := <-done; err != nil || len(s.got) != 1 {
+			t.Errorf("%v, %d sends", err, len(s.got))
+		}
+		synctest.Wait()
+	})
+}
+
+// 64 callers, random outcomes: everybody is told the truth about its own spans.
+func TestTruth(t *testing.T) {
+	const callers, rounds = 64, 20
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		stored := map[string]int{}
+		rng := rand.New(rand.NewPCG(seed, 1))
+		s := &sink{}
+		s.answer = func(_ context.Context, b *otlpdata.Batch) error {
+			mu.Lock()
+			wait, die := time.Duration(rng.IntN(1000))*time.Millisecond, rng.IntN(3)
+			mu.Unlock()
+			time.Sleep(wait)
+			mu.Lock()
+			defer mu.Unlock()
+			in := names(b)
+			for name := range in {
+				if strings.HasPrefix(name, "poison") {
+					return pipeline.Permanent(errors.New("poison"))
+				}
+			}
+			if die == 0 {
+				return errors.New("down")
+			}
+			for name, n := range in {
+				stored[name] += n
+			}
+			return nil
+		}
+		p := build(t, s, func(c *Config) { c.Concurrency = 4 })
+		var wg sync.WaitGroup
+		for c := range callers {
+			wg.Go(func() {
+				for r := range rounds {
+					name := fmt.Sprintf("c%d.%d", c, r)
+					if c%16 == 0 {
+						name = "poison" + name
+					}
+					err := p.Consume(t.Context(), request(t, fmt.Sprint(c%3), name, 1+c%4))
+					mu.Lock()
+					n := stored[name]
+					mu.Unlock()
+					if err == nil && n != 1+c%4 || err != nil && n != 0 {
+						t.Errorf("%s: %v, but %d spans were stored", name, err, n)
+					}
+					if c%16 == 0 && err == nil {
+						t.Errorf("%s was accepted", name)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestValidate(t *testing.T) {
+	c := Config{SendBatchSize: 0, SendBatchMaxSize: -1, Concurrency: -1}
+	if err := c.Validate(); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// BenchmarkBatch is the cost of the processor per request in front of something that does nothing.
+func BenchmarkBatch(b *testing.B) {
+	s := consumer(func(context.Context, *otlpdata.Batch) error { return nil })
+	r := request(b, "", "x", 512)
+	r.Size()
+	for _, c := range []struct {
+		name string
+		next pipeline.Consumer
+	}{{"without", s}, {"with", build(b, s, func(c *Config) { c.Concurrency = runtime.GOMAXPROCS(0) })}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := c.next.Consume(b.Context(), r); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+type consumer func(context.Context, *otlpdata.Batch) error
+
+func (c consumer) Consume(ctx context.Context, b *otlpdata.Batch) error { return c(ctx, b) }
