@@ -1,0 +1,184 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestMain(m *testing.M) {
+	server.RegisterCompressors() // before any test serves
+	goleak.VerifyTestMain(m)
+}
+
+// nextHop is an OTLP server that answers what it is told to.
+type nextHop struct {
+	coltracepb.UnimplementedTraceServiceServer
+	addr string
+	stop func()
+
+	mu     sync.Mutex
+	answer func(context.Context) (*coltracepb.ExportTraceServiceResponse, error)
+	header metadata.MD
+	bytes  []byte // of the latest request
+	spans  int
+	raw    []byte // sent instead of the answer
+}
+
+func startHop(t testing.TB) *nextHop {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &nextHop{addr: ln.Addr().String()}
+	srv := grpc.NewServer(grpc.ForceServerCodecV2(&spyCodec{encoding.GetCodecV2(proto.Name), h}), grpc.MaxRecvMsgSize(64<<20))
+	coltracepb.RegisterTraceServiceServer(srv, h)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ln) }()
+	h.stop = sync.OnceFunc(func() {
+		srv.Stop()
+		if err := <-done; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(h.stop)
+	return h
+}
+
+// Export remembers the request and answers.
+func (h *nextHop) Export(ctx context.Context, req *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+	h.mu.Lock()
+	h.header, _ = metadata.FromIncomingContext(ctx)
+	h.spans = 0
+	for _, rs := range req.GetResourceSpans() {
+		for _, ss := range rs.GetScopeSpans() {
+			h.spans += len(ss.GetSpans())
+		}
+	}
+	answer := h.answer
+	h.mu.Unlock()
+	if answer == nil {
+		return &coltracepb.ExportTraceServiceResponse{}, nil
+	}
+	return answer(ctx)
+}
+
+func (h *nextHop) answers(resp *coltracepb.ExportTraceServiceResponse, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answer = func(context.Context) (*coltracepb.ExportTraceServiceResponse, error) { return resp, err }
+}
+
+// spyCodec shows the bytes of requests, and can replace those of answers.
+type spyCodec struct {
+	encoding.CodecV2
+	hop *nextHop
+}
+
+func (c *spyCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	c.hop.mu.Lock()
+	c.hop.bytes = data.Materialize()
+	c.hop.mu.Unlock()
+	return c.CodecV2.Unmarshal(data, v)
+}
+
+func (c *spyCodec) Marshal(v any) (mem.BufferSlice, error) {
+	c.hop.mu.Lock()
+	defer c.hop.mu.Unlock()
+	if c.hop.raw != nil {
+		return mem.BufferSlice{mem.SliceBuffer(c.hop.raw)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// reports are what an exporter said of its state.
+type reports struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (r *reports) add(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, err)
+}
+
+func (r *reports) list() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.all)
+}
+
+func start(t testing.TB, endpoint string, change func(*config)) (*exporter, *reports) {
+	t.Helper()
+	return startIn(t, pipeline.SystemEnv(), endpoint, change)
+}
+
+func startIn(t testing.TB, env pipeline.Env, endpoint string, change func(*config)) (*exporter, *reports) {
+	t.Helper()
+	c := defaults()
+	c.Endpoint, c.TLS.Insecure, c.WaitForReady = endpoint, true, true
+	if change != nil {
+		change(&c)
+	}
+	r := &reports{}
+	e, err := newExporter(pipeline.Settings{Logger: zap.NewNop(), Env: env, Report: r.add}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	return e, r
+}
+
+// batch makes a request of n spans as it would come from a receiver.
+func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for i := range n {
+		s := spans.AppendEmpty()
+		s.SetName("GET /cart")
+		s.SetTraceID([16]byte{1, 15: byte(i)})
+		s.SetSpanID([8]byte{1, 6: byte(i >> 8), 7: byte(i)})
+		s.SetStartTimestamp(1_700_000_000_000_000_000)
+		s.SetEndTimestamp(1_700_000_000_000_100_000)
+		s.Attributes().PutStr("http.request.method", "GET")
+		s.Attributes().PutInt("http.response.status_code", 200)
+	}
+	encoded, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(encoded, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
