@@ -1,0 +1,69 @@
+package pipelinetest
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// checkConfig loads the configuration, and looks for the name and the sentence of every key.
+func checkConfig(s *suite) {
+	f := s.sub.factory
+	if f.Summary() == "" {
+		s.Errorf("%s %s: nothing says what it is for; give the factory a Doc", f.Kind(), f.Type())
+	}
+	typ := reflect.TypeOf(f.Defaults()).Elem()
+	s.documented(typ.String(), typ, map[reflect.Type]bool{})
+	block, dir := s.config()
+	if _, err := s.load(&program{suite: s}, block, dir); err != nil {
+		s.Errorf("loading the configuration:\n%v", err)
+	}
+}
+
+// documented walks the types of a config. Types that read themselves from text are single values.
+func (s *suite) documented(where string, typ reflect.Type, seen map[reflect.Type]bool) {
+	if seen[typ] {
+		return
+	}
+	seen[typ] = true
+	switch typ.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer:
+		s.documented(where, typ.Elem(), seen)
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if block, ok := optionalBlock(typ); ok {
+		s.documented(where, block, seen)
+		return
+	}
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		key, doc := f.Tag.Get("yaml"), f.Tag.Get("doc")
+		switch {
+		case f.Anonymous && key == "":
+		case key == "":
+			s.Errorf("%s: field %s has no yaml tag", where, f.Name)
+		case !strings.HasSuffix(doc, "."):
+			s.Errorf("%s: key %s needs a doc tag that is a sentence, not %q", where, key, doc)
+		}
+		s.documented(where+"."+f.Name, f.Type, seen)
+	}
+}
+
+// optionalBlock returns the T of a pipeline.Optional[T].
+func optionalBlock(typ reflect.Type) (reflect.Type, bool) {
+	if typ.PkgPath() != reflect.TypeFor[pipeline.ID]().PkgPath() || !strings.HasPrefix(typ.Name(), "Optional[") {
+		return nil, false
+	}
+	get, ok := typ.MethodByName("Get")
+	if !ok {
+		return nil, false
+	}
+	return get.Type.Out(0), true
+}

@@ -1,0 +1,266 @@
+package pipelinetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+type consume func(ctx context.Context, b *otlpdata.Batch) error
+
+// step is a processor, or a destination's exporter, made of a function.
+type step struct {
+	consume consume
+	stop    func(ctx context.Context) error
+}
+
+func (s *step) Consume(ctx context.Context, b *otlpdata.Batch) error { return s.consume(ctx, b) }
+
+func (s *step) Stop(ctx context.Context) error {
+	if s.stop == nil {
+		return nil
+	}
+	return s.stop(ctx)
+}
+
+var _ pipeline.Stopper = (*step)(nil)
+
+type stepConfig struct {
+	Level int `yaml:"level" doc:"How much to do."`
+}
+
+func stepDefaults() stepConfig { return stepConfig{Level: 1} }
+
+// processor makes a subject of what a processor does with a batch.
+func processor(make func(set pipeline.Settings, next pipeline.Consumer) *step) *subject {
+	f := pipeline.Processor("step", stepDefaults, func(set pipeline.Settings, _ stepConfig, next pipeline.Consumer) (*step, error) {
+		return make(set, next), nil
+	})
+	return processorSubject(f.Doc("Does something."), "level: 2")
+}
+
+// through is a processor that is wrong in what it does with a batch.
+func through(f func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error) *subject {
+	return processor(func(_ pipeline.Settings, next pipeline.Consumer) *step {
+		return &step{consume: func(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b, next) }}
+	})
+}
+
+// tells is a processor that is wrong in what it makes of an outcome.
+func tells(f func(err error) error) *subject {
+	return through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		return f(next.Consume(ctx, b))
+	})
+}
+
+// onBuild is a processor that does something when it is built.
+func onBuild(f func(set pipeline.Settings)) *subject {
+	return processor(func(set pipeline.Settings, next pipeline.Consumer) *step {
+		f(set)
+		return &step{consume: next.Consume}
+	})
+}
+
+func TestRightProcessorPasses(t *testing.T) {
+	run(t, tells(func(err error) error { return err }))
+}
+
+func TestProcessorThatLosesSpans(t *testing.T) {
+	const check = "every span arrives once"
+	var n atomic.Int64
+	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		if n.Add(1)%3 == 0 {
+			return nil
+		}
+		return next.Consume(ctx, b)
+	}), "did not arrive")
+	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		return errors.Join(next.Consume(ctx, b), next.Consume(ctx, b))
+	}), "arrived 2 times")
+	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		td, err := b.Traces()
+		if err != nil {
+			return err
+		}
+		return next.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	}), "of tenant")
+}
+
+// It says yes, and passes spans on when the next ones come.
+func TestProcessorThatAnswersEarly(t *testing.T) {
+	var held atomic.Pointer[otlpdata.Batch]
+	expect(t, "every span arrives once", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		if before := held.Swap(b); before != nil {
+			return next.Consume(ctx, before)
+		}
+		return nil
+	}), "did not arrive")
+}
+
+func TestProcessorThatMislabelsErrors(t *testing.T) {
+	const check = "outcomes are told"
+	expect(t, check, tells(func(error) error { return nil }), "told yes")
+	expect(t, check, tells(func(err error) error {
+		if err == nil {
+			return nil
+		}
+		return errors.New(err.Error())
+	}), "told as to be tried again")
+	expect(t, check, tells(pipeline.Permanent), "told as permanent")
+	expect(t, check, tells(func(err error) error { return pipeline.Overloaded(err, time.Second) }), "after 1s")
+	expect(t, check, tells(func(err error) error {
+		if partialOf(err) != nil {
+			return nil
+		}
+		return err
+	}), "partial refusal")
+	expect(t, check, tells(func(err error) error {
+		return errors.Join(err, errors.New("taken, and told as refused"))
+	}), "would be sent again")
+}
+
+func TestProcessorThatWritesToBatches(t *testing.T) {
+	const check = "batches stay as they are"
+	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		err := next.Consume(ctx, b)
+		if td, terr := b.Traces(); terr == nil {
+			td.ResourceSpans().At(0).Resource().Attributes().PutStr("seen", "yes")
+		}
+		return err
+	}), "given to the component: its objects")
+	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		err := next.Consume(ctx, b)
+		if segments, serr := b.Segments(); serr == nil {
+			clear(segments[0])
+		}
+		return err
+	}), "given to the component: its bytes")
+}
+
+// A buffer may be used again only when nobody can have the batch that was made of it: never.
+func TestProcessorThatKeepsABuffer(t *testing.T) {
+	var mu sync.Mutex
+	var buf []byte
+	expect(t, "batches stay as they are", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		segments, err := b.Segments()
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		buf = append(buf[:0], bytes.Join(segments, nil)...)
+		copied, err := otlpdata.FromOTLP(buf, b.Meta(), otlpdata.Limits{})
+		if err != nil {
+			return err
+		}
+		return next.Consume(ctx, copied)
+	}), "passed on by the component")
+}
+
+func TestProcessorThatIgnoresItsContext(t *testing.T) {
+	expect(t, "the context ends a call", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		return next.Consume(context.WithoutCancel(ctx), b)
+	}), "did not return")
+}
+
+// The batch waits in a place that another caller can overwrite.
+func TestProcessorThatIsNotSafeConcurrently(t *testing.T) {
+	var last atomic.Pointer[otlpdata.Batch]
+	expect(t, "many callers at once", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		last.Store(b)
+		for range 100 {
+			runtime.Gosched()
+		}
+		return next.Consume(ctx, last.Load())
+	}), "arrive")
+}
+
+func TestProcessorThatPanics(t *testing.T) {
+	expect(t, "a batch without spans", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		_ = b.Services()[0]
+		return next.Consume(ctx, b)
+	}), "internal error")
+}
+
+func TestComponentThatDoesThingsWhenItIsBuilt(t *testing.T) {
+	const check = "building opens nothing"
+	var opened []interface{ Close() error }
+	keep := func(c interface{ Close() error }, err error) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		opened = append(opened, c)
+	}
+	expect(t, check, onBuild(func(set pipeline.Settings) {
+		keep(set.Env.Listen(t.Context(), "tcp", "localhost:0"))
+	}), "listens on tcp localhost:0")
+	expect(t, check, onBuild(func(pipeline.Settings) { keep(net.Listen("tcp", "localhost:0")) }), "building opened socket:")
+	expect(t, check, onBuild(func(pipeline.Settings) { keep(os.Create(filepath.Join(t.TempDir(), "log"))) }), "building opened /")
+	expect(t, check, onBuild(func(set pipeline.Settings) {
+		if err := os.MkdirAll(set.Dir, 0o700); err != nil {
+			t.Error(err)
+		}
+	}), "made files")
+	end := make(chan struct{})
+	expect(t, check, onBuild(func(pipeline.Settings) { go func() { <-end }() }), "started a goroutine")
+	close(end)
+	for _, c := range opened {
+		c.Close()
+	}
+}
+
+func TestComponentThatLeaksAGoroutine(t *testing.T) {
+	end := make(chan struct{})
+	expect(t, "nothing stays behind", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+		go func() { <-end }()
+		return next.Consume(ctx, b)
+	}), "found unexpected goroutines")
+	close(end)
+}
+
+func TestComponentThatDoesNotStop(t *testing.T) {
+	end := make(chan struct{})
+	sub := processor(func(_ pipeline.Settings, next pipeline.Consumer) *step {
+		return &step{next.Consume, func(context.Context) error {
+			<-end
+			return nil
+		}}
+	})
+	expect(t, "stops at the deadline", sub, "Stop did not return")
+	close(end)
+	sub = processor(func(_ pipeline.Settings, next pipeline.Consumer) *step {
+		return &step{next.Consume, func(context.Context) error { return errors.New("cannot") }}
+	})
+	expect(t, "starts, stops and starts again", sub, "cannot")
+}
+
+func TestConfigThatIsNotDocumented(t *testing.T) {
+	type inner struct {
+		Size int
+		Wait int `yaml:"wait" doc:"no sentence"`
+	}
+	type config struct {
+		Block pipeline.Optional[inner] `yaml:"block" doc:"A block."`
+	}
+	f := pipeline.Processor("step", func() config { return config{} },
+		func(_ pipeline.Settings, _ config, next pipeline.Consumer) (*step, error) {
+			return &step{consume: next.Consume}, nil
+		})
+	const check = "the configuration is documented"
+	expect(t, check, processorSubject(f, ""), "give the factory a Doc")
+	expect(t, check, processorSubject(f, ""), "field Size has no yaml tag")
+	expect(t, check, processorSubject(f, ""), "key wait needs a doc tag")
+	expect(t, check, processorSubject(f, "blok: {}"), `unknown key "blok"`)
+}
