@@ -22,6 +22,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(decodeServer) != "" {
+		runDecodeServer()
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if binaryDir != "" {
 			os.RemoveAll(binaryDir) //nolint:errcheck // a folder of the system's temporary files
@@ -76,7 +80,13 @@ func start(t *testing.T, set ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startConfig(t, cfg)
+}
+
+func startConfig(t *testing.T, cfg *pipeline.Config) *program {
+	t.Helper()
 	p := &program{t: t, log: &lockedBuffer{}}
+	var err error
 	if p.app, err = pipeline.New(cfg, pipeline.AppOptions{Log: p.log}); err != nil {
 		t.Fatal(err)
 	}

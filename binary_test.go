@@ -40,7 +40,7 @@ var binary = sync.OnceValues(func() (path string, err error) {
 
 // process is a running program.
 type process struct {
-	t       *testing.T
+	t       testing.TB
 	cmd     *exec.Cmd
 	mu      sync.Mutex
 	lines   []map[string]any
@@ -49,12 +49,17 @@ type process struct {
 	reader  sync.WaitGroup
 }
 
-func run(t *testing.T, args ...string) *process {
+func run(t testing.TB, args ...string) *process {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runProgram(t, path, args...)
+}
+
+func runProgram(t testing.TB, path string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: exec.Command(path, args...)}
 	p.changed = sync.NewCond(&p.mu)
 	stderr, err := p.cmd.StderrPipe()

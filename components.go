@@ -3,24 +3,33 @@ package tracing
 
 import (
 	examples "github.com/tracing-backend/tracing/config-examples"
+	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/exporters/nop"
+	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
+	"github.com/tracing-backend/tracing/exporters/otlphttp"
 	"github.com/tracing-backend/tracing/extensions/admin"
 	"github.com/tracing-backend/tracing/extensions/query"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/processors/batch"
 	"github.com/tracing-backend/tracing/receivers/otlp"
 )
 
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
 	return []pipeline.Factory{
-		otlp.Factory(),
+		otlp.Factory().Flags(otlpReceiverFlags()...),
 
-		memory.Factory(),
+		batch.Factory(),
+
+		memory.Factory().Flags(memoryExporterFlags()...),
+		otlpexporter.Factory(),
+		otlphttp.Factory(),
+		debug.Factory(),
 		nop.Factory(),
 
-		query.Factory(),
-		admin.Factory(),
+		query.Factory().Flags(queryFlags()...),
+		admin.Factory().Flags(adminFlags()...),
 	}
 }
 

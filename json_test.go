@@ -13,7 +13,23 @@ import (
 // post sends a body to the OTLP/HTTP listener and returns status and answer.
 func (p *program) post(contentType, body string) (int, string) {
 	p.t.Helper()
-	resp, err := http.Post("http://"+p.http()+"/v1/traces", contentType, strings.NewReader(body))
+	return p.request(http.MethodPost, "http://"+p.http()+"/v1/traces", body, "Content-Type", contentType)
+}
+
+// request sends a request with headers, those without a value left out, as JSON unless they say otherwise.
+func (p *program) request(method, url, body string, header ...string) (int, string) {
+	p.t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i+1] != "" {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -1,0 +1,112 @@
+package tracing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// The flags of the interface: each stands for a key of a component's configuration. Components gives them to the factories.
+
+func otlpReceiverFlags() []pipeline.Flag {
+	const (
+		grpc  = "protocols::grpc"
+		http  = "protocols::http"
+		alive = grpc + "::keepalive::server_parameters"
+	)
+	return slices.Concat([]pipeline.Flag{
+		{Name: "collector.otlp.enabled", Switch: true, Doc: "Whether spans are accepted in the OpenTelemetry protocol."},
+		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: pipeline.HostPort, Doc: "Where OTLP over gRPC listens."},
+		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
+			Doc: "Greatest message in bytes, rounded up to MiB."},
+		{Name: "collector.otlp.grpc.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
+			Doc: "Have clients reconnect after so long; 0: never."},
+		{Name: "collector.otlp.grpc.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
+			Doc: "Time for calls beyond that age; 0: no limit."},
+		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: pipeline.HostPort, Doc: "Where OTLP over HTTP listens."},
+		{Name: "collector.otlp.http.idle-timeout", Block: http, Key: http + "::idle_timeout",
+			Doc: "How long a connection may stay open without a request."},
+		{Name: "collector.otlp.http.read-timeout", Block: http, Key: http + "::read_timeout",
+			Doc: "How long a client may take to send a whole request."},
+		{Name: "collector.otlp.http.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
+			Doc: "How long a client may take to send the headers of a request."},
+		{Name: "collector.num-workers", Instead: "requests are handled as they come, as many at once as service.limits.inflight has room for"},
+		{Name: "collector.queue-size", Instead: "nothing is queued in front of a store; service.limits.inflight bounds what is being handled"},
+		{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight, the bytes of requests that may be in memory at once"},
+	},
+		tlsFlags("collector.otlp.grpc", grpc+"::tls"), tlsFlags("collector.otlp.http", http+"::tls"),
+		corsFlags("collector.otlp.http", http), tenancyFlags(grpc), tenancyFlags(http))
+}
+
+func memoryExporterFlags() []pipeline.Flag {
+	return []pipeline.Flag{
+		{Name: "memory.max-traces", Instead: "the store is bounded in bytes: set exporters.memory.max_bytes"},
+	}
+}
+
+func queryFlags() []pipeline.Flag {
+	return slices.Concat([]pipeline.Flag{
+		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: pipeline.HostPort, Doc: "Where the query API listens."},
+		{Name: "query.base-path", Key: "base_path", Doc: "Path under which all routes live, for example /tracing."},
+	}, tlsFlags("query.http", "http::tls"), tenancyFlags("http"))
+}
+
+func adminFlags() []pipeline.Flag {
+	return slices.Concat([]pipeline.Flag{
+		{Name: "admin.http.host-port", Key: "endpoint", Value: pipeline.HostPort, Doc: "Where health and metrics are served."},
+		{Name: "metrics-backend", Instead: "metrics are always served in the text format of Prometheus; to have none, run without the extension admin"},
+		{Name: "metrics-http-route", Instead: "metrics are always served at /metrics of the extension admin"},
+	}, tlsFlags("admin.http", "tls"))
+}
+
+// tlsFlags are the flags of a listener's TLS, whose block is at key.
+func tlsFlags(prefix, key string) []pipeline.Flag {
+	prefix += ".tls."
+	flags := []pipeline.Flag{
+		{Name: "cert", Key: "cert_file", Doc: "PEM file of the certificate."},
+		{Name: "key", Key: "key_file", Doc: "PEM file of the certificate's key."},
+		{Name: "client-ca", Key: "client_ca_file", Doc: "PEM file of the authorities that clients' certificates must be signed by."},
+		{Name: "cipher-suites", Key: "cipher_suites", Value: pipeline.List, Doc: "Cipher suites for TLS up to 1.2, separated by commas."},
+		{Name: "min-version", Key: "min_version", Doc: "Least version of TLS."},
+		{Name: "max-version", Key: "max_version", Doc: "Greatest version of TLS."},
+		{Name: "reload-interval", Key: "reload_interval", Doc: "How often the files are looked at for new certificates."},
+	}
+	for i := range flags {
+		f := &flags[i]
+		f.Name, f.Key, f.Block = prefix+f.Name, key+"::"+f.Key, key
+		f.Missing = prefix + "* options cannot be used when " + prefix + "enabled is false"
+	}
+	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: key, Presence: true, Doc: "Whether the listener serves TLS only."})
+}
+
+func corsFlags(prefix, key string) []pipeline.Flag {
+	return []pipeline.Flag{
+		{Name: prefix + ".cors.allowed-origins", Block: key, Key: key + "::cors::allowed_origins", Value: pipeline.List,
+			Doc: "Origins of pages that may send spans, separated by commas."},
+		{Name: prefix + ".cors.allowed-headers", Block: key, Key: key + "::cors::allowed_headers", Value: pipeline.List,
+			Doc: "Headers that these pages may send, separated by commas."},
+	}
+}
+
+// tenancyFlags apply to all listeners that have them. key is the listener's block.
+func tenancyFlags(key string) []pipeline.Flag {
+	block := key + "::tenancy"
+	return []pipeline.Flag{
+		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true, Doc: "Whether tenants are kept apart by a header."},
+		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "The header that names the tenant."},
+		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: pipeline.List,
+			Doc: "Tenants that there are, separated by commas; empty allows any."},
+	}
+}
+
+// mebibytes converts a number of bytes, rounding up.
+func mebibytes(text string) (any, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return nil, fmt.Errorf("%q is not a number of bytes from 1 to %d", text, math.MaxInt32)
+	}
+	return int((n + 1<<20 - 1) >> 20), nil
+}
