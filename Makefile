@@ -25,7 +25,11 @@ lint: ## gofmt, go vet and staticcheck
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@./.ci/fuzz $(or $(FUZZTIME),20s)
 
-bench: ## measure the hot path against pdata, as ratios in one run
-	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
+soak: ## run every fuzz target for 10 minutes
+	@./.ci/fuzz 10m
 
-.PHONY: help run build test race lint fuzz bench
+bench: ## measure the hot path and the whole server against pdata, as ratios in one run
+	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
+	go test -run '^$$' -bench BenchmarkServer -benchtime 3x .
+
+.PHONY: help run build test race lint fuzz soak bench

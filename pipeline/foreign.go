@@ -16,6 +16,11 @@ var foreignComponents = map[Kind]map[string]string{
 		"jaeger_storage_exporter": "list the store itself as an exporter, for example memory",
 	},
 	KindExtension: {
+		"basicauth":       "listeners have the key auth: {htpasswd_file: FILE}",
+		"bearertokenauth": "listeners have the key auth: {bearer_tokens_file: FILE}, and next hops auth: {bearer_token_file: FILE}",
+		"zpages":          "admin serves /status",
+		"expvar":          "admin serves /debug/vars",
+		"pprof":           "admin serves /debug/pprof",
 		"jaeger_storage": "stores are exporters, for example memory",
 		"jaeger_query":   "it is called query",
 		"health_check":   "admin answers health checks",
