@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -53,10 +54,10 @@ func TestCustomReceiver(t *testing.T) {
 		args = append(args, "--set", s)
 	}
 	p := runProgram(t, path, args...)
-	lines, query := "https://"+p.address("lines", "http"), "http://"+p.address("query", "http")
+	lines, query := p.address("lines", "tcp"), "http://"+p.address("query", "http")
 	p.await("msg", "Health Check state change", "status", "ready")
 
-	if got, want := post(t, client, lines, "backup copy 5300\nbackup\n"), "ok\nline 2: 1 words; "; !strings.HasPrefix(got, want) {
+	if got, want := tell(t, client, lines, "backup copy 5300\nbackup\n"), "ok\nrefused: 1 words; "; !strings.HasPrefix(got, want) {
 		t.Errorf("answer %q, want one that begins with %q", got, want)
 	}
 	status, body := fetch(t, query+"/api/traces?service=backup&operation=copy")
@@ -133,8 +134,8 @@ func needsNoOtherModules(t *testing.T) {
 	}
 }
 
-// trusted returns the files of a certificate for this machine, and a client that trusts it.
-func trusted(t *testing.T) (client *http.Client, certFile, keyFile string) {
+// trusted returns the files of a certificate for this machine, and the configuration of a client that trusts it.
+func trusted(t *testing.T) (client *tls.Config, certFile, keyFile string) {
 	t.Helper()
 	srv := httptest.NewTLSServer(nil)
 	srv.Close()
@@ -150,18 +151,25 @@ func trusted(t *testing.T) (client *http.Client, certFile, keyFile string) {
 		}
 		return file
 	}
-	t.Cleanup(srv.Client().CloseIdleConnections)
-	return srv.Client(), write("cert.pem", "CERTIFICATE", pair.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
+	client = srv.Client().Transport.(*http.Transport).TLSClientConfig
+	return client, write("cert.pem", "CERTIFICATE", pair.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
 }
 
-func post(t *testing.T, client *http.Client, url, body string) string {
+// tell sends text over TLS and returns all that is answered.
+func tell(t *testing.T, client *tls.Config, addr, text string) string {
 	t.Helper()
-	resp, err := client.Post(url, "text/plain", strings.NewReader(body))
+	conn, err := tls.Dial("tcp", addr, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(conn)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func checkArrival(s *suite) {
 	if s.sub.forgets {
 		return
 	}
-	if got, want := len(s.arrivals(p)), s.made*spansPerRequest; got != want {
+	if got, want := len(s.arrivals(p)), s.made*s.sub.requestSpans(); got != want {
 		s.Errorf("%d different spans arrived, %d were sent", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package pipelinetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -26,6 +27,8 @@ type request struct {
 	traces ptrace.Traces
 }
 
+func (s *subject) requestSpans() int { return cmp.Or(s.spans, spansPerRequest) }
+
 // request makes a request whose span names no other request of this check has.
 func (s *suite) request() request {
 	s.mu.Lock()
@@ -35,7 +38,7 @@ func (s *suite) request() request {
 	rs := r.traces.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", serviceName)
 	spans := rs.ScopeSpans().AppendEmpty().Spans()
-	for i := range spansPerRequest {
+	for i := range s.sub.requestSpans() {
 		name := fmt.Sprintf("span-%d-%d", r.number, i)
 		r.names = append(r.names, name)
 		sp := spans.AppendEmpty()

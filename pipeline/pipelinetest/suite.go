@@ -21,6 +21,8 @@ type ReceiverOptions struct {
 	Config string
 	// Listener is the name that the receiver's Addr (see [pipeline.Addressed]) knows the listener by.
 	Listener string
+	// Spans is how many spans a request has; 0 is a few. It is 1 for a protocol that answers each span by itself.
+	Spans int
 	// Send makes one attempt to send spans to an address, as a client of the protocol does, and returns how the client understands the
 	// answer: nil for yes, an error that [pipeline.IsPermanent] holds for when the client would give up, any other when it would try
 	// again. It is called by many goroutines at once and leaves no connection open that outlives the receiver.
@@ -33,7 +35,7 @@ func Receiver(t *testing.T, f pipeline.Factory, o ReceiverOptions) {
 }
 
 func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
-	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, send: o.Send}
+	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send}
 }
 
 // Processor runs the suite for a processor type. config is the YAML of its block, with which it lets every span pass.
@@ -76,6 +78,7 @@ type subject struct {
 	factory  pipeline.Factory
 	config   func(tb testing.TB, next pipeline.Consumer) string
 	listener string
+	spans    int                                                               // of a request; 0: spansPerRequest
 	send     func(ctx context.Context, addr string, spans ptrace.Traces) error // nil: the suite calls Consume
 	read     func(exporter any) ([]*otlpdata.Batch, error)                     // nil: spans arrive in the ledger
 	forgets  bool

@@ -12,6 +12,7 @@ import (
 const (
 	maxRecvMsgSizeMiB = 2047 // a gRPC message length is an int32 in places
 	maxBodySize       = 1 << 40
+	maxMessageSize    = 1 << 30
 )
 
 // HTTPConfig are the keys of an HTTP listener. A config that embeds it and has keys of its own needs a Validate of its own for those
@@ -122,6 +123,45 @@ func (c *GRPCConfig) Validate() error {
 		checkSet("read_timeout", c.ReadTimeout),
 		checkSet("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
 		checkSet("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
+	)
+}
+
+// TCPConfig are the keys of a listener for a protocol of its own. A config that embeds it and has keys of its own needs a Validate of its
+// own for those (and only those): the loader calls the one of TCPConfig, too. There is no authentication and there are no tenants, since
+// both are told in headers; tls with client_ca_file keeps strangers out.
+type TCPConfig struct {
+	Endpoint       pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
+	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Greatest size of one message, with what marks its end."`
+	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"How long a message that has begun, or a TLS handshake, may take."`
+	WriteTimeout   pipeline.Duration `yaml:"write_timeout" doc:"How long a client may take to let an answer in."`
+	IdleTimeout    pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a message."`
+	MaxConnections int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+
+	TLS pipeline.Optional[TLSConfig] `yaml:"tls" doc:"Serve TLS only."`
+}
+
+// DefaultTCPConfig returns limits that are safe on an open network, and the given endpoint.
+func DefaultTCPConfig(endpoint pipeline.Endpoint) TCPConfig {
+	return TCPConfig{
+		Endpoint:       endpoint,
+		MaxMessageSize: 64 << 10,
+		ReadTimeout:    pipeline.Duration(30 * time.Second),
+		WriteTimeout:   pipeline.Duration(30 * time.Second),
+		IdleTimeout:    pipeline.Duration(time.Minute),
+		MaxConnections: 4096,
+		TLS:            defaultSecurity().TLS,
+	}
+}
+
+// Validate reports values that would switch a limit off or make the listener useless.
+func (c *TCPConfig) Validate() error {
+	return errors.Join(
+		checkEndpoint(c.Endpoint),
+		checkRange("max_message_size", int64(c.MaxMessageSize), 1, maxMessageSize),
+		checkSet("read_timeout", c.ReadTimeout),
+		checkSet("write_timeout", c.WriteTimeout),
+		checkSet("idle_timeout", c.IdleTimeout),
+		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
 	)
 }
 

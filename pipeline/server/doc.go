@@ -1,8 +1,10 @@
-// Package server opens listeners: one way for all components, custom receivers included, to serve HTTP and gRPC.
+// Package server opens listeners: one way for all components, custom receivers included, to serve HTTP, gRPC, and protocols of their own
+// over TCP.
 //
-// An [HTTP] or [GRPC] is made of a config that components embed in their own, and brings what every listener needs: a cap on connections,
-// timeouts against slow clients, size limits before and after decompression, admission of bytes to the process's budget before they are
-// read into memory, recovery from panics, draining on stop, and metrics. gRPC servers also answer grpc.health.v1 and reflection.
+// An [HTTP], [GRPC] or [TCP] is made of a config that components embed in their own, and brings what every listener needs: a cap on
+// connections, timeouts against slow clients, size limits before and after decompression, admission of bytes to the process's budget
+// before they are read into memory, TLS, recovery from panics, draining on stop, and metrics. HTTP and gRPC also have authentication and
+// tenants, and gRPC servers answer grpc.health.v1 and reflection.
 //
 //	socket ─▶ connection cap ─▶ admission (pipeline.Budget) ─▶ size limits, decompression ─▶ handler
 //

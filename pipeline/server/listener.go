@@ -124,3 +124,11 @@ func (c *cappedConn) Close() error {
 	})
 	return c.Conn.Close()
 }
+
+// CloseWrite tells the client that nothing more comes, where the connection can.
+func (c *cappedConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -14,6 +15,7 @@ const (
 	ReasonEncoding    = "encoding"    // unknown compression, or broken compressed data
 	ReasonIncomplete  = "incomplete"  // the client stopped sending, or was too slow
 	ReasonProtocol    = "protocol"    // gRPC refused the call itself: unknown compression or method, or cancelled at once
+	ReasonStopping    = "stopping"    // over TCP: sent when the process shut down, and not looked at any more
 	ReasonUndecodable = "undecodable" // not a message of the protocol; counted by handlers
 )
 
@@ -48,6 +50,17 @@ func (e *bodyTooLarge) Unwrap() error {
 }
 
 func tooLarge(max int64) *Refusal { return refuse(ReasonTooLarge, &bodyTooLarge{max}) }
+
+// messageTooLarge names the key to change, and unwraps to the limit so that it is answered as one.
+type messageTooLarge struct{ max int }
+
+func (e *messageTooLarge) Error() string {
+	return fmt.Sprintf("the message is longer than max_message_size, which is %d bytes", e.max)
+}
+
+func (e *messageTooLarge) Unwrap() error {
+	return &otlpdata.LimitError{Limit: "message in bytes", Max: e.max, TooLarge: true}
+}
 
 // badEncoding is permanent: the same bytes will not decode later.
 func badEncoding(err error) *Refusal { return refuse(ReasonEncoding, pipeline.Permanent(err)) }

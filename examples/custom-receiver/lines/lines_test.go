@@ -1,11 +1,12 @@
 package lines
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
@@ -24,77 +25,71 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestConformance(t *testing.T) {
 	pipelinetest.Receiver(t, Factory(), pipelinetest.ReceiverOptions{
 		Config: "endpoint: localhost:0",
+		Spans:  1, // each line has an answer of its own
 		Send: func(ctx context.Context, addr string, spans ptrace.Traces) error {
 			return send(ctx, addr, written(spans))
 		},
 	})
 }
 
-// written is how a script would write spans.
+// written is how a script would write a span.
 func written(td ptrace.Traces) string {
-	var b strings.Builder
-	for _, rs := range td.ResourceSpans().All() {
-		service, _ := rs.Resource().Attributes().Get("service.name")
-		for _, s := range rs.ScopeSpans().At(0).Spans().All() {
-			ms := (s.EndTimestamp() - s.StartTimestamp()) / 1e6
-			fmt.Fprintf(&b, "%s %s %d\n", service.Str(), s.Name(), ms)
-		}
-	}
-	return b.String()
+	rs := td.ResourceSpans().At(0)
+	service, _ := rs.Resource().Attributes().Get("service.name")
+	span := rs.ScopeSpans().At(0).Spans().At(0)
+	return fmt.Sprintf("%s %s %d\n", service.Str(), span.Name(), (span.EndTimestamp()-span.StartTimestamp())/1e6)
 }
 
-// send posts lines and returns what a client makes of the answer.
-func send(ctx context.Context, addr, lines string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr, strings.NewReader(lines))
+// send writes a line and returns what a client makes of the answer.
+func send(ctx context.Context, addr, line string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := io.WriteString(conn, line); err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	problem := strings.TrimSpace(strings.ReplaceAll(string(body), okAnswer, ""))
+	answer, err := bufio.NewReader(conn).ReadString('\n')
 	switch {
-	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= http.StatusInternalServerError:
-		return errors.New(problem)
-	case problem != "":
-		return pipeline.Permanent(errors.New(problem))
+	case err != nil:
+		return err
+	case answer == "ok\n":
+		return nil
+	case strings.HasPrefix(answer, "refused: "):
+		return pipeline.Permanent(errors.New(answer))
+	}
+	return errors.New(answer)
+}
+
+// sink takes spans of all services but two.
+type sink struct{}
+
+func (sink) Consume(_ context.Context, b *otlpdata.Batch) error {
+	switch b.Services()[0].Service {
+	case "busy":
+		return pipeline.Overloaded(errors.New("too much\nat once"), 7*time.Second)
+	case "unwanted":
+		return &pipeline.Partial{Rejected: 1, Err: errors.New("not wanted")}
 	}
 	return nil
 }
 
-func TestAnswers(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	random := func() uint64 { return 7 }
-	td, answers := parse([]byte("backup copy 5300\nbackup copy\n\n shop  pay\t20\r\nshop pay -1"), now, random)
-	want := "ok\nline 2: 2 words; " + formatHint + "\nline 3: 0 words; " + formatHint + "\nok\n" +
-		"line 5: the duration is not a whole number of milliseconds; " + formatHint + "\n"
-	if answers != want {
-		t.Errorf("answers\n%swant\n%s", answers, want)
-	}
-	if td.SpanCount() != 2 {
-		t.Fatalf("%d spans, want 2", td.SpanCount())
-	}
-	first := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
-	if first.Name() != "copy" || first.EndTimestamp().AsTime().Sub(first.StartTimestamp().AsTime()) != 5300*time.Millisecond {
-		t.Errorf("the first span is %q from %v to %v", first.Name(), first.StartTimestamp(), first.EndTimestamp())
-	}
-}
-
-// start runs the receiver in a program, in front of nothing, and returns its address.
-func start(t *testing.T, config string) (addr string) {
+// start runs the receiver in a program, in front of a sink, and returns a connection to it.
+func start(t *testing.T, config string) net.Conn {
 	t.Helper()
 	file := fmt.Sprintf(`
 receivers: {lines: %s}
-exporters: {nop: }
-service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exporters: [nop]}}}`, config)
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: append(tracing.Components(), Factory()), Files: []string{"test.yaml"},
-		ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
+exporters: {sink: }
+service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exporters: [sink]}}}`, config)
+	none := func() struct{} { return struct{}{} }
+	newSink := func(pipeline.Settings, struct{}) (sink, error) { return sink{}, nil }
+	cfg, err := pipeline.Load(pipeline.LoadOptions{
+		Factories: []pipeline.Factory{Factory(), pipeline.Exporter("sink", none, newSink)},
+		Files:     []string{"test.yaml"},
+		ReadFile:  func(string) ([]byte, error) { return []byte(file), nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,61 +101,70 @@ service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exp
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
 		if err := app.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return app.Addr(pipeline.ID{Type: "lines"}, "http")
+	conn, err := net.Dial("tcp", app.Addr(pipeline.ID{Type: "lines"}, "tcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
-func request(t *testing.T, method, addr, body string) (status int, answer string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
-}
-
-func TestStatuses(t *testing.T) {
-	addr := start(t, "{endpoint: localhost:0, max_lines: 1000}")
-	for _, c := range []struct {
-		method, body string
-		status       int
-		answer       string // a part of it
-	}{
-		{http.MethodPost, "backup copy 1\nbackup\n", http.StatusOK, "ok\nline 2: 1 words"},
-		{http.MethodPost, "backup\n", http.StatusBadRequest, "line 1: 1 words"},
-		{http.MethodPost, "", http.StatusBadRequest, "no lines"},
-		{http.MethodPost, strings.Repeat("a b 1\n", 100), http.StatusOK, "ok\nok\n"},
-		{http.MethodPost, strings.Repeat("a b 1\n", 1001), http.StatusRequestEntityTooLarge, "lines in one request"},
-		{http.MethodPost, strings.Repeat("a b 1\n", 1000), http.StatusTooManyRequests, "too many bytes in flight"}, // of 1 MiB
-		{http.MethodGet, "", http.StatusMethodNotAllowed, "send lines with POST"},
+func TestAnswers(t *testing.T) {
+	conn := start(t, "{endpoint: localhost:0, max_duration: 1m, max_message_size: 100}")
+	answers := bufio.NewReader(conn)
+	for _, c := range []struct{ line, answer string }{
+		{"backup copy 5300\n", "ok\n"},
+		{" shop  pay\t20\r\n", "ok\n"},
+		{"backup copy\n", "refused: 2 words; " + formatHint + "\n"},
+		{"\n", "refused: 0 words; " + formatHint + "\n"},
+		{"shop pay -1\n", "refused: the duration is not a whole number of milliseconds; " + formatHint + "\n"},
+		{"shop pay 60000\n", "ok\n"},
+		{"shop pay 60001\n", "refused: the duration is above max_duration, which is 1m0s\n"},
+		{"busy pay 20\n", "retry after 7s: too much at once\n"},
+		{"unwanted pay 20\n", "refused: 1 spans rejected: not wanted\n"},
+		{"shop " + strings.Repeat("y", 200) + " 20\n", "refused: the message is longer than max_message_size, which is 100 bytes\n"},
 	} {
-		status, answer := request(t, c.method, addr, c.body)
-		if status != c.status || !strings.Contains(answer, c.answer) {
-			t.Errorf("%s of %d bytes: %d %q, want %d %q", c.method, len(c.body), status, answer, c.status, c.answer)
+		if _, err := io.WriteString(conn, c.line); err != nil {
+			t.Fatal(err)
 		}
+		if got, err := answers.ReadString('\n'); err != nil || got != c.answer {
+			t.Errorf("%q: answer %q %v, want %q", c.line, got, err, c.answer)
+		}
+	}
+	if rest, err := io.ReadAll(answers); err != nil || len(rest) > 0 {
+		t.Errorf("after a line that is too long: %q %v", rest, err)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	l, err := parseLine("backup copy 5300")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs := l.traces(now, func() uint64 { return 7 }).ResourceSpans().At(0)
+	service, _ := rs.Resource().Attributes().Get("service.name")
+	span := rs.ScopeSpans().At(0).Spans().At(0)
+	if service.Str() != "backup" || span.Name() != "copy" || span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {
+		t.Errorf("service %q, span %q, trace %v, id %v", service.Str(), span.Name(), span.TraceID(), span.SpanID())
+	}
+	if start, end := span.StartTimestamp().AsTime(), span.EndTimestamp().AsTime(); !end.Equal(now) || end.Sub(start) != 5300*time.Millisecond {
+		t.Errorf("from %v to %v", start, end)
 	}
 }
 
 func TestConfig(t *testing.T) {
-	for _, n := range []int{0, -1} {
-		c := defaults()
-		c.MaxLines = n
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "must be from 1") {
-			t.Errorf("max_lines %d: %v", n, err)
-		}
+	c := defaults()
+	if err := c.Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	c.MaxDuration = 0
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "must be above 0") {
+		t.Errorf("max_duration 0: %v", err)
 	}
 }
 

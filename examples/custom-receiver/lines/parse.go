@@ -1,7 +1,6 @@
 package lines
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -12,10 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-const (
-	okAnswer   = "ok\n"
-	formatHint = "want: service operation duration_ms, for example: backup copy 5300"
-)
+const formatHint = "want: service operation duration_ms, for example: backup copy 5300"
 
 // line is what a line says.
 type line struct {
@@ -36,26 +32,9 @@ func parseLine(s string) (line, error) {
 	return line{fields[0], fields[1], time.Duration(ms) * time.Millisecond}, nil
 }
 
-// parse makes a span of each line that can be read, and an answer for each line, with its number where something is wrong.
-func parse(body []byte, now time.Time, random func() uint64) (ptrace.Traces, string) {
+// traces returns the span, which ended now, in a trace of its own.
+func (l line) traces(now time.Time, random func() uint64) ptrace.Traces {
 	td := ptrace.NewTraces()
-	var answers strings.Builder
-	number := 0
-	for text := range bytes.Lines(body) {
-		number++
-		l, err := parseLine(string(text))
-		if err != nil {
-			fmt.Fprintf(&answers, "line %d: %v\n", number, err)
-			continue
-		}
-		l.appendTo(td, now, random)
-		answers.WriteString(okAnswer)
-	}
-	return td, answers.String()
-}
-
-// appendTo adds the span, which ended now, in a trace of its own.
-func (l line) appendTo(td ptrace.Traces, now time.Time, random func() uint64) {
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", l.service)
 	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -66,4 +45,5 @@ func (l line) appendTo(td ptrace.Traces, now time.Time, random func() uint64) {
 	span.SetName(l.operation)
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(now.Add(-l.duration)))
 	span.SetEndTimestamp(pcommon.NewTimestampFromTime(now))
+	return td
 }
