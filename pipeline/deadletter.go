@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -18,6 +19,8 @@ import (
 //
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
+// The name of a file ends with the exporter and, unless it is the default one, the tenant, which the receiver must be told.
+//
 // A nil *deadLetters keeps nothing.
 type deadLetters struct {
 	dir string
@@ -25,8 +28,8 @@ type deadLetters struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	scanned bool  // used is known
-	used    int64 // bytes below dir
+	scanned time.Time // when used was counted; zero: never
+	used    int64     // bytes below dir
 	number  int
 }
 
@@ -53,10 +56,10 @@ func (d *deadLetters) keep(component string, b *otlpdata.Batch, log *zap.Logger)
 }
 
 func (d *deadLetters) write(component string, b *otlpdata.Batch) (string, error) {
-	if err := d.scan(); err != nil {
+	if err := d.scan(int64(b.Size())); err != nil {
 		return "", err
 	}
-	if d.used+int64(b.Size()) > d.max {
+	if int64(b.Size()) > d.max-d.used {
 		return "", fmt.Errorf("%s holds %d bytes, service.dead_letter_size is %d", d.dir, d.used, d.max)
 	}
 	segments, err := b.Segments()
@@ -64,7 +67,10 @@ func (d *deadLetters) write(component string, b *otlpdata.Batch) (string, error)
 		return "", err
 	}
 	d.number++
-	name := fmt.Sprintf("%s-%06d-%s.otlp", d.now().UTC().Format("20060102T150405.000000000Z"), d.number, url.PathEscape(component))
+	name := fmt.Sprintf("%s-%06d-%s", d.now().UTC().Format("20060102T150405.000000000Z"), d.number, url.PathEscape(component))
+	if tenant := b.Meta().Tenant; tenant != "" {
+		name += "-tenant-" + url.PathEscape(tenant)
+	}
 	f, err := os.CreateTemp(d.dir, ".tmp-*")
 	if err != nil {
 		return "", err
@@ -83,14 +89,30 @@ func (d *deadLetters) write(component string, b *otlpdata.Batch) (string, error)
 	if err := f.Close(); err != nil {
 		return "", err
 	}
+	path := filepath.Join(d.dir, name+".otlp")
+	if err := os.Rename(f.Name(), path); err != nil {
+		return "", err
+	}
 	d.used += int64(b.Size())
-	path := filepath.Join(d.dir, name)
-	return path, os.Rename(f.Name(), path)
+	return path, d.sync()
 }
 
-// scan makes the folder and sums up what an earlier process left in it.
-func (d *deadLetters) scan() error {
-	if d.scanned {
+// sync makes the names of files in the folder survive a crash of the machine, as Sync does with their contents.
+func (d *deadLetters) sync() error {
+	f, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// rescanAfter is how often a full folder is looked at again, from which somebody may have taken files.
+const rescanAfter = time.Minute
+
+// scan makes the folder and sums up what is in it, unless that is known and leaves room for size bytes.
+func (d *deadLetters) scan(size int64) error {
+	full := size > d.max-d.used
+	if !d.scanned.IsZero() && (!full || d.now().Sub(d.scanned) < rescanAfter) {
 		return nil
 	}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -100,11 +122,12 @@ func (d *deadLetters) scan() error {
 	if err != nil {
 		return fmt.Errorf("service.dead_letter_dir: %w", err)
 	}
+	d.used = 0
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
 			d.used += info.Size()
 		}
 	}
-	d.scanned = true
+	d.scanned = d.now()
 	return nil
 }

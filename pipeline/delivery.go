@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -69,6 +70,9 @@ type deliverable interface{ delivery() *Delivery }
 
 func (d *Delivery) delivery() *Delivery { return d }
 
+// maxAsked is the longest wait that a next hop can ask for; a longer one is cut, or one wrong answer would stop a sender for good.
+const maxAsked = 10 * time.Minute
+
 // sender makes the attempts of one batch: each within the timeout, with growing waits between them.
 type sender struct {
 	next    Consumer
@@ -88,15 +92,15 @@ func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		if err == nil || !s.retry.Enabled || !retryable(err) || ctx.Err() != nil {
 			return err
 		}
-		pause := max(s.jitter(wait), classify(err).asked)
-		if most := s.retry.MaxElapsedTime.Std(); most > 0 && s.env.Now().Sub(start)+pause > most {
+		pause := max(s.jitter(wait), min(classify(err).asked, maxAsked))
+		if most := s.retry.MaxElapsedTime.Std(); most > 0 && pause > most-s.env.Now().Sub(start) {
 			return fmt.Errorf("gave up after %s: %w", most, err)
 		}
 		if !sleep(ctx, pause) {
 			return err
 		}
 		s.retried()
-		wait = min(time.Duration(float64(wait)*s.retry.Multiplier), s.retry.MaxInterval.Std())
+		wait = min(scale(wait, s.retry.Multiplier), s.retry.MaxInterval.Std())
 	}
 }
 
@@ -120,7 +124,15 @@ func retryable(err error) bool {
 func (s *sender) jitter(wait time.Duration) time.Duration {
 	const steps = 1 << 20
 	share := 1 + s.retry.RandomizationFactor*(2*float64(s.env.Rand()%steps)/steps-1)
-	return time.Duration(float64(wait) * share)
+	return scale(wait, share)
+}
+
+// scale returns d times f, or the longest duration there is: a product beyond it must not turn into a negative wait, which is none.
+func scale(d time.Duration, f float64) time.Duration {
+	if product := float64(d) * f; product < math.MaxInt64 {
+		return time.Duration(product)
+	}
+	return math.MaxInt64
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

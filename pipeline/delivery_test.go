@@ -38,10 +38,16 @@ func (n *network) Consume(ctx context.Context, b *otlpdata.Batch) error { return
 // startNet runs source -> net, where settings are the keys of net.
 func startNet(t *testing.T, settings string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
 	t.Helper()
+	return startNetWith(t, settings, "dead_letter_dir: "+t.TempDir(), send)
+}
+
+// startNetWith is startNet with keys of service.
+func startNetWith(t *testing.T, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
 	w := newWorld()
 	factories := append(w.factories(), pipeline.Exporter("net", func() netConfig { return netConfig{pipeline.DefaultDelivery()} },
 		func(pipeline.Settings, netConfig) (*network, error) { return &network{send}, nil }))
-	yaml := "receivers: {source: }\nexporters:\n  net: {" + settings + "}\nservice:\n  dead_letter_dir: " + t.TempDir() +
+	yaml := "receivers: {source: }\nexporters:\n  net: {" + settings + "}\nservice:\n  " + service +
 		"\n  pipelines: {traces: {receivers: [source], exporters: [net]}}\n"
 	config, err := pipeline.Load(pipeline.LoadOptions{Factories: factories, Files: []string{"c.yaml"},
 		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})

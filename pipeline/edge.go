@@ -56,6 +56,7 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 
 // reason is the value of the label reason for an error: what class it is, not what it says.
 func reason(err error) string {
+	var partial *Partial
 	switch c := classify(err); {
 	case errors.Is(err, ErrOverBudget):
 		return "over_budget"
@@ -69,7 +70,7 @@ func reason(err error) string {
 		return "deadline"
 	case c.large:
 		return "too_large"
-	case c.permanent():
+	case c.permanent(), errors.As(err, &partial): // what is rejected of a partial success is rejected for good
 		return "permanent"
 	case c.code == codes.ResourceExhausted:
 		return "overloaded"
@@ -89,6 +90,17 @@ func guard(ctx context.Context, c Consumer, b *otlpdata.Batch, log *zap.Logger) 
 		}
 	}()
 	return c.Consume(ctx, b)
+}
+
+// guarded stands in front of a processor, which may be called by a goroutine of the one before: a panic there would end the process.
+type guarded struct {
+	next Consumer
+	log  *zap.Logger
+}
+
+// Consume passes on.
+func (g *guarded) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	return guard(ctx, g.next, b, g.log)
 }
 
 // receiverEdge stands between a receiver and its pipelines.

@@ -32,7 +32,13 @@ type program struct {
 
 func (w *world) start(t *testing.T, yaml string, overrides ...pipeline.Override) *program {
 	t.Helper()
-	config, err := w.load(yaml, overrides...)
+	return w.startWith(t, w.factories(), yaml, overrides...)
+}
+
+// startWith is start with factories of the test's own.
+func (w *world) startWith(t *testing.T, factories []pipeline.Factory, yaml string, overrides ...pipeline.Override) *program {
+	t.Helper()
+	config, err := w.loadWith(factories, yaml, overrides...)
 	if err != nil {
 		t.Fatal(err)
 	}

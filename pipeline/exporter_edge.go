@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
+
+// stopGrace is how long the end of sends that were given up is waited for: an exporter that ignores its context must not hold up the process.
+const stopGrace = 5 * time.Second
 
 // exporterEdge stands in front of an exporter. It counts, and for an exporter that sends over a network it tries again and queues:
 //
@@ -127,9 +131,20 @@ func (e *exporterEdge) stop(ctx context.Context) error {
 		e.settle(item.batch, ErrStopping)
 		e.queue.done(item)
 	}
+	if lost == 0 && e.queue.state().spans == 0 {
+		<-done
+		return nil // it was empty: only ctx had ended before
+	}
 	e.giveUp()
-	<-done
-	return fmt.Errorf("the sending queue was not empty in time: %d waiting spans were dropped: %w", lost, ctx.Err())
+	err := fmt.Errorf("the sending queue was not empty in time: %d waiting spans were dropped: %w", lost, ctx.Err())
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+		return err
+	case <-grace.C:
+		return fmt.Errorf("%w; sends are still under way: the exporter does not end them with their context", err)
+	}
 }
 
 // logSpans writes the interface's debug line for each span.

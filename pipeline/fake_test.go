@@ -189,7 +189,12 @@ func (w *world) factories() []pipeline.Factory {
 
 // load loads one YAML text.
 func (w *world) load(yaml string, overrides ...pipeline.Override) (*pipeline.Config, error) {
-	return pipeline.Load(pipeline.LoadOptions{Factories: w.factories(), Files: []string{"c.yaml"}, Overrides: overrides,
+	return w.loadWith(w.factories(), yaml, overrides...)
+}
+
+// loadWith is load with factories of the test's own.
+func (w *world) loadWith(factories []pipeline.Factory, yaml string, overrides ...pipeline.Override) (*pipeline.Config, error) {
+	return pipeline.Load(pipeline.LoadOptions{Factories: factories, Files: []string{"c.yaml"}, Overrides: overrides,
 		LookupEnv: func(n string) (string, bool) { return "from-env", n == "SET" },
 		ReadFile:  func(string) ([]byte, error) { return []byte(yaml), nil }})
 }

@@ -37,7 +37,43 @@ func (f *fanOut) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	errs[0] = guard(ctx, f.branches[0], b, f.log)
 	wg.Wait()
-	return mostPatient(errs)
+	refusers := f.refusers(errs)
+	err := mostPatient(errs)
+	if err == nil || len(refusers) == len(f.branches) || patience(err) != patiencePermanent {
+		return err
+	}
+	return &refusedBy{err, f, refusers}
+}
+
+// refusers returns the branches that did not take their batch. One with a partial success took it.
+func (f *fanOut) refusers(errs []error) []Consumer {
+	var refusers []Consumer
+	for i, err := range errs {
+		if err != nil && patience(err) != patiencePartial {
+			refusers = append(refusers, f.branches[i])
+		}
+	}
+	return refusers
+}
+
+// refusedBy is the error of a fan-out of which some branches refused a batch for good and the others took it.
+type refusedBy struct {
+	err      error
+	of       *fanOut
+	refusers []Consumer
+}
+
+func (e *refusedBy) Error() string { return e.err.Error() }
+func (e *refusedBy) Unwrap() error { return e.err }
+
+// Refusers returns the part of next that refused a batch with err: a processor that sends the parts of that batch again, one by one, sends
+// them there, so that branches which took it do not get its spans twice. It is next itself, unless next is a fan-out.
+func Refusers(next Consumer, err error) Consumer {
+	var by *refusedBy
+	if f, ok := next.(*fanOut); ok && errors.As(err, &by) && by.of == f {
+		return newFanOut(by.refusers, f.log)
+	}
+	return next
 }
 
 func mostPatient(errs []error) error {
@@ -50,17 +86,24 @@ func mostPatient(errs []error) error {
 	})
 }
 
-// patience orders errors by what the sender is asked to do: take a partial success, give up, try again, try again later.
+// What the sender is asked to do, in the order of patience.
+const (
+	patiencePartial   = iota // take a partial success
+	patiencePermanent        // give up
+	patienceRetry            // try again
+	patienceLater            // try again later
+)
+
 func patience(err error) int {
 	var partial *Partial
 	if errors.As(err, &partial) {
-		return 0
+		return patiencePartial
 	}
 	switch c := classify(err); {
 	case c.permanent():
-		return 1
+		return patiencePermanent
 	case c.code == codes.ResourceExhausted:
-		return 3
+		return patienceLater
 	}
-	return 2
+	return patienceRetry
 }

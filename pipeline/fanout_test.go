@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestFanOutAnswers(t *testing.T) {
 			asked[id]++
 			return answers[id]
 		}
-		if got := w.source["source"].Consume(t.Context(), spans(0, "shop")); got != want {
+		if got := w.source["source"].Consume(t.Context(), spans(0, "shop")); !errors.Is(got, want) {
 			t.Errorf("%v, %v, %v: got %v, want %v", a, b, c, got, want)
 		}
 		if !maps.Equal(asked, map[string]int{"sink/a": 1, "sink/b": 1, "sink/c": 1}) {
@@ -132,3 +133,66 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 		t.Errorf("%d batches", len(got))
 	}
 }
+
+// Parts of a batch that one branch refused for good can be sent again to that branch alone.
+func TestRefusers(t *testing.T) {
+	w := newWorld()
+	var next pipeline.Consumer
+	joiner := pipeline.Processor("joiner", func() stepConfig { return stepConfig{} },
+		func(_ pipeline.Settings, _ stepConfig, n pipeline.Consumer) (*step, error) {
+			next = n
+			return &step{part{w, "joiner"}, n}, nil
+		})
+	w.startWith(t, append(w.factories(), joiner), strings.ReplaceAll(three, "step", "joiner"))
+	f := func(answers map[string]error, want ...string) {
+		t.Helper()
+		var mu sync.Mutex
+		var asked []string
+		w.take = func(id string, _ *otlpdata.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, id)
+			return answers[id]
+		}
+		err := next.Consume(t.Context(), spans(0, "shop"))
+		asked = nil
+		again := pipeline.Refusers(next, err).Consume(t.Context(), spans(0, "shop"))
+		slices.Sort(asked)
+		if !slices.Equal(asked, want) || pipeline.IsPermanent(again) != pipeline.IsPermanent(err) {
+			t.Errorf("%v: asked again were %v, want %v; %v", answers, asked, want, again)
+		}
+	}
+	bad, down := pipeline.Permanent(errors.New("bad")), errors.New("down")
+	f(map[string]error{"sink/b": bad}, "sink/b")
+	f(map[string]error{"sink/a": bad, "sink/c": bad}, "sink/a", "sink/c")
+	f(map[string]error{"sink/a": bad, "sink/b": &pipeline.Partial{Rejected: 1, Err: bad}}, "sink/a")
+	f(map[string]error{"sink/a": bad, "sink/b": bad, "sink/c": bad}, "sink/a", "sink/b", "sink/c")
+	f(map[string]error{"sink/a": bad, "sink/b": down}, "sink/a", "sink/b", "sink/c")
+}
+
+// A processor that panics in a goroutine of the one before it costs one batch, not the process.
+func TestProcessorsAreGuarded(t *testing.T) {
+	w := newWorld()
+	async := pipeline.Processor("async", func() stepConfig { return stepConfig{} },
+		func(_ pipeline.Settings, _ stepConfig, next pipeline.Consumer) (consumerFunc, error) {
+			return func(ctx context.Context, b *otlpdata.Batch) error {
+				outcome := make(chan error)
+				go func() { outcome <- next.Consume(ctx, b) }()
+				return <-outcome
+			}, nil
+		})
+	broken := pipeline.Processor("broken", func() stepConfig { return stepConfig{} },
+		func(pipeline.Settings, stepConfig, pipeline.Consumer) (consumerFunc, error) {
+			return func(context.Context, *otlpdata.Batch) error { panic("bug") }, nil
+		})
+	text := strings.Replace(strings.Replace(three, "[step]", "[async, broken]", 1), "step: ", "async: , broken: ", 1)
+	w.startWith(t, append(w.factories(), async, broken), text)
+	err := w.source["source"].Consume(t.Context(), spans(0, "shop"))
+	if s := pipeline.GRPCStatus(err); s.Code() != codes.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+type consumerFunc func(ctx context.Context, b *otlpdata.Batch) error
+
+func (f consumerFunc) Consume(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b) }

@@ -21,9 +21,9 @@ var foreignComponents = map[Kind]map[string]string{
 		"zpages":          "admin serves /status",
 		"expvar":          "admin serves /debug/vars",
 		"pprof":           "admin serves /debug/pprof",
-		"jaeger_storage": "stores are exporters, for example memory",
-		"jaeger_query":   "it is called query",
-		"health_check":   "admin answers health checks",
-		"healthcheckv2":  "admin answers health checks",
+		"jaeger_storage":  "stores are exporters, for example memory",
+		"jaeger_query":    "it is called query",
+		"health_check":    "admin answers health checks",
+		"healthcheckv2":   "admin answers health checks",
 	},
 }

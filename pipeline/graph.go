@@ -157,6 +157,9 @@ func (b *graphBuilder) instance(n *node, next []*node) error {
 	}
 	n.value = value
 	n.consumer, _ = value.(Consumer)
+	if n.config.key.kind == KindProcessor {
+		n.consumer = &guarded{n.consumer, set.Logger}
+	}
 	if n.config.key.kind == KindExporter {
 		n.edge = b.exporterEdge(n, value.(Consumer), set)
 		n.consumer = n.edge

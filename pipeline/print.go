@@ -78,8 +78,11 @@ func (n *yamlNode) find(path ...string) *yaml.Node {
 	var key *yaml.Node
 	at := (*yaml.Node)(n)
 	for _, want := range path {
-		i := slices.IndexFunc(at.Content, func(c *yaml.Node) bool { return c.Value == want })
-		if i < 0 || i+1 >= len(at.Content) {
+		i := 0
+		for i < len(at.Content) && at.Content[i].Value != want {
+			i += 2 // behind each key stands its value, which may be the same word
+		}
+		if i >= len(at.Content) {
 			return nil
 		}
 		key, at = at.Content[i], at.Content[i+1]

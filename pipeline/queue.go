@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,15 +55,17 @@ func (c *QueueConfig) Validate() error {
 var errQueueFull = errors.New("the sending queue is full")
 
 // queue holds batches in memory between an exporter's edge and its sender. What is taken leaves the count only when its outcome is known,
-// so that the queue's size is what a crash would lose.
+// so that the queue's size is what a crash would lose. Callers that wait for room get it in the order in which they came: a large request
+// is not overtaken for ever by small ones.
 type queue struct {
 	config QueueConfig
 	now    func() time.Time
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced whenever there is something new: an item, room, or the end
-	items   []queued      // waiting
-	size    int64         // in units of sizer, of items and of what is being sent
+	changed *sync.Cond // an item, for one taker; or the end, for all
+	items   []queued   // waiting to be sent
+	callers []*caller  // waiting for room; only with block_on_overflow
+	size    int64      // in units of sizer, of items and of what is being sent
 	bytes   int64
 	spans   int64
 	closed  bool
@@ -75,8 +78,16 @@ type queued struct {
 	since time.Time
 }
 
+// caller is a put that waits for room.
+type caller struct {
+	item   queued
+	answer chan error // of capacity 1
+}
+
 func newQueue(c QueueConfig, now func() time.Time) *queue {
-	return &queue{config: c, now: now, changed: make(chan struct{})}
+	q := &queue{config: c, now: now}
+	q.changed = sync.NewCond(&q.mu)
+	return q
 }
 
 func (q *queue) measure(b *otlpdata.Batch) queued {
@@ -99,60 +110,84 @@ func (q *queue) put(ctx context.Context, b *otlpdata.Batch) error {
 	if i.size > q.config.QueueSize || i.bytes > int64(q.config.MaxBytes) {
 		return Permanent(fmt.Errorf("%w: the request is larger than sending_queue", errQueueFull))
 	}
-	for {
-		changed, err := q.tryPut(i)
-		if err == nil || !errors.Is(err, errQueueFull) || !q.config.BlockOnOverflow {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return Overloaded(fmt.Errorf("%w, also after waiting", errQueueFull), 0)
-		}
+	c, err := q.tryPut(i)
+	if c == nil {
+		return err
+	}
+	select {
+	case err := <-c.answer:
+		return err
+	case <-ctx.Done():
+		return q.leave(c)
 	}
 }
 
-func (q *queue) tryPut(i queued) (changed <-chan struct{}, err error) {
+// tryPut adds an item, or returns why not, or the caller that waits for room from now on.
+func (q *queue) tryPut(i queued) (*caller, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
 		return nil, ErrStopping
-	case q.size+i.size > q.config.QueueSize || q.bytes+i.bytes > int64(q.config.MaxBytes):
-		return q.changed, Overloaded(errQueueFull, 0)
+	case len(q.callers) == 0 && q.fits(i):
+		q.add(i)
+		return nil, nil
+	case !q.config.BlockOnOverflow:
+		return nil, Overloaded(errQueueFull, 0)
 	}
+	c := &caller{item: i, answer: make(chan error, 1)}
+	q.callers = append(q.callers, c)
+	return c, nil
+}
+
+func (q *queue) fits(i queued) bool {
+	return i.size <= q.config.QueueSize-q.size && i.bytes <= int64(q.config.MaxBytes)-q.bytes
+}
+
+func (q *queue) add(i queued) {
 	q.items = append(q.items, i)
 	q.size += i.size
 	q.bytes += i.bytes
 	q.spans += int64(i.batch.Len())
-	q.wake()
-	return nil, nil
+	q.changed.Signal()
 }
 
-// wake tells everybody who waits that something changed.
-func (q *queue) wake() {
-	close(q.changed)
-	q.changed = make(chan struct{})
+// admit lets in those who wait for room, as far as there is some.
+func (q *queue) admit() {
+	for len(q.callers) > 0 && q.fits(q.callers[0].item) {
+		q.add(q.callers[0].item)
+		q.callers[0].answer <- nil
+		q.callers = slices.Delete(q.callers, 0, 1)
+	}
+}
+
+// leave ends the waiting of a caller and returns its answer: the queue may have let it in, or have been closed, at the same moment.
+func (q *queue) leave(c *caller) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.callers, c)
+	if i < 0 {
+		return <-c.answer
+	}
+	q.callers = slices.Delete(q.callers, i, i+1)
+	q.admit() // those behind it may need less room
+	return Overloaded(fmt.Errorf("%w, also after waiting", errQueueFull), 0)
 }
 
 // take removes the oldest batch, waiting for one. It returns false when the queue is closed and empty.
 func (q *queue) take() (queued, bool) {
-	for {
-		q.mu.Lock()
-		if len(q.items) > 0 {
-			i := q.items[0]
-			q.items[0] = queued{}
-			q.items = q.items[1:]
-			q.mu.Unlock()
-			return i, true
-		}
-		closed, changed := q.closed, q.changed
-		q.mu.Unlock()
-		if closed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.items) == 0 {
+		if q.closed {
 			return queued{}, false
 		}
-		<-changed
+		q.changed.Wait()
 	}
+	i := q.items[0]
+	q.items[0] = queued{} // the array behind items must not keep it
+	q.items = q.items[1:]
+	return i, true
 }
 
 // done gives back the room of a batch that take returned: its outcome is known.
@@ -162,7 +197,7 @@ func (q *queue) done(i queued) {
 	q.size -= i.size
 	q.bytes -= i.bytes
 	q.spans -= int64(i.batch.Len())
-	q.wake()
+	q.admit()
 }
 
 // close ends the queue: nothing more is put, what is left can be taken.
@@ -170,7 +205,11 @@ func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.wake()
+	for _, c := range q.callers {
+		c.answer <- ErrStopping
+	}
+	q.callers = nil
+	q.changed.Broadcast()
 }
 
 // drain removes and returns everything that waits.

@@ -127,6 +127,14 @@ func TestPrintedConfigLoadsAgain(t *testing.T) {
 	f("--set", `service::data_dir="null"`, "--set", `extensions::hub::token="*x: {"`, "--set", "extensions::hub::size=1000")
 }
 
+// A value that is the same word as a key further on does not take its comment away.
+func TestPrintedMeaning(t *testing.T) {
+	got := show(t, "print-config", "full", "--set", "service::data_dir=pipelines")
+	if n := strings.Count(got, "# acknowledged spans are "); n != 2 {
+		t.Errorf("%d pipelines of 2 say what an acknowledgement means:\n%s", n, got)
+	}
+}
+
 func TestHealthcheck(t *testing.T) {
 	status := http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

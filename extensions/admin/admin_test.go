@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -109,6 +110,25 @@ func TestMetricsArePlainText(t *testing.T) {
 	if !strings.Contains(body, "\ntracing_collector_spans_received 3\n") {
 		t.Errorf("counter is missing in:\n%s", body)
 	}
+}
+
+// A component whose metrics are broken does not hide those of the others.
+func TestBrokenMetrics(t *testing.T) {
+	p := &process{registry: prometheus.NewRegistry()}
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "good", Help: "Spans."})
+	p.registry.MustRegister(c, brokenCollector{})
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	if resp, body := get(t, a, "/metrics"); resp.StatusCode != 200 || !strings.Contains(body, "\ngood 0\n") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+type brokenCollector struct{}
+
+func (brokenCollector) Describe(chan<- *prometheus.Desc) {}
+func (brokenCollector) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("broken", "", nil, nil), errors.New("broken"))
 }
 
 func TestVersion(t *testing.T) {

@@ -24,7 +24,8 @@ type handler struct {
 func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger) http.Handler {
 	h := &handler{process: p, now: now, log: log}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true}))
+	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true,
+		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(log)})) // a broken collector must not hide the others
 	mux.HandleFunc("/status", h.status)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("/readyz", h.ready)

@@ -77,7 +77,7 @@ func (h *Hop) Partial(rejected int64, message string) error {
 		if message == "" {
 			message = "the next hop gave no reason"
 		}
-		return &pipeline.Partial{Rejected: int(rejected), Err: fmt.Errorf("rejected by the next hop: %s", message)}
+		return &pipeline.Partial{Rejected: int(rejected), Err: pipeline.Permanent(fmt.Errorf("rejected by the next hop: %s", message))}
 	}
 	if message != "" {
 		h.warn(message)

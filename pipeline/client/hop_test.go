@@ -43,7 +43,7 @@ func TestHopPartial(t *testing.T) {
 	w := newWorld(t)
 	hop := client.NewHop(w.set)
 	var partial *pipeline.Partial
-	if err := hop.Partial(3, "too old"); !errors.As(err, &partial) || partial.Rejected != 3 ||
+	if err := hop.Partial(3, "too old"); !errors.As(err, &partial) || partial.Rejected != 3 || !pipeline.IsPermanent(err) ||
 		err.Error() != "3 spans rejected: rejected by the next hop: too old" {
 		t.Errorf("error %v", err)
 	}

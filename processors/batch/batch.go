@@ -66,13 +66,15 @@ type batcher struct {
 	next     pipeline.Consumer
 	config   Config
 	maxSends int
-	sending  sync.WaitGroup // groups under way
+	life     context.Context    // of all groups
+	giveUp   context.CancelFunc // ends it
 
 	mu       sync.Mutex
 	sends    int               // under way, those of single requests included
 	queues   map[string]*queue // by tenant; only of tenants with waiting callers
 	due      []*queue          // queues to be sent from, longest due first
 	stopping bool
+	idle     chan struct{} // closed when nothing is under way any more; nil unless Stop waits for that
 }
 
 var _ pipeline.Stopper = (*batcher)(nil)
@@ -81,7 +83,9 @@ func newBatch(_ pipeline.Settings, c Config, next pipeline.Consumer) (*batcher, 
 	if c.Concurrency == 0 {
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
-	return &batcher{next: next, config: c, maxSends: c.Concurrency, queues: map[string]*queue{}}, nil
+	p := &batcher{next: next, config: c, maxSends: c.Concurrency, queues: map[string]*queue{}}
+	p.life, p.giveUp = context.WithCancel(context.Background())
+	return p, nil
 }
 
 // queue is the callers of one tenant that wait to be sent.
@@ -96,6 +100,7 @@ type queue struct {
 // call is one Consume that waits.
 type call struct {
 	batch   *otlpdata.Batch
+	until   time.Time  // when it has waited long enough for others; only with a timeout
 	outcome chan error // of capacity 1
 	group   *group     // once it is being sent; guarded by batcher.mu
 }
@@ -111,13 +116,26 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return p.next.Consume(ctx, b)
 	}
 	c := &call{batch: b, outcome: make(chan error, 1)}
+	if p.config.Timeout > 0 {
+		c.until = time.Now().Add(p.config.Timeout.Std())
+	}
 	p.enqueue(c)
 	p.mu.Unlock()
+	return p.await(ctx, c)
+}
+
+// await returns the outcome of c, or the end of ctx if that is all that is known.
+func (p *batcher) await(ctx context.Context, c *call) error {
 	select {
 	case err := <-c.outcome:
 		return err
 	case <-ctx.Done():
 		p.abandon(c)
+	}
+	select {
+	case err := <-c.outcome: // it came at the same moment, and is the better answer
+		return err
+	default:
 		return ctx.Err()
 	}
 }
@@ -128,6 +146,10 @@ func (p *batcher) sent() {
 	defer p.mu.Unlock()
 	p.sends--
 	p.dispatch()
+	if p.sends == 0 && p.idle != nil {
+		close(p.idle)
+		p.idle = nil
+	}
 }
 
 func (p *batcher) enqueue(c *call) {
@@ -144,9 +166,14 @@ func (p *batcher) enqueue(c *call) {
 	case p.config.Timeout == 0 || p.stopping || q.spans >= p.config.SendBatchSize:
 		p.makeDue(q)
 	case q.timer == nil:
-		q.timer = time.AfterFunc(p.config.Timeout.Std(), func() { p.expired(q) })
+		p.wait(q)
 	}
 	p.dispatch()
+}
+
+// wait makes a queue due when its first caller has waited long enough.
+func (p *batcher) wait(q *queue) {
+	q.timer = time.AfterFunc(time.Until(q.calls[0].until), func() { p.expired(q) })
 }
 
 // expired ends the waiting of a queue.
@@ -172,6 +199,7 @@ func (p *batcher) makeDue(q *queue) {
 func (p *batcher) dispatch() {
 	for p.sends < p.maxSends && len(p.due) > 0 {
 		q := p.due[0]
+		p.due[0] = nil // the array behind due must not keep it
 		p.due = p.due[1:]
 		g := p.take(q)
 		if len(q.calls) > 0 {
@@ -183,10 +211,10 @@ func (p *batcher) dispatch() {
 			continue
 		}
 		p.sends++
-		p.sending.Go(func() {
+		go func() {
 			defer p.sent()
 			g.send(p.next)
-		})
+		}()
 	}
 }
 
@@ -197,7 +225,7 @@ func (p *batcher) requeue(q *queue) {
 		p.makeDue(q)
 		return
 	}
-	q.timer = time.AfterFunc(p.config.Timeout.Std(), func() { p.expired(q) })
+	p.wait(q)
 }
 
 // take removes as many calls as may be joined, at least one, and returns them as a group; nil when all callers have left.
@@ -215,7 +243,7 @@ func (p *batcher) take(q *queue) *group {
 	if n == 0 {
 		return nil
 	}
-	g := newGroup(q.calls[:n:n])
+	g := newGroup(p.life, q.calls[:n:n])
 	q.calls = q.calls[n:]
 	q.spans -= spans
 	return g
@@ -239,7 +267,8 @@ func (p *batcher) abandon(c *call) {
 	}
 }
 
-// Stop sends what is waiting, without waiting for more, and returns when all of it has its outcome or ctx ends.
+// Stop sends what is waiting, without waiting for more, and returns when all of it has its outcome. When ctx ends first, it gives up what is
+// under way.
 func (p *batcher) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopping = true
@@ -249,16 +278,18 @@ func (p *batcher) Stop(ctx context.Context) error {
 		}
 	}
 	p.dispatch()
+	idle := make(chan struct{})
+	if p.sends == 0 {
+		close(idle)
+	} else {
+		p.idle = idle
+	}
 	p.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.sending.Wait()
-	}()
 	select {
-	case <-done:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
+		p.giveUp()
 		return ctx.Err()
 	}
 }

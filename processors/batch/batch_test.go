@@ -347,6 +347,93 @@ func TestCallerLeaves(t *testing.T) {
 	})
 }
 
+// hung is a destination that answers nothing until it is told to give up.
+func hung(ctx context.Context, _ *otlpdata.Batch) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Nobody waits longer than the timeout for company, whoever came before and left in an earlier send.
+func TestTimeoutIsEachCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{answer: func(context.Context, *otlpdata.Batch) error { time.Sleep(600 * time.Millisecond); return nil }}
+		p := build(t, s, func(c *Config) {
+			c.Timeout, c.SendBatchSize, c.SendBatchMaxSize = pipeline.Duration(time.Second), 3, 3
+		})
+		start := time.Now()
+		var wg sync.WaitGroup
+		for _, n := range []int{3, 2, 2} { // the third is left behind 600 ms after it came, and has 400 ms left
+			wg.Go(func() {
+				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if len(s.got) != 3 || time.Since(start) != 1800*time.Millisecond {
+			t.Errorf("%d sends after %s", len(s.got), time.Since(start))
+		}
+	})
+}
+
+// A caller whose context has ended when its outcome is there is told the outcome: its spans may be stored.
+func TestOutcomeGoesBeforeCancellation(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	p := build(t, &sink{}, nil)
+	for range 50 { // what select chooses is random
+		c := &call{batch: request(t, "", "x", 1), outcome: make(chan error, 1)}
+		g := newGroup(p.life, []*call{c})
+		g.send(p.next)
+		if err := p.await(ended, c); err != nil {
+			t.Fatalf("stored, and told %v", err)
+		}
+	}
+}
+
+// Stop waits for callers that wait behind a send which passes straight through.
+func TestStopWaitsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{answer: func(context.Context, *otlpdata.Batch) error { time.Sleep(time.Second); return nil }}
+		p := build(t, s, nil)
+		var told atomic.Int64
+		for range 2 {
+			go func() {
+				if p.Consume(t.Context(), request(t, "", "x", 1)) == nil {
+					told.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		start := time.Now()
+		err := p.Stop(t.Context())
+		synctest.Wait()
+		if err != nil || told.Load() != 2 || time.Since(start) != 2*time.Second {
+			t.Errorf("%v, %d were told, after %s", err, told.Load(), time.Since(start))
+		}
+	})
+}
+
+// When the time to stop is over, joined sends are given up, and their callers know.
+func TestStopGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{answer: hung}
+		p := build(t, s, func(c *Config) { c.Timeout = pipeline.Duration(time.Second) })
+		outcome := make(chan error, 1)
+		go func() { outcome <- p.Consume(context.Background(), request(t, "", "x", 1)) }()
+		time.Sleep(2 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := p.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		if err := <-outcome; !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller was told %v", err)
+		}
+	})
+}
+
 // Stop sends what waits.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

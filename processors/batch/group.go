@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// group is the calls of one send. Its context ends when every caller has left: one that gives up must not take the others along.
+// group is the calls of one send. Its context ends when every caller has left, and when the processor is stopped and the time for that is
+// over: one caller that gives up must not take the others along.
 type group struct {
 	calls   []*call
 	present atomic.Int64 // callers that still wait
@@ -18,10 +19,10 @@ type group struct {
 	cancel  context.CancelFunc
 }
 
-func newGroup(calls []*call) *group {
+func newGroup(life context.Context, calls []*call) *group {
 	g := &group{calls: calls}
 	g.present.Store(int64(len(calls)))
-	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.ctx, g.cancel = context.WithCancel(life)
 	for _, c := range calls {
 		c.group = g
 	}
@@ -56,7 +57,7 @@ func (g *group) send(next pipeline.Consumer) {
 	case errors.As(err, &partial):
 		g.share(partial)
 	case err != nil && pipeline.IsPermanent(err):
-		g.alone(next)
+		g.alone(pipeline.Refusers(next, err))
 	default:
 		for _, c := range g.calls {
 			c.outcome <- err
