@@ -28,7 +28,7 @@ func FuzzAppendTrace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte, raw bool, limit int) {
 		b, err := otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{})
 		if err != nil {
-			t.Skip()
+			return // no request
 		}
 		opt := uijson.Options{Raw: raw, MaxSpans: limit}
 		out, err := uijson.AppendTrace([]byte("["), opt, b)
