@@ -2,15 +2,9 @@ package server_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,67 +27,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/certs/certstest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
-
-// authority signs certificates for a test.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-	file string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
-		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{t: t, key: key, pool: x509.NewCertPool(), file: filepath.Join(t.TempDir(), "ca.pem")}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	a.pool.AddCert(a.cert)
-	writePEM(t, a.file, "CERTIFICATE", der)
-	return a
-}
-
-// issue writes a certificate for localhost with a serial number, and its key.
-func (a *authority) issue(serial int64, certFile, keyFile string) tls.Certificate {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	writePEM(a.t, certFile, "CERTIFICATE", der)
-	writePEM(a.t, keyFile, "PRIVATE KEY", keyDER)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-func writePEM(t *testing.T, file, typ string, der []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: typ, Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func secureSettings(now func() time.Time) pipeline.Settings {
 	env := pipeline.SystemEnv()
@@ -176,19 +112,40 @@ func callHTTP(t *testing.T, url string, config *tls.Config, header ...string) (s
 	return resp.StatusCode, string(b), resp.Header, err
 }
 
+// keyPair reads a certificate that was issued.
+func keyPair(t *testing.T, f certstest.Files) tls.Certificate {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// authority returns a new authority, the files of a server's certificate "before" in a folder of its own, who trusts it, and a client's
+// certificate.
+func authority(t *testing.T) (ca *certstest.Authority, files certstest.Files, pool *x509.CertPool, client tls.Certificate) {
+	t.Helper()
+	ca = certstest.New(t)
+	files = ca.Issue(t, t.TempDir(), "before")
+	pem, err := os.ReadFile(files.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return ca, files, pool, keyPair(t, ca.Issue(t, t.TempDir(), "client"))
+}
+
 // Clients need a certificate of the authority; when the server's certificate is replaced, new connections get the new one.
 func TestMutualTLS(t *testing.T) {
-	ca, other := newAuthority(t), newAuthority(t)
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	ca.issue(2, file("server.pem"), file("server.key"))
-	client := ca.issue(3, file("client.pem"), file("client.key"))
-	stranger := other.issue(4, file("stranger.pem"), file("stranger.key"))
+	ca, files, pool, client := authority(t)
+	stranger := keyPair(t, certstest.New(t).Issue(t, t.TempDir(), "stranger"))
 
 	var later atomic.Int64
 	set := secureSettings(func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
 	secure := func(c *server.SecurityConfig) {
-		tc := server.TLSConfig{CertFile: file("server.pem"), KeyFile: file("server.key"), ClientCAFile: ca.file, MinVersion: "1.2",
+		tc := server.TLSConfig{CertFile: files.Cert, KeyFile: files.Key, ClientCAFile: files.CA, MinVersion: "1.2",
 			ReloadInterval: pipeline.Duration(time.Minute)}
 		if err := tc.Validate(); err != nil {
 			t.Fatal(err)
@@ -198,19 +155,11 @@ func TestMutualTLS(t *testing.T) {
 	web := whoHTTP(t, set, func(c *server.HTTPConfig) { secure(&c.SecurityConfig) })
 	rpc := whoGRPC(t, set, func(c *server.GRPCConfig) { secure(&c.SecurityConfig) })
 
-	serial := func(addr string) int64 {
-		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{client}, NextProtos: []string{"h2", "http/1.1"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
-	}
 	for who, c := range map[string]struct {
 		cert []tls.Certificate
 		in   bool
 	}{"with certificate": {[]tls.Certificate{client}, true}, "without": {nil, false}, "of another authority": {[]tls.Certificate{stranger}, false}} {
-		config := &tls.Config{RootCAs: ca.pool, Certificates: c.cert}
+		config := &tls.Config{RootCAs: pool, Certificates: c.cert, ServerName: certstest.Host}
 		if code, _, _, err := callHTTP(t, "https://"+web, config); (err == nil && code == 200) != c.in {
 			t.Errorf("HTTP, %s: %d %v", who, code, err)
 		}
@@ -221,18 +170,24 @@ func TestMutualTLS(t *testing.T) {
 	if code, _, _, err := callHTTP(t, "http://"+web, nil); err == nil && code == 200 {
 		t.Error("plain text was served")
 	}
-	for _, addr := range []string{web, rpc} {
-		if serial(addr) != 2 {
-			t.Errorf("%s: wrong certificate", addr)
+	served := func(addr, want string) {
+		t.Helper()
+		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{client}, ServerName: certstest.Host,
+			NextProtos: []string{"h2", "http/1.1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if got := conn.ConnectionState().PeerCertificates[0].Subject.CommonName; got != want {
+			t.Errorf("%s: certificate %q, want %q", addr, got, want)
 		}
 	}
-	ca.issue(5, file("server.pem"), file("server.key"))
+	served(web, "before")
+	served(rpc, "before")
+	ca.Issue(t, filepath.Dir(files.Cert), "after")
 	later.Store(int64(2 * time.Minute))
-	for _, addr := range []string{web, rpc} {
-		if n := serial(addr); n != 5 {
-			t.Errorf("%s: certificate %d after the change", addr, n)
-		}
-	}
+	served(web, "after")
+	served(rpc, "after")
 }
 
 func TestTLSFilesMissing(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/certs/certstest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -406,35 +407,31 @@ func TestFrames(t *testing.T) {
 }
 
 func TestTCPOverTLS(t *testing.T) {
-	ca := newAuthority(t)
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	ca.issue(2, file("server.pem"), file("server.key"))
-	client := ca.issue(3, file("client.pem"), file("client.key"))
+	ca, files, pool, client := authority(t)
 	var later atomic.Int64
 	w := newWorld(t, 0)
 	w.set.Env.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	cfg := tcpConfig()
-	cfg.TLS = pipeline.Present(server.TLSConfig{CertFile: file("server.pem"), KeyFile: file("server.key"), ClientCAFile: ca.file,
+	cfg.TLS = pipeline.Present(server.TLSConfig{CertFile: files.Cert, KeyFile: files.Key, ClientCAFile: files.CA,
 		MinVersion: "1.2", ReloadInterval: pipeline.Duration(time.Minute)})
 	addr, _ := w.tcp(cfg, answerLines(size))
-	serve := func(certs ...tls.Certificate) (serial int64, answer string, err error) {
-		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: ca.pool, ServerName: "localhost", Certificates: certs})
+	serve := func(certs ...tls.Certificate) (name, answer string, err error) {
+		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool, ServerName: certstest.Host, Certificates: certs})
 		if err != nil {
-			return 0, "", err
+			return "", "", err
 		}
 		defer c.Close()
 		if _, err := io.WriteString(c, "hello\n"); err != nil {
-			return 0, "", err
+			return "", "", err
 		}
 		if err := c.CloseWrite(); err != nil {
-			return 0, "", err
+			return "", "", err
 		}
 		b, err := io.ReadAll(c)
-		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), string(b), err
+		return c.ConnectionState().PeerCertificates[0].Subject.CommonName, string(b), err
 	}
-	if serial, answer, err := serve(client); serial != 2 || answer != "5\n" || err != nil {
-		t.Errorf("certificate %d, answer %q, %v", serial, answer, err)
+	if name, answer, err := serve(client); name != "before" || answer != "5\n" || err != nil {
+		t.Errorf("certificate %q, answer %q, %v", name, answer, err)
 	}
 	if _, answer, err := serve(); err == nil {
 		t.Errorf("without a certificate: answer %q", answer)
@@ -444,10 +441,10 @@ func TestTCPOverTLS(t *testing.T) {
 	if got, _ := io.ReadAll(plain); slices.Contains(got, '5') {
 		t.Errorf("plain text was served: %q", got)
 	}
-	ca.issue(5, file("server.pem"), file("server.key"))
+	ca.Issue(t, filepath.Dir(files.Cert), "after")
 	later.Store(int64(2 * time.Minute))
-	if serial, _, err := serve(client); serial != 5 || err != nil {
-		t.Errorf("certificate %d after the change, %v", serial, err)
+	if name, _, err := serve(client); name != "after" || err != nil {
+		t.Errorf("certificate %q after the change, %v", name, err)
 	}
 }
 
