@@ -20,7 +20,10 @@ func (v *storing) Scope(s *Scope) error       { v.scope = s; return nil }
 
 func (v *storing) Span(s *Span) error {
 	read, err := v.reader.Read(s.Raw)
-	if err != nil || !reflect.DeepEqual(read, s) {
+	if read == nil {
+		read = &Span{}
+	}
+	if err != nil || !reflect.DeepEqual(withoutEmptyLists(*read), withoutEmptyLists(*s)) {
 		v.t.Errorf("read %+v, %v, want %+v", read, err, s)
 	}
 	n := ServiceCount{Service: v.resource.Service, Spans: 1}
@@ -30,6 +33,20 @@ func (v *storing) Span(s *Span) error {
 	v.services = append(v.services, n)
 	v.segment = AppendResourceSpans(v.segment, v.resource, v.scope, s.Raw)
 	return nil
+}
+
+// withoutEmptyLists returns a span whose empty lists are nil: whether a walker has memory for one already depends on what it read before.
+func withoutEmptyLists(s Span) Span {
+	if len(s.Attributes) == 0 {
+		s.Attributes = nil
+	}
+	if len(s.Events) == 0 {
+		s.Events = nil
+	}
+	if len(s.Links) == 0 {
+		s.Links = nil
+	}
+	return s
 }
 
 func TestStoredSpans(t *testing.T) {
