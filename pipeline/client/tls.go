@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 )
@@ -41,16 +39,12 @@ func defaultTLS() TLSConfig {
 // Validate reports versions that do not exist and keys that contradict each other.
 func (c *TLSConfig) Validate() error {
 	var errs []error
-	least, err := certs.Version(c.MinVersion)
-	if err != nil {
-		errs = append(errs, pipeline.BadKey("min_version", "%v", err))
+	_, _, errLeast, errMost := certs.Versions(c.MinVersion, c.MaxVersion)
+	if errLeast != nil {
+		errs = append(errs, pipeline.BadKey("min_version", "%v", errLeast))
 	}
-	most, err := certs.Version(c.MaxVersion)
-	if err != nil {
-		errs = append(errs, pipeline.BadKey("max_version", "%v", err))
-	}
-	if most != 0 && most < least {
-		errs = append(errs, pipeline.BadKey("max_version", "%s is below min_version (%s)", c.MaxVersion, c.MinVersion))
+	if errMost != nil {
+		errs = append(errs, pipeline.BadKey("max_version", "%v", errMost))
 	}
 	if (c.CertFile == "") != (c.KeyFile == "") {
 		errs = append(errs, pipeline.BadKey("", "cert_file and key_file belong together; write both or neither"))
@@ -63,13 +57,9 @@ func (c *TLSConfig) Validate() error {
 
 // source returns the TLS configuration for handshakes that offer the given application protocols.
 func (c *TLSConfig) source(set pipeline.Settings, protocols ...string) (*certs.Source, error) {
-	least, err := certs.Version(c.MinVersion)
-	if err != nil {
-		return nil, fmt.Errorf("tls::min_version: %w", err)
-	}
-	most, err := certs.Version(c.MaxVersion)
-	if err != nil {
-		return nil, fmt.Errorf("tls::max_version: %w", err)
+	least, most, errLeast, errMost := certs.Versions(c.MinVersion, c.MaxVersion)
+	if err := errors.Join(errLeast, errMost); err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
 	}
 	base := &tls.Config{MinVersion: least, MaxVersion: most, ServerName: c.ServerName, NextProtos: protocols,
 		InsecureSkipVerify: c.InsecureSkipVerify}
@@ -77,13 +67,7 @@ func (c *TLSConfig) source(set pipeline.Settings, protocols ...string) (*certs.S
 	return certs.ForClient(base, files, follow(set, "certificates", c.ReloadInterval)), nil
 }
 
-// follow returns how files are followed: what is wrong with new ones is logged, since the component goes on with the old.
+// follow returns how files are followed by a component.
 func follow(set pipeline.Settings, what string, interval pipeline.Duration) certs.Options {
-	return certs.Options{Interval: interval.Std(), Now: set.Env.Now, Report: func(err error) {
-		if err != nil {
-			set.Logger.Warn("new "+what+" cannot be used; those read before stay in force", zap.Error(err))
-			return
-		}
-		set.Logger.Info("new " + what + " are in force")
-	}}
+	return certs.Logged(set.Logger, set.Env.Now, what, interval.Std())
 }

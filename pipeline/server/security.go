@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -50,16 +49,12 @@ func (c *TLSConfig) Validate() error {
 	if c.KeyFile == "" {
 		errs = append(errs, pipeline.BadKey("key_file", "must be set"))
 	}
-	least, err := certs.Version(c.MinVersion)
-	if err != nil {
-		errs = append(errs, pipeline.BadKey("min_version", "%v", err))
+	_, _, errLeast, errMost := certs.Versions(c.MinVersion, c.MaxVersion)
+	if errLeast != nil {
+		errs = append(errs, pipeline.BadKey("min_version", "%v", errLeast))
 	}
-	most, err := certs.Version(c.MaxVersion)
-	if err != nil {
-		errs = append(errs, pipeline.BadKey("max_version", "%v", err))
-	}
-	if most != 0 && most < least {
-		errs = append(errs, pipeline.BadKey("max_version", "%s is below min_version (%s)", c.MaxVersion, c.MinVersion))
+	if errMost != nil {
+		errs = append(errs, pipeline.BadKey("max_version", "%v", errMost))
 	}
 	if _, err := cipherSuites(c.CipherSuites); err != nil {
 		errs = append(errs, pipeline.BadKey("cipher_suites", "%v", err))
@@ -95,13 +90,9 @@ type security struct {
 func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (*security, error) {
 	s := &security{}
 	if t, on := c.TLS.Get(); on {
-		least, err := certs.Version(t.MinVersion)
-		if err != nil {
-			return nil, err
-		}
-		most, err := certs.Version(t.MaxVersion)
-		if err != nil {
-			return nil, err
+		least, most, errLeast, errMost := certs.Versions(t.MinVersion, t.MaxVersion)
+		if err := errors.Join(errLeast, errMost); err != nil {
+			return nil, fmt.Errorf("tls: %w", err)
 		}
 		suites, err := cipherSuites(t.CipherSuites)
 		if err != nil {
@@ -120,15 +111,9 @@ func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (
 	return s, nil
 }
 
-// follow returns how files are followed: what is wrong with new ones is logged, since the listener goes on with the old.
+// follow returns how files are followed by a component.
 func follow(set pipeline.Settings, what string, interval pipeline.Duration) certs.Options {
-	return certs.Options{Interval: interval.Std(), Now: set.Env.Now, Report: func(err error) {
-		if err != nil {
-			set.Logger.Warn("new "+what+" cannot be used; those read before stay in force", zap.Error(err))
-			return
-		}
-		set.Logger.Info("new " + what + " are in force")
-	}}
+	return certs.Logged(set.Logger, set.Env.Now, what, interval.Std())
 }
 
 // load reads the files for the first time.

@@ -88,8 +88,18 @@ func (f Files) pool(pem []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Version returns the number of a TLS version that is written `1.0` to `1.3`, and 0 for "".
-func Version(s string) (uint16, error) {
+// Versions returns the numbers of the least and the greatest TLS version, each written `1.0` to `1.3`, or "" for none (0). The errors are of
+// the one and of the other.
+func Versions(least, most string) (lo, hi uint16, errLeast, errMost error) {
+	lo, errLeast = version(least)
+	hi, errMost = version(most)
+	if errMost == nil && hi != 0 && hi < lo {
+		errMost = fmt.Errorf("%s is below min_version (%s)", most, least)
+	}
+	return lo, hi, errLeast, errMost
+}
+
+func version(s string) (uint16, error) {
 	versions := map[string]uint16{"": 0, "1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
 	v, ok := versions[s]
 	if !ok {

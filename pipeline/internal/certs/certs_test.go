@@ -233,13 +233,29 @@ func TestWithoutIntervalFilesAreReadOnce(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if v, err := certs.Version("1.3"); err != nil || v != tls.VersionTLS13 {
-		t.Errorf("1.3 is %x, error %v", v, err)
+	for _, c := range []struct {
+		least, most string
+		lo, hi      uint16
+		errLeast    string
+		errMost     string
+	}{
+		{"1.2", "1.3", tls.VersionTLS12, tls.VersionTLS13, "", ""},
+		{"1.3", "", tls.VersionTLS13, 0, "", ""},
+		{"", "", 0, 0, "", ""},
+		{"TLS1.3", "1.9", 0, 0, "1.2 or 1.3", "1.2 or 1.3"},
+		{"1.3", "1.2", tls.VersionTLS13, tls.VersionTLS12, "", "1.2 is below min_version (1.3)"},
+	} {
+		lo, hi, errLeast, errMost := certs.Versions(c.least, c.most)
+		if lo != c.lo || hi != c.hi || !says(errLeast, c.errLeast) || !says(errMost, c.errMost) {
+			t.Errorf("%q to %q: %d %d %v %v", c.least, c.most, lo, hi, errLeast, errMost)
+		}
 	}
-	if v, err := certs.Version(""); err != nil || v != 0 {
-		t.Errorf("none is %x, error %v", v, err)
+}
+
+// says reports whether an error has the text, or whether there is none for "".
+func says(err error, text string) bool {
+	if err == nil || text == "" {
+		return err == nil && text == ""
 	}
-	if _, err := certs.Version("TLS1.3"); err == nil || !strings.Contains(err.Error(), "1.2 or 1.3") {
-		t.Errorf("error %v", err)
-	}
+	return strings.Contains(err.Error(), text)
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // maxFile is the greatest size of a file, in bytes: the roots of a whole system take a quarter of it.
@@ -23,6 +25,18 @@ type Options struct {
 	Now func() time.Time
 	// Report is told when new files cannot be used (once per error), and with nil when they can again.
 	Report func(err error)
+}
+
+// Logged returns options by which a component goes on with what it has when new files are wrong, and says so in its log. what is what the
+// files hold, in the plural.
+func Logged(log *zap.Logger, now func() time.Time, what string, interval time.Duration) Options {
+	return Options{Interval: interval, Now: now, Report: func(err error) {
+		if err != nil {
+			log.Warn("new "+what+" cannot be used; those read before stay in force", zap.Error(err))
+			return
+		}
+		log.Info("new " + what + " are in force")
+	}}
 }
 
 // Follower is a value made of files, which is made again when their contents change. It is safe for concurrent use after Load.
