@@ -27,3 +27,23 @@ func (r *SpanReader) Read(raw []byte) (*Span, error) {
 	}
 	return &r.w.span, nil
 }
+
+// ReadResource decodes the resource of which raw is the encoding, as in [Resource.Raw]. Its strings alias raw.
+func ReadResource(raw []byte, schemaURL string) (Resource, error) {
+	w := walker{lim: Limits{Items: math.MaxInt, Depth: maxDepth}}
+	if err := w.decodeResource(raw); err != nil {
+		return Resource{}, err
+	}
+	w.resource.Service, w.resource.SchemaURL = ServiceName(w.resource.Attributes), schemaURL
+	return w.resource, nil
+}
+
+// ReadScope decodes the scope of which raw is the encoding, as in [Scope.Raw]. Its strings alias raw.
+func ReadScope(raw []byte, schemaURL string) (Scope, error) {
+	w := walker{lim: Limits{Items: math.MaxInt, Depth: maxDepth}}
+	if err := w.decodeScope(raw); err != nil {
+		return Scope{}, err
+	}
+	w.scope.SchemaURL = schemaURL
+	return w.scope, nil
+}

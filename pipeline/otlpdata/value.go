@@ -49,6 +49,19 @@ func IntValue(i int64) Value { return Value{kind: ValueInt, num: uint64(i)} }
 // DoubleValue returns a floating-point attribute value.
 func DoubleValue(f float64) Value { return Value{kind: ValueDouble, num: math.Float64bits(f)} }
 
+// EncodedValue returns a value of the given kind from what [Value.Encoded] returned for one like it. Values of a store come back with it.
+func EncodedValue(kind ValueKind, data string) Value {
+	switch kind {
+	case ValueString, ValueBytes, ValueArray, ValueMap:
+		return Value{kind: kind, data: data}
+	}
+	return Value{}
+}
+
+// Encoded returns the content of a string or of bytes, and the encoded ArrayValue or KeyValueList of an array or a map; "" for other
+// kinds. It aliases the segment.
+func (v Value) Encoded() string { return v.data }
+
 // Kind tells which accessor holds the value.
 func (v Value) Kind() ValueKind { return v.kind }
 
