@@ -1,0 +1,208 @@
+package rows
+
+import (
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Define adds the definition that an item holds, and says whether it was one: an item of another tag is none. A definition that was added
+// before is passed over. What lies between the last id and this one counts as lost. The tables keep the payload.
+func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
+	r := reader{b: payload}
+	switch tag {
+	case TagColumn:
+		t.defineColumn(&r)
+	case TagWord:
+		t.defineWord(&r)
+	case TagScope:
+		t.defineScope(&r)
+	case TagResource:
+		t.defineResource(&r)
+	case TagShape:
+		t.defineShape(&r)
+	default:
+		return false, nil
+	}
+	return true, r.err
+}
+
+func (t *Tables) defineColumn(r *reader) {
+	id := r.id()
+	c := Column{Place: Place(r.byte()), Kind: otlpdata.ValueKind(r.byte())}
+	c.Key = r.rest()
+	if c.Place >= places || c.Kind > otlpdata.ValueMap {
+		r.fail("a column of unknown place or kind")
+	}
+	if !r.fits(id, len(t.Columns)) {
+		return
+	}
+	for lost := len(t.Columns); lost < int(id); lost++ {
+		t.lose().columns[uint32(lost)] = true
+		t.Columns, t.Words = append(t.Columns, Column{}), append(t.Words, nil)
+	}
+	t.Columns, t.Words = append(t.Columns, c), append(t.Words, nil)
+}
+
+func (t *Tables) defineWord(r *reader) {
+	column, id := r.id(), r.id()
+	word := r.rest()
+	if r.err == nil && int(column) >= len(t.Columns) {
+		if !r.fits(column, len(t.Columns)) {
+			return
+		}
+		for lost := len(t.Columns); lost <= int(column); lost++ {
+			t.lose().columns[uint32(lost)] = true
+			t.Columns, t.Words = append(t.Columns, Column{}), append(t.Words, nil)
+		}
+	}
+	if r.err != nil || !r.fits(id, len(t.Words[column])) {
+		return
+	}
+	for lost := len(t.Words[column]); lost < int(id); lost++ {
+		t.lose().words[[2]uint32{column, uint32(lost)}] = true
+		t.Words[column] = append(t.Words[column], "")
+	}
+	t.Words[column] = append(t.Words[column], word)
+}
+
+func (t *Tables) defineScope(r *reader) {
+	id, url := r.id(), r.text()
+	raw := r.b
+	if !r.fits(id, len(t.Scopes)) {
+		return
+	}
+	s, err := otlpdata.ReadScope(raw, url)
+	if err != nil {
+		r.fail("a scope: " + err.Error())
+		return
+	}
+	for lost := len(t.Scopes); lost < int(id); lost++ {
+		t.lose().scopes[uint32(lost)] = true
+		t.Scopes = append(t.Scopes, otlpdata.Scope{})
+	}
+	t.Scopes = append(t.Scopes, s)
+}
+
+func (t *Tables) defineResource(r *reader) {
+	id, tenant, url := r.id(), r.text(), r.text()
+	raw := r.b
+	if !r.fits(id, len(t.Resources)) {
+		return
+	}
+	res, err := otlpdata.ReadResource(raw, url)
+	if err != nil {
+		r.fail("a resource: " + err.Error())
+		return
+	}
+	for lost := len(t.Resources); lost < int(id); lost++ {
+		t.lose().resources[uint32(lost)] = true
+		t.Resources = append(t.Resources, Resource{})
+	}
+	t.Resources = append(t.Resources, Resource{Tenant: tenant, Resource: res})
+}
+
+func (t *Tables) defineShape(r *reader) {
+	id := r.id()
+	s := Shape{Tenant: r.text(), Service: r.text(), Scope: r.id(), Kind: int32(r.zigzag()), Status: int32(r.zigzag())}
+	s.NameInRow = r.byte()&flagNameInRow != 0
+	s.Name = r.text()
+	s.lost = t.lostScope(s.Scope)
+	for len(r.b) > 0 && r.err == nil {
+		c := r.id()
+		s.Columns = append(s.Columns, c)
+		s.lost = s.lost || t.lostColumn(c)
+	}
+	if !r.fits(id, len(t.Shapes)) {
+		return
+	}
+	for lost := len(t.Shapes); lost < int(id); lost++ {
+		t.lose()
+		t.Shapes = append(t.Shapes, Shape{lost: true})
+	}
+	if s.lost {
+		t.lose()
+	}
+	t.Shapes = append(t.Shapes, s)
+}
+
+func (t *Tables) lostScope(id uint32) bool {
+	return int(id) >= len(t.Scopes) || t.lost != nil && t.lost.scopes[id]
+}
+
+func (t *Tables) lostColumn(id uint32) bool {
+	return int(id) >= len(t.Columns) || t.lost != nil && t.lost.columns[id]
+}
+
+// reader reads the parts of a payload. After the first error it returns zeros.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(what string) {
+	if r.err == nil {
+		r.err = corrupt(what)
+	}
+	r.b = nil
+}
+
+// fits reports whether a definition is a new one.
+func (r *reader) fits(id uint32, have int) bool {
+	if int64(id) > int64(have)+maxGap {
+		r.fail("the id of a definition is far too high")
+	}
+	return r.err == nil && int(id) >= have
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.fail("a number is cut short")
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) zigzag() int64 {
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+func (r *reader) id() uint32 {
+	v := r.uvarint()
+	if v >= maxID {
+		r.fail("an id is out of range")
+		return 0
+	}
+	return uint32(v)
+}
+
+func (r *reader) byte() byte {
+	if len(r.b) == 0 {
+		r.fail("cut short")
+		return 0
+	}
+	c := r.b[0]
+	r.b = r.b[1:]
+	return c
+}
+
+func (r *reader) text() string {
+	n := r.uvarint()
+	if n > uint64(len(r.b)) {
+		r.fail("a text is cut short")
+		return ""
+	}
+	s := text(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+// rest returns all that is left.
+func (r *reader) rest() string {
+	s := text(r.b)
+	r.b = nil
+	return s
+}

@@ -1,0 +1,121 @@
+package rows
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Tag says what an item of a record is. The numbers are part of the format.
+type Tag uint8
+
+// The items.
+const (
+	TagRow Tag = iota
+	TagColumn
+	TagWord
+	TagScope
+	TagResource
+	TagShape
+)
+
+// ErrCorrupt is matched by all errors about bytes that are no record, or that do not fit the tables.
+var ErrCorrupt = errors.New("not a valid record")
+
+func corrupt(what string) error { return fmt.Errorf("%w: %s", ErrCorrupt, what) }
+
+const (
+	tagBits = 3
+	// maxID bounds ids, and with them what a damaged definition can make a reader allocate.
+	maxID = 1 << 22
+	// maxGap is how many definitions in a row may be missing.
+	maxGap = 1 << 16
+	// MaxHead is the greatest number of bytes that an item needs beside its payload.
+	MaxHead = binary.MaxVarintLen64
+)
+
+// AppendItem appends the head of an item; its payload of n bytes follows.
+func AppendItem(dst []byte, tag Tag, n int) []byte {
+	return binary.AppendUvarint(dst, uint64(n)<<tagBits|uint64(tag))
+}
+
+// NextItem splits the first item off a record. The payload aliases it.
+func NextItem(record []byte) (tag Tag, payload, rest []byte, err error) {
+	head, n := binary.Uvarint(record)
+	if n <= 0 || head>>tagBits > uint64(len(record)-n) {
+		return 0, nil, nil, corrupt("an item is cut short")
+	}
+	end := n + int(head>>tagBits)
+	return Tag(head & (1<<tagBits - 1)), record[n:end:end], record[end:], nil
+}
+
+// item wraps a payload that was appended behind dst[:from].
+func item(dst []byte, tag Tag, from int) []byte {
+	n := len(dst) - from
+	var head [MaxHead]byte
+	h := AppendItem(head[:0], tag, n)
+	dst = append(dst, h...)
+	copy(dst[from+len(h):], dst[from:from+n])
+	copy(dst[from:], h)
+	return dst
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendID(dst []byte, id uint32) []byte { return binary.AppendUvarint(dst, uint64(id)) }
+
+// AppendColumn appends the definition of a column.
+func AppendColumn(dst []byte, id uint32, c Column) []byte {
+	from := len(dst)
+	dst = append(appendID(dst, id), byte(c.Place), byte(c.Kind))
+	return item(append(dst, c.Key...), TagColumn, from)
+}
+
+// AppendWord appends a word of a column's dictionary.
+func AppendWord(dst []byte, column, id uint32, text string) []byte {
+	from := len(dst)
+	dst = appendID(appendID(dst, column), id)
+	return item(append(dst, text...), TagWord, from)
+}
+
+// AppendScope appends the definition of a scope. Of s only Raw and SchemaURL are used.
+func AppendScope(dst []byte, id uint32, s *otlpdata.Scope) []byte {
+	from := len(dst)
+	dst = appendText(appendID(dst, id), s.SchemaURL)
+	return item(append(dst, s.Raw...), TagScope, from)
+}
+
+// AppendResource appends the definition of a resource. Of r only Raw and SchemaURL are used.
+func AppendResource(dst []byte, id uint32, tenant string, r *otlpdata.Resource) []byte {
+	from := len(dst)
+	dst = appendText(appendText(appendID(dst, id), tenant), r.SchemaURL)
+	return item(append(dst, r.Raw...), TagResource, from)
+}
+
+const flagNameInRow = 1
+
+// AppendShape appends the definition of a shape. Its scope and columns are defined before.
+func AppendShape(dst []byte, id uint32, s *Shape) []byte {
+	from := len(dst)
+	dst = appendText(appendText(appendID(dst, id), s.Tenant), s.Service)
+	dst = appendID(dst, s.Scope)
+	dst = binary.AppendVarint(dst, int64(s.Kind))
+	dst = binary.AppendVarint(dst, int64(s.Status))
+	flags := byte(0)
+	if s.NameInRow {
+		flags = flagNameInRow
+	}
+	dst = appendText(append(dst, flags), s.Name)
+	for _, c := range s.Columns {
+		dst = appendID(dst, c)
+	}
+	return item(dst, TagShape, from)
+}
+
+// text returns b as a string without copying. Records are never changed, which is what makes this sound.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

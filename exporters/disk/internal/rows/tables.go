@@ -1,0 +1,102 @@
+package rows
+
+import (
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Place says which part of a span a column holds. The numbers are part of the format.
+type Place uint8
+
+// The places. Columns of Attribute and EventAttribute have a key and any kind of value, the others the kind that is named here.
+const (
+	Attribute         Place = iota // attribute of the span
+	Extra                          // bytes: attributes that have no column of their own, see AppendExtra
+	Name                           // string: name of the span, where Shape.NameInRow
+	TraceState                     // string
+	StatusMessage                  // string
+	Flags                          // int
+	DroppedAttributes              // int
+	DroppedEvents                  // int
+	DroppedLinks                   // int
+	EventTime                      // int: nanoseconds since the span's start; every event begins with it
+	EventName                      // string
+	EventDropped                   // int: dropped attributes of the event
+	EventAttribute                 // attribute of the event before
+	Events                         // bytes: all events, encoded as fields of a Span
+	Links                          // bytes: all links, encoded as fields of a Span
+	places                         // how many there are
+)
+
+// Column is one field that spans may have. Two columns of a table differ.
+type Column struct {
+	Place Place
+	Kind  otlpdata.ValueKind
+	Key   string // of Attribute and EventAttribute
+}
+
+// Resource is an interned resource. It belongs to one tenant.
+type Resource struct {
+	Tenant string
+	otlpdata.Resource
+}
+
+// Shape is what spans of one kind have in common. A column may occur several times in Columns: repeated keys, several events.
+type Shape struct {
+	Tenant, Service string
+	Scope           uint32
+	Name            string // as sent; "" where NameInRow
+	NameInRow       bool   // the name is in a cell of place Name
+	Kind, Status    int32
+	// Columns says what the cells of a row hold, in this order: Attribute*, Extra, Name, TraceState, StatusMessage, Flags, Dropped*,
+	// then of each event EventTime, EventName, EventDropped, EventAttribute*, or Events, then Links. All but EventTime are left out
+	// where the span has none.
+	Columns []uint32
+	lost    bool
+}
+
+// Tables is a vocabulary: what the ids in rows mean. It only grows. Strings alias the records that they were read from.
+type Tables struct {
+	Columns   []Column
+	Words     [][]string // by column
+	Scopes    []otlpdata.Scope
+	Resources []Resource
+	Shapes    []Shape
+	lost      *lost // nil: nothing was lost
+}
+
+// lost are definitions that a damaged log no longer has. Rows that need one are no longer readable.
+type lost struct {
+	columns, scopes, resources map[uint32]bool
+	words                      map[[2]uint32]bool
+}
+
+// Snapshot returns the tables as they are now. It may be read while the original grows: both share what is in it, and nothing that is in a
+// table ever changes.
+func (t *Tables) Snapshot() *Tables {
+	s := *t
+	s.Words = slices.Clone(t.Words)
+	return &s
+}
+
+// Lost tells how many definitions are missing because the records that held them were.
+func (t *Tables) Lost() int {
+	if t.lost == nil {
+		return 0
+	}
+	n := len(t.lost.columns) + len(t.lost.scopes) + len(t.lost.resources) + len(t.lost.words)
+	for i := range t.Shapes {
+		if t.Shapes[i].lost {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *Tables) lose() *lost {
+	if t.lost == nil {
+		t.lost = &lost{columns: map[uint32]bool{}, scopes: map[uint32]bool{}, resources: map[uint32]bool{}, words: map[[2]uint32]bool{}}
+	}
+	return t.lost
+}
