@@ -37,14 +37,15 @@ func Match(e Expr, s Span) bool {
 func (c Cond) match(s Span) bool {
 	found := false
 	c.Field.visit(s, func(v otlpdata.Value) bool {
-		found = c.holds(v)
+		found = c.Holds(v)
 		return !found
 	})
 	return found
 }
 
-// holds compares one value of the field with the literal.
-func (c Cond) holds(v otlpdata.Value) bool {
+// Holds reports whether the condition holds on one value of its field. Stores that keep values apart from spans call it where they cannot
+// call [Match].
+func (c Cond) Holds(v otlpdata.Value) bool {
 	switch {
 	case c.Op == Exists:
 		return true

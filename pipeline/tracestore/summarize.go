@@ -13,86 +13,90 @@ import (
 // Summarize returns the summary of the spans with an id in batches; duplicates count once. It is the reference for stores that know
 // summaries without reading spans. The error says that a batch cannot be read.
 func Summarize(id otlpdata.TraceID, batches ...*otlpdata.Batch) (Summary, error) {
-	s := summarizer{id: id, seen: NewDedup(), spanIDs: make(map[otlpdata.SpanID]struct{})}
+	s := summarizer{id: id, seen: NewDedup()}
 	for _, b := range batches {
 		if err := WalkSpans(b, s.add); err != nil {
 			return Summary{}, fmt.Errorf("summarizing trace %s: %w", id, err)
 		}
 	}
-	return s.summary(), nil
+	return SummarizeSpans(id, s.spans), nil
 }
 
 type summarizer struct {
-	id      otlpdata.TraceID
-	seen    *Dedup
-	spanIDs map[otlpdata.SpanID]struct{}
-	spans   []summarySpan
+	id    otlpdata.TraceID
+	seen  *Dedup
+	spans []SummarySpan
 }
 
-// summarySpan is what a summary needs of a span. Its strings alias the batch.
-type summarySpan struct {
-	id, parent    otlpdata.SpanID
-	start, end    uint64
-	service, name string
-	failed        bool
+// SummarySpan is what a summary needs of a span.
+type SummarySpan struct {
+	ID, Parent      otlpdata.SpanID
+	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
+	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them
+	Failed          bool
 }
 
 func (s *summarizer) add(sp Span) error {
 	if sp.TraceID != s.id || !s.seen.First(sp) {
 		return nil
 	}
-	s.spanIDs[sp.SpanID] = struct{}{}
-	s.spans = append(s.spans, summarySpan{
-		id: sp.SpanID, parent: sp.ParentID, start: sp.Start, end: mendedEnd(sp.Span),
-		service: sp.Resource.Service, name: sp.Operation(), failed: sp.StatusCode == otlpdata.StatusError,
+	ns, _ := sp.Duration()
+	s.spans = append(s.spans, SummarySpan{
+		ID: sp.SpanID, Parent: sp.ParentID, Start: sp.Start, Duration: ns,
+		Service: sp.Resource.Service, Name: sp.Operation(), Failed: sp.StatusCode == otlpdata.StatusError,
 	})
 	return nil
 }
 
-// mendedEnd is the start plus otlpdata.Span.Duration, or the greatest time there is.
-func mendedEnd(s *otlpdata.Span) uint64 {
-	ns, _ := s.Duration()
-	if s.Start > math.MaxUint64-ns {
+// end is the greatest time there is where the sum exceeds it.
+func (s *SummarySpan) end() uint64 {
+	if s.Start > math.MaxUint64-s.Duration {
 		return math.MaxUint64
 	}
-	return s.Start + ns
+	return s.Start + s.Duration
 }
 
-func (s *summarizer) summary() Summary {
-	out := Summary{ID: s.id, Spans: len(s.spans)}
-	if len(s.spans) == 0 {
+// SummarizeSpans returns the summary of a trace with these spans, among which are no duplicates. It sorts them and keeps none of their
+// strings.
+func SummarizeSpans(id otlpdata.TraceID, spans []SummarySpan) Summary {
+	out := Summary{ID: id, Spans: len(spans)}
+	if len(spans) == 0 {
 		return out
 	}
 	// In this order the first root is the earliest, whatever order the spans came in.
-	slices.SortFunc(s.spans, func(a, b summarySpan) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), slices.Compare(a.id[:], b.id[:]),
-			cmp.Compare(a.service, b.service), cmp.Compare(a.name, b.name))
+	slices.SortFunc(spans, func(a, b SummarySpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]),
+			cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
 	})
-	out.Start = s.spans[0].start
+	out.Start = spans[0].Start
+	known := make(map[otlpdata.SpanID]struct{}, len(spans))
+	for i := range spans {
+		known[spans[i].ID] = struct{}{}
+	}
 	services := make(map[string]*ServiceSummary)
-	var root, orphan *summarySpan
-	for i := range s.spans {
-		sp := &s.spans[i]
-		out.End = max(out.End, sp.end)
-		svc := services[sp.service]
+	var root, orphan *SummarySpan
+	for i := range spans {
+		sp := &spans[i]
+		out.End = max(out.End, sp.end())
+		svc := services[sp.Service]
 		if svc == nil {
-			svc = &ServiceSummary{Name: strings.Clone(sp.service)}
-			services[sp.service] = svc
+			svc = &ServiceSummary{Name: strings.Clone(sp.Service)}
+			services[svc.Name] = svc
 		}
 		svc.Spans++
-		if sp.failed {
+		if sp.Failed {
 			svc.Errors++
 			out.Errors++
 		}
-		if _, known := s.spanIDs[sp.parent]; sp.parent.IsZero() {
+		if _, there := known[sp.Parent]; sp.Parent.IsZero() {
 			root = cmp.Or(root, sp)
-		} else if !known {
+		} else if !there {
 			orphan = cmp.Or(orphan, sp)
 			out.Orphans++
 		}
 	}
-	first := cmp.Or(root, orphan, &s.spans[0])
-	out.RootService, out.RootName = strings.Clone(first.service), strings.Clone(first.name)
+	first := cmp.Or(root, orphan, &spans[0])
+	out.RootService, out.RootName = strings.Clone(first.Service), strings.Clone(first.Name)
 	for _, svc := range services {
 		out.Services = append(out.Services, *svc)
 	}

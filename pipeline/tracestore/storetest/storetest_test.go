@@ -380,3 +380,33 @@ func TestRandomFindsWrongStores(t *testing.T) {
 		}
 	}
 }
+
+// TestModel drives a right store, and one that forgets a request that it acknowledged.
+func TestModel(t *testing.T) {
+	m := NewModel(t, 1)
+	store := newNaive()
+	for range 20 {
+		m.Write(store)
+		m.Ask(store)
+	}
+	m.Forget(15)
+	if m.Written() != 5 {
+		t.Errorf("%d requests are remembered, want 5", m.Written())
+	}
+	store = newNaive()
+	m.Replay(store)
+	m.AskAll(store)
+	for range 20 {
+		m.Ask(store)
+	}
+
+	wrong := &recorder{TB: t}
+	m = NewModel(wrong, 2)
+	forgetful := newNaive()
+	m.Write(forgetful)
+	m.Remember(m.Next())
+	m.AskAll(forgetful)
+	if !wrong.Failed() {
+		t.Error("a store that lost a request passes")
+	}
+}

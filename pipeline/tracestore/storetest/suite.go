@@ -79,15 +79,21 @@ func (s *suite) send(tenant string, td ptrace.Traces) {
 // encode returns the batch of a request, which the oracle knows from now on.
 func (s *suite) encode(tenant string, td ptrace.Traces) *otlpdata.Batch {
 	s.Helper()
+	b := encodeRequest(s.TB, tenant, td)
+	s.sent.add(b)
+	return b
+}
+
+func encodeRequest(tb testing.TB, tenant string, td ptrace.Traces) *otlpdata.Batch {
+	tb.Helper()
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
-		s.Fatalf("encoding a request: %v", err)
+		tb.Fatalf("encoding a request: %v", err)
 	}
 	b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
 	if err != nil {
-		s.Fatalf("reading a request: %v", err)
+		tb.Fatalf("reading a request: %v", err)
 	}
-	s.sent.add(b)
 	return b
 }
 

@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Model is for tests that do more to a store than the suite does, such as crash it or let spans expire: it writes random spans, remembers
+// them, and compares the answers to random questions with its own. What it does depends on the seed only. Not for concurrent use.
+//
+//	m := storetest.NewModel(t, seed)
+//	m.Write(store)        // and flush, crash, reopen ... as the test likes
+//	m.Forget(n)           // the first n requests have expired
+//	m.Ask(store, memory)  // both must answer as the model does
+type Model struct {
+	*suite
+	g       generator
+	written []*otlpdata.Batch
+}
+
+// NewModel returns a Model that knows of no spans. Mistakes of a store are reported to tb.
+func NewModel(tb testing.TB, seed uint64) *Model {
+	return &Model{suite: newSuite(tb, nil), g: generator{rand.New(rand.NewPCG(seed, 0))}}
+}
+
+// Rand returns the source of all randomness, for the test's own decisions.
+func (m *Model) Rand() *rand.Rand { return m.g.Rand }
+
+// Written returns how many requests are remembered.
+func (m *Model) Written() int { return len(m.written) }
+
+// Next returns a random request, in one of three cases joined with one that was written before, whose spans are thus sent once more.
+func (m *Model) Next() *otlpdata.Batch {
+	m.Helper()
+	b := encodeRequest(m.TB, m.g.tenant(), m.g.request())
+	if n := len(m.written); n > 0 && m.g.IntN(3) == 0 {
+		if old := m.written[m.g.IntN(n)]; old.Meta().Tenant == b.Meta().Tenant {
+			joined, err := otlpdata.Concat(old, b)
+			if err != nil {
+				m.Fatalf("Concat: %v", err)
+			}
+			return joined
+		}
+	}
+	return b
+}
+
+// Remember tells the model that a request was acknowledged.
+func (m *Model) Remember(b *otlpdata.Batch) {
+	m.written = append(m.written, b)
+	m.sent.add(b)
+}
+
+// Write gives the next request to all stores, which must take it.
+func (m *Model) Write(stores ...Subject) {
+	m.Helper()
+	b := m.Next()
+	for _, s := range stores {
+		if err := s.Consume(m.ctx, b); err != nil {
+			m.Fatalf("Consume: %v", err)
+		}
+	}
+	m.Remember(b)
+}
+
+// Forget drops the first n requests, whose spans the stores must not show any more.
+func (m *Model) Forget(n int) {
+	m.written = m.written[n:]
+	m.sent = newOracle()
+	for _, b := range m.written {
+		m.sent.add(b)
+	}
+}
+
+// Replay gives all requests that are remembered to a store, as to one that forgot more than it should.
+func (m *Model) Replay(s Subject) {
+	m.Helper()
+	for _, b := range m.written {
+		if err := s.Consume(m.ctx, b); err != nil {
+			m.Fatalf("Consume: %v", err)
+		}
+	}
+}
+
+// Ask puts one random question to all stores and compares their answers with the model's.
+func (m *Model) Ask(stores ...Subject) {
+	m.Helper()
+	seed := m.g.Uint64()
+	for _, s := range stores {
+		m.store = s
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		switch g.IntN(10) {
+		case 0:
+			m.checkCatalogOf(g.tenant())
+		case 3:
+			if c, ok := s.(tracestore.AttributeCatalog); ok {
+				m.checkAttributesOf(c, "", g.key(), g.text())
+			}
+		case 1, 2:
+			m.checkSome(&g)
+		default:
+			m.ask(&g)
+		}
+	}
+}
+
+// checkSome compares a trace, which need not exist.
+func (m *Model) checkSome(g *generator) {
+	m.Helper()
+	tenant, id := g.tenant(), traceID(g.Uint64N(randomTraces))
+	if want := m.sent.trace(tenant, id); len(want) > 0 {
+		m.checkTraces(tenant, id)
+		return
+	}
+	if ids, spans := m.read(tenant, tracestore.TraceRef{ID: id}); len(ids) > 0 {
+		m.Errorf("trace %s: has %d spans, and none was sent", id, len(spans[0]))
+	}
+}
+
+// AskAll compares everything that can be asked for without a condition: all catalogs and all traces.
+func (m *Model) AskAll(stores ...Subject) {
+	m.Helper()
+	for _, s := range stores {
+		m.store = s
+		for _, tenant := range tenants() {
+			m.checkCatalogOf(tenant)
+			m.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
+		}
+	}
+}
