@@ -1,0 +1,233 @@
+package wal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Log is one log that is being written. All methods may be called concurrently; the order of Append is the order of the records.
+type Log struct {
+	dir   *Dir
+	epoch uint64
+	opts  Options
+
+	mu      sync.Mutex // guards the fields up to lead
+	pending []byte     // whole records that no leader has taken yet
+	last    uint64     // sequence number of the last record appended
+	taken   uint64     // of the last record that a leader took
+	acked   uint64     // of the last record that is committed
+	durable uint64     // of the last record that is known to be synced
+	next    *group     // of the records in pending
+	current *group     // of the records taken last
+	failed  error      // final; wraps ErrFailed
+	closed  bool
+	stats   Stats
+
+	// lead holds one token. Who has taken it is the leader, alone may use the file, and gives it back.
+	lead chan struct{}
+	disk disk
+
+	stop       chan struct{} // closed by Close
+	background sync.WaitGroup
+	closing    sync.Once
+	closeErr   error
+}
+
+// group is what one write brings to the disk. Its waiters all get the same answer.
+type group struct {
+	done chan struct{} // closed once err is set
+	err  error
+}
+
+func newGroup() *group { return &group{done: make(chan struct{})} }
+
+func (g *group) finish(err error) {
+	g.err = err
+	close(g.done)
+}
+
+// Ticket stands for a record that was appended: its sequence number.
+type Ticket uint64
+
+// Create starts a log. Its file and its name are durable on return. An epoch must never have been used in this directory before, not
+// even by a log that is gone, because spares hold old records; and who can send payloads should not be able to guess it. It fails with
+// fs.ErrExist if the epoch has files.
+func (d *Dir) Create(epoch uint64) (*Log, error) {
+	p, err := d.newPart(epoch, 0)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{
+		dir:   d,
+		epoch: epoch,
+		opts:  d.opts,
+		next:  newGroup(),
+		lead:  make(chan struct{}, 1),
+		disk:  disk{part: p},
+		stop:  make(chan struct{}),
+	}
+	l.lead <- struct{}{}
+	if l.opts.Mode == SyncInterval {
+		l.background.Go(l.syncEveryInterval)
+	}
+	return l, nil
+}
+
+// Epoch returns the number that the log was created with.
+func (l *Log) Epoch() uint64 { return l.epoch }
+
+// Append copies a record into memory, to be written by the next Commit, which it does not wait for. The payload is the concatenation
+// of parts and may be empty. The error wraps ErrFull, ErrTooLarge, ErrClosed or ErrFailed, and then nothing was appended.
+func (l *Log) Append(parts ...[]byte) (Ticket, error) {
+	length := 0
+	for _, p := range parts {
+		length += len(p)
+	}
+	if length > MaxPayload {
+		return 0, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, length, MaxPayload)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refuses(length); err != nil {
+		return 0, err
+	}
+	l.last++
+	h := header{length: uint32(length), epoch: l.epoch, seq: l.last, durable: l.durable}
+	l.pending = appendRecord(l.pending, h, parts)
+	l.stats.Records++
+	return Ticket(l.last), nil
+}
+
+// Ready returns the error that Append would return for a payload of so many bytes. Who appends under a lock of his own may rely on nil
+// until his next Append, except that the log may fail or be closed: only Append takes room away.
+func (l *Log) Ready(length int) error {
+	if length > MaxPayload {
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, length, MaxPayload)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refuses(length)
+}
+
+func (l *Log) refuses(length int) error {
+	switch {
+	case l.failed != nil:
+		return l.failed
+	case l.closed:
+		return ErrClosed
+	case len(l.pending) > 0 && len(l.pending)+recordSize(length) > l.opts.MaxPending:
+		return ErrFull
+	}
+	return nil
+}
+
+// Commit returns nil when the record, and with it every record appended before, is as safe as the mode says. There is no timer: the
+// first who waits writes what everybody has appended so far, and who comes meanwhile waits for the next write. If ctx ends first,
+// Commit returns its error but the record stays in the log and will be written by a later Commit or Close. An error that wraps
+// ErrFailed is final, but the record may still be found at recovery.
+func (l *Log) Commit(ctx context.Context, t Ticket) error {
+	g, err := l.groupOf(uint64(t))
+	if g == nil {
+		return err
+	}
+	select {
+	case <-g.done:
+		return g.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-l.lead:
+	}
+	err = l.leadUntilDone(ctx, g)
+	l.lead <- struct{}{}
+	return err
+}
+
+// groupOf returns the group of a record, or nil if the answer to its Commit is known.
+func (l *Log) groupOf(seq uint64) (*group, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case seq <= l.acked:
+		return nil, nil
+	case seq > l.last:
+		return nil, fmt.Errorf("commit: log %016x has no record %d", l.epoch, seq)
+	case l.failed != nil:
+		return nil, l.failed
+	case seq > l.taken:
+		return l.next, nil
+	}
+	return l.current, nil
+}
+
+// leadUntilDone is called with the token. The group may have been finished by the leader before, but if not it is still pending.
+func (l *Log) leadUntilDone(ctx context.Context, g *group) error {
+	select {
+	case <-g.done:
+		return g.err
+	default:
+	}
+	if err := l.waitGap(ctx); err != nil {
+		return err
+	}
+	l.flush(l.opts.Mode == SyncAlways)
+	<-g.done
+	return g.err
+}
+
+// waitGap waits until Options.MinGap has passed since the last sync.
+func (l *Log) waitGap(ctx context.Context) error {
+	wait := l.opts.MinGap - time.Since(l.disk.lastSync)
+	if l.opts.MinGap == 0 || wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.stop:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *Log) syncEveryInterval() {
+	tick := time.NewTicker(l.opts.Interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+		}
+		<-l.lead
+		l.flush(true)
+		l.lead <- struct{}{}
+	}
+}
+
+// Close commits what was appended, syncs unless the mode is SyncOS, and closes the file; Commit still answers for records that were
+// appended before. If the log has failed it returns that error. Closing again returns the same.
+func (l *Log) Close() error {
+	l.closing.Do(func() {
+		l.mu.Lock()
+		l.closed = true
+		l.mu.Unlock()
+		close(l.stop)
+		l.background.Wait()
+		<-l.lead
+		l.flush(l.opts.Mode != SyncOS)
+		l.closeErr = l.disk.close(l.failure())
+		l.lead <- struct{}{}
+	})
+	return l.closeErr
+}
+
+func (l *Log) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}

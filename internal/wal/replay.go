@@ -1,0 +1,189 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// Report says what recovery found in a log.
+type Report struct {
+	Records uint64 // delivered
+	Bytes   int64  // in the payloads delivered
+	Last    uint64 // sequence number of the last record delivered
+	// Lost counts records that are missing although they had been synced: the disk lost them.
+	Lost uint64
+	// Unsynced counts records that are missing and had not been synced when the writer died, as far as later records tell. In SyncAlways
+	// none of them was committed.
+	Unsynced uint64
+	// Damage lists where lost records may have been, and what could not be read; the first 1000 places of a file.
+	Damage []Damage
+}
+
+// Sound says that nothing is lost and all was readable. If not, the owner should keep the files (see Dir.Quarantine).
+func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 }
+
+// Damage is a stretch of a file that may have held lost records.
+type Damage struct {
+	File          string
+	Offset, Bytes int64
+	First, Last   uint64 // range of sequence numbers that were looked for there; some of them may have been found elsewhere
+	Err           error  // of the last read that failed; nil if all could be read
+}
+
+// Replay calls deliver for every sound record of a log, in order; the payload is valid during the call. Damage in the files is no error
+// but stands in the report. An error is that of deliver, or means that a file could not be opened, or wraps ErrVersion, or fs.ErrNotExist
+// if there is no such log; then records may be missing at the end.
+func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) error) (Report, error) {
+	r := &replay{deliver: deliver}
+	defer r.close()
+	err := r.open(d, epoch)
+	if err == nil {
+		err = r.run()
+	}
+	if err != nil {
+		return r.report, fmt.Errorf("replay log %016x: %w", epoch, err)
+	}
+	r.judge()
+	return r.report, nil
+}
+
+// replay merges the parts of one log by sequence number. A part begins again with whatever was not known to be durable in the one before,
+// and either of the two may have lost some of it.
+type replay struct {
+	parts   []*scanner
+	heads   []record // next record of each part; seq 0 at the end of the part
+	deliver func(uint64, []byte) error
+	gaps    []gap
+	report  Report
+}
+
+// gap is a range of sequence numbers of which missing were not found: all of them unless gaps became too many to keep apart.
+type gap struct{ first, last, missing uint64 }
+
+func (r *replay) open(d *Dir, epoch uint64) error {
+	names, err := d.list()
+	if err != nil {
+		return err
+	}
+	files := names.of(epoch)
+	if len(files) == 0 {
+		return fs.ErrNotExist
+	}
+	if len(files) > maxParts {
+		return fmt.Errorf("%d parts, limit %d", len(files), maxParts)
+	}
+	for _, p := range files {
+		file, err := d.fs.Open(d.file(p.String()))
+		if err != nil {
+			return err
+		}
+		s, err := newScanner(file, epoch)
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		r.parts = append(r.parts, s)
+	}
+	r.heads = make([]record, len(r.parts))
+	return nil
+}
+
+func (r *replay) close() {
+	for _, s := range r.parts {
+		s.file.Close() // opened for reading: nothing to report
+	}
+}
+
+func (r *replay) run() error {
+	for i := range r.parts {
+		if err := r.advance(i); err != nil {
+			return err
+		}
+	}
+	for {
+		i := r.lowest()
+		if i < 0 {
+			return nil
+		}
+		if err := r.take(r.heads[i]); err != nil {
+			return err
+		}
+		if err := r.advance(i); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *replay) advance(i int) (err error) {
+	r.heads[i], _, err = r.parts[i].next()
+	return err
+}
+
+// lowest returns the part with the lowest record, below zero if all are at their end.
+func (r *replay) lowest() int {
+	found := -1
+	for i, h := range r.heads {
+		if h.seq > 0 && (found < 0 || h.seq < r.heads[found].seq) {
+			found = i
+		}
+	}
+	return found
+}
+
+func (r *replay) take(rec record) error {
+	if rec.seq <= r.report.Last {
+		return nil // written again after a failed sync
+	}
+	r.missing(r.report.Last+1, rec.seq-1)
+	r.report.Last = rec.seq
+	r.report.Records++
+	r.report.Bytes += int64(len(rec.payload))
+	return r.deliver(rec.seq, rec.payload)
+}
+
+func (r *replay) missing(first, last uint64) {
+	if first > last {
+		return
+	}
+	if n := len(r.gaps); n == maxDamage {
+		r.gaps[n-1].last = last
+		r.gaps[n-1].missing += last - first + 1
+		return
+	}
+	r.gaps = append(r.gaps, gap{first: first, last: last, missing: last - first + 1})
+}
+
+// judge tells lost records from those that were never synced.
+func (r *replay) judge() {
+	var durable, seen uint64
+	for _, s := range r.parts {
+		durable, seen = max(durable, s.durable), max(seen, s.seen)
+	}
+	r.missing(r.report.Last+1, seen)
+	for _, g := range r.gaps {
+		lost := uint64(0)
+		if durable >= g.first {
+			lost = min(g.missing, durable-g.first+1)
+		}
+		r.report.Lost += lost
+		r.report.Unsynced += g.missing - lost
+	}
+	r.gaps = slices.DeleteFunc(r.gaps, func(g gap) bool { return g.first > durable })
+	r.collectDamage()
+}
+
+// collectDamage keeps the places that can have held a lost record. What followed the last record of a part is in the next part.
+func (r *replay) collectDamage() {
+	for i, s := range r.parts {
+		for _, dmg := range s.damage {
+			if i+1 < len(r.parts) && r.parts[i+1].first > 0 {
+				dmg.Last = min(dmg.Last, r.parts[i+1].first-1)
+			}
+			lost := slices.ContainsFunc(r.gaps, func(g gap) bool { return g.first <= dmg.Last && g.last >= dmg.First })
+			if lost || dmg.Err != nil {
+				r.report.Damage = append(r.report.Damage, dmg)
+			}
+		}
+	}
+}
