@@ -82,6 +82,25 @@ func (d *Dir) Recycle(epoch uint64) error {
 	})
 }
 
+// DropSpares deletes the spare files, to give their space back.
+func (d *Dir) DropSpares() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names, err := d.list()
+	if err != nil {
+		return err
+	}
+	for _, n := range names.spares {
+		if err := d.fs.Remove(d.file(spareName(n))); err != nil {
+			return fmt.Errorf("remove spare log: %w", err)
+		}
+	}
+	if err := d.fs.SyncDir(d.path); err != nil {
+		return fmt.Errorf("remove spare logs: %w", err)
+	}
+	return nil
+}
+
 // Quarantine moves the files of a damaged log to another directory, which is made if missing.
 func (d *Dir) Quarantine(epoch uint64, to string) error {
 	if err := d.fs.MkdirAll(to); err != nil {

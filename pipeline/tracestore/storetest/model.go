@@ -92,14 +92,14 @@ func (m *Model) Ask(stores ...Subject) {
 	for _, s := range stores {
 		m.store = s
 		g := generator{rand.New(rand.NewPCG(seed, 1))}
-		switch g.IntN(10) {
+		switch g.IntN(30) {
 		case 0:
 			m.checkCatalogOf(g.tenant())
 		case 3:
 			if c, ok := s.(tracestore.AttributeCatalog); ok {
 				m.checkAttributesOf(c, "", g.key(), g.text())
 			}
-		case 1, 2:
+		case 1, 2, 4, 5, 6, 7:
 			m.checkSome(&g)
 		default:
 			m.ask(&g)

@@ -34,7 +34,7 @@ func (t *Tables) defineColumn(r *reader) {
 	if c.Place >= places || c.Kind > otlpdata.ValueMap {
 		r.fail("a column of unknown place or kind")
 	}
-	if !r.fits(id, len(t.Columns)) {
+	if !t.fits(r, id, len(t.Columns)) {
 		return
 	}
 	for lost := len(t.Columns); lost < int(id); lost++ {
@@ -48,7 +48,7 @@ func (t *Tables) defineWord(r *reader) {
 	column, id := r.id(), r.id()
 	word := r.rest()
 	if r.err == nil && int(column) >= len(t.Columns) {
-		if !r.fits(column, len(t.Columns)) {
+		if !t.fits(r, column, len(t.Columns)) {
 			return
 		}
 		for lost := len(t.Columns); lost <= int(column); lost++ {
@@ -56,7 +56,7 @@ func (t *Tables) defineWord(r *reader) {
 			t.Columns, t.Words = append(t.Columns, Column{}), append(t.Words, nil)
 		}
 	}
-	if r.err != nil || !r.fits(id, len(t.Words[column])) {
+	if r.err != nil || !t.fits(r, id, len(t.Words[column])) {
 		return
 	}
 	for lost := len(t.Words[column]); lost < int(id); lost++ {
@@ -69,7 +69,7 @@ func (t *Tables) defineWord(r *reader) {
 func (t *Tables) defineScope(r *reader) {
 	id, url := r.id(), r.text()
 	raw := r.b
-	if !r.fits(id, len(t.Scopes)) {
+	if !t.fits(r, id, len(t.Scopes)) {
 		return
 	}
 	s, err := otlpdata.ReadScope(raw, url)
@@ -87,7 +87,7 @@ func (t *Tables) defineScope(r *reader) {
 func (t *Tables) defineResource(r *reader) {
 	id, tenant, url := r.id(), r.text(), r.text()
 	raw := r.b
-	if !r.fits(id, len(t.Resources)) {
+	if !t.fits(r, id, len(t.Resources)) {
 		return
 	}
 	res, err := otlpdata.ReadResource(raw, url)
@@ -108,12 +108,13 @@ func (t *Tables) defineShape(r *reader) {
 	s.NameInRow = r.byte()&flagNameInRow != 0
 	s.Name = r.text()
 	s.lost = t.lostScope(s.Scope)
+	s.Columns = make([]uint32, 0, len(r.b))
 	for len(r.b) > 0 && r.err == nil {
 		c := r.id()
 		s.Columns = append(s.Columns, c)
 		s.lost = s.lost || t.lostColumn(c)
 	}
-	if !r.fits(id, len(t.Shapes)) {
+	if !t.fits(r, id, len(t.Shapes)) {
 		return
 	}
 	for lost := len(t.Shapes); lost < int(id); lost++ {
@@ -122,8 +123,27 @@ func (t *Tables) defineShape(r *reader) {
 	}
 	if s.lost {
 		t.lose()
+		s = Shape{lost: true} // nobody follows ids that lead nowhere
 	}
 	t.Shapes = append(t.Shapes, s)
+}
+
+// fits reports whether a definition is a new one, and counts those that are missing before it.
+func (t *Tables) fits(r *reader, id uint32, have int) bool {
+	if r.err != nil || int(id) < have {
+		return false
+	}
+	gap := int(id) - have
+	if gap == 0 {
+		return true
+	}
+	l := t.lose()
+	if l.gaps+gap > maxLost {
+		r.fail("too many definitions are missing")
+		return false
+	}
+	l.gaps += gap
+	return true
 }
 
 func (t *Tables) lostScope(id uint32) bool {
@@ -145,14 +165,6 @@ func (r *reader) fail(what string) {
 		r.err = corrupt(what)
 	}
 	r.b = nil
-}
-
-// fits reports whether a definition is a new one.
-func (r *reader) fits(id uint32, have int) bool {
-	if int64(id) > int64(have)+maxGap {
-		r.fail("the id of a definition is far too high")
-	}
-	return r.err == nil && int(id) >= have
 }
 
 func (r *reader) uvarint() uint64 {

@@ -19,7 +19,8 @@ func AppendExtra(dst []byte, positions []int, attributes []otlpdata.KeyValue) []
 type Assembler struct {
 	span                 otlpdata.Span
 	merged, nested       []otlpdata.KeyValue
-	from                 []int // of each event, where its attributes begin in nested
+	from                 []int    // of each event, where its attributes begin in nested
+	at                   []uint64 // positions of extra attributes
 	extra, events, links otlpdata.SpanReader
 }
 
@@ -124,10 +125,13 @@ func (a *Assembler) merge(b []byte) error {
 	if pos < 0 || n > uint64(len(b)) {
 		return corrupt("extra attributes")
 	}
-	at := make([]uint64, n)
-	for i := range at {
-		at[i], pos = uvarint(b, pos)
+	at := a.at[:0]
+	for range n {
+		var p uint64
+		p, pos = uvarint(b, pos)
+		at = append(at, p)
 	}
+	a.at = at
 	if pos < 0 {
 		return corrupt("extra attributes are cut short")
 	}

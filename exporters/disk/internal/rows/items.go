@@ -31,8 +31,8 @@ const (
 	tagBits = 3
 	// maxID bounds ids, and with them what a damaged definition can make a reader allocate.
 	maxID = 1 << 22
-	// maxGap is how many definitions in a row may be missing.
-	maxGap = 1 << 16
+	// maxLost is how many definitions may be missing altogether.
+	maxLost = 1 << 18
 	// MaxHead is the greatest number of bytes that an item needs beside its payload.
 	MaxHead = binary.MaxVarintLen64
 )

@@ -130,6 +130,11 @@ func (t *Tables) ReadRow(row []byte, h *Head, dst []Cell) ([]Cell, error) {
 	return t.readCells(b, t.Shapes[h.Shape].Columns, dst)
 }
 
+// ReadCells reads the cells of a list of columns, as AppendCell wrote them one after the other, behind dst.
+func (t *Tables) ReadCells(b []byte, columns []uint32, dst []Cell) ([]Cell, error) {
+	return t.readCells(b, columns, dst)
+}
+
 func (t *Tables) readCells(b []byte, columns []uint32, dst []Cell) ([]Cell, error) {
 	pos := 0
 	for _, id := range columns {

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -70,6 +71,14 @@ type Tables struct {
 type lost struct {
 	columns, scopes, resources map[uint32]bool
 	words                      map[[2]uint32]bool
+	gaps                       int // how many definitions were never read, shapes included
+}
+
+func (l *lost) clone() *lost {
+	if l == nil {
+		return nil
+	}
+	return &lost{maps.Clone(l.columns), maps.Clone(l.scopes), maps.Clone(l.resources), maps.Clone(l.words), l.gaps}
 }
 
 // Snapshot returns the tables as they are now. It may be read while the original grows: both share what is in it, and nothing that is in a
@@ -77,6 +86,7 @@ type lost struct {
 func (t *Tables) Snapshot() *Tables {
 	s := *t
 	s.Words = slices.Clone(t.Words)
+	s.lost = t.lost.clone()
 	return &s
 }
 

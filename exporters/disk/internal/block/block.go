@@ -1,0 +1,170 @@
+package block
+
+import (
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Pool opens blocks and keeps the memory of closed ones for the next. The zero value is ready; safe for concurrent use.
+type Pool struct{ free sync.Pool }
+
+// Open checks the directory of a block and reads nothing else. The layout is that with which the block was encoded; data is the whole
+// block and must not change until the Block is closed. An error, also of the Block's methods, is a *source.DamageError that wraps
+// [ErrCorrupt] or column.ErrCorrupt and names the file and the block by its number.
+func (p *Pool) Open(l *Layout, data []byte, file string, number int) (*Block, error) {
+	b, ok := p.free.Get().(*Block)
+	if !ok {
+		b = &Block{decoder: column.NewDecoder()}
+	}
+	b.pool, b.l, b.data, b.file, b.number = p, l, data, file, number
+	b.dir.rows = 0
+	if err := b.dir.read(data); err != nil {
+		b.dir.rows = 0
+		err = b.damage("the directory", err)
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Block is an open block. It decodes a part when it is first asked for. See [source.Block] for what its methods promise.
+type Block struct {
+	pool    *Pool
+	l       *Layout
+	data    []byte
+	file    string
+	number  int
+	decoder *column.Decoder
+	dir     directory
+	heads   heads
+	index   index
+	values  values
+}
+
+var _ source.Block = (*Block)(nil)
+
+// Trace is an entry of the trace table of a block. One id has several entries where several tenants use it; the tenant is that of the
+// resource of the first row.
+type Trace struct {
+	ID          otlpdata.TraceID
+	First, Rows int32
+}
+
+// Len returns the number of rows.
+func (b *Block) Len() int { return b.dir.rows }
+
+// Traces returns the trace table in the order of rows: an entry begins where the one before ends.
+func (b *Block) Traces() ([]Trace, error) {
+	if err := b.need(haveTraces); err != nil {
+		return nil, err
+	}
+	return b.heads.traces, nil
+}
+
+// Shapes returns the shape of each row.
+func (b *Block) Shapes() ([]uint32, error) {
+	if err := b.need(haveShapes); err != nil {
+		return nil, err
+	}
+	return b.heads.shapes, nil
+}
+
+// Resources returns the resource of each row.
+func (b *Block) Resources() ([]uint32, error) {
+	if err := b.need(needResources); err != nil {
+		return nil, err
+	}
+	return b.heads.resources, nil
+}
+
+// Starts returns the start of each row.
+func (b *Block) Starts() ([]uint64, error) {
+	if err := b.need(needStarts); err != nil {
+		return nil, err
+	}
+	return b.heads.starts, nil
+}
+
+// Ends returns the end of each row.
+func (b *Block) Ends() ([]uint64, error) {
+	if err := b.need(needEnds); err != nil {
+		return nil, err
+	}
+	return b.heads.ends, nil
+}
+
+// Head reads the whole head of a row.
+func (b *Block) Head(row int, h *rows.Head) error {
+	if err := b.need(needHead); err != nil {
+		return err
+	}
+	d := &b.heads
+	*h = rows.Head{Shape: d.shapes[row], Resource: d.resources[row], TraceID: d.traces[d.trace[row]].ID, SpanID: d.spanID(int32(row)),
+		Start: d.starts[row], End: d.ends[row]}
+	switch p := d.parents[row]; {
+	case p >= 0:
+		h.ParentID = d.spanID(p)
+	case p != parentNone:
+		h.ParentID = d.explicitID(p)
+	}
+	return nil
+}
+
+// Cell returns the cell at a position of the row's Shape.Columns.
+func (b *Block) Cell(row, position int) (rows.Cell, error) {
+	if err := b.need(needCells); err != nil {
+		return rows.Cell{}, err
+	}
+	shape := b.heads.shapes[row]
+	return b.cell(row, shape, b.l.slotsOf(shape)[position], position)
+}
+
+// Cells appends all cells of a row, as rows.Assembler needs them.
+func (b *Block) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
+	if err := b.need(needCells); err != nil {
+		return dst, err
+	}
+	shape := b.heads.shapes[row]
+	for i, s := range b.l.slotsOf(shape) {
+		c, err := b.cell(row, shape, s, i)
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, c)
+	}
+	return dst, nil
+}
+
+// Close gives the memory back. Strings of cells stay valid, all else does not.
+func (b *Block) Close() {
+	p := b.pool
+	if p == nil {
+		return
+	}
+	b.pool, b.l, b.data = nil, nil, nil
+	b.heads.have, b.heads.failed = 0, 0
+	b.index.forget()
+	b.values.forget()
+	if b.values.room() <= maxKept {
+		p.free.Put(b)
+	}
+}
+
+// part returns the bytes of a part after it has checked them.
+func (b *Block) part(e entry) ([]byte, error) {
+	p := b.data[e.from : e.from+e.length]
+	if crc32.Checksum(p, castagnoli) != e.crc {
+		return nil, corrupt("checksum")
+	}
+	return p, nil
+}
+
+func (b *Block) damage(part string, err error) error {
+	return &source.DamageError{File: b.file, Part: fmt.Sprintf("block %d", b.number), Rows: b.dir.rows, Err: fmt.Errorf("%s: %w", part, err)}
+}

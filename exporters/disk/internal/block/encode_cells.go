@@ -1,0 +1,84 @@
+package block
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// encodeCells writes the columns. The rows are ranked.
+func (e *Encoder) encodeCells() {
+	e.columns = e.index.columns(e.l, e.columns[:0])
+	for _, id := range e.columns {
+		e.must(e.index.add(e.l, id))
+	}
+	e.must(e.index.lay(e.l))
+	e.values.reserve(&e.index.size)
+	e.transpose()
+	for i := range e.index.vectors {
+		v := &e.index.vectors[i]
+		from := len(e.body)
+		e.body = e.encodeVector(e.body, v)
+		e.dir.columns = append(e.dir.columns, columnEntry{v.column, e.end(from)})
+	}
+	e.values.forget()
+}
+
+// must panics for more cells than may be; nothing else can be wrong, because the layout was checked.
+func (e *Encoder) must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %v", err))
+	}
+}
+
+// transpose puts the cells of all rows into their vectors.
+func (e *Encoder) transpose() {
+	x := &e.index
+	for i := range e.heads {
+		id := e.heads[i].Shape
+		cells, rank := e.cells[e.first[i]:], int(x.rank[i])
+		positions := e.l.positions[e.l.shapes[id].positions:e.l.shapes[id+1].positions]
+		places := x.places[x.uses[id]:]
+		for len(positions) > 0 {
+			p := &places[0]
+			v := &x.vectors[p.vector]
+			at := v.from + int(p.from) + rank*int(p.count)
+			for n, position := range positions[:p.count] {
+				e.values.put(v.form, at+n, &cells[position], e.l.tables.Words[v.column])
+			}
+			places, positions = places[1:], positions[p.count:]
+		}
+	}
+}
+
+func (e *Encoder) encodeVector(dst []byte, v *vector) []byte {
+	to := v.from + v.n
+	switch v.form {
+	case formWord:
+		return e.column.Codes(dst, e.values.words[v.from:to])
+	case formInt:
+		return e.column.Int64s(dst, e.values.ints[v.from:to])
+	case formDouble:
+		return e.column.Float64s(dst, e.values.doubles[v.from:to])
+	case formBool:
+		return e.column.Bools(dst, e.values.bools[v.from:to])
+	}
+	return e.column.Strings(dst, e.values.texts[v.from:to])
+}
+
+// info collects what is known of a block without reading it. The rows are ranked.
+func (e *Encoder) info() source.BlockInfo {
+	info := source.BlockInfo{Rows: len(e.heads), MinStart: e.heads[0].Start, MaxStart: e.heads[0].Start}
+	e.longest = resize(e.longest, len(e.l.tables.Shapes))
+	for i := range e.heads {
+		h := &e.heads[i]
+		e.longest[h.Shape] = max(e.longest[h.Shape], h.Duration())
+		info.MinStart, info.MaxStart = min(info.MinStart, h.Start), max(info.MaxStart, h.Start)
+	}
+	info.Shapes = make([]source.BlockShape, len(e.index.shapes))
+	for i, id := range e.index.shapes {
+		info.Shapes[i] = source.BlockShape{Shape: id, MaxDuration: e.longest[id]}
+		e.longest[id] = 0
+	}
+	return info
+}

@@ -1,0 +1,185 @@
+package block
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// Encoder encodes blocks. It reuses its memory. Not for concurrent use.
+type Encoder struct {
+	column *column.Encoder
+
+	// What is encoded.
+	l     *Layout
+	heads []rows.Head
+	cells []rows.Cell
+	first []int32
+
+	dir  directory
+	body []byte
+
+	kin     kin
+	roster  roster
+	index   index
+	values  values
+	columns []uint32
+	longest []uint64 // by shape: greatest duration; zero between blocks
+
+	// Scratch of the head parts.
+	codes     []uint32
+	newcomers []uint32
+	runs      []uint64
+	high, low []uint64
+	ids       []byte
+	firsts    []int64
+	steps     []int64
+	durations []int64
+}
+
+// NewEncoder returns an Encoder that compresses at the given level.
+func NewEncoder(level column.Level) *Encoder {
+	return &Encoder{column: column.NewEncoder(level), kin: newKin()}
+}
+
+// Encode appends a block to dst. Rows come in their final order: those of a trace of a tenant together, the earliest start first. Their
+// ids are those of the layout's tables. Row i has the cells cells[first[i]:], in the order of its shape's columns; where the layout has a
+// constant, the cell is not looked at.
+//
+// The result depends on the input only. The same layout reads it back. There must be 1 to [MaxRows] rows and at most [MaxCells] cells that
+// vary; Encode panics otherwise, because what it wrote could not be read back.
+func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.Cell, first []int32) ([]byte, source.BlockInfo) {
+	if len(heads) == 0 || len(heads) > MaxRows {
+		panic(fmt.Sprintf("BUG: a block of %d rows", len(heads)))
+	}
+	e.l, e.heads, e.cells, e.first = l, heads, cells, first
+	e.dir.rows, e.dir.columns = len(heads), e.dir.columns[:0]
+	e.body = e.body[:0]
+
+	e.encodeTraces()
+	e.encodeHeads()
+	e.encodeCells()
+	info := e.info()
+
+	dst = e.dir.append(dst)
+	dst = append(dst, e.body...)
+	e.l, e.heads, e.cells, e.first = nil, nil, nil, nil
+	return dst, info
+}
+
+// end returns the entry of the part that was appended behind body[:from].
+func (e *Encoder) end(from int) entry {
+	part := e.body[from:]
+	return entry{length: uint32(len(part)), crc: crc32.Checksum(part, castagnoli)}
+}
+
+// encodeTraces finds the runs of rows that are of one trace, and writes the trace table.
+func (e *Encoder) encodeTraces() {
+	e.runs, e.high, e.low = e.runs[:0], e.high[:0], e.low[:0]
+	from := 0
+	for i := 1; i <= len(e.heads); i++ {
+		if i < len(e.heads) && e.sameTrace(i-1, i) {
+			continue
+		}
+		id := &e.heads[from].TraceID
+		e.runs = append(e.runs, uint64(i-from))
+		e.high = append(e.high, binary.BigEndian.Uint64(id[:8]))
+		e.low = append(e.low, binary.BigEndian.Uint64(id[8:]))
+		from = i
+	}
+	e.dir.traces = len(e.runs)
+	e.uint64s(partRuns, e.runs)
+	e.uint64s(partHigh, e.high)
+	e.uint64s(partLow, e.low)
+}
+
+func (e *Encoder) sameTrace(i, j int) bool {
+	a, b := &e.heads[i], &e.heads[j]
+	if a.TraceID != b.TraceID {
+		return false
+	}
+	return a.Resource == b.Resource || e.l.tables.Resources[a.Resource].Tenant == e.l.tables.Resources[b.Resource].Tenant
+}
+
+func (e *Encoder) uint64s(part int, v []uint64) {
+	from := len(e.body)
+	e.body = e.column.Uint64s(e.body, v)
+	e.dir.heads[part] = e.end(from)
+}
+
+func (e *Encoder) int64s(part int, v []int64) {
+	from := len(e.body)
+	e.body = e.column.Int64s(e.body, v)
+	e.dir.heads[part] = e.end(from)
+}
+
+func (e *Encoder) fixed(part int, v []byte) {
+	from := len(e.body)
+	e.body = e.column.Fixed(e.body, v, idLength)
+	e.dir.heads[part] = e.end(from)
+}
+
+func (e *Encoder) code(part int, v []uint32) {
+	from := len(e.body)
+	e.body = e.column.Codes(e.body, v)
+	e.dir.heads[part] = e.end(from)
+}
+
+// encodeHeads writes the parts with one value for each row. The traces are known.
+func (e *Encoder) encodeHeads() {
+	e.codes = resize(e.codes, len(e.heads))
+	for i := range e.heads {
+		e.codes[i] = e.heads[i].Shape
+	}
+	e.index.rankRows(e.l, e.codes)
+	e.code(partShapes, e.codes)
+
+	e.ids = e.ids[:0]
+	for i := range e.heads {
+		e.ids = append(e.ids, e.heads[i].SpanID[:]...)
+	}
+	e.fixed(partSpans, e.ids)
+
+	e.kin.resolve(e.heads, e.runs)
+	e.encodeParents()
+	e.encodeResources()
+	e.encodeTimes()
+}
+
+func (e *Encoder) encodeParents() {
+	e.ids = e.ids[:0]
+	for i, p := range e.kin.parents {
+		e.codes[i] = parentCode(i, p)
+		if p == parentExplicit {
+			e.ids = append(e.ids, e.heads[i].ParentID[:]...)
+		}
+	}
+	e.code(partParents, e.codes)
+	e.fixed(partExplicit, e.ids)
+}
+
+// encodeTimes writes starts and durations. As the rows of a trace ascend by start, the distance from the row before is smaller than that
+// from the parent.
+func (e *Encoder) encodeTimes() {
+	e.firsts, e.steps, e.durations = e.firsts[:0], e.steps[:0], e.durations[:0]
+	row, last := 0, uint64(0)
+	for _, n := range e.runs {
+		run := e.heads[row:][:n]
+		e.firsts = append(e.firsts, int64(run[0].Start-last))
+		last = run[0].Start
+		for i := 1; i < len(run); i++ {
+			e.steps = append(e.steps, int64(run[i].Start-run[i-1].Start))
+		}
+		row += len(run)
+	}
+	for i := range e.heads {
+		e.durations = append(e.durations, int64(e.heads[i].End-e.heads[i].Start))
+	}
+	e.int64s(partFirst, e.firsts)
+	e.int64s(partSteps, e.steps)
+	e.int64s(partDurations, e.durations)
+}

@@ -1,0 +1,129 @@
+package column
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// interner numbers distinct strings in the order of their first appearance. Its hash is seeded at random, but nothing that it returns
+// depends on the hash.
+type interner struct {
+	seed   maphash.Seed
+	slots  []slot // a power of two, at most half full
+	values []string
+	counts []uint32
+}
+
+type slot struct {
+	hash uint32
+	next uint32 // 1 + index into values; 0 is free
+}
+
+// reset makes room for n distinct strings.
+func (t *interner) reset(n int) {
+	t.forget()
+	size := 1 << bits.Len(uint(2*n))
+	if cap(t.slots) < size {
+		t.slots = make([]slot, size)
+	}
+	t.slots = t.slots[:size]
+	clear(t.slots)
+}
+
+// forget lets go of the strings.
+func (t *interner) forget() {
+	clear(t.values)
+	t.values, t.counts = t.values[:0], t.counts[:0]
+}
+
+// add counts s and returns its number. It keeps s.
+func (t *interner) add(s string) uint32 {
+	at, found := t.find(s)
+	if !found {
+		t.values, t.counts = append(t.values, s), append(t.counts, 0)
+	}
+	t.counts[at]++
+	return at
+}
+
+// addCopy is add for bytes that will be overwritten.
+func (t *interner) addCopy(b []byte) uint32 {
+	at, found := t.find(unsafe.String(unsafe.SliceData(b), len(b)))
+	if !found {
+		t.values, t.counts = append(t.values, string(b)), append(t.counts, 0)
+	}
+	t.counts[at]++
+	return at
+}
+
+// find returns the number of s; if it is new, the number that it takes and has to be given by the caller.
+func (t *interner) find(s string) (number uint32, found bool) {
+	full := maphash.String(t.seed, s)
+	hash, mask := uint32(full>>32), uint64(len(t.slots)-1)
+	for i := full; ; i++ {
+		at := &t.slots[i&mask]
+		if at.next == 0 {
+			*at = slot{hash, uint32(len(t.values)) + 1}
+			return uint32(len(t.values)), false
+		}
+		if at.hash == hash && t.values[at.next-1] == s {
+			return at.next - 1, true
+		}
+	}
+}
+
+// entropy returns the bits of n codes of which counts has the occurrences of each.
+func entropy(counts []uint32, n int) float64 {
+	sum := float64(n) * math.Log2(float64(n))
+	for _, c := range counts {
+		sum -= float64(c) * math.Log2(float64(c))
+	}
+	return sum
+}
+
+// rank reorders the values by falling frequency and codes with them.
+func (t *interner) rank(codes []uint32) {
+	order := make([]uint32, len(t.values))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(t.counts[b], t.counts[a]) })
+	rank, values := make([]uint32, len(order)), make([]string, len(order))
+	for r, i := range order {
+		rank[i], values[r] = uint32(r), t.values[i]
+	}
+	copy(t.values, values)
+	for i, c := range codes {
+		codes[i] = rank[c]
+	}
+}
+
+// total returns the bytes of all strings, which may be many.
+func total(v []string) int {
+	n := 0
+	for _, s := range v {
+		n += len(s)
+	}
+	return n
+}
+
+// same says whether all strings are equal.
+func same(v []string) bool {
+	for _, s := range v {
+		if s != v[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// cut makes strings of the given lengths of text.
+func cut(text string, lengths []uint64, dst []string) {
+	for i, n := range lengths {
+		dst[i], text = text[:n], text[n:]
+	}
+}

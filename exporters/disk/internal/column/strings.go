@@ -1,0 +1,196 @@
+package column
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+)
+
+// Methods of a column of strings, its first byte.
+const (
+	stringsConstant = 1 + iota // length, stream
+	stringsPlain               // lengths (numbers), stream of all bytes
+	stringsSplit               // number of templates, templates (as plain), codes of templates, one part per slot; see template.go
+	stringsTable               // number of distinct values, these (a column that is no table), codes
+)
+
+// strings appends v; maySplit says whether it may be split.
+func (e *Encoder) strings(dst []byte, v []string, maySplit bool) []byte {
+	size := total(v)
+	if size > MaxBytes {
+		panic(fmt.Sprintf("column: %d bytes of values are more than MaxBytes", size))
+	}
+	maySplit = maySplit && size <= MaxBytes/2 // a template can take twice as much as its string
+	if same(v) {
+		return e.constant(dst, v[0])
+	}
+	e.distinct.reset(len(v))
+	defer e.distinct.forget()
+	codes := grow(&e.strCodes, len(v))
+	for i, s := range v {
+		codes[i] = e.distinct.add(s)
+	}
+	distinct := len(e.distinct.values)
+	if distinct > len(v)-len(v)/16 {
+		return e.direct(dst, v, maySplit)
+	}
+	return e.tableOrDirect(dst, v, codes, maySplit)
+}
+
+// tableOrDirect appends v in the smaller form. What a table of the distinct strings saves follows from the size that either form of the
+// strings has been found to take; the more promising one is written first.
+func (e *Encoder) tableOrDirect(dst []byte, v []string, codes []uint32, maySplit bool) []byte {
+	mark, distinct := len(dst), len(e.distinct.values)
+	ordered, cost := e.codeBits(codes)
+	pays := func(n, size int) bool { return size*(len(v)-distinct) > n*cost/8 } // n strings took size bytes
+	if distinct > len(v)/2 {
+		dst = e.direct(dst, v, maySplit)
+		if !pays(len(v), len(dst)-mark) {
+			return dst
+		}
+		dst = dst[:mark]
+	}
+	if !ordered {
+		e.distinct.rank(codes)
+	}
+	dst = binary.AppendUvarint(append(dst, stringsTable), uint64(distinct))
+	dst = e.direct(dst, e.distinct.values, maySplit)
+	if !pays(distinct, len(dst)-mark) {
+		return e.direct(dst[:mark], v, maySplit)
+	}
+	if ordered && distinct <= 256 {
+		return e.codeNumbers(dst, codes)
+	}
+	return e.codes(dst, codes)
+}
+
+func (e *Encoder) constant(dst []byte, s string) []byte {
+	dst = binary.AppendUvarint(append(dst, stringsConstant), uint64(len(s)))
+	return e.z.stream(dst, unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// codeBits estimates the size of codes, and says whether they take less in the order of first appearance than ranked by frequency: where
+// an id of a trace is in several of its spans, they rise slowly within each shape.
+func (e *Encoder) codeBits(codes []uint32) (ordered bool, size int) {
+	rising, ranked := e.plan(e.wide(codes), false).bits, entropy(e.distinct.counts, len(codes))
+	return rising < 0.95*ranked, int(min(rising, ranked))
+}
+
+// direct appends strings without a table.
+func (e *Encoder) direct(dst []byte, v []string, maySplit bool) []byte {
+	mark := len(dst)
+	if !maySplit || !e.splitter.split(v) {
+		return e.plain(append(dst, stringsPlain), v)
+	}
+	dst = e.split(append(dst, stringsSplit))
+	templates := len(e.splitter.templates.values)
+	if templates > len(v)/doubtful && len(dst)-mark > total(v)/4 { // below a quarter the compressor alone does not come
+		e.second = e.plain(append(e.second[:0], stringsPlain), v)
+		if len(e.second) < len(dst)-mark {
+			dst = append(dst[:mark], e.second...)
+		}
+		e.second = kept(e.second)
+	}
+	e.splitter.templates.forget()
+	return dst
+}
+
+// plain appends lengths and bytes.
+func (e *Encoder) plain(dst []byte, v []string) []byte {
+	u := grow(&e.number, len(v))
+	e.text = e.text[:0]
+	for i, s := range v {
+		u[i] = uint64(len(s))
+		e.text = append(e.text, s...)
+	}
+	dst = e.z.stream(e.numbers(dst, u, false), e.text)
+	e.text = kept(e.text)
+	return dst
+}
+
+// strings reads a column of strings.
+func (d *Decoder) strings(r *reader, dst []string) {
+	method := r.byte()
+	if method != stringsTable {
+		d.direct(r, method, dst)
+		return
+	}
+	table := grow(&d.table, r.count(len(dst)))
+	codes := grow(&d.strCodes, len(dst))
+	d.stringTable(r, table, codes)
+	if !r.failed() {
+		for i, c := range codes {
+			dst[i] = table[c]
+		}
+	}
+	clear(table)
+}
+
+// stringTable reads what follows the number of distinct values, and checks the codes.
+func (d *Decoder) stringTable(r *reader, table []string, codes []uint32) {
+	d.direct(r, r.byte(), table)
+	d.codes(r, codes)
+	for _, c := range codes {
+		if int(c) >= len(table) {
+			r.fail("a code beyond the table")
+		}
+	}
+}
+
+// direct reads strings that are no table.
+func (d *Decoder) direct(r *reader, method byte, dst []string) {
+	switch {
+	case r.failed():
+	case method == stringsConstant:
+		d.constant(r, dst)
+	case method == stringsPlain:
+		d.plain(r, dst)
+	case method == stringsSplit:
+		d.split(r, dst)
+	default:
+		r.fail("unknown method of strings")
+	}
+}
+
+func (d *Decoder) constant(r *reader, dst []string) {
+	n := r.uvarint()
+	if n > MaxBytes {
+		r.fail("a string that is too long")
+		return
+	}
+	s := d.text(r, int(n))
+	for i := range dst {
+		dst[i] = s
+	}
+}
+
+// text reads a stream of n bytes into memory of its own.
+func (d *Decoder) text(r *reader, n int) string {
+	body, compressed := d.z.body(r, n)
+	if !compressed {
+		return string(body)
+	}
+	b := make([]byte, n)
+	d.z.expand(r, body, b)
+	return unsafe.String(unsafe.SliceData(b), n)
+}
+
+func (d *Decoder) plain(r *reader, dst []string) {
+	lengths := grow(&d.number, len(dst))
+	d.numbers(r, lengths)
+	n := 0
+	for _, l := range lengths {
+		if l > MaxBytes || n > MaxBytes {
+			r.fail("strings that are too long")
+			break
+		}
+		n += int(l)
+	}
+	if n > MaxBytes {
+		r.fail("strings that are too long")
+	}
+	s := d.text(r, n)
+	if !r.failed() {
+		cut(s, lengths, dst)
+	}
+}

@@ -1,0 +1,249 @@
+package directory_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const root = "/data/disk"
+
+func open(t *testing.T, fs vfs.FS) *directory.Dir {
+	t.Helper()
+	d, err := directory.Open(fs, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func write(t *testing.T, fs vfs.FS, name string, size int) {
+	t.Helper()
+	if err := vfs.WriteFileAtomic(fs, name, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func at(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
+
+// addSegment makes a file of 100 bytes under the name of a segment.
+func addSegment(t *testing.T, fs vfs.FS, d *directory.Dir, s directory.Segment) {
+	t.Helper()
+	if err := d.MakeDay(s); err != nil {
+		t.Fatal(err)
+	}
+	write(t, fs, d.Path(s), 100)
+}
+
+func TestOneProcess(t *testing.T) {
+	for name, fs := range map[string]vfs.FS{"memory": vfstest.NewMem(), "machine": nil} {
+		t.Run(name, func(t *testing.T) {
+			path := root
+			if fs == nil {
+				fs, path = vfs.OS(), t.TempDir()
+			}
+			d, err := directory.Open(fs, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := directory.Open(fs, path); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+				t.Errorf("a second process: %v", err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d, err = directory.Open(fs, path)
+			if err != nil {
+				t.Fatalf("after the first one has ended: %v", err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestVersions(t *testing.T) {
+	for content, want := range map[string]string{
+		"tracing span store, version 1\n":  "",
+		"tracing span store, version 2\n":  "version 2, and this program reads up to version 1",
+		"tracing span store, version 0\n":  "is /data/disk the right folder?",
+		"something else":                   "is /data/disk the right folder?",
+		"":                                 "is /data/disk the right folder?",
+		strings.Repeat("long", 1000):       "larger than allowed",
+		"tracing span store, version 1\nx": "",
+	} {
+		fs := vfstest.NewMem()
+		if err := fs.MkdirAll(root); err != nil {
+			t.Fatal(err)
+		}
+		if err := vfs.WriteFileAtomic(fs, root+"/FORMAT", []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		d, err := directory.Open(fs, root)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", content, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: error %v, want one with %q", content, err, want)
+		case err != nil:
+			if entries, _ := fs.ReadDir(root); len(entries) != 2 { // FORMAT and LOCK
+				t.Errorf("%q: a refused folder was changed: %v", content, entries)
+			}
+		default:
+			d.Close()
+		}
+	}
+}
+
+// TestVersionSurvivesACrash: a folder with data always says its version.
+func TestVersionSurvivesACrash(t *testing.T) {
+	for seed := range uint64(50) {
+		fs := vfstest.NewMem()
+		open(t, fs)
+		after := fs.Crash(rand.New(rand.NewPCG(seed, 0)))
+		if b, err := vfs.ReadFile(after, root+"/FORMAT", 100); err != nil || string(b) != "tracing span store, version 1\n" {
+			t.Fatalf("seed %d: %q, %v", seed, b, err)
+		}
+		open(t, after).Close()
+	}
+}
+
+func TestSegments(t *testing.T) {
+	fs := vfstest.NewMem()
+	d := open(t, fs)
+	defer d.Close()
+	a, b := directory.NewSegment(at(1), 0, 7, 7), directory.NewSegment(at(1).AddDate(0, 0, 1), 1, 8, 1<<60)
+	addSegment(t, fs, d, a)
+	addSegment(t, fs, d, b)
+	for _, other := range []string{"20261121/readme", "20261121/0-7-7.seg", "20261121/0-0000000000000009-0000000000000008.seg", "notes/0-0000000000000007-0000000000000007.seg"} {
+		if err := fs.MkdirAll(root + "/seg/notes"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, fs, root+"/seg/"+other, 1)
+	}
+	a.Size, b.Size = 100, 100
+	got, err := d.Segments()
+	if err != nil || !slices.Equal(got, []directory.Segment{a, b}) {
+		t.Fatalf("segments %v, %v; want %v and %v", got, err, a, b)
+	}
+	if !a.Holds(7) || a.Holds(8) || !b.Holds(1<<60) || !b.Holds(9) || b.Replaces(a) || a.Replaces(a) {
+		t.Error("which epochs a segment holds")
+	}
+	if merged := directory.NewSegment(at(2), 1, 6, 9); !merged.Replaces(a) || a.Replaces(merged) {
+		t.Error("a segment of a higher level replaces those in its range")
+	}
+	if err := d.Remove(a); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(a); err != nil {
+		t.Errorf("removing what is gone: %v", err)
+	}
+	if got, _ := d.Segments(); !slices.Equal(got, []directory.Segment{b}) {
+		t.Errorf("after Remove: %v", got)
+	}
+	if err := d.Remove(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RemoveEmptyDays(); err != nil {
+		t.Fatal(err)
+	}
+	days, _ := fs.ReadDir(root + "/seg")
+	if len(days) != 2 || days[0].Name != "20261121" || days[1].Name != "notes" {
+		t.Errorf("folders with files in them stay, empty ones go: %v", days)
+	}
+}
+
+func TestUnfinishedFilesGo(t *testing.T) {
+	fs := vfstest.NewMem()
+	d := open(t, fs)
+	s := directory.NewSegment(at(3), 0, 1, 1)
+	addSegment(t, fs, d, s)
+	for _, name := range []string{d.Path(s) + ".tmp", root + "/FORMAT.tmp", d.Log() + "/x.tmp"} {
+		write(t, fs, name, 10)
+	}
+	d.Close()
+	d = open(t, fs)
+	defer d.Close()
+	for _, dir := range []string{root, d.Log(), root + "/seg/20261121"} {
+		entries, err := fs.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name, ".tmp") {
+				t.Errorf("%s/%s is still there", dir, e.Name)
+			}
+		}
+	}
+	if got, _ := d.Segments(); len(got) != 1 {
+		t.Errorf("the finished segment is gone: %v", got)
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	fs := vfstest.NewMem()
+	d := open(t, fs)
+	defer d.Close()
+	s := directory.NewSegment(at(3), 0, 1, 1)
+	addSegment(t, fs, d, s)
+	to, err := d.Quarantine(d.Path(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := vfs.ReadFile(fs, to, 1000); err != nil || len(b) != 100 {
+		t.Errorf("the file in quarantine: %d bytes, %v", len(b), err)
+	}
+	if got, _ := d.Segments(); len(got) != 0 {
+		t.Errorf("it is still listed: %v", got)
+	}
+}
+
+func TestReserve(t *testing.T) {
+	fs := vfstest.NewMem()
+	d := open(t, fs)
+	defer d.Close()
+	size := func() int64 {
+		f, err := fs.Open(root + "/reserve")
+		if err != nil {
+			return 0
+		}
+		defer f.Close()
+		n, _ := f.Size()
+		return n
+	}
+	for _, want := range []int64{3 << 20, 5<<20 + 1, 1 << 20, 0, 2 << 20} {
+		if err := d.Reserve(want); err != nil || size() != want {
+			t.Errorf("Reserve(%d): %v, %d bytes", want, err, size())
+		}
+	}
+	if err := d.GiveUpReserve(); err != nil || size() != 0 {
+		t.Errorf("GiveUpReserve: %v", err)
+	}
+	if err := d.GiveUpReserve(); err != nil {
+		t.Errorf("giving up twice: %v", err)
+	}
+	fs.SetQuota(4 << 20)
+	if err := d.Reserve(64 << 20); !vfs.NoSpace(err) {
+		t.Errorf("a reserve that does not fit: %v", err)
+	}
+	if free, err := d.Free(); err != nil || free > 1<<20 {
+		t.Errorf("free after a reserve that did not fit: %d, %v", free, err)
+	}
+	if err := d.GiveUpReserve(); err != nil {
+		t.Error(err)
+	}
+	if free, err := d.Free(); err != nil || free < 3<<20 {
+		t.Errorf("free after it was given up: %d, %v", free, err)
+	}
+}

@@ -1,0 +1,318 @@
+package stats
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// span is what a segment writer says of a span, in words.
+type span struct {
+	series          Series
+	start, duration uint64
+	parent          string // the parent's service
+	kind            EdgeKind
+	trace           otlpdata.TraceID // not zero: an orphan
+	parentID        otlpdata.SpanID
+}
+
+// randomSpans returns spans of few names with starts of all sorts.
+func randomSpans(seed uint64, n int) []span {
+	r := rand.New(rand.NewPCG(seed, 9))
+	pick := func(all ...string) string { return all[r.IntN(len(all))] }
+	out := make([]span, n)
+	for i := range out {
+		s := &out[i]
+		s.series = Series{pick("", "t1", "t2"), pick("a", "b", "", "c\xff"), pick("GET /", "PUT /x", "other"), pick("client", "server", ""),
+			r.IntN(4) == 0}
+		s.parent, s.kind = pick("a", "b", "", "d"), EdgeKind(r.IntN(2))
+		s.start, s.duration = 1_700_000_000e9+r.Uint64N(200e9), 1+r.Uint64N(1<<r.IntN(50))
+		if r.IntN(20) == 0 {
+			s.start, s.duration = r.Uint64()>>r.IntN(64), r.Uint64()>>r.IntN(64)
+		}
+		if r.IntN(4) == 0 {
+			s.trace[0], s.trace[15], s.parentID[7] = byte(r.IntN(3)), byte(1+r.IntN(3)), byte(r.IntN(2))
+		}
+	}
+	return out
+}
+
+// collect gives spans to a collector the way a segment writer does.
+func collect(spans []span) *Collector {
+	c := NewCollector()
+	for i := range spans {
+		s := &spans[i]
+		c.Span(c.Series(s.series), s.start, s.duration)
+		child := c.Service(s.series.Tenant, s.series.Service)
+		if !s.trace.IsZero() {
+			c.Orphan(s.trace, s.parentID, child, s.kind, s.start, s.duration, s.series.Error)
+			continue
+		}
+		c.Edge(c.Service(s.series.Tenant, s.parent), child, s.kind, s.start, s.duration, s.series.Error)
+	}
+	return c
+}
+
+type seriesMinute struct {
+	Series
+	minute uint64
+}
+
+func decodeSeries(t *testing.T, section []byte) map[seriesMinute]string {
+	t.Helper()
+	s, err := DecodeSeries(section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[seriesMinute]string{}
+	before := SeriesPoint{}
+	for p := range s.Points(0, math.MaxUint64) {
+		if p.Minute < before.Minute || p.Minute == before.Minute && p.Series <= before.Series && len(out) > 0 {
+			t.Errorf("series %d of minute %d comes after series %d of %d", p.Series, p.Minute, before.Series, before.Minute)
+		}
+		before.Minute, before.Series = p.Minute, p.Series
+		out[seriesMinute{s.Series[p.Series], p.Minute}] = fmt.Sprint(buckets(&p.Durations), p.Durations.Sum)
+	}
+	return out
+}
+
+func TestSeriesAreExact(t *testing.T) {
+	for seed := range uint64(20) {
+		spans := randomSpans(seed, 1000)
+		want := map[seriesMinute]*Histogram{}
+		for _, s := range spans {
+			k := seriesMinute{s.series, s.start / 60e9}
+			if want[k] == nil {
+				want[k] = &Histogram{}
+			}
+			want[k].Observe(s.duration)
+		}
+		texts := map[seriesMinute]string{}
+		for k, h := range want {
+			texts[k] = fmt.Sprint(buckets(h), h.Sum)
+		}
+		if got := decodeSeries(t, collect(spans).AppendSeries(nil)); !maps.Equal(got, texts) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, texts)
+		}
+	}
+}
+
+type edgeMinute struct {
+	Edge
+	minute uint64
+}
+
+func TestEdgesAreExact(t *testing.T) {
+	for seed := range uint64(20) {
+		spans := randomSpans(seed, 1000)
+		want := map[edgeMinute]callCell{}
+		for _, s := range spans {
+			if !s.trace.IsZero() {
+				continue
+			}
+			k := edgeMinute{Edge{s.series.Tenant, s.parent, s.series.Service, s.kind}, s.start / 60e9}
+			v := want[k]
+			v.calls++
+			if s.series.Error {
+				v.errors++
+			}
+			v.sum = sumUp(v.sum, s.duration)
+			want[k] = v
+		}
+		e, err := DecodeEdges(collect(spans).AppendEdges(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[edgeMinute]callCell{}
+		for p := range e.Points(0, math.MaxUint64) {
+			got[edgeMinute{e.Edges[p.Edge], p.Minute}] = callCell{p.Calls, p.Errors, p.Sum}
+		}
+		if !maps.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+	}
+}
+
+func TestOrphansAreExact(t *testing.T) {
+	for seed := range uint64(20) {
+		spans := randomSpans(seed, 1000)
+		want := map[Orphan]int{}
+		for _, s := range spans {
+			if !s.trace.IsZero() {
+				want[Orphan{s.series.Tenant, s.series.Service, s.trace, s.parentID, s.start / 60e9, s.duration, s.kind, s.series.Error}]++
+			}
+		}
+		s, err := DecodeOrphans(collect(spans).AppendOrphans(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, n := map[Orphan]int{}, 0
+		for o := range s.Orphans(0, math.MaxUint64) {
+			got[o]++
+			n++
+		}
+		if !maps.Equal(got, want) || n != s.Len() {
+			t.Fatalf("seed %d: got %d of %d: %v, want %v", seed, n, s.Len(), got, want)
+		}
+	}
+}
+
+// TestOrderDoesNotMatter also holds the sections to be the same every time.
+func TestOrderDoesNotMatter(t *testing.T) {
+	spans := randomSpans(1, 2000)
+	want := sections(collect(spans))
+	rand.New(rand.NewPCG(4, 4)).Shuffle(len(spans), func(i, j int) { spans[i], spans[j] = spans[j], spans[i] })
+	c := collect(spans)
+	for range 2 {
+		for i, got := range sections(c) {
+			if !bytes.Equal(got, want[i]) {
+				t.Errorf("section %d differs", i)
+			}
+		}
+	}
+}
+
+func sections(c *Collector) [3][]byte {
+	return [3][]byte{c.AppendSeries(nil), c.AppendEdges(nil), c.AppendOrphans(nil)}
+}
+
+func TestOperationsAreBounded(t *testing.T) {
+	c := NewCollector()
+	name := func(i int) Series { return Series{Service: "s", Operation: fmt.Sprint(i), Kind: "server"} }
+	for i := range MaxOperations + 100 {
+		c.Span(c.Series(name(i)), 1, 1)
+	}
+	failed := name(7)
+	failed.Error = true
+	c.Span(c.Series(failed), 1, 1)                                                    // a known operation, another series
+	c.Span(c.Series(Series{Service: "t", Operation: "1", Kind: "server"}), 1, 1)      // another service
+	c.Span(c.Series(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)      // another tenant
+	c.Span(c.Series(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1) // another kind
+	got := decodeSeries(t, c.AppendSeries(nil))
+	if len(got) != MaxOperations+5 {
+		t.Errorf("%d series, want %d", len(got), MaxOperations+5)
+	}
+	others := seriesMinute{Series{Service: "s", Operation: OtherOperation, Kind: "server"}, 0}
+	if want := fmt.Sprint([][2]uint64{{0, 100}}, 100); got[others] != want {
+		t.Errorf("no 100 spans of other operations")
+	}
+	if _, ok := got[seriesMinute{Series{Service: "s", Operation: OtherOperation, Kind: "client"}, 1}]; !ok {
+		t.Error("kinds of other operations are not told apart")
+	}
+}
+
+func TestWhatHasNoRoomIsCounted(t *testing.T) {
+	c := NewCollector()
+	a, trace := c.Service("", "a"), otlpdata.TraceID{1}
+	c.Span(c.Series(Series{}), 0, 1)
+	c.Edge(a, a, Call, 0, 1, false)
+	c.cells.used, c.calls.used = maxCells, maxCells
+	for range 3 {
+		c.Span(0, 0, 1)    // has room
+		c.Span(0, 60e9, 1) // has none
+		c.Edge(a, a, Call, 0, 1, false)
+		c.Edge(a, a, Call, 60e9, 1, false)
+	}
+	c.cells.used, c.calls.used = 1, 1
+	c.Span(none, 0, 1)
+	c.Edge(a, none, Call, 0, 1, false)
+	c.Edge(none, a, Call, 0, 1, false)
+	c.orphans = make([]orphan, maxOrphans-1)
+	c.Orphan(trace, otlpdata.SpanID{1}, a, Call, 0, 1, false)
+	c.Orphan(trace, otlpdata.SpanID{2}, a, Call, 0, 1, false)
+	c.Orphan(trace, otlpdata.SpanID{3}, none, Call, 0, 1, false)
+	s, err := DecodeSeries(c.AppendSeries(nil))
+	if err != nil || s.Dropped != 4 {
+		t.Errorf("series: %+v, %v", s, err)
+	}
+	for p := range s.Points(0, math.MaxUint64) {
+		if p.Minute != 0 || p.Durations.Count() != 4 {
+			t.Errorf("%d spans in minute %d", p.Durations.Count(), p.Minute)
+		}
+	}
+	e, err := DecodeEdges(c.AppendEdges(nil))
+	if err != nil || e.Dropped != 5 {
+		t.Errorf("edges: %+v, %v", e, err)
+	}
+	o, err := DecodeOrphans(c.AppendOrphans(nil))
+	if err != nil || o.Dropped != 2 || o.Len() != maxOrphans {
+		t.Errorf("orphans: %d, %d dropped, %v", o.Len(), o.Dropped, err)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	c := NewCollector()
+	a := c.Service("", "a")
+	for _, minute := range []uint64{3, 5, 6, 9} {
+		c.Span(c.Series(Series{}), minute*60e9, 1)
+		c.Edge(a, a, Call, minute*60e9+59e9, 1, false)
+		c.Orphan(otlpdata.TraceID{1}, otlpdata.SpanID{}, a, Call, minute*60e9, 1, false)
+	}
+	s, err := DecodeSeries(c.AppendSeries(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := DecodeEdges(c.AppendEdges(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := DecodeOrphans(c.AppendOrphans(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct {
+		first, last uint64
+		want        []uint64
+	}{
+		{0, 2, nil}, {4, 4, nil}, {10, math.MaxUint64, nil}, {6, 5, nil}, {math.MaxUint64, 0, nil},
+		{0, 3, []uint64{3}}, {3, 5, []uint64{3, 5}}, {4, 8, []uint64{5, 6}}, {9, 9, []uint64{9}}, {0, math.MaxUint64, []uint64{3, 5, 6, 9}},
+	} {
+		var got [3][]uint64
+		for p := range s.Points(w.first, w.last) {
+			got[0] = append(got[0], p.Minute)
+		}
+		for p := range e.Points(w.first, w.last) {
+			got[1] = append(got[1], p.Minute)
+		}
+		for p := range o.Orphans(w.first, w.last) {
+			got[2] = append(got[2], p.Minute)
+		}
+		for i := range got {
+			if !slices.Equal(got[i], w.want) {
+				t.Errorf("section %d, minutes %d to %d: got %v, want %v", i, w.first, w.last, got[i], w.want)
+			}
+		}
+	}
+	for p := range s.Points(4, 9) {
+		if p.Minute != 5 {
+			t.Error("points go on when the caller has stopped")
+		}
+		break
+	}
+	for _, minutes := range []func() (uint64, uint64, bool){s.Minutes, e.Minutes, o.Minutes} {
+		if first, last, ok := minutes(); first != 3 || last != 9 || !ok {
+			t.Errorf("minutes %d to %d, %t", first, last, ok)
+		}
+	}
+}
+
+func TestEdgeKindOf(t *testing.T) {
+	for _, c := range []struct {
+		parent, child int32
+		want          EdgeKind
+	}{
+		{otlpdata.KindClient, otlpdata.KindServer, Call}, {otlpdata.KindInternal, otlpdata.KindInternal, Call},
+		{otlpdata.KindProducer, otlpdata.KindInternal, Messaging}, {otlpdata.KindServer, otlpdata.KindConsumer, Messaging},
+		{otlpdata.KindConsumer, otlpdata.KindClient, Call}, {otlpdata.KindServer, otlpdata.KindProducer, Call},
+	} {
+		if got := EdgeKindOf(c.parent, c.child); got != c.want {
+			t.Errorf("from %d to %d: got %d, want %d", c.parent, c.child, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package stats
+
+import (
+	"encoding/binary"
+	"iter"
+	"slices"
+)
+
+// AppendSeries appends the section of series. The Collector may go on.
+func (c *Collector) AppendSeries(dst []byte) []byte {
+	order := sortedOrder(c.series, Series.compare)
+	rank := ranks(order)
+	cells := c.cells.sorted(func(key uint64) uint64 {
+		id := key >> octaveBits & (1<<nameBits - 1)
+		return key + (uint64(rank[id])-id)<<octaveBits
+	})
+	dst = binary.AppendUvarint(append(dst, version), c.dropped)
+	dst = appendSeriesNames(dst, c.series, order)
+	var w groupWriter
+	var h Histogram
+	for len(cells) > 0 {
+		name := cells[0].key >> octaveBits
+		n := 0
+		for h.Reset(); n < len(cells) && cells[n].key>>octaveBits == name; n++ {
+			h.addCell(int(cells[n].key&(1<<octaveBits-1)), &c.cells.slots[cells[n].slot].value)
+		}
+		cells = cells[n:]
+		w.point(name>>nameBits, name&(1<<nameBits-1))
+		w.bodies = h.append(w.bodies)
+	}
+	return w.append(dst)
+}
+
+func appendSeriesNames(dst []byte, series []Series, order []uint32) []byte {
+	var all []string
+	for _, s := range series {
+		all = append(all, s.Tenant, s.Service, s.Operation, s.Kind)
+	}
+	t := newTexts(all)
+	dst = binary.AppendUvarint(t.append(dst), uint64(len(series)))
+	for _, id := range order {
+		s := &series[id]
+		kind := t.number[s.Kind] << 1
+		if s.Error {
+			kind |= 1
+		}
+		dst = appendNumbers(dst, t.number[s.Tenant], t.number[s.Service], t.number[s.Operation], kind)
+	}
+	return dst
+}
+
+// SeriesStats is a section of series that was read. Safe for concurrent use.
+type SeriesStats struct {
+	// Series are all series, sorted. They alias the section.
+	Series []Series
+	// Dropped is how many spans are not counted because there was no room. Who needs them has to look at the spans of the segment.
+	Dropped uint64
+	groups  []group
+}
+
+// SeriesPoint is what is known of a series in a minute.
+type SeriesPoint struct {
+	Minute    uint64
+	Series    int // index of SeriesStats.Series
+	Durations Histogram
+}
+
+// DecodeSeries reads a section of series, and keeps it. An error matches ErrCorrupt.
+func DecodeSeries(section []byte) (*SeriesStats, error) {
+	const leastName, leastPoint = 4, 5
+	r := reader{b: section}
+	s := &SeriesStats{Dropped: r.head()}
+	t := r.texts()
+	s.Series = make([]Series, r.names(leastName))
+	for i := range s.Series {
+		x := &s.Series[i]
+		x.Tenant, x.Service, x.Operation = r.text(t), r.text(t), r.text(t)
+		kind := r.uvarint()
+		x.Error = kind&1 == 1
+		if kind>>1 >= uint64(len(t)) {
+			r.fail("there is no such text")
+			break
+		}
+		x.Kind = t[kind>>1]
+		if i > 0 && s.Series[i-1].compare(*x) >= 0 {
+			r.fail("series are not in order")
+		}
+	}
+	s.groups = r.groups(leastPoint)
+	var p SeriesPoint
+	r.check(s.groups, func(r *reader, first bool) { r.seriesPoint(&p, first, len(s.Series)) })
+	if r.err != nil {
+		return nil, r.err
+	}
+	return s, nil
+}
+
+// seriesPoint reads the next point of a body into p, which holds the one before.
+func (r *reader) seriesPoint(p *SeriesPoint, first bool, series int) {
+	p.Series = r.nextName(p.Series, first, series)
+	p.Durations.read(r)
+}
+
+// nextName reads the number of a point's name, which is greater than the one before.
+func (r *reader) nextName(before int, first bool, names int) int {
+	delta := r.below(uint64(max(names, 1)), "there is no such name")
+	if first {
+		before = 0
+	} else if delta == 0 {
+		r.fail("points are not in order")
+	}
+	if before += int(delta); before >= names {
+		r.fail("there is no such name")
+		return 0
+	}
+	return before
+}
+
+// Minutes returns the first and the last minute that have spans; ok is false where there are none.
+func (s *SeriesStats) Minutes() (first, last uint64, ok bool) { return minutes(s.groups) }
+
+func minutes(g []group) (first, last uint64, ok bool) {
+	if len(g) == 0 {
+		return 0, 0, false
+	}
+	return g[0].minute, g[len(g)-1].minute, true
+}
+
+// Points returns what is known of the minutes from first to last, both included, by minute and series. A point is valid until the next.
+func (s *SeriesStats) Points(first, last uint64) iter.Seq[*SeriesPoint] {
+	return func(yield func(*SeriesPoint) bool) {
+		var p SeriesPoint
+		for _, g := range within(s.groups, first, last) {
+			p.Minute = g.minute
+			r := reader{b: g.body}
+			for i := range g.points {
+				if r.seriesPoint(&p, i == 0, len(s.Series)); !yield(&p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sortedOrder returns the indexes of names in the order of compare.
+func sortedOrder[N any](names []N, compare func(a, b N) int) []uint32 {
+	order := make([]uint32, len(names))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return compare(names[a], names[b]) })
+	return order
+}
+
+// ranks returns the inverse of an order.
+func ranks(order []uint32) []uint32 {
+	rank := make([]uint32, len(order))
+	for i, id := range order {
+		rank[id] = uint32(i)
+	}
+	return rank
+}

@@ -1,0 +1,104 @@
+package stats
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// table maps numbers to values in one array, by open addressing: a value that is there costs one look into memory. It holds at most
+// maxCells entries.
+type table[V any] struct {
+	slots []slot[V] // a power of two; at most three quarters are used
+	used  int
+	seed  uint64 // random: nobody who sends spans can tell which of them meet in one place
+}
+
+// slot is an entry; key is one more than the key, so that zero is free.
+type slot[V any] struct {
+	key   uint64
+	value V
+}
+
+const (
+	minSlots = 1 << 8
+	maxSlots = 1 << 21
+	// maxCells is how many entries a table holds at most. It bounds what spans with senseless times can make of a Collector: 96 MiB of
+	// series and 64 MiB of edges.
+	maxCells = maxSlots / 4 * 3
+)
+
+// at returns the value of a key, which is zero when it is new, or nil when the table is full. It is valid until the next call. No key is
+// as great as 1<<64-1.
+func (t *table[V]) at(key uint64) *V {
+	mask := uint64(len(t.slots) - 1)
+	if len(t.slots) > 0 {
+		for i := t.hash(key) & mask; ; i = (i + 1) & mask {
+			s := &t.slots[i]
+			if s.key == key+1 {
+				return &s.value
+			}
+			if s.key == 0 {
+				break
+			}
+		}
+	}
+	return t.insert(key)
+}
+
+// insert adds a key that is not there.
+func (t *table[V]) insert(key uint64) *V {
+	if t.used >= maxCells {
+		return nil
+	}
+	if t.used >= len(t.slots)/4*3 {
+		t.grow()
+	}
+	t.used++
+	s := t.free(key)
+	s.key = key + 1
+	return &s.value
+}
+
+// free returns the slot where a key that is not there belongs.
+func (t *table[V]) free(key uint64) *slot[V] {
+	mask := uint64(len(t.slots) - 1)
+	i := t.hash(key) & mask
+	for t.slots[i].key != 0 {
+		i = (i + 1) & mask
+	}
+	return &t.slots[i]
+}
+
+func (t *table[V]) grow() {
+	old := t.slots
+	t.slots = make([]slot[V], max(minSlots, 2*len(old)))
+	for i := range old {
+		if old[i].key != 0 {
+			*t.free(old[i].key - 1) = old[i]
+		}
+	}
+}
+
+func (t *table[V]) hash(key uint64) uint64 {
+	hi, lo := bits.Mul64(key^t.seed, 0x9e3779b97f4a7c15)
+	return hi ^ lo
+}
+
+// entry is the place of a value.
+type entry struct {
+	key  uint64
+	slot uint32
+}
+
+// sorted returns all entries by the key that change makes of the key.
+func (t *table[V]) sorted(change func(key uint64) uint64) []entry {
+	out := make([]entry, 0, t.used)
+	for i := range t.slots {
+		if k := t.slots[i].key; k != 0 {
+			out = append(out, entry{change(k - 1), uint32(i)})
+		}
+	}
+	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	return out
+}
