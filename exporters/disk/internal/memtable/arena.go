@@ -1,0 +1,125 @@
+package memtable
+
+import (
+	"sync"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+)
+
+const (
+	defaultChunk = 1 << 20
+	defaultKeep  = 128 // chunks: the rows of one full table
+)
+
+// Pool keeps chunks between tables, so that intake does not feed the garbage collector. Safe for concurrent use.
+type Pool struct {
+	chunk, keep int
+
+	mu   sync.Mutex
+	free [][]byte
+}
+
+// NewPool returns a pool of chunks of so many bytes that keeps at most so many of them free. Zero means 1 MiB and 128.
+func NewPool(chunk, keep int) *Pool {
+	if chunk <= 0 {
+		chunk = defaultChunk
+	}
+	if keep <= 0 {
+		keep = defaultKeep
+	}
+	return &Pool{chunk: chunk, keep: keep}
+}
+
+func (p *Pool) get() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		c := p.free[n-1]
+		p.free = p.free[:n-1]
+		return c
+	}
+	return make([]byte, p.chunk)
+}
+
+// put takes back a chunk that nobody reads any more.
+func (p *Pool) put(c []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(c) == p.chunk && len(p.free) < p.keep {
+		p.free = append(p.free, c)
+	}
+}
+
+// arena is append-only memory. What was put into it stays where it is.
+type arena struct {
+	pool   *Pool
+	chunks [][]byte // each at its full length
+	ends   []int    // of each chunk, how much of it is used
+	size   int64    // bytes of all chunks
+}
+
+// ref says where an item lies: chunk << 32 | offset.
+type ref uint64
+
+func (r ref) in(chunks [][]byte) []byte { return chunks[r>>32][uint32(r):] }
+
+// put appends an item with the given payload. The result aliases the arena.
+func (a *arena) put(tag rows.Tag, payload []byte) (at ref, stored []byte) {
+	var head [rows.MaxHead]byte
+	h := rows.AppendItem(head[:0], tag, len(payload))
+	at, dst := a.room(len(h) + len(payload))
+	copy(dst, h)
+	stored = dst[len(h):]
+	copy(stored, payload)
+	return at, stored
+}
+
+// room takes n bytes of one chunk.
+func (a *arena) room(n int) (ref, []byte) {
+	last := len(a.chunks) - 1
+	if last < 0 || len(a.chunks[last])-a.ends[last] < n {
+		var chunk []byte
+		if n <= a.pool.chunk {
+			chunk = a.pool.get()
+		} else {
+			chunk = make([]byte, n)
+		}
+		a.chunks, a.ends = append(a.chunks, chunk), append(a.ends, 0)
+		a.size += int64(len(chunk))
+		last++
+	}
+	from := a.ends[last]
+	a.ends[last] = from + n
+	return ref(last)<<32 | ref(from), a.chunks[last][from : from+n : from+n]
+}
+
+// mark is a position between two items.
+type mark struct{ chunk, offset int }
+
+func (a *arena) mark() mark {
+	if len(a.chunks) == 0 {
+		return mark{}
+	}
+	last := len(a.chunks) - 1
+	return mark{last, a.ends[last]}
+}
+
+// since returns what was put behind a mark.
+func (a *arena) since(m mark) [][]byte {
+	parts := make([][]byte, 0, len(a.chunks)-m.chunk)
+	for i := m.chunk; i < len(a.chunks); i++ {
+		if end := a.ends[i]; end > m.offset {
+			parts = append(parts, a.chunks[i][m.offset:end:end])
+		}
+		m.offset = 0
+	}
+	return parts
+}
+
+// release gives the chunks back.
+func (a *arena) release() {
+	for _, c := range a.chunks {
+		a.pool.put(c)
+	}
+	a.chunks, a.ends, a.size = nil, nil, 0
+}

@@ -1,0 +1,224 @@
+package memtable
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// content is what a store holds: how often each span is there, by trace. A span is written with its resource and scope.
+type content map[traceKey]map[string]int
+
+type traceKey struct {
+	tenant string
+	id     otlpdata.TraceID
+}
+
+func (c content) add(tenant string, r *otlpdata.Resource, sc *otlpdata.Scope, s *otlpdata.Span) {
+	k := traceKey{tenant, s.TraceID}
+	if c[k] == nil {
+		c[k] = map[string]int{}
+	}
+	c[k][string(otlpdata.AppendResourceSpans(nil, r, sc, otlpdata.AppendSpan(nil, s)))]++
+}
+
+func (c content) spans() int {
+	n := 0
+	for _, spans := range c {
+		for _, times := range spans {
+			n += times
+		}
+	}
+	return n
+}
+
+// contentOf reads batches without a table.
+func contentOf(tb testing.TB, batches ...*otlpdata.Batch) content {
+	tb.Helper()
+	c := content{}
+	for _, b := range batches {
+		v := &contentVisitor{c: c, tenant: b.Meta().Tenant}
+		segments, err := b.Segments()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, s := range segments {
+			if err := otlpdata.Walk(s, v); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return c
+}
+
+type contentVisitor struct {
+	c        content
+	tenant   string
+	resource *otlpdata.Resource
+	scope    *otlpdata.Scope
+}
+
+func (v *contentVisitor) Resource(r *otlpdata.Resource) error { v.resource = r; return nil }
+func (v *contentVisitor) Scope(s *otlpdata.Scope) error       { v.scope = s; return nil }
+func (v *contentVisitor) Span(s *otlpdata.Span) error {
+	v.c.add(v.tenant, v.resource, v.scope, s)
+	return nil
+}
+
+// reader puts rows together again.
+type reader struct {
+	tables *rows.Tables
+	a      rows.Assembler
+	cells  []rows.Cell
+}
+
+func (r *reader) add(c content, b source.Block, row int) error {
+	var h rows.Head
+	if err := b.Head(row, &h); err != nil {
+		return err
+	}
+	var err error
+	if r.cells, err = b.Cells(r.cells[:0], row); err != nil {
+		return err
+	}
+	for i := range r.cells {
+		if c, err := b.Cell(row, i); err != nil || c != r.cells[i] {
+			return fmt.Errorf("row %d, cell %d: %+v alone, %+v with the others, %w", row, i, c, r.cells[i], err)
+		}
+	}
+	if _, err := b.Cell(row, len(r.cells)); err == nil {
+		return fmt.Errorf("row %d has more cells than columns", row)
+	}
+	s, err := r.a.Span(r.tables, &h, r.cells)
+	if err != nil {
+		return err
+	}
+	res := &r.tables.Resources[h.Resource]
+	c.add(res.Tenant, &res.Resource, &r.tables.Scopes[r.tables.Shapes[h.Shape].Scope], s)
+	return nil
+}
+
+// scan reads all blocks of a source and checks what is said about them.
+func scan(src source.Source) (content, error) {
+	tables, _ := src.Tables()
+	infos, _ := src.Blocks()
+	r, c := reader{tables: tables}, content{}
+	for i := range infos {
+		b, err := src.Open(context.Background(), i)
+		if err != nil {
+			return nil, err
+		}
+		for row := range b.Len() {
+			if err := r.add(c, b, row); err != nil {
+				return nil, err
+			}
+		}
+		if err := checkInfo(b, infos[i]); err != nil {
+			return nil, fmt.Errorf("block %d: %w", i, err)
+		}
+		b.Close()
+	}
+	return c, nil
+}
+
+func checkInfo(b source.Block, info source.BlockInfo) error {
+	longest := map[uint32]uint64{}
+	for _, s := range info.Shapes {
+		longest[s.Shape] = s.MaxDuration
+	}
+	shapes, err := b.Shapes()
+	if err != nil {
+		return err
+	}
+	starts, _ := b.Starts()
+	ends, _ := b.Ends()
+	resources, _ := b.Resources()
+	if n := info.Rows; b.Len() != n || len(shapes) != n || len(starts) != n || len(ends) != n || len(resources) != n {
+		return fmt.Errorf("%d rows, %d shapes, %d starts, want %d", b.Len(), len(shapes), len(starts), info.Rows)
+	}
+	for row, shape := range shapes {
+		var h rows.Head
+		if err := b.Head(row, &h); err != nil {
+			return err
+		}
+		if h.Shape != shape || h.Start != starts[row] || h.End != ends[row] || h.Resource != resources[row] {
+			return fmt.Errorf("row %d: the lists do not fit the head %+v", row, h)
+		}
+		if most, ok := longest[shape]; !ok || h.Duration() > most || h.Start < info.MinStart || h.Start > info.MaxStart {
+			return fmt.Errorf("row %d: %+v is outside of what is said of the block: %+v", row, h, info)
+		}
+	}
+	return nil
+}
+
+// traceOf reads a trace by its id.
+func traceOf(src source.Source, k traceKey) (map[string]int, error) {
+	tables, _ := src.Tables()
+	r, c := reader{tables: tables}, content{}
+	err := src.Trace(context.Background(), k.tenant, k.id, func(b source.Block, found []int32) error {
+		for _, row := range found {
+			if err := r.add(c, b, int(row)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if len(c) > 1 {
+		return nil, fmt.Errorf("rows of %d traces for one id", len(c))
+	}
+	return c[k], err
+}
+
+// checkContent compares what a source gives with what it should hold, by blocks and by trace.
+func checkContent(tb testing.TB, src source.Source, want content) {
+	tb.Helper()
+	got, err := scan(src)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(got) != len(want) || got.spans() != want.spans() {
+		tb.Fatalf("%d spans in %d traces, want %d in %d", got.spans(), len(got), want.spans(), len(want))
+	}
+	for k, spans := range want {
+		if !maps.Equal(got[k], spans) {
+			tb.Fatalf("the spans of trace %q %s differ", k.tenant, k.id)
+		}
+		one, err := traceOf(src, k)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if !maps.Equal(one, spans) {
+			tb.Fatalf("trace %q %s by id differs: %d spans, want %d", k.tenant, k.id, len(one), len(spans))
+		}
+	}
+}
+
+// fill appends batches and returns their records.
+func fill(tb testing.TB, t *Table, batches []*otlpdata.Batch) [][]byte {
+	tb.Helper()
+	var records [][]byte
+	for _, b := range batches {
+		r, err := t.Append(b)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if r.Spans != b.Len() {
+			tb.Fatalf("the record has %d spans, want %d", r.Spans, b.Len())
+		}
+		records = append(records, joined(r))
+	}
+	return records
+}
+
+func joined(r Record) []byte {
+	var b []byte
+	for _, p := range r.Parts {
+		b = append(b, p...)
+	}
+	return b
+}

@@ -1,0 +1,106 @@
+package memtable
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// TestHintsAreSafe: no attribute that a block has is said to be absent, in the original as in one from the log.
+func TestHintsAreSafe(t *testing.T) {
+	for seed := range uint64(5) {
+		table := New(tight())
+		records := fill(t, table, randomBatches(t, seed, 20))
+		checkHints(t, table.Source())
+		checkHints(t, replayAll(t, tight(), records).Source())
+	}
+}
+
+func checkHints(t *testing.T, src source.Source) {
+	t.Helper()
+	infos, _ := src.Blocks()
+	tables, _ := src.Tables()
+	r := reader{tables: tables}
+	for i := range infos {
+		c := content{}
+		b, err := src.Open(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range b.Len() {
+			if err := r.add(c, b, row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.Close()
+		for _, spans := range c {
+			for encoded := range spans {
+				if err := otlpdata.Walk([]byte(encoded), &hintVisitor{t: t, src: src, block: i}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+type hintVisitor struct {
+	t     *testing.T
+	src   source.Source
+	block int
+}
+
+func (*hintVisitor) Resource(*otlpdata.Resource) error { return nil }
+func (*hintVisitor) Scope(*otlpdata.Scope) error       { return nil }
+func (v *hintVisitor) Span(s *otlpdata.Span) error {
+	lists := [][]otlpdata.KeyValue{s.Attributes}
+	for i := range s.Events {
+		lists = append(lists, s.Events[i].Attributes)
+	}
+	for i := range s.Links {
+		lists = append(lists, s.Links[i].Attributes)
+	}
+	for _, kvs := range lists {
+		for _, kv := range kvs {
+			if kv.Value.Kind() == otlpdata.ValueString && !v.src.MayHold(v.block, kv.Key, kv.Value.Str()) {
+				v.t.Fatalf("block %d holds %s=%q", v.block, kv.Key, kv.Value.Str())
+			}
+		}
+	}
+	return nil
+}
+
+// TestHintsSayNo: what no span has is known to be absent: by the dictionary where that is complete, else by the filter of a full block.
+func TestHintsSayNo(t *testing.T) {
+	const blockRows = 500
+	table := New(Options{BlockRows: blockRows})
+	withLinks := func(_, _ int, _ *otlpdata.Resource, s *otlpdata.Span) {
+		s.Links = []otlpdata.Link{{Attributes: []otlpdata.KeyValue{text("link.key", "link value")}}}
+	}
+	fill(t, table, hostile(t, 4, blockRows*3/8, withLinks))
+	src := table.Source()
+	for _, c := range []struct {
+		block     int
+		key, text string
+		want      bool
+	}{{0, "cloud.region", "eu-central-1", true}, {0, "cloud.region", "mars", false}, {0, "no such key", "x", false},
+		{0, "request.id", "x", false}, {0, "cloud.region", "mars", false}, {0, "link.key", "link value", true},
+		{0, "link.key", "other", false}, {1, "request.id", "x", true}} {
+		if got := src.MayHold(c.block, c.key, c.text); got != c.want {
+			t.Errorf("block %d, %s=%s: %v", c.block, c.key, c.text, got)
+		}
+	}
+	wrong := 0
+	for i := range 1000 {
+		if src.MayHold(0, "request.id", fmt.Sprint("absent ", i)) {
+			wrong++
+		}
+	}
+	if wrong > 50 {
+		t.Errorf("%d of 1000 texts that are not there pass the filter", wrong)
+	}
+	if _, known := src.Constant(0, 0); known {
+		t.Error("a constant is known")
+	}
+}

@@ -1,0 +1,189 @@
+package memtable
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// Estimates for the account of memory, in bytes.
+const (
+	columnBytes     = int64(unsafe.Sizeof(rows.Column{}) + unsafe.Sizeof(column{}) + unsafe.Sizeof([]string{}))
+	wordBytes       = int64(unsafe.Sizeof(""))
+	scopeBytes      = int64(unsafe.Sizeof(otlpdata.Scope{}))
+	resourceBytes   = int64(unsafe.Sizeof(rows.Resource{})) + 4
+	attributeBytes  = int64(unsafe.Sizeof(otlpdata.KeyValue{}))
+	shapeBytes      = int64(unsafe.Sizeof(rows.Shape{}) + unsafe.Sizeof(shapeInfo{}))
+	blockShapeBytes = int64(unsafe.Sizeof(source.BlockShape{}))
+	serviceBytes    = int64(unsafe.Sizeof(service{}) + unsafe.Sizeof(guard{})) // few have several guards
+)
+
+// maxLost bounds how many definitions may be missing in one table, and with them what a damaged log makes it allocate.
+const maxLost = 1 << 16
+
+// define puts an item that was encoded into the arena and learns it.
+func (t *Table) define(item []byte) error {
+	tag, payload, _, err := rows.NextItem(item)
+	if err != nil {
+		return err
+	}
+	_, payload = t.arena.put(tag, payload)
+	return t.learn(tag, payload)
+}
+
+// definition is what an item other than a row begins with.
+type definition struct {
+	tag    rows.Tag
+	id     uint64
+	column uint64 // of a word
+}
+
+func readDefinition(tag rows.Tag, payload []byte) definition {
+	d := definition{tag: tag}
+	if tag == rows.TagWord {
+		var n int
+		d.column, n = binary.Uvarint(payload)
+		payload = payload[max(n, 0):]
+	}
+	d.id, _ = binary.Uvarint(payload)
+	return d
+}
+
+// learn adds a definition, whose payload is in the arena, to the tables and to the indexes.
+func (t *Table) learn(tag rows.Tag, payload []byte) error {
+	d := readDefinition(tag, payload)
+	before := t.count(d)
+	missing := t.missing(d, before)
+	if t.lost+missing > maxLost {
+		return fmt.Errorf("%w: too many definitions are missing", rows.ErrCorrupt)
+	}
+	t.lost += missing
+	known, err := t.tables.Define(tag, payload)
+	if err == nil && !known {
+		err = fmt.Errorf("%w: an item of unknown kind %d", rows.ErrCorrupt, tag)
+	}
+	// Also after an error: a word defines, as lost, a column that is missing.
+	for len(t.columns) < len(t.tables.Columns) {
+		t.columns = append(t.columns, column{})
+		t.grown += columnBytes
+	}
+	if err == nil && t.count(d) > before {
+		t.enter(d, before)
+	}
+	return err
+}
+
+// count returns how many definitions of the same kind there are.
+func (t *Table) count(d definition) int {
+	switch d.tag {
+	case rows.TagColumn:
+		return len(t.tables.Columns)
+	case rows.TagWord:
+		if d.column < uint64(len(t.tables.Words)) {
+			return len(t.tables.Words[d.column])
+		}
+	case rows.TagScope:
+		return len(t.tables.Scopes)
+	case rows.TagResource:
+		return len(t.tables.Resources)
+	case rows.TagShape:
+		return len(t.tables.Shapes)
+	}
+	return 0
+}
+
+// missing returns how many definitions must have been lost before this one, which would be the next but for them.
+func (t *Table) missing(d definition, have int) int {
+	n := uint64(0)
+	if d.id > uint64(have) {
+		n = min(d.id-uint64(have), maxLost+1)
+	}
+	if columns := uint64(len(t.tables.Columns)); d.tag == rows.TagWord && d.column >= columns {
+		n += min(d.column-columns+1, maxLost+1)
+	}
+	return int(n)
+}
+
+// enter adds the last definition of a kind to the indexes. Those between it and the first ones, of which there were before, are lost.
+func (t *Table) enter(d definition, before int) {
+	switch d.tag {
+	case rows.TagColumn:
+		t.enterColumn(uint32(d.id))
+	case rows.TagWord:
+		t.enterWord(uint32(d.column), before)
+	case rows.TagScope:
+		s := &t.tables.Scopes[d.id]
+		t.byScope.add(t.encodedHash("", s.SchemaURL, s.Raw), uint32(d.id))
+		t.grown += int64(len(t.tables.Scopes)-before)*scopeBytes + int64(cap(s.Attributes))*attributeBytes
+	case rows.TagResource:
+		t.enterResource(uint32(d.id), before)
+	case rows.TagShape:
+		t.enterShape(uint32(d.id), before)
+	}
+}
+
+func (t *Table) enterColumn(id uint32) {
+	c := &t.tables.Columns[id]
+	info := &t.columns[id]
+	info.known, info.hash, info.key = true, t.fieldHash(c.Place, c.Kind, c.Key), t.hash.text(c.Key)
+	t.byColumn.add(info.hash, id)
+}
+
+func (t *Table) enterWord(column uint32, before int) {
+	known := t.tables.Words[column]
+	w := &t.columns[column].words
+	size := w.index.bytes()
+	w.index.add(t.hash.text(known[len(known)-1]), uint32(len(known)-1))
+	t.grown += int64(len(known)-before)*wordBytes + w.index.bytes() - size
+}
+
+func (t *Table) enterResource(id uint32, before int) {
+	r := &t.tables.Resources[id]
+	t.byResource.add(t.encodedHash(r.Tenant, r.SchemaURL, r.Raw), id)
+	for len(t.serviceOf) < int(id) {
+		t.serviceOf = append(t.serviceOf, 0)
+	}
+	t.serviceOf = append(t.serviceOf, t.serviceID(r.Tenant, r.Service))
+	t.grown += int64(int(id)+1-before)*resourceBytes + int64(cap(r.Attributes))*attributeBytes
+}
+
+// enterShape indexes a shape, unless something that it needs was lost.
+func (t *Table) enterShape(id uint32, before int) {
+	for len(t.shapes) <= int(id) {
+		t.shapes = append(t.shapes, shapeInfo{})
+	}
+	shape, info := &t.tables.Shapes[id], &t.shapes[id]
+	t.grown += int64(int(id)+1-before)*shapeBytes + int64(cap(shape.Columns))*4
+	t.scratch = t.scratch[:0]
+	for _, c := range shape.Columns {
+		if int(c) >= len(t.columns) || !t.columns[c].known {
+			return
+		}
+		t.scratch = append(t.scratch, field{hash: t.columns[c].hash, place: t.tables.Columns[c].Place})
+	}
+	info.service, info.known = t.serviceID(shape.Tenant, shape.Service), true
+	home := place32{service: info.service, scope: shape.Scope}
+	head := shapeHead{name: t.hash.text(shape.Name), kind: shape.Kind, status: shape.Status}
+	t.byShape.add(t.shapeHash(home, head, shape.NameInRow, t.scratch), id)
+	t.observe(id, t.scratch)
+}
+
+// serviceID finds or adds a service of a tenant.
+func (t *Table) serviceID(tenant, name string) uint32 {
+	hash := fold(t.hash.text(tenant), t.hash.text(name))
+	candidates := t.byService.search(hash)
+	for id, ok := candidates.next(); ok; id, ok = candidates.next() {
+		if s := &t.services[id]; s.tenant == tenant && s.name == name {
+			return id
+		}
+	}
+	id := uint32(len(t.services))
+	t.services = append(t.services, service{tenant: tenant, name: name})
+	t.byService.add(hash, id)
+	t.grown += serviceBytes
+	return id
+}

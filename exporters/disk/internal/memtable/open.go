@@ -1,0 +1,133 @@
+package memtable
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// openBlock reads the rows of a block. The heads are parsed when first asked for, the cells of a row together.
+type openBlock struct {
+	s     *snapshot
+	first int // number of the block's first row
+	rows  int
+
+	parsed            bool
+	shapes, resources []uint32
+	starts, ends      []uint64
+
+	current int // the row of head and cells, -1 for none
+	head    rows.Head
+	cells   []rows.Cell
+}
+
+var _ source.Block = (*openBlock)(nil)
+
+func (s *snapshot) openBlock(block int) *openBlock {
+	b := s.table.open.Get().(*openBlock)
+	b.s, b.first, b.rows = s, block*s.size, s.infos[block].Rows
+	b.parsed, b.current = false, -1
+	return b
+}
+
+// Close gives the block's memory to the next one.
+func (b *openBlock) Close() {
+	s := b.s
+	if s == nil {
+		return
+	}
+	clear(b.cells[:cap(b.cells)])
+	b.s = nil
+	s.table.open.Put(b)
+}
+
+// Len returns the number of rows.
+func (b *openBlock) Len() int { return b.rows }
+
+// Shapes returns the shapes of all rows.
+func (b *openBlock) Shapes() ([]uint32, error) {
+	err := b.parse()
+	return b.shapes, err
+}
+
+// Resources returns the resources of all rows.
+func (b *openBlock) Resources() ([]uint32, error) {
+	err := b.parse()
+	return b.resources, err
+}
+
+// Starts returns when all rows' spans started.
+func (b *openBlock) Starts() ([]uint64, error) {
+	err := b.parse()
+	return b.starts, err
+}
+
+// Ends returns when all rows' spans ended.
+func (b *openBlock) Ends() ([]uint64, error) {
+	err := b.parse()
+	return b.ends, err
+}
+
+// parse reads all heads.
+func (b *openBlock) parse() error {
+	if b.parsed {
+		return nil
+	}
+	b.shapes, b.resources, b.starts, b.ends = b.shapes[:0], b.resources[:0], b.starts[:0], b.ends[:0]
+	var h rows.Head
+	for i := range b.rows {
+		if err := b.Head(i, &h); err != nil {
+			return err
+		}
+		b.shapes, b.resources = append(b.shapes, h.Shape), append(b.resources, h.Resource)
+		b.starts, b.ends = append(b.starts, h.Start), append(b.ends, h.End)
+	}
+	b.parsed = true
+	return nil
+}
+
+// Head reads the head of a row.
+func (b *openBlock) Head(row int, h *rows.Head) error {
+	if _, err := rows.ReadHead(b.s.row(b.first+row), h); err != nil {
+		return b.failed(row, err)
+	}
+	return nil
+}
+
+// Cell returns a cell. Asking for the cells of one row in turn parses it once.
+func (b *openBlock) Cell(row, position int) (rows.Cell, error) {
+	if err := b.read(row); err != nil {
+		return rows.Cell{}, err
+	}
+	if position >= len(b.cells) {
+		return rows.Cell{}, b.failed(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, position))
+	}
+	return b.cells[position], nil
+}
+
+// Cells appends the cells of a row.
+func (b *openBlock) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
+	if err := b.read(row); err != nil {
+		return dst, err
+	}
+	return append(dst, b.cells...), nil
+}
+
+// read makes a row the current one.
+func (b *openBlock) read(row int) error {
+	if b.current == row {
+		return nil
+	}
+	b.current = -1
+	var err error
+	if b.cells, err = b.s.tables.ReadRow(b.s.row(b.first+row), &b.head, b.cells[:0]); err != nil {
+		return b.failed(row, err)
+	}
+	b.current = row
+	return nil
+}
+
+func (b *openBlock) failed(row int, err error) error {
+	return fmt.Errorf("reading row %d of %s: %w", b.first+row, b.s.name, err)
+}

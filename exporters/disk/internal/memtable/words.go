@@ -1,0 +1,91 @@
+package memtable
+
+import (
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+)
+
+// column is a column of the tables with what interning needs.
+type column struct {
+	hash  uint64 // of place, kind and key
+	key   uint64 // hash of the key
+	known bool   // false: the definition was lost
+	words words
+}
+
+// words is the dictionary of a column; the texts are in the tables.
+type words struct {
+	index  index
+	last   uint32 // 1 + the word of the row before, 0 if none
+	values int    // texts seen
+	// closed: nothing is added any more, since too many texts were new. tried and found count how often looking one up was worth it.
+	closed       bool
+	tried, found int
+	mute         bool // closed, and not worth looking up
+	inline       bool // a text of the column stands in a row
+}
+
+const (
+	// freeWords is how many words a dictionary may have before it must prove its worth.
+	freeWords = 256
+	// newShare: the dictionary of a column is closed when more than one in so many texts was new; one that is closed is not looked up any
+	// more when fewer than one in so many texts was found.
+	newShare = 4
+	// trial is the number of texts after which looking up is judged.
+	trial = 256
+)
+
+// word returns 1 + the word for a text of a column, or 0 when it has none.
+func (t *Table) word(id uint32, text string) (uint32, error) {
+	w := &t.columns[id].words
+	w.values++
+	known := t.tables.Words[id]
+	if w.last > 0 && known[w.last-1] == text {
+		return w.last, nil
+	}
+	if w.mute || len(text) > maxWord {
+		w.inline = true
+		return 0, nil
+	}
+	hash := t.hash.text(text)
+	candidates := w.index.search(hash)
+	for i, ok := candidates.next(); ok; i, ok = candidates.next() {
+		if known[i] == text {
+			w.judge(true)
+			w.last = i + 1
+			return w.last, nil
+		}
+	}
+	if w.full(len(known), t.options.Limits.Words) {
+		w.judge(false)
+		w.inline = true
+		return 0, nil
+	}
+	t.item = rows.AppendWord(t.item[:0], id, uint32(len(known)), text)
+	if err := t.define(t.item); err != nil {
+		return 0, err
+	}
+	w.last = uint32(len(known)) + 1
+	return w.last, nil
+}
+
+// full reports whether a text that is new stays out of a dictionary of so many words.
+func (w *words) full(have, limit int) bool {
+	if have >= limit || have >= freeWords && have*newShare > w.values {
+		w.closed = true
+	}
+	return w.closed
+}
+
+// judge gives looking up in a closed dictionary up when it does not pay.
+func (w *words) judge(found bool) {
+	if !w.closed {
+		return
+	}
+	if found {
+		w.found++
+	}
+	if w.tried++; w.tried == trial {
+		w.mute = w.found*newShare < w.tried
+		w.tried, w.found = 0, 0
+	}
+}

@@ -1,0 +1,301 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// match is a span that matches, by its place in the order of results.
+type match struct {
+	start uint64
+	trace otlpdata.TraceID
+}
+
+// compare is above 0 where m comes after o in time.
+func (m match) compare(o match) int {
+	return cmp.Or(cmp.Compare(m.start, o.start), bytes.Compare(m.trace[:], o.trace[:]))
+}
+
+// behind reports whether m comes behind a cursor in the order of results.
+func (m match) behind(c tracestore.Cursor) bool {
+	return !c.Set || m.compare(match{c.Start, c.ID}) < 0
+}
+
+// unreadBlock is a block whose rows up to a start were not examined yet.
+type unreadBlock struct {
+	src, block int
+	info       *source.BlockInfo
+	newest     uint64
+}
+
+// unread is a heap of blocks with the newest on top.
+type unread []unreadBlock
+
+func (u unread) Len() int           { return len(u) }
+func (u unread) Less(i, j int) bool { return u[i].newest > u[j].newest }
+func (u unread) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
+func (u *unread) Push(x any)        { *u = append(*u, x.(unreadBlock)) }
+
+func (u *unread) Pop() any {
+	last := len(*u) - 1
+	x := (*u)[last]
+	*u = (*u)[:last]
+	return x
+}
+
+// lists is a heap of what blocks have in store, the newest match on top. No list is empty.
+type lists [][]match
+
+func (l lists) Len() int           { return len(l) }
+func (l lists) Less(i, j int) bool { return l[i][0].compare(l[j][0]) > 0 }
+func (l lists) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *lists) Push(x any)        { *l = append(*l, x.([]match)) }
+
+func (l *lists) Pop() any {
+	last := len(*l) - 1
+	x := (*l)[last]
+	(*l)[last] = nil
+	*l = (*l)[:last]
+	return x
+}
+
+// next removes and returns the newest match.
+func (l *lists) next() match {
+	top := (*l)[0]
+	m := top[0]
+	if (*l)[0] = top[1:]; len(top) > 1 {
+		heap.Fix(l, 0)
+	} else {
+		heap.Pop(l)
+	}
+	return m
+}
+
+// The length of the list that a block leaves behind: twice what the caller asks for, within these bounds.
+const minMatches, maxMatches = 32, 1024
+
+// examiner is the memory that is used for one block after the other.
+type examiner struct {
+	filter
+	limit      int
+	active     []*program // that have candidates
+	candidates []candidate
+	grouped    []int32 // rows of all candidates, those of one program together
+	sorted     []uint64
+	order      rowHeap // those that match
+	seen       map[otlpdata.TraceID]struct{}
+}
+
+// candidate is a row that a program does not rule out.
+type candidate struct {
+	start   uint64
+	row     int32
+	program *program
+}
+
+// examine opens a block, unless it cannot match, and makes a list of its newest matches.
+func (s *search) examine(ctx context.Context, u unreadBlock) error {
+	p, err := s.plan(u.src)
+	if err != nil || p == nil || !p.enter(u.block, u.info) {
+		return err
+	}
+	err = s.open(ctx, u.src, u.block, func(b source.Block) error {
+		s.examiner.use(p, b)
+		return s.examineRows(u)
+	})
+	if err == nil {
+		return nil
+	}
+	return s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err)
+}
+
+func blockName(block int) string { return "block " + strconv.Itoa(block) }
+
+func (s *search) examineRows(u unreadBlock) error {
+	x := &s.examiner
+	if err := x.collect(s.from, u.newest); err != nil {
+		return err
+	}
+	oldest := s.from // of what is examined now
+	if b := s.query.Budget.Spans; b > 0 {
+		oldest = max(oldest, x.cut(max(1, b-s.outcome.Scanned)))
+	}
+	x.order = x.order[:0]
+	for _, pr := range x.active {
+		// What cannot be read of one shape says nothing about the others.
+		if err := x.evaluate(pr, oldest); err != nil {
+			if err = s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err); err != nil {
+				return err
+			}
+		}
+	}
+	list, oldest, err := s.newest(oldest)
+	if len(list) > 0 {
+		heap.Push(&s.lists, list)
+	}
+	if err != nil {
+		return err
+	}
+	left := false
+	for i := range x.candidates {
+		if x.candidates[i].start >= oldest {
+			s.outcome.Scanned++
+		} else {
+			left = true
+		}
+	}
+	if left {
+		u.newest = oldest - 1
+		heap.Push(&s.unread, u)
+	}
+	return nil
+}
+
+// collect collects the rows within bounds that a program does not rule out.
+func (x *examiner) collect(from, to uint64) error {
+	x.active, x.candidates = x.active[:0], x.candidates[:0]
+	shapes, err := x.block.Shapes()
+	if err != nil {
+		return err
+	}
+	var pr *program
+	for row, shape := range shapes {
+		if row == 0 || shape != shapes[row-1] {
+			if pr = x.program(shape, anyLength); pr == nil {
+				return errReference
+			}
+		}
+		if pr.now == no {
+			continue
+		}
+		if err := x.readStarts(); err != nil {
+			return err
+		}
+		start := x.starts[row]
+		if start < from || start > to {
+			continue
+		}
+		if pr.count++; pr.count == 1 {
+			x.active = append(x.active, pr)
+		}
+		x.candidates = append(x.candidates, candidate{start, int32(row), pr})
+	}
+	x.group()
+	return nil
+}
+
+// group gives each program its rows.
+func (x *examiner) group() {
+	n := len(x.candidates)
+	x.grouped = slices.Grow(x.grouped[:0], n)[:n]
+	rest := x.grouped
+	for _, pr := range x.active {
+		pr.rows, rest = rest[:0:pr.count], rest[pr.count:]
+	}
+	for i := range x.candidates {
+		pr := x.candidates[i].program
+		pr.rows = append(pr.rows, x.candidates[i].row)
+	}
+}
+
+// cut returns the least start of the n newest candidates, 0 where there are no more than n.
+func (x *examiner) cut(n int) uint64 {
+	if len(x.candidates) <= n {
+		return 0
+	}
+	x.sorted = x.sorted[:0]
+	for i := range x.candidates {
+		x.sorted = append(x.sorted, x.candidates[i].start)
+	}
+	slices.Sort(x.sorted)
+	return x.sorted[len(x.sorted)-n]
+}
+
+// evaluate adds the rows of a program that match to the order.
+func (x *examiner) evaluate(pr *program, oldest uint64) error {
+	set := slices.DeleteFunc(pr.rows, func(row int32) bool { return x.starts[row] < oldest })
+	if pr.now != yes {
+		var err error
+		if set, err = x.narrow(&pr.root, set); err != nil {
+			return err
+		}
+	}
+	for _, row := range set {
+		x.order = append(x.order, startOf{x.starts[row], row})
+	}
+	return nil
+}
+
+// newest makes a list of the newest matches, each trace once. They are not older than the start that it returns; what is older is still
+// to be looked at.
+func (s *search) newest(oldest uint64) ([]match, uint64, error) {
+	x := &s.examiner
+	if x.seen == nil {
+		x.seen = make(map[otlpdata.TraceID]struct{})
+	}
+	clear(x.seen)
+	heap.Init(&x.order)
+	var list []match
+	for last := uint64(0); len(x.order) > 0; {
+		row := x.order[0]
+		if len(list) >= x.limit && row.start != last {
+			oldest = last
+			break
+		}
+		last = row.start
+		x.order.drop()
+		var h rows.Head
+		if err := x.block.Head(int(row.row), &h); err != nil {
+			return list, oldest, err
+		}
+		m := match{h.Start, h.TraceID}
+		if _, seen := x.seen[m.trace]; seen || !m.behind(s.query.After) {
+			continue
+		}
+		x.seen[m.trace] = struct{}{}
+		if _, done := s.done[m.trace]; !done {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b match) int { return b.compare(a) })
+	return list, oldest, nil
+}
+
+// startOf is a row by its start.
+type startOf struct {
+	start uint64
+	row   int32
+}
+
+// rowHeap is a heap of rows with the newest on top.
+type rowHeap []startOf
+
+func (r rowHeap) Len() int           { return len(r) }
+func (r rowHeap) Less(i, j int) bool { return r[i].start > r[j].start }
+func (r rowHeap) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *rowHeap) Push(x any)        { *r = append(*r, x.(startOf)) }
+
+func (r *rowHeap) Pop() any {
+	last := len(*r) - 1
+	x := (*r)[last]
+	*r = (*r)[:last]
+	return x
+}
+
+// drop removes the newest row.
+func (r *rowHeap) drop() {
+	last := len(*r) - 1
+	(*r)[0] = (*r)[last]
+	if *r = (*r)[:last]; last > 0 {
+		heap.Fix(r, 0)
+	}
+}

@@ -1,0 +1,141 @@
+package search
+
+import (
+	"encoding/base64"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// verdict is the truth of a condition as far as it is known.
+type verdict uint8
+
+const (
+	no verdict = iota
+	yes
+	depends
+)
+
+func verdictOf(b bool) verdict {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// kind is how an expression combines its parts. Without parts allOf is true and anyOf is false.
+type kind uint8
+
+const (
+	allOf kind = iota
+	anyOf
+	noneOf // has one part
+	oneCond
+)
+
+// expr is a tracestore.Expr whose conditions are numbered.
+type expr struct {
+	kind  kind
+	parts []expr
+	cond  int
+}
+
+// cond is a condition of the query and what can be said about it without data.
+type cond struct {
+	tracestore.Cond
+	attribute bool // of spans, events or links, maybe among others
+	text      bool // asks an attribute for one text, which filters can deny
+	onlyText  bool // no value that is not a string has this text form
+}
+
+// query is a compiled tracestore.Query.
+type query struct {
+	tenant string
+	where  expr
+	conds  []cond
+}
+
+func compile(q tracestore.Query) *query {
+	c := &query{tenant: q.Tenant}
+	c.where = c.expr(q.Where)
+	return c
+}
+
+func (q *query) expr(e tracestore.Expr) expr {
+	switch e := e.(type) {
+	case nil:
+		return expr{kind: allOf}
+	case tracestore.And:
+		return expr{kind: allOf, parts: q.parts(e)}
+	case tracestore.Or:
+		return expr{kind: anyOf, parts: q.parts(e)}
+	case tracestore.Not:
+		return expr{kind: noneOf, parts: q.parts([]tracestore.Expr{e.Expr})}
+	case tracestore.Cond:
+		q.conds = append(q.conds, newCond(e))
+		return expr{kind: oneCond, cond: len(q.conds) - 1}
+	}
+	return expr{kind: anyOf}
+}
+
+func (q *query) parts(list []tracestore.Expr) []expr {
+	out := make([]expr, len(list))
+	for i, e := range list {
+		out[i] = q.expr(e)
+	}
+	return out
+}
+
+func newCond(e tracestore.Cond) cond {
+	c := cond{Cond: e}
+	switch e.Field.Place {
+	case tracestore.AnyAttribute, tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute:
+		c.attribute = true
+	}
+	c.text = c.attribute && e.Op == tracestore.Eq && !e.Value.IsNumber
+	c.onlyText = true
+	for k := otlpdata.ValueEmpty; k <= otlpdata.ValueMap; k++ {
+		if k != otlpdata.ValueString && c.possible(k) {
+			c.onlyText = false
+		}
+	}
+	return c
+}
+
+// possible reports whether the condition may hold on a value of a kind. It errs on the safe side.
+func (c *cond) possible(k otlpdata.ValueKind) bool {
+	switch {
+	case c.Op == tracestore.Exists:
+		return true
+	case c.Op == tracestore.Like:
+		return c.Value.Regexp != nil
+	case c.Value.IsNumber:
+		return k == otlpdata.ValueInt || k == otlpdata.ValueDouble
+	case c.Op == tracestore.Eq:
+		return textForm(k, c.Value.Text)
+	}
+	return c.Op == tracestore.Ne || k == otlpdata.ValueString
+}
+
+// textForm reports whether a value of a kind may have a text form.
+func textForm(k otlpdata.ValueKind, text string) bool {
+	var err error
+	switch k {
+	case otlpdata.ValueEmpty:
+		return text == ""
+	case otlpdata.ValueBool:
+		return text == "true" || text == "false"
+	case otlpdata.ValueInt:
+		_, err = strconv.ParseInt(text, 10, 64)
+	case otlpdata.ValueDouble:
+		_, err = strconv.ParseFloat(text, 64)
+	case otlpdata.ValueBytes:
+		_, err = base64.StdEncoding.DecodeString(text)
+	case otlpdata.ValueArray:
+		return len(text) > 0 && text[0] == '['
+	case otlpdata.ValueMap:
+		return len(text) > 0 && text[0] == '{'
+	}
+	return err == nil
+}

@@ -1,0 +1,230 @@
+package search
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Find implements tracestore.Reader. It sees what was stored before it was called.
+func (e *Engine) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: "the results were not read to their end"}}
+	if s.bound() {
+		s.session = e.begin()
+		// The lease must not lead to s, or s would never be unreachable.
+		runtime.AddCleanup(s, (*lease).release, s.lease)
+	}
+	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
+}
+
+// search is one query under way.
+type search struct {
+	*session // nil where no span can match, and when the search has ended
+	ended    bool
+	query    tracestore.Query
+	want     tracestore.Want
+	from, to uint64 // the window
+	last     uint64 // the greatest start that the key of a result can have
+	compiled *query
+	plans    []*plan // by source
+	unread   unread
+	lists    lists
+	examiner examiner
+	reader   *traceReader
+	done     map[otlpdata.TraceID]struct{} // traces that need not be looked at any more
+	found    int
+	outcome  tracestore.Outcome
+}
+
+// bound works out the bounds on starts. It is false where nothing lies within them.
+func (s *search) bound() bool {
+	var ok bool
+	if s.from, s.to, ok = s.query.Window(); !ok {
+		return false
+	}
+	s.last = s.to
+	if c := s.query.After; c.Set {
+		start := c.Start
+		if c.ID.IsZero() { // nothing of this start is behind it
+			if start == 0 {
+				return false
+			}
+			start--
+		}
+		s.last = min(s.last, start)
+	}
+	return s.from <= s.last
+}
+
+func (s *search) results(ctx context.Context) func(yield func(tracestore.Result, error) bool) {
+	return func(yield func(tracestore.Result, error) bool) {
+		if s.ended {
+			return
+		}
+		defer s.forget()
+		if err := s.run(ctx, func(r tracestore.Result) bool { return yield(r, nil) }); err != nil {
+			s.outcome.Reason = err.Error()
+			yield(tracestore.Result{}, err)
+		}
+	}
+}
+
+// complete sets the outcome of a search that went over everything it had to.
+func (s *search) complete() {
+	s.outcome.Reason = ""
+	if s.session != nil {
+		s.outcome.Reason = s.damage.reason()
+	}
+	s.outcome.Complete = s.outcome.Reason == ""
+}
+
+// forget lets go of everything but the outcome, which the caller may keep.
+func (s *search) forget() {
+	if s.session != nil {
+		s.lease.release()
+	}
+	*s = search{outcome: s.outcome, ended: true}
+}
+
+// run goes over the matches, newest first: the first match of a trace is its newest.
+func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) error {
+	if s.session != nil {
+		if err := s.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m, ok, err := s.next(ctx)
+		if err != nil || !ok {
+			return err
+		}
+		more, err := s.take(ctx, m, yield)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// prepare lists the blocks that may hold spans within the bounds.
+func (s *search) prepare(ctx context.Context) error {
+	s.compiled = compile(s.query)
+	s.plans = make([]*plan, len(s.sources))
+	s.done = make(map[otlpdata.TraceID]struct{})
+	s.reader = newTraceReader(s.session, s.query.Tenant)
+	s.examiner.limit = maxMatches
+	if n := s.query.Limit; n > 0 && n < maxMatches/2 {
+		s.examiner.limit = max(minMatches, 2*n)
+	}
+	for src := range s.sources {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		blocks, err := s.blocksOf(src)
+		if err != nil {
+			return err
+		}
+		for i := range blocks {
+			if b := &blocks[i]; b.Rows > 0 && b.MaxStart >= s.from && b.MinStart <= s.last {
+				s.unread = append(s.unread, unreadBlock{src: src, block: i, info: b, newest: min(b.MaxStart, s.last)})
+			}
+		}
+	}
+	heap.Init(&s.unread)
+	return nil
+}
+
+// plan returns the plan for a source, and nil where its tables are damaged.
+func (s *search) plan(src int) (*plan, error) {
+	if s.plans[src] != nil {
+		return s.plans[src], nil
+	}
+	t, err := s.tablesOf(src)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	s.plans[src] = newPlan(s.compiled, s.sources[src], t)
+	return s.plans[src], nil
+}
+
+// next returns the next match. It examines the blocks that may hold a newer one before.
+func (s *search) next(ctx context.Context) (match, bool, error) {
+	for len(s.unread) > 0 && (len(s.lists) == 0 || s.unread[0].newest >= s.lists[0][0].start) {
+		if err := ctx.Err(); err != nil {
+			return match{}, false, err
+		}
+		if s.exhausted() {
+			return match{}, false, nil
+		}
+		u := heap.Pop(&s.unread).(unreadBlock)
+		if err := s.examine(ctx, u); err != nil {
+			return match{}, false, err
+		}
+	}
+	if len(s.lists) == 0 {
+		s.complete()
+		return match{}, false, nil
+	}
+	return s.lists.next(), true, nil
+}
+
+// exhausted reports whether the budget has run out. At least all spans of the newest start are examined, so that who goes on from
+// Outcome.Next gets to the end.
+func (s *search) exhausted() bool {
+	b, newest := s.query.Budget.Spans, s.unread[0].newest
+	if b <= 0 || s.outcome.Scanned < b || newest >= s.last {
+		return false
+	}
+	s.outcome.Next = tracestore.Cursor{Start: newest + 1, Set: true}
+	s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned)
+	if damage := s.damage.reason(); damage != "" {
+		s.outcome.Reason += "; " + damage
+	}
+	return true
+}
+
+// take yields the trace of a match, unless it was listed before. It returns false when that was the last result.
+func (s *search) take(ctx context.Context, m match, yield func(tracestore.Result) bool) (bool, error) {
+	if _, done := s.done[m.trace]; done {
+		return true, nil
+	}
+	s.done[m.trace] = struct{}{}
+	if listed, err := s.listed(ctx, m.trace); err != nil || listed {
+		return true, err
+	}
+	res, err := s.result(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	if !yield(res) {
+		return false, nil
+	}
+	if s.found++; s.found == s.query.Limit {
+		s.complete()
+		s.outcome.Next = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}
+		return false, nil
+	}
+	return true, nil
+}
+
+// result reads what the caller wants of a trace.
+func (s *search) result(ctx context.Context, m match) (tracestore.Result, error) {
+	r := tracestore.Result{ID: m.trace, Start: m.start}
+	var err error
+	switch s.want {
+	case tracestore.WantFull:
+		r.Spans, err = s.reader.whole(ctx, m.trace)
+	case tracestore.WantSummaries:
+		r.Summary, err = s.reader.summary(ctx, m.trace)
+	}
+	return r, err
+}

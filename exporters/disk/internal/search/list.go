@@ -1,0 +1,43 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// list collects distinct texts with a prefix.
+type list struct {
+	prefix     string
+	limit, max int // how many are wanted, and how many are kept
+	texts      map[string]struct{}
+}
+
+// defaultLimit is the length of a list of attributes where the caller names none.
+const defaultLimit = 1000
+
+func (s *session) newList(prefix string, limit int) *list {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	most := s.engine.options.MaxValues
+	return &list{prefix: prefix, limit: min(limit, most), max: most, texts: make(map[string]struct{})}
+}
+
+// add keeps a copy of a text: what is stored may go when the view is released.
+func (l *list) add(text string) {
+	if _, known := l.texts[text]; known || len(l.texts) >= l.max || !strings.HasPrefix(text, l.prefix) {
+		return
+	}
+	l.texts[strings.Clone(text)] = struct{}{}
+}
+
+func (l *list) full() bool { return len(l.texts) >= l.limit }
+
+func (l *list) sorted() []string {
+	out := make([]string, 0, len(l.texts))
+	for t := range l.texts {
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return out[:min(l.limit, len(out))]
+}

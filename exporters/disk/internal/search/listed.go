@@ -1,0 +1,83 @@
+package search
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// listed reports whether a trace was a result before the cursor: whether it matches there, too.
+func (s *search) listed(ctx context.Context, id otlpdata.TraceID) (bool, error) {
+	if !s.query.After.Set {
+		return false, nil
+	}
+	for src := range s.sources {
+		if found, err := s.listedBy(ctx, src, id); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+func (s *search) listedBy(ctx context.Context, src int, id otlpdata.TraceID) (found bool, _ error) {
+	if newer, err := s.reachesCursor(src); err != nil || !newer {
+		return false, err
+	}
+	p, err := s.plan(src)
+	if err != nil || p == nil {
+		return false, err
+	}
+	err = s.decode(ctx, func() error {
+		return p.source.Trace(ctx, s.query.Tenant, id, func(b source.Block, list []int32) error {
+			if found {
+				return nil
+			}
+			var err error
+			found, err = s.listedIn(p, b, list)
+			return s.damage.note(p.source, partOfTrace(id), len(list), err)
+		})
+	})
+	return found, s.damage.note(p.source, partOfTrace(id), 0, err)
+}
+
+func partOfTrace(id otlpdata.TraceID) string { return "trace " + id.String() }
+
+// reachesCursor reports whether a source has spans that are not behind the cursor.
+func (s *search) reachesCursor(src int) (bool, error) {
+	blocks, err := s.blocksOf(src)
+	for i := range blocks {
+		if blocks[i].MaxStart >= s.query.After.Start && blocks[i].MinStart <= s.to {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+func (s *search) listedIn(p *plan, b source.Block, list []int32) (bool, error) {
+	p.enterAny()
+	f := &s.examiner.filter
+	f.use(p, b)
+	one := make([]int32, 1)
+	for _, row := range list {
+		var h rows.Head
+		if err := b.Head(int(row), &h); err != nil {
+			return false, err
+		}
+		if h.Start > s.to || h.Start < s.from || (match{h.Start, h.TraceID}).behind(s.query.After) {
+			continue
+		}
+		s.outcome.Scanned++
+		pr := p.program(h.Shape, anyLength)
+		if pr == nil {
+			return false, errReference
+		}
+		one[0] = row
+		matched, err := f.narrow(&pr.root, one)
+		if err != nil || len(matched) > 0 {
+			return len(matched) > 0, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,107 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// maxScanned is how many blocks one list of names is made of, the newest, where names stand in rows. With blocks of 4096 rows these are
+// 8 million spans; what only older spans have may be missing from the list.
+const maxScanned = 2048
+
+// scan goes over the rows of some shapes, block by block.
+type scan struct {
+	*session
+	wanted []map[uint32]*scanned // by source: shapes
+}
+
+// scanned is a shape whose rows are visited.
+type scanned struct {
+	tables    *rows.Tables
+	shape     *rows.Shape
+	positions []int // in Shape.Columns: cells to look at
+	encoded   bool  // so are the cells that hold several encoded fields
+}
+
+func (s *session) newScan() *scan {
+	return &scan{session: s, wanted: make([]map[uint32]*scanned, len(s.sources))}
+}
+
+// want adds a shape of a source.
+func (s *scan) want(src int, t *rows.Tables, shape uint32) *scanned {
+	if s.wanted[src] == nil {
+		s.wanted[src] = make(map[uint32]*scanned)
+	}
+	w := s.wanted[src][shape]
+	if w == nil {
+		w = &scanned{tables: t, shape: &t.Shapes[shape]}
+		s.wanted[src][shape] = w
+	}
+	return w
+}
+
+// run calls visit for the rows of the shapes until it returns false. Damage is noted. The limit on blocks holds.
+func (s *scan) run(ctx context.Context, visit func(w *scanned, b source.Block, row int) (bool, error)) error {
+	blocks, err := s.blocks()
+	if err != nil {
+		return err
+	}
+	more := true
+	for _, u := range blocks[:min(maxScanned, len(blocks))] {
+		err := s.open(ctx, u.src, u.block, func(b source.Block) (err error) {
+			more, err = s.rows(u, b, visit)
+			return err
+		})
+		if err = s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) rows(u unreadBlock, b source.Block, visit func(w *scanned, b source.Block, row int) (bool, error)) (bool, error) {
+	shapes, err := b.Shapes()
+	if err != nil {
+		return true, err
+	}
+	for row, shape := range shapes {
+		w := s.wanted[u.src][shape]
+		if w == nil {
+			continue
+		}
+		more, err := visit(w, b, row)
+		if err != nil {
+			err = s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err)
+		}
+		if err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+// blocks returns the blocks that may have rows of the shapes, newest first.
+func (s *scan) blocks() ([]unreadBlock, error) {
+	var out []unreadBlock
+	for src, wanted := range s.wanted {
+		if len(wanted) == 0 {
+			continue
+		}
+		blocks, err := s.blocksOf(src)
+		if err != nil {
+			return nil, err
+		}
+		for i := range blocks {
+			b := &blocks[i]
+			if b.Shapes == nil || slices.ContainsFunc(b.Shapes, func(sh source.BlockShape) bool { return wanted[sh.Shape] != nil }) {
+				out = append(out, unreadBlock{src: src, block: i, info: b, newest: b.MaxStart})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b unreadBlock) int { return cmp.Compare(b.newest, a.newest) })
+	return out, nil
+}

@@ -1,0 +1,109 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// wideTrace makes one trace of n spans of two services, in pairs of one start and one id.
+func wideTrace(tb testing.TB, n int) *otlpdata.Batch {
+	tb.Helper()
+	td := ptrace.NewTraces()
+	var scopes []ptrace.ScopeSpans
+	for i := range 2 {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", fmt.Sprint("service ", i))
+		scopes = append(scopes, rs.ScopeSpans().AppendEmpty())
+	}
+	for i := range n {
+		s := scopes[i%2].Spans().AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{1})
+		pair := uint64(i/2) * 7919 % uint64(n)
+		s.SetSpanID(pcommon.SpanID{byte(pair >> 16), byte(pair >> 8), byte(pair)})
+		if i > 0 {
+			s.SetParentSpanID(pcommon.SpanID{0xff})
+		}
+		s.SetName(fmt.Sprint("operation ", i%10))
+		s.SetStartTimestamp(pcommon.Timestamp(base + pair/3))
+		s.Attributes().PutInt("number", int64(i))
+	}
+	return encode(tb, td)
+}
+
+// A trace that does not fit into memory at once comes in pieces, ordered by start, each span once.
+func TestLargeTraceInPieces(t *testing.T) {
+	const spans, pieceBytes = 8000, 8 << 10
+	s := openStore(3, 1, Options{PieceBytes: pieceBytes})
+	b := wideTrace(t, spans)
+	for range 2 { // everything twice
+		must(s.Consume(t.Context(), b))
+	}
+	v := s.begin()
+	r := newTraceReader(v, "")
+	seen := tracestore.NewDedup()
+	total, pieces := 0, 0
+	var last uint64
+	var counts []otlpdata.ServiceCount
+	for piece, err := range r.pieces(t.Context(), otlpdata.TraceID{1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces++
+		if piece.Size() > 2*pieceBytes {
+			t.Errorf("piece %d has %d bytes", pieces, piece.Size())
+		}
+		if most := 3 * rounds * pieceBytes; cap(r.arena)+cap(r.spare) > 2*most {
+			t.Fatalf("arenas of %d and %d bytes", cap(r.arena), cap(r.spare))
+		}
+		first, greatest := ^uint64(0), uint64(0)
+		must(tracestore.WalkSpans(piece, func(sp tracestore.Span) error {
+			if !seen.First(sp) {
+				t.Error("a span came twice")
+			}
+			first, greatest = min(first, sp.Start), max(greatest, sp.Start)
+			total++
+			return nil
+		}))
+		if first < last {
+			t.Fatalf("piece %d begins at %d, before the end of the one before at %d", pieces, first, last)
+		}
+		last = greatest
+		counts = append(counts, piece.Services()...)
+	}
+	v.lease.release()
+	if total != spans || pieces < 20 {
+		t.Errorf("%d spans in %d pieces, want %d spans", total, pieces, spans)
+	}
+	byName := make(map[string]int)
+	roots := 0
+	for _, c := range counts {
+		byName[c.Service] += c.Spans
+		roots += c.Roots
+	}
+	if byName["service 0"] != spans/2 || byName["service 1"] != spans/2 || roots != 1 {
+		t.Errorf("services %v, %d roots", byName, roots)
+	}
+}
+
+// Summaries count duplicates once, and the halves of a shared span twice.
+func TestSummaryOfDuplicates(t *testing.T) {
+	s := openStore(3, 2, Options{PieceBytes: 4 << 10})
+	b := wideTrace(t, 1000)
+	for range 3 {
+		must(s.Consume(t.Context(), b))
+	}
+	want, err := tracestore.Summarize(otlpdata.TraceID{1}, b)
+	must(err)
+	got, outcome := s.ask(t, tracestore.Query{}, tracestore.WantSummaries)
+	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
+		!slices.Equal(got[0].Summary.Services, want.Services) || got[0].Summary.Orphans != want.Orphans {
+		t.Errorf("%+v %+v, want %+v", got[0].Summary, outcome, want)
+	}
+}

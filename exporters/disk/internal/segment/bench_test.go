@@ -1,0 +1,122 @@
+package segment
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// benchInput is spans of the data set, as they arrive: 512 of one instance in a request.
+func benchInput(tb testing.TB, spans int) Input {
+	in := rowstest.New()
+	in.MaxWords = 4096
+	for r := range bench.New(1, time.Unix(1_700_000_000, 0)).Requests(spans, 512) {
+		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{Tenant: "t"}, otlpdata.Limits{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		in.Add(b)
+	}
+	return inputOf(in)
+}
+
+func inputOf(in *rowstest.Interner) Input {
+	list := in.Rows()
+	return Input{Tables: in.Tables().Snapshot(), Rows: len(list), Row: func(i int) []byte { return list[i] }}
+}
+
+const benchSpans = 200_000
+
+func BenchmarkWrite(b *testing.B) {
+	in := benchInput(b, benchSpans)
+	b.ReportAllocs()
+	b.ResetTimer()
+	var s *Segment
+	for range b.N {
+		fs := vfstest.NewMem()
+		if _, err := Write(fs, "s", in, Meta{}, Options{}); err != nil {
+			b.Fatal(err)
+		}
+		if s, _ = Open(fs, "s"); s == nil {
+			b.Fatal("not opened")
+		}
+	}
+	b.StopTimer()
+	rows := float64(s.Info().Rows)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+	b.ReportMetric(float64(s.Info().Size)/rows, "B/row")
+	b.ReportMetric(float64(s.dir.begin())/rows, "B/row-blocks")
+	for k := kind(1); k < kinds; k++ {
+		b.Logf("%-22s %8.3f B/row (%d raw)", k, float64(s.dir[k].length)/rows, s.dir[k].raw)
+	}
+	info := s.Info()
+	b.Logf("%d rows, %d traces, %d blocks, %.1f B/row as rows", info.Rows, info.Traces, info.Blocks, float64(info.RowBytes)/rows)
+	s.Close()
+}
+
+func benchSegment(b *testing.B) (*Segment, vfs.FS, []otlpdata.TraceID) {
+	b.Helper()
+	in := benchInput(b, benchSpans)
+	fs := vfstest.NewMem()
+	if _, err := Write(fs, "s", in, Meta{}, Options{}); err != nil {
+		b.Fatal(err)
+	}
+	survey := newSurvey(in)
+	survey.run()
+	var ids []otlpdata.TraceID
+	for i := range survey.order.traces {
+		ids = append(ids, survey.order.traces[i].id)
+	}
+	return openTest(b, fs, "s"), fs, ids
+}
+
+// BenchmarkOpen opens a segment, without and with what reading a span takes.
+func BenchmarkOpen(b *testing.B) {
+	_, fs, _ := benchSegment(b)
+	for _, load := range []bool{false, true} {
+		b.Run(fmt.Sprintf("load=%t", load), func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				s, err := Open(fs, "s")
+				if err != nil {
+					b.Fatal(err)
+				}
+				if load {
+					if _, err := s.Blocks(); err != nil {
+						b.Fatal(err)
+					}
+					b.ReportMetric(float64(s.Memory())/benchSpans, "memory-B/row")
+				}
+				s.Close()
+			}
+		})
+	}
+}
+
+func BenchmarkTrace(b *testing.B) {
+	s, _, ids := benchSegment(b)
+	ctx := context.Background()
+	for _, tenant := range []string{"t", "absent"} {
+		b.Run(tenant, func(b *testing.B) {
+			b.ReportAllocs()
+			found := 0
+			for i := range b.N {
+				err := s.Trace(ctx, tenant, ids[i%len(ids)], func(b source.Block, rows []int32) error { found += len(rows); return nil })
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			if (found > 0) != (tenant == "t") {
+				b.Fatal(found)
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package segment
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// kinship finds the parents of rows, and gives each row to the statistics: its series, and the edge to its parent's service or an orphan.
+type kinship struct {
+	in        *rows.Tables
+	o         *order
+	collector *stats.Collector
+	shapes    []shapeStats // by shape of the input
+	slots     []int32      // hash table of the trace at hand: 1 + index into rows, by span id
+	rows      []uint32     // of the trace
+	shared    []uint32     // those whose span id an earlier one has
+	factor    uint64       // random, so that nobody can send ids that collide
+	wide      int          // how many slots are in use
+}
+
+// shapeStats is what the statistics know of a shape.
+type shapeStats struct {
+	known           bool
+	series, service uint32
+	failed          bool
+}
+
+func newKinship(t *rows.Tables, o *order) *kinship {
+	return &kinship{in: t, o: o, collector: stats.NewCollector(), shapes: make([]shapeStats, len(t.Shapes)), factor: rand.Uint64() | 1}
+}
+
+// begin takes in the rows of the next trace.
+func (k *kinship) begin(list []uint32) {
+	k.rows, k.shared = list, k.shared[:0]
+	k.wide = 1 << bits.Len(uint(2*len(list)-1))
+	k.slots = slices.Grow(k.slots[:0], k.wide)[:k.wide]
+	clear(k.slots)
+	for i, row := range list {
+		slot := k.slot(k.o.spans[row])
+		if *slot == 0 {
+			*slot = int32(i + 1)
+		} else if len(k.shared) < maxShared {
+			k.shared = append(k.shared, row)
+		}
+	}
+}
+
+// slot returns where the first row with a span id stands, or would.
+func (k *kinship) slot(id otlpdata.SpanID) *int32 {
+	h := binary.LittleEndian.Uint64(id[:])
+	h = (h ^ h>>32) * k.factor >> 32
+	for mask := uint64(k.wide - 1); ; h++ {
+		slot := &k.slots[h&mask]
+		if *slot == 0 || k.o.spans[k.rows[*slot-1]] == id {
+			return slot
+		}
+	}
+}
+
+// add counts a row of the trace.
+func (k *kinship) add(row uint32, h *rows.Head, cells []rows.Cell) {
+	s := k.statsOf(h.Shape)
+	series := s.series
+	if shape := &k.in.Shapes[h.Shape]; shape.NameInRow {
+		series = k.collector.Series(k.series(shape, k.nameOf(shape, cells)))
+	}
+	duration := h.Duration()
+	k.collector.Span(series, h.Start, duration)
+	parent, found := k.parent(row, h)
+	kind := k.in.Shapes[h.Shape].Kind
+	switch {
+	case found:
+		shape := k.o.shapes[parent]
+		edge := stats.EdgeKindOf(k.in.Shapes[shape].Kind, kind)
+		k.collector.Edge(k.statsOf(shape).service, s.service, edge, h.Start, duration, s.failed)
+	case !h.ParentID.IsZero():
+		edge := stats.EdgeKindOf(otlpdata.KindUnspecified, kind)
+		k.collector.Orphan(h.TraceID, h.ParentID, s.service, edge, h.Start, duration, s.failed)
+	}
+}
+
+// parent returns the row of a row's parent. Where several spans share an id, as the two sides of a call do in Zipkin's model, the client's
+// side is the parent of the server's, and a child belongs to the side that is of its service, else to the server's.
+func (k *kinship) parent(row uint32, h *rows.Head) (uint32, bool) {
+	if len(k.shared) > 0 && k.isServer(row) {
+		if client, ok := k.among(h.SpanID, func(r uint32) bool { return r != row && !k.isServer(r) }); ok {
+			return client, true
+		}
+	}
+	if h.ParentID.IsZero() {
+		return 0, false
+	}
+	if len(k.shared) > 0 {
+		service := k.statsOf(h.Shape).service
+		if r, ok := k.among(h.ParentID, func(r uint32) bool { return r != row && k.statsOf(k.o.shapes[r]).service == service }); ok {
+			return r, true
+		}
+		if r, ok := k.among(h.ParentID, func(r uint32) bool { return r != row && k.isServer(r) }); ok {
+			return r, true
+		}
+	}
+	return k.among(h.ParentID, func(r uint32) bool { return r != row })
+}
+
+// among returns the first row with a span id that will do.
+func (k *kinship) among(id otlpdata.SpanID, will func(row uint32) bool) (uint32, bool) {
+	at := *k.slot(id)
+	if at == 0 {
+		return 0, false
+	}
+	if first := k.rows[at-1]; will(first) {
+		return first, true
+	}
+	for _, r := range k.shared {
+		if k.o.spans[r] == id && will(r) {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+func (k *kinship) isServer(row uint32) bool {
+	kind := k.in.Shapes[k.o.shapes[row]].Kind
+	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer
+}
+
+// statsOf returns what the statistics know of a shape.
+func (k *kinship) statsOf(id uint32) *shapeStats {
+	s := &k.shapes[id]
+	if !s.known {
+		shape := &k.in.Shapes[id]
+		s.known, s.failed = true, shape.Status == otlpdata.StatusError
+		s.service = k.collector.Service(shape.Tenant, shape.Service)
+		if !shape.NameInRow {
+			s.series = k.collector.Series(k.series(shape, shape.Name))
+		}
+	}
+	return s
+}
+
+func (k *kinship) series(s *rows.Shape, name string) stats.Series {
+	span := otlpdata.Span{Name: name, Kind: s.Kind}
+	return stats.Series{Tenant: s.Tenant, Service: s.Service, Operation: span.Operation(), Kind: span.KindName(),
+		Error: s.Status == otlpdata.StatusError}
+}
+
+// nameOf returns the name that a row has in a cell.
+func (k *kinship) nameOf(s *rows.Shape, cells []rows.Cell) string {
+	for i, c := range s.Columns {
+		if k.in.Columns[c].Place == rows.Name {
+			return k.in.Text(c, cells[i])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+package segment
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+func TestDurationSteps(t *testing.T) {
+	last := byte(0)
+	for _, d := range durations() {
+		step := durationStep(d)
+		if end := stepEnd(step); step < last || end < d || end-d > d/4 {
+			t.Errorf("%d: step %d after %d, which ends at %d", d, step, last, end)
+		}
+		last = step
+	}
+}
+
+// durations are those around powers of two, ascending.
+func durations() []uint64 {
+	list := []uint64{0}
+	for bit := range 64 {
+		list = append(list, 1<<bit-1, 1<<bit, 1<<bit+1, 1<<bit+1<<bit/4, 1<<bit+1<<bit/4-1)
+	}
+	slices.Sort(list)
+	return append(list, math.MaxUint64)
+}
+
+// TestIndex compares the trace index with a map, with hashes that are the same over more than a page.
+func TestIndex(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	want := map[uint64][]uint32{}
+	var postings []posting
+	for i := range uint32(9000) {
+		hash := r.Uint64() >> (64 - hashBits)
+		switch {
+		case i < 3000:
+			hash = 1 << 30
+		case i%2 == 0:
+			hash = uint64(i)
+		}
+		postings = append(postings, posting{hash, i})
+		want[hash] = append(want[hash], i)
+	}
+	pages, dir := appendIndex(postings)
+	list, err := readIndexPages(dir, int64(len(pages)))
+	if err != nil || len(list) < 5 {
+		t.Fatal(len(list), err)
+	}
+	want[0], want[1<<hashBits-1], want[1<<30+1], want[1<<30-1] = nil, nil, nil, nil
+	for hash, blocks := range want {
+		var got []uint32
+		for _, p := range pagesFor(list, hash) {
+			if got, err = p.lookup(got, pages[p.offset:][:p.length], hash, 9000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got, blocks) {
+			t.Fatalf("hash %d: %d blocks, want %d", hash, len(got), len(blocks))
+		}
+	}
+	if perTrace := float64(len(pages)+len(dir)) / 9000; perTrace > 8 {
+		t.Errorf("%g bytes per trace", perTrace)
+	}
+}
+
+// TestFilter: what was put in is found, and little else.
+func TestFilter(t *testing.T) {
+	for _, n := range []int{0, 1, 20, 21, 22, 343, 5000} {
+		hash := func(i int) uint64 { return valueHash(keyHash("key"), fmt.Sprint(i)) }
+		var hashes []uint64
+		for i := range n {
+			hashes = append(hashes, hash(i))
+		}
+		filter, _ := appendFilter(nil, hashes, nil)
+		lines := linesFor(n)
+		if len(filter) != filterBytes(lines) {
+			t.Fatalf("%d values: %d bytes, want %d", n, len(filter), filterBytes(lines))
+		}
+		found := 0
+		for i := range 2 * n {
+			line := lineOf(hash(i), lines)
+			from, to := pageOf(line, lines)
+			if testPage(filter[from:to], hash(i), line) {
+				found++
+			} else if i < n {
+				t.Fatalf("%d values: %d is missing", n, i)
+			}
+		}
+		if found > n+n/20+1 {
+			t.Errorf("%d values: %d of %d that are not there are found", n, found-n, n)
+		}
+	}
+}
+
+// TestDuplicatesDifferInWords: a row is dropped if another one says the same, be its texts words or not, and kept if anything differs.
+func TestDuplicatesDifferInWords(t *testing.T) {
+	tables := &rows.Tables{
+		Columns:   []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueString, Key: "k"}},
+		Words:     [][]string{{"text"}},
+		Scopes:    []otlpdata.Scope{{}, {Raw: []byte("\x0a\x01s")}},
+		Resources: []rows.Resource{{Tenant: "t"}, {Tenant: "t"}, {Tenant: "u"}, {Tenant: "t", Resource: otlpdata.Resource{SchemaURL: "x"}}},
+		Shapes:    []rows.Shape{{Tenant: "t"}, {Tenant: "t"}, {Tenant: "t", Scope: 1}, {Tenant: "u"}},
+	}
+	for i := range tables.Shapes {
+		tables.Shapes[i].Service, tables.Shapes[i].Columns = otlpdata.MissingServiceName, []uint32{0}
+	}
+	row := func(shape, resource uint32, end uint64, c rows.Cell) []byte {
+		h := rows.Head{Shape: shape, Resource: resource, TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{1}, Start: 5, End: end}
+		return rows.AppendCell(rows.AppendHead(nil, &h), otlpdata.ValueString, c)
+	}
+	word, inline := rows.Cell{Word: 1}, rows.Cell{Data: "text"}
+	list := [][]byte{
+		row(0, 0, 9, word), row(0, 0, 9, inline), row(1, 1, 9, word), // one span
+		row(0, 0, 9, rows.Cell{Data: "other"}), row(0, 0, 10, word), row(2, 0, 9, word), row(3, 2, 9, word), row(0, 3, 9, inline),
+		row(0, 3, 9, word), // the one before
+	}
+	seg, fs := writeSample(t, &sample{in: Input{Tables: tables, Rows: len(list), Row: func(i int) []byte { return list[i] }}}, 0)
+	if info := seg.Info(); info.Rows != 6 || info.Duplicates != 3 || info.Traces != 2 {
+		t.Errorf("%+v", info)
+	}
+	if spans := readAll(t, fs, "s"); len(slices.Compact(keysOf(spans))) != 6 {
+		t.Errorf("%d spans", len(spans))
+	}
+}
+
+// TestTablesHoldOnlyWhatIsUsed: a segment has nothing of the vocabulary that its rows do not need, and the frequent first.
+func TestTablesHoldOnlyWhatIsUsed(t *testing.T) {
+	s := randomSample(t, 4, 60)
+	few := s.in
+	few.Rows = 5
+	seg, _ := writeSample(t, &sample{in: few}, 0)
+	tables, err := seg.Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tables.Shapes); n == 0 || n > 5 || len(tables.Resources) > 5 {
+		t.Errorf("%d shapes, %d resources", n, len(tables.Resources))
+	}
+	seg, _ = writeSample(t, s, 0)
+	if tables, err = seg.Tables(); err != nil {
+		t.Fatal(err)
+	}
+	count := make([]int, len(tables.Resources))
+	for i := range seg.Info().Blocks {
+		if err := eachHead(seg, i, func(h *rows.Head) { count[h.Resource]++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count[0] < count[len(count)-1] || slices.Contains(count, 0) {
+		t.Errorf("rows by resource: %v", count)
+	}
+}
+
+func eachHead(seg *Segment, number int, visit func(h *rows.Head)) error {
+	b, err := seg.Open(context.Background(), number)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	var h rows.Head
+	for row := range b.Len() {
+		if err := b.Head(row, &h); err != nil {
+			return err
+		}
+		visit(&h)
+	}
+	return nil
+}
+
+// TestZones: zones read back, and every cut of them is noticed.
+func TestZones(t *testing.T) {
+	shapes := []source.BlockShape{{Shape: 1, MaxDuration: 3}, {Shape: 700}}
+	want := []source.BlockInfo{{Rows: 3, MinStart: 5, MaxStart: math.MaxUint64, Shapes: shapes},
+		{Rows: 1, MinStart: 0, MaxStart: 0, Shapes: []source.BlockShape{}}}
+	raw := appendZones(nil, want)
+	blocks := []blockPlace{{rows: 3}, {rows: 1}}
+	got, err := readZones(raw, blocks, 701)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for n := range raw {
+		if _, err := readZones(raw[:n], blocks, 701); err == nil {
+			t.Errorf("%d bytes of %d are enough", n, len(raw))
+		}
+	}
+	if _, err := readZones(raw, blocks, 700); err == nil {
+		t.Error("a shape that does not exist")
+	}
+}

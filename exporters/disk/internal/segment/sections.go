@@ -1,0 +1,257 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	magic       = "SPANSEGM"
+	version     = 1
+	headerSize  = 16
+	trailerSize = 32
+	entrySize   = 32
+)
+
+// ErrNewer is matched by the error of Open for a file that a later version of the program wrote in a format that this one cannot read.
+var ErrNewer = errors.New("written by a newer version in a format that this one cannot read")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// kind says what a section holds. The numbers are part of the format.
+type kind uint16
+
+const (
+	kindInfo       kind = 1 + iota
+	kindTables          // items of package rows
+	kindLayout          // constants of shapes, sizes of dictionaries
+	kindBlocks          // length and rows of each block
+	kindZones           // what a search needs to know to pass over a block
+	kindFilters         // pages of the stripes' filters
+	kindIndex           // pages of the trace index
+	kindIndexPages      // directory of these pages
+	kindSeries
+	kindEdges
+	kindOrphans
+	kinds // how many there are, 0 included
+)
+
+func (k kind) String() string {
+	names := [kinds]string{"", "info", "tables", "layout", "list of blocks", "zones", "filters", "trace index", "trace index directory",
+		"series", "edges", "orphans"}
+	if k < kinds {
+		return names[k]
+	}
+	return fmt.Sprintf("section %d", uint16(k))
+}
+
+// codec says how the bytes of a section are stored.
+type codec uint16
+
+const (
+	stored codec = iota
+	zstandard
+)
+
+// entry is a line of the directory.
+type entry struct {
+	kind           kind
+	codec          codec
+	crc            uint32 // of the bytes as they are in the file
+	offset, length int64  // in the file
+	raw            int64  // length when decompressed
+}
+
+func (e *entry) append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint16(dst, uint16(e.kind))
+	dst = le.AppendUint16(dst, uint16(e.codec))
+	dst = le.AppendUint32(dst, e.crc)
+	dst = le.AppendUint64(dst, uint64(e.offset))
+	dst = le.AppendUint64(dst, uint64(e.length))
+	return le.AppendUint64(dst, uint64(e.raw))
+}
+
+// directory finds the sections by their kind.
+type directory [kinds]entry
+
+// readDirectory reads the directory of a file whose sections end at limit. It passes over kinds that it does not know.
+func readDirectory(b []byte, limit int64) (*directory, error) {
+	if len(b)%entrySize != 0 {
+		return nil, errShort
+	}
+	d := &directory{}
+	for e := range slices.Chunk(b, entrySize) {
+		le := binary.LittleEndian
+		s := entry{kind: kind(le.Uint16(e)), codec: codec(le.Uint16(e[2:])), crc: le.Uint32(e[4:]),
+			offset: int64(le.Uint64(e[8:])), length: int64(le.Uint64(e[16:])), raw: int64(le.Uint64(e[24:]))}
+		if s.kind == 0 || s.kind >= kinds {
+			continue
+		}
+		if d[s.kind].kind != 0 {
+			return nil, fmt.Errorf("two sections are the %s", s.kind)
+		}
+		if err := s.check(limit); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.kind, err)
+		}
+		d[s.kind] = s
+	}
+	return d, nil
+}
+
+func (e *entry) check(limit int64) error {
+	switch {
+	case e.offset < headerSize || e.length < 0 || e.offset > limit || e.length > limit-e.offset:
+		return errors.New("it is outside of the file")
+	case e.codec > zstandard:
+		return errors.New("its codec is not known")
+	case e.raw < 0 || e.raw > maxSection || e.codec == stored && e.raw != e.length || e.codec == zstandard && e.raw > maxRatio*e.length:
+		return errors.New("its length cannot be right")
+	}
+	return nil
+}
+
+// trailer is the end of the file.
+type trailer struct {
+	offset int64 // of the directory
+	length int64
+	crc    uint32 // of the directory
+}
+
+func (t *trailer) append(dst []byte) []byte {
+	from := len(dst)
+	le := binary.LittleEndian
+	dst = le.AppendUint64(dst, uint64(t.offset))
+	dst = le.AppendUint32(dst, uint32(t.length))
+	dst = le.AppendUint32(dst, t.crc)
+	dst = le.AppendUint32(dst, version)
+	dst = le.AppendUint32(dst, checksum(dst[from:]))
+	return append(dst, magic...)
+}
+
+// readTrailer reads the trailer of a file of the given size.
+func readTrailer(b []byte, size int64) (trailer, error) {
+	le := binary.LittleEndian
+	switch {
+	case string(b[24:]) != magic:
+		return trailer{}, errors.New("it is not the end of a segment")
+	case checksum(b[:20]) != le.Uint32(b[20:]):
+		return trailer{}, errChecksum
+	case le.Uint32(b[16:]) > version:
+		return trailer{}, fmt.Errorf("%w: %d", ErrNewer, le.Uint32(b[16:]))
+	}
+	t := trailer{offset: int64(le.Uint64(b)), length: int64(le.Uint32(b[8:])), crc: le.Uint32(b[12:])}
+	if t.length > maxDirectory || t.offset < headerSize || t.offset != size-trailerSize-t.length {
+		return trailer{}, errors.New("it places the directory outside of the file")
+	}
+	return t, nil
+}
+
+var errChecksum = errors.New("the checksum is wrong")
+
+func appendHeader(dst []byte) []byte {
+	from := len(dst)
+	dst = append(dst, magic...)
+	dst = binary.LittleEndian.AppendUint32(dst, version)
+	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
+}
+
+// checkHeader checks the beginning of a file. It only repeats what the trailer says, for tools that look at the first bytes.
+func checkHeader(b []byte) error {
+	if string(b) != string(appendHeader(nil)) {
+		return errors.New("it is not the beginning of a segment of this version")
+	}
+	return nil
+}
+
+// compressor compresses sections.
+type compressor struct {
+	enc *zstd.Encoder
+	buf []byte
+}
+
+func newCompressor(level zstd.EncoderLevel) *compressor {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &compressor{enc: enc}
+}
+
+// pack compresses a section where that saves something. The result is valid until the next call.
+func (c *compressor) pack(raw []byte) ([]byte, codec) {
+	c.buf = c.enc.EncodeAll(raw, c.buf[:0])
+	if len(c.buf) >= len(raw) || len(raw) > maxRatio*len(c.buf) {
+		return raw, stored
+	}
+	return c.buf, zstandard
+}
+
+// unpack undoes pack. It allocates no more than the entry says, which was checked.
+func unpack(b []byte, e *entry) ([]byte, error) {
+	if e.codec == stored {
+		return b, nil
+	}
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	defer dec.Close()
+	raw, err := dec.DecodeAll(b, make([]byte, 0, e.raw))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("decompress: %w", err)
+	case int64(len(raw)) != e.raw:
+		return nil, errShort
+	}
+	return raw, nil
+}
+
+// sectionWriter writes sections one after the other, then the directory and the trailer. After the first error it does nothing.
+type sectionWriter struct {
+	out     *output
+	zip     *compressor // nil: sections are not compressed
+	entries []byte
+	err     error
+}
+
+// packed writes a section that is read as a whole.
+func (s *sectionWriter) packed(k kind, raw []byte) {
+	if s.zip == nil {
+		s.plain(k, raw)
+		return
+	}
+	b, c := s.zip.pack(raw)
+	s.write(k, c, b, len(raw))
+}
+
+// plain writes a section of which parts are read.
+func (s *sectionWriter) plain(k kind, raw []byte) { s.write(k, stored, raw, len(raw)) }
+
+func (s *sectionWriter) write(k kind, c codec, b []byte, raw int) {
+	if s.err == nil && raw > maxSection {
+		s.err = fmt.Errorf("%w: %s of %d bytes", ErrTooLarge, k, raw)
+	}
+	if s.err != nil {
+		return
+	}
+	e := entry{kind: k, codec: c, crc: checksum(b), offset: s.out.at, length: int64(len(b)), raw: int64(raw)}
+	s.entries = e.append(s.entries)
+	s.err = s.out.write(b)
+}
+
+func (s *sectionWriter) finish() error {
+	if s.err != nil {
+		return s.err
+	}
+	t := trailer{offset: s.out.at, length: int64(len(s.entries)), crc: checksum(s.entries)}
+	return s.out.write(t.append(s.entries))
+}

@@ -1,0 +1,177 @@
+package segment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// Tables returns the vocabulary of all rows.
+func (s *Segment) Tables() (*rows.Tables, error) {
+	b, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return b.tables, nil
+}
+
+// Blocks describes the blocks. If what is known of them is damaged, nothing is known of their times and shapes.
+func (s *Segment) Blocks() ([]source.BlockInfo, error) {
+	b, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.loadZones(b), nil
+}
+
+// Open reads a block with one read. Its strings stay valid when it is closed.
+func (s *Segment) Open(ctx context.Context, number int) (source.Block, error) {
+	b, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	return s.openBlock(ctx, b, number)
+}
+
+// openBlock is a block and the buffer that it was read into.
+type openBlock struct {
+	*block.Block
+	segment *Segment
+	buf     *[]byte
+}
+
+// Close gives the memory back.
+func (o *openBlock) Close() {
+	if o.buf == nil {
+		return
+	}
+	o.Block.Close()
+	o.segment.release(o.buf)
+	o.buf = nil
+}
+
+// buffer returns n bytes, to be given back with release.
+func (s *Segment) buffer(n int) *[]byte {
+	buf, ok := s.buffers.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
+	}
+	if cap(*buf) < n {
+		*buf = make([]byte, n)
+	}
+	*buf = (*buf)[:n]
+	return buf
+}
+
+func (s *Segment) release(buf *[]byte) {
+	if cap(*buf) <= maxKept {
+		s.buffers.Put(buf)
+	}
+}
+
+func (s *Segment) openBlock(ctx context.Context, b *body, number int) (*openBlock, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if number < 0 || number >= len(b.blocks) {
+		return nil, fmt.Errorf("%s has no block %d", s.name, number)
+	}
+	p := b.blocks[number]
+	buf := s.buffer(p.length)
+	if err := s.readAt(*buf, p.offset); err != nil {
+		s.release(buf)
+		return nil, s.blockDamage(b, number, err)
+	}
+	o, err := s.pool.Open(b.block, *buf, s.name, number)
+	if err == nil && o.Len() != p.rows {
+		err = fmt.Errorf("it has %d rows instead of %d", o.Len(), p.rows)
+		o.Close()
+	}
+	if err != nil {
+		s.release(buf)
+		return nil, s.blockDamage(b, number, err)
+	}
+	return &openBlock{Block: o, segment: s, buf: buf}, nil
+}
+
+// blockDamage returns the error for a block that cannot be read. The list of blocks knows how many rows it has.
+func (s *Segment) blockDamage(b *body, number int, err error) error {
+	var d *source.DamageError
+	if errors.As(err, &d) {
+		err = d.Err
+	}
+	return &source.DamageError{File: s.name, Part: fmt.Sprintf("block %d", number), Rows: b.blocks[number].rows, Err: err}
+}
+
+// Constant returns the cell that all rows of a shape have at a position.
+func (s *Segment) Constant(shape uint32, position int) (rows.Cell, bool) {
+	b, err := s.load()
+	if err != nil {
+		return rows.Cell{}, false
+	}
+	return b.block.Constant(shape, position)
+}
+
+// Words returns the dictionary of a string column. It is complete if all cells that vary are words.
+func (s *Segment) Words(column uint32) (list []string, complete bool) {
+	b, err := s.load()
+	if err != nil {
+		return nil, false
+	}
+	n := b.words[column]
+	return b.tables.Words[column][:n:n], !b.inline[column]
+}
+
+// probe is a question to a filter and its answer.
+type probe struct {
+	key, text string
+	stripe    int
+	may       bool
+}
+
+// MayHold reports whether a row of the block may have an attribute with a key and a text. Beside the string cells it covers everything in
+// encoded attributes, events and links, whatever kind a value there is of. Damage makes it true.
+func (s *Segment) MayHold(number int, key, text string) bool {
+	b, err := s.load()
+	if err != nil {
+		return true
+	}
+	// The blocks of a stripe are asked for one after the other.
+	at := number / stripeBlocks
+	if p := s.probed.Load(); p != nil && p.stripe == at && p.text == text && p.key == key {
+		return p.may
+	}
+	may := s.mayHold(b, at, key, text)
+	s.probed.Store(&probe{key: key, text: text, stripe: at, may: may})
+	return may
+}
+
+func (s *Segment) mayHold(b *body, at int, key, text string) bool {
+	for _, w := range b.keys[key] {
+		if w.has(text) {
+			return true
+		}
+	}
+	if at >= len(b.stripes) {
+		return true
+	}
+	n := b.stripes[at].lines
+	if n <= 0 {
+		return n < 0
+	}
+	hash := valueHash(keyHash(key), text)
+	line := lineOf(hash, n)
+	from, to := pageOf(line, n)
+	e := &s.dir[kindFilters]
+	offset := b.stripes[at].offset + int64(from)
+	if offset+int64(to-from) > e.length {
+		return true
+	}
+	page := s.buffer(to - from)
+	defer s.release(page)
+	return s.readAt(*page, e.offset+offset) != nil || testPage(*page, hash, line)
+}

@@ -1,0 +1,118 @@
+package segment
+
+import (
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// stripes builds the filters of a segment. A filter has the texts of the cells of attributes that vary and are not in a dictionary, and all
+// attributes in encoded parts, of whatever kind, by their text.
+type stripes struct {
+	layout *layout
+	keys   []uint64   // by column: hash of its key
+	shapes [][]filled // by shape
+	hashes []uint64   // of the stripe at hand
+	broken bool       // the stripe at hand gets no filter: it has too many values, or some that cannot be read
+
+	list    []stripe
+	section []byte
+
+	lines  []uint32
+	text   []byte
+	reader otlpdata.SpanReader
+}
+
+// filled is a position of a shape that a filter has the values of.
+type filled struct {
+	position int
+	column   uint32
+}
+
+func newStripes(l *layout) *stripes {
+	s := &stripes{layout: l, keys: make([]uint64, len(l.tables.Columns)), shapes: make([][]filled, len(l.tables.Shapes))}
+	for i := range l.tables.Columns {
+		s.keys[i] = keyHash(l.tables.Columns[i].Key)
+	}
+	for i := range l.tables.Shapes {
+		for j, id := range l.tables.Shapes[i].Columns {
+			if l.constants[i][j] == nil && s.filters(id) {
+				s.shapes[i] = append(s.shapes[i], filled{j, id})
+			}
+		}
+	}
+	return s
+}
+
+func (s *stripes) filters(column uint32) bool {
+	switch place := s.layout.tables.Columns[column].Place; place {
+	case rows.Attribute, rows.EventAttribute:
+		return s.layout.inline[column]
+	default:
+		return isBlob(place)
+	}
+}
+
+// add takes in a row of the stripe at hand, which is in terms of the segment's tables.
+func (s *stripes) add(h *rows.Head, cells []rows.Cell) {
+	if s.broken {
+		return
+	}
+	for _, f := range s.shapes[h.Shape] {
+		c := &cells[f.position]
+		if place := s.layout.tables.Columns[f.column].Place; isBlob(place) {
+			s.addBlob(place, c.Data)
+		} else {
+			s.hashes = append(s.hashes, valueHash(s.keys[f.column], c.Data))
+		}
+	}
+	if len(s.hashes) > maxStripeValues {
+		s.broken = true
+	}
+}
+
+// addBlob takes in the attributes of an encoded part.
+func (s *stripes) addBlob(place rows.Place, data string) {
+	b := []byte(data)
+	if place == rows.Extra {
+		r := reader{b: b}
+		for n := r.int(); n > 0 && r.err == nil; n-- {
+			r.uvarint()
+		}
+		s.broken = s.broken || r.err != nil
+		b = r.b
+	}
+	span, err := s.reader.Read(b)
+	if err != nil {
+		s.broken = true
+		return
+	}
+	s.addAttributes(span.Attributes)
+	for i := range span.Events {
+		s.addAttributes(span.Events[i].Attributes)
+	}
+	for i := range span.Links {
+		s.addAttributes(span.Links[i].Attributes)
+	}
+}
+
+func (s *stripes) addAttributes(kvs []otlpdata.KeyValue) {
+	for i := range kvs {
+		if len(s.hashes) > maxStripeValues {
+			s.broken = true
+			return
+		}
+		s.text = kvs[i].Value.AppendText(s.text[:0])
+		s.hashes = append(s.hashes, valueHash(keyHash(kvs[i].Key), string(s.text)))
+	}
+}
+
+// end completes the filter of the stripe at hand.
+func (s *stripes) end() {
+	if s.broken || linesFor(len(s.hashes)) >= maxStripeValues {
+		s.list = append(s.list, stripe{lines: -1})
+	} else {
+		s.list = append(s.list, stripe{lines: linesFor(len(s.hashes))})
+		s.section, s.lines = appendFilter(s.section, s.hashes, s.lines)
+	}
+	s.hashes, s.broken = s.hashes[:0], false
+}

@@ -1,0 +1,149 @@
+package segment
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+)
+
+// Verify reads and checks the whole file: header, sections, filters, trace index, all cells of all blocks. It calls report with each part
+// and what is wrong with it, which is nil where it is sound and a *source.DamageError where it is not. It fails only with ctx.
+//
+// Without tables, layout or list of blocks no span can be read; blocks are then not looked at. Damage to another section loses no span:
+// it makes queries slower, or takes statistics away.
+func (s *Segment) Verify(ctx context.Context, report func(part string, err error)) error {
+	report("header", s.verifyHeader())
+	body, err := s.load()
+	for k := kind(1); k < kinds; k++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		report(k.String(), s.verifySection(k, body, err))
+	}
+	if body == nil {
+		return nil
+	}
+	for i := range body.blocks {
+		err := s.verifyBlock(ctx, body, i)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		report(fmt.Sprintf("block %d", i), err)
+	}
+	return nil
+}
+
+func (s *Segment) verifyHeader() error {
+	var b [headerSize]byte
+	err := s.readAt(b[:], 0)
+	if err == nil {
+		err = checkHeader(b[:])
+	}
+	if err != nil {
+		return withoutRows(s.damage("header", err))
+	}
+	return nil
+}
+
+// verifySection checks a section. body and loading are what load returned.
+func (s *Segment) verifySection(k kind, body *body, loading error) error {
+	var d *source.DamageError
+	if errors.As(loading, &d) && d.Part == k.String() {
+		return loading
+	}
+	raw, err := s.section(k, maxSection)
+	if err == nil {
+		if err = s.decode(k, raw, body); err != nil {
+			err = s.damage(k.String(), err)
+		}
+	}
+	if err != nil && k > kindBlocks {
+		return withoutRows(err)
+	}
+	return err
+}
+
+// decode reads a section as its readers do. What load reads was read.
+func (s *Segment) decode(k kind, raw []byte, body *body) error {
+	var err error
+	switch {
+	case k == kindInfo:
+		_, err = readInfo(raw)
+	case k == kindSeries:
+		_, err = stats.DecodeSeries(raw)
+	case k == kindEdges:
+		_, err = stats.DecodeEdges(raw)
+	case k == kindOrphans:
+		_, err = stats.DecodeOrphans(raw)
+	case k == kindIndexPages:
+		_, err = readIndexPages(raw, s.dir[kindIndex].length)
+	case body == nil: // the others are read with the tables
+	case k == kindZones:
+		_, err = readZones(raw, body.blocks, len(body.tables.Shapes))
+	case k == kindFilters:
+		err = body.verifyFilters(raw)
+	case k == kindIndex:
+		err = s.verifyIndex(raw, len(body.blocks))
+	}
+	return err
+}
+
+func (b *body) verifyFilters(raw []byte) error {
+	for i, st := range b.stripes {
+		n := max(st.lines, 0)
+		if st.offset+int64(filterBytes(n)) > int64(len(raw)) {
+			return errShort
+		}
+		filter := raw[st.offset:]
+		for line := 0; line < n; line += pageLines {
+			from, to := pageOf(line, n)
+			if checksum(filter[from:to-4]) != binary.LittleEndian.Uint32(filter[to-4:]) {
+				return fmt.Errorf("filter %d: %w", i, errChecksum)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Segment) verifyIndex(raw []byte, blocks int) error {
+	list, err := s.loadPages()
+	if err != nil {
+		return nil // reported as the damage of the directory of pages
+	}
+	for i := range list {
+		p := &list[i]
+		if _, err := p.lookup(nil, raw[p.offset:][:p.length], 1<<64-1, blocks); err != nil {
+			return fmt.Errorf("page %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// verifyBlock reads everything in a block.
+func (s *Segment) verifyBlock(ctx context.Context, b *body, number int) error {
+	o, err := s.openBlock(ctx, b, number)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	var h rows.Head
+	var cells []rows.Cell
+	var assemble rows.Assembler
+	for i := range o.Len() {
+		if err := o.Head(i, &h); err != nil {
+			return err
+		}
+		if cells, err = o.Cells(cells[:0], i); err != nil {
+			return err
+		}
+		if _, err := assemble.Span(b.tables, &h, cells); err != nil {
+			return s.blockDamage(b, number, errors.Join(fmt.Errorf("row %d", i), err))
+		}
+	}
+	return nil
+}
