@@ -196,8 +196,9 @@ func (c *command) serve(ctx context.Context) int {
 	if app == nil {
 		return code
 	}
-	defer raiseGCFloor()()
-	if limit := app.applyMemoryLimit(); limit > 0 {
+	floor, release := app.raiseGCFloor()
+	defer release()
+	if limit := app.applyMemoryLimit(floor); limit > 0 {
 		app.log.Info("soft memory limit", zap.Stringer("limit", ByteSize(limit)))
 	}
 	defer app.log.Sync() //nolint:errcheck // standard error cannot always be synced

@@ -23,39 +23,50 @@ type MemoryUser interface {
 
 // applyMemoryLimit tells the garbage collector how much memory the process needs at most by its configuration, or what its cgroup allows if
 // that is less, unless GOMEMLIMIT says it already: garbage then never adds much to what the limits of the configuration allow. It returns
-// the limit that was set, or 0.
-func (a *App) applyMemoryLimit() int64 {
+// the limit that was set, or 0. floor is what raiseGCFloor holds.
+func (a *App) applyMemoryLimit(floor int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
-	limit := memoryBase + a.budget.Limit()
-	for _, n := range a.graph.nodes {
-		if m, ok := n.value.(MemoryUser); ok {
-			limit += m.MaxMemory()
-		}
-		if n.edge != nil && n.edge.queue != nil {
-			limit += int64(n.edge.queue.config.MaxBytes)
-		}
-	}
+	limit := memoryBase + a.budget.Limit() + a.heldMemory()
 	if cgroup := cgroupLimit(); cgroup < math.MaxInt64 {
 		limit = min(limit, int64(float64(cgroup)*memoryShare))
 	}
-	debug.SetMemoryLimit(limit + gcFloor)
+	debug.SetMemoryLimit(limit + floor)
 	return limit
 }
 
-// gcFloor is the size of a block of memory that is never touched, and so never resident: the garbage collector, which runs each time the heap
-// has doubled, counts it. Without it a process that holds little and passes on much would collect many times a second.
-const gcFloor = 64 << 20
-
-// raiseGCFloor keeps the collector from running for less than gcFloor bytes of garbage, until the result is called. GOGC in the environment
-// says that somebody has other plans.
-func raiseGCFloor() (release func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
+// heldMemory returns the most that components and queues hold for long.
+func (a *App) heldMemory() int64 {
+	var held int64
+	for _, n := range a.graph.nodes {
+		if m, ok := n.value.(MemoryUser); ok {
+			held += m.MaxMemory()
+		}
+		if n.edge != nil && n.edge.queue != nil {
+			held += int64(n.edge.queue.config.MaxBytes)
+		}
 	}
-	block := make([]byte, gcFloor)
-	return func() { runtime.KeepAlive(block) }
+	return held
+}
+
+// gcFloor is the size of a block of memory that is never touched, and so never resident: the garbage collector, which runs each time the heap
+// has doubled, counts it. Without it a process that holds little and passes on much would collect many times a second. One that holds much,
+// such as a store, has a floor of its own soon, and a smaller block saves it that much garbage.
+const gcFloor, gcFloorOfHolders = 64 << 20, 24 << 20
+
+// raiseGCFloor keeps the collector from running for less than the returned number of bytes of garbage, until release is called. GOGC in the
+// environment says that somebody has other plans.
+func (a *App) raiseGCFloor() (floor int64, release func()) {
+	if os.Getenv("GOGC") != "" {
+		return 0, func() {}
+	}
+	floor = gcFloor
+	if a.heldMemory() >= gcFloor {
+		floor = gcFloorOfHolders
+	}
+	block := make([]byte, floor)
+	return floor, func() { runtime.KeepAlive(block) }
 }
 
 // memoryLimit returns the bytes of memory that the process may use: the smaller of its cgroup's limit and the machine's memory. Where

@@ -1,0 +1,131 @@
+package disk
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// crashSeed is the environment variable that repeats one crash.
+const crashSeed = "DISK_CRASH_SEED"
+
+// seeds calls f with n seeds in parallel, or with the one in the environment variable.
+func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint64)) {
+	t.Helper()
+	if text := os.Getenv(variable); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", variable, err)
+		}
+		f(t, seed)
+		return
+	}
+	const workers = 4
+	var wg sync.WaitGroup
+	next := make(chan uint64)
+	for range workers {
+		wg.Go(func() {
+			for seed := range next {
+				if f(t, seed); t.Failed() {
+					t.Logf("%s=%d", variable, seed)
+					for range next { // one failure is enough
+					}
+					return
+				}
+			}
+		})
+	}
+	for seed := range uint64(n) {
+		next <- seed
+	}
+	close(next)
+	wg.Wait()
+}
+
+// TestCrashes cuts the power at a random operation on the disk, again and again: what was acknowledged is always there, which also means
+// that no acknowledgement comes before its sync, since a crash takes a random part of what was not synced.
+func TestCrashes(t *testing.T) {
+	n := 2000
+	if testing.Short() {
+		n = 200
+	}
+	seeds(t, crashSeed, n, crashAndReopen)
+}
+
+func crashAndReopen(t testing.TB, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	mem := vfstest.NewMem()
+	numbers := newNumbers()
+	clock := newClock()
+	for range 1 + rnd.IntN(3) {
+		var after *vfstest.Mem
+		crash := &vfstest.Rule{Op: vfstest.OpChanges, Skip: rnd.IntN(60), Times: 1}
+		current, power := mem, rand.New(rand.NewPCG(rnd.Uint64(), 1))
+		kill := rnd.IntN(4) == 0
+		var once sync.Once
+		cut := func() {
+			once.Do(func() {
+				if kill {
+					after = current.Kill()
+				} else {
+					after = current.Crash(power)
+				}
+			})
+		}
+		crash.Hook = cut
+		s := small(vfstest.Inject(mem, crash))
+		if os.Getenv(crashSeed) != "" {
+			s.logged(t)
+		}
+		s.clock = clock
+		s.config.Memtable.MaxSpans = 10 + rnd.IntN(60)
+		s.config.MaxWait = 0
+		e := s.build(t)
+		if err := e.Start(t.Context()); err == nil {
+			writeUntilCrash(t, e, numbers, rnd, clock)
+			cut()
+			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+		}
+		cut()
+		mem = after
+	}
+	s := small(mem)
+	if os.Getenv(crashSeed) != "" {
+		s.logged(t)
+	}
+	s.clock = clock
+	e := s.start(t)
+	defer stopStore(t, e)
+	numbers.check(t, e)
+	numbers.send(t, e, 3)
+	flushed(t, e)
+	numbers.check(t, e)
+}
+
+// writeUntilCrash sends requests, some at once, until one fails or there were enough.
+func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand, clock *clock) {
+	t.Helper()
+	writers := 1 + rnd.IntN(3)
+	counts := make([][]int, writers)
+	for i := range 60 {
+		counts[i%writers] = append(counts[i%writers], 1+rnd.IntN(15))
+	}
+	var wg sync.WaitGroup
+	for _, list := range counts {
+		wg.Go(func() {
+			for _, count := range list {
+				b := numbers.next(count)
+				if err := e.Consume(t.Context(), b); err == nil {
+					numbers.ack(b)
+				}
+				clock.advance(time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,16 @@
+// Package disk is the exporter "disk": the embedded span store. What it acknowledged is synced to its folder, searchable, and there again
+// after any crash.
+//
+//	Consume ──▶ memtable: interned rows ──▶ log: the same rows, group-committed, synced ──▶ nil
+//	               │ full, or old
+//	               ▼
+//	            frozen memtable ── flush, in the background ──▶ segment: columns, filters, statistics; its log goes
+//	                                                              │ too old, or too much
+//	                                                              ▼ deleted
+//	Find, Traces, catalogs ──▶ view of memtables and segments ──▶ search
+//
+// The rooms, all below internal: rows (vocabulary and row format), memtable, column, block and segment (the file format), stats (what a
+// segment knows in sum), source and search (queries), directory (the folder). The log is the project's internal/wal. Here is what ties them
+// together: config.go, intake.go (Consume), live.go (a memtable and its log), flush.go (the background work), recover.go (start), view.go
+// (what a query reads), retention.go, space.go (full disks), metrics.go. docs/storage-format.md describes the files.
+package disk

@@ -1,0 +1,185 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
+	"github.com/tracing-backend/tracing/internal/wal"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// exporter is the store.
+type exporter struct {
+	config  Config
+	path    string // of the folder, with slashes
+	env     pipeline.Env
+	log     *zap.Logger
+	report  func(error)
+	metrics *metrics
+	*search.Engine
+
+	dir     *directory.Dir
+	logs    *wal.Dir
+	logStep int64 // see wal.Options.Step; 0: the default
+	chunks  *memtable.Pool
+	wake    chan struct{} // tells the keeper that a memtable was frozen; holds one token
+	stop    chan struct{} // closed by Stop
+	stopped sync.WaitGroup
+
+	// Of the keeper, the one goroutine that flushes, expires and looks after the disk; and of Start and Stop while it does not run.
+	reserved bool  // the reserve exists
+	trouble  error // what was reported last
+
+	mu        sync.Mutex // guards all below; held while spans are interned, never while waiting
+	active    *live      // takes spans; nil: the next request makes one
+	frozen    []*live    // to be flushed, oldest first
+	segments  []*handle  // by first epoch
+	room      chan struct{}
+	lastEpoch uint64
+	full      error // why nothing is taken at the moment
+	stuck     error // why frozen memtables could not be flushed last time
+	closed    bool
+}
+
+var (
+	_ pipeline.Starter            = (*exporter)(nil)
+	_ pipeline.Stopper            = (*exporter)(nil)
+	_ pipeline.Keeper             = (*exporter)(nil)
+	_ pipeline.MemoryUser         = (*exporter)(nil)
+	_ tracestore.Reader           = (*exporter)(nil)
+	_ tracestore.Catalog          = (*exporter)(nil)
+	_ tracestore.AttributeCatalog = (*exporter)(nil)
+)
+
+func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
+	m, err := newMetrics(set.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	dir := c.Directory
+	if dir == "" {
+		dir = set.Dir
+	}
+	e := &exporter{
+		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
+		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
+		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
+	}
+	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, OnDamage: e.damaged})
+	return e, nil
+}
+
+// Keeps tells what an acknowledgement means: stored, in every mode, as far as the process is concerned. What a power cut may take is said by
+// the log line at start.
+func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepStored }
+
+// chunkSize is the size of the pieces of memory that memtables take rows in.
+const chunkSize = 1 << 20
+
+// What the store needs besides memtables: scratch memory of a flush, and of one decoded block.
+const (
+	flushMemory   = 48 << 20
+	decoderMemory = 8 << 20
+)
+
+// MaxMemory returns the memory of two memtables, a flush, and decoders.
+func (e *exporter) MaxMemory() int64 {
+	return 2*int64(e.config.Memtable.MaxBytes) + flushMemory + int64(e.config.Decoders)*decoderMemory
+}
+
+// Start opens the folder and brings back what was acknowledged before. It fails when another process uses the folder, or a newer program
+// wrote it. Damaged files are set aside and reported; they do not keep the store from starting.
+func (e *exporter) Start(context.Context) error {
+	began := time.Now()
+	dir, err := directory.Open(e.env.FS, e.path)
+	if err != nil {
+		return err
+	}
+	e.dir = dir
+	e.logs, err = wal.OpenDir(e.env.FS, dir.Log(), wal.Options{
+		Mode: wal.Mode(e.config.Sync), Interval: time.Duration(e.config.SyncInterval), MinGap: time.Duration(e.config.SyncGap),
+		Size: int64(e.config.Memtable.MaxBytes) + logSlack, Step: e.logStep, Spares: 1,
+	})
+	if err == nil {
+		err = e.recover()
+	}
+	if err != nil {
+		e.closeAll()
+		return errors.Join(fmt.Errorf("opening the span store in %s: %w", e.path, err), dir.Close())
+	}
+	e.expire()
+	e.keepReserve()
+	e.mu.Lock()
+	e.closed = false
+	e.mu.Unlock()
+	e.announce(time.Since(began))
+	e.stopped.Go(e.keep)
+	return nil
+}
+
+// logSlack is what a log has beside the rows of its memtable: frames and the rests of sectors.
+const logSlack = 16 << 20
+
+// announce says where spans are, how long, how many, and what an acknowledgement means.
+func (e *exporter) announce(took time.Duration) {
+	spans, size := 0, int64(0)
+	for _, h := range e.segments {
+		spans, size = spans+h.info.Rows, size+h.info.Size
+	}
+	recovered := 0
+	for _, l := range e.frozen {
+		recovered += l.table.Rows()
+	}
+	promise := "an acknowledged span is on the disk, synced, also after a power cut"
+	switch wal.Mode(e.config.Sync) {
+	case wal.SyncInterval:
+		promise = fmt.Sprintf("an acknowledged span survives the process; a power cut may take the last %s", e.config.SyncInterval)
+	case wal.SyncOS:
+		promise = "an acknowledged span survives the process; a power cut may take what the operating system has not written yet"
+	}
+	e.log.Info("span store is open", zap.String("directory", e.path), zap.Stringer("retention_time", e.config.Retention.Time),
+		zap.Stringer("retention_size", e.config.Retention.Size), zap.Int("segments", len(e.segments)), zap.Int("spans", spans),
+		zap.Int64("bytes", size), zap.Int("recovered_from_log", recovered), zap.Duration("took", took), zap.String("sync", e.config.Sync),
+		zap.String("acknowledgement", promise))
+}
+
+// Stop writes what is in memory to a segment and closes the folder. What cannot be written, or not before ctx ends, stays in the log.
+func (e *exporter) Stop(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.freeze()
+	e.letWait()
+	e.mu.Unlock()
+	close(e.stop)
+	e.stopped.Wait()
+	err := e.flushAll(ctx)
+	e.closeAll()
+	return errors.Join(err, e.logs.DropSpares(), e.dir.Close())
+}
+
+// closeAll closes logs that were not flushed, and gives up the store's own hold on everything.
+func (e *exporter) closeAll() {
+	e.mu.Lock()
+	frozen, segments := e.frozen, e.segments
+	e.frozen, e.segments = nil, nil
+	e.mu.Unlock()
+	for _, l := range frozen {
+		if err := l.close(); err != nil {
+			e.log.Warn("closing the log of spans that were not flushed", zap.Error(err))
+		}
+		e.releaseLive(l)
+	}
+	for _, h := range segments {
+		e.releaseHandle(h)
+	}
+}

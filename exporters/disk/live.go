@@ -1,0 +1,68 @@
+package disk
+
+import (
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/internal/wal"
+)
+
+// live is a memtable and the log that makes it durable. They share an epoch.
+type live struct {
+	epoch   uint64
+	table   *memtable.Table
+	log     *wal.Log // nil where the table was rebuilt from a log
+	opened  time.Time
+	failed  bool // the log does not have everything that later records need: it takes no more. Guarded by exporter.mu
+	damaged bool // parts of the log could not be read: its files are kept
+	refs    int  // the store's and those of views; guarded by exporter.mu
+}
+
+// begin makes a new memtable with its log. The caller holds mu.
+func (e *exporter) begin() error {
+	now := e.env.Now()
+	// An epoch is used once. That it is a time keeps senders from guessing it, see wal.Dir.Create.
+	epoch := max(e.lastEpoch+1, uint64(now.UnixNano()))
+	log, err := e.logs.Create(epoch)
+	if err != nil {
+		return err
+	}
+	e.lastEpoch = epoch
+	e.active = &live{epoch: epoch, table: e.newTable(), log: log, opened: now, refs: 1}
+	return nil
+}
+
+func (e *exporter) newTable() *memtable.Table {
+	return memtable.New(memtable.Options{Pool: e.chunks, MaxBytes: int64(e.config.Memtable.MaxBytes), MaxRows: e.config.Memtable.MaxSpans})
+}
+
+// freeze hands the active memtable to the keeper. The caller holds mu.
+func (e *exporter) freeze() {
+	if e.active == nil {
+		return
+	}
+	e.frozen = append(e.frozen, e.active)
+	e.active = nil
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close commits what is pending in the log and closes it.
+func (l *live) close() error {
+	if l.log == nil {
+		return nil
+	}
+	return l.log.Close()
+}
+
+func (e *exporter) releaseLive(l *live) {
+	e.mu.Lock()
+	l.refs--
+	last := l.refs == 0
+	e.mu.Unlock()
+	if last {
+		l.table.Release()
+	}
+}

@@ -1,0 +1,110 @@
+package disk
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const folder = "/data/disk"
+
+// clock is a settable time.
+type clock struct{ ns atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.ns.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
+func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
+
+// setup is how a test wants its store.
+type setup struct {
+	fs     vfs.FS
+	clock  *clock
+	config Config
+	log    *zap.Logger
+	report func(error)
+}
+
+// small is a store for tests in memory: no reserve, little memory, no check of free space.
+func small(fs vfs.FS) *setup {
+	c := defaults()
+	c.Memtable.MaxBytes, c.Reserve, c.MinFree = 4<<20, 0, 0
+	return &setup{fs: fs, clock: newClock(), config: c, log: zap.NewNop(), report: func(error) {}}
+}
+
+func (s *setup) logged(tb testing.TB) *setup {
+	s.log = zaptest.NewLogger(tb)
+	return s
+}
+
+func (s *setup) build(tb testing.TB) *exporter {
+	tb.Helper()
+	env := pipeline.SystemEnv()
+	env.FS, env.Now = s.fs, s.clock.now
+	e, err := newExporter(pipeline.Settings{Logger: s.log, Metrics: prometheus.NewRegistry(), Dir: folder, Env: env, Report: s.report}, s.config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e.logStep = 16 << 10
+	return e
+}
+
+// start opens the store. The test stops it, or kills what is below it.
+func (s *setup) start(tb testing.TB) *exporter {
+	tb.Helper()
+	e := s.build(tb)
+	if err := e.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// open is start for a test that never crashes the store.
+func (s *setup) open(tb testing.TB) *exporter {
+	tb.Helper()
+	e := s.start(tb)
+	tb.Cleanup(func() { stopStore(tb, e) })
+	return e
+}
+
+func stopStore(tb testing.TB, e *exporter) {
+	tb.Helper()
+	if err := e.Stop(context.Background()); err != nil {
+		tb.Errorf("Stop: %v", err)
+	}
+}
+
+// flushed makes a segment of what is in memory, and waits for it.
+func flushed(tb testing.TB, e *exporter) {
+	tb.Helper()
+	e.mu.Lock()
+	e.freeze()
+	e.mu.Unlock()
+	for {
+		e.mu.Lock()
+		n, room, stuck := len(e.frozen), e.room, e.stuck
+		e.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if stuck != nil {
+			tb.Fatalf("flush: %v", stuck)
+		}
+		<-room
+	}
+}

@@ -1,0 +1,101 @@
+package disk
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+)
+
+// metrics shows what the store holds and what happened to it.
+type metrics struct {
+	segments, bytes, logBytes, memtableSpans, memtableBytes, storedSpans prometheus.Gauge
+
+	segmentsWritten, flushedSpans, flushedBytes, duplicates, flushSeconds prometheus.Counter
+	waits, flushFailures, logFailures, logRotations                       prometheus.Counter
+	damage, quarantined, lostRecords, lostSpans                           prometheus.Counter
+	expired                                                               *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	var all []prometheus.Collector
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_disk_" + name, Help: help})
+		all = append(all, g)
+		return g
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_disk_" + name, Help: help})
+		all = append(all, c)
+		return c
+	}
+	m := &metrics{
+		segments:        gauge("segments", "Segment files."),
+		bytes:           gauge("segment_bytes", "Size of all segment files."),
+		logBytes:        gauge("log_bytes", "Size of the log's files, those kept for later use included."),
+		storedSpans:     gauge("segment_spans", "Spans in segments."),
+		memtableSpans:   gauge("memtable_spans", "Spans in memory that are not in a segment yet."),
+		memtableBytes:   gauge("memtable_bytes", "Memory of spans that are not in a segment yet."),
+		segmentsWritten: counter("segments_written_total", "Segments made of memtables."),
+		flushedSpans:    counter("flushed_spans_total", "Spans written to segments."),
+		flushedBytes:    counter("flushed_bytes_total", "Bytes written to segments."),
+		duplicates:      counter("duplicate_spans_total", "Spans left out of segments because they had been sent twice."),
+		flushSeconds:    counter("flush_seconds_total", "Time spent writing segments."),
+		waits:           counter("waits_total", "Requests that had to wait for a segment to be written."),
+		flushFailures:   counter("flush_failures_total", "Attempts to write a segment that failed; they are repeated."),
+		logFailures:     counter("log_failures_total", "Logs given up after failed writes."),
+		logRotations:    counter("log_rotations_total", "Failed writes of the log that were repeated in another file without loss."),
+		damage:          counter("damaged_reads_total", "Reads of parts of segments that are damaged."),
+		quarantined:     counter("quarantined_segments_total", "Segments set aside because they could not be opened."),
+		lostRecords:     counter("lost_requests_total", "Acknowledged requests that were missing from the log at start."),
+		lostSpans:       counter("lost_spans_total", "Spans in the log that could not be read at start."),
+		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tracing_disk_expired_spans_total", Help: "Spans deleted with their segments, by reason."}, []string{"reason"}),
+	}
+	for _, reason := range []string{expiredByTime, expiredBySize, expiredByFull} {
+		m.expired.WithLabelValues(reason)
+	}
+	for _, c := range append(all, m.expired) {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) flushed(info segment.Info, took time.Duration) {
+	m.segmentsWritten.Inc()
+	m.flushedSpans.Add(float64(info.Rows))
+	m.flushedBytes.Add(float64(info.Size))
+	m.duplicates.Add(float64(info.Duplicates))
+	m.flushSeconds.Add(took.Seconds())
+}
+
+// show sets the gauges.
+func (e *exporter) show() {
+	var stored, bytes, live, memory int64
+	e.mu.Lock()
+	for _, h := range e.segments {
+		stored, bytes = stored+int64(h.info.Rows), bytes+h.info.Size
+	}
+	lives := e.frozen
+	if e.active != nil {
+		lives = append(lives[:len(lives):len(lives)], e.active)
+	}
+	for _, l := range lives {
+		live, memory = live+int64(l.table.Rows()), memory+l.table.Bytes()
+	}
+	segments := len(e.segments)
+	e.mu.Unlock()
+	m := e.metrics
+	m.segments.Set(float64(segments))
+	m.bytes.Set(float64(bytes))
+	m.storedSpans.Set(float64(stored))
+	m.memtableSpans.Set(float64(live))
+	m.memtableBytes.Set(float64(memory))
+	if n, err := e.dir.LogBytes(); err == nil {
+		m.logBytes.Set(float64(n))
+	}
+}

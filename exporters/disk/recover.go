@@ -1,0 +1,140 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+)
+
+// recover brings back the state of the process before: segments as they are, and memtables from logs that are in no segment.
+func (e *exporter) recover() error {
+	if err := e.openSegments(); err != nil {
+		return err
+	}
+	epochs, err := e.logs.Epochs()
+	if err != nil {
+		return err
+	}
+	for _, epoch := range epochs {
+		e.lastEpoch = max(e.lastEpoch, epoch)
+		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.name.Holds(epoch) }) {
+			if err := e.logs.Remove(epoch); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := e.replay(epoch); err != nil {
+			return err
+		}
+		if len(e.frozen) <= maxFrozen {
+			continue
+		}
+		// Each would take as much memory as a memtable may.
+		if err := e.flush(e.frozen[0]); err != nil {
+			e.log.Error("spans from an earlier log stay in memory", zap.Error(err))
+		}
+	}
+	if len(e.frozen) > 0 {
+		e.wake <- struct{}{}
+	}
+	return nil
+}
+
+// openSegments opens all segments that can be read. The others are set aside, except those of a newer version, which are in order.
+func (e *exporter) openSegments() error {
+	names, err := e.dir.Segments()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		e.lastEpoch = max(e.lastEpoch, name.Last)
+		s, err := segment.Open(e.env.FS, e.dir.Path(name))
+		if errors.Is(err, segment.ErrNewer) {
+			return err
+		}
+		if err != nil {
+			if err := e.setAside(name, err); err != nil {
+				return err
+			}
+			continue
+		}
+		e.segments = append(e.segments, &handle{name: name, info: s.Info(), segment: s, refs: 1})
+	}
+	e.dropReplaced()
+	slices.SortFunc(e.segments, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
+	return nil
+}
+
+func cmpEpoch(a, b directory.Segment) int {
+	if a.First < b.First {
+		return -1
+	}
+	if a.First > b.First {
+		return 1
+	}
+	return 0
+}
+
+func (e *exporter) setAside(name directory.Segment, cause error) error {
+	to, err := e.dir.Quarantine(e.dir.Path(name))
+	if err != nil {
+		return fmt.Errorf("a segment cannot be read (%w), and: %w", cause, err)
+	}
+	e.metrics.quarantined.Inc()
+	e.log.Error("a segment cannot be read and was set aside; its spans are missing from all answers", zap.String("file", to),
+		zap.Int64("bytes", name.Size), zap.Error(cause))
+	return nil
+}
+
+// dropReplaced removes segments whose spans are in a merged one.
+func (e *exporter) dropReplaced() {
+	all := e.segments
+	e.segments = nil
+	for _, h := range all {
+		h.expired = slices.ContainsFunc(all, func(o *handle) bool { return o.name.Replaces(h.name) })
+		if h.expired {
+			e.releaseHandle(h)
+			continue
+		}
+		e.segments = append(e.segments, h)
+	}
+}
+
+// replay rebuilds a memtable from its log.
+func (e *exporter) replay(epoch uint64) error {
+	l := &live{epoch: epoch, table: e.newTable(), opened: e.env.Now(), refs: 1}
+	unreadable := 0
+	report, err := e.logs.Replay(epoch, func(_ uint64, payload []byte) error {
+		lost, err := l.table.Replay(payload)
+		unreadable += lost
+		if err != nil {
+			unreadable++
+			l.damaged = true
+			e.log.Error("a record of the log cannot be read", zap.Uint64("epoch", epoch), zap.Error(err))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	l.table.Arrived(l.opened) // when they really came is not in the log; they stay a little longer than they need to
+	l.damaged = l.damaged || unreadable > 0 || !report.Sound()
+	if l.damaged {
+		e.metrics.lostRecords.Add(float64(report.Lost))
+		e.metrics.lostSpans.Add(float64(unreadable))
+		e.log.Error("the log is damaged: acknowledged spans are lost; its files will be kept in the quarantine",
+			zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
+			zap.Any("damage", report.Damage))
+	}
+	if l.table.Rows() == 0 && !l.damaged {
+		l.table.Release()
+		return e.logs.Remove(epoch)
+	}
+	e.frozen = append(e.frozen, l)
+	return nil
+}
