@@ -184,7 +184,7 @@ func TestStopUnderLoad(t *testing.T) {
 		t.Errorf("final log line: %v", accounting)
 	}
 	accepted := m[`tracing_pipeline_spans_total{component="otlp",kind="receiver",outcome="accepted",reason=""}`]
-	stored := m[`tracing_pipeline_spans_total{component="memory",kind="exporter",outcome="sent",reason=""}`]
+	stored := m[`tracing_pipeline_spans_total{component="disk",kind="exporter",outcome="sent",reason=""}`]
 	if int(accepted) != result.Acked || stored != accepted {
 		t.Errorf("clients hold acknowledgements for %d spans, the receiver accepted %v, %v were stored", result.Acked, accepted, stored)
 	}

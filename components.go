@@ -4,6 +4,7 @@ package tracing
 import (
 	examples "github.com/tracing-backend/tracing/config-examples"
 	"github.com/tracing-backend/tracing/exporters/debug"
+	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
@@ -22,6 +23,7 @@ func Components() []pipeline.Factory {
 
 		batch.Factory(),
 
+		disk.Factory().Flags(diskExporterFlags()...),
 		memory.Factory().Flags(memoryExporterFlags()...),
 		otlpexporter.Factory(),
 		otlphttp.Factory(),

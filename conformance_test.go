@@ -20,6 +20,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/exporters/debug"
+	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
@@ -40,6 +41,7 @@ func TestConformance(t *testing.T) {
 			t.Run("http", otlpReceiverOverHTTP)
 		},
 		"processor batch":   batchProcessor,
+		"exporter disk":     diskExporter,
 		"exporter memory":   memoryExporter,
 		"exporter otlp":     otlpExporter,
 		"exporter otlphttp": otlphttpExporter,
@@ -131,23 +133,33 @@ func batchProcessor(t *testing.T) {
 func memoryExporter(t *testing.T) {
 	pipelinetest.Exporter(t, memory.Factory(), pipelinetest.ExporterOptions{
 		Config: func(testing.TB, pipeline.Consumer) string { return "max_bytes: 64MiB" },
-		Read: func(exporter any) ([]*otlpdata.Batch, error) {
-			var all []*otlpdata.Batch
-			for _, tenant := range pipelinetest.Tenants() {
-				found, err := exporter.(tracestore.Reader).Find(context.Background(), tracestore.Query{Tenant: tenant}, tracestore.WantFull)
-				if err != nil {
-					return nil, err
-				}
-				for r, err := range found.All {
-					if err != nil {
-						return nil, err
-					}
-					all = append(all, r.Spans)
-				}
-			}
-			return all, nil
-		},
+		Read:   readStore,
 	})
+}
+
+func diskExporter(t *testing.T) {
+	pipelinetest.Exporter(t, disk.Factory(), pipelinetest.ExporterOptions{
+		Config: func(testing.TB, pipeline.Consumer) string { return "{reserve: 1MiB, memtable: {max_bytes: 4MiB}}" },
+		Read:   readStore,
+	})
+}
+
+// readStore returns all that is in a store.
+func readStore(exporter any) ([]*otlpdata.Batch, error) {
+	var all []*otlpdata.Batch
+	for _, tenant := range pipelinetest.Tenants() {
+		found, err := exporter.(tracestore.Reader).Find(context.Background(), tracestore.Query{Tenant: tenant}, tracestore.WantFull)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range found.All {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r.Spans)
+		}
+	}
+	return all, nil
 }
 
 // hop is a next hop that speaks OTLP over gRPC.
@@ -174,7 +186,7 @@ func otlpExporter(t *testing.T) {
 			go func() { served <- srv.Serve(ln) }()
 			tb.Cleanup(func() {
 				srv.Stop()
-				if err := <-served; err != nil {
+				if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
 					tb.Error(err)
 				}
 			})

@@ -41,6 +41,19 @@ func otlpReceiverFlags() []pipeline.Flag {
 		corsFlags("collector.otlp.http", http), tenancyFlags(grpc), tenancyFlags(http))
 }
 
+func diskExporterFlags() []pipeline.Flag {
+	return []pipeline.Flag{
+		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "How long the embedded store keeps spans."},
+		{Name: "badger.ephemeral", Instead: "the embedded store keeps its files; choose --span-storage.type=memory for one that does not"},
+		{Name: "badger.directory-key", Instead: "the embedded store has one folder: set exporters.disk.directory, or service.data_dir for all components"},
+		{Name: "badger.directory-value", Instead: "the embedded store has one folder: set exporters.disk.directory, or service.data_dir for all components"},
+		{Name: "badger.consistency", Instead: "acknowledged spans are always synced; exporters.disk.sync says otherwise where speed matters more"},
+		{Name: "badger.maintenance-interval", Instead: "expired spans are deleted as soon as they are due"},
+		{Name: "badger.metrics-update-interval", Instead: "metrics are always current"},
+		{Name: "badger.read-only", Instead: "a process that only reads leaves the exporter out of its pipelines"},
+	}
+}
+
 func memoryExporterFlags() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "memory.max-traces", Instead: "the store is bounded in bytes: set exporters.memory.max_bytes"},

@@ -129,7 +129,7 @@ func TestInterfaceMetricsAndDebugLines(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"msg":"Span batch processed by the collector.","component":"otlp","kind":"receiver","ok":true}`,
-		`"msg":"Span written to the storage by the collector","component":"memory","kind":"exporter","trace-id":"d269b633813fc60c","span-id":"eee19b7ec3c1b174"}`,
+		`"msg":"Span written to the storage by the collector","component":"disk","kind":"exporter","trace-id":"d269b633813fc60c","span-id":"eee19b7ec3c1b174"}`,
 	} {
 		if !strings.Contains(p.log.String(), want) {
 			t.Errorf("no line %s in\n%s", want, p.log)

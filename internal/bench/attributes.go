@@ -37,22 +37,33 @@ const (
 func (b *builder) finish(i, service int, kind int32, name string, scope int) {
 	s := &b.spans[i]
 	s.Kind, s.Name, s.Scope = kind, name, scope
+	p := b.profile(service, s)
 	failed := b.IntN(1000) < failedShare
+	s.Attributes = make([]otlpdata.KeyValue, 0, mostAttributes)
+	s.Attributes = append(s.Attributes, b.own(s, service, failed)...)
+	for _, n := range p.always {
+		s.Attributes = append(s.Attributes, b.extra(n))
+	}
+	for i, n := range p.sometimes {
+		if b.IntN(optionalShares[i]) == 0 {
+			s.Attributes = append(s.Attributes, b.extra(n))
+		}
+	}
 	switch {
 	case failed:
-		s.StatusCode, s.StatusMessage = otlpdata.StatusError, b.services[service].noun+" is not available"
-		s.Events = []otlpdata.Event{b.exception(s, service)}
+		b.fail(s, service)
 	case b.IntN(1000) < eventShare:
-		for range 1 + b.IntN(2) {
+		for range p.events {
 			s.Events = append(s.Events, b.event(s))
 		}
 	}
-	const least, most = 5, 12
-	count := least + b.IntN(most-least+1)
-	s.Attributes = append(make([]otlpdata.KeyValue, 0, count), b.own(s, service, failed)...)
-	for n := b.IntN(extraCount); len(s.Attributes) < count; n++ {
-		s.Attributes = append(s.Attributes, b.extra(n%extraCount))
-	}
+}
+
+// fail makes s a span that ended in an exception.
+func (b *builder) fail(s *Span, service int) {
+	s.StatusCode, s.StatusMessage = otlpdata.StatusError, b.services[service].noun+" is not available"
+	s.Events = []otlpdata.Event{b.exception(s, service)}
+	s.Attributes = append(s.Attributes, text("error.type", s.Events[0].Attributes[0].Value.Str()))
 }
 
 func text(key, value string) otlpdata.KeyValue {
@@ -111,8 +122,11 @@ func statement(verb, table string) string {
 	return "UPDATE " + table + " SET state = $2 WHERE id = $1"
 }
 
-// extraCount is how many attributes extra knows; one span needs seven at most.
+// extraCount is how many attributes extra knows.
 const extraCount = 10
+
+// mostAttributes is the greatest number of a span: its instrumentation's, four and two of its profile, and the error.
+const mostAttributes = 5 + 4 + len(optionalShares) + 1
 
 // extra returns one of the attributes that any span may have.
 func (b *builder) extra(n int) otlpdata.KeyValue {
