@@ -70,7 +70,7 @@ func TestTwoFailuresAreFinal(t *testing.T) {
 		lost := appendTo(t, l, "b")
 		rule.Switch(true)
 		for _, err := range []error{
-			l.Commit(t.Context(), lost), l.Commit(t.Context(), lost), second(l.Append(nil)), l.Ready(0), l.Close(), l.Close(),
+			l.Commit(t.Context(), lost), l.Commit(t.Context(), lost), second(l.Append(nil)), l.Ready(), l.Close(), l.Close(),
 		} {
 			if !errors.Is(err, wal.ErrFailed) || !errors.Is(err, errDisk) {
 				t.Errorf("%v: %v, want ErrFailed with its cause", op, err)

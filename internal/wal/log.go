@@ -90,7 +90,7 @@ func (l *Log) Append(parts ...[]byte) (Ticket, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refuses(length); err != nil {
+	if err := l.refuses(); err != nil {
 		return 0, err
 	}
 	l.last++
@@ -100,24 +100,21 @@ func (l *Log) Append(parts ...[]byte) (Ticket, error) {
 	return Ticket(l.last), nil
 }
 
-// Ready returns the error that Append would return for a payload of so many bytes. Who appends under a lock of his own may rely on nil
-// until his next Append, except that the log may fail or be closed: only Append takes room away.
-func (l *Log) Ready(length int) error {
-	if length > MaxPayload {
-		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, length, MaxPayload)
-	}
+// Ready returns the error that Append would return for a payload of any length up to MaxPayload. Who appends under a lock of his own may
+// rely on nil until his next Append, except that the log may fail or be closed: only Append takes room away.
+func (l *Log) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refuses(length)
+	return l.refuses()
 }
 
-func (l *Log) refuses(length int) error {
+func (l *Log) refuses() error {
 	switch {
 	case l.failed != nil:
 		return l.failed
 	case l.closed:
 		return ErrClosed
-	case len(l.pending) > 0 && len(l.pending)+recordSize(length) > l.opts.MaxPending:
+	case len(l.pending) >= l.opts.MaxPending:
 		return ErrFull
 	}
 	return nil

@@ -55,7 +55,7 @@ type Options struct {
 	Interval time.Duration
 	// MinGap is the least time between the end of a sync and the next group in SyncAlways, for disks with expensive syncs: none.
 	MinGap time.Duration
-	// MaxPending bounds the bytes that wait to be written: 8 MiB. A single record may be larger. Records that are written but not synced
+	// MaxPending is how many bytes may wait to be written before Append refuses more: 8 MiB. One record may go beyond. Records that are written but not synced
 	// are kept too, to be written again should the sync fail: as many bytes again, at which SyncInterval syncs ahead of time.
 	MaxPending int
 	// Step is the number of bytes by which files are zero-filled ahead of the write position: 4 MiB.
