@@ -1,7 +1,9 @@
 package otlpdata
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
@@ -9,7 +11,8 @@ import (
 // quirks are requests as no SDK writes them, by what is odd about each. Whether one is accepted, and as what, is for pdata to say.
 func quirks() map[string][]byte {
 	all := map[string][]byte{}
-	for _, part := range []map[string][]byte{quirksOfGroups(), quirksOfVarints(), quirksOfFields(), quirksOfValues(), quirksOfOrder()} {
+	for _, part := range []map[string][]byte{quirksOfGroups(), quirksOfVarints(), quirksOfFields(), quirksOfValues(), quirksOfOrder(),
+		quirksOfUsualSpans()} {
 		for name, b := range part {
 			all[name] = b
 		}
@@ -102,6 +105,44 @@ func quirksOfFields() map[string][]byte {
 			fieldVarint(4, 7),
 			fieldVarint(5, 1)), fieldLen(2, wireSpan()))),
 	}
+}
+
+// quirksOfUsualSpans begin like the spans of encoders, and then do not go on like them.
+func quirksOfUsualSpans() map[string][]byte {
+	ids := cat(fieldText(1, "0123456789abcdef"), fieldText(2, "01234567"))
+	parent, name, kind := fieldText(4, "parentid"), fieldText(5, "n"), fieldVarint(6, 2)
+	times, flags := cat(field64(7, 5), field64(8, 9)), field32(16, 0x101)
+	whole := cat(ids, parent, name, kind, times)
+	all := map[string][]byte{
+		"usual":                      request(cat(whole, stringAttribute(9, "k", "v"), flags)),
+		"usual, other ids follow":    request(cat(whole, fieldText(1, "fedcba9876543210"), fieldText(2, "76543210"), fieldText(4, ""))),
+		"usual, twice":               request(cat(whole, whole, stringAttribute(9, "k", "v"), whole)),
+		"usual, id of 8 bytes":       request(cat(ids, fieldText(4, "parent"), name)),
+		"usual, state before parent": request(cat(ids, fieldText(3, "a=b"), parent, name, kind, times)),
+		"usual, no times":            request(cat(ids, name, kind, stringAttribute(9, "k", "v"))),
+		"usual, no kind":             request(cat(ids, name, times, stringAttribute(9, "k", "v"))),
+		"usual, one time":            request(cat(ids, name, kind, field64(8, 9), stringAttribute(9, "k", "v"))),
+		"usual, large kind":          request(cat(ids, name, fieldVarint(6, 300), times)),
+		"usual, name of 200 bytes":   request(cat(ids, fieldText(5, string(make([]byte, 200))), kind)),
+		"usual, attributes apart":    request(cat(whole, stringAttribute(9, "k", "v"), fieldVarint(10, 1), stringAttribute(9, "l", "w"))),
+		"usual, attribute cut":       request(cat(whole, stringAttribute(9, "k", "v"), tag(9, wireLen), []byte{9, 1, 2})),
+		"usual, attribute no length": request(cat(whole, tag(9, wireLen))),
+		"usual, length of 3 bytes":   request(cat(whole, tag(9, wireLen), longVarint(0, 3), name)),
+		"usual, flags in the middle": request(cat(whole, flags, name)),
+		"usual, flags twice":         request(cat(whole, flags, field32(16, 1))),
+		"usual, bool of 300":         request(cat(whole, attribute(9, "k", fieldVarint(2, 300)))),
+		"usual, int of 10 bytes":     request(cat(whole, attribute(9, "k", tag(3, wireVarint), longVarint(3, 10)))),
+		"usual, int cut":             request(cat(whole, attribute(9, "k", tag(3, wireVarint), []byte{0x80}))),
+		"usual, double cut":          request(cat(whole, attribute(9, "k", tag(4, wireI64), make([]byte, 7)))),
+		"usual, after a wrong value": request(cat(whole, attribute(9, "k", fieldVarint(3, 7)), fieldLen(9, fieldText(1, "l")))),
+	}
+	for _, n := range []int{117, 118, 119, 120, 127, 128, 1 << 14, 1<<14 - 10} {
+		all[fmt.Sprint("usual, value of ", n)] = request(cat(whole, stringAttribute(9, "k", strings.Repeat("v", n)), flags))
+	}
+	for n := range whole {
+		all[fmt.Sprint("usual, cut to ", n)] = request(whole[:n])
+	}
+	return all
 }
 
 func quirksOfValues() map[string][]byte {

@@ -238,7 +238,9 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 		if err = w.decodeSpan(f.data); err != nil {
 			return err
 		}
-		w.longest.span.grow(&w.items)
+		if w.checkOnly {
+			w.longest.span.grow(&w.items)
+		}
 		if err = v.Span(&w.span); err != nil {
 			return err
 		}

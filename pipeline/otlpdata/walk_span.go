@@ -1,12 +1,101 @@
 package otlpdata
 
+import "encoding/binary"
+
 // decodeSpan decodes an encoded Span into w.span, reusing its slices.
 func (w *walker) decodeSpan(b []byte) error {
 	s := &w.span
-	*s = Span{Raw: b, Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
+	s.reset(b)
 	w.nested, w.items = w.nested[:0], listLengths{}
+	pos, err := w.usualAttributes(b, s.usualStart(b))
+	if err != nil {
+		return err
+	}
+	return w.spanFields(b, pos)
+}
+
+// reset empties the span field by field: most are overwritten right away, and there are too many to copy zeros over all.
+func (s *Span) reset(b []byte) {
+	s.Raw = b
+	s.TraceID, s.SpanID, s.ParentID = TraceID{}, SpanID{}, SpanID{}
+	s.TraceState, s.Name, s.StatusMessage = "", "", ""
+	s.Kind, s.StatusCode, s.Flags = 0, 0, 0
+	s.Start, s.End = 0, 0
+	s.DroppedAttributes, s.DroppedEvents, s.DroppedLinks = 0, 0, 0
+	s.Attributes, s.Events, s.Links = s.Attributes[:0], s.Events[:0], s.Links[:0]
+}
+
+// usualStart reads the fields before the attributes as long as they come as encoders write them: in the order of their numbers, ids
+// complete, the name short. It returns the position of the first field that it did not read.
+func (s *Span) usualStart(b []byte) int {
+	const ids = 2 + 16 + 2 + 8
+	if len(b) < ids || b[0] != 1<<3|wireLen || b[1] != 16 || b[18] != 2<<3|wireLen || b[19] != 8 {
+		return 0
+	}
+	s.TraceID, s.SpanID = TraceID(b[2:]), SpanID(b[20:])
+	pos := ids
+	if r := b[pos:]; len(r) >= 2+8 && r[0] == 4<<3|wireLen && r[1] == 8 {
+		s.ParentID = SpanID(r[2:])
+		pos += 2 + 8
+	}
+	if r := b[pos:]; len(r) >= 2 && r[0] == 5<<3|wireLen && r[1] < 0x80 && int(r[1]) <= len(r)-2 {
+		s.Name = text(r[2 : 2+int(r[1])])
+		pos += 2 + int(r[1])
+	}
+	if r := b[pos:]; len(r) >= 2 && r[0] == 6<<3|wireVarint && r[1] < 0x80 {
+		s.Kind = int32(r[1])
+		pos += 2
+	}
+	if r := b[pos:]; len(r) >= 9+9 && r[0] == 7<<3|wireI64 && r[9] == 8<<3|wireI64 {
+		s.Start, s.End = binary.LittleEndian.Uint64(r[1:]), binary.LittleEndian.Uint64(r[10:])
+		pos += 9 + 9
+	}
+	return pos
+}
+
+// usualAttributes reads attributes from pos on as long as they follow one another, and returns the position behind them. Where lists are
+// only checked each takes the place of the one before.
+func (w *walker) usualAttributes(b []byte, pos int) (int, error) {
+	kvs := w.span.Attributes[:cap(w.span.Attributes)]
+	at, step, read := 0, 1, 0
+	if w.checkOnly {
+		step = 0
+	}
+	for pos+2 < len(b) && b[pos] == 9<<3|wireLen {
+		from, n := pos+2, int(b[pos+1])
+		if n >= 0x80 && b[from] < 0x80 {
+			n, from = n&0x7f|int(b[from])<<7, from+1
+		}
+		if n > len(b)-from || n >= 0x80 && from == pos+2 {
+			break
+		}
+		if read++; read > w.lim.Items {
+			return 0, errTooManyItems(w.lim.Items)
+		}
+		if at == len(kvs) {
+			kvs = append(kvs, KeyValue{})
+			kvs = kvs[:cap(kvs)]
+		}
+		pos = from + n
+		if err := kvs[at].replace(b[from:pos], w.lim.Depth); err != nil {
+			return 0, err
+		}
+		at += step
+	}
+	w.span.Attributes, w.items.attributes = kvs[:at], read
+	return pos, nil
+}
+
+// spanFields reads all fields from pos on.
+func (w *walker) spanFields(b []byte, pos int) error {
+	s := &w.span
 	var f field
-	for pos := 0; pos < len(b); {
+	for pos < len(b) {
+		const flags = 16<<3 | wireI32 // the only tag of two bytes, and mostly the last one
+		if len(b)-pos == 2+4 && b[pos] == flags&0x7f|0x80 && b[pos+1] == flags>>7 {
+			s.Flags = binary.LittleEndian.Uint32(b[pos+2:])
+			return nil
+		}
 		var err error
 		if pos, err = f.next(b, pos); err != nil {
 			return err
@@ -204,7 +293,7 @@ func (w *walker) attribute(kvs []KeyValue, n *int, b []byte) ([]KeyValue, error)
 		kvs = kvs[:keepService(kvs)]
 	}
 	kvs = append(kvs, KeyValue{})
-	return kvs, kvs[len(kvs)-1].decode(b, w.lim.Depth)
+	return kvs, kvs[len(kvs)-1].replace(b, w.lim.Depth)
 }
 
 func keepService(kvs []KeyValue) int {
@@ -214,15 +303,61 @@ func keepService(kvs []KeyValue) int {
 	return 0
 }
 
-// decode adds the fields of an encoded KeyValue to kv. Encoders write key and value in this order with short lengths, which is worth
-// a path of its own: attributes are most of a request.
-func (kv *KeyValue) decode(b []byte, depth int) error {
-	if len(b) > 4 && b[0] == 1<<3|wireLen && b[1] < 0x80 {
-		if k := 2 + int(b[1]); k+2 <= len(b) && b[k] == 2<<3|wireLen && b[k+1] < 0x80 && int(b[k+1]) == len(b)-k-2 {
-			kv.Key = text(b[2:k])
-			return kv.Value.decode(b[k+2:], depth)
+// valueOf returns where the value begins in a KeyValue as encoders write it, 0 for any other: key and value in this order with short
+// lengths. That is worth a path of its own: attributes are most of a request.
+func valueOf(b []byte) int {
+	if len(b) < 4 || b[0] != 1<<3|wireLen || b[1] >= 0x80 {
+		return 0
+	}
+	k := 2 + int(b[1])
+	if k+2 > len(b) || b[k] != 2<<3|wireLen || b[k+1] >= 0x80 || int(b[k+1]) != len(b)-k-2 {
+		return 0
+	}
+	return k + 2
+}
+
+// decodeUsual makes v the value of an AnyValue that is one scalar as encoders write it. It leaves v as it is and returns false for others.
+func (v *Value) decodeUsual(b []byte) bool {
+	if len(b) < 2 {
+		return false
+	}
+	switch c := b[1]; b[0] {
+	case 1<<3 | wireLen:
+		if c < 0x80 && int(c) == len(b)-2 {
+			*v = Value{kind: ValueString, data: text(b[2:])}
+			return true
+		}
+	case 2<<3 | wireVarint:
+		if c < 2 && len(b) == 2 {
+			*v = Value{kind: ValueBool, num: uint64(c)}
+			return true
+		}
+	case 3<<3 | wireVarint:
+		if num, pos, err := varint(b, 1); err == nil && pos == len(b) {
+			*v = Value{kind: ValueInt, num: num}
+			return true
+		}
+	case 4<<3 | wireI64:
+		if len(b) == 9 {
+			*v = Value{kind: ValueDouble, num: binary.LittleEndian.Uint64(b[1:])}
+			return true
 		}
 	}
+	return false
+}
+
+// replace makes kv the encoded KeyValue.
+func (kv *KeyValue) replace(b []byte, depth int) error {
+	if value := valueOf(b); value > 0 && kv.Value.decodeUsual(b[value:]) {
+		kv.Key = text(b[2 : value-2])
+		return nil
+	}
+	*kv = KeyValue{}
+	return kv.decode(b, depth)
+}
+
+// decode adds the fields of an encoded KeyValue to kv.
+func (kv *KeyValue) decode(b []byte, depth int) error {
 	var f field
 	for pos := 0; pos < len(b); {
 		var err error
@@ -251,8 +386,7 @@ const wasChecked = 0
 // decode adds the fields of an encoded AnyValue to v: of several members the last one counts. depth is how many levels of values,
 // this one included, may still follow, or wasChecked.
 func (v *Value) decode(b []byte, depth int) error {
-	if len(b) >= 2 && b[0] == 1<<3|wireLen && b[1] < 0x80 && int(b[1]) == len(b)-2 {
-		*v = Value{kind: ValueString, data: text(b[2:])}
+	if v.decodeUsual(b) {
 		return nil
 	}
 	var f field

@@ -72,7 +72,7 @@ func readTag(b []byte, pos int) (uint32, int, error) {
 }
 
 // next reads the field at pos and returns the position behind it. Nearly all fields of a request have a tag of one byte, and a length
-// of one byte or a fixed size: these are read right here, and all others by value.
+// of one or two bytes or a fixed size: these are read right here, and all others by value.
 func (f *field) next(b []byte, pos int) (int, error) {
 	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
 		return f.nextSlow(b, pos)
@@ -81,10 +81,15 @@ func (f *field) next(b []byte, pos int) (int, error) {
 	pos++
 	switch f.key & 7 {
 	case wireLen:
-		if n := int(b[pos]); n < 0x80 && n < len(b)-pos {
-			pos++
-			f.data = b[pos : pos+n : pos+n]
-			return pos + n, nil
+		from, n := pos+1, int(b[pos])
+		if n >= 0x80 && from < len(b) && b[from] < 0x80 {
+			n, from = n&0x7f|int(b[from])<<7, from+1
+		} else if n >= 0x80 {
+			break
+		}
+		if n <= len(b)-from {
+			f.data = b[from : from+n : from+n]
+			return from + n, nil
 		}
 	case wireVarint:
 		if b[pos] < 0x80 {
