@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"errors"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracing-backend/tracing/internal/wal"
@@ -20,6 +23,7 @@ type Config struct {
 	DiskFull     string            `yaml:"disk_full" doc:"What happens when less than min_free is left on the disk: refuse (new spans are refused, with a hint to try again) or drop_oldest (the oldest segments go, before their retention ends)."`
 	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Space on the disk below which it counts as full."`
 	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a file that is given up when the disk is full, so that what is in memory can still become a segment and free its log; 0 keeps none."`
+	Cache        pipeline.ByteSize `yaml:"cache" doc:"Memory for what queries need of segments again and again: vocabularies, lists of blocks."`
 	Decoders     int               `yaml:"decoders" doc:"Blocks that all queries together decode at once; each takes a few MiB."`
 }
 
@@ -52,6 +56,7 @@ func defaults() Config {
 		DiskFull:     refuseWhenFull,
 		MinFree:      128 << 20,
 		Reserve:      32 << 20,
+		Cache:        48 << 20,
 		Decoders:     max(2, runtime.GOMAXPROCS(0)),
 	}
 }
@@ -66,33 +71,36 @@ const (
 
 // Validate checks what the types cannot.
 func (c *Config) Validate() error {
-	switch {
-	case c.Sync != string(wal.SyncAlways) && c.Sync != string(wal.SyncInterval) && c.Sync != string(wal.SyncOS):
-		return pipeline.BadKey("sync", "is %q; it is one of always, interval, os", c.Sync)
-	case c.SyncInterval <= 0:
-		return pipeline.BadKey("sync_interval", "must be positive")
-	case c.SyncGap < 0:
-		return pipeline.BadKey("sync_gap", "must not be negative")
-	case c.DiskFull != refuseWhenFull && c.DiskFull != dropWhenFull:
-		return pipeline.BadKey("disk_full", "is %q; it is one of refuse, drop_oldest", c.DiskFull)
-	case c.Retention.Time != 0 && time.Duration(c.Retention.Time) < minRetention:
-		return pipeline.BadKey("retention.time", "must be at least %s, or 0 for no limit", minRetention)
-	case c.Retention.Size < 0:
-		return pipeline.BadKey("retention.size", "must not be negative")
-	case c.Memtable.MaxBytes < minMemtable || c.Memtable.MaxBytes > maxMemtable:
-		return pipeline.BadKey("memtable.max_bytes", "must be between %s and %s", pipeline.ByteSize(minMemtable), pipeline.ByteSize(maxMemtable))
-	case c.Memtable.MaxSpans < minSpans || c.Memtable.MaxSpans > maxSpans:
-		return pipeline.BadKey("memtable.max_spans", "must be between %d and %d", minSpans, maxSpans)
-	case c.Memtable.MaxAge <= 0:
-		return pipeline.BadKey("memtable.max_age", "must be positive")
-	case c.MaxWait < 0:
-		return pipeline.BadKey("max_wait", "must not be negative")
-	case c.MinFree < 0 || c.Reserve < 0:
-		return pipeline.BadKey("min_free", "and reserve must not be negative")
-	case c.Decoders < 1 || c.Decoders > maxDecoders:
-		return pipeline.BadKey("decoders", "must be between 1 and %d", maxDecoders)
+	var errs []error
+	check := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			errs = append(errs, pipeline.BadKey(key, format, args...))
+		}
 	}
-	return nil
+	modes := []string{string(wal.SyncAlways), string(wal.SyncInterval), string(wal.SyncOS)}
+	check(slices.Contains(modes, c.Sync), "sync", "is %q; it is one of %s", c.Sync, strings.Join(modes, ", "))
+	check(c.SyncInterval > 0, "sync_interval", "must be positive")
+	check(c.SyncGap >= 0, "sync_gap", "must not be negative")
+	check(c.MaxWait >= 0, "max_wait", "must not be negative")
+	check(c.DiskFull == refuseWhenFull || c.DiskFull == dropWhenFull, "disk_full", "is %q; it is one of %s, %s", c.DiskFull, refuseWhenFull, dropWhenFull)
+	check(c.Decoders >= 1 && c.Decoders <= maxDecoders, "decoders", "must be between 1 and %d", maxDecoders)
+	check(c.Retention.Time == 0 || time.Duration(c.Retention.Time) >= minRetention, "retention::time", "must be at least %s, or 0 for no limit",
+		minRetention)
+	m := &c.Memtable
+	check(m.MaxSpans >= minSpans && m.MaxSpans <= maxSpans, "memtable::max_spans", "must be between %d and %d", minSpans, maxSpans)
+	check(m.MaxAge > 0, "memtable::max_age", "must be positive")
+	if m.MaxBytes < minMemtable || m.MaxBytes > maxMemtable {
+		check(false, "memtable::max_bytes", "must be between %s and %s", pipeline.ByteSize(minMemtable), pipeline.ByteSize(maxMemtable))
+	} else {
+		check(c.Retention.Size == 0 || c.Retention.Size >= c.overhead(), "retention::size",
+			"must be at least %s, twice what two logs and the reserve take, or 0 for no limit", c.overhead())
+	}
+	return errors.Join(errs...)
+}
+
+// overhead returns the least size of a folder that has room for segments beside two logs and the reserve.
+func (c *Config) overhead() pipeline.ByteSize {
+	return 2 * (2*(c.Memtable.MaxBytes+logSlack) + c.Reserve)
 }
 
 // Factory makes exporters of type "disk".

@@ -101,6 +101,7 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	s.clock = clock
 	e := s.start(t)
 	defer stopStore(t, e)
+	checkNothingLost(t, e)
 	numbers.check(t, e)
 	numbers.send(t, e, 3)
 	flushed(t, e)

@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/internal/wal"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -32,20 +33,27 @@ type exporter struct {
 	logs    *wal.Dir
 	logStep int64 // see wal.Options.Step; 0: the default
 	chunks  *memtable.Pool
+	cache   *segment.Cache
 	wake    chan struct{} // tells the keeper that a memtable was frozen; holds one token
 	stop    chan struct{} // closed by Stop
 	stopped sync.WaitGroup
 
 	// Of the keeper, the one goroutine that flushes, expires and looks after the disk; and of Start and Stop while it does not run.
-	reserved bool  // the reserve exists
-	trouble  error // what was reported last
+	reserved bool     // the reserve exists
+	trouble  string   // what was reported last
+	leftover []*live  // whose logs could not be removed
+	retry    backoff  // of flushes
+	jump     jumpStop // of expiry
 
-	mu        sync.Mutex // guards all below; held while spans are interned, never while waiting
+	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
+	lastEpoch uint64     // guarded by intake
+
+	mu        sync.Mutex // guards all below; never held for long
 	active    *live      // takes spans; nil: the next request makes one
 	frozen    []*live    // to be flushed, oldest first
 	segments  []*handle  // by first epoch
 	room      chan struct{}
-	lastEpoch uint64
+	condemned int64 // bytes of expired segments that queries still read
 	full      error // why nothing is taken at the moment
 	stuck     error // why frozen memtables could not be flushed last time
 	closed    bool
@@ -59,6 +67,7 @@ var (
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
+	_ tracestore.Dependencies     = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -73,6 +82,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e := &exporter{
 		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
 		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
+		cache:  segment.NewCache(int64(c.Cache)),
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
 	}
 	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, OnDamage: e.damaged})
@@ -92,9 +102,9 @@ const (
 	decoderMemory = 8 << 20
 )
 
-// MaxMemory returns the memory of two memtables, a flush, and decoders.
+// MaxMemory returns the memory of two memtables, a flush, what is kept of segments, and decoders.
 func (e *exporter) MaxMemory() int64 {
-	return 2*int64(e.config.Memtable.MaxBytes) + flushMemory + int64(e.config.Decoders)*decoderMemory
+	return 2*int64(e.config.Memtable.MaxBytes) + flushMemory + int64(e.config.Cache) + int64(e.config.Decoders)*decoderMemory
 }
 
 // Start opens the folder and brings back what was acknowledged before. It fails when another process uses the folder, or a newer program
@@ -119,10 +129,10 @@ func (e *exporter) Start(context.Context) error {
 	}
 	e.expire()
 	e.keepReserve()
+	e.announce(time.Since(began))
 	e.mu.Lock()
 	e.closed = false
 	e.mu.Unlock()
-	e.announce(time.Since(began))
 	e.stopped.Go(e.keep)
 	return nil
 }
@@ -153,18 +163,30 @@ func (e *exporter) announce(took time.Duration) {
 		zap.String("acknowledgement", promise))
 }
 
-// Stop writes what is in memory to a segment and closes the folder. What cannot be written, or not before ctx ends, stays in the log.
+// Stop writes what is in memory to a segment and closes the folder. What cannot be written, or not before ctx ends, stays in the log. A
+// segment that is being written when ctx ends is completed behind Stop's back, if the process lives that long.
 func (e *exporter) Stop(ctx context.Context) error {
+	e.intake.Lock()
 	e.mu.Lock()
 	e.closed = true
 	e.freeze()
 	e.letWait()
 	e.mu.Unlock()
+	e.intake.Unlock()
 	close(e.stop)
-	e.stopped.Wait()
-	err := e.flushAll(ctx)
-	e.closeAll()
-	return errors.Join(err, e.logs.DropSpares(), e.dir.Close())
+	done := make(chan error, 1)
+	go func() {
+		e.stopped.Wait()
+		err := e.flushAll(ctx)
+		e.closeAll()
+		done <- errors.Join(err, e.logs.DropSpares(), e.dir.Close())
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the span store is still writing a segment; its spans are in the log: %w", ctx.Err())
+	}
 }
 
 // closeAll closes logs that were not flushed, and gives up the store's own hold on everything.

@@ -13,70 +13,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
-// tick is how often the keeper looks after age, retention and space.
-const tick = time.Second
-
-// keep is the keeper: it flushes frozen memtables as they come, and once a second looks after everything else.
-func (e *exporter) keep() {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-e.wake:
-			e.tend(false)
-		case <-ticker.C:
-			e.tend(true)
-		}
-	}
-}
-
-// tend does what is due.
-func (e *exporter) tend(all bool) {
-	if all {
-		e.freezeOld()
-	}
-	err := e.flushAll(context.Background())
-	e.mu.Lock()
-	e.stuck = err
-	e.mu.Unlock()
-	if all || err != nil {
-		e.expire()
-		err = errors.Join(err, e.checkSpace())
-	}
-	e.tell(err)
-	e.show()
-}
-
-// tell reports a trouble once, and its end.
-func (e *exporter) tell(err error) {
-	if (err == nil) == (e.trouble == nil) {
-		return
-	}
-	e.trouble = err
-	e.report(err)
-	if err != nil {
-		e.log.Error("the span store has trouble", zap.Error(err))
-		return
-	}
-	e.log.Info("the span store is well again")
-}
-
-// freezeOld freezes the active memtable when its time has come, or when its log takes no more.
-func (e *exporter) freezeOld() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if l := e.active; l != nil && len(e.frozen) < maxFrozen {
-		if old := e.env.Now().Sub(l.opened) >= time.Duration(e.config.Memtable.MaxAge); l.failed || old && l.table.Rows() > 0 {
-			e.freeze()
-		}
-	}
-}
-
 // flushAll flushes frozen memtables, oldest first, until one fails.
 func (e *exporter) flushAll(ctx context.Context) error {
-	for ctx.Err() == nil {
+	for {
 		e.mu.Lock()
 		var l *live
 		if len(e.frozen) > 0 {
@@ -86,17 +25,14 @@ func (e *exporter) flushAll(ctx context.Context) error {
 		if l == nil {
 			return nil
 		}
-		err := e.flush(l)
-		if vfs.NoSpace(err) {
-			e.makeSpace(err)
-			err = e.flush(l)
+		if ctx.Err() != nil {
+			return fmt.Errorf("spans stay in the log: %w", ctx.Err())
 		}
-		if err != nil {
+		if err := e.flush(l); err != nil {
 			e.metrics.flushFailures.Inc()
 			return fmt.Errorf("making a segment of %d spans: %w", l.table.Rows(), err)
 		}
 	}
-	return fmt.Errorf("spans stay in the log: %w", ctx.Err())
 }
 
 // flush makes a segment of a frozen memtable, which takes its place in one step; then the log goes.
@@ -107,12 +43,18 @@ func (e *exporter) flush(l *live) error {
 		e.log.Warn("closing the log of a memtable", zap.Error(err))
 	}
 	e.noteRotations(l)
-	var h *handle
-	if l.table.Rows() > 0 {
-		var err error
-		if h, err = e.write(l); err != nil {
-			return err
-		}
+	h, err := e.write(l)
+	if vfs.NoSpace(err) {
+		e.makeSpace(err)
+		h, err = e.write(l)
+	}
+	switch {
+	case errors.Is(err, segment.ErrTooLarge):
+		e.giveUp(l, err)
+	case err != nil:
+		return err
+	case h != nil:
+		e.noteUnreadable(l, h.info)
 	}
 	e.mu.Lock()
 	e.frozen = e.frozen[1:]
@@ -121,7 +63,8 @@ func (e *exporter) flush(l *live) error {
 	}
 	e.letWait()
 	e.mu.Unlock()
-	e.removeLog(l)
+	e.leftover = append(e.leftover, l)
+	e.removeLogs()
 	e.releaseLive(l)
 	if h != nil {
 		e.metrics.flushed(h.info, time.Since(began))
@@ -131,7 +74,11 @@ func (e *exporter) flush(l *live) error {
 	return nil
 }
 
+// write returns nil for a memtable without spans.
 func (e *exporter) write(l *live) (*handle, error) {
+	if l.table.Rows() == 0 {
+		return nil, nil
+	}
 	first, last := l.table.Arrivals()
 	name := directory.NewSegment(last, 0, l.epoch, l.epoch)
 	if err := e.dir.MakeDay(name); err != nil {
@@ -142,7 +89,7 @@ func (e *exporter) write(l *live) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := segment.Open(e.env.FS, e.dir.Path(name))
+	s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
 	if err != nil {
 		return nil, err
 	}
@@ -150,20 +97,44 @@ func (e *exporter) write(l *live) (*handle, error) {
 	return &handle{name: name, info: info, segment: s, refs: 1}, nil
 }
 
-// removeLog removes the log of a memtable whose segment is committed. That a segment of its epoch exists is what makes it superfluous, so
-// a failure costs space until the next start and nothing else.
-func (e *exporter) removeLog(l *live) {
-	var err error
-	switch {
-	case l.damaged:
-		err = e.logs.Quarantine(l.epoch, e.dir.QuarantineDir())
-	case l.failed || l.log == nil:
-		err = e.logs.Remove(l.epoch)
-	default:
-		err = e.logs.Recycle(l.epoch)
+// giveUp sets a memtable aside of which no segment can be made, so that the store goes on. No input is known that leads here.
+func (e *exporter) giveUp(l *live, cause error) {
+	l.damaged = true
+	e.metrics.lostSpans.Add(float64(l.table.Rows()))
+	e.log.Error("no segment can be made of acknowledged spans; their log is kept in the quarantine: please report this",
+		zap.Uint64("epoch", l.epoch), zap.Int("spans", l.table.Rows()), zap.Error(cause))
+}
+
+// noteUnreadable keeps the log of spans that should be in a segment and are not. No input is known that leads here.
+func (e *exporter) noteUnreadable(l *live, info segment.Info) {
+	if info.Unreadable == 0 {
+		return
 	}
-	if err != nil {
-		e.log.Warn("removing a log that is in a segment now", zap.Error(err))
+	l.damaged = true
+	e.metrics.lostSpans.Add(float64(info.Unreadable))
+	e.log.Error("spans in memory could not be read when a segment was made of them; their log is kept in the quarantine: please report this",
+		zap.Uint64("epoch", l.epoch), zap.Int("spans", info.Unreadable))
+}
+
+// removeLogs removes the logs of memtables that are segments now. As long as one is there no segment may expire: at the next start the spans
+// would come back.
+func (e *exporter) removeLogs() {
+	for len(e.leftover) > 0 {
+		l := e.leftover[0]
+		var err error
+		switch {
+		case l.damaged:
+			err = e.logs.Quarantine(l.epoch, e.dir.QuarantineDir())
+		case l.failed || l.told.Load() || l.log == nil:
+			err = e.logs.Remove(l.epoch)
+		default:
+			err = e.logs.Recycle(l.epoch)
+		}
+		if err != nil {
+			e.log.Warn("removing a log whose spans are in a segment; it will be tried again", zap.Error(err))
+			return
+		}
+		e.leftover = e.leftover[1:]
 	}
 }
 
@@ -172,8 +143,9 @@ func (e *exporter) noteRotations(l *live) {
 	if l.log == nil {
 		return
 	}
-	if s := l.log.Stats(); s.Rotations > 0 {
-		e.metrics.logRotations.Add(float64(s.Rotations))
+	if s := l.log.Stats(); s.Rotations > l.noted {
+		e.metrics.logRotations.Add(float64(s.Rotations - l.noted))
+		l.noted = s.Rotations
 		e.log.Warn("writing the log failed and was repeated in another file: the disk needs attention", zap.Uint64("times", s.Rotations),
 			zap.Error(s.LastFailure))
 	}

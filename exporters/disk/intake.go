@@ -26,13 +26,19 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return err
 	}
 	var patience <-chan time.Time
-	for {
-		l, ticket, wait, err := e.append(b)
+	for taken := 0; ; {
+		l, record, wait, err := e.append(b, taken)
 		if err != nil {
 			return err
 		}
 		if l != nil {
-			return e.commit(ctx, l, ticket)
+			if err := e.commit(ctx, l, record.ticket); err != nil {
+				return err
+			}
+			if taken += record.spans; taken >= b.Len() || record.spans == 0 {
+				return nil
+			}
+			continue // the rest is for the next memtable, or the next record
 		}
 		if patience == nil {
 			t := time.NewTimer(time.Duration(e.config.MaxWait))
@@ -52,51 +58,86 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 
 var errBusy = errors.New("spans come faster than the span store can write segments")
 
-// append puts the spans into the active memtable and its log. Where there is no room it returns what to wait for instead.
-func (e *exporter) append(b *otlpdata.Batch) (l *live, t wal.Ticket, wait <-chan struct{}, err error) {
+// record is what was appended at once.
+type record struct {
+	ticket wal.Ticket
+	spans  int
+}
+
+// append puts spans, from the one with a number on, into the active memtable and its log. Where there is no room it returns what to wait for
+// instead. Queries do not wait for it: they need mu only, and the memtable lets them in between spans.
+func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait <-chan struct{}, err error) {
+	e.intake.Lock()
+	defer e.intake.Unlock()
+	if l, wait, err = e.ready(); l == nil {
+		return nil, r, wait, err
+	}
+	l.table.Arrived(e.env.Now())
+	r, err = l.append(b, from)
+	switch {
+	case errors.Is(err, wal.ErrFull):
+		return nil, r, nil, pipeline.Overloaded(fmt.Errorf("the disk of the span store is too slow: %w", err), 0)
+	case errors.Is(err, wal.ErrTooLarge):
+		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing a span: %w", err))
+	case err != nil:
+		return nil, r, nil, fmt.Errorf("writing spans: %w", err)
+	}
+	return l, r, nil, nil
+}
+
+// ready returns a memtable that takes spans, and makes it if need be; or what to wait for. The caller holds intake.
+func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return nil, 0, nil, pipeline.ErrStopping
+		return nil, nil, pipeline.ErrStopping
 	}
 	if e.full != nil {
-		return nil, 0, nil, e.full
+		return nil, nil, e.full
 	}
-	if e.active != nil && (e.active.failed || e.active.table.Full()) {
-		if len(e.frozen) >= maxFrozen {
-			return nil, 0, e.room, e.stuck
-		}
-		e.freeze()
-	}
-	if e.active == nil {
-		if err := e.begin(); err != nil {
-			return nil, 0, nil, fmt.Errorf("the span store cannot make a new log: %w", err)
+	if l := e.active; l != nil {
+		l.failed = l.failed || errors.Is(l.log.Ready(), wal.ErrFailed)
+		if !l.failed && !l.table.Full() {
+			return l, nil, nil
 		}
 	}
-	l = e.active
-	l.table.Arrived(e.env.Now())
-	t, err = l.append(b)
+	most := maxFrozen // with the one that is frozen next
+	if e.active != nil {
+		most--
+	}
+	if len(e.frozen) > most {
+		return nil, e.room, e.stuck
+	}
+	e.freeze()
+	e.mu.Unlock()
+	l, err = e.begin()
+	e.mu.Lock()
 	if err != nil {
-		if errors.Is(err, wal.ErrFull) {
-			return nil, 0, nil, pipeline.Overloaded(fmt.Errorf("the disk of the span store is too slow: %w", err), 0)
-		}
-		l.failed = true
-		return nil, 0, nil, fmt.Errorf("writing spans: %w", err)
+		return nil, nil, fmt.Errorf("the span store cannot make a new log: %w", err)
 	}
-	return l, t, nil, nil
+	e.active = l
+	return l, nil, nil
 }
 
-// append interns the spans and queues the record. The caller holds the store's lock, so that records are in the log in the order in which
-// their definitions were made. After an error other than wal.ErrFull the log lacks definitions that the memtable has.
-func (l *live) append(b *otlpdata.Batch) (wal.Ticket, error) {
-	if err := l.log.Ready(min(b.Size(), wal.MaxPayload)); err != nil {
-		return 0, err
+// append interns the spans and queues the record. The caller holds the store's intake, so that records are in the log in the order in which
+// their definitions were made. Until the record is queued, the log lacks definitions that the memtable has, and later records need: whatever
+// happens on the way, a panic included, then ends the memtable's time.
+func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
+	if err := l.log.Ready(); err != nil {
+		l.failed = !errors.Is(err, wal.ErrFull)
+		return record{}, err
 	}
-	record, err := l.table.Append(b)
+	l.failed = true
+	rows, err := l.table.Append(b, from)
 	if err != nil {
-		return 0, err
+		return record{}, err
 	}
-	return l.log.Append(record.Parts...)
+	t, err := l.log.Append(rows.Parts...)
+	if err != nil {
+		return record{}, err
+	}
+	l.failed = false
+	return record{t, rows.Spans}, nil
 }
 
 // commit waits until the record is in the log for good.
@@ -105,11 +146,7 @@ func (e *exporter) commit(ctx context.Context, l *live, t wal.Ticket) error {
 	if err == nil || !errors.Is(err, wal.ErrFailed) {
 		return err
 	}
-	e.mu.Lock()
-	first := !l.failed
-	l.failed = true
-	e.mu.Unlock()
-	if first {
+	if !l.told.Swap(true) {
 		e.metrics.logFailures.Inc()
 		e.log.Error("the log of the span store failed; spans are refused until a new one can be made", zap.Error(err))
 	}

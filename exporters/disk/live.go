@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
@@ -13,30 +14,31 @@ type live struct {
 	table   *memtable.Table
 	log     *wal.Log // nil where the table was rebuilt from a log
 	opened  time.Time
-	failed  bool // the log does not have everything that later records need: it takes no more. Guarded by exporter.mu
-	damaged bool // parts of the log could not be read: its files are kept
-	refs    int  // the store's and those of views; guarded by exporter.mu
+	failed  bool        // the log may lack what later records need: the memtable takes no more. Guarded by exporter.intake
+	told    atomic.Bool // that the log failed
+	damaged bool        // acknowledged spans of the log could not be read: its files are kept
+	noted   uint64      // rotations of the log that were reported
+	refs    int         // the store's and those of views; guarded by exporter.mu
 }
 
-// begin makes a new memtable with its log. The caller holds mu.
-func (e *exporter) begin() error {
+// begin makes a new memtable with its log. The caller holds intake.
+func (e *exporter) begin() (*live, error) {
 	now := e.env.Now()
 	// An epoch is used once. That it is a time keeps senders from guessing it, see wal.Dir.Create.
 	epoch := max(e.lastEpoch+1, uint64(now.UnixNano()))
 	log, err := e.logs.Create(epoch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e.lastEpoch = epoch
-	e.active = &live{epoch: epoch, table: e.newTable(), log: log, opened: now, refs: 1}
-	return nil
+	return &live{epoch: epoch, table: e.newTable(), log: log, opened: now, refs: 1}, nil
 }
 
 func (e *exporter) newTable() *memtable.Table {
 	return memtable.New(memtable.Options{Pool: e.chunks, MaxBytes: int64(e.config.Memtable.MaxBytes), MaxRows: e.config.Memtable.MaxSpans})
 }
 
-// freeze hands the active memtable to the keeper. The caller holds mu.
+// freeze hands the active memtable to the keeper. The caller holds intake, so that nobody is writing to it, and mu.
 func (e *exporter) freeze() {
 	if e.active == nil {
 		return

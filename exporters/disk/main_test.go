@@ -92,9 +92,11 @@ func stopStore(tb testing.TB, e *exporter) {
 // flushed makes a segment of what is in memory, and waits for it.
 func flushed(tb testing.TB, e *exporter) {
 	tb.Helper()
+	e.intake.Lock()
 	e.mu.Lock()
 	e.freeze()
 	e.mu.Unlock()
+	e.intake.Unlock()
 	for {
 		e.mu.Lock()
 		n, room, stuck := len(e.frozen), e.room, e.stuck

@@ -131,3 +131,29 @@ func everything() tracestore.Query { return tracestore.Query{} }
 func refOf(number int) []tracestore.TraceRef {
 	return []tracestore.TraceRef{{ID: otlpdata.TraceID(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(number/spansPerTrace+1)))}}
 }
+
+// emptySpans returns requests of spans without anything, which take more room in a log than in a request. Of many kinds, so that each defines
+// a shape of its own.
+func emptySpans(tb testing.TB, service string, count, requests int) (out []*otlpdata.Batch) {
+	tb.Helper()
+	for i := range requests {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", service+string(rune('a'+i)))
+		spans := rs.ScopeSpans().AppendEmpty().Spans()
+		spans.EnsureCapacity(count)
+		for range count {
+			spans.AppendEmpty()
+		}
+		enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}

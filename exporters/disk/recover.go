@@ -9,6 +9,8 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/wal"
 )
 
 // recover brings back the state of the process before: segments as they are, and memtables from logs that are in no segment.
@@ -23,7 +25,7 @@ func (e *exporter) recover() error {
 	for _, epoch := range epochs {
 		e.lastEpoch = max(e.lastEpoch, epoch)
 		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.name.Holds(epoch) }) {
-			if err := e.logs.Remove(epoch); err != nil {
+			if err := e.discard(epoch); err != nil {
 				return err
 			}
 			continue
@@ -31,10 +33,9 @@ func (e *exporter) recover() error {
 		if err := e.replay(epoch); err != nil {
 			return err
 		}
-		if len(e.frozen) <= maxFrozen {
-			continue
+		if len(e.frozen) <= maxFrozen+1 {
+			continue // as many as the process before had, at most: they are read at once, and written later
 		}
-		// Each would take as much memory as a memtable may.
 		if err := e.flush(e.frozen[0]); err != nil {
 			e.log.Error("spans from an earlier log stay in memory", zap.Error(err))
 		}
@@ -53,9 +54,9 @@ func (e *exporter) openSegments() error {
 	}
 	for _, name := range names {
 		e.lastEpoch = max(e.lastEpoch, name.Last)
-		s, err := segment.Open(e.env.FS, e.dir.Path(name))
-		if errors.Is(err, segment.ErrNewer) {
-			return err
+		s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
+		if damage := (*source.DamageError)(nil); err != nil && !errors.As(err, &damage) {
+			return err // of a newer version, or not readable for the moment: too many open files, for example
 		}
 		if err != nil {
 			if err := e.setAside(name, err); err != nil {
@@ -98,6 +99,7 @@ func (e *exporter) dropReplaced() {
 	for _, h := range all {
 		h.expired = slices.ContainsFunc(all, func(o *handle) bool { return o.name.Replaces(h.name) })
 		if h.expired {
+			e.condemned += h.info.Size
 			e.releaseHandle(h)
 			continue
 		}
@@ -123,13 +125,13 @@ func (e *exporter) replay(epoch uint64) error {
 		return fmt.Errorf("reading the log: %w", err)
 	}
 	l.table.Arrived(l.opened) // when they really came is not in the log; they stay a little longer than they need to
-	l.damaged = l.damaged || unreadable > 0 || !report.Sound()
-	if l.damaged {
-		e.metrics.lostRecords.Add(float64(report.Lost))
-		e.metrics.lostSpans.Add(float64(unreadable))
-		e.log.Error("the log is damaged: acknowledged spans are lost; its files will be kept in the quarantine",
-			zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
-			zap.Any("damage", report.Damage))
+	if report.Unsynced > 0 && report.Sound() && wal.Mode(e.config.Sync) == wal.SyncAlways {
+		unreadable = 0 // rows behind a record that was never acknowledged were not, either
+	}
+	if l.damaged = l.damaged || unreadable > 0 || !report.Sound(); l.damaged {
+		if err := e.noteDamage(epoch, report, unreadable); err != nil {
+			return err
+		}
 	}
 	if l.table.Rows() == 0 && !l.damaged {
 		l.table.Release()
@@ -137,4 +139,27 @@ func (e *exporter) replay(epoch uint64) error {
 	}
 	e.frozen = append(e.frozen, l)
 	return nil
+}
+
+// noteDamage reports that acknowledged spans of a log are lost, and marks the log, so that its files are kept whatever happens before its
+// other spans are in a segment.
+func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) error {
+	e.metrics.lostRecords.Add(float64(report.Lost))
+	e.metrics.lostSpans.Add(float64(unreadable))
+	e.log.Error("the log is damaged: acknowledged spans are lost; its files will be kept in the quarantine",
+		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
+		zap.Any("damage", report.Damage))
+	text := fmt.Sprintf("log %016x: %d acknowledged requests lost, %d spans unreadable\n", epoch, report.Lost, unreadable)
+	for _, d := range report.Damage {
+		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
+	}
+	return e.dir.Mark(epoch, text)
+}
+
+// discard removes a log that is in a segment, or keeps it aside where it was damaged.
+func (e *exporter) discard(epoch uint64) error {
+	if e.dir.Marked(epoch) {
+		return e.logs.Quarantine(epoch, e.dir.QuarantineDir())
+	}
+	return e.logs.Remove(epoch)
 }

@@ -16,10 +16,19 @@ const (
 
 // expire deletes segments that are too old, and the oldest ones while the folder is too large.
 func (e *exporter) expire() {
-	if keep := time.Duration(e.config.Retention.Time); keep > 0 {
-		limit := e.env.Now().Add(-keep)
-		for h := e.oldest(); h != nil && h.info.LastArrival.Before(limit); h = e.oldest() {
-			e.drop(h, expiredByTime)
+	if len(e.leftover) > 0 {
+		return
+	}
+	now := e.env.Now()
+	if e.jump.jumped(now) {
+		e.log.Warn("the clock jumped: nothing expires by time for a while", zap.Time("now", now), zap.Duration("hold", jumpHold))
+	}
+	if keep := time.Duration(e.config.Retention.Time); keep > 0 && !e.jump.holds() {
+		limit := now.Add(-keep)
+		for _, h := range e.handles() {
+			if h.info.LastArrival.Before(limit) {
+				e.drop(h, expiredByTime)
+			}
 		}
 	}
 	if limit := int64(e.config.Retention.Size); limit > 0 {
@@ -32,14 +41,20 @@ func (e *exporter) expire() {
 	}
 }
 
-// oldest returns the segment whose last span came first, or nil.
+func (e *exporter) handles() []*handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.segments)
+}
+
+// oldest returns the segment that was made first, whatever the clock said then, or nil.
 func (e *exporter) oldest() *handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.segments) == 0 {
 		return nil
 	}
-	return slices.MinFunc(e.segments, func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) })
+	return slices.MinFunc(e.segments, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
 }
 
 // drop takes a segment out of the store. Its file goes when the last query that reads it has ended.
@@ -47,6 +62,7 @@ func (e *exporter) drop(h *handle, reason string) {
 	e.mu.Lock()
 	e.segments = slices.DeleteFunc(slices.Clone(e.segments), func(o *handle) bool { return o == h })
 	h.expired = true
+	e.condemned += h.info.Size
 	e.mu.Unlock()
 	e.metrics.expired.WithLabelValues(reason).Add(float64(h.info.Rows))
 	e.log.Info("segment deleted", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
@@ -54,7 +70,7 @@ func (e *exporter) drop(h *handle, reason string) {
 	e.releaseHandle(h)
 }
 
-// used returns the size of the folder: segments, log and reserve.
+// used returns the size of the folder: segments, log and reserve. What is in the quarantine is not the store's any more.
 func (e *exporter) used() int64 {
 	n, err := e.dir.LogBytes()
 	if err != nil {
@@ -70,3 +86,33 @@ func (e *exporter) used() int64 {
 	}
 	return n
 }
+
+// A clock that is set while the process runs, such as after a boot without one, makes spans of a minute ago look years old. When wall time and
+// time passed differ by more than jumpLimit between two looks, nothing expires by time for jumpHold: long enough for somebody to see the
+// warning, and for a clock that went wrong to be set right.
+const jumpLimit, jumpHold = time.Hour, 6 * time.Hour
+
+// jumpStop notices jumps of the clock. The zero value is ready.
+type jumpStop struct {
+	wall   time.Time // of the last look, by the store's clock
+	passed time.Time // of the last look, for measuring what passed
+	until  time.Time
+}
+
+// jumped reports whether the clock jumped since the last look.
+func (j *jumpStop) jumped(wall time.Time) bool {
+	now := time.Now()
+	last := *j
+	j.wall, j.passed = wall.Round(0), now
+	if last.passed.IsZero() {
+		return false
+	}
+	drift := j.wall.Sub(last.wall) - now.Sub(last.passed)
+	if drift.Abs() <= jumpLimit {
+		return false
+	}
+	j.until = now.Add(jumpHold)
+	return true
+}
+
+func (j *jumpStop) holds() bool { return time.Now().Before(j.until) }

@@ -8,22 +8,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkSpace refuses spans while the disk is full, and takes them again when it no longer is. The error says that it is full.
-func (e *exporter) checkSpace() error {
+// checkSpace refuses spans while the disk is full, and takes them again when it no longer is.
+func (e *exporter) checkSpace() {
 	free, err := e.dir.Free()
 	if err != nil {
 		e.log.Warn("measuring the free space of the disk", zap.Error(err))
-		return nil // the disk itself will tell
+		return // the disk itself will tell
 	}
 	need := int64(e.config.MinFree)
-	for free < need && e.config.DiskFull == dropWhenFull {
-		h := e.oldest()
-		if h == nil {
-			break
-		}
-		e.drop(h, expiredByFull)
+	if e.config.DiskFull == dropWhenFull {
+		e.dropFor(need - free)
 		if free, err = e.dir.Free(); err != nil {
-			return nil
+			return
 		}
 	}
 	if free < need {
@@ -36,7 +32,22 @@ func (e *exporter) checkSpace() error {
 	if err == nil && !e.reserved && free-int64(e.config.Reserve) >= need {
 		e.keepReserve()
 	}
-	return err
+}
+
+// dropFor drops as many of the oldest segments as make up for so many missing bytes. Those that queries still hold count: they are as
+// good as gone.
+func (e *exporter) dropFor(missing int64) {
+	e.mu.Lock()
+	missing -= e.condemned
+	e.mu.Unlock()
+	for missing > 0 && len(e.leftover) == 0 {
+		h := e.oldest()
+		if h == nil {
+			return
+		}
+		missing -= h.info.Size
+		e.drop(h, expiredByFull)
+	}
 }
 
 // keepReserve makes the reserve, where one is wanted and the disk has the space.

@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 				n.check(t, e)
 
 				fs.SetQuota(1 << 30)
-				time.Sleep(5 * tick)
+				time.Sleep(2 * maxBackoff)
 				n.send(t, e, 10)
 				flushed(t, e)
 				n.check(t, e)

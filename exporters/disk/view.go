@@ -72,7 +72,11 @@ func (e *exporter) releaseHandle(h *handle) {
 	if !expired {
 		return
 	}
-	if err := e.dir.Remove(h.name); err != nil {
+	err := e.dir.Remove(h.name)
+	e.mu.Lock()
+	e.condemned -= h.info.Size
+	e.mu.Unlock()
+	if err != nil {
 		e.log.Error("deleting an expired segment; it will be tried again at the next start", zap.Error(err))
 	}
 }

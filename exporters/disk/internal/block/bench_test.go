@@ -22,6 +22,9 @@ var benchSegment = sync.OnceValues(func() (*segment, *Layout) { return workload(
 func BenchmarkEncode(b *testing.B) {
 	s, l := benchSegment()
 	blocks := s.blocks(benchRows)
+	for i := range blocks {
+		blocks[i] = blocks[i].varying(l)
+	}
 	e := NewEncoder(column.Flush)
 	var dst []byte
 	n := 0
@@ -129,7 +132,7 @@ func encodeAll(blocks []input, l *Layout, level column.Level) [][]byte {
 	var out [][]byte
 	for i := range blocks {
 		in := &blocks[i]
-		data, _ := e.Encode(nil, l, in.heads, in.cells, in.first)
+		data, _ := in.encode(e, nil, l)
 		out = append(out, data)
 	}
 	return out

@@ -122,7 +122,7 @@ func TestRoundTripInAnyOrder(t *testing.T) {
 	for seed := range uint64(30) {
 		s, l := randomSegment(seed, 1+int(seed)*3)
 		for _, in := range s.blocks(300) {
-			data, _ := e.Encode([]byte("before"), l, in.heads, in.cells, in.first)
+			data, _ := in.encode(e, []byte("before"), l)
 			r := rand.New(rand.NewPCG(seed, 1))
 			for range 3 {
 				c := check(t, l, in, data[len("before"):], &pool)
@@ -148,7 +148,7 @@ func TestRoundTripInAnyOrder(t *testing.T) {
 func TestRoundTripOfWorkload(t *testing.T) {
 	s, l := workload(5000)
 	in := s.blocks(len(s.heads))[0]
-	data, _ := NewEncoder(column.Merge).Encode(nil, l, in.heads, in.cells, in.first)
+	data, _ := in.encode(NewEncoder(column.Merge), nil, l)
 	c := check(t, l, in, data, &Pool{})
 	for row := range in.heads {
 		if err := errors.Join(c.head(row), c.cells(row)); err != nil {
@@ -173,7 +173,7 @@ func family(t *testing.T, ids ...[2]byte) (*Layout, input) {
 
 func TestParents(t *testing.T) {
 	l, in := family(t, [2]byte{1, 0}, [2]byte{2, 1}, [2]byte{3, 3}, [2]byte{0, 4}, [2]byte{2, 2}, [2]byte{5, 9}, [2]byte{4, 0}, [2]byte{6, 8})
-	data, _ := NewEncoder(column.Flush).Encode(nil, l, in.heads, in.cells, in.first)
+	data, _ := in.encode(NewEncoder(column.Flush), nil, l)
 	c := check(t, l, in, data, &Pool{})
 	for row := range in.heads {
 		if err := c.head(row); err != nil {
@@ -196,7 +196,7 @@ func TestTracesOfTenantsWithOneID(t *testing.T) {
 	for _, resource := range []uint32{0, 1, 2, 2} {
 		in.add(rows.Head{Resource: resource, TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{byte(resource)}, ParentID: otlpdata.SpanID{1}})
 	}
-	data, _ := NewEncoder(column.Flush).Encode(nil, l, in.heads, in.cells, in.first)
+	data, _ := in.encode(NewEncoder(column.Flush), nil, l)
 	c := check(t, l, in, data, &Pool{})
 	traces, err := c.b.Traces()
 	id := otlpdata.TraceID{1}
@@ -215,7 +215,7 @@ func TestTracesOfTenantsWithOneID(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	s, l := randomSegment(5, 20)
-	_, info := NewEncoder(column.Flush).Encode(nil, l, s.heads, s.cells, s.first)
+	_, info := s.encode(NewEncoder(column.Flush), nil, l)
 	want := source.BlockInfo{Rows: len(s.heads), MinStart: s.heads[0].Start, MaxStart: s.heads[0].Start}
 	longest := map[uint32]uint64{}
 	for i := range s.heads {
@@ -244,7 +244,7 @@ func TestWordOutsideOfDictionary(t *testing.T) {
 	var in input
 	in.add(rows.Head{}, rows.Cell{Word: 1})
 	in.add(rows.Head{}, rows.Cell{Data: "text"})
-	data, _ := NewEncoder(column.Flush).Encode(nil, l, in.heads, in.cells, in.first)
+	data, _ := in.encode(NewEncoder(column.Flush), nil, l)
 	in.cells[0] = rows.Cell{Data: "word"}
 	c := check(t, l, in, data, &Pool{})
 	if err := errors.Join(c.cell(0), c.cell(1)); err != nil {
@@ -256,9 +256,9 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	s, l := randomSegment(1, 30)
 	used := NewEncoder(column.Flush)
 	other, otherLayout := randomSegment(2, 30)
-	used.Encode(nil, otherLayout, other.heads, other.cells, other.first)
-	a, _ := used.Encode(nil, l, s.heads, s.cells, s.first)
-	b, _ := NewEncoder(column.Flush).Encode(nil, l, s.heads, s.cells, s.first)
+	other.encode(used, nil, otherLayout)
+	a, _ := s.encode(used, nil, l)
+	b, _ := s.encode(NewEncoder(column.Flush), nil, l)
 	if !slices.Equal(a, b) {
 		t.Error("an encoder that was used before writes other bytes than a new one")
 	}
@@ -266,7 +266,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 
 func TestPoolIsSafeForConcurrentUse(t *testing.T) {
 	s, l := randomSegment(3, 40)
-	data, _ := NewEncoder(column.Flush).Encode(nil, l, s.heads, s.cells, s.first)
+	data, _ := s.encode(NewEncoder(column.Flush), nil, l)
 	var pool Pool
 	var wg sync.WaitGroup
 	for range 4 {
@@ -293,7 +293,7 @@ func TestPoolIsSafeForConcurrentUse(t *testing.T) {
 // Strings outlive the block, also when another one takes its memory.
 func TestStringsOutliveTheBlock(t *testing.T) {
 	s, l := randomSegment(4, 40)
-	data, _ := NewEncoder(column.Flush).Encode(nil, l, s.heads, s.cells, s.first)
+	data, _ := s.encode(NewEncoder(column.Flush), nil, l)
 	mutable := slices.Clone(data)
 	c := check(t, l, s.input, mutable, &Pool{})
 	var cells [][]rows.Cell

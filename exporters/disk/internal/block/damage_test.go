@@ -80,7 +80,7 @@ func golden(t testing.TB) (*segment, *Layout, []byte) {
 	s, l := fixed()
 	path := filepath.Join("testdata", "block.golden")
 	if *update {
-		data, _ := NewEncoder(column.Merge).Encode(nil, l, s.heads, s.cells, s.first)
+		data, _ := s.encode(NewEncoder(column.Merge), nil, l)
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}

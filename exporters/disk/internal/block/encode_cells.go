@@ -37,16 +37,16 @@ func (e *Encoder) transpose() {
 	for i := range e.heads {
 		id := e.heads[i].Shape
 		cells, rank := e.cells[e.first[i]:], int(x.rank[i])
-		positions := e.l.positions[e.l.shapes[id].positions:e.l.shapes[id+1].positions]
+		ordinals := e.l.ordinals[e.l.shapes[id].ordinals:e.l.shapes[id+1].ordinals]
 		places := x.places[x.uses[id]:]
-		for len(positions) > 0 {
+		for len(ordinals) > 0 {
 			p := &places[0]
 			v := &x.vectors[p.vector]
 			at := v.from + int(p.from) + rank*int(p.count)
-			for n, position := range positions[:p.count] {
-				e.values.put(v.form, at+n, &cells[position], e.l.tables.Words[v.column])
+			for n, ordinal := range ordinals[:p.count] {
+				e.values.put(v.form, at+n, &cells[ordinal], e.l.tables.Words[v.column])
 			}
-			places, positions = places[1:], positions[p.count:]
+			places, ordinals = places[1:], ordinals[p.count:]
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (e *Encoder) encodeVector(dst []byte, v *vector) []byte {
 	to := v.from + v.n
 	switch v.form {
 	case formWord:
-		return e.column.Codes(dst, e.values.words[v.from:to])
+		return e.column.HintedCodes(dst, e.values.words[v.from:to], &e.hints[v.column])
 	case formInt:
 		return e.column.Int64s(dst, e.values.ints[v.from:to])
 	case formDouble:
@@ -63,7 +63,7 @@ func (e *Encoder) encodeVector(dst []byte, v *vector) []byte {
 	case formBool:
 		return e.column.Bools(dst, e.values.bools[v.from:to])
 	}
-	return e.column.Strings(dst, e.values.texts[v.from:to])
+	return e.column.HintedStrings(dst, e.values.texts[v.from:to], &e.hints[v.column])
 }
 
 // info collects what is known of a block without reading it. The rows are ranked.

@@ -23,6 +23,10 @@ type Encoder struct {
 	dir  directory
 	body []byte
 
+	hinted *Layout       // that the hints are of
+	hints  []column.Hint // by column
+	ofHead [headParts]column.Hint
+
 	kin     kin
 	roster  roster
 	index   index
@@ -47,10 +51,11 @@ func NewEncoder(level column.Level) *Encoder {
 }
 
 // Encode appends a block to dst. Rows come in their final order: those of a trace of a tenant together, the earliest start first. Their
-// ids are those of the layout's tables. Row i has the cells cells[first[i]:], in the order of its shape's columns; where the layout has a
-// constant, the cell is not looked at.
+// ids are those of the layout's tables. Row i has the cells cells[first[i]:]: in the order of its shape's columns, those for which the layout
+// has no constant and whose kind is not empty.
 //
-// The result depends on the input only. The same layout reads it back. There must be 1 to [MaxRows] rows and at most [MaxCells] cells that
+// The result depends on the input, and on the blocks of the layout that were encoded before: what was found out about a column is used for
+// the next blocks. The same layout reads it back. There must be 1 to [MaxRows] rows and at most [MaxCells] cells that
 // vary; Encode panics otherwise, because what it wrote could not be read back.
 func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.Cell, first []int32) ([]byte, source.BlockInfo) {
 	if len(heads) == 0 || len(heads) > MaxRows {
@@ -59,6 +64,10 @@ func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.
 	e.l, e.heads, e.cells, e.first = l, heads, cells, first
 	e.dir.rows, e.dir.columns = len(heads), e.dir.columns[:0]
 	e.body = e.body[:0]
+	if e.hinted != l {
+		e.hinted, e.ofHead = l, [headParts]column.Hint{}
+		e.hints = make([]column.Hint, len(l.tables.Columns))
+	}
 
 	e.encodeTraces()
 	e.encodeHeads()
@@ -125,7 +134,7 @@ func (e *Encoder) fixed(part int, v []byte) {
 
 func (e *Encoder) code(part int, v []uint32) {
 	from := len(e.body)
-	e.body = e.column.Codes(e.body, v)
+	e.body = e.column.HintedCodes(e.body, v, &e.ofHead[part])
 	e.dir.heads[part] = e.end(from)
 }
 

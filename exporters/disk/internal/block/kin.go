@@ -51,13 +51,17 @@ func parentOf(row int, code uint32) int64 {
 	return int64(row) + int64((code-codeBehind)/2)
 }
 
-// kin finds parents among the rows of a trace by a hash table of span ids. Its slots hold 1 + row; what belongs to an earlier trace is
-// free, so that a table needs no clearing between traces.
+// kin finds parents among the rows of a trace: where these are few, one after the other, else by a hash table of span ids. Its slots hold
+// 1 + row; what belongs to an earlier trace is free, so that a table needs no clearing between traces.
 type kin struct {
-	parents []int32 // by row: the first row with its parent id, or a parent constant
+	parents []int32         // by row: the first row with its parent id, or a parent constant
+	ids     [fewRows]uint64 // of the rows of a trace that has few
 	slots   []int32
 	factor  uint64 // random, so that nobody can send ids that collide
 }
+
+// fewRows is how many rows a trace has at most whose ids are searched one by one.
+const fewRows = 32
 
 func newKin() kin { return kin{factor: rand.Uint64() | 1} }
 
@@ -70,6 +74,11 @@ func (k *kin) resolve(heads []rows.Head, runs []uint64) {
 	first := 0
 	for _, n := range runs {
 		end := first + int(n)
+		if n <= fewRows {
+			k.resolveFew(heads[first:end], first)
+			first = end
+			continue
+		}
 		for i := first; i < end; i++ {
 			if slot := k.find(heads, heads[i].SpanID, first); *slot <= int32(first) {
 				*slot = int32(i + 1)
@@ -79,6 +88,28 @@ func (k *kin) resolve(heads []rows.Head, runs []uint64) {
 			k.parents[i] = k.parent(heads, heads[i].ParentID, first)
 		}
 		first = end
+	}
+}
+
+// resolveFew resolves the parents of a trace of few rows, the first of which is given.
+func (k *kin) resolveFew(heads []rows.Head, first int) {
+	ids := k.ids[:len(heads)]
+	for i := range heads {
+		ids[i] = binary.LittleEndian.Uint64(heads[i].SpanID[:])
+	}
+	for i := range heads {
+		k.parents[first+i] = parentExplicit
+		want := binary.LittleEndian.Uint64(heads[i].ParentID[:])
+		if want == 0 {
+			k.parents[first+i] = parentNone
+			continue
+		}
+		for j, id := range ids {
+			if id == want {
+				k.parents[first+i] = int32(first + j)
+				break
+			}
+		}
 	}
 }
 

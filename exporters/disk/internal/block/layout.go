@@ -15,9 +15,9 @@ type Layout struct {
 	forms     []form  // by column
 	shapes    []shape // by shape, and one more that ends the last
 	// The lists of all shapes.
-	slots     []slot  // by position
-	groups    []group // by column in the order of first positions
-	positions []int32 // by group
+	slots    []slot  // by position
+	groups   []group // by column in the order of first positions
+	ordinals []int32 // by group: which of the cells that vary the group has
 
 	teams int // how many; see the type
 }
@@ -37,10 +37,10 @@ const (
 
 // shape says where the cells of a shape's rows are: its parts of the layout's lists.
 type shape struct {
-	slots     uint32
-	groups    uint32
-	positions uint32
-	team      uint32 // the number of its tenant's service
+	slots    uint32
+	groups   uint32
+	ordinals uint32
+	team     uint32 // the number of its tenant's service
 }
 
 // slot is one position of a shape.
@@ -96,7 +96,7 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 // begin lets a shape's parts of the lists begin at their ends.
 func (l *Layout) begin(shape int) {
 	s := &l.shapes[shape]
-	s.slots, s.groups, s.positions = uint32(len(l.slots)), uint32(len(l.groups)), uint32(len(l.positions))
+	s.slots, s.groups, s.ordinals = uint32(len(l.slots)), uint32(len(l.groups)), uint32(len(l.ordinals))
 }
 
 // Tables returns what the layout was made of.
@@ -140,14 +140,14 @@ func formOf(kind otlpdata.ValueKind, words bool) form {
 type planner struct {
 	*Layout
 	at     []int32   // by column: 1 + its group in the shape at hand
-	varies [][]int32 // by group: positions
+	varies [][]int32 // by group: ordinals
 }
 
 func (p *planner) plan(columns []uint32, constants []*rows.Cell) error {
 	if len(constants) != len(columns) {
 		return fmt.Errorf("%w: %d constants for %d columns", errLayout, len(constants), len(columns))
 	}
-	from := len(p.groups)
+	from, ordinal := len(p.groups), int32(0)
 	for i, id := range columns {
 		if int(id) >= len(p.forms) {
 			return fmt.Errorf("%w: there is no column %d", errLayout, id)
@@ -160,10 +160,11 @@ func (p *planner) plan(columns []uint32, constants []*rows.Cell) error {
 			p.slots = append(p.slots, slot{group: constant})
 			continue
 		}
-		p.vary(from, id, i)
+		p.vary(from, id, ordinal)
+		ordinal++
 	}
 	for i, g := range p.groups[from:] {
-		p.positions = append(p.positions, p.varies[i]...)
+		p.ordinals = append(p.ordinals, p.varies[i]...)
 		p.varies[i] = p.varies[i][:0]
 		p.at[g.column] = 0
 	}
@@ -171,7 +172,7 @@ func (p *planner) plan(columns []uint32, constants []*rows.Cell) error {
 }
 
 // vary adds a position to the group of its column. The shape's groups begin at from.
-func (p *planner) vary(from int, column uint32, position int) {
+func (p *planner) vary(from int, column uint32, ordinal int32) {
 	if p.at[column] == 0 {
 		p.groups = append(p.groups, group{column: column})
 		p.at[column] = int32(len(p.groups) - from)
@@ -182,6 +183,6 @@ func (p *planner) vary(from int, column uint32, position int) {
 	at := p.at[column] - 1
 	g := &p.groups[from+int(at)]
 	p.slots = append(p.slots, slot{group: at, nth: g.count})
-	p.varies[at] = append(p.varies[at], int32(position))
+	p.varies[at] = append(p.varies[at], ordinal)
 	g.count++
 }

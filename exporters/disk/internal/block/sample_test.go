@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -27,6 +28,25 @@ func (in *input) add(h rows.Head, cells ...rows.Cell) {
 
 func (in *input) row(t *rows.Tables, i int) []rows.Cell {
 	return in.cells[in.first[i]:][:len(t.Shapes[in.heads[i].Shape].Columns)]
+}
+
+// varying returns the input without the cells that the layout has.
+func (in *input) varying(l *Layout) input {
+	out := input{heads: in.heads}
+	for i := range in.heads {
+		out.first = append(out.first, int32(len(out.cells)))
+		for p, c := range in.row(l.tables, i) {
+			if l.slotsOf(in.heads[i].Shape)[p].group != constant {
+				out.cells = append(out.cells, c)
+			}
+		}
+	}
+	return out
+}
+
+func (in *input) encode(e *Encoder, dst []byte, l *Layout) ([]byte, source.BlockInfo) {
+	v := in.varying(l)
+	return e.Encode(dst, l, v.heads, v.cells, v.first)
 }
 
 // segment is a slow stand-in for the segment writer: it has rows in their final order, and plans constants, dictionaries and ranks.

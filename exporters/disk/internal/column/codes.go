@@ -9,21 +9,26 @@ const (
 )
 
 // codes appends v, in the smaller of the two forms where it may have either.
-func (e *Encoder) codes(dst []byte, v []uint32) []byte {
+func (e *Encoder) codes(dst []byte, v []uint32, h *Hint) []byte {
 	var all uint32
 	for _, c := range v {
 		all |= c
 	}
 	planes := (bits.Len32(all) + 7) / 8
+	if planes >= 2 && use(&h.noPlanes) {
+		return e.codeNumbers(dst, v)
+	}
 	mark := len(dst)
 	dst = e.planes(append(dst, codesPlanes, byte(planes)), v, planes)
-	if planes < 2 {
+	if planes < 2 || use(&h.noNumbers) {
 		return dst
 	}
 	e.second = e.codeNumbers(e.second[:0], v)
 	if len(e.second) < len(dst)-mark {
-		dst = append(dst[:mark], e.second...)
+		found(&h.noPlanes, len(v))
+		return append(dst[:mark], e.second...)
 	}
+	found(&h.noNumbers, len(v))
 	return dst
 }
 

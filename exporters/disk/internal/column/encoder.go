@@ -22,7 +22,7 @@ const (
 const MaxBytes = 128 << 20
 
 // Encoder turns vectors into columns. Its methods append one self-contained column to dst and return the result; they keep nothing of v.
-// They cannot fail, and the same vector always makes the same bytes; no values make no bytes. The memory that an Encoder works in is
+// They cannot fail, and the same vector, with the same hint, always makes the same bytes; no values make no bytes. The memory that an Encoder works in is
 // reused from call to call, so it must not be used by two goroutines at a time.
 type Encoder struct {
 	z        compressor
@@ -90,7 +90,15 @@ func (e *Encoder) Codes(dst []byte, v []uint32) []byte {
 	if len(v) == 0 {
 		return dst
 	}
-	return e.codes(dst, v)
+	return e.codes(dst, v, &Hint{})
+}
+
+// HintedCodes is Codes for a vector that is like those for which h was used before.
+func (e *Encoder) HintedCodes(dst []byte, v []uint32, h *Hint) []byte {
+	if len(v) == 0 {
+		return dst
+	}
+	return e.codes(dst, v, h)
 }
 
 // Strings appends strings of any bytes.
@@ -98,7 +106,15 @@ func (e *Encoder) Strings(dst []byte, v []string) []byte {
 	if len(v) == 0 {
 		return dst
 	}
-	return e.strings(dst, v, true)
+	return e.strings(dst, v, true, &Hint{})
+}
+
+// HintedStrings is Strings for a vector that is like those for which h was used before.
+func (e *Encoder) HintedStrings(dst []byte, v []string, h *Hint) []byte {
+	if len(v) == 0 {
+		return dst
+	}
+	return e.strings(dst, v, true, h)
 }
 
 // Bytes appends blobs. Empty and nil ones read back alike.
@@ -110,7 +126,7 @@ func (e *Encoder) Bytes(dst []byte, v [][]byte) []byte {
 	for i, b := range v {
 		s[i] = unsafe.String(unsafe.SliceData(b), len(b))
 	}
-	dst = e.strings(dst, s, false)
+	dst = e.strings(dst, s, false, &Hint{})
 	clear(s)
 	return dst
 }

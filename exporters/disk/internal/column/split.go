@@ -57,17 +57,23 @@ func (x *nibbles) addDigits(s string) {
 func nibble(c byte) byte { return c&15 + c>>6*9 }
 
 // split takes v apart. It reports false where templates repeat too rarely or have no slots.
-func (s *splitter) split(v []string) bool {
-	s.grammar.learn(v)
+func (s *splitter) split(v []string, h *Hint) bool {
+	s.learn(v, h)
 	if s.grammar.runs == 0 {
 		return false
 	}
 	s.reset(len(v))
 	defer func() { s.template = kept(s.template) }()
 	limit := max(1, len(v)/repeats)
+	last := uint32(0)
 	for i, x := range v {
 		splits := s.take(x)
-		s.codes = append(s.codes, s.templates.addCopy(s.template))
+		if i > 0 && string(s.template) == s.templates.values[last] {
+			s.templates.counts[last]++
+		} else {
+			last = s.templates.addCopy(s.template)
+		}
+		s.codes = append(s.codes, last)
 		if n := len(s.templates.values); !splits || n > limit || i == probe && n > probe/2 {
 			s.templates.forget()
 			return false
@@ -78,6 +84,19 @@ func (s *splitter) split(v []string) bool {
 		return false
 	}
 	return true
+}
+
+// learn finds the grammar of v, or takes that of vectors before.
+func (s *splitter) learn(v []string, h *Hint) {
+	if use(&h.noLearn) {
+		s.grammar = *h.grammar
+		return
+	}
+	s.grammar.learn(v)
+	if found(&h.noLearn, len(v)); h.noLearn > 0 {
+		g := s.grammar
+		h.grammar = &g
+	}
 }
 
 func (s *splitter) reset(n int) {
@@ -100,12 +119,16 @@ func (s *splitter) take(x string) bool {
 		if k == zeroByte {
 			return false
 		}
+		from := i
+		i++
 		if k&hexDigit == 0 {
-			i++
 			continue
 		}
-		r := kinds.runAt(x, i)
-		i = r.to
+		r := run{from: from, kinds: k}
+		for ; i < len(x) && kinds[x[i]]&hexDigit != 0; i++ {
+			r.kinds |= kinds[x[i]]
+		}
+		r.to = i
 		if r.len() < minHex && !r.digits() {
 			continue
 		}
@@ -175,7 +198,7 @@ func (e *Encoder) split(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s.templates.values)))
 	dst = e.plain(dst, s.templates.values)
 	if len(s.templates.values) > 1 {
-		dst = e.codes(dst, s.codes)
+		dst = e.codes(dst, s.codes, &Hint{})
 	}
 	for i := range s.nDecimals {
 		dst = e.numbers(dst, s.decimals[i], false)

@@ -15,7 +15,7 @@ const (
 )
 
 // strings appends v; maySplit says whether it may be split.
-func (e *Encoder) strings(dst []byte, v []string, maySplit bool) []byte {
+func (e *Encoder) strings(dst []byte, v []string, maySplit bool, h *Hint) []byte {
 	size := total(v)
 	if size > MaxBytes {
 		panic(fmt.Sprintf("column: %d bytes of values are more than MaxBytes", size))
@@ -24,6 +24,19 @@ func (e *Encoder) strings(dst []byte, v []string, maySplit bool) []byte {
 	if same(v) {
 		return e.constant(dst, v[0])
 	}
+	if use(&h.noTable) {
+		return e.direct(dst, v, maySplit, h)
+	}
+	mark := len(dst)
+	dst = e.tableOrDirect(dst, v, maySplit, h)
+	if dst[mark] != stringsTable {
+		found(&h.noTable, len(v))
+	}
+	return dst
+}
+
+// tableOrDirect appends v in the smaller form, as far as it can be told.
+func (e *Encoder) tableOrDirect(dst []byte, v []string, maySplit bool, h *Hint) []byte {
 	e.distinct.reset(len(v))
 	defer e.distinct.forget()
 	codes := grow(&e.strCodes, len(v))
@@ -32,19 +45,19 @@ func (e *Encoder) strings(dst []byte, v []string, maySplit bool) []byte {
 	}
 	distinct := len(e.distinct.values)
 	if distinct > len(v)-len(v)/16 {
-		return e.direct(dst, v, maySplit)
+		return e.direct(dst, v, maySplit, h)
 	}
-	return e.tableOrDirect(dst, v, codes, maySplit)
+	return e.compare(dst, v, codes, maySplit, h)
 }
 
-// tableOrDirect appends v in the smaller form. What a table of the distinct strings saves follows from the size that either form of the
+// compare appends v, which has the codes, in the smaller form. What a table of the distinct strings saves follows from the size that either form of the
 // strings has been found to take; the more promising one is written first.
-func (e *Encoder) tableOrDirect(dst []byte, v []string, codes []uint32, maySplit bool) []byte {
+func (e *Encoder) compare(dst []byte, v []string, codes []uint32, maySplit bool, h *Hint) []byte {
 	mark, distinct := len(dst), len(e.distinct.values)
 	ordered, cost := e.codeBits(codes)
 	pays := func(n, size int) bool { return size*(len(v)-distinct) > n*cost/8 } // n strings took size bytes
 	if distinct > len(v)/2 {
-		dst = e.direct(dst, v, maySplit)
+		dst = e.direct(dst, v, maySplit, h)
 		if !pays(len(v), len(dst)-mark) {
 			return dst
 		}
@@ -54,14 +67,14 @@ func (e *Encoder) tableOrDirect(dst []byte, v []string, codes []uint32, maySplit
 		e.distinct.rank(codes)
 	}
 	dst = binary.AppendUvarint(append(dst, stringsTable), uint64(distinct))
-	dst = e.direct(dst, e.distinct.values, maySplit)
+	dst = e.direct(dst, e.distinct.values, maySplit, h)
 	if !pays(distinct, len(dst)-mark) {
-		return e.direct(dst[:mark], v, maySplit)
+		return e.direct(dst[:mark], v, maySplit, h)
 	}
 	if ordered && distinct <= 256 {
 		return e.codeNumbers(dst, codes)
 	}
-	return e.codes(dst, codes)
+	return e.codes(dst, codes, &Hint{})
 }
 
 func (e *Encoder) constant(dst []byte, s string) []byte {
@@ -77,9 +90,9 @@ func (e *Encoder) codeBits(codes []uint32) (ordered bool, size int) {
 }
 
 // direct appends strings without a table.
-func (e *Encoder) direct(dst []byte, v []string, maySplit bool) []byte {
+func (e *Encoder) direct(dst []byte, v []string, maySplit bool, h *Hint) []byte {
 	mark := len(dst)
-	if !maySplit || !e.splitter.split(v) {
+	if !maySplit || !e.splitter.split(v, h) {
 		return e.plain(append(dst, stringsPlain), v)
 	}
 	dst = e.split(append(dst, stringsSplit))

@@ -232,3 +232,24 @@ func (d *Dir) Close() error { return d.lock.Close() }
 
 // QuarantineDir returns the folder for files that cannot be read.
 func (d *Dir) QuarantineDir() string { return d.in(quarantineDir) }
+
+// markSuffix ends the name of a file in the quarantine that says what is wrong with a log.
+const markSuffix = ".damage.txt"
+
+// Mark notes, durably, that a log is damaged, and how.
+func (d *Dir) Mark(epoch uint64, text string) error {
+	name := d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, markSuffix))
+	if err := vfs.WriteFileAtomic(d.fs, name, []byte(text)); err != nil {
+		return fmt.Errorf("noting the damage of a log: %w", err)
+	}
+	return nil
+}
+
+// Marked reports whether a log was marked.
+func (d *Dir) Marked(epoch uint64) bool {
+	f, err := d.fs.Open(d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, markSuffix)))
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}

@@ -56,6 +56,8 @@ type arena struct {
 	chunks [][]byte // each at its full length
 	ends   []int    // of each chunk, how much of it is used
 	size   int64    // bytes of all chunks
+	// written counts all bytes that were ever put.
+	written int64
 }
 
 // ref says where an item lies: chunk << 32 | offset.
@@ -90,6 +92,7 @@ func (a *arena) room(n int) (ref, []byte) {
 	}
 	from := a.ends[last]
 	a.ends[last] = from + n
+	a.written += int64(n)
 	return ref(last)<<32 | ref(from), a.chunks[last][from : from+n : from+n]
 }
 

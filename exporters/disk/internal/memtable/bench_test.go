@@ -54,7 +54,7 @@ func benchmarkAppend(b *testing.B, batches []*otlpdata.Batch) {
 			t.Release()
 			t, i = New(Options{Pool: pool}), 0
 		}
-		r, err := t.Append(batches[i])
+		r, err := t.Append(batches[i], 0)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func appendAll(b *testing.B, batches []*otlpdata.Batch) time.Duration {
 	before := cpuTime(b)
 	t := New(Options{})
 	for _, batch := range batches {
-		if _, err := t.Append(batch); err != nil {
+		if _, err := t.Append(batch, 0); err != nil {
 			b.Fatal(err)
 		}
 		if t.Full() {

@@ -31,8 +31,8 @@ func newBlock(size int) *block {
 
 // share is where a block counts a shape.
 type share struct {
-	block int // 1 + the last block in which the shape occurred
-	at    int // its place in that block's list
+	block uint32 // 1 + the last block in which the shape occurred
+	at    uint32 // its place in that block's list
 }
 
 // addRow adds a row that was put into the arena.
@@ -49,8 +49,8 @@ func (t *Table) addRow(at ref, h *rows.Head, r *remarks) {
 	info.minStart, info.maxStart = min(info.minStart, h.Start), max(info.maxStart, h.Start)
 	t.grown += info.remark(r, size)
 	s := &t.shapes[h.Shape].share
-	if s.block != b+1 {
-		s.block, s.at = b+1, len(info.shapes)
+	if s.block != uint32(b)+1 {
+		s.block, s.at = uint32(b)+1, uint32(len(info.shapes))
 		before := cap(info.shapes)
 		info.shapes = append(info.shapes, source.BlockShape{Shape: h.Shape})
 		t.grown += int64(cap(info.shapes)-before) * blockShapeBytes
@@ -82,7 +82,7 @@ func (t *Table) takeBack() {
 	t.blocks = slices.Delete(t.blocks, keep, len(t.blocks))
 	for i := range t.shapes {
 		// The next row in a block that is new again must enter the list of shapes.
-		if t.shapes[i].share.block > len(t.blocks) {
+		if int(t.shapes[i].share.block) > len(t.blocks) {
 			t.shapes[i].share = share{}
 		}
 	}

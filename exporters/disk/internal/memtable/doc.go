@@ -17,10 +17,11 @@
 //
 // # Interning
 //
-// A span is first written down as the list of fields that it fills. One hash over service, scope, name, kind, status and the fields'
-// places, keys and kinds finds its shape, which is then compared exactly. A string becomes a word of its column's dictionary unless the
-// column turned out to hold mostly new texts. What is new is defined in the record, before the row that needs it, and enters the indexes
-// through the same functions that replay uses.
+// What can be seen of a span without reading its keys leads to the shape that a span like it had last (see guesses), which is then compared
+// exactly; that is all for nearly every span. Else the span is written down as the list of fields that it fills. One hash over service,
+// scope, name, kind, status and the fields' places, keys and kinds finds its shape, which is compared, too. A string becomes a word of its
+// column's dictionary unless the column turned out to hold mostly new texts; the word that the shape's last span had there is tried first.
+// What is new is defined in the record, before the row that needs it, and enters the indexes through the same functions that replay uses.
 //
 // # The guard
 //

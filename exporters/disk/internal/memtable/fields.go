@@ -9,7 +9,7 @@ import (
 
 // field is what a span has for one column.
 type field struct {
-	hash  uint64 // of place, kind and key
+	hash  uint64 // of place, kind and key; only what fields lists has it
 	place rows.Place
 	key   string
 	value otlpdata.Value
@@ -33,13 +33,27 @@ const (
 
 // fields lists the fields of a span in the order of rows.Shape.Columns. They are valid until the next call.
 func (n *interner) fields(s *otlpdata.Span, f form) {
-	n.list, n.blob = n.list[:0], n.blob[:0]
-	n.remarks.reset()
+	n.begins(true)
 	if f.attributes == asColumns {
 		n.attributes(rows.Attribute, s.Attributes)
 	} else {
 		n.splitAttributes(s.Attributes, f.attributes)
 	}
+	n.others(s, f)
+	for i := range n.list {
+		l := &n.list[i]
+		l.hash = n.t.fieldHash(l.place, l.value.Kind(), l.key)
+	}
+}
+
+// begins begins a list, which shall have the attributes of the span or not.
+func (n *interner) begins(listed bool) {
+	n.list, n.blob, n.listed = n.list[:0], n.blob[:0], listed
+	n.remarks.reset()
+}
+
+// others lists the fields that are no attributes of the span. They have no hash yet.
+func (n *interner) others(s *otlpdata.Span, f form) {
 	if f.nameInRow {
 		n.add(rows.Name, otlpdata.StringValue(s.Name))
 	}
@@ -59,8 +73,7 @@ func (n *interner) fields(s *otlpdata.Span, f form) {
 
 func (n *interner) attributes(place rows.Place, kvs []otlpdata.KeyValue) {
 	for i := range kvs {
-		kv := &kvs[i]
-		n.list = append(n.list, field{hash: n.t.fieldHash(place, kv.Value.Kind(), kv.Key), place: place, key: kv.Key, value: kv.Value})
+		n.list = append(n.list, field{place: place, key: kvs[i].Key, value: kvs[i].Value})
 	}
 }
 
@@ -71,9 +84,8 @@ func (n *interner) splitAttributes(kvs []otlpdata.KeyValue, p part) {
 	for i := range kvs {
 		kv := &kvs[i]
 		if p == asCommon {
-			hash := n.t.fieldHash(rows.Attribute, kv.Value.Kind(), kv.Key)
-			if common.has(hash) {
-				n.list = append(n.list, field{hash: hash, place: rows.Attribute, key: kv.Key, value: kv.Value})
+			if common.has(n.t.fieldHash(rows.Attribute, kv.Value.Kind(), kv.Key)) {
+				n.list = append(n.list, field{place: rows.Attribute, key: kv.Key, value: kv.Value})
 				continue
 			}
 		}
@@ -127,7 +139,7 @@ func (n *interner) remark(kvs []otlpdata.KeyValue) {
 }
 
 func (n *interner) add(place rows.Place, v otlpdata.Value) {
-	n.list = append(n.list, field{hash: n.t.fixed[place], place: place, value: v})
+	n.list = append(n.list, field{place: place, value: v})
 }
 
 func (n *interner) text(place rows.Place, s string) {
@@ -149,19 +161,12 @@ func (n *interner) encoded(place rows.Place, from int) {
 	n.add(place, otlpdata.EncodedValue(otlpdata.ValueBytes, unsafe.String(unsafe.SliceData(b), len(b))))
 }
 
-// kindAt returns the kind of value that a place without key holds.
-func kindAt(p rows.Place) otlpdata.ValueKind {
-	switch p {
-	case rows.Name, rows.TraceState, rows.StatusMessage, rows.EventName:
-		return otlpdata.ValueString
-	case rows.Extra, rows.Events, rows.Links:
-		return otlpdata.ValueBytes
-	}
-	return otlpdata.ValueInt
-}
-
 // fieldHash hashes what makes a column.
 func (t *Table) fieldHash(place rows.Place, kind otlpdata.ValueKind, key string) uint64 {
 	const odd = 0xd6e8feb86659fd93
-	return t.hash.text(key) ^ (uint64(place)<<8|uint64(kind))*odd
+	h := (uint64(place)<<8 | uint64(kind)) * odd
+	if key == "" {
+		return h ^ t.hash.secret[1]
+	}
+	return h ^ t.hash.text(key)
 }

@@ -11,6 +11,7 @@ const commonShare = 8
 // service is one service of a tenant and what the guard knows of it.
 type service struct {
 	tenant, name string
+	number       uint32 // 1 + its id in the tables; 0: it is not defined there yet
 	shapes       int
 	names        index // set of the span names that are part of shapes
 	kinds        [otherKind + 1]*guard

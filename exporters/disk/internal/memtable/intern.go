@@ -1,6 +1,9 @@
 package memtable
 
 import (
+	"encoding/binary"
+	"errors"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -17,16 +20,20 @@ type interner struct {
 	resolved bool // home is that of resource and scope
 
 	head   shapeHead
-	list   []field
+	list   []field // of the span, or, unless listed, those that are no attributes of it
+	listed bool
 	blob   []byte // encoded fields of list
 	row    []byte
 	traces []uint64 // by row of the batch: hash of the trace
 
+	guesses   guesses
 	columns   []uint32
 	remarks   remarks
 	positions []int
 	extra     []otlpdata.KeyValue
-	sinceRest int // spans since readers had a chance
+	skip      int   // spans of the batch that are still to be passed over
+	started   int64 // Table.arena.written at the record's begin
+	sinceRest int   // spans since readers had a chance
 }
 
 // place32 is where a span belongs, as ids.
@@ -43,12 +50,18 @@ const (
 	restEvery = 256
 	// keepScratch is how many bytes of scratch stay allocated from one span to the next.
 	keepScratch = 1 << 20
+	// maxRecord is the length above which a record takes no more spans: a log does not take records of any length.
+	maxRecord = 16 << 20
 	// keepList is how many elements of a list do from one batch to the next.
 	keepList = 4096
 )
 
-// begin prepares for a batch.
-func (n *interner) begin(tenant string) {
+// errEnough ends the walk of a batch when the table is full, or the record long enough.
+var errEnough = errors.New("no more room for spans")
+
+// begin prepares for a batch, of which so many spans were taken before.
+func (n *interner) begin(tenant string, skip int) {
+	n.skip, n.started = skip, n.t.arena.written
 	n.tenant, n.owner = tenant, n.t.hash.text(tenant)
 	n.resource, n.scope, n.resolved = nil, nil, false
 	n.traces = n.traces[:0]
@@ -78,6 +91,13 @@ func (n *interner) Scope(s *otlpdata.Scope) error {
 
 // Span makes the span a row.
 func (n *interner) Span(s *otlpdata.Span) error {
+	if n.skip > 0 {
+		n.skip--
+		return nil
+	}
+	if len(n.traces) > 0 && (n.sinceRest == 0 && n.t.full() || n.t.arena.written-n.started+int64(len(s.Raw)) > maxRecord) {
+		return errEnough
+	}
 	if !n.resolved {
 		if err := n.resolve(); err != nil {
 			return err
@@ -90,7 +110,7 @@ func (n *interner) Span(s *otlpdata.Span) error {
 	h := rows.Head{Shape: shape, Resource: n.home.resource, TraceID: s.TraceID, SpanID: s.SpanID, ParentID: s.ParentID,
 		Start: s.Start, End: s.End}
 	n.row = rows.AppendHead(n.row[:0], &h)
-	if err := n.cells(n.t.tables.Shapes[shape].Columns); err != nil {
+	if err := n.cells(shape, s); err != nil {
 		return err
 	}
 	at, _ := n.t.arena.put(rows.TagRow, n.row)
@@ -100,25 +120,49 @@ func (n *interner) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// cells appends the fields to the row.
-func (n *interner) cells(columns []uint32) error {
-	t := n.t
-	for i := range n.list {
-		v := &n.list[i].value
-		if v.Kind() != otlpdata.ValueString {
-			n.row = rows.AppendCell(n.row, v.Kind(), rows.CellOf(*v))
-			continue
+// cells appends the cells of the span to the row.
+func (n *interner) cells(shape uint32, s *otlpdata.Span) error {
+	slots := n.t.slotsOf(shape)
+	row, err := n.row, error(nil)
+	if !n.listed {
+		for i := range s.Attributes {
+			if row, err = n.cell(row, &slots[i], rows.Attribute, &s.Attributes[i].Value); err != nil {
+				return err
+			}
 		}
-		word, err := t.word(columns[i], v.Str())
-		if err != nil {
+		slots = slots[len(s.Attributes):]
+	}
+	for i := range n.list {
+		if row, err = n.cell(row, &slots[i], n.list[i].place, &n.list[i].value); err != nil {
 			return err
 		}
-		if word == 0 && holdsAttribute(n.list[i].place) {
-			n.remarks.texts = append(n.remarks.texts, t.hash.attribute(t.columns[columns[i]].key, v.Str()))
-		}
-		n.row = rows.AppendCell(n.row, otlpdata.ValueString, rows.Cell{Word: word, Data: v.Str()})
 	}
+	n.row = row
 	return nil
+}
+
+// cell appends the cell of a value to a row.
+func (n *interner) cell(row []byte, at *slot, p rows.Place, v *otlpdata.Value) ([]byte, error) {
+	switch v.Kind() {
+	case otlpdata.ValueString:
+	case otlpdata.ValueInt:
+		at.number(uint64(v.Int()))
+		return binary.AppendVarint(row, v.Int()), nil
+	default:
+		c := rows.CellOf(*v)
+		at.cell(v.Kind(), c)
+		return rows.AppendCell(row, v.Kind(), c), nil
+	}
+	t, text := n.t, v.Str()
+	word, err := t.word(at, text)
+	if word > 0 || err != nil {
+		return binary.AppendUvarint(row, uint64(word)), err
+	}
+	at.state = cellsVary
+	if holdsAttribute(p) {
+		n.remarks.texts = append(n.remarks.texts, t.hash.attribute(t.columns[at.column].key, text))
+	}
+	return rows.AppendCell(row, otlpdata.ValueString, rows.Cell{Data: text}), nil
 }
 
 // rest lets readers have the lock now and then, and drops scratch that one span has made large.
@@ -139,6 +183,24 @@ func (n *interner) rest() {
 // shape finds or makes the shape of a span and leaves the fields of its row in n.list.
 func (n *interner) shape(s *otlpdata.Span) (uint32, error) {
 	f := n.first(s)
+	if f.attributes != asColumns {
+		return n.lookUp(s, f)
+	}
+	n.begins(false)
+	n.others(s, f)
+	g := n.guesses.of(n.home, s, f.nameInRow, n.list)
+	if id := *g - 1; *g > 0 && n.isOf(id, s, f.nameInRow) {
+		return id, nil
+	}
+	id, err := n.lookUp(s, f)
+	if err == nil {
+		*g = id + 1
+	}
+	return id, err
+}
+
+// lookUp finds or makes the shape of a span whose form to begin with is f.
+func (n *interner) lookUp(s *otlpdata.Span, f form) (uint32, error) {
 	n.head = shapeHead{name: n.t.hash.text(s.Name), kind: s.Kind, status: s.StatusCode}
 	n.fields(s, f)
 	if id, ok := n.find(s.Name, f.nameInRow); ok {
@@ -214,8 +276,14 @@ func (n *interner) define(name string, nameInRow bool) (uint32, error) {
 		shape.Columns = append(shape.Columns, id)
 	}
 	n.columns = shape.Columns
+	if of.number == 0 {
+		t.item = rows.AppendService(t.item[:0], uint32(len(t.tables.Services)), rows.Service{Tenant: of.tenant, Name: of.name})
+		if err := t.define(t.item); err != nil {
+			return 0, err
+		}
+	}
 	id := uint32(len(t.tables.Shapes))
-	t.item = rows.AppendShape(t.item[:0], id, &shape)
+	t.item = rows.AppendShape(t.item[:0], id, of.number-1, &shape)
 	return id, t.define(t.item)
 }
 

@@ -92,6 +92,8 @@ func (t *Table) count(d definition) int {
 		return len(t.tables.Resources)
 	case rows.TagShape:
 		return len(t.tables.Shapes)
+	case rows.TagService:
+		return len(t.tables.Services)
 	}
 	return 0
 }
@@ -123,6 +125,9 @@ func (t *Table) enter(d definition, before int) {
 		t.enterResource(uint32(d.id), before)
 	case rows.TagShape:
 		t.enterShape(uint32(d.id), before)
+	case rows.TagService:
+		s := t.tables.Services[d.id]
+		t.services[t.serviceID(s.Tenant, s.Name)].number = uint32(d.id) + 1
 	}
 }
 
@@ -166,6 +171,9 @@ func (t *Table) enterShape(id uint32, before int) {
 		t.scratch = append(t.scratch, field{hash: t.columns[c].hash, place: t.tables.Columns[c].Place})
 	}
 	info.service, info.known = t.serviceID(shape.Tenant, shape.Service), true
+	info.scope, info.kind, info.status = shape.Scope, shape.Kind, shape.Status
+	info.name, info.nameInRow = shape.Name, shape.NameInRow
+	t.addSlots(info, shape.Columns)
 	home := place32{service: info.service, scope: shape.Scope}
 	head := shapeHead{name: t.hash.text(shape.Name), kind: shape.Kind, status: shape.Status}
 	t.byShape.add(t.shapeHash(home, head, shape.NameInRow, t.scratch), id)

@@ -19,7 +19,8 @@ type openBlock struct {
 
 	current int // the row of head and cells, -1 for none
 	head    rows.Head
-	cells   []rows.Cell
+	cells   []rows.Cell // the first ones
+	more    []byte      // the encoded cells that follow
 }
 
 var _ source.Block = (*openBlock)(nil)
@@ -38,7 +39,7 @@ func (b *openBlock) Close() {
 		return
 	}
 	clear(b.cells[:cap(b.cells)])
-	b.s = nil
+	b.s, b.more = nil, nil
 	s.table.open.Put(b)
 }
 
@@ -95,36 +96,51 @@ func (b *openBlock) Head(row int, h *rows.Head) error {
 	return nil
 }
 
-// Cell returns a cell. Asking for the cells of one row in turn parses it once.
+// Cell returns a cell. Those before it in the row are read with it, those behind it only when they are asked for.
 func (b *openBlock) Cell(row, position int) (rows.Cell, error) {
-	if err := b.read(row); err != nil {
+	if err := b.read(row, position+1); err != nil {
 		return rows.Cell{}, err
-	}
-	if position >= len(b.cells) {
-		return rows.Cell{}, b.failed(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, position))
 	}
 	return b.cells[position], nil
 }
 
 // Cells appends the cells of a row.
 func (b *openBlock) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
-	if err := b.read(row); err != nil {
+	if err := b.read(row, -1); err != nil {
 		return dst, err
 	}
 	return append(dst, b.cells...), nil
 }
 
-// read makes a row the current one.
-func (b *openBlock) read(row int) error {
-	if b.current == row {
+// read makes a row the current one and its first n cells known, or all of them if n is negative.
+func (b *openBlock) read(row, n int) error {
+	if b.current != row {
+		b.current, b.cells = -1, b.cells[:0]
+		var err error
+		if b.more, err = rows.ReadHead(b.s.row(b.first+row), &b.head); err != nil {
+			return b.failed(row, err)
+		}
+		b.current = row
+	}
+	t := b.s.tables
+	if int(b.head.Shape) >= len(t.Shapes) {
+		return b.failed(row, fmt.Errorf("%w: no shape %d", rows.ErrCorrupt, b.head.Shape))
+	}
+	columns := t.Shapes[b.head.Shape].Columns
+	if n < 0 {
+		n = len(columns)
+	}
+	if n > len(columns) {
+		return b.failed(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, n-1))
+	}
+	if n <= len(b.cells) {
 		return nil
 	}
-	b.current = -1
 	var err error
-	if b.cells, err = b.s.tables.ReadRow(b.s.row(b.first+row), &b.head, b.cells[:0]); err != nil {
+	if b.cells, b.more, err = t.NextCells(b.more, columns[len(b.cells):n], b.cells); err != nil {
+		b.current = -1
 		return b.failed(row, err)
 	}
-	b.current = row
 	return nil
 }
 

@@ -26,8 +26,10 @@ type Limits struct {
 	// ServiceShapes is how many shapes one service may have before further spans get the plainest shape there is. At an eighth of it, and
 	// at an eighth of Shapes in the whole table, new shapes leave the name and the events to the rows.
 	ServiceShapes int
-	// Shapes, Columns, Resources and Scopes are the sizes at which the table is full.
-	Shapes, Columns, Resources, Scopes int
+	// Shapes and Columns are how many there are before further spans get the plainest shape there is.
+	Shapes, Columns int
+	// Services, Resources and Scopes are the sizes at which the table is full.
+	Services, Resources, Scopes int
 }
 
 const (
@@ -38,8 +40,8 @@ const (
 
 // DefaultLimits returns the limits that hold where nothing else is set.
 func DefaultLimits() Limits {
-	return Limits{Words: 64 << 10, Names: 1024, KeySets: 256, ServiceShapes: 4096,
-		Shapes: 64 << 10, Columns: 8 << 10, Resources: 64 << 10, Scopes: 16 << 10}
+	return Limits{Words: 64 << 10, Names: 1024, KeySets: 64, ServiceShapes: 4096,
+		Shapes: 64 << 10, Columns: 8 << 10, Services: 16 << 10, Resources: 32 << 10, Scopes: 16 << 10}
 }
 
 // thriftShare: new shapes become plainer when one in so many of the possible ones is taken.
@@ -66,8 +68,8 @@ func (o Options) orDefault() Options {
 		value     *int
 		otherwise int
 	}{{&o.BlockRows, defaultBlockRows}, {&o.MaxRows, defaultMaxRows}, {&l.Words, d.Words}, {&l.Names, d.Names}, {&l.KeySets, d.KeySets},
-		{&l.ServiceShapes, d.ServiceShapes}, {&l.Shapes, d.Shapes}, {&l.Columns, d.Columns}, {&l.Resources, d.Resources},
-		{&l.Scopes, d.Scopes}} {
+		{&l.ServiceShapes, d.ServiceShapes}, {&l.Shapes, d.Shapes}, {&l.Columns, d.Columns}, {&l.Services, d.Services},
+		{&l.Resources, d.Resources}, {&l.Scopes, d.Scopes}} {
 		if *v.value <= 0 {
 			*v.value = v.otherwise
 		}

@@ -64,8 +64,9 @@ func (r *replayer) row(payload []byte) bool {
 		return false
 	}
 	r.remarks.reset()
-	for i, c := range t.tables.Shapes[h.Shape].Columns {
-		r.recall(c, r.cells[i])
+	slots := t.slotsOf(h.Shape)
+	for i := range slots {
+		r.recall(&slots[i], r.cells[i])
 	}
 	if tenant := t.tables.Resources[h.Resource].Tenant; r.owner == 0 || tenant != r.tenant {
 		r.tenant, r.owner = tenant, t.hash.text(tenant)
@@ -77,9 +78,10 @@ func (r *replayer) row(payload []byte) bool {
 }
 
 // recall notes what interning would have noted of a cell. It does not look into encoded parts.
-func (r *replayer) recall(id uint32, c rows.Cell) {
-	t := r.t
+func (r *replayer) recall(at *slot, c rows.Cell) {
+	t, id := r.t, at.column
 	column := &t.tables.Columns[id]
+	at.cell(column.Kind, c)
 	switch column.Place {
 	case rows.Extra, rows.Events, rows.Links:
 		r.remarks.blobs, r.remarks.opaque = true, true

@@ -142,7 +142,7 @@ func FuzzReplay(f *testing.F) {
 		f.Add(records[i], records[0])
 	}
 	f.Add(rows.AppendWord(nil, 70000, 5, "w"), []byte{})
-	f.Add(rows.AppendShape(nil, 3, &rows.Shape{Columns: []uint32{9}}), []byte{0x80})
+	f.Add(rows.AppendShape(nil, 3, 0, &rows.Shape{Columns: []uint32{9}}), []byte{0x80})
 	batch := randomBatches(f, 2, 1)[0]
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		table := New(tight())

@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 
@@ -16,6 +17,8 @@ type Input struct {
 	Rows   int
 	// Row returns the encoded row with a number below Rows, as rows.Tables.ReadRow reads it. Safe for concurrent use.
 	Row func(i int) []byte
+	// [Table.Constants] offers more: which cells all rows of a shape have in common. It would be a third field here,
+	// Constant func(shape uint32, position int) (rows.Cell, bool), as soon as the segment writer's input has it, too.
 }
 
 // Source returns the rows that are visible now. It is valid until the table's Release, and stays as it is when more come.
@@ -70,6 +73,15 @@ func (t *Table) snapshot() *snapshot {
 
 // Name returns the table's name.
 func (s *snapshot) Name() string { return s.name }
+
+// Bounds returns the number of rows and bounds of their starts.
+func (s *snapshot) Bounds() (rows int, minStart, maxStart uint64) {
+	minStart = math.MaxUint64
+	for i := range s.infos {
+		minStart, maxStart = min(minStart, s.infos[i].MinStart), max(maxStart, s.infos[i].MaxStart)
+	}
+	return s.rows, minStart, maxStart
+}
 
 // Tables returns the vocabulary; there is no error.
 func (s *snapshot) Tables() (*rows.Tables, error) { return s.tables, nil }

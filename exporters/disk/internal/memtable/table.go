@@ -15,15 +15,15 @@ import (
 type Table struct {
 	options Options
 	hash    hasher
-	fixed   [256]uint64 // by place without key: hash of the field
-	writing sync.Mutex  // held by the one writer; taken before mu
-	intern  interner    // of the writer
+	writing sync.Mutex // held by the one writer; taken before mu
+	intern  interner   // of the writer
 
 	mu        sync.Mutex // guards what follows, but for traces; a writer gives it away between spans
 	arena     arena
 	tables    rows.Tables
 	columns   []column    // beside tables.Columns
 	shapes    []shapeInfo // beside tables.Shapes
+	slots     []slot      // of all shapes, one after the other
 	serviceOf []uint32    // beside tables.Resources
 	services  []service
 	blocks    []*block
@@ -45,11 +45,19 @@ type Table struct {
 	open   sync.Pool                // *openBlock
 }
 
-// shapeInfo is a shape of the tables with what interning needs.
+// shapeInfo is a shape of the tables with what interning needs, close together since it is read for each span. Only a shape that is known
+// has more than zeros.
 type shapeInfo struct {
-	service uint32
-	known   bool // false: it, or something that it needs, was lost
-	share   share
+	share     share
+	name      string
+	slots     uint32 // where they begin in Table.slots
+	columns   uint32 // how many slots there are
+	service   uint32
+	scope     uint32
+	kind      int32
+	status    int32
+	nameInRow bool
+	known     bool // false: it, or something that it needs, was lost
 }
 
 // Record is what one batch became.
@@ -74,15 +82,13 @@ func New(o Options) *Table {
 	t := &Table{options: o.orDefault(), hash: newHasher()}
 	t.arena.pool = t.options.Pool
 	t.intern.t = t
-	for p := range t.fixed {
-		t.fixed[p] = t.fieldHash(rows.Place(p), kindAt(rows.Place(p)), "")
-	}
 	t.open.New = func() any { return new(openBlock) }
 	return t
 }
 
-// Append adds the spans of a batch. They are visible when it returns. After an error none of them is.
-func (t *Table) Append(b *otlpdata.Batch) (Record, error) {
+// Append adds the spans of a batch from the one with a number on, as many as there is room for, and at least one. They are visible when it
+// returns. After an error none of them is.
+func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
 	segments, err := b.Segments()
 	if err != nil {
 		return Record{}, fmt.Errorf("reading a batch of spans: %w", err)
@@ -91,16 +97,19 @@ func (t *Table) Append(b *otlpdata.Batch) (Record, error) {
 	defer t.writing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	from := t.arena.mark()
+	begin := t.arena.mark()
 	t.putCarry()
-	t.intern.begin(b.Meta().Tenant)
+	t.intern.begin(b.Meta().Tenant, from)
 	defer t.intern.end()
 	for _, s := range segments {
 		if err = otlpdata.Walk(s, &t.intern); err != nil {
 			break
 		}
 	}
-	record := Record{Parts: t.arena.since(from), Spans: t.rows - t.published}
+	if err == errEnough {
+		err = nil
+	}
+	record := Record{Parts: t.arena.since(begin), Spans: t.rows - t.published}
 	if err != nil {
 		t.abandon(record.Parts)
 		return Record{}, fmt.Errorf("interning a batch of spans: %w", err)
@@ -166,14 +175,18 @@ func (t *Table) bytes() int64 {
 		t.byResource.bytes() + t.byService.bytes()
 }
 
-// Full reports whether the table has reached one of its limits. It takes more spans nevertheless; the owner writes it to a segment soon.
+// Full reports whether the table has reached one of its limits. The owner writes it to a segment soon.
 func (t *Table) Full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.full()
+}
+
+// full does not look at shapes and columns: when there are many, the guard sees to it that spans need no more of them.
+func (t *Table) full() bool {
 	l := &t.options.Limits
-	return t.published >= t.options.MaxRows || t.bytes() >= t.options.MaxBytes ||
-		len(t.tables.Shapes) >= l.Shapes || len(t.tables.Columns) >= l.Columns ||
-		len(t.tables.Resources) >= l.Resources || len(t.tables.Scopes) >= l.Scopes
+	return t.rows >= t.options.MaxRows || t.bytes() >= t.options.MaxBytes ||
+		len(t.tables.Resources) >= l.Resources || len(t.tables.Scopes) >= l.Scopes || len(t.services) >= l.Services
 }
 
 // Arrived notes that spans came at a time. Append does so for a batch's time of receipt; who replays a log, in which no times are, knows

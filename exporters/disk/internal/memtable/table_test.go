@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -88,7 +93,7 @@ func TestConcurrent(t *testing.T) {
 	for w := range 2 {
 		writers.Go(func() {
 			for i := w; i < len(batches); i += 2 {
-				if _, err := table.Append(batches[i]); err != nil {
+				if _, err := table.Append(batches[i], 0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -148,7 +153,7 @@ func TestFailedAppend(t *testing.T) {
 	for _, b := range good[4:8] {
 		segments, _ := b.Segments()
 		broken := otlpdata.FromStored(append(append([]byte{}, segments[0]...), 0xff), b.Meta())
-		if _, err := table.Append(broken); err == nil {
+		if _, err := table.Append(broken, 0); err == nil {
 			t.Fatal("a damaged batch was taken")
 		}
 	}
@@ -226,8 +231,8 @@ func TestRelease(t *testing.T) {
 // TestFull: each limit alone makes a table full.
 func TestFull(t *testing.T) {
 	batches := benchBatches(t, 2000, 100)
-	for name, o := range map[string]Options{"rows": {MaxRows: 2000}, "bytes": {MaxBytes: 1 << 20}, "shapes": {Limits: Limits{Shapes: 200}},
-		"columns": {Limits: Limits{Columns: 20}}, "resources": {Limits: Limits{Resources: 10}}, "scopes": {Limits: Limits{Scopes: 3}}} {
+	for name, o := range map[string]Options{"rows": {MaxRows: 2000}, "bytes": {MaxBytes: 1 << 20}, "services": {Limits: Limits{Services: 5}},
+		"resources": {Limits: Limits{Resources: 10}}, "scopes": {Limits: Limits{Scopes: 3}}} {
 		table := New(o)
 		if table.Full() {
 			t.Errorf("%s: full when empty", name)
@@ -256,7 +261,7 @@ func TestBytes(t *testing.T) {
 	before := heap()
 	table := New(Options{})
 	for _, b := range batches {
-		if _, err := table.Append(b); err != nil {
+		if _, err := table.Append(b, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -266,4 +271,47 @@ func TestBytes(t *testing.T) {
 	}
 	runtime.KeepAlive(batches)
 	runtime.KeepAlive(table)
+}
+
+// TestRecordsEnd: a record ends where the table is full or the record long, and the next one goes on behind it. No span is lost or doubled.
+func TestRecordsEnd(t *testing.T) {
+	td := ptrace.NewTraces()
+	for i := range 600 { // each a service of its own
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", strconv.Itoa(i))
+		s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		s.SetSpanID(pcommon.SpanID{byte(i), byte(i >> 8), 1})
+		s.Attributes().PutStr("text", strings.Repeat("x", 100_000))
+	}
+	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batchOf(t, body, "")
+	var tables []*Table
+	var records int
+	for from := 0; from < b.Len(); {
+		table := New(Options{Limits: Limits{Services: 100}})
+		tables = append(tables, table)
+		for from < b.Len() && !table.Full() {
+			r, err := table.Append(b, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Spans == 0 || r.Bytes() > maxRecord+200_000 {
+				t.Fatalf("a record of %d spans and %d bytes", r.Spans, r.Bytes())
+			}
+			from += r.Spans
+			records++
+		}
+	}
+	rows := 0
+	for _, table := range tables {
+		if rows += table.Rows(); table.Rows() > 100+restEvery {
+			t.Errorf("a table of %d services has %d rows", 100, table.Rows())
+		}
+	}
+	if rows != b.Len() || len(tables) < 2 || records < 60_000_000/maxRecord {
+		t.Errorf("%d rows of %d spans, in %d tables and %d records", rows, b.Len(), len(tables), records)
+	}
 }

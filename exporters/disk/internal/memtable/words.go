@@ -15,7 +15,7 @@ type column struct {
 // words is the dictionary of a column; the texts are in the tables.
 type words struct {
 	index  index
-	last   uint32 // 1 + the word of the row before, 0 if none
+	last   uint32 // 1 + the word that was found last by its text, 0 if none
 	values int    // texts seen
 	// closed: nothing is added any more, since too many texts were new. tried and found count how often looking one up was worth it.
 	closed       bool
@@ -34,38 +34,50 @@ const (
 	trial = 256
 )
 
-// word returns 1 + the word for a text of a column, or 0 when it has none.
-func (t *Table) word(id uint32, text string) (uint32, error) {
-	w := &t.columns[id].words
+// word returns 1 + the word for a text of a column of a shape, or 0 when it has none.
+func (t *Table) word(at *slot, text string) (uint32, error) {
+	w := &t.columns[at.column].words
 	w.values++
-	known := t.tables.Words[id]
-	if w.last > 0 && known[w.last-1] == text {
-		return w.last, nil
+	known := t.tables.Words[at.column]
+	if at.value > 0 && known[at.value-1] == text {
+		return uint32(at.value), nil
 	}
+	if w.last == 0 || known[w.last-1] != text {
+		found, err := t.lookUp(at.column, w, text)
+		if err != nil || !found {
+			return 0, err
+		}
+	}
+	at.word(w.last)
+	return w.last, nil
+}
+
+// lookUp finds or makes the word for a text and makes it the last one of its column.
+func (t *Table) lookUp(id uint32, w *words, text string) (bool, error) {
 	if w.mute || len(text) > maxWord {
 		w.inline = true
-		return 0, nil
+		return false, nil
 	}
-	hash := t.hash.text(text)
-	candidates := w.index.search(hash)
+	known := t.tables.Words[id]
+	candidates := w.index.search(t.hash.text(text))
 	for i, ok := candidates.next(); ok; i, ok = candidates.next() {
 		if known[i] == text {
 			w.judge(true)
 			w.last = i + 1
-			return w.last, nil
+			return true, nil
 		}
 	}
 	if w.full(len(known), t.options.Limits.Words) {
 		w.judge(false)
 		w.inline = true
-		return 0, nil
+		return false, nil
 	}
 	t.item = rows.AppendWord(t.item[:0], id, uint32(len(known)), text)
 	if err := t.define(t.item); err != nil {
-		return 0, err
+		return false, err
 	}
 	w.last = uint32(len(known)) + 1
-	return w.last, nil
+	return true, nil
 }
 
 // full reports whether a text that is new stays out of a dictionary of so many words.

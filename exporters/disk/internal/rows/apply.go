@@ -21,10 +21,26 @@ func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
 		t.defineResource(&r)
 	case TagShape:
 		t.defineShape(&r)
+	case TagService:
+		t.defineService(&r)
 	default:
 		return false, nil
 	}
 	return true, r.err
+}
+
+func (t *Tables) defineService(r *reader) {
+	id := r.id()
+	s := Service{Tenant: r.text()}
+	s.Name = r.rest()
+	if !t.fits(r, id, len(t.Services)) {
+		return
+	}
+	for lost := len(t.Services); lost < int(id); lost++ {
+		t.lose().services[uint32(lost)] = true
+		t.Services = append(t.Services, Service{})
+	}
+	t.Services = append(t.Services, s)
 }
 
 func (t *Tables) defineColumn(r *reader) {
@@ -104,10 +120,11 @@ func (t *Tables) defineResource(r *reader) {
 
 func (t *Tables) defineShape(r *reader) {
 	id := r.id()
-	s := Shape{Tenant: r.text(), Service: r.text(), Scope: r.id(), Kind: int32(r.zigzag()), Status: int32(r.zigzag())}
+	service := r.id()
+	s := Shape{Scope: r.id(), Kind: int32(r.zigzag()), Status: int32(r.zigzag())}
 	s.NameInRow = r.byte()&flagNameInRow != 0
 	s.Name = r.text()
-	s.lost = t.lostScope(s.Scope)
+	s.lost = t.lostScope(s.Scope) || t.lostService(service)
 	s.Columns = make([]uint32, 0, len(r.b))
 	for len(r.b) > 0 && r.err == nil {
 		c := r.id()
@@ -125,7 +142,14 @@ func (t *Tables) defineShape(r *reader) {
 		t.lose()
 		s = Shape{lost: true} // nobody follows ids that lead nowhere
 	}
+	if !s.lost {
+		s.Tenant, s.Service = t.Services[service].Tenant, t.Services[service].Name
+	}
 	t.Shapes = append(t.Shapes, s)
+}
+
+func (t *Tables) lostService(id uint32) bool {
+	return int(id) >= len(t.Services) || t.lost != nil && t.lost.services[id]
 }
 
 // fits reports whether a definition is a new one, and counts those that are missing before it.

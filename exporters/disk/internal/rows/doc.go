@@ -4,7 +4,8 @@
 // service, scope, name, span kind, status code, and the list of columns that they fill. A cell is the value of one column of one span: a
 // number, a text, or the number of a word in the column's dictionary. Nothing of a span that OTLP knows is lost; unknown fields are.
 //
-//	Tables  Columns    [id]Column     place in the span, key, kind of value
+//	Tables  Services   [id]Service    tenant and name
+//	        Columns    [id]Column     place in the span, key, kind of value
 //	        Words      [column][id]   dictionaries of string columns
 //	        Scopes     [id]           encoded scope and its schema URL
 //	        Resources  [id]           tenant, encoded resource and its schema URL
@@ -21,7 +22,8 @@
 //	  word      2  uvarint column, uvarint id, text
 //	  scope     3  uvarint id, text schema URL, encoded InstrumentationScope
 //	  resource  4  uvarint id, text tenant, text schema URL, encoded Resource
-//	  shape     5  uvarint id, text tenant, text service, uvarint scope, zigzag kind, zigzag status, flags, text name, uvarint column*
+//	  shape     5  uvarint id, uvarint service, uvarint scope, zigzag kind, zigzag status, flags, text name, uvarint column*
+//	  service   6  uvarint id, text tenant, name
 //	text    uvarint length, bytes
 //	cell    string: uvarint(1 + word), or 0 and a text; bool: one byte; int: zigzag; double: [8]; empty: nothing; others: a text
 //

@@ -2,6 +2,7 @@ package rows_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -27,6 +28,8 @@ func needs(t *testing.T, tables *rows.Tables, row []byte) map[[3]uint32]bool {
 		{uint32(rows.TagResource), h.Resource}: true,
 		{uint32(rows.TagScope), shape.Scope}:   true,
 	}
+	service := slices.Index(tables.Services, rows.Service{Tenant: shape.Tenant, Name: shape.Service})
+	out[[3]uint32{uint32(rows.TagService), uint32(service)}] = true
 	for i, c := range shape.Columns {
 		out[[3]uint32{uint32(rows.TagColumn), c}] = true
 		if w := cells[i].Word; w > 0 {

@@ -20,6 +20,7 @@ const (
 	TagScope
 	TagResource
 	TagShape
+	TagService
 )
 
 // ErrCorrupt is matched by all errors about bytes that are no record, or that do not fit the tables.
@@ -99,10 +100,18 @@ func AppendResource(dst []byte, id uint32, tenant string, r *otlpdata.Resource) 
 
 const flagNameInRow = 1
 
-// AppendShape appends the definition of a shape. Its scope and columns are defined before.
-func AppendShape(dst []byte, id uint32, s *Shape) []byte {
+// AppendService appends the definition of a service.
+func AppendService(dst []byte, id uint32, s Service) []byte {
 	from := len(dst)
-	dst = appendText(appendText(appendID(dst, id), s.Tenant), s.Service)
+	dst = appendText(appendID(dst, id), s.Tenant)
+	return item(append(dst, s.Name...), TagService, from)
+}
+
+// AppendShape appends the definition of a shape of the service with a number: that of s.Tenant and s.Service. Service, scope and columns are
+// defined before. That a shape does not name its service bounds the length of a record: a name may be long, and shapes are many.
+func AppendShape(dst []byte, id, service uint32, s *Shape) []byte {
+	from := len(dst)
+	dst = appendID(appendID(dst, id), service)
 	dst = appendID(dst, s.Scope)
 	dst = binary.AppendVarint(dst, int64(s.Kind))
 	dst = binary.AppendVarint(dst, int64(s.Status))

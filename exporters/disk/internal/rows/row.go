@@ -3,6 +3,8 @@ package rows
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -127,37 +129,45 @@ func (t *Tables) ReadRow(row []byte, h *Head, dst []Cell) ([]Cell, error) {
 	if t.lost != nil && (t.Shapes[h.Shape].lost || t.lost.resources[h.Resource]) {
 		return dst, corrupt("a row refers to a definition that was lost")
 	}
-	return t.readCells(b, t.Shapes[h.Shape].Columns, dst)
+	return t.ReadCells(b, t.Shapes[h.Shape].Columns, dst)
 }
 
 // ReadCells reads the cells of a list of columns, as AppendCell wrote them one after the other, behind dst.
 func (t *Tables) ReadCells(b []byte, columns []uint32, dst []Cell) ([]Cell, error) {
-	return t.readCells(b, columns, dst)
+	dst, rest, err := t.NextCells(b, columns, dst)
+	if err == nil && len(rest) > 0 {
+		err = corrupt("a row is too long")
+	}
+	return dst, err
 }
 
-func (t *Tables) readCells(b []byte, columns []uint32, dst []Cell) ([]Cell, error) {
-	pos := 0
-	for _, id := range columns {
-		var c Cell
+// NextCells is ReadCells for the first cells of more: it also returns the bytes that follow.
+func (t *Tables) NextCells(b []byte, columns []uint32, dst []Cell) (cells []Cell, rest []byte, err error) {
+	from, pos := len(dst), 0
+	dst = slices.Grow(dst, len(columns))
+	cells = dst[from : from+len(columns)]
+	for i, id := range columns {
+		c := &cells[i]
+		*c = Cell{}
 		switch t.Columns[id].Kind {
 		case otlpdata.ValueString:
 			var word uint64
 			if word, pos = uvarint(b, pos); word == 0 {
 				c.Data, pos = cellText(b, pos)
 			} else if word > uint64(len(t.Words[id])) || t.lost != nil && t.lost.words[[2]uint32{id, uint32(word - 1)}] {
-				return dst, corrupt("a row refers to a word that is not defined")
+				return dst, nil, corrupt("a row refers to a word that is not defined")
 			}
 			c.Word = uint32(word)
+		case otlpdata.ValueInt:
+			var v uint64
+			v, pos = uvarint(b, pos)
+			c.Num = v>>1 ^ -(v & 1)
 		case otlpdata.ValueBool:
 			if pos++; pos <= len(b) {
 				c.Num = uint64(b[pos-1])
 			} else {
 				pos = -1
 			}
-		case otlpdata.ValueInt:
-			var v uint64
-			v, pos = uvarint(b, pos)
-			c.Num = v>>1 ^ -(v & 1)
 		case otlpdata.ValueDouble:
 			if pos += 8; pos <= len(b) {
 				c.Num = binary.LittleEndian.Uint64(b[pos-8:])
@@ -169,14 +179,10 @@ func (t *Tables) readCells(b []byte, columns []uint32, dst []Cell) ([]Cell, erro
 			c.Data, pos = cellText(b, pos)
 		}
 		if pos < 0 {
-			return dst, corrupt("a row is cut short")
+			return dst, nil, corrupt("a row is cut short")
 		}
-		dst = append(dst, c)
 	}
-	if pos != len(b) {
-		return dst, corrupt("a row is too long")
-	}
-	return dst, nil
+	return dst[:from+len(columns)], b[pos:], nil
 }
 
 func cellText(b []byte, pos int) (string, int) {
@@ -195,11 +201,30 @@ func uvarint(b []byte, pos int) (uint64, int) {
 	if c := b[pos]; c < 0x80 {
 		return uint64(c), pos + 1
 	}
+	if pos <= len(b)-8 {
+		if v, n := wideUvarint(binary.LittleEndian.Uint64(b[pos:])); n > 0 {
+			return v, pos + n
+		}
+	}
 	v, n := binary.Uvarint(b[pos:])
 	if n <= 0 {
 		return 0, -1
 	}
 	return v, pos + n
+}
+
+// wideUvarint reads a number from eight bytes, the first one lowest, and returns how many it takes; 0 if it takes more. It puts the groups
+// of seven bits together two by two, since a loop over the bytes of a duration is what reading a head would spend most time in.
+func wideUvarint(x uint64) (v uint64, n int) {
+	const ends = 0x8080808080808080
+	end := bits.TrailingZeros64(^x & ends)
+	if end == 64 {
+		return 0, 0
+	}
+	x &= (2<<end - 1) &^ ends
+	x = x&0x007f007f007f007f | x&0x7f007f007f007f00>>1
+	x = x&0x00003fff00003fff | x&0x3fff00003fff0000>>2
+	return x&0x0fffffff | x>>32<<28, end/8 + 1
 }
 
 // Text returns the text of a cell of a string column.

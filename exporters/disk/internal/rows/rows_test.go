@@ -184,11 +184,13 @@ func TestDamagedItemsAreRefused(t *testing.T) {
 		"scope damaged":          {rows.TagScope, "\x00\x00\x0a\x05"},
 		"resource cut":           {rows.TagResource, "\x00\x00"},
 		"resource damaged":       {rows.TagResource, "\x00\x00\x00\x0a\x05"},
-		"shape cut":              {rows.TagShape, "\x00\x00\x00\x00\x00\x00"},
-		"shape with a far id":    {rows.TagShape, "\x00\x00\x00\xff\xff\xff\x7f\x00\x00\x00\x00"},
-		"shape with half an id":  {rows.TagShape, "\x00\x00\x00\x00\x00\x00\x00\x00\x80"},
-		"shape far away":         {rows.TagShape, "\xff\xff\x7f\x00\x00\x00\x00\x00\x00\x00"},
-		"shape with a long text": {rows.TagShape, "\x00\x05"},
+		"shape cut":              {rows.TagShape, "\x00\x00\x00\x00\x00"},
+		"service cut":            {rows.TagService, "\x00\x05a"},
+		"service far away":       {rows.TagService, "\xff\xff\x7f\x00a"},
+		"shape with a far id":    {rows.TagShape, "\x00\x00\xff\xff\xff\x7f\x00\x00\x00\x00"},
+		"shape with half an id":  {rows.TagShape, "\x00\x00\x00\x00\x00\x00\x00\x80"},
+		"shape far away":         {rows.TagShape, "\xff\xff\x7f\x00\x00\x00\x00\x00\x00"},
+		"shape with a long text": {rows.TagShape, "\x00\x00\x00\x00\x00\x00\x05"},
 	} {
 		var tables rows.Tables
 		if _, err := tables.Define(c.tag, []byte(c.payload)); !errors.Is(err, rows.ErrCorrupt) {

@@ -43,6 +43,9 @@ type Resource struct {
 	otlpdata.Resource
 }
 
+// Service is a service of a tenant.
+type Service struct{ Tenant, Name string }
+
 // Shape is what spans of one kind have in common. A column may occur several times in Columns: repeated keys, several events.
 type Shape struct {
 	Tenant, Service string
@@ -59,6 +62,7 @@ type Shape struct {
 
 // Tables is a vocabulary: what the ids in rows mean. It only grows. Strings alias the records that they were read from.
 type Tables struct {
+	Services  []Service
 	Columns   []Column
 	Words     [][]string // by column
 	Scopes    []otlpdata.Scope
@@ -69,16 +73,16 @@ type Tables struct {
 
 // lost are definitions that a damaged log no longer has. Rows that need one are no longer readable.
 type lost struct {
-	columns, scopes, resources map[uint32]bool
-	words                      map[[2]uint32]bool
-	gaps                       int // how many definitions were never read, shapes included
+	services, columns, scopes, resources map[uint32]bool
+	words                                map[[2]uint32]bool
+	gaps                                 int // how many definitions were never read, shapes included
 }
 
 func (l *lost) clone() *lost {
 	if l == nil {
 		return nil
 	}
-	return &lost{maps.Clone(l.columns), maps.Clone(l.scopes), maps.Clone(l.resources), maps.Clone(l.words), l.gaps}
+	return &lost{maps.Clone(l.services), maps.Clone(l.columns), maps.Clone(l.scopes), maps.Clone(l.resources), maps.Clone(l.words), l.gaps}
 }
 
 // Snapshot returns the tables as they are now. It may be read while the original grows: both share what is in it, and nothing that is in a
@@ -95,7 +99,7 @@ func (t *Tables) Lost() int {
 	if t.lost == nil {
 		return 0
 	}
-	n := len(t.lost.columns) + len(t.lost.scopes) + len(t.lost.resources) + len(t.lost.words)
+	n := len(t.lost.services) + len(t.lost.columns) + len(t.lost.scopes) + len(t.lost.resources) + len(t.lost.words)
 	for i := range t.Shapes {
 		if t.Shapes[i].lost {
 			n++
@@ -106,7 +110,8 @@ func (t *Tables) Lost() int {
 
 func (t *Tables) lose() *lost {
 	if t.lost == nil {
-		t.lost = &lost{columns: map[uint32]bool{}, scopes: map[uint32]bool{}, resources: map[uint32]bool{}, words: map[[2]uint32]bool{}}
+		t.lost = &lost{services: map[uint32]bool{}, columns: map[uint32]bool{}, scopes: map[uint32]bool{}, resources: map[uint32]bool{},
+			words: map[[2]uint32]bool{}}
 	}
 	return t.lost
 }

@@ -64,7 +64,12 @@ func newAttributes(s *session, l *list) *attributes {
 
 // collect reads rows only where the list is not full without them.
 func (a *attributes) collect(ctx context.Context, tenant string) ([]string, error) {
+	last := -1
 	err := a.eachShape(ctx, tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
+		if src != last { // a resource without spans is in no source
+			last = src
+			a.takeResources(t, tenant)
+		}
 		if scope := (sourceID{src, shape.Scope}); !a.scopes[scope] {
 			a.scopes[scope] = true
 			a.takeAll(t.Scopes[shape.Scope].Attributes)
@@ -81,17 +86,18 @@ func (a *attributes) collect(ctx context.Context, tenant string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range a.tables {
-		for i := 0; t != nil && i < len(t.Resources); i++ {
-			if t.Resources[i].Tenant == tenant {
-				a.takeAll(t.Resources[i].Attributes)
-			}
-		}
-	}
 	if !a.list.full() {
 		err = a.run(ctx, a.row)
 	}
 	return a.list.sorted(), err
+}
+
+func (a *attributes) takeResources(t *rows.Tables, tenant string) {
+	for i := range t.Resources {
+		if t.Resources[i].Tenant == tenant {
+			a.takeAll(t.Resources[i].Attributes)
+		}
+	}
 }
 
 func (a *attributes) takeAll(kvs []otlpdata.KeyValue) {

@@ -41,7 +41,7 @@ func benchTable(b *testing.B) *memtable.Table {
 			s.Attributes().PutInt("http.status_code", int64(200+n%100/99*300))
 			s.Attributes().PutInt("user", int64(n))
 		}
-		if _, err := t.Append(encode(b, td)); err != nil {
+		if _, err := t.Append(encode(b, td), 0); err != nil {
 			b.Fatal(err)
 		}
 	}

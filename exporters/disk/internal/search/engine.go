@@ -81,7 +81,6 @@ type session struct {
 	engine  *Engine
 	lease   *lease
 	sources []source.Source
-	tables  []*rows.Tables // by source; nil until asked for
 	damage  damage
 }
 
@@ -89,21 +88,15 @@ type session struct {
 func (e *Engine) begin() *session {
 	l := &lease{view: e.snapshot()}
 	sources := l.view.Sources()
-	return &session{
-		engine: e, lease: l, sources: sources, tables: make([]*rows.Tables, len(sources)), damage: damage{report: e.options.OnDamage},
-	}
+	return &session{engine: e, lease: l, sources: sources, damage: damage{report: e.options.OnDamage}}
 }
 
-// tablesOf returns the tables of a source, and nil where they are damaged.
+// tablesOf returns the tables of a source, and nil where they are damaged. They are not kept: a source does so within its means.
 func (s *session) tablesOf(src int) (*rows.Tables, error) {
-	if s.tables[src] != nil {
-		return s.tables[src], nil
-	}
 	t, err := s.sources[src].Tables()
 	if err != nil {
 		return nil, s.damage.note(s.sources[src], "tables", 0, err)
 	}
-	s.tables[src] = t
 	return t, nil
 }
 

@@ -156,6 +156,7 @@ func (s *search) examineRows(u unreadBlock) error {
 	if left {
 		u.newest = oldest - 1
 		heap.Push(&s.unread, u)
+		s.left[u.src]++
 	}
 	return nil
 }

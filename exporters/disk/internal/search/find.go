@@ -35,6 +35,7 @@ type search struct {
 	compiled *query
 	plans    []*plan // by source
 	unread   unread
+	left     []int // by source: its blocks in unread, once it is listed
 	lists    lists
 	examiner examiner
 	reader   *traceReader
@@ -125,21 +126,31 @@ func (s *search) prepare(ctx context.Context) error {
 	if n := s.query.Limit; n > 0 && n < maxMatches/2 {
 		s.examiner.limit = max(minMatches, 2*n)
 	}
+	s.left = make([]int, len(s.sources))
 	for src := range s.sources {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		blocks, err := s.blocksOf(src)
-		if err != nil {
-			return err
-		}
-		for i := range blocks {
-			if b := &blocks[i]; b.Rows > 0 && b.MaxStart >= s.from && b.MinStart <= s.last {
-				s.unread = append(s.unread, unreadBlock{src: src, block: i, info: b, newest: min(b.MaxStart, s.last)})
-			}
+		if rows, oldest, newest := s.sources[src].Bounds(); rows > 0 && newest >= s.from && oldest <= s.last {
+			s.unread = append(s.unread, unreadBlock{src: src, block: wholeSource, newest: min(newest, s.last)})
 		}
 	}
 	heap.Init(&s.unread)
+	return ctx.Err()
+}
+
+// wholeSource stands for all blocks of a source, which are listed when their turn has come: most searches end before that of old sources.
+const wholeSource = -1
+
+// list replaces a source by its blocks that may hold spans within the bounds.
+func (s *search) list(src int) error {
+	blocks, err := s.blocksOf(src)
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		if b := &blocks[i]; b.Rows > 0 && b.MaxStart >= s.from && b.MinStart <= s.last {
+			heap.Push(&s.unread, unreadBlock{src: src, block: i, info: b, newest: min(b.MaxStart, s.last)})
+			s.left[src]++
+		}
+	}
 	return nil
 }
 
@@ -166,7 +177,7 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 			return match{}, false, nil
 		}
 		u := heap.Pop(&s.unread).(unreadBlock)
-		if err := s.examine(ctx, u); err != nil {
+		if err := s.visit(ctx, u); err != nil {
 			return match{}, false, err
 		}
 	}
@@ -175,6 +186,21 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 		return match{}, false, nil
 	}
 	return s.lists.next(), true, nil
+}
+
+// visit examines a block. With the last one of a source its plan goes: it would keep the source's tables in memory.
+func (s *search) visit(ctx context.Context, u unreadBlock) error {
+	if u.block == wholeSource {
+		return s.list(u.src)
+	}
+	s.left[u.src]--
+	if err := s.examine(ctx, u); err != nil {
+		return err
+	}
+	if s.left[u.src] == 0 {
+		s.plans[u.src] = nil
+	}
+	return nil
 }
 
 // exhausted reports whether the budget has run out. At least all spans of the newest start are examined, so that who goes on from

@@ -63,7 +63,7 @@ func (s *realStore) Consume(_ context.Context, b *otlpdata.Batch) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.tables[i].Append(part); err != nil {
+		if _, err := s.tables[i].Append(part, 0); err != nil {
 			return err
 		}
 		if s.tables[i].Rows() > 0 && len(s.segments) < 10 && s.rng.IntN(8) == 0 {
@@ -100,6 +100,6 @@ func TestStoreOfMemtablesAndSegments(t *testing.T) {
 		s := &realStore{tb: tb, fs: vfstest.NewMem(), rng: rand.New(rand.NewPCG(seed, 2))}
 		s.tables = []*memtable.Table{s.newTable(), s.newTable()}
 		s.Engine = New(s.view, Options{OnDamage: func(e *source.DamageError) { tb.Errorf("damage: %v", e) }})
-		return s
+		return withoutCalls(s)
 	})
 }

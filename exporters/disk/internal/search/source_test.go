@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -170,6 +171,15 @@ type testSource struct {
 func (s *testSource) Name() string { return s.name }
 
 func (s *testSource) Tables() (*rows.Tables, error) { return s.tables, nil }
+
+func (s *testSource) Bounds() (rows int, minStart, maxStart uint64) {
+	minStart = math.MaxUint64
+	for _, b := range s.blocks {
+		rows += b.info.Rows
+		minStart, maxStart = min(minStart, b.info.MinStart), max(maxStart, b.info.MaxStart)
+	}
+	return rows, minStart, maxStart
+}
 
 func (s *testSource) Blocks() ([]source.BlockInfo, error) {
 	out := make([]source.BlockInfo, len(s.blocks))

@@ -165,15 +165,14 @@ func (r *traceReader) eachPart(
 		return err
 	}
 	for src := range r.sources {
-		t, err := r.tablesOf(src)
-		if err != nil {
-			return err
-		}
-		if t == nil {
-			continue
-		}
-		err = r.decode(ctx, func() error {
-			return r.sources[src].Trace(ctx, r.tenant, id, func(b source.Block, list []int32) error { return f(src, t, b, list) })
+		err := r.decode(ctx, func() error {
+			return r.sources[src].Trace(ctx, r.tenant, id, func(b source.Block, list []int32) error {
+				t, err := r.sources[src].Tables()
+				if err != nil {
+					return err
+				}
+				return f(src, t, b, list)
+			})
 		})
 		if err = r.damage.note(r.sources[src], partOfTrace(id), 0, err); err != nil {
 			return err

@@ -35,13 +35,19 @@ func (w *words) has(text string) bool {
 		}
 		slices.SortFunc(order, func(a, b uint32) int { return cmp.Compare(w.list[a], w.list[b]) })
 		return &order, nil
-	})
+	}, func() {})
 	_, found := slices.BinarySearchFunc(*sorted, text, func(i uint32, t string) int { return cmp.Compare(w.list[i], t) })
 	return found
 }
 
 // load returns what reading blocks takes.
-func (s *Segment) load() (*body, error) { return s.body.get(s.readBody) }
+func (s *Segment) load() (*body, error) {
+	s.cache.use(s)
+	return s.body.get(s.readBody, s.keep)
+}
+
+// keep is called when something was read that is kept.
+func (s *Segment) keep() { s.cache.grown(s) }
 
 func (s *Segment) readBody() (*body, error) {
 	raw, err := s.section(kindTables, maxSection)
@@ -119,7 +125,7 @@ func (s *Segment) loadZones(b *body) []source.BlockInfo {
 			z.memory += int64(len(list[i].Shapes)) * int64(unsafe.Sizeof(source.BlockShape{}))
 		}
 		return z, nil
-	})
+	}, s.keep)
 	if err == nil {
 		return z.list
 	}
@@ -142,7 +148,7 @@ func (s *Segment) loadPages() ([]indexPage, error) {
 			return nil, s.damage(kindIndexPages.String(), err)
 		}
 		return &pages{list}, nil
-	})
+	}, s.keep)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ type cached[T any] struct {
 	value atomic.Pointer[T]
 }
 
-// get returns the part, and reads it if it is not there.
-func (c *cached[T]) get(read func() (*T, error)) (*T, error) {
+// get returns the part, and reads it if it is not there; then it calls kept.
+func (c *cached[T]) get(read func() (*T, error), kept func()) (*T, error) {
 	if v := c.value.Load(); v != nil {
 		return v, nil
 	}
@@ -24,6 +24,7 @@ func (c *cached[T]) get(read func() (*T, error)) (*T, error) {
 	v, err := read()
 	if err == nil {
 		c.value.Store(v)
+		kept()
 	}
 	return v, err
 }

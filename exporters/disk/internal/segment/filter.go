@@ -34,11 +34,15 @@ func lineOf(hash uint64, n int) int { return int(hash >> 32 * uint64(n) >> 32) }
 
 // masks returns the bit that a hash sets in each word of its line.
 func masks(hash uint64) [lineWords]uint32 {
-	salts := [lineWords]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
-	for i, s := range salts {
-		salts[i] = 1 << (uint32(hash) * s >> 27)
+	m := salts()
+	for i, s := range m {
+		m[i] = 1 << (uint32(hash) * s >> 27)
 	}
-	return salts
+	return m
+}
+
+func salts() [lineWords]uint32 {
+	return [lineWords]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
 }
 
 // linesFor returns how many lines a filter of n values has.
@@ -57,8 +61,8 @@ func appendFilter(dst []byte, hashes []uint64, lines []uint32) ([]byte, []uint32
 	clear(lines)
 	for _, h := range hashes {
 		line := (*[lineWords]uint32)(lines[lineOf(h, n)*lineWords:])
-		for i, m := range masks(h) {
-			line[i] |= m
+		for i, salt := range salts() {
+			line[i] |= 1 << (uint32(h) * salt >> 27)
 		}
 	}
 	for from := 0; from < len(lines); from += pageLines * lineWords {

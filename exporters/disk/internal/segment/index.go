@@ -43,7 +43,12 @@ type indexPage struct {
 
 // appendIndex returns the two sections of the trace index. It sorts postings.
 func appendIndex(postings []posting) (pages, directory []byte) {
-	slices.SortFunc(postings, func(a, b posting) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.block, b.block)) })
+	slices.SortFunc(postings, func(a, b posting) int {
+		if a.hash != b.hash {
+			return cmp.Compare(a.hash, b.hash)
+		}
+		return cmp.Compare(a.block, b.block)
+	})
 	count, before := 0, uint64(0)
 	var lines []byte
 	for len(postings) > 0 {

@@ -11,14 +11,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// kinship finds the parents of rows, and gives each row to the statistics: its series, and the edge to its parent's service or an orphan.
+// kinship finds the parents of rows, and gives each row to the statistics: the edge to its parent's service or an orphan.
 type kinship struct {
 	in        *rows.Tables
 	o         *order
 	collector *stats.Collector
 	shapes    []shapeStats // by shape of the input
-	slots     []int32      // hash table of the trace at hand: 1 + index into rows, by span id
 	rows      []uint32     // of the trace
+	ids       []uint64     // of its rows, if these are few: span ids; they are searched from the front
+	slots     []int32      // else: hash table of 1 + index into rows, by span id
 	shared    []uint32     // those whose span id an earlier one has
 	factor    uint64       // random, so that nobody can send ids that collide
 	wide      int          // how many slots are in use
@@ -26,8 +27,10 @@ type kinship struct {
 
 // shapeStats is what the statistics know of a shape.
 type shapeStats struct {
-	known           bool
 	series, service uint32
+	kind            int32
+	known           bool
+	nameInRow       bool
 	failed          bool
 }
 
@@ -35,9 +38,26 @@ func newKinship(t *rows.Tables, o *order) *kinship {
 	return &kinship{in: t, o: o, collector: stats.NewCollector(), shapes: make([]shapeStats, len(t.Shapes)), factor: rand.Uint64() | 1}
 }
 
+// fewRows is how many rows a trace has at most whose span ids are searched one by one.
+const fewRows = 32
+
 // begin takes in the rows of the next trace.
 func (k *kinship) begin(list []uint32) {
-	k.rows, k.shared = list, k.shared[:0]
+	k.rows, k.shared, k.ids = list, k.shared[:0], k.ids[:0]
+	if len(list) > fewRows {
+		k.fillSlots(list)
+		return
+	}
+	for _, row := range list {
+		id := k.o.spans[row]
+		if k.find(id) > 0 {
+			k.shared = append(k.shared, row)
+		}
+		k.ids = append(k.ids, binary.LittleEndian.Uint64(id[:]))
+	}
+}
+
+func (k *kinship) fillSlots(list []uint32) {
 	k.wide = 1 << bits.Len(uint(2*len(list)-1))
 	k.slots = slices.Grow(k.slots[:0], k.wide)[:k.wide]
 	clear(k.slots)
@@ -49,6 +69,20 @@ func (k *kinship) begin(list []uint32) {
 			k.shared = append(k.shared, row)
 		}
 	}
+}
+
+// find returns 1 + the index of the first row with a span id, or 0.
+func (k *kinship) find(id otlpdata.SpanID) int32 {
+	if len(k.rows) > fewRows {
+		return *k.slot(id)
+	}
+	want := binary.LittleEndian.Uint64(id[:])
+	for i, has := range k.ids {
+		if has == want {
+			return int32(i + 1)
+		}
+	}
+	return 0
 }
 
 // slot returns where the first row with a span id stands, or would.
@@ -63,26 +97,25 @@ func (k *kinship) slot(id otlpdata.SpanID) *int32 {
 	}
 }
 
-// add counts a row of the trace.
-func (k *kinship) add(row uint32, h *rows.Head, cells []rows.Cell) {
+// add counts a row of the trace, but not in its series, which it returns. name is that of the span if the rows of its shape have names of
+// their own.
+func (k *kinship) add(row uint32, h *rows.Head, name string) (series uint32) {
 	s := k.statsOf(h.Shape)
-	series := s.series
-	if shape := &k.in.Shapes[h.Shape]; shape.NameInRow {
-		series = k.collector.Series(k.series(shape, k.nameOf(shape, cells)))
+	series = s.series
+	if s.nameInRow {
+		series = k.collector.Series(k.series(&k.in.Shapes[h.Shape], name))
 	}
 	duration := h.Duration()
-	k.collector.Span(series, h.Start, duration)
 	parent, found := k.parent(row, h)
-	kind := k.in.Shapes[h.Shape].Kind
 	switch {
 	case found:
-		shape := k.o.shapes[parent]
-		edge := stats.EdgeKindOf(k.in.Shapes[shape].Kind, kind)
-		k.collector.Edge(k.statsOf(shape).service, s.service, edge, h.Start, duration, s.failed)
+		of := k.statsOf(k.o.shapes[parent])
+		k.collector.Edge(of.service, s.service, stats.EdgeKindOf(of.kind, s.kind), h.Start, duration, s.failed)
 	case !h.ParentID.IsZero():
-		edge := stats.EdgeKindOf(otlpdata.KindUnspecified, kind)
+		edge := stats.EdgeKindOf(otlpdata.KindUnspecified, s.kind)
 		k.collector.Orphan(h.TraceID, h.ParentID, s.service, edge, h.Start, duration, s.failed)
 	}
+	return series
 }
 
 // parent returns the row of a row's parent. Where several spans share an id, as the two sides of a call do in Zipkin's model, the client's
@@ -110,7 +143,7 @@ func (k *kinship) parent(row uint32, h *rows.Head) (uint32, bool) {
 
 // among returns the first row with a span id that will do.
 func (k *kinship) among(id otlpdata.SpanID, will func(row uint32) bool) (uint32, bool) {
-	at := *k.slot(id)
+	at := k.find(id)
 	if at == 0 {
 		return 0, false
 	}
@@ -126,7 +159,7 @@ func (k *kinship) among(id otlpdata.SpanID, will func(row uint32) bool) (uint32,
 }
 
 func (k *kinship) isServer(row uint32) bool {
-	kind := k.in.Shapes[k.o.shapes[row]].Kind
+	kind := k.statsOf(k.o.shapes[row]).kind
 	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer
 }
 
@@ -135,7 +168,7 @@ func (k *kinship) statsOf(id uint32) *shapeStats {
 	s := &k.shapes[id]
 	if !s.known {
 		shape := &k.in.Shapes[id]
-		s.known, s.failed = true, shape.Status == otlpdata.StatusError
+		s.known, s.kind, s.nameInRow, s.failed = true, shape.Kind, shape.NameInRow, shape.Status == otlpdata.StatusError
 		s.service = k.collector.Service(shape.Tenant, shape.Service)
 		if !shape.NameInRow {
 			s.series = k.collector.Series(k.series(shape, shape.Name))
@@ -148,14 +181,4 @@ func (k *kinship) series(s *rows.Shape, name string) stats.Series {
 	span := otlpdata.Span{Name: name, Kind: s.Kind}
 	return stats.Series{Tenant: s.Tenant, Service: s.Service, Operation: span.Operation(), Kind: span.KindName(),
 		Error: s.Status == otlpdata.StatusError}
-}
-
-// nameOf returns the name that a row has in a cell.
-func (k *kinship) nameOf(s *rows.Shape, cells []rows.Cell) string {
-	for i, c := range s.Columns {
-		if k.in.Columns[c].Place == rows.Name {
-			return k.in.Text(c, cells[i])
-		}
-	}
-	return ""
 }

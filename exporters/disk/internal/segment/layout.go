@@ -58,8 +58,16 @@ func (l *layout) appendTables(dst []byte) []byte {
 	for i := range t.Resources {
 		dst = rows.AppendResource(dst, uint32(i), t.Resources[i].Tenant, &t.Resources[i].Resource)
 	}
+	services := make(map[rows.Service]uint32)
 	for i := range t.Shapes {
-		dst = rows.AppendShape(dst, uint32(i), &t.Shapes[i])
+		of := rows.Service{Tenant: t.Shapes[i].Tenant, Name: t.Shapes[i].Service}
+		id, known := services[of]
+		if !known {
+			id = uint32(len(services))
+			services[of] = id
+			dst = rows.AppendService(dst, id, of)
+		}
+		dst = rows.AppendShape(dst, uint32(i), id, &t.Shapes[i])
 	}
 	return dst
 }

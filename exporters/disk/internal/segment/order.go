@@ -21,6 +21,7 @@ type trace struct {
 	start        uint64 // the earliest
 	bytes, cells uint32 // of all rows, at most the greatest number
 	from         uint32 // where its rows begin in the order
+	twins        bool   // some rows have the same start and span id
 }
 
 // order puts rows into the order of the segment: traces by their earliest start, then tenant and trace id, and the rows of a trace by
@@ -30,6 +31,7 @@ type order struct {
 	traces  []trace
 	seeds   [2]uint64 // random, so that nobody can send ids that collide
 	slots   []uint32  // hash table of traces: 1 + index, 0 is free
+	last    uint32    // number of the trace that was met last; neighbours often are of one
 
 	// By row of the input. A row that is left out has no trace.
 	traceOf []uint32
@@ -38,6 +40,13 @@ type order struct {
 	shapes  []uint32
 
 	rows []uint32 // the order
+	keys []rowKey // of the trace that is sorted
+}
+
+// rowKey is what rows of a trace are ordered by. Arrival decides at last, so that the order does not depend on how it was sorted.
+type rowKey struct {
+	start, span uint64
+	row         uint32
 }
 
 const noTrace = math.MaxUint32
@@ -50,7 +59,7 @@ func newOrder(t *rows.Tables, n int) *order {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	o := &order{tenants: make([]uint32, len(t.Resources)), seeds: [2]uint64{rand.Uint64(), rand.Uint64()}, slots: make([]uint32, 1024),
-		traceOf: make([]uint32, 0, n), starts: make([]uint64, 0, n), spans: make([]otlpdata.SpanID, 0, n), shapes: make([]uint32, 0, n)}
+		traceOf: make([]uint32, n), starts: make([]uint64, n), spans: make([]otlpdata.SpanID, n), shapes: make([]uint32, n)}
 	for i := range t.Resources {
 		rank, _ := slices.BinarySearch(names, t.Resources[i].Tenant)
 		o.tenants[i] = uint32(rank)
@@ -58,30 +67,27 @@ func newOrder(t *rows.Tables, n int) *order {
 	return o
 }
 
-// skip notes that the next row is left out.
-func (o *order) skip() {
-	o.traceOf, o.starts, o.spans = append(o.traceOf, noTrace), append(o.starts, 0), append(o.spans, otlpdata.SpanID{})
-	o.shapes = append(o.shapes, 0)
-}
-
-// add notes the next row: its head and how long it is.
-func (o *order) add(h *rows.Head, bytes, cells int) {
+// add notes a row.
+func (o *order) add(e *entrant) {
+	h := &e.head
 	i := o.find(h.TraceID, o.tenants[h.Resource])
 	t := &o.traces[i]
 	if t.rows == 0 || h.Start < t.start {
 		t.start = h.Start
 	}
 	t.rows++
-	t.bytes = addUpTo(t.bytes, bytes)
-	t.cells = addUpTo(t.cells, cells)
-	o.traceOf, o.starts, o.spans = append(o.traceOf, i), append(o.starts, h.Start), append(o.spans, h.SpanID)
-	o.shapes = append(o.shapes, h.Shape)
+	t.bytes = addUpTo(t.bytes, e.bytes)
+	t.cells = addUpTo(t.cells, e.cells)
+	o.traceOf[e.row], o.starts[e.row], o.spans[e.row], o.shapes[e.row] = i, h.Start, h.SpanID, h.Shape
 }
 
 func addUpTo(a uint32, b int) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
 
 // find returns the number of a trace, which is new if it was not there.
 func (o *order) find(id otlpdata.TraceID, tenant uint32) uint32 {
+	if int(o.last) < len(o.traces) && o.traces[o.last].id == id && o.traces[o.last].tenant == tenant {
+		return o.last
+	}
 	if 2*len(o.traces) >= len(o.slots) {
 		o.grow()
 	}
@@ -90,7 +96,8 @@ func (o *order) find(id otlpdata.TraceID, tenant uint32) uint32 {
 		o.traces = append(o.traces, trace{id: id, tenant: tenant})
 		*slot = uint32(len(o.traces))
 	}
-	return *slot - 1
+	o.last = *slot - 1
+	return o.last
 }
 
 func (o *order) slot(id otlpdata.TraceID, tenant uint32) *uint32 {
@@ -132,27 +139,78 @@ func (o *order) sort() {
 		o.traces[i].from++
 	}
 	o.traceOf = nil
-	slices.SortFunc(o.traces, func(a, b trace) int { return a.compare(&b) })
+	arrange(o.traces, byStart)
 	for i := range o.traces {
 		t := &o.traces[i]
 		t.from -= t.rows
-		slices.SortFunc(o.rowsOf(t), o.compareRows)
+		o.sortRows(t)
 	}
+	o.keys = nil
+}
+
+// arrange brings a list into an order, which it uses up.
+func arrange[T any](list []T, order []uint32) {
+	for i := range order {
+		first := list[i]
+		at := uint32(i)
+		for order[at] != uint32(i) {
+			next := order[at]
+			list[at], order[at] = list[next], at
+			at = next
+		}
+		list[at], order[at] = first, at
+	}
+}
+
+// sortRows sorts the rows of a trace. Their keys are copied first, since they are scattered over memory.
+func (o *order) sortRows(t *trace) {
+	list := o.rowsOf(t)
+	o.keys = o.keys[:0]
+	for _, row := range list {
+		o.keys = append(o.keys, rowKey{o.starts[row], binary.BigEndian.Uint64(o.spans[row][:]), row})
+	}
+	sortKeys(o.keys)
+	for i := range o.keys {
+		k := &o.keys[i]
+		list[i] = k.row
+		t.twins = t.twins || i > 0 && k.start == o.keys[i-1].start && k.span == o.keys[i-1].span
+	}
+}
+
+// sortKeys sorts few keys by insertion, which is faster where most are in order.
+func sortKeys(keys []rowKey) {
+	const few = 64
+	if len(keys) > few {
+		slices.SortFunc(keys, func(a, b rowKey) int {
+			if a.start != b.start {
+				return cmp.Compare(a.start, b.start)
+			}
+			return cmp.Or(cmp.Compare(a.span, b.span), cmp.Compare(a.row, b.row))
+		})
+		return
+	}
+	for i := 1; i < len(keys); i++ {
+		k := keys[i]
+		at := i
+		for ; at > 0 && k.before(&keys[at-1]); at-- {
+			keys[at] = keys[at-1]
+		}
+		keys[at] = k
+	}
+}
+
+func (k *rowKey) before(b *rowKey) bool {
+	if k.start != b.start {
+		return k.start < b.start
+	}
+	return k.span < b.span || k.span == b.span && k.row < b.row
 }
 
 func (o *order) rowsOf(t *trace) []uint32 { return o.rows[t.from : t.from+t.rows] }
 
 func (t *trace) compare(b *trace) int {
-	return cmp.Or(cmp.Compare(t.start, b.start), cmp.Compare(t.tenant, b.tenant), bytes.Compare(t.id[:], b.id[:]))
-}
-
-// compareRows compares rows of a trace. Arrival decides at last, so that the order does not depend on how it was sorted.
-func (o *order) compareRows(a, b uint32) int {
-	if c := cmp.Compare(o.starts[a], o.starts[b]); c != 0 {
-		return c
+	if t.start != b.start {
+		return cmp.Compare(t.start, b.start)
 	}
-	if c := bytes.Compare(o.spans[a][:], o.spans[b][:]); c != 0 {
-		return c
-	}
-	return cmp.Compare(a, b)
+	return cmp.Or(cmp.Compare(t.tenant, b.tenant), bytes.Compare(t.id[:], b.id[:]))
 }

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -13,17 +14,59 @@ type planner struct {
 	in        *rows.Tables
 	first     []int // by shape: index of its first position
 	positions []position
-	shapes    []uint32 // by shape: rows
-	resources []uint32 // by resource: rows
-	columns   []census // by column
-	room      int      // how many more distinct texts may be remembered
+	cells     []rows.Cell // by position: that of the shape's first row
+	shapes    []uint32    // by shape: rows
+	resources []uint32    // by resource: rows
+	columns   []census    // by column
+	room      int         // how many more distinct texts may be remembered
+	scratch   []rows.Cell
+	encoded   []byte
 }
 
-// position is one of Shape.Columns. It is constant until a row proves otherwise.
+// position is one of Shape.Columns. It is constant until a row proves otherwise. It is small because all of a shape are read for each row.
 type position struct {
-	varies bool
-	cell   rows.Cell // of the shape's first row
+	column uint32
+	bytes  uint32 // of sameBytes: the cell as it is written, the first byte lowest
+	length uint8  // of sameBytes
+	form   cellForm
+	state  state
 }
+
+// maxSameBytes is the length of the longest cell that is compared as it is written.
+const maxSameBytes = 4
+
+// has reports whether the cell of sameBytes stands at a place of b.
+func (p *position) has(b []byte, at int) bool {
+	if at > len(b)-maxSameBytes {
+		return p.ends(b, at)
+	}
+	return p.same(binary.LittleEndian.Uint32(b[at:]))
+}
+
+// same reports whether the lowest bytes are those of the cell.
+func (p *position) same(bytes uint32) bool { return (bytes^p.bytes)<<(32-8*p.length) == 0 }
+
+// ends is has near the end of b.
+func (p *position) ends(b []byte, at int) bool {
+	if at > len(b)-int(p.length) {
+		return false
+	}
+	var rest [maxSameBytes]byte
+	copy(rest[:], b[at:])
+	return p.same(binary.LittleEndian.Uint32(rest[:]))
+}
+
+// state is what is known of a position.
+type state uint8
+
+const (
+	sameBytes state = iota // all rows have the cell of the first one, written alike
+	sameCell               // all rows have the cell of the first one
+	counts                 // rows differ, and their texts are counted
+	varies                 // rows differ
+)
+
+func (p *position) varies() bool { return p.state >= counts }
 
 // census counts the distinct texts of the varying cells of a string column, until they are too many.
 type census struct {
@@ -43,7 +86,12 @@ func newPlanner(t *rows.Tables) *planner {
 		p.first[i] = n
 		n += len(t.Shapes[i].Columns)
 	}
-	p.positions = make([]position, n)
+	p.positions, p.cells = make([]position, 0, n), make([]rows.Cell, n)
+	for i := range t.Shapes {
+		for _, id := range t.Shapes[i].Columns {
+			p.positions = append(p.positions, position{column: id, form: cellFormOf(t.Columns[id].Kind)})
+		}
+	}
 	for i := range t.Columns {
 		p.columns[i].off = t.Columns[i].Kind != otlpdata.ValueString
 	}
@@ -54,27 +102,118 @@ func (p *planner) positionsOf(shape uint32) []position {
 	return p.positions[p.first[shape]:][:len(p.in.Shapes[shape].Columns)]
 }
 
-// add looks at a row.
-func (p *planner) add(h *rows.Head, cells []rows.Cell) {
-	before := p.shapes[h.Shape]
-	p.shapes[h.Shape]++
-	p.resources[h.Resource]++
-	columns := p.in.Shapes[h.Shape].Columns
+func (p *planner) cellsOf(shape uint32) []rows.Cell {
+	return p.cells[p.first[shape]:][:len(p.in.Shapes[shape].Columns)]
+}
+
+// add looks at the cells b of a row. It returns how many they are, and whether they can be read. Some of those that cannot may be counted:
+// a column then has a word too many, or a position no constant.
+func (p *planner) add(h *rows.Head, b []byte) (cells int, ok bool) {
 	positions := p.positionsOf(h.Shape)
-	for i := range cells {
-		pos := &positions[i]
-		if before == 0 {
-			pos.cell, pos.varies = cells[i], isBlob(p.in.Columns[columns[i]].Place)
-			continue
-		}
-		if !pos.varies {
-			if p.same(columns[i], pos.cell, cells[i]) {
-				continue
+	if p.shapes[h.Shape] == 0 {
+		ok = p.begin(h.Shape, positions, b)
+	} else {
+		c := cursor{b: b}
+		for i := range positions {
+			pos := &positions[i]
+			switch {
+			case pos.state == sameBytes && pos.has(b, c.at):
+				c.at += int(pos.length)
+			case pos.state == counts && p.columns[pos.column].countKnown(&c):
+			case pos.state == varies:
+				if word := c.pass(pos.form); word > 0 && word > uint64(len(p.in.Words[pos.column])) {
+					return 0, false
+				}
+			case !p.look(h.Shape, i, &c):
+				return 0, false
 			}
-			pos.varies = true
-			p.count(columns[i], pos.cell, before)
 		}
-		p.count(columns[i], cells[i], 1)
+		ok = c.done()
+	}
+	if ok {
+		p.shapes[h.Shape]++
+		p.resources[h.Resource]++
+	}
+	return len(positions), ok
+}
+
+// begin looks at the first row of a shape.
+func (p *planner) begin(shape uint32, positions []position, b []byte) bool {
+	cells, err := p.in.ReadCells(b, p.in.Shapes[shape].Columns, p.scratch[:0])
+	if p.scratch = cells; err != nil {
+		return false
+	}
+	copy(p.cellsOf(shape), cells)
+	for i := range positions {
+		switch pos := &positions[i]; {
+		case isBlob(p.in.Columns[pos.column].Place):
+			pos.state = varies
+		default:
+			p.hold(pos, cells[i])
+		}
+	}
+	return true
+}
+
+// hold notes that a position has been the same so far.
+func (p *planner) hold(pos *position, c rows.Cell) {
+	pos.state = sameCell
+	if p.encoded = rows.AppendCell(p.encoded[:0], p.in.Columns[pos.column].Kind, c); len(p.encoded) <= maxSameBytes {
+		var b [maxSameBytes]byte
+		copy(b[:], p.encoded)
+		pos.state, pos.bytes, pos.length = sameBytes, binary.LittleEndian.Uint32(b[:]), uint8(len(p.encoded))
+	}
+}
+
+// look reads the next cell, which is at a position that may be constant or is counted.
+func (p *planner) look(shape uint32, i int, c *cursor) bool {
+	at := p.first[shape] + i
+	pos := &p.positions[at]
+	cell, ok := p.cell(pos, c)
+	if !ok {
+		return false
+	}
+	if !pos.varies() {
+		if p.same(pos.column, p.cells[at], cell) {
+			pos.state = sameCell
+			return true
+		}
+		p.vary(pos, p.cells[at], p.shapes[shape])
+	}
+	if pos.state == counts {
+		p.count(pos.column, cell, 1)
+		if p.columns[pos.column].off {
+			pos.state = varies
+		}
+	}
+	return true
+}
+
+// cell reads a cell.
+func (p *planner) cell(pos *position, c *cursor) (cell rows.Cell, ok bool) {
+	switch pos.form {
+	case cellNothing:
+	case cellString:
+		word := c.uvarint()
+		if word > uint64(len(p.in.Words[pos.column])) {
+			return cell, false
+		}
+		if cell.Word = uint32(word); word == 0 {
+			cell.Data = c.text()
+		}
+	case cellText:
+		cell.Data = c.text()
+	default:
+		cell.Num = c.number(pos.form)
+	}
+	return cell, c.at <= len(c.b)
+}
+
+// vary notes that a position is not constant, though n rows had the same cell.
+func (p *planner) vary(pos *position, c rows.Cell, n uint32) {
+	if pos.state = varies; !p.columns[pos.column].off {
+		pos.state = counts
+		p.count(pos.column, c, n)
 	}
 }
 
@@ -99,6 +238,19 @@ func (p *planner) count(column uint32, c rows.Cell, n uint32) {
 	}
 	s.counts[at] += n
 	s.total += int(n)
+}
+
+// countKnown counts the next cell if it is a word that was counted before. Else the cursor stays where it is.
+func (s *census) countKnown(c *cursor) bool {
+	from := c.at
+	word := c.uvarint()
+	if word-1 < uint64(len(s.word)) && s.word[word-1] > 0 {
+		s.counts[s.word[word-1]-1]++
+		s.total++
+		return true
+	}
+	c.at = from
+	return false
 }
 
 // find returns the index of a text; -1 if it is new, as a word at least.
@@ -148,11 +300,9 @@ func (p *planner) finish() {
 		if n == 0 || n >= minConstantRows {
 			continue
 		}
-		for i, column := range p.in.Shapes[shape].Columns {
-			pos := &p.positionsOf(uint32(shape))[i]
-			if !pos.varies {
-				pos.varies = true
-				p.count(column, pos.cell, n)
+		for i, cell := range p.cellsOf(uint32(shape)) {
+			if pos := &p.positionsOf(uint32(shape))[i]; !pos.varies() {
+				p.vary(pos, cell, n)
 			}
 		}
 	}

@@ -23,6 +23,9 @@ type Segment struct {
 	info Info
 	dir  *directory
 
+	cache *Cache
+	used  atomic.Int64 // when it was used last, by cache
+
 	body  cached[body]
 	zones cached[zones]
 	pages cached[pages]
@@ -51,12 +54,15 @@ type pages struct{ list []indexPage }
 
 // Open opens a segment. It reads the end of the file: the trailer, the directory of sections and the info. If one of these is damaged the
 // file is of no use, and the error a *source.DamageError; that of a file of a later format matches [ErrNewer].
-func Open(fsys vfs.FS, path string) (*Segment, error) {
+func Open(fsys vfs.FS, path string) (*Segment, error) { return OpenCached(fsys, path, nil) }
+
+// OpenCached is Open for a segment that shares a bound of memory with others; nil: it has none.
+func OpenCached(fsys vfs.FS, path string, cache *Cache) (*Segment, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open segment: %w", err)
 	}
-	s := &Segment{file: f, name: path}
+	s := &Segment{file: f, name: path, cache: cache}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -150,7 +156,10 @@ func (s *Segment) Info() Info { return s.info }
 func (s *Segment) Name() string { return s.name }
 
 // Close closes the file. Blocks must be closed before, and no method called after.
-func (s *Segment) Close() error { return s.file.Close() }
+func (s *Segment) Close() error {
+	s.cache.forget(s)
+	return s.file.Close()
+}
 
 // Memory estimates the bytes that the segment keeps in memory now.
 func (s *Segment) Memory() int64 {

@@ -10,6 +10,11 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
+// Bounds returns the number of rows and bounds of their starts.
+func (s *Segment) Bounds() (rows int, minStart, maxStart uint64) {
+	return s.info.Rows, s.info.MinStart, s.info.MaxStart
+}
+
 // Tables returns the vocabulary of all rows.
 func (s *Segment) Tables() (*rows.Tables, error) {
 	b, err := s.load()

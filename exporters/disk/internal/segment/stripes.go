@@ -9,10 +9,10 @@ import (
 // attributes in encoded parts, of whatever kind, by their text.
 type stripes struct {
 	layout *layout
-	keys   []uint64   // by column: hash of its key
-	shapes [][]filled // by shape
-	hashes []uint64   // of the stripe at hand
-	broken bool       // the stripe at hand gets no filter: it has too many values, or some that cannot be read
+	keys   []uint64     // by column: hash of its key
+	places []rows.Place // by column
+	hashes []uint64     // of the stripe at hand
+	broken bool         // the stripe at hand gets no filter: it has too many values, or some that cannot be read
 
 	list    []stripe
 	section []byte
@@ -22,29 +22,17 @@ type stripes struct {
 	reader otlpdata.SpanReader
 }
 
-// filled is a position of a shape that a filter has the values of.
-type filled struct {
-	position int
-	column   uint32
-}
-
 func newStripes(l *layout) *stripes {
-	s := &stripes{layout: l, keys: make([]uint64, len(l.tables.Columns)), shapes: make([][]filled, len(l.tables.Shapes))}
+	s := &stripes{layout: l, keys: make([]uint64, len(l.tables.Columns)), places: make([]rows.Place, len(l.tables.Columns))}
 	for i := range l.tables.Columns {
-		s.keys[i] = keyHash(l.tables.Columns[i].Key)
-	}
-	for i := range l.tables.Shapes {
-		for j, id := range l.tables.Shapes[i].Columns {
-			if l.constants[i][j] == nil && s.filters(id) {
-				s.shapes[i] = append(s.shapes[i], filled{j, id})
-			}
-		}
+		s.keys[i], s.places[i] = keyHash(l.tables.Columns[i].Key), l.tables.Columns[i].Place
 	}
 	return s
 }
 
+// filters reports whether filters have the texts of a column, except those that are constant.
 func (s *stripes) filters(column uint32) bool {
-	switch place := s.layout.tables.Columns[column].Place; place {
+	switch place := s.places[column]; place {
 	case rows.Attribute, rows.EventAttribute:
 		return s.layout.inline[column]
 	default:
@@ -52,21 +40,15 @@ func (s *stripes) filters(column uint32) bool {
 	}
 }
 
-// add takes in a row of the stripe at hand, which is in terms of the segment's tables.
-func (s *stripes) add(h *rows.Head, cells []rows.Cell) {
-	if s.broken {
-		return
-	}
-	for _, f := range s.shapes[h.Shape] {
-		c := &cells[f.position]
-		if place := s.layout.tables.Columns[f.column].Place; isBlob(place) {
-			s.addBlob(place, c.Data)
-		} else {
-			s.hashes = append(s.hashes, valueHash(s.keys[f.column], c.Data))
-		}
-	}
-	if len(s.hashes) > maxStripeValues {
+// add takes in a text of a column that filters have.
+func (s *stripes) add(column uint32, text string) {
+	switch place := s.places[column]; {
+	case len(s.hashes) > maxStripeValues || s.broken:
 		s.broken = true
+	case isBlob(place):
+		s.addBlob(place, text)
+	default:
+		s.hashes = append(s.hashes, valueHash(s.keys[column], text))
 	}
 }
 

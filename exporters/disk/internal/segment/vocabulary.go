@@ -13,26 +13,13 @@ type vocabulary struct {
 	layout *layout
 	// From ids of the input; what no row uses has no meaning here.
 	shapes, resources, scopes, columns []uint32
-	words                              []wordMap   // by column of the input
-	texts                              [][]varying // by shape of the input: its strings that vary
-}
-
-// varying is a position of a shape of the input.
-type varying struct {
-	position int
-	column   uint32
-}
-
-// wordMap finds the words of a dictionary column.
-type wordMap struct {
-	census *census // nil: not a dictionary column
-	ranks  []uint32
+	ranks                              []ranks // by column of the input
 }
 
 // newVocabulary makes the tables of what the planner saw.
 func newVocabulary(p *planner) (*vocabulary, error) {
 	v := &vocabulary{in: p.in, layout: &layout{tables: &rows.Tables{}}, shapes: make([]uint32, len(p.in.Shapes)),
-		resources: make([]uint32, len(p.in.Resources)), words: make([]wordMap, len(p.in.Columns))}
+		resources: make([]uint32, len(p.in.Resources)), ranks: make([]ranks, len(p.in.Columns))}
 	v.addResources(p)
 	v.addShapes(p)
 	v.addDictionaries(p)
@@ -92,7 +79,7 @@ func (v *vocabulary) addDictionaries(p *planner) {
 	for old, id := range v.columns {
 		s := &p.columns[old]
 		if texts, ranks, ok := s.dictionary(); ok && id != unused {
-			v.words[old] = wordMap{census: s, ranks: ranks}
+			v.ranks[old] = newRanks(s, ranks)
 			l.tables.Words[id], l.words[id], l.dictionary[id] = texts, len(texts), true
 		}
 	}
@@ -103,56 +90,49 @@ func (v *vocabulary) addDictionaries(p *planner) {
 func (v *vocabulary) addConstants(p *planner) {
 	l := v.layout
 	l.constants = make([][]*rows.Cell, len(l.tables.Shapes))
-	v.texts = make([][]varying, len(v.in.Shapes))
-	added := make([]map[string]uint32, len(l.tables.Columns))
+	added := make([]addedWords, len(l.tables.Columns))
 	for _, id := range ranked(p.shapes) {
 		shape := v.shapes[id]
 		columns := l.tables.Shapes[shape].Columns
 		l.constants[shape] = make([]*rows.Cell, len(columns))
-		for i, pos := range p.positionsOf(id) {
-			c, isText := pos.cell, l.tables.Columns[columns[i]].Kind == otlpdata.ValueString
-			switch {
-			case pos.varies && isText:
-				v.texts[id] = append(v.texts[id], varying{i, v.in.Shapes[id].Columns[i]})
-			case isText:
-				c = v.constantWord(&added[columns[i]], columns[i], v.in.Text(v.in.Shapes[id].Columns[i], c))
+		positions := p.positionsOf(id)
+		for i, c := range p.cellsOf(id) {
+			if positions[i].varies() {
+				continue
 			}
-			if !pos.varies {
-				l.constants[shape][i] = &c
+			if l.tables.Columns[columns[i]].Kind == otlpdata.ValueString {
+				c = v.constantWord(&added[columns[i]], columns[i], positions[i].column, c)
 			}
+			l.constants[shape][i] = &c
 		}
 	}
 }
 
-func (v *vocabulary) constantWord(added *map[string]uint32, column uint32, text string) rows.Cell {
+// addedWords finds what is among the words of a column: by text, and by the input's number of the word, which is faster.
+type addedWords struct {
+	byText map[string]uint32
+	byWord map[uint32]uint32
+}
+
+// constantWord returns the word of a column for a cell of the column old of the input.
+func (v *vocabulary) constantWord(added *addedWords, column, old uint32, c rows.Cell) rows.Cell {
+	if word := added.byWord[c.Word]; c.Word > 0 && word > 0 {
+		return rows.Cell{Word: word}
+	}
 	words := &v.layout.tables.Words[column]
-	if *added == nil {
-		*added = map[string]uint32{}
+	if added.byText == nil {
+		added.byText, added.byWord = map[string]uint32{}, map[uint32]uint32{}
 		for i, w := range *words {
-			(*added)[w] = uint32(i + 1)
+			added.byText[w] = uint32(i + 1)
 		}
 	}
-	if (*added)[text] == 0 {
+	text := v.in.Text(old, c)
+	if added.byText[text] == 0 {
 		*words = append(*words, text)
-		(*added)[text] = uint32(len(*words))
+		added.byText[text] = uint32(len(*words))
 	}
-	return rows.Cell{Word: (*added)[text]}
-}
-
-// translate replaces the ids of a row by those of the segment's tables. Cells that are constant are left as they are.
-func (v *vocabulary) translate(h *rows.Head, cells []rows.Cell) error {
-	for _, t := range v.texts[h.Shape] {
-		c, w := &cells[t.position], &v.words[t.column]
-		if w.census == nil {
-			*c = rows.Cell{Data: v.in.Text(t.column, *c)}
-			continue
-		}
-		at := w.census.find(*c)
-		if at < 0 {
-			return fmt.Errorf("BUG: a text of column %d was not counted", t.column)
-		}
-		*c = rows.Cell{Word: w.ranks[at] + 1}
+	if c.Word > 0 {
+		added.byWord[c.Word] = added.byText[text]
 	}
-	h.Shape, h.Resource = v.shapes[h.Shape], v.resources[h.Resource]
-	return nil
+	return rows.Cell{Word: added.byText[text]}
 }

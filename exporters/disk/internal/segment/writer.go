@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -16,6 +17,7 @@ type writer struct {
 	*survey
 	opts     Options
 	voc      *vocabulary
+	mover    *mover
 	out      output
 	encoder  *block.Encoder
 	buf      []byte
@@ -24,16 +26,20 @@ type writer struct {
 	blocks   blockList
 	zones    []source.BlockInfo
 	postings []posting
+	fetched  [][]byte // some rows of the trace at hand
 	// The block at hand.
-	heads []rows.Head
-	cells []rows.Cell
-	first []int32
-	bytes int
+	heads  []rows.Head
+	cells  []rows.Cell // those that vary
+	first  []int32
+	series []uint32 // by row
+	bytes  int
+	shapes byShape
 }
 
 func newWriter(f vfs.File, s *survey, v *vocabulary, opts Options) *writer {
-	return &writer{survey: s, opts: opts, voc: v, out: output{file: f}, encoder: block.NewEncoder(opts.Level),
-		kin: newKinship(s.in.Tables, s.order), stripes: newStripes(v.layout)}
+	stripes := newStripes(v.layout)
+	return &writer{survey: s, opts: opts, voc: v, mover: newMover(v, s.planner, stripes), out: output{file: f},
+		encoder: block.NewEncoder(opts.Level), kin: newKinship(s.in.Tables, s.order), stripes: stripes}
 }
 
 func (w *writer) writeBlocks() error {
@@ -67,22 +73,32 @@ func (w *writer) addTrace(t *trace) error {
 		}
 	}
 	posted := -1
-	for _, row := range list {
-		b := w.in.Row(int(row))
-		if large && !w.fits(1, len(b), 0) {
-			if err := w.cut(); err != nil {
+	for ; len(list) > 0; list = list[min(together, len(list)):] {
+		for i, b := range w.fetch(list[:min(together, len(list))]) {
+			if large && !w.fits(1, len(b), 0) {
+				if err := w.cut(); err != nil {
+					return err
+				}
+			}
+			if err := w.addRow(list[i], b); err != nil {
 				return err
 			}
-		}
-		if err := w.addRow(row, b); err != nil {
-			return err
-		}
-		if posted != len(w.blocks.blocks) {
-			posted = len(w.blocks.blocks)
-			w.postings = append(w.postings, posting{traceHash(w.lastTenant(), t.id), uint32(posted)})
+			if posted != len(w.blocks.blocks) {
+				posted = len(w.blocks.blocks)
+				w.postings = append(w.postings, posting{traceHash(w.lastTenant(), t.id), uint32(posted)})
+			}
 		}
 	}
 	return nil
+}
+
+// fetch returns rows. They lie far apart: to look for all before the first is read lets the processor wait for several at a time.
+func (w *writer) fetch(list []uint32) [][]byte {
+	w.fetched = w.fetched[:0]
+	for _, row := range list {
+		w.fetched = append(w.fetched, w.in.Row(int(row)))
+	}
+	return w.fetched
 }
 
 func (w *writer) lastTenant() string {
@@ -99,16 +115,16 @@ func (w *writer) fits(rows, bytes, cells int) bool {
 func (w *writer) addRow(row uint32, b []byte) error {
 	from := len(w.cells)
 	var h rows.Head
-	var err error
-	if w.cells, err = w.in.Tables.ReadRow(b, &h, w.cells); err != nil {
+	cells, err := rows.ReadHead(b, &h)
+	if err != nil {
 		return err
 	}
-	cells := w.cells[from:]
-	w.kin.add(row, &h, cells)
-	if err := w.voc.translate(&h, cells); err != nil {
+	var name string
+	if w.cells, name, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
 		return err
 	}
-	w.stripes.add(&h, cells)
+	w.series = append(w.series, w.kin.add(row, &h, name))
+	h.Shape, h.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
 	if len(w.zones) == 0 && len(w.heads) == 0 {
 		w.info.MinStart, w.info.MaxStart = h.Start, h.Start
 	}
@@ -119,10 +135,39 @@ func (w *writer) addRow(row uint32, b []byte) error {
 	return nil
 }
 
+// byShape sorts the rows of a block by their shapes. Spans of a series are then counted one after the other, while its counters are in
+// the cache.
+type byShape struct {
+	next []uint32 // by shape: where its next row goes; one more behind
+	rows []uint32
+}
+
+// sort returns the numbers of the rows, which are valid until the next call. There are so many shapes.
+func (s *byShape) sort(heads []rows.Head, shapes int) []uint32 {
+	s.next = slices.Grow(s.next[:0], shapes+1)[:shapes+1]
+	clear(s.next)
+	for i := range heads {
+		s.next[heads[i].Shape+1]++
+	}
+	for i := range shapes {
+		s.next[i+1] += s.next[i]
+	}
+	s.rows = slices.Grow(s.rows[:0], len(heads))[:len(heads)]
+	for i := range heads {
+		at := &s.next[heads[i].Shape]
+		s.rows[*at] = uint32(i)
+		*at++
+	}
+	return s.rows
+}
+
 // cut writes the block at hand.
 func (w *writer) cut() error {
 	if len(w.heads) == 0 {
 		return nil
+	}
+	for _, i := range w.shapes.sort(w.heads, len(w.voc.layout.tables.Shapes)) {
+		w.kin.collector.Span(w.series[i], w.heads[i].Start, w.heads[i].Duration())
 	}
 	var zone source.BlockInfo
 	w.buf, zone = w.encoder.Encode(w.buf[:0], w.voc.layout.block, w.heads, w.cells, w.first)
@@ -134,7 +179,7 @@ func (w *writer) cut() error {
 	if len(w.blocks.blocks)%stripeBlocks == 0 {
 		w.stripes.end()
 	}
-	w.heads, w.cells, w.first, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], 0
+	w.heads, w.cells, w.first, w.series, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], w.series[:0], 0
 	return nil
 }
 

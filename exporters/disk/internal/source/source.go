@@ -13,6 +13,8 @@ import (
 type Source interface {
 	// Name tells the source from others in messages.
 	Name() string
+	// Bounds returns the number of rows and bounds of their starts, both inclusive. It reads nothing.
+	Bounds() (rows int, minStart, maxStart uint64)
 	// Tables returns the vocabulary of all rows, from disk where it is not in memory yet.
 	Tables() (*rows.Tables, error)
 	// Blocks describes the blocks.

@@ -70,7 +70,10 @@ func (v visitor) Span(s *otlpdata.Span) error {
 	var cells []rows.Cell
 	shape.Columns, cells = v.cells(s, shape.NameInRow)
 	h := rows.Head{TraceID: s.TraceID, SpanID: s.SpanID, ParentID: s.ParentID, Start: s.Start, End: s.End}
-	h.Shape = v.define(len(v.tables.Shapes), func(id uint32) []byte { return rows.AppendShape(nil, id, &shape) })
+	service := v.define(len(v.tables.Services), func(id uint32) []byte {
+		return rows.AppendService(nil, id, rows.Service{Tenant: shape.Tenant, Name: shape.Service})
+	})
+	h.Shape = v.define(len(v.tables.Shapes), func(id uint32) []byte { return rows.AppendShape(nil, id, service, &shape) })
 	h.Resource = v.define(len(v.tables.Resources), func(id uint32) []byte {
 		return rows.AppendResource(nil, id, v.tenant, v.resource)
 	})

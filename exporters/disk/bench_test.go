@@ -1,0 +1,266 @@
+//go:build unix
+
+package disk
+
+import (
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"runtime"
+	goruntime "runtime/metrics"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+)
+
+// What a benchmark of the store sends, and how.
+const (
+	benchSpans   = 200_000
+	benchSenders = 8
+	usualRequest = 512 // spans
+)
+
+// workload is requests that are ready to be stored. Their bytes lie outside the heap, as if a network had them: the garbage collector has
+// the work, and the pace, that the store alone gives it.
+type workload struct {
+	batches []*otlpdata.Batch
+	spans   int
+	bytes   int
+}
+
+func newWorkload(tb testing.TB, requests iter.Seq[bench.Request]) *workload {
+	tb.Helper()
+	w := new(workload)
+	for r := range requests {
+		body, err := syscall.Mmap(-1, 0, len(r.Body), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { syscall.Munmap(body) }) //nolint:errcheck // the process ends soon
+		copy(body, r.Body)
+		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{Received: newClock().now()}, otlpdata.Limits{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		w.batches, w.spans, w.bytes = append(w.batches, b), w.spans+r.Spans, w.bytes+len(body)
+	}
+	return w
+}
+
+// cost is what storing a workload took, from an empty store to a closed one that has everything in segments.
+type cost struct {
+	cpu  time.Duration // of the process
+	size int64         // of the segments, in bytes
+	heap heapSize      // its greatest growth
+}
+
+// heapSize is how much of the heap is in use, in bytes.
+type heapSize struct {
+	all  int64 // garbage included that was not collected yet
+	live int64 // what the last collection left
+}
+
+func readHeap() heapSize {
+	s := []goruntime.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	goruntime.Read(s)
+	return heapSize{int64(s[0].Value.Uint64()), int64(s[1].Value.Uint64())}
+}
+
+func (h heapSize) max(o heapSize) heapSize { return heapSize{max(h.all, o.all), max(h.live, o.live)} }
+
+// store writes a workload to a store on the disk, as configured by default but for the reserve.
+func (w *workload) store(tb testing.TB) cost {
+	tb.Helper()
+	s := small(vfs.OS())
+	s.config = defaults()
+	s.config.Directory, s.config.Reserve, s.config.MaxWait = tb.TempDir(), 0, pipeline.Duration(time.Minute)
+	e := s.build(tb)
+	e.logStep = 0
+	runtime.GC()
+	heap, before := watchHeap(), cpuTime(tb)
+	if err := e.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	w.send(tb, e)
+	stopStore(tb, e)
+	c := cost{cpu: cpuTime(tb) - before, heap: heap(), size: segmentBytes(tb, s.config.Directory)}
+	if kept := valueOf(tb, e.metrics.flushedSpans) + valueOf(tb, e.metrics.duplicates); kept != w.spans {
+		tb.Fatalf("%d of %d spans are in segments", kept, w.spans)
+	}
+	return c
+}
+
+func (w *workload) send(tb testing.TB, e *exporter) {
+	tb.Helper()
+	queue := make(chan *otlpdata.Batch)
+	var senders sync.WaitGroup
+	for range benchSenders {
+		senders.Go(func() {
+			for b := range queue {
+				if err := e.Consume(tb.Context(), b); err != nil {
+					tb.Errorf("Consume: %v", err)
+				}
+			}
+		})
+	}
+	for _, b := range w.batches {
+		queue <- b
+	}
+	close(queue)
+	senders.Wait()
+}
+
+func valueOf(tb testing.TB, c prometheus.Counter) int {
+	tb.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		tb.Fatal(err)
+	}
+	return int(m.GetCounter().GetValue())
+}
+
+func segmentBytes(tb testing.TB, dir string) (size int64) {
+	tb.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(d.Name(), ".seg") {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return size
+}
+
+func cpuTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// watchHeap samples the size of the heap until the function that it returns is called, which returns its greatest growth.
+func watchHeap() (growth func() heapSize) {
+	first := readHeap()
+	greatest := first
+	done := make(chan struct{})
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		ticker := time.NewTicker(5 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				greatest = greatest.max(readHeap())
+			}
+		}
+	})
+	return func() heapSize {
+		close(done)
+		watcher.Wait()
+		return heapSize{greatest.all - first.all, greatest.live - first.live}
+	}
+}
+
+// decode builds pdata objects of a workload, and returns the CPU time of that: the floor of servers that use them.
+func (w *workload) decode(tb testing.TB) time.Duration {
+	tb.Helper()
+	runtime.GC()
+	before := cpuTime(tb)
+	for _, b := range w.batches {
+		segments, err := b.Segments()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := ptraceotlp.NewExportRequest().UnmarshalProto(segments[0]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return cpuTime(tb) - before
+}
+
+// BenchmarkStore measures the store alone, from requests to segments, log and syncs included: CPU time of the process and bytes in segments
+// for a span, bytes in segments for a byte of the requests, and the growth of the heap with and without garbage. Usual data takes turns
+// with building pdata objects of the same requests (D); every hostile kind of data takes turns with usual data in requests of the same
+// size, but for large values, and hostile/usual compares their CPU time for a span, with large values for a byte.
+func BenchmarkStore(b *testing.B) {
+	d := bench.New(1, newClock().now())
+	b.Run("usual", func(b *testing.B) { benchmarkUsual(b, newWorkload(b, d.Requests(benchSpans, usualRequest))) })
+	for _, kind := range bench.HostileKinds() {
+		b.Run(kind.String(), func(b *testing.B) {
+			spans, perRequest, perUsual := benchSpans, usualRequest, usualRequest
+			switch kind {
+			case bench.LargeValues:
+				spans, perRequest = 200, 1
+			case bench.UniqueResources:
+				perRequest, perUsual = 50, 50
+			}
+			usual := newWorkload(b, d.Requests(benchSpans, perUsual))
+			w := newWorkload(b, d.Hostile(kind, spans, perRequest))
+			share := float64(usual.spans) / float64(w.spans)
+			if kind == bench.LargeValues {
+				share = float64(usual.bytes) / float64(w.bytes)
+			}
+			benchmarkHostile(b, w, usual, share)
+		})
+	}
+}
+
+func benchmarkUsual(b *testing.B, w *workload) {
+	var floor time.Duration
+	var sum cost
+	for b.Loop() {
+		floor += w.decode(b)
+		sum.add(w.store(b))
+	}
+	sum.report(b, w)
+	b.ReportMetric(float64(floor.Nanoseconds())/float64(b.N*w.spans), "D-ns/span")
+	b.ReportMetric(float64(sum.cpu)/float64(floor), "store/D")
+}
+
+// benchmarkHostile compares w with usual; share is how much less w is.
+func benchmarkHostile(b *testing.B, w, usual *workload, share float64) {
+	var base, sum cost
+	for b.Loop() {
+		base.add(usual.store(b))
+		sum.add(w.store(b))
+	}
+	sum.report(b, w)
+	b.ReportMetric(share*float64(sum.cpu)/float64(base.cpu), "hostile/usual")
+}
+
+func (c *cost) add(o cost) {
+	c.cpu, c.size, c.heap = c.cpu+o.cpu, c.size+o.size, c.heap.max(o.heap)
+}
+
+// report shows the sum of the costs of b.N turns.
+func (c *cost) report(b *testing.B, w *workload) {
+	b.Helper()
+	spans := float64(b.N * w.spans)
+	b.ReportMetric(float64(c.cpu.Nanoseconds())/spans, "cpu-ns/span")
+	b.ReportMetric(float64(c.size)/spans, "B/span")
+	b.ReportMetric(float64(c.size)/float64(b.N*w.bytes), "B/B-sent")
+	b.ReportMetric(float64(c.heap.all)/(1<<20), "heap-MiB")
+	b.ReportMetric(float64(c.heap.live)/(1<<20), "live-MiB")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,148 @@
+//go:build unix
+
+package disk
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+)
+
+// BenchmarkSize reports the size of spans at rest, all parts of the segments included: of three seeds of the data set, and of the captured
+// traces of testdata/real-traces, all files in one store. There are few of the latter, so that what a segment has once weighs too much in
+// "captured/once". "captured/repeated" has them again and again, a minute later and under new ids each time, until they are a hundred
+// thousand spans; attribute values repeat with them, so that texts which are unique in life take less than they would. The truth lies
+// between the two.
+func BenchmarkSize(b *testing.B) {
+	start := newClock().now()
+	seed := func(n uint64) iter.Seq[bench.Request] { return bench.New(n, start).Requests(benchSpans, usualRequest) }
+	for _, c := range []struct {
+		name     string
+		requests func(testing.TB) iter.Seq[bench.Request]
+	}{
+		{"seed/1", func(testing.TB) iter.Seq[bench.Request] { return seed(1) }},
+		{"seed/2", func(testing.TB) iter.Seq[bench.Request] { return seed(2) }},
+		{"seed/3", func(testing.TB) iter.Seq[bench.Request] { return seed(3) }},
+		{"captured/once", func(tb testing.TB) iter.Seq[bench.Request] { return repeated(tb, 1) }},
+		{"captured/repeated", func(tb testing.TB) iter.Seq[bench.Request] { return repeated(tb, 100_000) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			w := newWorkload(b, c.requests(b))
+			var sum cost
+			for b.Loop() {
+				sum.add(w.store(b))
+			}
+			sum.report(b, w)
+			b.ReportMetric(float64(w.bytes)/float64(w.spans), "sent-B/span")
+			b.ReportMetric(float64(w.spans), "spans")
+		})
+	}
+}
+
+// repeated ranges over the captured requests, again and again until they have that many spans.
+func repeated(tb testing.TB, spans int) iter.Seq[bench.Request] {
+	tb.Helper()
+	all := captured(tb)
+	return func(yield func(bench.Request) bool) {
+		for round, done := 0, 0; done < spans; round++ {
+			for _, td := range all {
+				copied := ptrace.NewTraces()
+				td.CopyTo(copied)
+				relabel(copied, round)
+				body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(copied)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				done += td.SpanCount()
+				if !yield(bench.Request{Spans: td.SpanCount(), Body: body}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// captured returns the trace requests of all captured files.
+func captured(tb testing.TB) (all []ptrace.Traces) {
+	tb.Helper()
+	files, err := filepath.Glob("../../testdata/real-traces/*.json.gz")
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("no captured traces: %v", err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for docs := json.NewDecoder(z); ; {
+			var doc json.RawMessage
+			err := docs.Decode(&doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if !bytes.Contains(doc, []byte(`"resourceSpans"`)) {
+				continue // logs and metrics
+			}
+			td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(doc)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			all = append(all, td)
+		}
+	}
+	return all
+}
+
+// relabel gives spans the ids and times of a round: what belonged together still does.
+func relabel(td ptrace.Traces, round int) {
+	trace := func(id pcommon.TraceID) pcommon.TraceID { scramble(id[:8], round); return id }
+	span := func(id pcommon.SpanID) pcommon.SpanID { scramble(id[:], round); return id }
+	later := func(t pcommon.Timestamp) pcommon.Timestamp {
+		return t + pcommon.Timestamp(round)*pcommon.Timestamp(time.Minute)
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				s.SetTraceID(trace(s.TraceID()))
+				s.SetSpanID(span(s.SpanID()))
+				s.SetStartTimestamp(later(s.StartTimestamp()))
+				s.SetEndTimestamp(later(s.EndTimestamp()))
+				if !s.ParentSpanID().IsEmpty() {
+					s.SetParentSpanID(span(s.ParentSpanID()))
+				}
+				for _, e := range s.Events().All() {
+					e.SetTimestamp(later(e.Timestamp()))
+				}
+				for _, l := range s.Links().All() {
+					l.SetTraceID(trace(l.TraceID()))
+					l.SetSpanID(span(l.SpanID()))
+				}
+			}
+		}
+	}
+}
+
+// scramble maps the eight bytes of an id to others, one to one in every round, and as random as before.
+func scramble(id []byte, round int) {
+	binary.BigEndian.PutUint64(id, binary.BigEndian.Uint64(id)^uint64(round)*0x9e3779b97f4a7c15)
+}

@@ -1,0 +1,79 @@
+package memtable
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// guesses are the shapes that spans had last, by what can be seen of a span without reading its keys: 1 + the shape, 0 for none. Whether a
+// guess is right is found out by comparing all that makes the shape, which is far cheaper than hashing it.
+type guesses [1 << guessBits]uint32
+
+const guessBits = 14
+
+// of returns the place of the guess for a span of a home, of which others are the fields that are no attributes.
+func (g *guesses) of(home place32, s *otlpdata.Span, nameInRow bool, others []field) *uint32 {
+	h := uint64(home.service)<<32 | uint64(home.scope)
+	h ^= uint64(uint32(s.Kind))<<8 ^ uint64(uint32(s.StatusCode))<<16
+	if !nameInRow {
+		h = fold(h, sketch(s.Name))
+	}
+	for i := range s.Attributes {
+		h = bits.RotateLeft64(h, 7) + tail(s.Attributes[i].Key) + uint64(s.Attributes[i].Value.Kind())
+	}
+	for i := range others {
+		h = bits.RotateLeft64(h, 7) + tail(others[i].key) + uint64(others[i].place)
+	}
+	return &g[fold(h, uint64(len(s.Attributes)))>>(64-guessBits)]
+}
+
+// tail is the last eight bytes of a text and its length.
+func tail(s string) uint64 {
+	n := len(s)
+	if n >= 8 {
+		return binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), n)[n-8:]) + uint64(n)
+	}
+	h := uint64(n)
+	for i := range n {
+		h = h<<8 | uint64(s[i])
+	}
+	return h
+}
+
+// sketch mixes all eight-byte words of a text.
+func sketch(s string) uint64 {
+	h := uint64(len(s))
+	b := unsafe.Slice(unsafe.StringData(s), len(s))
+	for len(b) > 8 {
+		h = bits.RotateLeft64(h, 23) + binary.LittleEndian.Uint64(b)
+		b = b[8:]
+	}
+	return bits.RotateLeft64(h, 23) + tail(s)
+}
+
+// isOf reports whether a shape is that of a span in a form that gives all attributes columns; n.list are the other fields.
+func (n *interner) isOf(id uint32, s *otlpdata.Span, nameInRow bool) bool {
+	t, info := n.t, &n.t.shapes[id]
+	if info.service != n.home.service || info.scope != n.home.scope || info.kind != s.Kind || info.status != s.StatusCode ||
+		info.nameInRow != nameInRow || !nameInRow && info.name != s.Name || int(info.columns) != len(s.Attributes)+len(n.list) {
+		return false
+	}
+	slots := t.slotsOf(id)
+	for i := range s.Attributes {
+		c, kv := &t.tables.Columns[slots[i].column], &s.Attributes[i]
+		if c.Place != rows.Attribute || c.Kind != kv.Value.Kind() || c.Key != kv.Key {
+			return false
+		}
+	}
+	slots = slots[len(s.Attributes):]
+	for i := range n.list {
+		if !sameColumn(&t.tables.Columns[slots[i].column], &n.list[i]) {
+			return false
+		}
+	}
+	return true
+}
