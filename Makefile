@@ -3,7 +3,7 @@ LDFLAGS := -s -w -X github.com/tracing-backend/tracing/pipeline.version=$(VERSIO
 TEST    := go test -shuffle=on $(TESTFLAGS)
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 run: build ## build and start all-in-one: OTLP on 4317 and 4318, query on 16686, admin on 14269
 	@exec bin/tracing all-in-one
@@ -14,8 +14,8 @@ build: ## build bin/tracing
 test: ## run all tests
 	$(TEST) ./...
 
-race: ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(TEST) -race ./...
+race: ## run all tests with the race detector, the longest ones shortened (needs a C compiler)
+	CGO_ENABLED=1 $(TEST) -race -short ./...
 
 lint: ## gofmt, go vet and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
@@ -25,11 +25,18 @@ lint: ## gofmt, go vet and staticcheck
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@./.ci/fuzz $(or $(FUZZTIME),20s)
 
-soak: ## run every fuzz target for 10 minutes
+soak: ## run every fuzz target for 10 minutes, 1000 kills of the program, 2 million operations against the model (hours)
 	@./.ci/fuzz 10m
+	TRACING_KILLS=1000 go test -run TestKill -timeout 6h .
+	DISK_MODEL_OPERATIONS=2000000 go test -run TestModel -timeout 6h ./exporters/disk
 
 bench: ## measure the hot path and the whole server against pdata, as ratios in one run
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
-	go test -run '^$$' -bench BenchmarkServer -benchtime 3x .
+	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x .
 
-.PHONY: help run build test race lint fuzz soak bench
+bench-store: ## measure the span store: in the server against pdata, bytes per span, and hostile data against usual data
+	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h .
+	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
+	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
+
+.PHONY: help run build test race lint fuzz soak bench bench-store

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -57,14 +58,14 @@ func within(t *testing.T, what string, got, least, most float64) {
 func TestStatistics(t *testing.T) {
 	d := testSet(7)
 	const traces = 3000
-	names, used := map[string]bool{}, map[int]bool{}
+	names, shapes, used := map[string]bool{}, map[string]bool{}, map[int]bool{}
 	spans, attributes, withEvents, failed, smallest, greatest := 0, 0, 0, 0, math.MaxInt, 0
 	for i := range traces {
 		trace := d.Trace(i)
 		smallest, greatest = min(smallest, len(trace)), max(greatest, len(trace))
 		for _, s := range trace {
 			spans++
-			names[s.Name], used[s.Resource] = true, true
+			names[s.Name], shapes[shapeOf(d, &s)], used[s.Resource] = true, true, true
 			attributes += len(s.Attributes)
 			within(t, "attributes of a span", float64(len(s.Attributes)), 5, 12)
 			if len(s.Events) > 0 {
@@ -82,9 +83,19 @@ func TestStatistics(t *testing.T) {
 	within(t, "spans with events", float64(withEvents)/float64(spans), 0.09, 0.11)
 	within(t, "failed spans", float64(failed)/float64(spans), 0.027, 0.033)
 	within(t, "span names", float64(len(names)), 310, 350)
+	within(t, "shapes", float64(len(shapes)), 3000, 3800)
 	if len(used) != len(d.Resources()) {
 		t.Errorf("%d of %d instances are in use", len(used), len(d.Resources()))
 	}
+}
+
+// shapeOf returns what the spans of an operation have in common: everything but ids, times and values.
+func shapeOf(d *Dataset, s *Span) string {
+	shape := fmt.Sprint(d.Resources()[s.Resource].Service, s.Scope, s.Name, s.Kind, s.StatusCode, len(s.Events))
+	for _, kv := range s.Attributes {
+		shape += " " + kv.Key
+	}
+	return shape
 }
 
 // TestShape checks that every trace is a tree, whose spans lie within their parents' times.

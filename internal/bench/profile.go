@@ -25,7 +25,7 @@ func (d *Dataset) profile(service int, s *Span) profile {
 	r := rand.New(rand.NewPCG(d.seed, h.Sum64()))
 	const most = 4
 	always := max(r.IntN(most+1), r.IntN(most+1), r.IntN(most+1)) // rather many
-	sometimes := max(0, r.IntN(2*len(optionalShares))-1) // none for half of the operations
+	sometimes := max(0, r.IntN(2*len(optionalShares))-1)          // none for half of the operations
 	extras := r.Perm(extraCount)
 	return profile{extras[:always], extras[always : always+sometimes], 1 + r.IntN(2)}
 }

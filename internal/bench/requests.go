@@ -1,6 +1,10 @@
 package bench
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
 
 // Request is one encoded ExportTraceServiceRequest.
 type Request struct {
@@ -12,25 +16,45 @@ type Request struct {
 // Requests ranges over the requests of the first Traces(spans) traces, complete: as an SDK's batches, each holds spans of one resource,
 // perRequest of them, but for the last one of each resource.
 func (d *Dataset) Requests(spans, perRequest int) iter.Seq[Request] {
+	return d.requests(spans, perRequest, edits{})
+}
+
+// edits change what is sent; nil leaves it as it is.
+type edits struct {
+	span     func(n int, s *Span)                                    // n counts spans, in the order of traces
+	resource func(n int, of []otlpdata.KeyValue) []otlpdata.KeyValue // n counts requests; a changed list is a new one
+}
+
+func (d *Dataset) requests(spans, perRequest int, e edits) iter.Seq[Request] {
 	return func(yield func(Request) bool) {
-		pending := make([]group, len(d.resources))
+		q := requests{Dataset: d, edits: e, pending: make([]group, len(d.resources))}
 		for i, done := 0, 0; done < spans; i++ {
-			trace := d.Trace(i)
-			done += len(trace)
-			for _, s := range trace {
-				g := &pending[s.Resource]
+			for _, s := range d.Trace(i) {
+				if e.span != nil {
+					e.span(done, &s)
+				}
+				done++
+				g := &q.pending[s.Resource]
 				g.add(&s)
-				if g.spans == perRequest && !yield(d.flush(g, s.Resource)) {
+				if g.spans == perRequest && !yield(q.flush(s.Resource)) {
 					return
 				}
 			}
 		}
-		for i := range pending {
-			if pending[i].spans > 0 && !yield(d.flush(&pending[i], i)) {
+		for i := range q.pending {
+			if q.pending[i].spans > 0 && !yield(q.flush(i)) {
 				return
 			}
 		}
 	}
+}
+
+// requests collects spans until there are enough of them for a request.
+type requests struct {
+	*Dataset
+	edits
+	pending []group // by resource
+	made    int
 }
 
 // group collects the spans of one resource, encoded, by scope.
@@ -44,8 +68,13 @@ func (g *group) add(s *Span) {
 	g.spans++
 }
 
-func (d *Dataset) flush(g *group, resource int) Request {
-	content := appendMessage(nil, 1, appendAttributes(nil, 1, d.resources[resource].Attributes))
+func (q *requests) flush(resource int) Request {
+	g := &q.pending[resource]
+	attributes := q.resources[resource].Attributes
+	if q.resource != nil {
+		attributes = q.resource(q.made, attributes)
+	}
+	content := appendMessage(nil, 1, appendAttributes(nil, 1, attributes))
 	for i, spans := range g.scopes {
 		if len(spans) == 0 {
 			continue
@@ -57,5 +86,6 @@ func (d *Dataset) flush(g *group, resource int) Request {
 	}
 	r := Request{Resource: resource, Spans: g.spans, Body: appendMessage(nil, 1, content)}
 	g.spans = 0
+	q.made++
 	return r
 }
