@@ -6,7 +6,7 @@
 // reader holds the lock only while it takes the next rows of a list, and reads them without it.
 //
 // Files: stage.go reads a request, tenant.go and index.go keep spans, list.go is the sorted list, evict.go makes room, plan.go and
-// search.go find, read.go gives traces back, catalog.go lists names.
+// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go counts calls.
 package memory
 
 import (
@@ -76,6 +76,7 @@ var (
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
+	_ tracestore.Dependencies     = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -18,6 +19,7 @@ import (
 type Model struct {
 	*suite
 	g       generator
+	calls   caller
 	written []*otlpdata.Batch
 }
 
@@ -35,7 +37,12 @@ func (m *Model) Written() int { return len(m.written) }
 // Next returns a random request, in one of three cases joined with one that was written before, whose spans are thus sent once more.
 func (m *Model) Next() *otlpdata.Batch {
 	m.Helper()
-	b := encodeRequest(m.TB, m.g.tenant(), m.g.request())
+	var b *otlpdata.Batch
+	if m.g.IntN(4) == 0 {
+		b = encodeRequest(m.TB, callsTenant, m.calls.request(&m.g))
+	} else {
+		b = encodeRequest(m.TB, m.g.tenant(), m.g.request())
+	}
 	if n := len(m.written); n > 0 && m.g.IntN(3) == 0 {
 		if old := m.written[m.g.IntN(n)]; old.Meta().Tenant == b.Meta().Tenant {
 			joined, err := otlpdata.Concat(old, b)
@@ -99,6 +106,10 @@ func (m *Model) Ask(stores ...Subject) {
 			if c, ok := s.(tracestore.AttributeCatalog); ok {
 				m.checkAttributesOf(c, "", g.key(), g.text())
 			}
+		case 8, 9, 10:
+			if d, ok := s.(tracestore.Dependencies); ok {
+				m.askCalls(&g, d)
+			}
 		case 1, 2, 4, 5, 6, 7:
 			m.checkSome(&g)
 		default:
@@ -120,14 +131,17 @@ func (m *Model) checkSome(g *generator) {
 	}
 }
 
-// AskAll compares everything that can be asked for without a condition: all catalogs and all traces.
+// AskAll compares everything that can be asked for without a condition: all catalogs, traces and calls.
 func (m *Model) AskAll(stores ...Subject) {
 	m.Helper()
 	for _, s := range stores {
 		m.store = s
-		for _, tenant := range tenants() {
+		for _, tenant := range allTenants() {
 			m.checkCatalogOf(tenant)
 			m.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
+		}
+		if d, ok := s.(tracestore.Dependencies); ok {
+			m.checkCalls(d, callsTenant, time.Time{}, time.Time{})
 		}
 	}
 }

@@ -16,9 +16,10 @@ type oracle struct{ tenants map[string]*sentSpans }
 
 // sentSpans is what one tenant sent, without duplicates.
 type sentSpans struct {
-	dedup  *tracestore.Dedup
-	spans  []tracestore.Span
-	traces map[otlpdata.TraceID][]tracestore.Span
+	dedup    *tracestore.Dedup
+	spans    []tracestore.Span
+	traces   map[otlpdata.TraceID][]tracestore.Span
+	requests map[string]int // in which a span came, by its content
 }
 
 func newOracle() *oracle { return &oracle{tenants: make(map[string]*sentSpans)} }
@@ -26,7 +27,7 @@ func newOracle() *oracle { return &oracle{tenants: make(map[string]*sentSpans)} 
 func (o *oracle) tenant(name string) *sentSpans {
 	t := o.tenants[name]
 	if t == nil {
-		t = &sentSpans{dedup: tracestore.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span)}
+		t = &sentSpans{dedup: tracestore.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
 		o.tenants[name] = t
 	}
 	return t
@@ -35,7 +36,11 @@ func (o *oracle) tenant(name string) *sentSpans {
 // add remembers the spans of a batch. The walk cannot fail on a batch that was made by FromOTLP.
 func (o *oracle) add(b *otlpdata.Batch) {
 	t := o.tenant(b.Meta().Tenant)
+	own := tracestore.NewDedup()
 	_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
+		if own.First(s) {
+			t.requests[content(s)]++
+		}
 		if t.dedup.First(s) {
 			s = clone(s)
 			t.spans = append(t.spans, s)

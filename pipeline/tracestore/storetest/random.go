@@ -19,15 +19,7 @@ const seedVariable = "STORETEST_SEED"
 // checkRandom sends random requests and asks random questions in between. The vocabulary is small, so that conditions hold often, spans
 // of a trace come in several requests, and starts are equal.
 func checkRandom(s *suite) {
-	seed := rand.Uint64()
-	if text := os.Getenv(seedVariable); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			s.Fatalf("%s=%q is no number", seedVariable, text)
-		}
-		seed = n
-	}
-	s.Logf("%s=%d", seedVariable, seed)
+	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	var last *otlpdata.Batch
 	for range 12 {
@@ -56,6 +48,21 @@ func checkRandom(s *suite) {
 			s.checkTraces(tenant, id)
 		}
 	}
+}
+
+// randomSeed returns the seed of a run, which it logs.
+func randomSeed(s *suite) uint64 {
+	s.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			s.Fatalf("%s=%q is no number", seedVariable, text)
+		}
+		seed = n
+	}
+	s.Logf("%s=%d", seedVariable, seed)
+	return seed
 }
 
 // ask compares the answers to one random query, whole and in pages.

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Subject is a store under test. Where it is a tracestore.AttributeCatalog as well, that is tested too. What Consume took without an
+// Subject is a store under test. Where it is a tracestore.AttributeCatalog or tracestore.Dependencies as well, that is tested too. What Consume took without an
 // error must be seen by the next read.
 type Subject interface {
 	Consume(ctx context.Context, b *otlpdata.Batch) error
@@ -63,6 +63,8 @@ func checks() []check {
 		{"writers and readers at once", checkConcurrency},
 		{"catalog", checkCatalog},
 		{"attribute catalog", checkAttributeCatalog},
+		{"calls between services", checkDependencies},
+		{"random calls", checkRandomCalls},
 		{"random spans and queries", checkRandom},
 	}
 }

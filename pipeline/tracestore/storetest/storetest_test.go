@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -22,7 +23,10 @@ type naive struct {
 	o  *oracle
 }
 
-var _ tracestore.AttributeCatalog = (*naive)(nil)
+var (
+	_ tracestore.AttributeCatalog = (*naive)(nil)
+	_ tracestore.Dependencies     = (*naive)(nil)
+)
 
 func newNaive() *naive { return &naive{o: newOracle()} }
 
@@ -131,6 +135,12 @@ func (n *naive) AttributeValues(_ context.Context, tenant, key, prefix string, l
 	return cut(out, limit), nil
 }
 
+func (n *naive) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	g := tracestore.Graph{Complete: true}
+	n.read(func(o *oracle) { g.Edges, _ = o.calls(tenant, from, to) })
+	return g, ctx.Err()
+}
+
 func cut(list []string, limit int) []string {
 	if limit == 0 {
 		limit = 1000
@@ -156,6 +166,9 @@ type (
 	ignoresContext struct{ *naive }
 	forgetsLate    struct{ *naive }
 	unsorted       struct{ *naive }
+	callsByMinute  struct{ *naive }
+	callsOfAll     struct{ *naive }
+	callsLateOnes  struct{ *naive }
 )
 
 func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
@@ -295,6 +308,40 @@ func (w unsorted) Services(ctx context.Context, tenant string) ([]string, error)
 	return out, err
 }
 
+func (w callsByMinute) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	if !from.IsZero() {
+		from = from.Truncate(time.Minute)
+	}
+	return w.naive.Dependencies(ctx, tenant, from, to)
+}
+
+func (w callsOfAll) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	g, err := w.naive.Dependencies(ctx, tenant, from, to)
+	w.read(func(o *oracle) { _, g.Edges = o.calls(tenant, from, to) })
+	for i := range g.Edges {
+		g.Edges[i].Calls++ // a duplicate within a request
+	}
+	return g, err
+}
+
+// Dependencies knows only parents that came before their children.
+func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	known := newOracle()
+	var calls tracestore.CallCounter
+	w.read(func(o *oracle) {
+		for _, s := range o.tenant(tenant).spans {
+			known.tenant(tenant).traces[s.TraceID] = append(known.tenant(tenant).traces[s.TraceID], s)
+			for _, p := range known.tenant(tenant).traces[s.TraceID] {
+				if p.SpanID == s.ParentID && p.SpanID != s.SpanID {
+					parent, child := tracestore.CallSpanOf(p), tracestore.CallSpanOf(s)
+					calls.Call(&parent, &child)
+				}
+			}
+		}
+	})
+	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, ctx.Err()
+}
+
 // all is a predicate for RemoveIf.
 func all[T any](T) bool { return true }
 
@@ -322,6 +369,10 @@ func TestWrongStoresFail(t *testing.T) {
 		{"the context ends a query", ignoresContext{newNaive()}},
 		{"a trace grows by late spans", forgetsLate{newNaive()}},
 		{"catalog", unsorted{newNaive()}},
+		{"calls between services", callsByMinute{newNaive()}},
+		{"calls between services", callsOfAll{newNaive()}},
+		{"calls between services", callsLateOnes{newNaive()}},
+		{"random calls", callsByMinute{newNaive()}},
 	} {
 		c, ok := byName[w.check]
 		if !ok || !fails(t, c, w.store) {

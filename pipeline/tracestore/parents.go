@@ -1,0 +1,147 @@
+package tracestore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// CallSpan is what counting calls needs of a span.
+type CallSpan struct {
+	ID, Parent      otlpdata.SpanID
+	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
+	Service         string // as otlpdata.ServiceName mends it
+	Kind            int32
+	Failed          bool
+}
+
+// CallSpanOf returns what counting calls needs of s. It aliases the service of s.
+func CallSpanOf(s Span) CallSpan {
+	ns, _ := s.Duration()
+	return CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind,
+		Failed: s.StatusCode == otlpdata.StatusError}
+}
+
+// server reports on which side of a call the span is.
+func (s *CallSpan) server() bool {
+	return s.Kind == otlpdata.KindServer || s.Kind == otlpdata.KindConsumer
+}
+
+func messaging(parent, child *CallSpan) bool {
+	return parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer
+}
+
+// MaxAlike is how many spans that share an id with an earlier one are looked at, the earliest, to find the parent of another.
+const MaxAlike = 64
+
+// Parents finds the parents of spans by the rules of [Dependencies]. The zero value is ready to use and reuses its memory. Not for
+// concurrent use.
+type Parents struct {
+	spans []CallSpan
+	first map[otlpdata.SpanID]int32 // 1 + index of the earliest with an id
+	next  []int32                   // by span: 1 + index of the next one with its id
+}
+
+// Take takes the spans of a trace, which must stay as they are until Each has returned, and reports whether some share an id. It then
+// sorts them by their start.
+func (p *Parents) Take(spans []CallSpan) (shared bool) {
+	p.spans = spans
+	if shared = p.link(); shared {
+		slices.SortStableFunc(spans, func(a, b CallSpan) int {
+			return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]))
+		})
+		p.link()
+	}
+	return shared
+}
+
+// Each calls visit with each span that was taken, among which are no duplicates, and with its parent, nil where that is not among them.
+func (p *Parents) Each(visit func(span, parent *CallSpan)) {
+	for i := range p.spans {
+		visit(&p.spans[i], p.parent(int32(i)))
+	}
+	p.spans = nil
+}
+
+func (p *Parents) link() (shared bool) {
+	const keep = 1 << 12 // spans whose map is worth clearing
+	if p.first == nil || len(p.next) > keep {
+		p.first = make(map[otlpdata.SpanID]int32, len(p.spans))
+	}
+	clear(p.first)
+	p.next = slices.Grow(p.next[:0], len(p.spans))[:len(p.spans)]
+	for i := len(p.spans) - 1; i >= 0; i-- {
+		id := p.spans[i].ID
+		p.next[i] = p.first[id]
+		shared = shared || p.next[i] > 0
+		p.first[id] = int32(i) + 1
+	}
+	return shared
+}
+
+func (p *Parents) parent(at int32) *CallSpan {
+	s := &p.spans[at]
+	if s.server() {
+		if client := p.among(s.ID, at, func(o *CallSpan) bool { return !o.server() }); client != nil {
+			return client
+		}
+	}
+	if s.Parent.IsZero() {
+		return nil
+	}
+	if o := p.among(s.Parent, at, func(o *CallSpan) bool { return o.Service == s.Service }); o != nil {
+		return o
+	}
+	if o := p.among(s.Parent, at, (*CallSpan).server); o != nil {
+		return o
+	}
+	return p.among(s.Parent, at, func(*CallSpan) bool { return true })
+}
+
+// among returns the earliest span with an id that will do and is not the one at self.
+func (p *Parents) among(id otlpdata.SpanID, self int32, will func(*CallSpan) bool) *CallSpan {
+	i := p.first[id]
+	for n := 0; i > 0 && n <= MaxAlike; n++ {
+		if i-1 != self && will(&p.spans[i-1]) {
+			return &p.spans[i-1]
+		}
+		i = p.next[i-1]
+	}
+	return nil
+}
+
+// CountCalls returns the calls among the spans of one tenant in batches; duplicates count once. It is the reference for [Dependencies].
+// The error says that a batch cannot be read.
+func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]Edge, error) {
+	seen := NewDedup()
+	traces := make(map[otlpdata.TraceID][]CallSpan)
+	for _, b := range batches {
+		err := WalkSpans(b, func(s Span) error {
+			if seen.First(s) {
+				traces[s.TraceID] = append(traces[s.TraceID], CallSpanOf(s))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("counting calls: %w", err)
+		}
+	}
+	var calls CallCounter
+	first, last, ok := Query{From: from, To: to}.Window()
+	if !ok {
+		return nil, nil
+	}
+	var parents Parents
+	for _, spans := range traces {
+		parents.Take(spans)
+		parents.Each(func(span, parent *CallSpan) {
+			if parent != nil && span.Start >= first && span.Start <= last {
+				calls.Call(parent, span)
+			}
+		})
+	}
+	return calls.Edges(), nil
+}
