@@ -113,7 +113,7 @@ func TestStore(t *testing.T) {
 						tb.Errorf("%d blocks are still open", n)
 					}
 				})
-				return s
+				return withoutCalls(s)
 			})
 		})
 	}

@@ -1,0 +1,127 @@
+package search
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// maxPooled is how many rows of a memtable are in a callPool at once, about: some 16 MiB. What has more rows is read several times, each
+// time for a share of the traces.
+const maxPooled = 1 << 18
+
+// callPool brings together the rows of traces that lie anywhere.
+//
+//	index   trace id -> group
+//	groups  trace id, whether a span starts within the window, first row ─╮
+//	rows    what calls need of a row, next row of the trace  ◀────────────╯
+type callPool struct {
+	index  map[otlpdata.TraceID]int32
+	groups []callGroup
+	rows   []pooledRow
+}
+
+type callGroup struct {
+	id     otlpdata.TraceID
+	within bool
+	first  int32 // 1 + index of a row
+}
+
+type pooledRow struct {
+	id, parent      otlpdata.SpanID
+	start, duration uint64
+	shape           uint32
+	next            int32 // 1 + index of the next row of the trace, 0 behind the last one
+}
+
+func (p *callPool) reset() {
+	clear(p.index)
+	p.groups, p.rows = p.groups[:0], p.rows[:0]
+}
+
+func (p *callPool) add(h *rows.Head, within bool) {
+	i, ok := p.index[h.TraceID]
+	if !ok {
+		i = int32(len(p.groups))
+		p.index[h.TraceID] = i
+		p.groups = append(p.groups, callGroup{id: h.TraceID})
+	}
+	g := &p.groups[i]
+	p.rows = append(p.rows, pooledRow{h.SpanID, h.ParentID, h.Start, h.Duration(), h.Shape, g.first})
+	g.first, g.within = int32(len(p.rows)), g.within || within
+}
+
+// pooled counts the calls of a source whose rows are in the order in which they came, about so many at once.
+func (c *callScan) pooled(ctx context.Context, most int) error {
+	n, _, _ := c.sources[c.src].Bounds()
+	shares := uint64(n/most + 1)
+	pool := &callPool{index: make(map[otlpdata.TraceID]int32), rows: make([]pooledRow, 0, min(n, most))}
+	for share := range shares {
+		pool.reset()
+		for i := range c.blocks {
+			err := c.open(ctx, c.src, i, func(b source.Block) error {
+				return c.fill(pool, b, func(id *otlpdata.TraceID) bool { return binary.LittleEndian.Uint64(id[8:])%shares == share })
+			})
+			if err != nil {
+				if err = c.damage.note(c.sources[c.src], blockName(i), c.blocks[i].Rows, err); err != nil {
+					return err
+				}
+			}
+		}
+		if err := c.countPool(ctx, pool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill adds the rows of some traces.
+func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.TraceID) bool) error {
+	var h rows.Head
+	for row := range b.Len() {
+		err := b.Head(row, &h)
+		if err == nil && wanted(&h.TraceID) {
+			var ours bool
+			if ours, err = c.ours(c.tables, h.Shape); ours {
+				p.add(&h, c.window.has(h.Start))
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if err = c.damage.note(c.sources[c.src], partOfTrace(h.TraceID), 1, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countPool counts the calls of the traces in the pool. Those in which spans share an id may have duplicates, and are left out.
+func (c *callScan) countPool(ctx context.Context, p *callPool) error {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if !g.within {
+			continue
+		}
+		c.spans = c.spans[:0]
+		for at := g.first; at > 0; at = p.rows[at-1].next {
+			r := &p.rows[at-1]
+			shape := &c.tables.Shapes[r.shape]
+			c.spans = append(c.spans, tracestore.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
+				Service: shape.Service, Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
+		}
+		if c.parents.Take(c.spans) {
+			c.apart[g.id] = struct{}{}
+			continue
+		}
+		c.countTaken(c.src, g.id, c.window)
+		if err := c.adoptMany(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

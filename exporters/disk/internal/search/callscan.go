@@ -1,0 +1,271 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// scan counts the calls of the spans of a source that start within a window. Damage is noted.
+func (c *callReader) scan(ctx context.Context, src int, w window) error {
+	t, err := c.tablesOf(src)
+	if err != nil || t == nil {
+		return err
+	}
+	blocks, err := c.blocksOf(src)
+	if err != nil {
+		return err
+	}
+	part := &callScan{callReader: c, src: src, tables: t, blocks: blocks, window: w, apart: make(map[otlpdata.TraceID]struct{})}
+	part.statistics, _ = c.sources[src].(source.Statistics)
+	if part.statistics == nil {
+		err = part.pooled(ctx, maxPooled)
+	} else {
+		err = part.clustered(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return part.wholeTraces(ctx)
+}
+
+// callScan reads the rows of one source.
+type callScan struct {
+	*callReader
+	src        int
+	tables     *rows.Tables
+	blocks     []source.BlockInfo
+	statistics source.Statistics // nil: the source has duplicates, and the rows of a trace in any place
+	window     window
+	apart      map[otlpdata.TraceID]struct{} // traces that are to be read by themselves
+
+	cells     []rows.Cell
+	assembler rows.Assembler
+	content   []byte
+}
+
+// callSpan reads a row as far as calls need it. It is false for spans of other tenants.
+func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) (bool, error) {
+	if err := b.Head(row, h); err != nil {
+		return false, err
+	}
+	if ours, err := c.ours(t, h.Shape); !ours {
+		return false, err
+	}
+	shape := &t.Shapes[h.Shape]
+	*s = tracestore.CallSpan{ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
+		Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError}
+	return true, nil
+}
+
+// ours reports whether spans of a shape are of the tenant. The error is that of a shape that was lost.
+func (c *callReader) ours(t *rows.Tables, id uint32) (bool, error) {
+	if int(id) >= len(t.Shapes) {
+		return false, errReference
+	}
+	shape := &t.Shapes[id]
+	if shape.Service == "" { // it never is
+		return false, errReference
+	}
+	return shape.Tenant == c.tenant, nil
+}
+
+// clustered counts the calls of a source in whose blocks the rows of a trace follow each other.
+func (c *callScan) clustered(ctx context.Context) error {
+	for i := range c.blocks {
+		if !c.window.touches(&c.blocks[i]) {
+			continue
+		}
+		err := c.open(ctx, c.src, i, c.block)
+		if err = c.damage.note(c.sources[c.src], blockName(i), c.blocks[i].Rows, err); err != nil {
+			return err
+		}
+		if err := c.adoptMany(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block counts the calls in a block trace by trace, and leaves out the traces that are in several blocks.
+func (c *callScan) block(b source.Block) error {
+	starts, err := b.Starts()
+	if err != nil || !slices.ContainsFunc(starts, c.window.has) {
+		return err
+	}
+	var h rows.Head
+	var s tracestore.CallSpan
+	var id otlpdata.TraceID
+	begun, within := false, false // a trace, one of whose spans starts within the window
+	first := true                 // of the block
+	c.spans = c.spans[:0]
+	end := func(last bool) {
+		if within && (first || last) && c.isCut(id) {
+			c.apart[id] = struct{}{}
+		} else if within {
+			c.count(c.src, id, c.window, c.spans)
+		}
+		c.spans, within, first = c.spans[:0], false, false
+	}
+	for row := range starts {
+		ours, err := c.callSpan(c.tables, b, row, &h, &s)
+		if err != nil {
+			return err
+		}
+		if !ours {
+			continue
+		}
+		if begun && h.TraceID != id {
+			end(false)
+		}
+		begun, id = true, h.TraceID
+		c.spans = append(c.spans, s)
+		within = within || c.window.has(s.Start)
+	}
+	end(true)
+	return nil
+}
+
+// isCut reports whether a trace is in several blocks. Only the first and the last trace of a block can be.
+func (c *callScan) isCut(id otlpdata.TraceID) bool {
+	blocks, err := c.statistics.TraceBlocks(c.tenant, []otlpdata.TraceID{id})
+	return err != nil || len(blocks) > 1
+}
+
+// count counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
+func (c *callReader) count(src int, id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
+	c.parents.Take(spans)
+	c.countTaken(src, id, w)
+}
+
+// countTaken is count for spans that parents has taken.
+func (c *callReader) countTaken(src int, id otlpdata.TraceID, w window) {
+	c.parents.Each(func(span, parent *tracestore.CallSpan) {
+		switch {
+		case !w.has(span.Start):
+		case parent != nil:
+			c.calls.Call(parent, span)
+		case !span.Parent.IsZero():
+			c.orphans = append(c.orphans, orphan{trace: id, src: src, child: *span})
+		}
+	})
+}
+
+// tracesAtOnce is how many traces of a memtable are read each time that a place among the decoders is taken.
+const tracesAtOnce = 64
+
+// wholeTraces counts the calls of the traces that were left out.
+func (c *callScan) wholeTraces(ctx context.Context) error {
+	ids := make([]otlpdata.TraceID, 0, len(c.apart))
+	for id := range c.apart {
+		ids = append(ids, id)
+	}
+	for some := range slices.Chunk(ids, tracesAtOnce) {
+		err := c.decode(ctx, func() error {
+			for _, id := range some {
+				if err := c.wholeTrace(ctx, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := c.adoptMany(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *callScan) wholeTrace(ctx context.Context, id otlpdata.TraceID) error {
+	c.spans = c.spans[:0]
+	err := c.eachSpan(ctx, c.src, c.tables, id, func(_ source.Block, _ int, _ *rows.Head, s *tracestore.CallSpan) error {
+		c.spans = append(c.spans, *s)
+		return nil
+	})
+	if err == nil {
+		err = c.dropDuplicates(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	c.count(c.src, id, c.window, c.spans)
+	return nil
+}
+
+// eachSpan calls f with the rows of a trace in a source. Damage is noted, that which f returns included. The caller decodes.
+func (c *callReader) eachSpan(ctx context.Context, src int, t *rows.Tables, id otlpdata.TraceID,
+	f func(b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) error,
+) error {
+	var h rows.Head
+	var s tracestore.CallSpan
+	err := c.sources[src].Trace(ctx, c.tenant, id, func(b source.Block, list []int32) error {
+		for _, row := range list {
+			ours, err := c.callSpan(t, b, int(row), &h, &s)
+			if err == nil && ours {
+				err = f(b, int(row), &h, &s)
+			}
+			if err == nil {
+				continue
+			}
+			if err = c.damage.note(c.sources[src], partOfTrace(id), 1, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	return c.damage.note(c.sources[src], partOfTrace(id), 0, err)
+}
+
+// dropDuplicates leaves one of each in spans. What looks the same is compared as a whole: spans may differ in what calls do not need.
+func (c *callScan) dropDuplicates(ctx context.Context, id otlpdata.TraceID) error {
+	if c.statistics != nil {
+		return nil
+	}
+	seen := make(map[spanKey]bool) // true: several spans have it
+	several := false
+	for i := range c.spans {
+		key := spanKey{c.spans[i].Start, c.spans[i].ID}
+		_, again := seen[key]
+		seen[key] = again
+		several = several || again
+	}
+	if !several {
+		return nil
+	}
+	c.spans = slices.DeleteFunc(c.spans, func(s tracestore.CallSpan) bool { return seen[spanKey{s.Start, s.ID}] })
+	contents := make(map[string]struct{})
+	return c.eachSpan(ctx, c.src, c.tables, id, func(b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) error {
+		if !seen[spanKey{s.Start, s.ID}] {
+			return nil
+		}
+		if err := c.readContent(b, row, h); err != nil {
+			return err
+		}
+		if _, again := contents[string(c.content)]; !again {
+			contents[string(c.content)] = struct{}{}
+			c.spans = append(c.spans, *s)
+		}
+		return nil
+	})
+}
+
+// readContent sets content to what only duplicates have in common.
+func (c *callScan) readContent(b source.Block, row int, h *rows.Head) error {
+	s, err := assemble(c.tables, b, row, h, &c.cells, &c.assembler)
+	if err != nil {
+		return err
+	}
+	r, sc := &c.tables.Resources[h.Resource].Resource, &c.tables.Scopes[c.tables.Shapes[h.Shape].Scope]
+	c.content = otlpdata.AppendResourceSpans(c.content[:0], r, sc, otlpdata.AppendSpan(nil, s))
+	return nil
+}

@@ -1,0 +1,56 @@
+package search
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// BenchmarkDependencies counts the calls of a memtable, of a segment whole and from its rows, and of segments that cut most traces.
+func BenchmarkDependencies(b *testing.B) {
+	const spans = 100_000
+	s := newCallStore(b, 1, Options{})
+	s.tables[0] = memtable.New(memtable.Options{})
+	for r := range bench.New(7, someDay).Requests(spans, 512) {
+		batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
+		must(err)
+		_, err = s.tables[0].Append(batch, 0)
+		must(err)
+	}
+	table := s.tables[0]
+	run := func(name string, src ...source.Source) {
+		e := New(func() View { return realView(src) }, Options{})
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				g, err := e.Dependencies(b.Context(), "", time.Time{}, time.Time{})
+				must(err)
+				if len(g.Edges) < 100 {
+					b.Fatalf("%d edges", len(g.Edges))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span")
+		})
+	}
+	run("memtable", table.Source())
+	s.seal(0)
+	run("segment", s.segments[0])
+	run("segment rows", flawed{Segment: s.segments[0].(*segment.Segment), dropped: 1})
+	s.segments = nil
+	for r := range bench.New(7, someDay).Requests(spans, 512) {
+		batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
+		must(err)
+		_, err = s.tables[0].Append(batch, 0)
+		must(err)
+		if s.tables[0].Rows() > spans/5 {
+			s.seal(0)
+		}
+	}
+	s.seal(0)
+	run("segments", s.segments...)
+}

@@ -1,0 +1,73 @@
+package segment
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+var _ source.Statistics = (*Segment)(nil)
+
+// TraceBlocks implements source.Statistics. It reads each page of the trace index once, however many traces there are.
+func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error) {
+	b, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.loadPages()
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]uint64, len(ids))
+	for i, id := range ids {
+		hashes[i] = traceHash(tenant, id)
+	}
+	slices.Sort(hashes)
+	found := make([]bool, len(b.blocks))
+	for i := range list {
+		from, _ := slices.BinarySearch(hashes, list[i].first)
+		// Equal hashes may go over the end of a page.
+		if from == len(hashes) || i+1 < len(list) && hashes[from] > list[i+1].first {
+			continue
+		}
+		if err := s.mark(found, &list[i], hashes[from:]); err != nil {
+			return nil, err
+		}
+	}
+	var out []int
+	for number, is := range found {
+		if is {
+			out = append(out, number)
+		}
+	}
+	return out, nil
+}
+
+// mark notes the blocks that a page has for hashes, which ascend and do not lie before the page.
+func (s *Segment) mark(found []bool, p *indexPage, hashes []uint64) error {
+	page := s.buffer(p.length)
+	defer s.release(page)
+	if err := s.readAt(*page, s.dir[kindIndex].offset+p.offset); err != nil {
+		return err
+	}
+	r := reader{b: (*page)[4:]}
+	if checksum(r.b) != binary.LittleEndian.Uint32(*page) {
+		return errChecksum
+	}
+	for at := p.first; len(r.b) > 0 && len(hashes) > 0; {
+		at += r.uvarint()
+		number := r.id(len(found))
+		if r.err != nil {
+			return r.err
+		}
+		for len(hashes) > 0 && hashes[0] < at {
+			hashes = hashes[1:]
+		}
+		if len(hashes) > 0 && hashes[0] == at {
+			found[number] = true
+		}
+	}
+	return nil
+}
