@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,7 +93,8 @@ func record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 }
 
 // TestAPI runs the files in testdata/api. A file is a request line, a line of dashes, and the whole answer. Before the dashes there may be
-// a line `store: ` with the store to ask: shop (the default), empty, broken.
+// a line `store: ` with the store to ask: shop (the default), empty, broken, partly (reads
+// only a part), plain (can do only what it must).
 func TestAPI(t *testing.T) {
 	files, err := filepath.Glob("testdata/api/*.txt")
 	if err != nil || len(files) == 0 {
@@ -121,16 +124,21 @@ func serve(t *testing.T, head string) string {
 	request, options, _ := strings.Cut(strings.TrimSpace(head), "\n")
 	method, target, _ := strings.Cut(request, " ")
 	store := newFakeStore(shop())
+	var asked Store = store
 	switch strings.TrimPrefix(options, "store: ") {
 	case "":
 	case "empty":
-		store = newFakeStore(ptrace.NewTraces())
+		asked = newFakeStore(ptrace.NewTraces())
 	case "broken":
 		store.fail = errStore
+	case "partly":
+		store.outcome = tracestore.Outcome{Reason: "a part is gone"}
+	case "plain":
+		asked = struct{ Store }{store}
 	default:
 		t.Fatalf("unknown option %q", options)
 	}
-	h, _ := api(t, store)
+	h, _ := api(t, asked)
 	w := ask(t, h, method, target)
 	var out bytes.Buffer
 	fmt.Fprintln(&out, w.Code)

@@ -39,6 +39,7 @@ func (h *handler) routes(base string) http.Handler {
 	mux.HandleFunc("GET "+base+"/api/services", h.services)
 	mux.HandleFunc("GET "+base+"/api/services/{service}/operations", h.operationNames)
 	mux.HandleFunc("GET "+base+"/api/operations", h.operations)
+	mux.HandleFunc("GET "+base+"/api/dependencies", h.dependencies)
 	mux.HandleFunc("GET "+base+"/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "Tracing backend, query API. Begin with %[1]s/api/services, then %[1]s/api/traces?service=NAME\n", base)
 	})

@@ -10,10 +10,11 @@ import (
 type operation string
 
 const (
-	opFindTraces    operation = "find_traces"
-	opGetTrace      operation = "get_trace"
-	opGetServices   operation = "get_services"
-	opGetOperations operation = "get_operations"
+	opFindTraces      operation = "find_traces"
+	opGetTrace        operation = "get_trace"
+	opGetServices     operation = "get_services"
+	opGetOperations   operation = "get_operations"
+	opGetDependencies operation = "get_dependencies"
 )
 
 // metrics counts the questions to the store, how long they took, and their results. A trace that does not exist is a good answer.
@@ -41,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}, labels[:1]),
 	}
-	for _, op := range []operation{opFindTraces, opGetTrace, opGetServices, opGetOperations} {
+	for _, op := range []operation{opFindTraces, opGetTrace, opGetServices, opGetOperations, opGetDependencies} {
 		m.requests.WithLabelValues(string(op), "ok")
 		m.requests.WithLabelValues(string(op), "err")
 	}

@@ -104,7 +104,7 @@ func TestMetrics(t *testing.T) {
 	store := newFakeStore(shop())
 	h, reg := api(t, store)
 	for _, path := range []string{"/api/services", "/api/operations?service=web", "/api/services/web/operations", "/api/traces?service=web",
-		"/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz"} {
+		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz"} {
 		ask(t, h, http.MethodGet, path)
 	}
 	store.fail = errStore
@@ -115,7 +115,7 @@ func TestMetrics(t *testing.T) {
 	store.hang = true
 	record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil)) // the client's doing, not the store's
 	want := map[string]uint64{
-		"find_traces err": 1, "find_traces ok": 1, "get_operations err": 0, "get_operations ok": 2,
+		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
 	if got := gather(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {
@@ -126,7 +126,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("latencies: %v", got)
 	}
 	results := gatherSums(t, reg, "tracing_query_responses")
-	if want := map[string]float64{"find_traces": 2, "get_operations": 6, "get_services": 2, "get_trace": 2}; !reflect.DeepEqual(results, want) {
+	if want := map[string]float64{"find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2}; !reflect.DeepEqual(results, want) {
 		t.Errorf("results: %v", results)
 	}
 }

@@ -273,7 +273,8 @@ func FuzzSearch(f *testing.F) {
 	h, _ := api(f, newFakeStore(shop()))
 	f.Fuzz(func(t *testing.T, query, id string) {
 		id = url.PathEscape(id)
-		for _, path := range []string{"/api/traces", "/api/traces/" + id, "/api/operations", "/api/services/" + id + "/operations"} {
+		for _, path := range []string{"/api/traces", "/api/traces/" + id, "/api/operations", "/api/services/" + id + "/operations",
+			"/api/dependencies"} {
 			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}}
 			if u, err := url.ParseRequestURI(path); err == nil {
 				r.URL.Path, r.URL.RawPath = u.Path, u.RawPath

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -132,6 +133,14 @@ func (f *fakeStore) Services(ctx context.Context, _ string) ([]string, error) {
 	names := make(map[string]bool)
 	f.each(func(s tracestore.Span, _ *otlpdata.Batch) { names[s.Resource.Service] = true })
 	return slices.Sorted(maps.Keys(names)), nil
+}
+
+func (f *fakeStore) Dependencies(ctx context.Context, _ string, from, to time.Time) (tracestore.Graph, error) {
+	if err := f.broken(ctx, 0); err != nil {
+		return tracestore.Graph{}, err
+	}
+	edges, err := tracestore.CountCalls(from, to, f.spans)
+	return tracestore.Graph{Edges: edges, Complete: f.outcome.Complete, Reason: f.outcome.Reason}, err
 }
 
 func (f *fakeStore) Operations(ctx context.Context, _, service, kind string) ([]tracestore.Operation, error) {
