@@ -196,7 +196,7 @@ func (c *command) serve(ctx context.Context) int {
 	if app == nil {
 		return code
 	}
-	floor, release := app.raiseGCFloor()
+	floor, release := app.tuneGC()
 	defer release()
 	if limit := app.applyMemoryLimit(floor); limit > 0 {
 		app.log.Info("soft memory limit", zap.Stringer("limit", ByteSize(limit)))

@@ -23,7 +23,7 @@ type MemoryUser interface {
 
 // applyMemoryLimit tells the garbage collector how much memory the process needs at most by its configuration, or what its cgroup allows if
 // that is less, unless GOMEMLIMIT says it already: garbage then never adds much to what the limits of the configuration allow. It returns
-// the limit that was set, or 0. floor is what raiseGCFloor holds.
+// the limit that was set, or 0. floor is what tuneGC holds.
 func (a *App) applyMemoryLimit(floor int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
@@ -52,21 +52,33 @@ func (a *App) heldMemory() int64 {
 
 // gcFloor is the size of a block of memory that is never touched, and so never resident: the garbage collector, which runs each time the heap
 // has doubled, counts it. Without it a process that holds little and passes on much would collect many times a second. One that holds much,
-// such as a store, has a floor of its own soon, and a smaller block saves it that much garbage.
-const gcFloor, gcFloorOfHolders = 64 << 20, 24 << 20
+// such as a store, has a floor of its own soon, and doubling what it holds would be much garbage: it has a smaller block and collects when the
+// heap has grown by gcPercentOfHolders.
+const (
+	gcFloor            = 64 << 20
+	gcFloorOfHolders   = 24 << 20
+	gcPercentOfHolders = 60
+)
 
-// raiseGCFloor keeps the collector from running for less than the returned number of bytes of garbage, until release is called. GOGC in the
+// tuneGC keeps the collector from running for less than the returned number of bytes of garbage, until release is called. GOGC in the
 // environment says that somebody has other plans.
-func (a *App) raiseGCFloor() (floor int64, release func()) {
+func (a *App) tuneGC() (floor int64, release func()) {
 	if os.Getenv("GOGC") != "" {
 		return 0, func() {}
 	}
 	floor = gcFloor
+	percent := -1
 	if a.heldMemory() >= gcFloor {
 		floor = gcFloorOfHolders
+		percent = debug.SetGCPercent(gcPercentOfHolders)
 	}
 	block := make([]byte, floor)
-	return floor, func() { runtime.KeepAlive(block) }
+	return floor, func() {
+		runtime.KeepAlive(block)
+		if percent >= 0 {
+			debug.SetGCPercent(percent)
+		}
+	}
 }
 
 // memoryLimit returns the bytes of memory that the process may use: the smaller of its cgroup's limit and the machine's memory. Where

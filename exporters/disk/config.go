@@ -51,7 +51,7 @@ func defaults() Config {
 		Retention:    RetentionConfig{Time: pipeline.Duration(72 * time.Hour), Size: 50 << 30},
 		Sync:         string(wal.SyncAlways),
 		SyncInterval: pipeline.Duration(time.Second),
-		Memtable:     MemtableConfig{MaxBytes: 48 << 20, MaxSpans: 500_000, MaxAge: pipeline.Duration(10 * time.Minute)},
+		Memtable:     MemtableConfig{MaxBytes: 40 << 20, MaxSpans: 500_000, MaxAge: pipeline.Duration(10 * time.Minute)},
 		MaxWait:      pipeline.Duration(5 * time.Second),
 		DiskFull:     refuseWhenFull,
 		MinFree:      128 << 20,
