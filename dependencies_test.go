@@ -29,7 +29,8 @@ func linksOf(d *bench.Dataset, spans int, from, to time.Time) map[[2]string]int 
 		}
 		for _, s := range trace {
 			link := [2]string{services[s.ParentID], services[s.SpanID]}
-			if !s.ParentID.IsZero() && link[0] != link[1] && s.Start >= uint64(from.UnixNano()) && s.Start <= uint64(to.UnixNano()) {
+			if !s.ParentID.IsZero() && link[0] != link[1] &&
+				s.Start >= uint64(from.UnixNano()) && s.Start <= uint64(to.UnixNano()) {
 				out[link]++
 			}
 		}
@@ -41,7 +42,8 @@ func linksOf(d *bench.Dataset, spans int, from, to time.Time) map[[2]string]int 
 func TestDependencies(t *testing.T) {
 	const spans = 20_000
 	stores := map[string][]string{
-		"memory":   {"exporters::memory::max_bytes=256MiB", "service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory"},
+		"memory": {"exporters::memory::max_bytes=256MiB",
+			"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory"},
 		"disk":     nil,
 		"segments": {"exporters::disk::memtable::max_spans=3000"},
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 func TestLinks(t *testing.T) {
-	edges := []tracestore.Edge{{Parent: "a", Child: "a", Calls: 9}, {Parent: "a", Child: "b", Calls: 1}, {Parent: "a", Child: "b", Messaging: true, Calls: 2},
+	edges := []tracestore.Edge{{Parent: "a", Child: "a", Calls: 9}, {Parent: "a", Child: "b", Calls: 1},
+		{Parent: "a", Child: "b", Messaging: true, Calls: 2},
 		{Parent: "b", Child: "a", Calls: 4}, {Parent: "b", Child: "c", Messaging: true, Calls: 8}}
 	ab, ba, bc := link{"a", "b", 3}, link{"b", "a", 4}, link{"b", "c", 8}
 	for service, want := range map[string][]link{"": {ab, ba, bc}, "a": {ab, ba}, "b": {ab, ba, bc}, "c": {bc}, "d": nil} {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -54,7 +55,7 @@ func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracest
 
 // content is equal for duplicates.
 func content(s tracestore.Span) string {
-	return s.Resource.SchemaURL + "\x00" + s.Scope.SchemaURL + "\x00" + string(s.Resource.Raw) + "\x00" + string(s.Scope.Raw) + "\x00" + string(s.Raw)
+	return fmt.Sprintf("%q %q %q %q %q", s.Resource.SchemaURL, s.Scope.SchemaURL, s.Resource.Raw, s.Scope.Raw, s.Raw)
 }
 
 // checkCalls compares the calls within a window with what was sent.

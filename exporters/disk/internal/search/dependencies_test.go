@@ -308,7 +308,8 @@ func TestSharedIDs(t *testing.T) {
 		}
 		sealed := newCallStore(t, seed, Options{})
 		sealed.segmentOf(t, sent)
-		for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {12 * time.Second, 150 * time.Second}, {30 * time.Second, 32 * time.Second}} {
+		for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {12 * time.Second, 150 * time.Second},
+			{30 * time.Second, 32 * time.Second}} {
 			from, to := someDay.Add(w[0]), someDay.Add(w[1])
 			want, err := tracestore.CountCalls(from, to, sent)
 			if err != nil {
@@ -320,6 +321,29 @@ func TestSharedIDs(t *testing.T) {
 					t.Errorf("seed %d, %s, %v:\n got %+v, %v\nwant %+v", seed, name, w, got, err, want)
 				}
 			}
+		}
+	}
+}
+
+// TestOwnParents: a span that is its own parent is no parent of its copy, and is one of another span that looks the same.
+func TestOwnParents(t *testing.T) {
+	one := func(id, parent byte) *otlpdata.Batch {
+		td := ptrace.NewTraces()
+		s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		s.SetSpanID(pcommon.SpanID{id})
+		s.SetParentSpanID(pcommon.SpanID{parent})
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay))
+		return otlpdata.FromTraces(td, otlpdata.Meta{})
+	}
+	for child, want := range map[byte]int{1: 0, 2: 1} {
+		s := newCallStore(t, 1, Options{})
+		s.segmentOf(t, one(1, 1))
+		s.segmentOf(t, one(child, 1))
+		if _, err := s.tables[0].Append(one(3, 4), 0); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || !g.Complete || len(g.Edges) != want {
+			t.Errorf("span %d: %+v, %v, want %d edges", child, g, err, want)
 		}
 	}
 }

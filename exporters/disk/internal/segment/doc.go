@@ -14,7 +14,7 @@
 // All fixed numbers are little-endian. The sections, each of which occurs once, in any order:
 //
 //	 1 info        what Info has
-//	 2 tables      columns, words, scopes, resources, shapes: items of package rows
+//	 2 tables      columns, words, scopes, resources, services, shapes: items of package rows
 //	 3 layout      cells that all rows of a shape have, and how many words of each column are its dictionary
 //	 4 blocks      length and rows of each block, size of each filter
 //	 5 zones       of each block: bounds of starts, shapes, longest duration of each
