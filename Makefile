@@ -1,6 +1,6 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/tracing-backend/tracing/pipeline.version=$(VERSION)
-TEST    := go test -shuffle=on $(TESTFLAGS)
+TEST    := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
