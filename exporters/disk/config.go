@@ -63,7 +63,7 @@ func defaults() Config {
 
 // Bounds of what can be configured.
 const (
-	minMemtable, maxMemtable = 1 << 20, 1 << 30
+	minMemtable, maxMemtable = 1 << 20, 160 << 20 // a segment takes no vocabulary beyond 256 MiB
 	minSpans, maxSpans       = 1000, 10_000_000
 	minRetention             = time.Minute
 	maxDecoders              = 1024

@@ -41,7 +41,7 @@ type exporter struct {
 	// Of the keeper, the one goroutine that flushes, expires and looks after the disk; and of Start and Stop while it does not run.
 	reserved bool     // the reserve exists
 	trouble  string   // what was reported last
-	leftover []*live  // whose logs could not be removed
+	leftover []oldLog // that could not be removed
 	retry    backoff  // of flushes
 	jump     jumpStop // of expiry
 
@@ -127,6 +127,7 @@ func (e *exporter) Start(context.Context) error {
 		e.closeAll()
 		return errors.Join(fmt.Errorf("opening the span store in %s: %w", e.path, err), dir.Close())
 	}
+	e.checkClock()
 	e.expire()
 	e.keepReserve()
 	e.announce(time.Since(began))

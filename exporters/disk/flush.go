@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,6 +42,7 @@ func (e *exporter) flush(l *live) error {
 	if err := l.close(); err != nil {
 		// Whoever waits for the log is told. What it could not take is in the segment all the same.
 		e.log.Warn("closing the log of a memtable", zap.Error(err))
+		l.told.Store(true) // its file is used no more
 	}
 	e.noteRotations(l)
 	h, err := e.write(l)
@@ -63,7 +65,7 @@ func (e *exporter) flush(l *live) error {
 	}
 	e.letWait()
 	e.mu.Unlock()
-	e.leftover = append(e.leftover, l)
+	e.leftover = append(e.leftover, oldLog{l.epoch, l.damaged, l.failed || l.told.Load() || l.log == nil})
 	e.removeLogs()
 	e.releaseLive(l)
 	if h != nil {
@@ -116,26 +118,35 @@ func (e *exporter) noteUnreadable(l *live, info segment.Info) {
 		zap.Uint64("epoch", l.epoch), zap.Int("spans", info.Unreadable))
 }
 
-// removeLogs removes the logs of memtables that are segments now. As long as one is there no segment may expire: at the next start the spans
-// would come back.
+// oldLog is a log whose spans are in a segment. As long as it is there the segment must not expire: at the next start the spans would come
+// back.
+type oldLog struct {
+	epoch        uint64
+	damaged, bad bool // what becomes of its files: into the quarantine, deleted, or used again
+}
+
+// removeLogs removes the logs of memtables that are segments now.
 func (e *exporter) removeLogs() {
-	for len(e.leftover) > 0 {
-		l := e.leftover[0]
+	e.leftover = slices.DeleteFunc(e.leftover, func(l oldLog) bool {
 		var err error
 		switch {
 		case l.damaged:
 			err = e.logs.Quarantine(l.epoch, e.dir.QuarantineDir())
-		case l.failed || l.told.Load() || l.log == nil:
+		case l.bad:
 			err = e.logs.Remove(l.epoch)
 		default:
 			err = e.logs.Recycle(l.epoch)
 		}
 		if err != nil {
 			e.log.Warn("removing a log whose spans are in a segment; it will be tried again", zap.Error(err))
-			return
 		}
-		e.leftover = e.leftover[1:]
-	}
+		return err == nil
+	})
+}
+
+// bound reports whether a log keeps a segment from expiring.
+func (e *exporter) bound(h *handle) bool {
+	return slices.ContainsFunc(e.leftover, func(l oldLog) bool { return h.name.Holds(l.epoch) })
 }
 
 // noteRotations tells of failures of the disk that cost nothing, because the log went on in another file.

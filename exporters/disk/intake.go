@@ -38,6 +38,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 			if taken += record.spans; taken >= b.Len() || record.spans == 0 {
 				return nil
 			}
+			patience = nil
 			continue // the rest is for the next memtable, or the next record
 		}
 		if patience == nil {
@@ -55,6 +56,9 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		}
 	}
 }
+
+// errIntern marks errors of the spans themselves. A Batch is validated, so there should be none.
+var errIntern = errors.New("the spans cannot be read")
 
 var errBusy = errors.New("spans come faster than the span store can write segments")
 
@@ -79,6 +83,8 @@ func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait 
 		return nil, r, nil, pipeline.Overloaded(fmt.Errorf("the disk of the span store is too slow: %w", err), 0)
 	case errors.Is(err, wal.ErrTooLarge):
 		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing a span: %w", err))
+	case errors.Is(err, errIntern):
+		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing the request: %w", err))
 	case err != nil:
 		return nil, r, nil, fmt.Errorf("writing spans: %w", err)
 	}
@@ -130,7 +136,7 @@ func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 	l.failed = true
 	rows, err := l.table.Append(b, from)
 	if err != nil {
-		return record{}, err
+		return record{}, fmt.Errorf("%w: %w", errIntern, err)
 	}
 	t, err := l.log.Append(rows.Parts...)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/internal/wal"
 )
 
 // tick is how often the keeper looks after age, retention and space.
@@ -78,6 +80,7 @@ func (e *exporter) freezeOld() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if l := e.active; l != nil && len(e.frozen) < maxFrozen {
+		l.failed = l.failed || errors.Is(l.log.Ready(), wal.ErrFailed)
 		if old := e.env.Now().Sub(l.opened) >= time.Duration(e.config.Memtable.MaxAge); l.failed || old && l.table.Rows() > 0 {
 			e.freeze()
 		}

@@ -50,7 +50,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		damage:          counter("damaged_reads_total", "Reads of parts of segments that are damaged."),
 		quarantined:     counter("quarantined_segments_total", "Segments set aside because they could not be opened."),
 		lostRecords:     counter("lost_requests_total", "Acknowledged requests that were missing from the log at start."),
-		lostSpans:       counter("lost_spans_total", "Spans in the log that could not be read at start."),
+		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start, or not written to a segment."),
 		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tracing_disk_expired_spans_total", Help: "Spans deleted with their segments, by reason."}, []string{"reason"}),
 	}

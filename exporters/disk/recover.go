@@ -25,9 +25,7 @@ func (e *exporter) recover() error {
 	for _, epoch := range epochs {
 		e.lastEpoch = max(e.lastEpoch, epoch)
 		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.name.Holds(epoch) }) {
-			if err := e.discard(epoch); err != nil {
-				return err
-			}
+			e.leftover = append(e.leftover, oldLog{epoch, e.dir.Marked(epoch), true})
 			continue
 		}
 		if err := e.replay(epoch); err != nil {
@@ -40,6 +38,7 @@ func (e *exporter) recover() error {
 			e.log.Error("spans from an earlier log stay in memory", zap.Error(err))
 		}
 	}
+	e.removeLogs()
 	if len(e.frozen) > 0 {
 		e.wake <- struct{}{}
 	}
@@ -154,12 +153,4 @@ func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) e
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}
 	return e.dir.Mark(epoch, text)
-}
-
-// discard removes a log that is in a segment, or keeps it aside where it was damaged.
-func (e *exporter) discard(epoch uint64) error {
-	if e.dir.Marked(epoch) {
-		return e.logs.Quarantine(epoch, e.dir.QuarantineDir())
-	}
-	return e.logs.Remove(epoch)
 }

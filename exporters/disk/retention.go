@@ -16,9 +16,6 @@ const (
 
 // expire deletes segments that are too old, and the oldest ones while the folder is too large.
 func (e *exporter) expire() {
-	if len(e.leftover) > 0 {
-		return
-	}
 	now := e.env.Now()
 	if e.jump.jumped(now) {
 		e.log.Warn("the clock jumped: nothing expires by time for a while", zap.Time("now", now), zap.Duration("hold", jumpHold))
@@ -26,7 +23,7 @@ func (e *exporter) expire() {
 	if keep := time.Duration(e.config.Retention.Time); keep > 0 && !e.jump.holds() {
 		limit := now.Add(-keep)
 		for _, h := range e.handles() {
-			if h.info.LastArrival.Before(limit) {
+			if h.info.LastArrival.Before(limit) && !e.bound(h) {
 				e.drop(h, expiredByTime)
 			}
 		}
@@ -41,20 +38,32 @@ func (e *exporter) expire() {
 	}
 }
 
+// checkClock holds expiry by time where all spans seem to be of long ago.
+func (e *exporter) checkClock() {
+	keep := time.Duration(e.config.Retention.Time)
+	if keep == 0 || len(e.segments) == 0 {
+		return
+	}
+	newest := slices.MaxFunc(e.segments, func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) }).info.LastArrival
+	if now := e.env.Now(); e.jump.distrust(now, newest, keep) {
+		e.log.Warn("all spans are far older than their retention: if the clock is right, they go in a while", zap.Time("now", now),
+			zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
+	}
+}
+
 func (e *exporter) handles() []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.segments)
 }
 
-// oldest returns the segment that was made first, whatever the clock said then, or nil.
+// oldest returns the segment that was made first, whatever the clock said then, of those that may go; or nil.
 func (e *exporter) oldest() *handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.segments) == 0 {
+	free := slices.DeleteFunc(e.handles(), e.bound)
+	if len(free) == 0 {
 		return nil
 	}
-	return slices.MinFunc(e.segments, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
+	return slices.MinFunc(free, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
 }
 
 // drop takes a segment out of the store. Its file goes when the last query that reads it has ended.
@@ -114,5 +123,17 @@ func (j *jumpStop) jumped(wall time.Time) bool {
 	j.until = now.Add(jumpHold)
 	return true
 }
+
+// distrust holds expiry when all that a store has is far too old at its start: the machine may not know the time yet.
+func (j *jumpStop) distrust(now, newest time.Time, keep time.Duration) bool {
+	if now.Sub(newest) <= keep+farBehind {
+		return false
+	}
+	j.until = time.Now().Add(jumpHold)
+	return true
+}
+
+// farBehind is how long a store may have been out of use without a doubt about the clock.
+const farBehind = 30 * 24 * time.Hour
 
 func (j *jumpStop) holds() bool { return time.Now().Before(j.until) }

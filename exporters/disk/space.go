@@ -40,7 +40,7 @@ func (e *exporter) dropFor(missing int64) {
 	e.mu.Lock()
 	missing -= e.condemned
 	e.mu.Unlock()
-	for missing > 0 && len(e.leftover) == 0 {
+	for missing > 0 {
 		h := e.oldest()
 		if h == nil {
 			return

@@ -133,6 +133,22 @@ func TestClockJumps(t *testing.T) {
 		time.Sleep(jumpHold + 5*tick)
 		n.check(t, e)
 	})
+	synctest.Test(t, func(t *testing.T) { // a machine that does not know the time yet when the store starts
+		mem := vfstest.NewMem()
+		s := small(mem)
+		e := s.start(t)
+		n := newNumbers()
+		n.send(t, e, 100)
+		stopStore(t, e)
+		s.clock.advance(50 * 365 * 24 * time.Hour)
+		e = s.open(t)
+		time.Sleep(5 * tick)
+		n.check(t, e)
+		time.Sleep(jumpHold)
+		if has(t, e, 0) {
+			t.Error("the clock was right after all, and the spans did not go")
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		s := small(vfstest.NewMem())
 		s.config.Retention.Size = 190 << 10

@@ -11,8 +11,8 @@
 //	        Resources  [id]           tenant, encoded resource and its schema URL
 //	        Shapes     [id]Shape      service, scope, name, kind, status, columns in the order of cells
 //
-// A record holds the spans of one request together with the definitions that they are the first to need, in the order in which a reader
-// needs them. It is at once what the log keeps and what the memtable searches:
+// A record holds spans of one request, all or as many as there was room for, together with the definitions that they are the first to need,
+// in the order in which a reader needs them. It is at once what the log keeps and what the memtable searches:
 //
 //	record  item*
 //	item    uvarint(length of payload <<3 | tag), payload

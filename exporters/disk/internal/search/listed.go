@@ -22,38 +22,29 @@ func (s *search) listed(ctx context.Context, id otlpdata.TraceID) (bool, error) 
 }
 
 func (s *search) listedBy(ctx context.Context, src int, id otlpdata.TraceID) (found bool, _ error) {
-	if newer, err := s.reachesCursor(src); err != nil || !newer {
-		return false, err
+	if rows, oldest, newest := s.sources[src].Bounds(); rows == 0 || newest < s.query.After.Start || oldest > s.to {
+		return false, nil // all that is here is behind the cursor
 	}
-	p, err := s.plan(src)
-	if err != nil || p == nil {
-		return false, err
-	}
-	err = s.decode(ctx, func() error {
-		return p.source.Trace(ctx, s.query.Tenant, id, func(b source.Block, list []int32) error {
+	err := s.decode(ctx, func() error {
+		return s.sources[src].Trace(ctx, s.query.Tenant, id, func(b source.Block, list []int32) error {
 			if found {
 				return nil
 			}
-			var err error
+			p, err := s.plan(src) // only now: most sources do not have the trace
+			if err != nil || p == nil {
+				return err
+			}
 			found, err = s.listedIn(p, b, list)
 			return s.damage.note(p.source, partOfTrace(id), len(list), err)
 		})
 	})
-	return found, s.damage.note(p.source, partOfTrace(id), 0, err)
+	if s.left[src] == 0 {
+		s.plans[src] = nil // see visit
+	}
+	return found, s.damage.note(s.sources[src], partOfTrace(id), 0, err)
 }
 
 func partOfTrace(id otlpdata.TraceID) string { return "trace " + id.String() }
-
-// reachesCursor reports whether a source has spans that are not behind the cursor.
-func (s *search) reachesCursor(src int) (bool, error) {
-	blocks, err := s.blocksOf(src)
-	for i := range blocks {
-		if blocks[i].MaxStart >= s.query.After.Start && blocks[i].MinStart <= s.to {
-			return true, err
-		}
-	}
-	return false, err
-}
 
 func (s *search) listedIn(p *plan, b source.Block, list []int32) (bool, error) {
 	p.enterAny()

@@ -98,6 +98,9 @@ const rounds = 4
 func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2[*otlpdata.Batch, error] {
 	return func(yield func(*otlpdata.Batch, error) bool) {
 		r.id, r.from = id, spanKey{}
+		r.origins = r.origins[:0] // they keep the tables of their sources in memory
+		clear(r.byTable)
+		clear(r.byContent)
 		for {
 			r.limit = rounds * r.engine.options.PieceBytes
 			if err := r.round(ctx); err != nil {

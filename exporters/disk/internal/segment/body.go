@@ -148,7 +148,7 @@ func (s *Segment) loadPages() ([]indexPage, error) {
 			return nil, s.damage(kindIndexPages.String(), err)
 		}
 		return &pages{list}, nil
-	}, s.keep)
+	}, func() {})
 	if err != nil {
 		return nil, err
 	}

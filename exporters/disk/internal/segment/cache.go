@@ -35,7 +35,7 @@ func (c *Cache) grown(s *Segment) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := s.Memory()
+	now := s.droppable()
 	c.sum += now - c.held[s]
 	c.held[s] = now
 	for c.sum > c.limit {

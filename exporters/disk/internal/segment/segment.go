@@ -164,24 +164,30 @@ func (s *Segment) Close() error {
 // Memory estimates the bytes that the segment keeps in memory now.
 func (s *Segment) Memory() int64 {
 	const own = 1 << 10
-	n := int64(own)
-	if b := s.body.value.Load(); b != nil {
-		n += b.memory
-	}
-	if z := s.zones.value.Load(); z != nil {
-		n += z.memory
-	}
+	n := own + s.droppable()
 	if p := s.pages.value.Load(); p != nil {
 		n += int64(cap(p.list)) * indexPageMemory
 	}
 	return n
 }
 
-// Drop forgets what was read. Calls that are under way are not disturbed, and later ones read it again.
+// droppable estimates the bytes that Drop forgets.
+func (s *Segment) droppable() int64 {
+	n := int64(0)
+	if b := s.body.value.Load(); b != nil {
+		n += b.memory
+	}
+	if z := s.zones.value.Load(); z != nil {
+		n += z.memory
+	}
+	return n
+}
+
+// Drop forgets what was read, but for the list of the pages of the trace index: it is small, and needed for every trace that is looked for,
+// whether it is here or not. Calls that are under way are not disturbed, and later ones read the rest again.
 func (s *Segment) Drop() {
 	s.body.value.Store(nil)
 	s.zones.value.Store(nil)
-	s.pages.value.Store(nil)
 	s.probed.Store(nil)
 }
 

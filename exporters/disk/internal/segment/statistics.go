@@ -12,10 +12,6 @@ var _ source.Statistics = (*Segment)(nil)
 
 // TraceBlocks implements source.Statistics. It reads each page of the trace index once, however many traces there are.
 func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error) {
-	b, err := s.load()
-	if err != nil {
-		return nil, err
-	}
 	list, err := s.loadPages()
 	if err != nil {
 		return nil, err
@@ -25,7 +21,7 @@ func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, err
 		hashes[i] = traceHash(tenant, id)
 	}
 	slices.Sort(hashes)
-	found := make([]bool, len(b.blocks))
+	found := make([]bool, s.info.Blocks)
 	for i := range list {
 		from, _ := slices.BinarySearch(hashes, list[i].first)
 		// Equal hashes may go over the end of a page.

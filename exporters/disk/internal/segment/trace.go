@@ -9,15 +9,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Trace visits the rows of a trace. Where the trace index is damaged it looks for the trace in all blocks.
+// Trace visits the rows of a trace. Most segments have nothing of it, which the trace index alone tells. Where that is damaged it looks for
+// the trace in all blocks.
 func (s *Segment) Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b source.Block, rows []int32) error) error {
+	var found [8]uint32
+	blocks, indexErr := s.findTrace(found[:0], traceHash(tenant, id))
+	if indexErr == nil && len(blocks) == 0 {
+		return nil
+	}
 	b, err := s.load()
 	if err != nil {
 		return err
 	}
-	var found [8]uint32
-	blocks, err := s.findTrace(b, found[:0], traceHash(tenant, id))
-	if err != nil {
+	if indexErr != nil {
 		blocks = blocks[:0]
 		for i := range b.blocks {
 			blocks = append(blocks, uint32(i))
@@ -38,13 +42,13 @@ func (s *Segment) Trace(ctx context.Context, tenant string, id otlpdata.TraceID,
 }
 
 // findTrace appends the blocks that the trace index has for a hash.
-func (s *Segment) findTrace(b *body, dst []uint32, hash uint64) ([]uint32, error) {
+func (s *Segment) findTrace(dst []uint32, hash uint64) ([]uint32, error) {
 	list, err := s.loadPages()
 	if err != nil {
 		return dst, err
 	}
 	for _, p := range pagesFor(list, hash) {
-		if dst, err = s.lookup(dst, &p, hash, len(b.blocks)); err != nil {
+		if dst, err = s.lookup(dst, &p, hash, s.info.Blocks); err != nil {
 			return dst, err
 		}
 	}
