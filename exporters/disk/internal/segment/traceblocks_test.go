@@ -68,10 +68,3 @@ func TestTraceBlocks(t *testing.T) {
 		t.Errorf("of a damaged index: %d blocks, %v", len(got), err)
 	}
 }
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
