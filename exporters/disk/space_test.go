@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
@@ -69,7 +70,11 @@ func TestFullDisk(t *testing.T) {
 				e := s.open(t)
 				n := newNumbers()
 				var err error
-				for range 5 { // the keeper looks once a second, and a flush may make room
+				rounds := 5 // the keeper looks once a second, and a flush may make room
+				if testing.Short() {
+					rounds = 2
+				}
+				for range rounds {
 					err = fill(t, e, n)
 					time.Sleep(tick)
 				}
@@ -190,29 +195,37 @@ func TestRetentionBySize(t *testing.T) {
 
 // TestQueryOutlivesExpiry: a search that has begun reads what expires meanwhile, and the file goes when it has ended.
 func TestQueryOutlivesExpiry(t *testing.T) {
-	fs := vfstest.NewMem()
-	e := small(fs).open(t)
-	n := newNumbers()
-	n.send(t, e, 70)
-	flushed(t, e)
-	results, err := e.Find(t.Context(), everything(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.drop(e.oldest(), expiredByTime)
-	spans := 0
-	for r, err := range results.All {
+	synctest.Test(t, func(t *testing.T) {
+		s := small(vfstest.NewMem())
+		s.config.Retention.Time = pipeline.Duration(time.Minute)
+		e := s.open(t)
+		n := newNumbers()
+		n.send(t, e, 70)
+		flushed(t, e)
+		results, err := e.Find(t.Context(), everything(), tracestore.WantFull)
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans += r.Spans.Len()
-	}
-	if spans != 70 {
-		t.Errorf("the search found %d spans, want 70", spans)
-	}
-	if left, err := e.dir.Segments(); err != nil || len(left) != 0 {
-		t.Errorf("segments left: %v, %v", left, err)
-	}
-	n.acked = nil
-	n.check(t, e)
+		s.clock.advance(30 * time.Minute)
+		time.Sleep(3 * tick)
+		if left := e.handles(); len(left) != 0 {
+			t.Fatalf("%d segments did not expire", len(left))
+		}
+		spans := 0
+		for r, err := range results.All {
+			if err != nil {
+				t.Fatal(err)
+			}
+			spans += r.Spans.Len()
+		}
+		if spans != 70 {
+			t.Errorf("the search found %d spans, want 70", spans)
+		}
+		if left, err := e.dir.Segments(); err != nil || len(left) != 0 {
+			t.Errorf("segments left: %v, %v", left, err)
+		}
+		if has(t, e, 0) {
+			t.Error("the spans are there after their time")
+		}
+	})
 }
