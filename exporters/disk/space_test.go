@@ -49,8 +49,8 @@ func TestFullDisk(t *testing.T) {
 	}{
 		"seen ahead":         {1 << 20, func(c *Config) { c.MinFree = 512 << 10 }, "min_free"},
 		"seen by the log":    {512 << 10, func(c *Config) {}, "no space"},
-		"seen by the flush":  {512 << 10, func(c *Config) { c.Memtable.MaxSpans = 2000 }, "no space"},
-		"with a reserve":     {768 << 10, func(c *Config) { c.Memtable.MaxSpans, c.Reserve = 2000, 256<<10 }, "no space"},
+		"seen by the flush":  {256 << 10, func(c *Config) { c.Memtable.MaxSpans = 1000 }, "no space"},
+		"with a reserve":     {384 << 10, func(c *Config) { c.Memtable.MaxSpans, c.Reserve = 1000, 128<<10 }, "no space"},
 		"in the first bytes": {64 << 10, func(c *Config) {}, "no space"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,11 +70,7 @@ func TestFullDisk(t *testing.T) {
 				e := s.open(t)
 				n := newNumbers()
 				var err error
-				rounds := 5 // the keeper looks once a second, and a flush may make room
-				if testing.Short() {
-					rounds = 2
-				}
-				for range rounds {
+				for range 5 { // the keeper looks once a second, and a flush may make room
 					err = fill(t, e, n)
 					time.Sleep(tick)
 				}
