@@ -57,7 +57,7 @@ func (a *App) heldMemory() int64 {
 const (
 	gcFloor            = 64 << 20
 	gcFloorOfHolders   = 24 << 20
-	gcPercentOfHolders = 60
+	gcPercentOfHolders = 80
 )
 
 // tuneGC keeps the collector from running for less than the returned number of bytes of garbage, until release is called. GOGC in the
