@@ -15,7 +15,7 @@ import (
 
 // readAny reads src as a column of n values of the given kind and returns the outcome.
 func readAny(d *Decoder, kind byte, src []byte, n int) error {
-	switch kind % 8 {
+	switch kind % 7 {
 	case 0:
 		return d.Uint64s(src, make([]uint64, n))
 	case 1:
@@ -27,8 +27,6 @@ func readAny(d *Decoder, kind byte, src []byte, n int) error {
 	case 4:
 		return d.Codes(src, make([]uint32, n))
 	case 5:
-		return d.Bytes(src, make([][]byte, n))
-	case 6:
 		return d.Fixed(src, make([]byte, 3*n), 3)
 	}
 	v := make([]string, n)

@@ -27,7 +27,6 @@ type Decoder struct {
 	table    []string
 	strCodes []uint32
 	varying  []int
-	blobs    []string
 }
 
 // NewDecoder returns a Decoder.
@@ -117,20 +116,6 @@ func (d *Decoder) StringCodes(src []byte, codes []uint32) (table []string, ok bo
 		return nil, false, err
 	}
 	return table, true, nil
-}
-
-// Bytes reads what [Encoder.Bytes] wrote. The blobs share memory that was allocated for them and must not be changed: equal ones may be
-// the same.
-func (d *Decoder) Bytes(src []byte, dst [][]byte) error {
-	s := grow(&d.blobs, len(dst))
-	defer clear(s)
-	if err := d.Strings(src, s); err != nil {
-		return err
-	}
-	for i, x := range s {
-		dst[i] = unsafe.Slice(unsafe.StringData(x), len(x))
-	}
-	return nil
 }
 
 // Fixed reads len(dst)/width values that [Encoder.Fixed] wrote with the same width.

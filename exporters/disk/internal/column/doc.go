@@ -17,7 +17,6 @@
 //	            plain     numbers: lengths, [stream: all bytes]
 //	            split     count, plain: templates, codes, slot of numbers, ..., slot of hex digits, ...
 //	            table     count, strings: the distinct ones, codes
-//	blobs     as strings, never split
 //
 //	[symbols] width 0 to 8, [stream: fields]                     small numbers
 //	[stream]  length<<1 | compressed, bytes                      zstd frame without its magic number, or the bytes

@@ -42,7 +42,6 @@ type Encoder struct {
 	second   []byte // a second form of a column, to compare
 	text     []byte
 	varying  []int
-	blobs    []string
 }
 
 // NewEncoder returns an Encoder that compresses at the given level, which is one of the constants.
@@ -106,7 +105,7 @@ func (e *Encoder) Strings(dst []byte, v []string) []byte {
 	if len(v) == 0 {
 		return dst
 	}
-	return e.strings(dst, v, true, &Hint{})
+	return e.strings(dst, v, &Hint{})
 }
 
 // HintedStrings is Strings for a vector that is like those for which h was used before.
@@ -114,21 +113,7 @@ func (e *Encoder) HintedStrings(dst []byte, v []string, h *Hint) []byte {
 	if len(v) == 0 {
 		return dst
 	}
-	return e.strings(dst, v, true, h)
-}
-
-// Bytes appends blobs. Empty and nil ones read back alike.
-func (e *Encoder) Bytes(dst []byte, v [][]byte) []byte {
-	if len(v) == 0 {
-		return dst
-	}
-	s := grow(&e.blobs, len(v))
-	for i, b := range v {
-		s[i] = unsafe.String(unsafe.SliceData(b), len(b))
-	}
-	dst = e.strings(dst, s, false, &Hint{})
-	clear(s)
-	return dst
+	return e.strings(dst, v, h)
 }
 
 // Fixed appends len(v)/width values of width bytes each (1 to 255), one after the other: ids. They are random as a rule and not compressed.

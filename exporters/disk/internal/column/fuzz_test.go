@@ -1,7 +1,6 @@
 package column
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -27,7 +26,6 @@ func FuzzStrings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		v := strings.Split(text, "\n")
 		check(t, c, texts(), v)
-		check(t, c, blobs(), bytes.Split([]byte(text), []byte("\n")))
 	})
 }
 

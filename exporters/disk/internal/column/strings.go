@@ -15,12 +15,12 @@ const (
 )
 
 // strings appends v; maySplit says whether it may be split.
-func (e *Encoder) strings(dst []byte, v []string, maySplit bool, h *Hint) []byte {
+func (e *Encoder) strings(dst []byte, v []string, h *Hint) []byte {
 	size := total(v)
 	if size > MaxBytes {
 		panic(fmt.Sprintf("column: %d bytes of values are more than MaxBytes", size))
 	}
-	maySplit = maySplit && size <= MaxBytes/2 // a template can take twice as much as its string
+	maySplit := size <= MaxBytes/2 // a template can take twice as much as its string
 	if same(v) {
 		return e.constant(dst, v[0])
 	}

@@ -146,19 +146,15 @@ func (n *interner) cell(row []byte, at *slot, p rows.Place, v *otlpdata.Value) (
 	switch v.Kind() {
 	case otlpdata.ValueString:
 	case otlpdata.ValueInt:
-		at.number(uint64(v.Int()))
 		return binary.AppendVarint(row, v.Int()), nil
 	default:
-		c := rows.CellOf(*v)
-		at.cell(v.Kind(), c)
-		return rows.AppendCell(row, v.Kind(), c), nil
+		return rows.AppendCell(row, v.Kind(), rows.CellOf(*v)), nil
 	}
 	t, text := n.t, v.Str()
 	word, err := t.word(at, text)
 	if word > 0 || err != nil {
 		return binary.AppendUvarint(row, uint64(word)), err
 	}
-	at.state = cellsVary
 	if holdsAttribute(p) {
 		n.remarks.texts = append(n.remarks.texts, t.hash.attribute(t.columns[at.column].key, text))
 	}

@@ -81,7 +81,6 @@ func (r *replayer) row(payload []byte) bool {
 func (r *replayer) recall(at *slot, c rows.Cell) {
 	t, id := r.t, at.column
 	column := &t.tables.Columns[id]
-	at.cell(column.Kind, c)
 	switch column.Place {
 	case rows.Extra, rows.Events, rows.Links:
 		r.remarks.blobs, r.remarks.opaque = true, true

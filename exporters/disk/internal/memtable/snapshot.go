@@ -17,8 +17,6 @@ type Input struct {
 	Rows   int
 	// Row returns the encoded row with a number below Rows, as rows.Tables.ReadRow reads it. Safe for concurrent use.
 	Row func(i int) []byte
-	// [Table.Constants] offers more: which cells all rows of a shape have in common. It would be a third field here,
-	// Constant func(shape uint32, position int) (rows.Cell, bool), as soon as the segment writer's input has it, too.
 }
 
 // Source returns the rows that are visible now. It is valid until the table's Release, and stays as it is when more come.

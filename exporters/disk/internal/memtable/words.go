@@ -39,8 +39,8 @@ func (t *Table) word(at *slot, text string) (uint32, error) {
 	w := &t.columns[at.column].words
 	w.values++
 	known := t.tables.Words[at.column]
-	if at.value > 0 && known[at.value-1] == text {
-		return uint32(at.value), nil
+	if at.word > 0 && known[at.word-1] == text {
+		return at.word, nil
 	}
 	if w.last == 0 || known[w.last-1] != text {
 		found, err := t.lookUp(at.column, w, text)
@@ -48,7 +48,7 @@ func (t *Table) word(at *slot, text string) (uint32, error) {
 			return 0, err
 		}
 	}
-	at.word(w.last)
+	at.word = w.last
 	return w.last, nil
 }
 
