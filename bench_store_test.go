@@ -2,12 +2,10 @@ package tracing_test
 
 import (
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -75,18 +73,9 @@ func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s 
 }
 
 // segmentBytes returns the size of all segments in a folder.
-func segmentBytes(tb testing.TB, dir string) (size int64) {
+func segmentBytes(tb testing.TB, dir string) int64 {
 	tb.Helper()
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(d.Name(), ".seg") {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
+	size, err := bench.FileBytes(dir, ".seg")
 	if err != nil {
 		tb.Fatal(err)
 	}

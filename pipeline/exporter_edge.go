@@ -46,7 +46,7 @@ func (e *exporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	err := guard(ctx, e.next, b, e.log)
 	e.count.settle(b.Len(), err, outcomeRefused)
-	if e.keep == KeepMemory || e.keep == KeepStored {
+	if e.keep == KeepMemory || e.keep == KeepStored || e.keep == KeepWritten {
 		e.saved(b, err)
 	}
 	return err

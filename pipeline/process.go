@@ -42,11 +42,12 @@ type Keep string
 
 // What an acknowledgement means, by exporter.
 const (
-	KeepNone   Keep = "nowhere"   // nop: taken and forgotten
-	KeepMemory Keep = "in memory" // lost with the process
-	KeepStored Keep = "stored"    // on disk, synced
-	KeepSent   Keep = "sent"      // acknowledged by the next hop
-	KeepQueued Keep = "queued"    // in a queue in memory, to be sent; lost with the process
+	KeepNone    Keep = "nowhere"   // nop: taken and forgotten
+	KeepMemory  Keep = "in memory" // lost with the process
+	KeepStored  Keep = "stored"    // on disk, synced
+	KeepWritten Keep = "written"   // on disk, synced later: the process may die, a power cut takes what is recent
+	KeepSent    Keep = "sent"      // acknowledged by the next hop
+	KeepQueued  Keep = "queued"    // in a queue in memory, to be sent; lost with the process
 )
 
 // Keeper is an exporter that says where it keeps spans. One that does not say is taken as KeepSent.

@@ -3,19 +3,15 @@
 package disk
 
 import (
-	"io/fs"
 	"iter"
-	"path/filepath"
 	"runtime"
 	goruntime "runtime/metrics"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/tracing-backend/tracing/internal/bench"
@@ -95,7 +91,7 @@ func (w *workload) store(tb testing.TB) cost {
 	w.send(tb, e)
 	stopStore(tb, e)
 	c := cost{cpu: cpuTime(tb) - before, heap: heap(), size: segmentBytes(tb, s.config.Directory)}
-	if kept := valueOf(tb, e.metrics.flushedSpans) + valueOf(tb, e.metrics.duplicates); kept != w.spans {
+	if kept := int(testutil.ToFloat64(e.metrics.flushedSpans)) + int(testutil.ToFloat64(e.metrics.duplicates)); kept != w.spans {
 		tb.Fatalf("%d of %d spans are in segments", kept, w.spans)
 	}
 	return c
@@ -121,27 +117,10 @@ func (w *workload) send(tb testing.TB, e *exporter) {
 	senders.Wait()
 }
 
-func valueOf(tb testing.TB, c prometheus.Counter) int {
+// segmentBytes returns the size of all segments in a folder.
+func segmentBytes(tb testing.TB, dir string) int64 {
 	tb.Helper()
-	var m dto.Metric
-	if err := c.Write(&m); err != nil {
-		tb.Fatal(err)
-	}
-	return int(m.GetCounter().GetValue())
-}
-
-func segmentBytes(tb testing.TB, dir string) (size int64) {
-	tb.Helper()
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(d.Name(), ".seg") {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
+	size, err := bench.FileBytes(dir, ".seg")
 	if err != nil {
 		tb.Fatal(err)
 	}

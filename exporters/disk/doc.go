@@ -11,6 +11,7 @@
 //
 // The rooms, all below internal: rows (vocabulary and row format), memtable, column, block and segment (the file format), stats (what a
 // segment knows in sum), source and search (queries), directory (the folder). The log is the project's internal/wal. Here is what ties them
-// together: config.go, intake.go (Consume), live.go (a memtable and its log), flush.go (the background work), recover.go (start), view.go
-// (what a query reads), retention.go, space.go (full disks), metrics.go. docs/storage-format.md describes the files.
+// together: config.go, intake.go (Consume), live.go (a memtable and its log), flush.go (segments), keeper.go (what runs in the background),
+// recover.go (start), view.go (what a query reads), retention.go, clock.go (clocks that are set), space.go (full disks), metrics.go.
+// docs/storage-format.md describes the files.
 package disk

@@ -89,9 +89,13 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	return e, nil
 }
 
-// Keeps tells what an acknowledgement means: stored, in every mode, as far as the process is concerned. What a power cut may take is said by
-// the log line at start.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepStored }
+// Keeps tells whether an acknowledged span is synced.
+func (e *exporter) Keeps() pipeline.Keep {
+	if wal.Mode(e.config.Sync) == wal.SyncAlways {
+		return pipeline.KeepStored
+	}
+	return pipeline.KeepWritten
+}
 
 // chunkSize is the size of the pieces of memory that memtables take rows in.
 const chunkSize = 1 << 20

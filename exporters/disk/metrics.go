@@ -95,7 +95,7 @@ func (e *exporter) show() {
 	m.storedSpans.Set(float64(stored))
 	m.memtableSpans.Set(float64(live))
 	m.memtableBytes.Set(float64(memory))
-	if n, err := e.dir.LogBytes(); err == nil {
+	if n, err := e.logs.Size(); err == nil {
 		m.logBytes.Set(float64(n))
 	}
 }

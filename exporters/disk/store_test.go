@@ -104,3 +104,14 @@ func TestStopLeavesOnlySegments(t *testing.T) {
 	}
 	n.check(t, e)
 }
+
+// TestKeeps: where an acknowledged span is not synced yet, nobody is told that it is stored.
+func TestKeeps(t *testing.T) {
+	for sync, want := range map[string]pipeline.Keep{"always": pipeline.KeepStored, "interval": pipeline.KeepWritten, "os": pipeline.KeepWritten} {
+		s := small(vfstest.NewMem())
+		s.config.Sync = sync
+		if got := s.build(t).Keeps(); got != want {
+			t.Errorf("sync: %s keeps spans %q, want %q", sync, got, want)
+		}
+	}
+}

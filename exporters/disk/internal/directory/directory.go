@@ -198,19 +198,6 @@ func (d *Dir) RemoveEmptyDays() error {
 // Log returns the folder of the log.
 func (d *Dir) Log() string { return d.in(logDir) }
 
-// LogBytes returns the size of the log's files.
-func (d *Dir) LogBytes() (int64, error) {
-	entries, err := d.fs.ReadDir(d.Log())
-	if err != nil {
-		return 0, fmt.Errorf("listing the log: %w", err)
-	}
-	var n int64
-	for _, e := range entries {
-		n += e.Size
-	}
-	return n, nil
-}
-
 // Quarantine moves a file that cannot be read to where it is in nobody's way, for whoever wants to save what is in it. It returns the new
 // path.
 func (d *Dir) Quarantine(name string) (string, error) {
