@@ -40,10 +40,13 @@ func (e *exporter) view() search.View {
 	}
 	for _, h := range v.segments {
 		h.refs++
-		v.sources = append(v.sources, h.segment)
+		v.sources = append(v.sources, e.sourceOf(h))
 	}
 	return v
 }
+
+// sourceOf returns the spans of a segment. The caller holds mu.
+func (e *exporter) sourceOf(h *handle) source.Source { return h.segment }
 
 // Sources implements search.View.
 func (v *view) Sources() []source.Source { return v.sources }

@@ -16,6 +16,9 @@ type answer struct {
 	inline bool // one of these columns has texts that are no words
 }
 
+// HoldsIntegers says no: filters of memtables have texts only.
+func (s *snapshot) HoldsIntegers() bool { return false }
+
 // MayHold says no where the text is no word of the key and not in the filter of the block. Of a block that still grows there is no filter
 // yet. Words are not known by block.
 func (s *snapshot) MayHold(block int, key, text string) bool {

@@ -232,6 +232,8 @@ func (s *testSource) Trace(ctx context.Context, tenant string, id otlpdata.Trace
 	return errors.Join(errs...)
 }
 
+func (s *testSource) HoldsIntegers() bool { return false }
+
 func (s *testSource) MayHold(block int, key, text string) bool {
 	return s.blocks[block].held[[2]string{key, text}] || s.lies(block, key, text)
 }

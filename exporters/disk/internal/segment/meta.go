@@ -16,6 +16,8 @@ type Meta struct {
 	Replaces []string
 	// FirstArrival and LastArrival are when the rows arrived.
 	FirstArrival, LastArrival time.Time
+	// Deletions is the number of the last deletion whose spans were left out; 0 where there was none.
+	Deletions uint64
 }
 
 // Info describes a segment.
@@ -45,6 +47,9 @@ func (i *Info) append(dst []byte) []byte {
 	for _, name := range i.Replaces {
 		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
 	}
+	if i.Deletions > 0 { // files from before there were any end here
+		dst = binary.AppendUvarint(dst, i.Deletions)
+	}
 	return dst
 }
 
@@ -55,6 +60,9 @@ func readInfo(b []byte) (Info, error) {
 	i.FirstArrival, i.LastArrival = moment(r.varint()), moment(r.varint())
 	for n := r.int(); n > 0 && r.err == nil; n-- {
 		i.Replaces = append(i.Replaces, string(r.take(r.int())))
+	}
+	if r.err == nil && len(r.b) > 0 {
+		i.Deletions = r.uvarint()
 	}
 	if i.Blocks > maxBlocks {
 		return i, errors.New("too many blocks")

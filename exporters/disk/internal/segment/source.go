@@ -138,6 +138,9 @@ type probe struct {
 	may       bool
 }
 
+// HoldsIntegers reports whether the filters have integers.
+func (s *Segment) HoldsIntegers() bool { return false }
+
 // MayHold reports whether a row of the block may have an attribute with a key and a text. Beside the string cells it covers everything in
 // encoded attributes, events and links, whatever kind a value there is of. Damage makes it true.
 func (s *Segment) MayHold(number int, key, text string) bool {

@@ -33,6 +33,8 @@ type Hints interface {
 	// MayHold reports whether a row of the block may have an attribute, of the span, its events or links, whose key is key and whose
 	// value is the string text. It is only asked about strings.
 	MayHold(block int, key, text string) bool
+	// HoldsIntegers reports whether MayHold may also be asked about integers, by their decimal text.
+	HoldsIntegers() bool
 	// Constant returns the cell that all rows of a shape have at a position of Shape.Columns, if it is known to be the same.
 	Constant(shape uint32, position int) (rows.Cell, bool)
 	// Words returns the distinct texts of a string column beside those that are Constant, and whether these are all there are.
