@@ -34,8 +34,9 @@ bench: ## measure the hot path and the whole server against pdata, as ratios in 
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
 	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x .
 
-bench-store: ## measure the span store: in the server against pdata, bytes per span, and hostile data against usual data
+bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data
 	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h .
+	go test -run '^$$' -bench '^BenchmarkTogether$$' -benchtime 1x -timeout 1h .
 	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
 	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
 
