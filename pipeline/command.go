@@ -59,6 +59,7 @@ type command struct {
 	// Of single subcommands.
 	origin, defaults, dot bool
 	endpoint              string
+	deletion              deleteFlags
 	word                  string // what stands behind the subcommand and is no flag
 }
 
@@ -92,6 +93,9 @@ func (c *command) subcommands() []subcommand {
 		{name: "healthcheck", args: "[PRESET] [flags] [--endpoint HOST:PORT]", word: wordPreset, run: c.healthcheck,
 			doc:   "ask a running process, else the one with this configuration; exit code 0: it is ready",
 			flags: func(fs *flag.FlagSet) { fs.StringVar(&c.endpoint, "endpoint", "", "") }},
+		{name: "delete", args: "[PRESET] [flags] --trace ID|--service S|--to TIME", word: wordPreset, run: c.deleteSpans,
+			doc:   "delete spans from the store of a running process; also --from, --tenant, --store, --admin URL, --header, --yes",
+			flags: c.deletion.define},
 		{name: "components", args: "[TYPE]", doc: "list the types of components, or the keys of one", word: wordType, run: c.components},
 		{name: "docs", doc: "print the configuration reference as Markdown", run: c.docs},
 		{name: "version", doc: "print the version", run: c.version},
@@ -103,6 +107,9 @@ func (c *command) subcommands() []subcommand {
 }
 
 func (c *command) run(ctx context.Context, args []string) int {
+	if own, rest, ok := c.findOwn(args); ok {
+		return c.runOwn(ctx, own, rest)
+	}
 	all := c.subcommands()
 	chosen := all[0]
 	if len(args) > 0 {
@@ -112,11 +119,7 @@ func (c *command) run(ctx context.Context, args []string) int {
 		case i > 0:
 			chosen, args = all[i], args[1:]
 		case word != "" && !strings.HasPrefix(word, "-") && !slices.Contains(c.presets(), word):
-			known := c.presets()
-			for _, s := range all[1:] {
-				known = append(known, s.name)
-			}
-			return c.misuse(fmt.Errorf("unknown command or preset %q%s", word, conf.Suggest(word, known, "known")))
+			return c.misuse(c.unknownCommand(args))
 		}
 	}
 	words, err := c.parseFlags(args, chosen.flags)
@@ -137,6 +140,25 @@ func (c *command) run(ctx context.Context, args []string) int {
 		c.load.Preset = c.word
 	}
 	return chosen.run(ctx)
+}
+
+// unknownCommand says which commands there are.
+func (c *command) unknownCommand(args []string) error {
+	if group := c.groupOf(args[0]); len(group) > 0 {
+		if len(args) == 1 {
+			return fmt.Errorf("%s what? known: %s", args[0], strings.Join(group, ", "))
+		}
+		return fmt.Errorf("unknown command %q%s", args[0]+" "+args[1], conf.Suggest(args[1], group, "known"))
+	}
+	known := c.presets()
+	for _, s := range c.subcommands()[1:] {
+		known = append(known, s.name)
+	}
+	for _, own := range c.ownCommands() {
+		known = append(known, strings.Fields(own.Name)[0])
+	}
+	slices.Sort(known)
+	return fmt.Errorf("unknown command or preset %q%s", args[0], conf.Suggest(args[0], slices.Compact(known), "known"))
 }
 
 func (c *command) presets() []string {

@@ -85,6 +85,9 @@ func (c *command) synopsis(out io.Writer) {
 		fmt.Fprintf(w, "%s%s\t%s\n", head, strings.Join(strings.Fields("tracing "+s.name+" "+s.args), " "), s.doc)
 		head = "       "
 	}
+	for _, own := range c.ownCommands() {
+		fmt.Fprintf(w, "%stracing %s %s\t%s\n", head, own.Name, own.Args, own.Doc)
+	}
 	w.Flush() //nolint:errcheck // a terminal
 	fmt.Fprintf(out, "\npresets: %s\n", strings.Join(c.presets(), ", "))
 }

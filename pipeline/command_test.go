@@ -59,7 +59,7 @@ func TestCommandLine(t *testing.T) {
 	f("smal", 2, "", "tracing: unknown command or preset \"smal\"; did you mean \"small\"?\n")
 	f("valdate", 2, "", "tracing: unknown command or preset \"valdate\"; did you mean \"validate\"?\n")
 	f("frobnicate", 2, "", "tracing: unknown command or preset \"frobnicate\"; known: "+
-		"components, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
+		"components, delete, docs, empty, graph, healthcheck, help, print-config, small, validate, version\n")
 	f("--confg x", 2, "", "tracing: unknown flag --confg; did you mean \"config\"?\n")
 	f("--config", 2, "", "tracing: flag needs an argument: -config\n")
 	f("validate --strict small", 0, valid, "")

@@ -73,6 +73,7 @@ type Factory struct {
 	typ       string
 	doc       string
 	flags     []Flag
+	commands  []Command
 	component reflect.Type
 	defaults  func() any // a pointer to a fresh config
 	build     func(set Settings, config any, next Consumer) (any, error)

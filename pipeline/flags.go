@@ -176,14 +176,8 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 	if own != nil {
 		own(fs)
 	}
-	for {
-		if err := fs.Parse(args); err != nil {
-			return nil, flagError(fs, err)
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		operands, args = append(operands, fs.Arg(0)), fs.Args()[1:]
+	if operands, err = parseOperands(fs, args); err != nil {
+		return nil, err
 	}
 	c.load.flags = append(c.environment(known), c.load.flags...)
 	c.load.Files = files
@@ -195,6 +189,19 @@ func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands [
 		c.load.Overrides = append(c.load.Overrides, o)
 	}
 	return operands, nil
+}
+
+// parseOperands reads flags wherever they stand, and returns what is no flag.
+func parseOperands(fs *flag.FlagSet, args []string) (operands []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, flagError(fs, err)
+		}
+		if fs.NArg() == 0 {
+			return operands, nil
+		}
+		operands, args = append(operands, fs.Arg(0)), fs.Args()[1:]
+	}
 }
 
 // flagError says of an unknown flag which ones there are.

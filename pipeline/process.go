@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,8 @@ type Process interface {
 	Status() Status
 	// LogLevel is the level of the process's log, which can be changed while it runs.
 	LogLevel() zap.AtomicLevel
+	// AdminHandler returns the routes of a running component that is [Administered], nil of any other.
+	AdminHandler(kind Kind, id ID) http.Handler
 }
 
 // Health is the state of the process.

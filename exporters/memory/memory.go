@@ -6,7 +6,8 @@
 // reader holds the lock only while it takes the next rows of a list, and reads them without it.
 //
 // Files: stage.go reads a request, tenant.go and index.go keep spans, list.go is the sorted list, evict.go makes room, plan.go and
-// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go counts calls.
+// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go and metrics.go count calls,
+// delete.go deletes on request.
 package memory
 
 import (
@@ -17,6 +18,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -25,7 +27,8 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Memory for spans and their indexes, of all tenants together, above which the oldest traces go; the process needs about twice as much."`
+	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Memory for spans and their indexes, of all tenants together, above which the oldest traces go; the process needs about twice as much."`
+	AllowDelete bool              `yaml:"allow_delete" doc:"Whether operators may delete traces, services and ranges of time, through the admin extension."`
 }
 
 // The least that MaxBytes may be: room for the indexes of a few spans.
@@ -51,10 +54,12 @@ func Factory() pipeline.Factory {
 // exporter is the store. Tenants have indexes of their own and share the bytes: one that floods the store drives out the others' traces,
 // oldest first, whoever owns them.
 type exporter struct {
-	maxBytes int64
-	seed     maphash.Seed
-	stages   sync.Pool // of *stage
-	metrics  *metrics
+	maxBytes    int64
+	allowDelete bool
+	log         *zap.Logger
+	seed        maphash.Seed
+	stages      sync.Pool // of *stage
+	metrics     *metrics
 
 	mu             sync.RWMutex // guards all below, lists and maps of tenants included; not what rows and origins hold
 	tenants        map[string]*tenant
@@ -77,6 +82,7 @@ var (
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
+	_ tracestore.Metrics          = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -84,7 +90,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{maxBytes: int64(c.MaxBytes), seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant)}
+	e := &exporter{maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant)}
 	e.dropper.terms.seed = e.seed
 	e.stages.New = func() any { return newStage(e.seed) }
 	return e, nil

@@ -17,6 +17,7 @@ func open(tb testing.TB, maxBytes pipeline.ByteSize) (*exporter, *prometheus.Reg
 	tb.Helper()
 	reg := prometheus.NewRegistry()
 	c := defaults()
+	c.AllowDelete = true
 	if maxBytes > 0 {
 		c.MaxBytes = maxBytes
 	}

@@ -26,6 +26,7 @@ type stagedOrigin struct{ from, to int }
 // stagedSpan is a span of the request. next is 1 + the index of the next one of its trace.
 type stagedSpan struct {
 	start    uint64
+	duration uint64
 	raw      []byte
 	name     string
 	kind     string
@@ -88,9 +89,10 @@ func (st *stage) Span(s *otlpdata.Span) error {
 	from := len(st.values)
 	st.values = st.terms.span(st.values, s)
 	i := len(st.spans)
+	duration, _ := s.Duration()
 	st.spans = append(st.spans, stagedSpan{
-		start: s.Start, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError, root: s.ParentID.IsZero(),
-		origin: len(st.origins) - 1, from: from, to: len(st.values),
+		start: s.Start, duration: duration, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError,
+		root: s.ParentID.IsZero(), origin: len(st.origins) - 1, from: from, to: len(st.values),
 	})
 	g, ok := st.byTrace[s.TraceID]
 	if !ok {

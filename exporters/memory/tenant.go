@@ -37,12 +37,14 @@ type block struct {
 
 // row is one span. It never changes once the lock was released.
 type row struct {
-	trace  *trace
-	origin *origin
-	start  uint64
-	seq    uint64 // number of the row in the store; the rows of a request become visible together
-	raw    []byte // the encoded span
-	root   bool   // it has no parent
+	trace    *trace
+	origin   *origin
+	start    uint64
+	duration uint64 // as otlpdata.Span.Duration mends it
+	seq      uint64 // number of the row in the store; the rows of a request become visible together
+	raw      []byte // the encoded span
+	root     bool   // it has no parent
+	failed   bool   // its status is an error
 }
 
 // origin is a resource and a scope that spans of a tenant have in common. It is kept while it has rows.
@@ -100,7 +102,8 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 		if t.has(h, o, s.raw) {
 			continue
 		}
-		rows = append(rows, row{trace: tr, origin: o, start: s.start, seq: e.seq + 1, raw: s.raw, root: s.root})
+		rows = append(rows, row{trace: tr, origin: o, start: s.start, duration: s.duration, seq: e.seq + 1, raw: s.raw, root: s.root,
+			failed: s.failed})
 		e.seq++
 		size += len(s.raw)
 		t.index(&rows[len(rows)-1], h, s, st.values[s.from:s.to])

@@ -8,6 +8,7 @@
 //	/log-level      GET tells the level of the log, PUT {"level":"debug"} changes it until the end of the process
 //	/debug/vars     variables of package expvar, as JSON
 //	/debug/pprof/   profiles
+//	/exporters/ID/  the routes of a component that has some (also /receivers/ID/, /extensions/ID/): pipeline.Administered
 //	/ and any other path: the health of the process, 200 when it takes work and 503 before and after
 //
 // The command line, which may hold secrets, is shown nowhere.

@@ -24,12 +24,16 @@ type process struct {
 	registry *prometheus.Registry
 	status   pipeline.Status
 	level    zap.AtomicLevel
+	routes   map[string]http.Handler // of components, by kind and id
 }
 
 func (p *process) Health() pipeline.Health       { return p.health }
 func (p *process) Gatherer() prometheus.Gatherer { return p.registry }
 func (p *process) Status() pipeline.Status       { return p.status }
 func (p *process) LogLevel() zap.AtomicLevel     { return p.level }
+func (p *process) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
+	return p.routes[kind.String()+" "+id.String()]
+}
 func (p *process) Build() pipeline.Build {
 	return pipeline.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -36,6 +37,10 @@ func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger) http.
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	for _, kind := range []pipeline.Kind{pipeline.KindReceiver, pipeline.KindExporter, pipeline.KindExtension} {
+		prefix := "/" + kind.String() + "s/"
+		mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) { h.component(w, r, kind, prefix) })
+	}
 	mux.HandleFunc("/", h.health)
 	return mux
 }
@@ -93,6 +98,24 @@ func (h *handler) logLevel(w http.ResponseWriter, r *http.Request) {
 	if after := level.Level(); after != before {
 		h.log.Warn("log level changed", zap.Stringer("from", before), zap.Stringer("to", after))
 	}
+}
+
+// component passes a request on to the component that the path names: /exporters/ID/..., where ID is type or type/name. Components start
+// after this one and stop before it, so they are looked up for each request.
+func (h *handler) component(w http.ResponseWriter, r *http.Request, kind pipeline.Kind, prefix string) {
+	words := strings.Split(strings.TrimPrefix(r.URL.Path, prefix), "/")
+	for n := min(2, len(words)); n > 0; n-- {
+		name := strings.Join(words[:n], "/")
+		id, err := pipeline.ParseID(name)
+		if err != nil {
+			continue
+		}
+		if c := h.process.AdminHandler(kind, id); c != nil {
+			http.StripPrefix(prefix+name, c).ServeHTTP(w, r)
+			return
+		}
+	}
+	answerText(w, http.StatusNotFound, "no running component of this name has routes here")
 }
 
 // vars writes all published variables but the command line.

@@ -105,3 +105,23 @@ func TestDebug(t *testing.T) {
 		}
 	}
 }
+
+// Components have routes below their kind and id, with or without a name; they see the rest of the path.
+func TestComponentRoutes(t *testing.T) {
+	echo := func(name string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, name+" "+r.URL.Path) })
+	}
+	p := &process{registry: prometheus.NewRegistry(), routes: map[string]http.Handler{
+		"exporter disk": echo("disk"), "exporter disk/second": echo("second"), "receiver otlp": echo("otlp")}}
+	a := start(t, p, nil)
+	defer a.Stop(context.Background())
+	const none = "no running component of this name has routes here\n"
+	for path, want := range map[string]string{"/exporters/disk/delete": "disk /delete", "/exporters/disk/second/a/b": "second /a/b",
+		"/exporters/disk/": "disk /", "/exporters/disk": "disk ", "/receivers/otlp/x": "otlp /x", "/exporters/otlp/x": none,
+		"/exporters/": none, "/processors/otlp/x": `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}` + "\n"} {
+		resp, body := get(t, a, path)
+		if body != want || want == none && resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d %q, want %q", path, resp.StatusCode, body, want)
+		}
+	}
+}

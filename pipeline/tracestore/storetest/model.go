@@ -21,6 +21,7 @@ type Model struct {
 	g       generator
 	calls   caller
 	written []*otlpdata.Batch
+	deleted []deletionAt
 }
 
 // NewModel returns a Model that knows of no spans. Mistakes of a store are reported to tb.
@@ -76,20 +77,23 @@ func (m *Model) Write(stores ...Subject) {
 // Forget drops the first n requests, whose spans the stores must not show any more.
 func (m *Model) Forget(n int) {
 	m.written = m.written[n:]
+	m.forgetDeletions(n)
 	m.sent = newOracle()
-	for _, b := range m.written {
-		m.sent.add(b)
-	}
+	m.eachWritten(m.sent.add, func(tenant string, d tracestore.Deletion) { m.sent.delete(tenant, &d) })
 }
 
 // Replay gives all requests that are remembered to a store, as to one that forgot more than it should.
 func (m *Model) Replay(s Subject) {
 	m.Helper()
-	for _, b := range m.written {
+	m.eachWritten(func(b *otlpdata.Batch) {
 		if err := s.Consume(m.ctx, b); err != nil {
 			m.Fatalf("Consume: %v", err)
 		}
-	}
+	}, func(tenant string, d tracestore.Deletion) {
+		if _, err := s.(tracestore.Deleter).Delete(m.ctx, tenant, d); err != nil {
+			m.Fatalf("Delete: %v", err)
+		}
+	})
 }
 
 // Ask puts one random question to all stores and compares their answers with the model's.
@@ -109,6 +113,10 @@ func (m *Model) Ask(stores ...Subject) {
 		case 8, 9, 10:
 			if d, ok := s.(tracestore.Dependencies); ok {
 				m.askCalls(&g, d)
+			}
+		case 11, 12, 13:
+			if r, ok := s.(tracestore.Metrics); ok {
+				m.askMetrics(&g, r)
 			}
 		case 1, 2, 4, 5, 6, 7:
 			m.checkSome(&g)
@@ -131,7 +139,7 @@ func (m *Model) checkSome(g *generator) {
 	}
 }
 
-// AskAll compares everything that can be asked for without a condition: all catalogs, traces and calls.
+// AskAll compares everything that can be asked for without a condition: all catalogs, traces, calls and metrics.
 func (m *Model) AskAll(stores ...Subject) {
 	m.Helper()
 	for _, s := range stores {
@@ -142,6 +150,11 @@ func (m *Model) AskAll(stores ...Subject) {
 		}
 		if d, ok := s.(tracestore.Dependencies); ok {
 			m.checkCalls(d, callsTenant, time.Time{}, time.Time{})
+		}
+		if r, ok := s.(tracestore.Metrics); ok {
+			for _, tenant := range allTenants() {
+				m.checkMetricsOf(r, tenant, tracestore.MetricsQuery{ByOperation: true})
+			}
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Subject is a store under test. Where it is a tracestore.AttributeCatalog or tracestore.Dependencies as well, that is tested too. What Consume took without an
-// error must be seen by the next read.
+// Subject is a store under test. Where it is a tracestore.AttributeCatalog, tracestore.Dependencies or tracestore.Metrics as well, that is
+// tested too. What Consume took without an error must be seen by the next read.
 type Subject interface {
 	Consume(ctx context.Context, b *otlpdata.Batch) error
 	tracestore.Reader
@@ -65,6 +65,10 @@ func checks() []check {
 		{"attribute catalog", checkAttributeCatalog},
 		{"calls between services", checkDependencies},
 		{"random calls", checkRandomCalls},
+		{"rates, errors and durations", checkMetrics},
+		{"random rates, errors and durations", checkRandomMetrics},
+		{"deleted spans are gone, later ones stay", checkDelete},
+		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},
 	}
 }

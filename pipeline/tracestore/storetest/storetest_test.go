@@ -26,6 +26,7 @@ type naive struct {
 var (
 	_ tracestore.AttributeCatalog = (*naive)(nil)
 	_ tracestore.Dependencies     = (*naive)(nil)
+	_ tracestore.Metrics          = (*naive)(nil)
 )
 
 func newNaive() *naive { return &naive{o: newOracle()} }
@@ -141,6 +142,22 @@ func (n *naive) Dependencies(ctx context.Context, tenant string, from, to time.T
 	return g, ctx.Err()
 }
 
+func (n *naive) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	from, to, _ := q.Window()
+	c := tracestore.NewMetricsCounter(q)
+	n.read(func(o *oracle) {
+		for _, s := range o.tenant(tenant).spans {
+			if s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
+				continue
+			}
+			duration, _ := s.Duration()
+			series, _ := c.Series(s.Resource.Service, s.Operation())
+			c.Span(series, s.Start, duration, s.StatusCode == otlpdata.StatusError)
+		}
+	})
+	return c.Answer(), ctx.Err()
+}
+
 func cut(list []string, limit int) []string {
 	if limit == 0 {
 		limit = 1000
@@ -169,6 +186,9 @@ type (
 	callsByMinute  struct{ *naive }
 	callsOfAll     struct{ *naive }
 	callsLateOnes  struct{ *naive }
+	ratesByMinute  struct{ *naive }
+	ratesOfAKind   struct{ *naive }
+	roughDurations struct{ *naive }
 )
 
 func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
@@ -342,6 +362,36 @@ func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to
 	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, ctx.Err()
 }
 
+func (w ratesByMinute) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	if !q.From.IsZero() {
+		q.From = q.From.Truncate(time.Minute)
+	}
+	return w.naive.Metrics(ctx, tenant, q)
+}
+
+func (w ratesOfAKind) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	q.Kinds = q.Kinds[:min(len(q.Kinds), 1)]
+	return w.naive.Metrics(ctx, tenant, q)
+}
+
+// roughDurations has two buckets per octave.
+func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	a, err := w.naive.Metrics(ctx, tenant, q)
+	for _, s := range a.Series {
+		for i := range s.Points {
+			var rough tracestore.Histogram
+			first, counts := s.Points[i].Durations.Counts()
+			for j, n := range counts {
+				if n > 0 {
+					rough.AddBucket((first+j)&^3|2, n)
+				}
+			}
+			s.Points[i].Durations = rough
+		}
+	}
+	return a, err
+}
+
 // all is a predicate for RemoveIf.
 func all[T any](T) bool { return true }
 
@@ -373,6 +423,10 @@ func TestWrongStoresFail(t *testing.T) {
 		{"calls between services", callsOfAll{newNaive()}},
 		{"calls between services", callsLateOnes{newNaive()}},
 		{"random calls", callsByMinute{newNaive()}},
+		{"rates, errors and durations", ratesByMinute{newNaive()}},
+		{"rates, errors and durations", ratesOfAKind{newNaive()}},
+		{"rates, errors and durations", roughDurations{newNaive()}},
+		{"random rates, errors and durations", ratesByMinute{newNaive()}},
 	} {
 		c, ok := byName[w.check]
 		if !ok || !fails(t, c, w.store) {

@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+var _ tracestore.Deleter = (*exporter)(nil)
+
+// Delete implements tracestore.Deleter. A query that is under way may still return what it has found. Memory of a request of which a part is
+// left is given back with that part.
+func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
+	if !e.allowDelete {
+		return tracestore.Deleted{}, pipeline.Permanent(tracestore.ErrNotAllowed)
+	}
+	if err := d.Check(); err != nil {
+		return tracestore.Deleted{}, pipeline.Permanent(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return tracestore.Deleted{}, err
+	}
+	n := e.deleteSpans(tenant, &d)
+	e.log.Info("spans deleted on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
+	return tracestore.Deleted{Spans: n}, nil
+}
+
+func (e *exporter) deleteSpans(tenant string, d *tracestore.Deletion) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tenants[tenant]
+	if t == nil {
+		return 0
+	}
+	c := newCovered(t, d)
+	spans, emptied := 0, false
+	for tr := range c.traces {
+		spans += e.deleteOf(tr, c)
+		emptied = emptied || len(tr.blocks) == 0
+	}
+	if emptied {
+		e.unlinkEmpty()
+	}
+	if len(t.traces) == 0 {
+		delete(e.tenants, t.name)
+		e.usage.bytes -= costTenant
+	}
+	e.metrics.show(e.usage)
+	return spans
+}
+
+// covered is what a deletion covers of a tenant.
+type covered struct {
+	traces   map[*trace]struct{}
+	whole    bool     // the traces go as a whole
+	service  *service // nil: all
+	from, to uint64
+}
+
+func newCovered(t *tenant, d *tracestore.Deletion) *covered {
+	c := &covered{traces: make(map[*trace]struct{}), whole: len(d.Traces) > 0}
+	for _, id := range d.Traces {
+		if tr := t.traces[id]; tr != nil {
+			c.traces[tr] = struct{}{}
+		}
+	}
+	if c.whole {
+		return c
+	}
+	rows := &t.all
+	if d.Service != "" {
+		if c.service = t.services[d.Service]; c.service == nil {
+			return c
+		}
+		rows = &c.service.rows
+	}
+	c.from, c.to, _ = d.Window()
+	for _, b := range rows.blocks {
+		for _, r := range b {
+			if c.has(r) {
+				c.traces[r.trace] = struct{}{}
+			}
+		}
+	}
+	return c
+}
+
+// has reports whether a row of one of the traces goes.
+func (c *covered) has(r *row) bool {
+	return c.whole || c.from <= r.start && r.start <= c.to && (c.service == nil || c.service == r.origin.service)
+}
+
+// deleteOf takes the covered rows out of a trace and returns how many there were. What is left of a block are runs of its rows: indexes point
+// to these, and readers may hold the block.
+func (e *exporter) deleteOf(tr *trace, c *covered) int {
+	var left []block
+	n := 0
+	for _, b := range tr.blocks {
+		first, cost := 0, b.cost
+		run := func(end int) {
+			if end > first {
+				left = append(left, block{rows: b.rows[first:end:end], cost: cost})
+				cost = 0
+			}
+			first = end + 1
+		}
+		for i := range b.rows {
+			if c.has(&b.rows[i]) {
+				e.dropper.drop(tr.tenant, &b.rows[i])
+				run(i)
+				n++
+			}
+		}
+		run(len(b.rows))
+		e.usage.bytes -= cost // unless a run has it
+	}
+	tr.blocks = left
+	e.usage.spans -= n
+	if len(left) == 0 {
+		delete(tr.tenant.traces, tr.id)
+		e.usage.traces--
+		e.usage.bytes -= costTrace
+	}
+	return n
+}
+
+// unlinkEmpty takes traces without spans out of the order of eviction.
+func (e *exporter) unlinkEmpty() {
+	at := e.oldest
+	e.oldest, e.newest = nil, nil
+	for at != nil {
+		tr := at
+		at, tr.next = tr.next, nil
+		if len(tr.blocks) == 0 {
+			continue
+		}
+		if e.newest == nil {
+			e.oldest = tr
+		} else {
+			e.newest.next = tr
+		}
+		e.newest = tr
+	}
+}

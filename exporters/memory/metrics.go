@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"context"
+	"math"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Metrics implements tracestore.Metrics. It counts every duplicate once. Spans that are evicted while it runs may be missing.
+func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	m := metricsReader{store: e, snapshot: e.snapshot(), counter: tracestore.NewMetricsCounter(q), rows: make([]*row, 0, mostRows)}
+	var ok bool
+	if m.from, m.to, ok = q.Window(); !ok {
+		return m.counter.Answer(), ctx.Err()
+	}
+	for _, o := range m.operations(tenant) {
+		if err := m.count(ctx, o); err != nil {
+			return tracestore.MetricsAnswer{}, err
+		}
+	}
+	return m.counter.Answer(), ctx.Err()
+}
+
+// metricsReader counts the spans within a window.
+type metricsReader struct {
+	store    *exporter
+	snapshot uint64
+	from, to uint64
+	counter  *tracestore.MetricsCounter
+	rows     []*row // those at hand
+}
+
+// operation is the spans of one operation and kind.
+type operation struct {
+	service, name string
+	spans         *list
+}
+
+// operations returns those that are asked for. Their lists change.
+func (m *metricsReader) operations(tenant string) (out []operation) {
+	m.store.mu.RLock()
+	defer m.store.mu.RUnlock()
+	t := m.store.tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	for _, s := range t.services {
+		for op, spans := range s.operations {
+			if m.counter.Wants(s.name, op.Kind) {
+				out = append(out, operation{s.name, op.Name, spans})
+			}
+		}
+	}
+	return out
+}
+
+// count counts the spans of an operation. It takes some rows at a time, newest first, and the lock only for that.
+func (m *metricsReader) count(ctx context.Context, o operation) error {
+	series := -1
+	end := position{m.to, otlpdata.TraceID(maxID()), math.MaxUint64}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.rows = m.before(o.spans, end)
+		for _, r := range m.rows {
+			if r.start < m.from {
+				return nil
+			}
+			if r.seq > m.snapshot {
+				continue
+			}
+			if series < 0 { // only now: one without spans in the window needs no room
+				var ok bool
+				if series, ok = m.counter.Series(o.service, o.name); !ok {
+					return nil
+				}
+			}
+			m.counter.Span(series, r.start, r.duration, r.failed)
+		}
+		if len(m.rows) < mostRows {
+			return nil
+		}
+		end = m.rows[len(m.rows)-1].position()
+	}
+}
+
+// before returns the newest rows of a list before a position.
+func (m *metricsReader) before(l *list, end position) []*row {
+	m.store.mu.RLock()
+	defer m.store.mu.RUnlock()
+	return l.below(end, m.rows[:0], mostRows)
+}

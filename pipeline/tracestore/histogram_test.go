@@ -1,0 +1,120 @@
+package tracestore
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// checkBucket compares with the definition, 2^b <= d^8 < 2^(b+1), in exact numbers.
+func checkBucket(t *testing.T, d uint64) {
+	t.Helper()
+	b := BucketOf(d)
+	power := new(big.Int).Exp(new(big.Int).SetUint64(max(d, 1)), big.NewInt(BucketsPerOctave), nil)
+	if got := power.BitLen() - 1; b != got {
+		t.Errorf("%d is in bucket %d, want %d", d, b, got)
+	}
+}
+
+func TestBucketOf(t *testing.T) {
+	for d := range uint64(5000) {
+		checkBucket(t, d)
+	}
+	for octave := range 64 {
+		for _, border := range borders {
+			d := border >> (63 - octave)
+			checkBucket(t, d-1)
+			checkBucket(t, d)
+			checkBucket(t, d+1)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 10_000 {
+		checkBucket(t, r.Uint64()>>r.IntN(64))
+	}
+	if got := BucketOf(math.MaxUint64); got != Buckets-1 {
+		t.Errorf("the greatest duration is in bucket %d", got)
+	}
+}
+
+func TestBucketStart(t *testing.T) {
+	for _, d := range []uint64{1, 2, 3, 1000, 1_000_000, 7_654_321} {
+		if b := BucketOf(d); BucketStart(b) > float64(d) || BucketStart(b+1) <= float64(d) {
+			t.Errorf("%d is not between %f and %f", d, BucketStart(b), BucketStart(b+1))
+		}
+	}
+}
+
+// errorBound is what the package promises of quantiles, and a little for the arithmetic of floats.
+const errorBound = 0.0443
+
+func TestQuantile(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, n := range []int{1, 2, 3, 10, 1000} {
+		for range 20 {
+			var h Histogram
+			all := make([]uint64, n)
+			for i := range all {
+				all[i] = 1 + r.Uint64()>>r.IntN(64)>>1
+				h.Observe(all[i])
+			}
+			slices.Sort(all)
+			for _, q := range []float64{-1, 0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 1, 2} {
+				place := int(math.Ceil(min(max(q, 0), 1) * float64(n)))
+				want := float64(all[max(place, 1)-1])
+				if got := h.Quantile(q); math.Abs(got-want) > errorBound*want {
+					t.Errorf("quantile %g of %d is %f, want %f", q, n, got, want)
+				}
+			}
+		}
+	}
+	if got := new(Histogram).Quantile(0.5); got != 0 {
+		t.Errorf("quantile of nothing is %f", got)
+	}
+}
+
+func TestHistogramAdd(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var parts [5]Histogram
+	var sum, all Histogram
+	for i := range 2000 {
+		d := r.Uint64() >> (20 + r.IntN(44))
+		parts[i%4].Observe(d) // the last one stays empty
+		all.Observe(d)
+	}
+	for i := range parts {
+		sum.Add(&parts[i])
+	}
+	if got, want := buckets(&sum), buckets(&all); !slices.Equal(got, want) || sum.Sum != all.Sum || sum.Count() != 2000 {
+		t.Errorf("got %v, sum %d; want %v, sum %d", got, sum.Sum, want, all.Sum)
+	}
+	if sum.Reset(); sum.Count() != 0 || sum.Sum != 0 {
+		t.Error("a histogram that was reset is not empty")
+	}
+	sum.Add(&all)
+	if !slices.Equal(buckets(&sum), buckets(&all)) {
+		t.Error("what was reset still shows")
+	}
+}
+
+func TestSumsDoNotWrap(t *testing.T) {
+	var h Histogram
+	h.Observe(math.MaxUint64 - 1)
+	h.Observe(1)
+	if h.Observe(7); h.Sum != math.MaxUint64 || h.Count() != 3 {
+		t.Errorf("sum %d, count %d", h.Sum, h.Count())
+	}
+}
+
+// buckets returns the buckets of a histogram with their counts.
+func buckets(h *Histogram) (out [][2]uint64) {
+	first, counts := h.Counts()
+	for i, n := range counts {
+		if n > 0 {
+			out = append(out, [2]uint64{uint64(first + i), n})
+		}
+	}
+	return out
+}
