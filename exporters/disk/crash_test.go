@@ -85,6 +85,7 @@ func crashAndReopen(t testing.TB, seed uint64) {
 		s.clock = clock
 		s.config.Memtable.MaxSpans = 10 + rnd.IntN(60)
 		s.config.MaxWait = 0
+		s.config.Merge.MinSegments = 2 + rnd.IntN(3)
 		e := s.build(t)
 		if err := e.Start(t.Context()); err == nil {
 			writeUntilCrash(t, e, numbers, rnd, clock)
@@ -98,17 +99,18 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	if os.Getenv(crashSeed) != "" {
 		s.logged(t)
 	}
-	s.clock = clock
+	s.clock, s.config.Merge.MinSegments = clock, 2
 	e := s.start(t)
 	defer stopStore(t, e)
 	checkNothingLost(t, e)
 	numbers.check(t, e)
 	numbers.send(t, e, 3)
 	flushed(t, e)
+	merged(t, e)
 	numbers.check(t, e)
 }
 
-// writeUntilCrash sends requests, some at once, until one fails or there were enough.
+// writeUntilCrash sends requests, some at once, and merges segments meanwhile, until one fails or there were enough.
 func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand, clock *clock) {
 	t.Helper()
 	writers := 1 + rnd.IntN(3)
@@ -119,12 +121,15 @@ func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand
 	var wg sync.WaitGroup
 	for _, list := range counts {
 		wg.Go(func() {
-			for _, count := range list {
+			for i, count := range list {
 				b := numbers.next(count)
 				if err := e.Consume(t.Context(), b); err == nil {
 					numbers.ack(b)
 				}
 				clock.advance(time.Millisecond)
+				if i%4 == 3 {
+					e.mergeNext(unhurried(e)) //nolint:errcheck // the disk may be gone
+				}
 			}
 		})
 	}

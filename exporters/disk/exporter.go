@@ -41,22 +41,27 @@ type exporter struct {
 	// Of the keeper, the one goroutine that flushes, expires and looks after the disk; and of Start and Stop while it does not run.
 	reserved bool     // the reserve exists
 	trouble  string   // what was reported last
-	leftover []oldLog // that could not be removed
 	retry    backoff  // of flushes
 	jump     jumpStop // of expiry
+
+	deletions deletions
 
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake
 
-	mu        sync.Mutex // guards all below; never held for long
-	active    *live      // takes spans; nil: the next request makes one
-	frozen    []*live    // to be flushed, oldest first
-	segments  []*handle  // by first epoch
-	room      chan struct{}
-	condemned int64 // bytes of expired segments that queries still read
-	full      error // why nothing is taken at the moment
-	stuck     error // why frozen memtables could not be flushed last time
-	closed    bool
+	mu       sync.Mutex // guards all below; never held for long
+	active   *live      // takes spans; nil: the next request makes one
+	frozen   []*live    // to be flushed, oldest first
+	leftover []oldLog   // that could not be removed; changed by the keeper only
+	segments []*handle  // by first epoch; a list is never changed, but replaced
+	doomed   []*handle  // given up, but the files are still there: queries read them, or they could not be deleted
+	merging  *merge     // nil: none is under way
+	claimed  int64      // bytes for the segment that merging makes, or waits to make
+	fixed    int64      // bytes of logs and reserve when they were last measured
+	room     chan struct{}
+	full     error // why nothing is taken at the moment
+	stuck    error // why frozen memtables could not be flushed last time
+	closed   bool
 }
 
 var (
@@ -68,6 +73,7 @@ var (
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
+	_ tracestore.Metrics          = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -82,10 +88,11 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e := &exporter{
 		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
 		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
-		cache:  segment.NewCache(int64(c.Cache)),
+		cache:  segment.NewCache(int64(c.Cache) * 3 / 4), // the rest is the engine's
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
+		deletions: deletions{turn: make(chan struct{}, 1)},
 	}
-	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, OnDamage: e.damaged})
+	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
 	return e, nil
 }
 
@@ -100,15 +107,24 @@ func (e *exporter) Keeps() pipeline.Keep {
 // chunkSize is the size of the pieces of memory that memtables take rows in.
 const chunkSize = 1 << 20
 
-// What the store needs besides memtables: scratch memory of a flush, and of one decoded block.
+// What the store needs besides memtables: scratch memory of a flush, of one decoded block, and of a merge, which has some for each trace, too.
 const (
 	flushMemory   = 48 << 20
 	decoderMemory = 8 << 20
+	mergeMemory   = 64 << 20
+	traceMemory   = 60
 )
 
-// MaxMemory returns the memory of two memtables, a flush, what is kept of segments, and decoders.
+// tallyMemory is what a memtable takes for counting its rows, once somebody asks for metrics.
+const tallyMemory = 12 << 20
+
+// MaxMemory returns the memory of two memtables, a flush, a merge, what is kept of segments, and decoders.
 func (e *exporter) MaxMemory() int64 {
-	return 2*int64(e.config.Memtable.MaxBytes) + flushMemory + int64(e.config.Cache) + int64(e.config.Decoders)*decoderMemory
+	n := 2*(int64(e.config.Memtable.MaxBytes)+tallyMemory) + flushMemory + int64(e.config.Cache) + int64(e.config.Decoders)*decoderMemory
+	if e.config.Merge.Enabled {
+		n += mergeMemory + traceMemory*int64(min(maxMergeTraces, e.config.Merge.MaxSpans))
+	}
+	return n
 }
 
 // Start opens the folder and brings back what was acknowledged before. It fails when another process uses the folder, or a newer program
@@ -125,12 +141,16 @@ func (e *exporter) Start(context.Context) error {
 		Size: int64(e.config.Memtable.MaxBytes) + logSlack, Step: e.logStep, Spares: 1,
 	})
 	if err == nil {
+		err = e.loadDeletions()
+	}
+	if err == nil {
 		err = e.recover()
 	}
 	if err != nil {
 		e.closeAll()
 		return errors.Join(fmt.Errorf("opening the span store in %s: %w", e.path, err), dir.Close())
 	}
+	e.noteHeeded()
 	e.checkClock()
 	e.expire()
 	e.keepReserve()
@@ -139,6 +159,10 @@ func (e *exporter) Start(context.Context) error {
 	e.closed = false
 	e.mu.Unlock()
 	e.stopped.Go(e.keep)
+	e.stopped.Go(e.tidyDeletions)
+	if e.config.Merge.Enabled {
+		e.stopped.Go(e.mergeAlways)
+	}
 	return nil
 }
 

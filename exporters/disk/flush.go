@@ -61,11 +61,11 @@ func (e *exporter) flush(l *live) error {
 	e.mu.Lock()
 	e.frozen = e.frozen[1:]
 	if h != nil {
-		e.segments = append(e.segments, h)
+		e.segments = insert(e.segments, h)
 	}
+	e.leftover = append(e.leftover, oldLog{l.epoch, l.damaged, l.failed || l.told.Load() || l.log == nil})
 	e.letWait()
 	e.mu.Unlock()
-	e.leftover = append(e.leftover, oldLog{l.epoch, l.damaged, l.failed || l.told.Load() || l.log == nil})
 	e.removeLogs()
 	e.releaseLive(l)
 	if h != nil {
@@ -87,16 +87,10 @@ func (e *exporter) write(l *live) (*handle, error) {
 		return nil, err
 	}
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: first, LastArrival: last}
-	info, err := segment.Write(e.env.FS, e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{})
-	if err != nil {
+	if _, err := segment.Write(e.env.FS, e.dir.Path(name), segment.Input(l.table.Input()), meta, segment.Options{}); err != nil {
 		return nil, err
 	}
-	s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
-	if err != nil {
-		return nil, err
-	}
-	name.Size = info.Size
-	return &handle{name: name, info: info, segment: s, refs: 1}, nil
+	return e.open(name)
 }
 
 // giveUp sets a memtable aside of which no segment can be made, so that the store goes on. No input is known that leads here.
@@ -127,7 +121,10 @@ type oldLog struct {
 
 // removeLogs removes the logs of memtables that are segments now.
 func (e *exporter) removeLogs() {
-	e.leftover = slices.DeleteFunc(e.leftover, func(l oldLog) bool {
+	e.mu.Lock()
+	logs := slices.Clone(e.leftover)
+	e.mu.Unlock()
+	logs = slices.DeleteFunc(logs, func(l oldLog) bool {
 		var err error
 		switch {
 		case l.damaged:
@@ -142,11 +139,9 @@ func (e *exporter) removeLogs() {
 		}
 		return err == nil
 	})
-}
-
-// bound reports whether a log keeps a segment from expiring.
-func (e *exporter) bound(h *handle) bool {
-	return slices.ContainsFunc(e.leftover, func(l oldLog) bool { return h.name.Holds(l.epoch) })
+	e.mu.Lock()
+	e.leftover = logs
+	e.mu.Unlock()
 }
 
 // noteRotations tells of failures of the disk that cost nothing, because the log went on in another file.

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -43,6 +44,7 @@ func (e *exporter) tend(all bool) {
 	}
 	if all {
 		e.removeLogs()
+		e.buryLeft()
 		e.expire()
 		e.checkSpace()
 	}
@@ -89,6 +91,7 @@ func (e *exporter) freezeOld() {
 
 // backoff spaces attempts that fail.
 type backoff struct {
+	most time.Duration // the longest wait; 0: maxBackoff
 	wait time.Duration
 	next time.Time
 }
@@ -101,9 +104,9 @@ func (b *backoff) due() bool { return b.wait == 0 || !time.Now().Before(b.next) 
 // note sets the next attempt by the outcome of one.
 func (b *backoff) note(err error) {
 	if err == nil {
-		*b = backoff{}
+		*b = backoff{most: b.most}
 		return
 	}
-	b.wait = min(max(2*b.wait, tick/2), maxBackoff)
+	b.wait = min(max(2*b.wait, tick/2), cmp.Or(b.most, maxBackoff))
 	b.next = time.Now().Add(b.wait)
 }

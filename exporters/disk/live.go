@@ -19,6 +19,7 @@ type live struct {
 	damaged bool        // acknowledged spans of the log could not be read: its files are kept
 	noted   uint64      // rotations of the log that were reported
 	refs    int         // the store's and those of views; guarded by exporter.mu
+	hiding  hiding      // guarded by exporter.mu
 }
 
 // begin makes a new memtable with its log. The caller holds intake.

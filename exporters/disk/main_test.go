@@ -40,10 +40,11 @@ type setup struct {
 	report func(error)
 }
 
-// small is a store for tests in memory: no reserve, little memory, no check of free space.
+// small is a store for tests in memory: no reserve, little memory, no check of free space, merges only on demand.
 func small(fs vfs.FS) *setup {
 	c := defaults()
-	c.Memtable.MaxBytes, c.Reserve, c.MinFree = 4<<20, 0, 0
+	c.Memtable.MaxBytes, c.Reserve, c.MinFree, c.Merge.Enabled = 4<<20, 0, 0, false
+	c.AllowDelete = true
 	return &setup{fs: fs, clock: newClock(), config: c, log: zap.NewNop(), report: func(error) {}}
 }
 

@@ -13,10 +13,17 @@ import (
 type metrics struct {
 	segments, bytes, logBytes, memtableSpans, memtableBytes, storedSpans prometheus.Gauge
 
+	segmentsByLevel *prometheus.GaugeVec
+	mergeBacklog    prometheus.Gauge
+
 	segmentsWritten, flushedSpans, flushedBytes, duplicates, flushSeconds prometheus.Counter
 	waits, flushFailures, logFailures, logRotations                       prometheus.Counter
-	damage, quarantined, lostRecords, lostSpans                           prometheus.Counter
-	expired                                                               *prometheus.CounterVec
+	damage, quarantined, lostRecords, lostSpans, lostDeletions            prometheus.Counter
+
+	merges, mergedSpans, mergedBytes, mergeDuplicates, mergeSeconds, mergePauses prometheus.Counter
+	mergeFailures, mergeAborts, spoiled                                          prometheus.Counter
+
+	expired *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -51,13 +58,26 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		quarantined:     counter("quarantined_segments_total", "Segments set aside because they could not be opened."),
 		lostRecords:     counter("lost_requests_total", "Acknowledged requests that were missing from the log at start."),
 		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start, or not written to a segment."),
+		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start, so that spans are visible again."),
+		mergeBacklog:    gauge("merge_backlog_segments", "Segments that were not merged yet and can be, those that wait for more neighbours included."),
+		merges:          counter("merges_total", "Segments made of other segments."),
+		mergedSpans:     counter("merged_spans_total", "Spans written by merges."),
+		mergedBytes:     counter("merged_bytes_total", "Bytes written by merges."),
+		mergeDuplicates: counter("merge_duplicate_spans_total", "Spans left out by merges because they were in two segments."),
+		mergeSeconds:    counter("merge_seconds_total", "Time that merges took, pauses included."),
+		mergePauses:     counter("merge_pause_seconds_total", "Time that merges left to other work."),
+		mergeFailures:   counter("merge_failures_total", "Merges that failed; they are repeated."),
+		mergeAborts:     counter("merge_aborts_total", "Merges given up because a segment expired meanwhile or the disk became full."),
+		spoiled:         counter("unmergeable_segments_total", "Segments left out of merges from then on, most likely because they are damaged."),
+		segmentsByLevel: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tracing_disk_level_segments", Help: "Segments by level: flushed from a memtable, or merged."}, []string{"level"}),
 		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tracing_disk_expired_spans_total", Help: "Spans deleted with their segments, by reason."}, []string{"reason"}),
 	}
-	for _, reason := range []string{expiredByTime, expiredBySize, expiredByFull} {
+	for _, reason := range []string{expiredByTime, expiredBySize, expiredByFull, expiredEmpty} {
 		m.expired.WithLabelValues(reason)
 	}
-	for _, c := range append(all, m.expired) {
+	for _, c := range append(all, m.expired, m.segmentsByLevel) {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
@@ -73,6 +93,20 @@ func (m *metrics) flushed(info segment.Info, took time.Duration) {
 	m.flushSeconds.Add(took.Seconds())
 }
 
+func (m *metrics) merged(info segment.Info, took time.Duration) {
+	m.merges.Inc()
+	m.mergedSpans.Add(float64(info.Rows))
+	m.mergedBytes.Add(float64(info.Size))
+	m.mergeDuplicates.Add(float64(info.Duplicates))
+	m.mergeSeconds.Add(took.Seconds())
+}
+
+// Values of the label level.
+const (
+	levelFlushed = "flushed"
+	levelMerged  = "merged"
+)
+
 // show sets the gauges.
 func (e *exporter) show() {
 	var stored, bytes, live, memory int64
@@ -87,15 +121,15 @@ func (e *exporter) show() {
 	for _, l := range lives {
 		live, memory = live+int64(l.table.Rows()), memory+l.table.Bytes()
 	}
-	segments := len(e.segments)
+	segments, single, backlog := len(e.segments), singles(e.segments), backlog(e.segments)
 	e.mu.Unlock()
 	m := e.metrics
 	m.segments.Set(float64(segments))
+	m.segmentsByLevel.WithLabelValues(levelFlushed).Set(float64(single))
+	m.segmentsByLevel.WithLabelValues(levelMerged).Set(float64(segments - single))
+	m.mergeBacklog.Set(float64(backlog))
 	m.bytes.Set(float64(bytes))
 	m.storedSpans.Set(float64(stored))
 	m.memtableSpans.Set(float64(live))
 	m.memtableBytes.Set(float64(memory))
-	if n, err := e.logs.Size(); err == nil {
-		m.logBytes.Set(float64(n))
-	}
 }

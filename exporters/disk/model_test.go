@@ -91,6 +91,7 @@ func (m *machine) open() {
 	s.clock = m.clock
 	s.config.Retention.Time = pipeline.Duration(modelRetention)
 	s.config.Memtable.MaxAge = pipeline.Duration(1000 * time.Hour) // only the model flushes
+	s.config.Merge.MinSegments = 3
 	m.store = s.start(m.t)
 }
 
@@ -123,7 +124,7 @@ func openMemory(t *testing.T) storetest.Subject {
 }
 
 const memoryConfig = `
-exporters: {memory: {max_bytes: 1GiB}}
+exporters: {memory: {max_bytes: 1GiB, allow_delete: true}}
 extensions: {holder: {store: memory}}
 service: {extensions: [holder]}
 `
@@ -140,6 +141,9 @@ func (m *machine) step() {
 	case p < 630:
 		name = "flush"
 		m.flush()
+	case p < 636:
+		name = "merge"
+		m.merge()
 	case p < 642:
 		name = "expire"
 		m.expire()
@@ -152,6 +156,9 @@ func (m *machine) step() {
 	case p < 664:
 		name = "reopen"
 		m.reopen()
+	case p < 676:
+		name = "delete"
+		m.delete()
 	default:
 		m.Ask(m.store, m.memory)
 	}
@@ -177,6 +184,21 @@ func (m *machine) seal(last time.Time) {
 func (m *machine) flush() {
 	flushed(m.t, m.store)
 	m.seal(m.lastWrite)
+}
+
+// merge merges what is due. The last span of a merged segment keeps the others.
+func (m *machine) merge() {
+	if merged(m.t, m.store) == 0 {
+		return
+	}
+	m.counts["merged"]++
+	for _, h := range m.store.handles() {
+		for i := range m.segments {
+			if s := &m.segments[i]; !s.last.Before(h.info.FirstArrival) && !s.last.After(h.info.LastArrival) {
+				s.last = h.info.LastArrival
+			}
+		}
+	}
 }
 
 // crash replaces the disk by what is left of it. What was acknowledged is all there, and becomes a segment of what the new store recovers.

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/internal/wal"
 )
@@ -24,7 +23,7 @@ func (e *exporter) recover() error {
 	}
 	for _, epoch := range epochs {
 		e.lastEpoch = max(e.lastEpoch, epoch)
-		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.name.Holds(epoch) }) {
+		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.has(epoch) }) {
 			e.leftover = append(e.leftover, oldLog{epoch, e.dir.Marked(epoch), true})
 			continue
 		}
@@ -53,7 +52,7 @@ func (e *exporter) openSegments() error {
 	}
 	for _, name := range names {
 		e.lastEpoch = max(e.lastEpoch, name.Last)
-		s, err := segment.OpenCached(e.env.FS, e.dir.Path(name), e.cache)
+		h, err := e.open(name)
 		if damage := (*source.DamageError)(nil); err != nil && !errors.As(err, &damage) {
 			return err // of a newer version, or not readable for the moment: too many open files, for example
 		}
@@ -63,21 +62,11 @@ func (e *exporter) openSegments() error {
 			}
 			continue
 		}
-		e.segments = append(e.segments, &handle{name: name, info: s.Info(), segment: s, refs: 1})
+		e.segments = append(e.segments, h)
 	}
+	slices.SortFunc(e.segments, byEpoch)
 	e.dropReplaced()
-	slices.SortFunc(e.segments, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
 	return nil
-}
-
-func cmpEpoch(a, b directory.Segment) int {
-	if a.First < b.First {
-		return -1
-	}
-	if a.First > b.First {
-		return 1
-	}
-	return 0
 }
 
 func (e *exporter) setAside(name directory.Segment, cause error) error {
@@ -91,18 +80,28 @@ func (e *exporter) setAside(name directory.Segment, cause error) error {
 	return nil
 }
 
-// dropReplaced removes segments whose spans are in a merged one.
+// dropReplaced removes segments of which others were made: their spans are there twice, because a crash came before they were deleted. What
+// lies between them without being named, such as a segment that was set aside at the time and repaired later, stays.
 func (e *exporter) dropReplaced() {
-	all := e.segments
-	e.segments = nil
-	for _, h := range all {
-		h.expired = slices.ContainsFunc(all, func(o *handle) bool { return o.name.Replaces(h.name) })
-		if h.expired {
-			e.condemned += h.info.Size
-			e.releaseHandle(h)
-			continue
+	level := map[string]int{} // by name: the greatest of segments made of it
+	for _, h := range e.segments {
+		for _, name := range h.info.Replaces {
+			level[name] = max(level[name], h.name.Level)
 		}
-		e.segments = append(e.segments, h)
+	}
+	var gone []*handle
+	e.mu.Lock()
+	e.segments = slices.DeleteFunc(e.segments, func(h *handle) bool {
+		if level[h.name.String()] <= h.name.Level {
+			return false
+		}
+		e.doom(h)
+		gone = append(gone, h)
+		return true
+	})
+	e.mu.Unlock()
+	for _, h := range gone {
+		e.releaseHandle(h)
 	}
 }
 

@@ -12,6 +12,7 @@ const (
 	expiredByTime = "retention_time"
 	expiredBySize = "retention_size"
 	expiredByFull = "disk_full"
+	expiredEmpty  = "empty"
 )
 
 // expire deletes segments that are too old, and the oldest ones while the folder is too large.
@@ -20,16 +21,22 @@ func (e *exporter) expire() {
 	if e.jump.jumped(now) {
 		e.log.Warn("the clock jumped: nothing expires by time for a while", zap.Time("now", now), zap.Duration("hold", jumpHold))
 	}
-	if keep := time.Duration(e.config.Retention.Time); keep > 0 && !e.jump.holds() {
-		limit := now.Add(-keep)
-		for _, h := range e.handles() {
-			if h.info.LastArrival.Before(limit) && !e.bound(h) {
-				e.drop(h, expiredByTime)
-			}
+	keep := time.Duration(e.config.Retention.Time)
+	byTime := keep > 0 && !e.jump.holds()
+	for _, h := range e.loose() {
+		switch {
+		case byTime && h.info.LastArrival.Before(now.Add(-keep)):
+			e.drop(h, expiredByTime)
+		case h.info.Rows == 0: // all its spans were deleted
+			e.drop(h, expiredEmpty)
 		}
 	}
+	e.measure()
 	if limit := int64(e.config.Retention.Size); limit > 0 {
-		for h := e.oldest(); h != nil && e.used() > limit; h = e.oldest() {
+		for _, h := range e.loose() {
+			if e.used() <= limit {
+				break
+			}
 			e.drop(h, expiredBySize)
 		}
 	}
@@ -44,39 +51,57 @@ func (e *exporter) handles() []*handle {
 	return slices.Clone(e.segments)
 }
 
-// oldest returns the segment that was made first, whatever the clock said then, of those that may go; or nil.
-func (e *exporter) oldest() *handle {
-	free := slices.DeleteFunc(e.handles(), e.bound)
-	if len(free) == 0 {
-		return nil
-	}
-	return slices.MinFunc(free, func(a, b *handle) int { return cmpEpoch(a.name, b.name) })
+// loose returns the segments that may go, in the order in which they were begun, whatever the clock said then.
+func (e *exporter) loose() []*handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(e.segments), e.bound)
 }
 
-// drop takes a segment out of the store. Its file goes when the last query that reads it has ended.
-func (e *exporter) drop(h *handle, reason string) {
+// drop takes a segment out of the store and returns its size, or 0 if it may not go at this moment. Its file goes when the last query that
+// reads it has ended. A merge that reads it comes to nothing.
+func (e *exporter) drop(h *handle, reason string) int64 {
 	e.mu.Lock()
-	e.segments = slices.DeleteFunc(slices.Clone(e.segments), func(o *handle) bool { return o == h })
-	h.expired = true
-	e.condemned += h.info.Size
+	at := slices.Index(e.segments, h)
+	if at < 0 || e.bound(h) {
+		e.mu.Unlock()
+		return 0
+	}
+	e.segments = slices.Delete(slices.Clone(e.segments), at, at+1)
+	e.doom(h)
+	if m := e.merging; m != nil && slices.Contains(m.inputs, h) {
+		m.lost = true
+	}
 	e.mu.Unlock()
 	e.metrics.expired.WithLabelValues(reason).Add(float64(h.info.Rows))
 	e.log.Info("segment deleted", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
 		zap.Time("last_arrival", h.info.LastArrival), zap.String("reason", reason))
 	e.releaseHandle(h)
+	return h.info.Size
 }
 
-// used returns the size of the folder: segments, log and reserve. What is in the quarantine is not the store's any more.
-func (e *exporter) used() int64 {
+// measure looks how large logs and reserve are.
+func (e *exporter) measure() {
 	n, err := e.logs.Size()
 	if err != nil {
 		e.log.Warn("measuring the log", zap.Error(err))
+		return
 	}
+	e.metrics.logBytes.Set(float64(n))
 	if e.reserved {
 		n += int64(e.config.Reserve)
 	}
 	e.mu.Lock()
+	e.fixed = n
+	e.mu.Unlock()
+}
+
+// used returns the size of the folder: segments, one that merging makes, logs and reserve as last measured. What is in the quarantine is not
+// the store's any more.
+func (e *exporter) used() int64 {
+	e.mu.Lock()
 	defer e.mu.Unlock()
+	n := e.fixed + e.claimed
 	for _, h := range e.segments {
 		n += h.info.Size
 	}

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"fmt"
+	"math"
 
 	"go.uber.org/zap"
 
@@ -17,7 +18,7 @@ func (e *exporter) checkSpace() {
 	}
 	need := int64(e.config.MinFree)
 	if e.config.DiskFull == dropWhenFull {
-		e.dropFor(need - free)
+		e.dropFor(need + e.wanted() - free)
 		if free, err = e.dir.Free(); err != nil {
 			return
 		}
@@ -34,19 +35,29 @@ func (e *exporter) checkSpace() {
 	}
 }
 
+// wanted returns the bytes beside min_free that merging waits for.
+func (e *exporter) wanted() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.claimed == 0 || e.merging != nil {
+		return 0 // a merge that has begun takes what it found
+	}
+	return e.claimed + int64(e.config.Reserve)
+}
+
 // dropFor drops as many of the oldest segments as make up for so many missing bytes. Those that queries still hold count: they are as
 // good as gone.
 func (e *exporter) dropFor(missing int64) {
 	e.mu.Lock()
-	missing -= e.condemned
+	missing -= e.condemned()
 	e.mu.Unlock()
-	for missing > 0 {
-		h := e.oldest()
-		if h == nil {
+	if missing <= 0 {
+		return
+	}
+	for _, h := range e.loose() {
+		if missing -= e.drop(h, expiredByFull); missing <= 0 {
 			return
 		}
-		missing -= h.info.Size
-		e.drop(h, expiredByFull)
 	}
 }
 
@@ -61,6 +72,7 @@ func (e *exporter) keepReserve() {
 		return
 	}
 	e.reserved = true
+	e.measure()
 }
 
 // makeSpace gives up what the store holds for a full disk, so that a segment can be written, which then frees its log.
@@ -78,4 +90,33 @@ func (e *exporter) giveUpReserve() {
 		return
 	}
 	e.reserved = false
+}
+
+// space is how much a new segment may take at a moment.
+type space struct {
+	folder, disk int64 // bytes until retention.size is reached, and until min_free and the reserve are all that is left
+	drops        bool  // expiry makes space on the disk, too
+	condemned    int64 // bytes that come back when queries have ended
+}
+
+// spaceFor returns the space for what is not needed at once; free is what the disk has. The caller holds mu.
+func (e *exporter) spaceFor(free int64) space {
+	s := space{folder: math.MaxInt64, disk: free - int64(e.config.MinFree) - int64(e.config.Reserve), drops: e.config.DiskFull == dropWhenFull,
+		condemned: e.condemned()}
+	if limit := int64(e.config.Retention.Size); limit > 0 {
+		s.folder = limit - e.fixed - sizeOf(e.segments)
+	}
+	return s
+}
+
+// has reports whether there is space for a segment.
+func (s space) has(bytes int64) bool { return bytes <= s.folder && bytes <= s.disk }
+
+// fits reports whether there is, when so many bytes of other segments have expired.
+func (s space) fits(bytes, older int64) bool {
+	disk := bytes
+	if s.drops {
+		disk -= older + s.condemned
+	}
+	return bytes-older <= s.folder && disk <= s.disk
 }

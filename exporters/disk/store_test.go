@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
-// TestStore runs the suite of all stores on spans in memory, on spans in segments, and on both.
+// TestStore runs the suite of all stores on spans in memory, on spans in segments, flushed and merged, and on both.
 func TestStore(t *testing.T) {
 	t.Run("memtable", func(t *testing.T) {
 		storetest.Store(t, func(tb testing.TB) storetest.Subject { return small(vfstest.NewMem()).open(tb) })
@@ -20,6 +20,13 @@ func TestStore(t *testing.T) {
 	t.Run("segments", func(t *testing.T) {
 		storetest.Store(t, func(tb testing.TB) storetest.Subject {
 			return flushing{small(vfstest.NewMem()).open(tb), tb}
+		})
+	})
+	t.Run("merged", func(t *testing.T) {
+		storetest.Store(t, func(tb testing.TB) storetest.Subject {
+			s := small(vfstest.NewMem())
+			s.config.Merge.MinSegments = 2
+			return flushing{s.open(tb), tb}
 		})
 	})
 	t.Run("both", func(t *testing.T) {
@@ -38,7 +45,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// flushing is a store that makes a segment of every request.
+// flushing is a store that makes a segment of every request, and merges what is due.
 type flushing struct {
 	*exporter
 	tb testing.TB
@@ -49,6 +56,7 @@ func (f flushing) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		return err
 	}
 	flushed(f.tb, f.exporter)
+	merged(f.tb, f.exporter)
 	return nil
 }
 

@@ -3,20 +3,9 @@ package disk
 import (
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
-
-// handle is an open segment. Its file goes when the store has given it up and nobody reads it any more.
-type handle struct {
-	name    directory.Segment
-	info    segment.Info
-	segment *segment.Segment
-	refs    int  // the store's and those of views; guarded by exporter.mu
-	expired bool // delete the file at the end; guarded by exporter.mu
-}
 
 // view is everything that is stored at one moment.
 type view struct {
@@ -36,7 +25,7 @@ func (e *exporter) view() search.View {
 	}
 	for _, l := range v.lives {
 		l.refs++
-		v.sources = append(v.sources, l.table.Source())
+		v.sources = append(v.sources, e.sourceOfLive(l))
 	}
 	for _, h := range v.segments {
 		h.refs++
@@ -44,9 +33,6 @@ func (e *exporter) view() search.View {
 	}
 	return v
 }
-
-// sourceOf returns the spans of a segment. The caller holds mu.
-func (e *exporter) sourceOf(h *handle) source.Source { return h.segment }
 
 // Sources implements search.View.
 func (v *view) Sources() []source.Source { return v.sources }
@@ -58,29 +44,6 @@ func (v *view) Release() {
 	}
 	for _, h := range v.segments {
 		v.store.releaseHandle(h)
-	}
-}
-
-func (e *exporter) releaseHandle(h *handle) {
-	e.mu.Lock()
-	h.refs--
-	last, expired := h.refs == 0, h.expired
-	e.mu.Unlock()
-	if !last {
-		return
-	}
-	if err := h.segment.Close(); err != nil {
-		e.log.Warn("closing a segment", zap.Error(err))
-	}
-	if !expired {
-		return
-	}
-	err := e.dir.Remove(h.name)
-	e.mu.Lock()
-	e.condemned -= h.info.Size
-	e.mu.Unlock()
-	if err != nil {
-		e.log.Error("deleting an expired segment; it will be tried again at the next start", zap.Error(err))
 	}
 }
 

@@ -71,6 +71,8 @@ func BenchmarkTrace(b *testing.B) {
 	encoded := encodeAll(s.blocks(benchRows), l, column.Flush)
 	var pool Pool
 	var cells []rows.Cell
+	var list []int32
+	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		block, err := pool.Open(l, encoded[i%len(encoded)], "file", i)
 		if err != nil {
@@ -78,6 +80,11 @@ func BenchmarkTrace(b *testing.B) {
 		}
 		traces, _ := block.Traces()
 		t := traces[i%len(traces)]
+		list = list[:0]
+		for row := t.First; row < t.First+t.Rows; row++ {
+			list = append(list, row)
+		}
+		block.Expect(list)
 		for row := t.First; row < t.First+t.Rows; row++ {
 			var h rows.Head
 			if err := block.Head(int(row), &h); err != nil {

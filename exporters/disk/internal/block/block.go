@@ -45,9 +45,13 @@ type Block struct {
 	heads   heads
 	index   index
 	values  values
+	expected
 }
 
-var _ source.Block = (*Block)(nil)
+var (
+	_ source.Block   = (*Block)(nil)
+	_ source.Partial = (*Block)(nil)
+)
 
 // Trace is an entry of the trace table of a block. One id has several entries where several tenants use it; the tenant is that of the
 // resource of the first row.
@@ -116,9 +120,17 @@ func (b *Block) Head(row int, h *rows.Head) error {
 	return nil
 }
 
+// TraceID returns the trace of a row.
+func (b *Block) TraceID(row int) (otlpdata.TraceID, error) {
+	if err := b.need(haveTraces); err != nil {
+		return otlpdata.TraceID{}, err
+	}
+	return b.heads.traces[b.heads.trace[row]].ID, nil
+}
+
 // Cell returns the cell at a position of the row's Shape.Columns.
 func (b *Block) Cell(row, position int) (rows.Cell, error) {
-	if err := b.need(needCells); err != nil {
+	if err := b.need(needCell); err != nil {
 		return rows.Cell{}, err
 	}
 	shape := b.heads.shapes[row]
@@ -151,6 +163,7 @@ func (b *Block) Close() {
 	b.heads.have, b.heads.failed = 0, 0
 	b.index.forget()
 	b.values.forget()
+	b.expected.forget()
 	if b.values.room() <= maxKept {
 		p.free.Put(b)
 	}

@@ -24,7 +24,25 @@ type checker struct {
 
 // all are the ways to look at a row.
 func (c *checker) all() []func(row int) error {
-	return []func(int) error{c.shapes, c.resources, c.starts, c.ends, c.head, c.cells, c.cell}
+	return []func(int) error{c.shapes, c.resources, c.starts, c.ends, c.head, c.cells, c.cell, c.traceID, c.expect}
+}
+
+func (c *checker) traceID(i int) error {
+	id, err := c.b.TraceID(i)
+	if err == nil && id != c.in.heads[i].TraceID {
+		c.Fatalf("trace of row %d: got %s, want %s", i, id, c.in.heads[i].TraceID)
+	}
+	return err
+}
+
+// expect says that a row and some behind it are expected, and reads its cells. Whether others are asked for later is left to chance.
+func (c *checker) expect(i int) error {
+	var rows []int32
+	for row := i; row < min(i+3, len(c.in.heads)); row++ {
+		rows = append(rows, int32(row))
+	}
+	c.b.Expect(rows)
+	return c.cells(i)
 }
 
 func list[T comparable](c *checker, name string, row int, want T, read func() ([]T, error)) error {
@@ -127,7 +145,7 @@ func TestRoundTripInAnyOrder(t *testing.T) {
 			for range 3 {
 				c := check(t, l, in, data[len("before"):], &pool)
 				for range 200 {
-					if err := c.all()[r.IntN(7)](r.IntN(len(in.heads))); err != nil {
+					if err := c.all()[r.IntN(len(c.all()))](r.IntN(len(in.heads))); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -225,7 +243,7 @@ func TestInfo(t *testing.T) {
 	}
 	for id := range uint32(len(s.tables.Shapes)) {
 		if d, ok := longest[id]; ok {
-			want.Shapes = append(want.Shapes, source.BlockShape{Shape: id, MaxDuration: d})
+			want.Shapes = append(want.Shapes, source.BlockShape{Shape: id, Longest: source.StepOf(d)})
 		}
 	}
 	if fmt.Sprint(info) != fmt.Sprint(want) {

@@ -9,14 +9,19 @@ import (
 // maxKept bounds the cells whose memory a closed block keeps, so that one extreme block does not occupy memory for ever.
 const maxKept = 1 << 18
 
-// placeCells finds where all cells are.
-func (b *Block) placeCells() error {
+// rankRows finds out what columns there are, and which row of its shape each row is.
+func (b *Block) rankRows() error {
 	b.index.rankRows(b.l, b.heads.shapes)
 	for i := range b.dir.columns {
 		if err := b.index.add(b.l, b.dir.columns[i].id); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// placeCells finds where all cells are.
+func (b *Block) placeCells() error {
 	if err := b.index.lay(b.l); err != nil {
 		return err
 	}
@@ -24,7 +29,7 @@ func (b *Block) placeCells() error {
 	return nil
 }
 
-// cell returns a cell of a row. The places are known.
+// cell returns a cell of a row. The rows are ranked.
 func (b *Block) cell(row int, shape uint32, s slot, position int) (rows.Cell, error) {
 	if s.group == constant {
 		if c := b.l.constants[shape][position]; c != nil {
@@ -32,12 +37,40 @@ func (b *Block) cell(row int, shape uint32, s slot, position int) (rows.Cell, er
 		}
 		return rows.Cell{}, nil
 	}
-	p := &b.index.places[b.index.uses[shape]+s.group]
-	v := &b.index.vectors[p.vector]
-	if err := b.needVector(int(p.vector), v); err != nil {
+	if b.few && !b.has(row) {
+		b.expectAll()
+	}
+	at, first, err := b.locate(shape, s.group)
+	if err != nil {
 		return rows.Cell{}, err
 	}
-	return b.values.get(v.form, v.from+int(p.from)+int(b.index.rank[row]*p.count+s.nth)), nil
+	v := &b.index.vectors[at]
+	if err := b.needVector(at, v); err != nil {
+		return rows.Cell{}, err
+	}
+	count := b.l.groups[b.l.shapes[shape].groups+uint32(s.group)].count
+	return b.values.get(v.form, v.from+int(first)+int(b.index.rank[row]*count+s.nth)), nil
+}
+
+// locate returns the vector of a group of a shape, and where the group's cells begin in it.
+func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err error) {
+	if b.heads.have&havePlaces != 0 {
+		p := &b.index.places[b.index.uses[shape]+group]
+		return int(p.vector), p.from, nil
+	}
+	of := b.l.shapes[shape].groups + uint32(group)
+	column := b.l.groups[of].column
+	at := int(b.index.entries[column]) - 1
+	if at < 0 {
+		return 0, 0, b.damage("columns", corrupt("column %d is missing", column))
+	}
+	if v := &b.index.vectors[at]; !v.alone {
+		if err := b.index.layAlone(b.l, v); err != nil {
+			return 0, 0, b.damage("places of cells", err)
+		}
+		b.values.reserve(&b.index.size)
+	}
+	return at, b.index.firsts[of], nil
 }
 
 // needVector is need for a column, which is entry i of the directory.
@@ -53,7 +86,7 @@ func (b *Block) needVector(i int, v *vector) error {
 	return nil
 }
 
-// decodeVector decodes all cells of a column.
+// decodeVector decodes all cells of a column, or the texts of the expected rows.
 func (b *Block) decodeVector(e entry, v *vector) error {
 	src, err := b.part(e)
 	if err != nil {
@@ -73,6 +106,9 @@ func (b *Block) decodeVector(e entry, v *vector) error {
 		return b.decoder.Float64s(src, b.values.doubles[v.from:to])
 	case formBool:
 		return b.decoder.Bools(src, b.values.bools[v.from:to])
+	}
+	if b.few {
+		return b.decodeSome(src, v)
 	}
 	return b.decoder.Strings(src, b.values.texts[v.from:to])
 }

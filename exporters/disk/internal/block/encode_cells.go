@@ -77,7 +77,7 @@ func (e *Encoder) info() source.BlockInfo {
 	}
 	info.Shapes = make([]source.BlockShape, len(e.index.shapes))
 	for i, id := range e.index.shapes {
-		info.Shapes[i] = source.BlockShape{Shape: id, MaxDuration: e.longest[id]}
+		info.Shapes[i] = source.BlockShape{Shape: id, Longest: source.StepOf(e.longest[id])}
 		e.longest[id] = 0
 	}
 	return info

@@ -18,6 +18,7 @@ const (
 	haveResources
 	haveStarts
 	haveEnds
+	haveRanks
 	havePlaces
 	haveBits = iota
 )
@@ -29,7 +30,8 @@ const (
 	needStarts    = haveTraces | haveStarts
 	needEnds      = needStarts | haveEnds
 	needHead      = needResources | needEnds | haveSpans
-	needCells     = haveShapes | havePlaces
+	needCell      = haveShapes | haveRanks
+	needCells     = needCell | havePlaces
 )
 
 // heads is what is decoded of the heads of rows.
@@ -99,6 +101,8 @@ func (b *Block) decode(which have) (name string, err error) {
 		return "starts", b.decodeStarts()
 	case haveEnds:
 		return "durations", b.decodeEnds()
+	case haveRanks:
+		return "columns", b.rankRows()
 	}
 	return "places of cells", b.placeCells()
 }

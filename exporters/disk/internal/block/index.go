@@ -11,6 +11,7 @@ type index struct {
 	entries []int32  // by column: 1 + its index in vectors
 	vectors []vector
 	places  []place
+	firsts  []int32    // by group of the layout: where its cells begin in a vector that was laid alone
 	size    [forms]int // how many cells there are of each form
 }
 
@@ -18,8 +19,10 @@ type index struct {
 type vector struct {
 	column  uint32
 	form    form
-	from, n int // where its cells lie among those of its form
+	from, n int  // where its cells lie among those of its form
+	alone   bool // it was laid alone
 	decoded bool
+	some    bool  // only the cells of expected rows are
 	err     error // why it cannot be decoded
 }
 
@@ -76,9 +79,13 @@ func (x *index) add(l *Layout, column uint32) error {
 	return nil
 }
 
-// lay gives each group of the shapes that occur its share of a vector. The columns must be those that the shapes have.
+// lay gives each group of the shapes that occur its share of a vector. The columns must be those that the shapes have. Vectors that were
+// laid alone stay where they are.
 func (x *index) lay(l *Layout) error {
 	total := 0
+	for i := range x.vectors {
+		x.vectors[i].n = 0
+	}
 	for _, id := range x.shapes {
 		x.uses[id] = int32(len(x.places))
 		for _, g := range l.groupsOf(id) {
@@ -100,9 +107,30 @@ func (x *index) lay(l *Layout) error {
 		if v.n == 0 {
 			return corrupt("column %d has no rows", v.column)
 		}
-		v.from = x.size[v.form]
-		x.size[v.form] += v.n
+		if !v.alone {
+			v.from = x.size[v.form]
+			x.size[v.form] += v.n
+		}
 	}
+	return nil
+}
+
+// layAlone lays one vector. Who asks for cells of one column does not wait for the places of all.
+func (x *index) layAlone(l *Layout, v *vector) error {
+	x.firsts = resize(x.firsts, len(l.groups))
+	n := 0
+	for _, u := range l.usersOf(v.column) {
+		rows := int(x.count[u.shape])
+		if rows == 0 {
+			continue
+		}
+		x.firsts[u.group] = int32(n)
+		if n += rows * int(l.groups[u.group].count); n > MaxCells {
+			return corrupt("more than %d cells", MaxCells)
+		}
+	}
+	v.alone, v.from, v.n = true, x.size[v.form], n
+	x.size[v.form] += n
 	return nil
 }
 

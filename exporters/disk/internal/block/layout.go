@@ -3,6 +3,7 @@ package block
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -20,6 +21,14 @@ type Layout struct {
 	ordinals []int32 // by group: which of the cells that vary the group has
 
 	teams int // how many; see the type
+
+	users []atomic.Pointer[[]user] // by column; made when they are first needed
+}
+
+// user is a group of a shape, by its place in the list of groups.
+type user struct {
+	shape uint32
+	group uint32
 }
 
 // form is how the varying cells of a column are stored.
@@ -74,6 +83,7 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 		l.forms[i] = formOf(tables.Columns[i].Kind, dictionary[i])
 	}
 	teams := map[[2]string]uint32{}
+	l.reserve()
 	p := planner{Layout: l, at: make([]int32, len(tables.Columns))}
 	for i := range tables.Shapes {
 		s := &tables.Shapes[i]
@@ -90,7 +100,29 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 	}
 	l.begin(len(tables.Shapes))
 	l.teams = len(teams)
+	l.users = make([]atomic.Pointer[[]user], len(tables.Columns))
 	return l, nil
+}
+
+// reserve makes room for the lists, which are most of what a layout takes: appending would leave them with room for more.
+func (l *Layout) reserve() {
+	positions, varying, groups := 0, 0, 0
+	last := make([]int, len(l.forms)) // by column: 1 + the last shape in which it varies
+	for i := range l.tables.Shapes {
+		columns := l.tables.Shapes[i].Columns
+		positions += len(columns)
+		for j, id := range columns {
+			if j >= len(l.constants[i]) || int(id) >= len(l.forms) || l.constants[i][j] != nil || l.forms[id] == formNone {
+				continue
+			}
+			varying++
+			if last[id] != i+1 {
+				last[id] = i + 1
+				groups++
+			}
+		}
+	}
+	l.slots, l.groups, l.ordinals = make([]slot, 0, positions), make([]group, 0, groups), make([]int32, 0, varying)
 }
 
 // begin lets a shape's parts of the lists begin at their ends.
@@ -116,6 +148,24 @@ func (l *Layout) slotsOf(shape uint32) []slot {
 
 func (l *Layout) groupsOf(shape uint32) []group {
 	return l.groups[l.shapes[shape].groups:l.shapes[shape+1].groups]
+}
+
+// usersOf returns the groups of a column, by shape.
+func (l *Layout) usersOf(column uint32) []user {
+	if u := l.users[column].Load(); u != nil {
+		return *u
+	}
+	var users []user
+	for shape := range l.shapes[:len(l.shapes)-1] {
+		first := l.shapes[shape].groups
+		for i, g := range l.groupsOf(uint32(shape)) {
+			if g.column == column {
+				users = append(users, user{uint32(shape), first + uint32(i)})
+			}
+		}
+	}
+	l.users[column].Store(&users)
+	return users
 }
 
 func formOf(kind otlpdata.ValueKind, words bool) form {

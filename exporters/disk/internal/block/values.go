@@ -2,6 +2,7 @@ package block
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
@@ -15,11 +16,19 @@ type values struct {
 	bools   []bool
 }
 
-// reserve makes room for as many values of each form.
+// reserve makes room for as many values of each form. Those that are there stay.
 func (v *values) reserve(size *[forms]int) {
-	v.words, v.texts = resize(v.words, size[formWord]), resize(v.texts, size[formText])
-	v.ints, v.doubles = resize(v.ints, size[formInt]), resize(v.doubles, size[formDouble])
-	v.bools = resize(v.bools, size[formBool])
+	v.words, v.texts = extend(v.words, size[formWord]), extend(v.texts, size[formText])
+	v.ints, v.doubles = extend(v.ints, size[formInt]), extend(v.doubles, size[formDouble])
+	v.bools = extend(v.bools, size[formBool])
+}
+
+// extend returns v with n elements, the first ones as they were.
+func extend[T any](v []T, n int) []T {
+	if n <= cap(v) {
+		return v[:n]
+	}
+	return slices.Grow(v, n-len(v))[:n]
 }
 
 // forget lets go of texts, which alias what is not the block's own.

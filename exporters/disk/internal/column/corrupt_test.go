@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -30,10 +31,33 @@ func readAny(d *Decoder, kind byte, src []byte, n int) error {
 		return d.Fixed(src, make([]byte, 3*n), 3)
 	}
 	v := make([]string, n)
-	if err := d.Strings(src, v); err != nil {
+	if err := readTexts(d, src, v); err != nil {
 		return err
 	}
 	return checkCodes(d, src, v)
+}
+
+// readTexts reads strings, and compares them with what one gets who reads only some of them.
+func readTexts(d *Decoder, src []byte, v []string) error {
+	if err := d.Strings(src, v); err != nil {
+		return err
+	}
+	for _, step := range []int{1, 2, 7, 100, len(v) + 1} {
+		var at []int32
+		for i := step / 2; i < len(v); i += step {
+			at = append(at, int32(i))
+		}
+		some := make([]string, len(at))
+		if err := d.StringsAt(src, len(v), at, some); err != nil {
+			return fmt.Errorf("some strings, but not all: %v", err) //nolint:errorlint // it is not the error of a corrupt column
+		}
+		for i, pos := range at {
+			if some[i] != v[pos] {
+				return fmt.Errorf("string %d is %q, and %q among some", pos, v[pos], some[i])
+			}
+		}
+	}
+	return nil
 }
 
 // checkCodes compares the two ways to read a column of strings.

@@ -18,6 +18,7 @@ type Decoder struct {
 	powers  powers
 	classes *classTable
 	joiner  joiner
+	picker  picker
 
 	// Scratch, named by what it holds.
 	raw      []byte // a stream of packed symbols

@@ -35,7 +35,7 @@ func codes() codec[uint32] {
 	return codec[uint32]{(*Encoder).Codes, (*Decoder).Codes, identical[uint32]}
 }
 func texts() codec[string] {
-	return codec[string]{(*Encoder).Strings, (*Decoder).Strings, identical[string]}
+	return codec[string]{(*Encoder).Strings, readTexts, identical[string]}
 }
 func fixed8() codec[[8]byte] { return codec[[8]byte]{encodeFixed, decodeFixed, identical[[8]byte]} }
 

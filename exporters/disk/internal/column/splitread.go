@@ -55,21 +55,28 @@ type hexSlot struct {
 // split reads strings that were taken apart.
 func (d *Decoder) split(r *reader, dst []string) {
 	j := &d.joiner
-	j.templates = grow(&j.templates, r.count(len(dst)))
+	size := d.takeSplitApart(r, len(dst))
+	if !r.failed() {
+		j.join(r, make([]byte, 0, size+j.numbersSize()), j.codes, dst)
+	}
+	j.release()
+}
+
+// takeSplitApart reads all that n strings consist of, and returns how many bytes they have together, but for numbers that are not padded.
+func (d *Decoder) takeSplitApart(r *reader, n int) (size int) {
+	j := &d.joiner
+	j.templates = grow(&j.templates, r.count(n))
 	d.plain(r, j.templates)
-	codes := grow(&j.codes, len(dst))
+	codes := grow(&j.codes, n)
 	clear(codes)
 	if len(j.templates) > 1 {
 		d.codes(r, codes)
 	}
 	j.parse(r)
 	j.measure(r, codes)
-	size := j.size(r)
+	size = j.size(r)
 	d.slots(r)
-	if !r.failed() {
-		j.join(r, make([]byte, 0, size+j.numbersSize()), codes, dst)
-	}
-	j.release()
+	return size
 }
 
 // release lets go of the column.

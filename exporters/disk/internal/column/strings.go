@@ -191,19 +191,27 @@ func (d *Decoder) text(r *reader, n int) string {
 func (d *Decoder) plain(r *reader, dst []string) {
 	lengths := grow(&d.number, len(dst))
 	d.numbers(r, lengths)
-	n := 0
+	s := d.text(r, textBytes(r, lengths))
+	if !r.failed() {
+		cut(s, lengths, dst)
+	}
+}
+
+// textBytes returns how many bytes strings have together. It fails if these are more than MaxBytes.
+func textBytes(r *reader, lengths []uint64) (n int) {
+	if r.failed() {
+		return 0
+	}
 	for _, l := range lengths {
 		if l > MaxBytes || n > MaxBytes {
 			r.fail("strings that are too long")
-			break
+			return 0
 		}
 		n += int(l)
 	}
 	if n > MaxBytes {
 		r.fail("strings that are too long")
+		return 0
 	}
-	s := d.text(r, n)
-	if !r.failed() {
-		cut(s, lengths, dst)
-	}
+	return n
 }

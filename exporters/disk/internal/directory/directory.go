@@ -166,6 +166,30 @@ func (d *Dir) MakeDay(s Segment) error {
 	return nil
 }
 
+// Stage returns the path at which a segment is written that shall not be there yet when its file is complete. [Dir.Publish] gives it its
+// name, [Dir.Discard] removes it, and so does the next start.
+func (d *Dir) Stage(s Segment) string { return d.Path(s) + vfs.TempSuffix }
+
+// Publish gives a staged segment its name, for good. After an error the file may have either name: remove both.
+func (d *Dir) Publish(s Segment) error {
+	err := d.fs.Rename(d.Stage(s), d.Path(s))
+	if err == nil {
+		err = d.fs.SyncDir(d.in(segmentDir, s.Day))
+	}
+	if err != nil {
+		return fmt.Errorf("giving the segment %s its name: %w", s, err)
+	}
+	return nil
+}
+
+// Discard removes a staged segment, if there is one.
+func (d *Dir) Discard(s Segment) error {
+	if err := d.fs.Remove(d.Stage(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing an unfinished segment: %w", err)
+	}
+	return nil
+}
+
 // Remove deletes a segment.
 func (d *Dir) Remove(s Segment) error {
 	if err := d.fs.Remove(d.Path(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -177,7 +201,7 @@ func (d *Dir) Remove(s Segment) error {
 	return nil
 }
 
-// RemoveEmptyDays deletes the folders of days whose segments are gone. It must not run while a segment is written.
+// RemoveEmptyDays deletes the folders of days whose segments are gone. It must not run between MakeDay and the first write to the folder.
 func (d *Dir) RemoveEmptyDays() error {
 	days, err := d.days()
 	if err != nil {

@@ -1,6 +1,8 @@
 package directory_test
 
 import (
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -137,11 +139,8 @@ func TestSegments(t *testing.T) {
 	if err != nil || !slices.Equal(got, []directory.Segment{a, b}) {
 		t.Fatalf("segments %v, %v; want %v and %v", got, err, a, b)
 	}
-	if !a.Holds(7) || a.Holds(8) || !b.Holds(1<<60) || !b.Holds(9) || b.Replaces(a) || a.Replaces(a) {
+	if !a.Holds(7) || a.Holds(8) || !b.Holds(1<<60) || !b.Holds(9) || !a.Single() || b.Single() {
 		t.Error("which epochs a segment holds")
-	}
-	if merged := directory.NewSegment(at(2), 1, 6, 9); !merged.Replaces(a) || a.Replaces(merged) {
-		t.Error("a segment of a higher level replaces those in its range")
 	}
 	if err := d.Remove(a); err != nil {
 		t.Fatal(err)
@@ -188,6 +187,45 @@ func TestUnfinishedFilesGo(t *testing.T) {
 	}
 	if got, _ := d.Segments(); len(got) != 1 {
 		t.Errorf("the finished segment is gone: %v", got)
+	}
+}
+
+// TestStaging: a staged segment is none, a published one is there for good.
+func TestStaging(t *testing.T) {
+	for seed := range uint64(20) {
+		mem := vfstest.NewMem()
+		d := open(t, mem)
+		staged, discarded, published := directory.NewSegment(at(3), 1, 1, 2), directory.NewSegment(at(3), 1, 3, 4), directory.NewSegment(at(3), 1, 5, 6)
+		if err := d.MakeDay(staged); err != nil {
+			t.Fatal(err)
+		}
+		write(t, mem, d.Stage(staged), 10)
+		write(t, mem, d.Stage(discarded), 10)
+		write(t, mem, d.Stage(published), 20)
+		if got, err := d.Segments(); err != nil || len(got) > 0 {
+			t.Fatalf("staged segments are listed: %v, %v", got, err)
+		}
+		for range 2 {
+			if err := d.Discard(discarded); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Publish(discarded); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("publishing what was discarded: %v", err)
+		}
+		if err := d.Publish(published); err != nil {
+			t.Fatal(err)
+		}
+		after := mem.Crash(rand.New(rand.NewPCG(seed, 0)))
+		d = open(t, after)
+		published.Size = 20
+		if got, err := d.Segments(); err != nil || !slices.Equal(got, []directory.Segment{published}) {
+			t.Errorf("seed %d: after a crash %v, %v", seed, got, err)
+		}
+		if entries, err := after.ReadDir(root + "/seg/20261121"); err != nil || len(entries) != 1 {
+			t.Errorf("seed %d: files after a crash and a start: %v, %v", seed, entries, err)
+		}
+		d.Close()
 	}
 }
 

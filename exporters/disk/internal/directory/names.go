@@ -10,7 +10,7 @@ import (
 // Segment is what the name of a segment file says.
 type Segment struct {
 	Day         string // of arrival, yyyymmdd in UTC
-	Level       int    // 0: flushed from a memtable
+	Level       int    // 0: flushed from a memtable; else one more than those it was made of
 	First, Last uint64 // log epochs that it holds, both inclusive
 	Size        int64  // bytes; known of listed files
 }
@@ -30,13 +30,12 @@ func (s Segment) String() string {
 	return fmt.Sprintf("%s/%d-%016x-%016x%s", s.Day, s.Level, s.First, s.Last, segmentSuffix)
 }
 
-// Holds reports whether the epoch's spans are in the segment.
+// Holds reports whether the epoch lies in the range of the segment. That its spans are there follows only where the range is one epoch: a
+// segment in the middle of what was merged may have been set aside at the time.
 func (s Segment) Holds(epoch uint64) bool { return s.First <= epoch && epoch <= s.Last }
 
-// Replaces reports whether everything in o is in s as well.
-func (s Segment) Replaces(o Segment) bool {
-	return s.Level > o.Level && s.First <= o.First && o.Last <= s.Last
-}
+// Single reports whether the segment has the spans of one log.
+func (s Segment) Single() bool { return s.First == s.Last }
 
 // parseSegment reads a name. Other files in the folder are left alone.
 func parseSegment(day, name string) (Segment, bool) {

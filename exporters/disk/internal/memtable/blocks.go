@@ -56,7 +56,7 @@ func (t *Table) addRow(at ref, h *rows.Head, r *remarks) {
 		t.grown += int64(cap(info.shapes)-before) * blockShapeBytes
 	}
 	entry := &info.shapes[s.at]
-	entry.MaxDuration = max(entry.MaxDuration, h.Duration())
+	entry.Longest = max(entry.Longest, source.StepOf(h.Duration()))
 	t.rows++
 }
 

@@ -138,7 +138,7 @@ func scan(src source.Source) (content, error) {
 func checkInfo(b source.Block, info source.BlockInfo) error {
 	longest := map[uint32]uint64{}
 	for _, s := range info.Shapes {
-		longest[s.Shape] = s.MaxDuration
+		longest[s.Shape] = s.Longest.End()
 	}
 	shapes, err := b.Shapes()
 	if err != nil {

@@ -43,6 +43,7 @@ type Table struct {
 	traces traces
 	linked atomic.Pointer[[]*block] // at least the blocks of all rows that traces leads to
 	open   sync.Pool                // *openBlock
+	tally  tally
 }
 
 // shapeInfo is a shape of the tables with what interning needs, close together since it is read for each span. Only a shape that is known

@@ -65,7 +65,7 @@ func newAttributes(s *session, l *list) *attributes {
 // collect reads rows only where the list is not full without them.
 func (a *attributes) collect(ctx context.Context, tenant string) ([]string, error) {
 	last := -1
-	err := a.eachShape(ctx, tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
+	err := a.eachShape(ctx, a.all(), tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
 		if src != last { // a resource without spans is in no source
 			last = src
 			a.takeResources(t, tenant)

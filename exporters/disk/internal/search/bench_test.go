@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
@@ -100,6 +101,22 @@ func BenchmarkFindMemtable(b *testing.B) {
 func BenchmarkFindSegment(b *testing.B) { benchFind(b, benchSegment(b), tracestore.WantIDs) }
 
 func BenchmarkFindSegmentFull(b *testing.B) { benchFind(b, benchSegment(b), tracestore.WantFull) }
+
+// BenchmarkTraces reads a trace by its id.
+func BenchmarkTraces(b *testing.B) {
+	src := benchSegment(b)
+	e := New(func() View { return realView{src} }, Options{})
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		trace := n % (benchSpans / 20)
+		id := otlpdata.TraceID{0: byte(trace * 31), 13: byte(trace >> 16), 14: byte(trace >> 8), 15: byte(trace)}
+		for t, err := range e.Traces(b.Context(), "", []tracestore.TraceRef{{ID: id}}) {
+			if must(err); t.Spans.Len() != 20 {
+				b.Fatal(t.Spans.Len())
+			}
+		}
+	}
+}
 
 // BenchmarkPlan binds a query to all shapes of a source.
 func BenchmarkPlan(b *testing.B) {

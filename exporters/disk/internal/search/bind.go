@@ -83,7 +83,7 @@ func (b *binder) list(e *expr) node {
 
 // cond finds the values of a condition's field.
 func (b *binder) cond(c int) node {
-	l := leaf{cond: &b.query.conds[c], facts: &b.facts[c]}
+	l := leaf{cond: &b.query.conds[c], number: c, facts: &b.facts[c]}
 	v := no
 	switch l.cond.Field.Place {
 	case tracestore.Duration:
@@ -229,6 +229,7 @@ func (b *binder) cell(l *leaf, c, index int) verdict {
 	}
 	if kind != otlpdata.ValueString {
 		l.other = append(l.other, position{index: index, column: column})
+		l.unfiltered = l.unfiltered || kind != otlpdata.ValueInt || !b.source.HoldsIntegers()
 		return depends
 	}
 	w := b.wordFacts(c, column)

@@ -107,7 +107,7 @@ func (c *callScan) block(b source.Block) error {
 		if within && (first || last) && c.isCut(id) {
 			c.apart[id] = struct{}{}
 		} else if within {
-			c.count(c.src, id, c.window, c.spans)
+			c.countTrace(c.src, id, c.window, c.spans)
 		}
 		c.spans, within, first = c.spans[:0], false, false
 	}
@@ -136,13 +136,13 @@ func (c *callScan) isCut(id otlpdata.TraceID) bool {
 	return err != nil || len(blocks) > 1
 }
 
-// count counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
-func (c *callReader) count(src int, id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
+// countTrace counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
+func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
 	c.parents.Take(spans)
 	c.countTaken(src, id, w)
 }
 
-// countTaken is count for spans that parents has taken.
+// countTaken is countTrace for spans that parents has taken.
 func (c *callReader) countTaken(src int, id otlpdata.TraceID, w window) {
 	c.parents.Each(func(span, parent *tracestore.CallSpan) {
 		switch {
@@ -195,7 +195,7 @@ func (c *callScan) wholeTrace(ctx context.Context, id otlpdata.TraceID) error {
 	if err != nil {
 		return err
 	}
-	c.count(c.src, id, c.window, c.spans)
+	c.countTrace(c.src, id, c.window, c.spans)
 	return nil
 }
 

@@ -1,20 +1,29 @@
 package search
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// eachShape calls f with the shapes of a tenant. Damaged tables are noted.
-func (s *session) eachShape(ctx context.Context, tenant string, f func(src int, t *rows.Tables, id uint32, shape *rows.Shape)) error {
-	for src := range s.sources {
+// all returns the numbers of all sources.
+func (s *session) all() []int {
+	out := make([]int, len(s.sources))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// eachShape calls f with the shapes of a tenant in some sources. Damaged tables are noted.
+func (s *session) eachShape(ctx context.Context, sources []int, tenant string,
+	f func(src int, t *rows.Tables, id uint32, shape *rows.Shape)) error {
+	for _, src := range sources {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -39,12 +48,33 @@ func (s *session) eachShape(ctx context.Context, tenant string, f func(src int, 
 func (e *Engine) Services(ctx context.Context, tenant string) ([]string, error) {
 	s := e.begin()
 	defer s.lease.release()
-	l := s.newList("", e.options.MaxValues)
-	err := s.eachShape(ctx, tenant, func(_ int, _ *rows.Tables, _ uint32, shape *rows.Shape) { l.add(shape.Service) })
+	n, rest, err := s.namesOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return l.sorted(), nil
+	var known []string
+	if t := n.tenants[tenant]; t != nil {
+		known = t.sorted
+	}
+	l := s.newList("", e.options.MaxValues)
+	last := "" // shapes of a service often follow each other
+	err = s.eachShape(ctx, rest, tenant, func(_ int, _ *rows.Tables, _ uint32, shape *rows.Shape) {
+		if shape.Service == last {
+			return
+		}
+		last = shape.Service
+		if _, ok := slices.BinarySearch(known, last); !ok {
+			l.add(last)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Concat(known, l.sorted())
+	if len(out) > len(known) {
+		slices.Sort(out)
+	}
+	return out[:min(len(out), e.options.MaxValues)], nil
 }
 
 // Operations implements tracestore.Catalog. Where a service has so many names that they stand in rows, those of the newest spans are
@@ -52,45 +82,85 @@ func (e *Engine) Services(ctx context.Context, tenant string) ([]string, error) 
 func (e *Engine) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
 	s := e.begin()
 	defer s.lease.release()
-	found := make(map[tracestore.Operation]struct{})
-	add := func(name string, k int32) {
-		sp := otlpdata.Span{Name: name, Kind: k}
-		op := tracestore.Operation{Name: sp.Operation(), Kind: sp.KindName()}
-		if _, known := found[op]; known || kind != "" && kind != op.Kind || len(found) >= e.options.MaxValues {
+	n, rest, err := s.namesOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &operations{kind: kind, max: e.options.MaxValues}
+	if known := n.service(tenant, service); known != nil {
+		l.known = known
+		if known.inRows {
+			rest = s.all()
+		}
+	}
+	if err := s.addOperations(ctx, rest, tenant, service, l); err != nil {
+		return nil, err
+	}
+	return l.sorted(), nil
+}
+
+// operations is a list of operations of one kind, or of all for "": those that are known, and those that were added.
+type operations struct {
+	kind  string
+	max   int
+	known *serviceNames // nil: none
+	added map[tracestore.Operation]struct{}
+}
+
+func (l *operations) add(name string, kind int32) {
+	op := shown(name, kind)
+	if l.kind != "" && op.Kind != l.kind || len(l.added) >= l.max {
+		return
+	}
+	if l.known != nil {
+		if _, ok := l.known.operations[op]; ok {
 			return
 		}
-		op.Name = strings.Clone(op.Name)
-		found[op] = struct{}{}
 	}
+	if l.added == nil {
+		l.added = make(map[tracestore.Operation]struct{})
+	}
+	if _, ok := l.added[op]; !ok {
+		op.Name = strings.Clone(op.Name) // what is stored may go when the view is released
+		l.added[op] = struct{}{}
+	}
+}
+
+func (l *operations) sorted() []tracestore.Operation {
+	out := slices.AppendSeq(make([]tracestore.Operation, 0, len(l.added)), maps.Keys(l.added))
+	if l.known != nil {
+		for _, op := range l.known.sorted {
+			if l.kind == "" || op.Kind == l.kind {
+				out = append(out, op)
+			}
+		}
+	}
+	if len(l.added) > 0 {
+		slices.SortFunc(out, compareOperations)
+	}
+	return out[:min(len(out), l.max)]
+}
+
+// addOperations adds the operations of a service in some sources.
+func (s *session) addOperations(ctx context.Context, sources []int, tenant, service string, l *operations) error {
 	sc := s.newScan()
-	err := s.eachShape(ctx, tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
+	err := s.eachShape(ctx, sources, tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
 		switch {
 		case shape.Service != service:
 		case shape.NameInRow:
 			sc.want(src, t, id)
 		default:
-			add(shape.Name, shape.Kind)
+			l.add(shape.Name, shape.Kind)
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = sc.run(ctx, func(w *scanned, b source.Block, row int) (bool, error) {
+	return sc.run(ctx, func(w *scanned, b source.Block, row int) (bool, error) {
 		name, err := nameOf(w.tables, w.shape, b, row)
 		if err == nil {
-			add(name, w.shape.Kind)
+			l.add(name, w.shape.Kind)
 		}
-		return len(found) < e.options.MaxValues, err
+		return len(l.added) < l.max, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]tracestore.Operation, 0, len(found))
-	for op := range found {
-		out = append(out, op)
-	}
-	slices.SortFunc(out, func(a, b tracestore.Operation) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-	return out, nil
 }

@@ -2,8 +2,8 @@ package search
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sort"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -23,6 +23,8 @@ var _ tracestore.Dependencies = (*Engine)(nil)
 //
 // Each source finds the parents of its own spans and counts them without their duplicates. Spans whose parent it does not have are looked
 // for in the other sources, see adopt. A span that is in several sources, because it was sent again after a flush, is counted in each.
+//
+// What holds for whole minutes of segments is kept from query to query, see ledger.
 func (e *Engine) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
@@ -31,12 +33,7 @@ func (e *Engine) Dependencies(ctx context.Context, tenant string, from, to time.
 	s := e.begin()
 	defer s.lease.release()
 	c := &callReader{session: s, tenant: tenant, from: first, to: last}
-	for src := range s.sources {
-		if err := c.source(ctx, src); err != nil {
-			return tracestore.Graph{}, err
-		}
-	}
-	if err := c.adopt(ctx); err != nil {
+	if err := c.run(ctx); err != nil {
 		return tracestore.Graph{}, err
 	}
 	g := tracestore.Graph{Edges: c.calls.Edges(), Reason: c.reason()}
@@ -94,72 +91,92 @@ func (w window) touches(info *source.BlockInfo) bool {
 
 const minute = uint64(time.Minute)
 
-// source counts the calls of the spans in a source.
-func (c *callReader) source(ctx context.Context, src int) error {
-	rows, oldest, newest := c.sources[src].Bounds()
-	if rows == 0 || newest < c.from || oldest > c.to {
-		return nil
+// share is what a source has within the window: whole minutes, of which it has no span outside of the window, and the rest.
+type share struct {
+	src         int
+	first, last uint64 // minutes; none where last < first
+	all         bool   // these are all minutes of the source
+	rest        window
+}
+
+// run counts the calls of all sources.
+func (c *callReader) run(ctx context.Context) error {
+	var shares []share
+	for src := range c.sources {
+		if sh, ok := c.shareOf(src); ok {
+			shares = append(shares, sh)
+		}
 	}
-	all := bounds{max(c.from, oldest), min(c.to, newest)}
-	statistics, ok := c.sources[src].(source.Statistics)
-	if !ok {
-		return c.scan(ctx, src, window{all})
-	}
-	// A minute is whole if the source has no span of it outside of the window.
-	first, last := stats.MinuteOf(all.from), stats.MinuteOf(all.to)
-	if c.from > oldest && c.from%minute != 0 {
-		first++
-	}
-	if c.to < newest && (c.to+1)%minute != 0 {
-		last-- // there is one before, or first is behind it
-	}
-	if first > last || last > stats.MinuteOf(all.to) {
-		return c.scan(ctx, src, window{all})
-	}
-	used, err := c.addStatistics(ctx, src, statistics, first, last)
+	shares, err := c.useLedger(ctx, shares)
 	if err != nil {
 		return err
 	}
-	if !used {
-		return c.scan(ctx, src, window{all})
+	for i := range shares {
+		if err := c.count(ctx, &shares[i]); err != nil {
+			return err
+		}
 	}
-	var rest window
-	if begin := first * minute; all.from < begin {
-		rest = append(rest, bounds{all.from, begin - 1})
+	return c.adopt(ctx)
+}
+
+// shareOf is false where a source has nothing within the window.
+func (c *callReader) shareOf(src int) (share, bool) {
+	rows, oldest, newest := c.sources[src].Bounds()
+	if rows == 0 || newest < c.from || oldest > c.to {
+		return share{}, false
 	}
-	if last < stats.MinuteOf(all.to) {
-		rest = append(rest, bounds{(last + 1) * minute, all.to})
+	all := bounds{max(c.from, oldest), min(c.to, newest)}
+	nothing := share{src: src, first: 1, rest: window{all}}
+	if _, ok := c.sources[src].(source.Statistics); !ok {
+		return nothing, true
 	}
-	if len(rest) == 0 {
+	sh := share{src: src, first: stats.MinuteOf(all.from), last: stats.MinuteOf(all.to), all: true}
+	if c.from > oldest && c.from%minute != 0 {
+		sh.first++
+	}
+	if c.to < newest && (c.to+1)%minute != 0 {
+		sh.last-- // there is one before, or first is behind it
+	}
+	if sh.first > sh.last || sh.last > stats.MinuteOf(all.to) {
+		return nothing, true
+	}
+	if begin := sh.first * minute; all.from < begin {
+		sh.rest = append(sh.rest, bounds{all.from, begin - 1})
+	}
+	if sh.last < stats.MinuteOf(all.to) {
+		sh.rest = append(sh.rest, bounds{(sh.last + 1) * minute, all.to})
+	}
+	sh.all = sh.first <= stats.MinuteOf(oldest) && sh.last >= stats.MinuteOf(newest)
+	return sh, true
+}
+
+func (sh *share) wholeMinutes() bool { return sh.first <= sh.last }
+
+// count counts the calls of a share without a ledger.
+func (c *callReader) count(ctx context.Context, sh *share) error {
+	if sh.wholeMinutes() {
+		edges, orphans, err := c.readStatistics(ctx, sh.src)
+		if err != nil {
+			return err
+		}
+		if edges == nil {
+			_, oldest, newest := c.sources[sh.src].Bounds()
+			sh.rest = window{{max(c.from, oldest), min(c.to, newest)}}
+		} else {
+			c.addEdges(edges, sh)
+			if err := c.addOrphans(ctx, orphans, sh); err != nil {
+				return err
+			}
+		}
+	}
+	if len(sh.rest) == 0 {
 		return nil
 	}
-	return c.scan(ctx, src, rest)
+	return c.scan(ctx, sh.src, sh.rest)
 }
 
-// addStatistics adds what a source knows of whole minutes, and notes their orphans. It is false where that cannot be used: where it is
-// damaged, which costs no spans, or not all spans had room in it.
-func (c *callReader) addStatistics(ctx context.Context, src int, s source.Statistics, first, last uint64) (used bool, _ error) {
-	var edges *stats.EdgeStats
-	var orphans *stats.OrphanStats
-	err := c.decode(ctx, func() (err error) {
-		if edges, err = s.Edges(); err == nil {
-			orphans, err = s.Orphans()
-		}
-		return err
-	})
-	if d := (*source.DamageError)(nil); errors.As(err, &d) {
-		c.engine.options.OnDamage(d)
-		return false, nil
-	}
-	if err != nil || edges.Dropped > 0 || orphans.Dropped > 0 {
-		return false, err
-	}
-	c.addEdges(edges, first, last)
-	return true, c.addOrphans(ctx, src, orphans, first, last)
-}
-
-func (c *callReader) addEdges(edges *stats.EdgeStats, first, last uint64) {
-	for p := range edges.Points(first, last) {
+func (c *callReader) addEdges(edges *stats.EdgeStats, sh *share) {
+	for p := range edges.Points(sh.first, sh.last) {
 		if e := &edges.Edges[p.Edge]; e.Tenant == c.tenant {
 			c.calls.Add(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind == stats.Messaging,
 				Calls: p.Calls, Errors: p.Errors, Duration: p.Sum})
@@ -167,19 +184,156 @@ func (c *callReader) addEdges(edges *stats.EdgeStats, first, last uint64) {
 	}
 }
 
-func (c *callReader) addOrphans(ctx context.Context, src int, orphans *stats.OrphanStats, first, last uint64) error {
-	for o := range orphans.Orphans(first, last) {
+func (c *callReader) addOrphans(ctx context.Context, orphans *stats.OrphanStats, sh *share) error {
+	for o := range orphans.Orphans(sh.first, sh.last) {
 		if o.Tenant != c.tenant {
 			continue
 		}
-		child := tracestore.CallSpan{Parent: o.ParentID, Start: o.Minute * minute, Duration: o.Duration, Service: o.Service, Failed: o.Failed}
-		if o.Kind == stats.Messaging {
-			child.Kind = otlpdata.KindConsumer // as far as it matters
-		}
-		c.orphans = append(c.orphans, orphan{trace: o.TraceID, src: src, child: child})
+		c.orphans = append(c.orphans, orphanOf(&o, sh.src))
 		if err := c.adoptMany(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// orphanOf returns an orphan of a source that its statistics list.
+func orphanOf(o *stats.Orphan, src int) orphan {
+	child := tracestore.CallSpan{Parent: o.ParentID, Start: o.Minute * minute, Duration: o.Duration, Service: o.Service, Failed: o.Failed}
+	if o.Kind == stats.Messaging {
+		child.Kind = otlpdata.KindConsumer // as far as it matters
+	}
+	return orphan{trace: o.TraceID, src: src, child: child}
+}
+
+// useLedger counts the whole minutes of shares that the ledger has a book for or can make one, and returns what is left to count.
+func (c *callReader) useLedger(ctx context.Context, shares []share) (rest []share, _ error) {
+	all := &c.engine.ledgers
+	select {
+	case all.lock <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-all.lock }()
+	l := c.ledger()
+	defer all.trim(c.engine.options.Memory)
+	if err := c.bringUp(ctx, l, shares); err != nil {
+		return nil, err
+	}
+	sums := make([]callSum, len(l.names))
+	for _, sh := range shares {
+		b := l.books[c.sources[sh.src]]
+		if b != nil && sh.wholeMinutes() {
+			used, err := c.read(ctx, l, b, &sh, sums)
+			if err != nil {
+				return nil, err
+			}
+			if used {
+				sh.first, sh.last = 1, 0
+			}
+		}
+		if sh.wholeMinutes() || len(sh.rest) > 0 {
+			rest = append(rest, sh)
+		}
+	}
+	for i := range sums {
+		if s := &sums[i]; s.calls > 0 {
+			name := &l.names[i]
+			c.calls.Add(&tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging,
+				Calls: s.calls, Errors: s.errors, Duration: s.duration})
+		}
+	}
+	return rest, nil
+}
+
+// bringUp makes books, and looks for the parents of their orphans in sources that were not asked yet.
+func (c *callReader) bringUp(ctx context.Context, l *ledger, shares []share) error {
+	due := make(map[int]*book) // by source
+	for i := range shares {
+		src := shares[i].src
+		if !shares[i].wholeMinutes() {
+			continue
+		}
+		b, err := c.bookOf(ctx, l, src)
+		if err != nil {
+			return err
+		}
+		if b == nil || b.upTo == l.last {
+			continue
+		}
+		err = c.eachLeft(ctx, l, b, src, func(number int, of *stats.Orphan) {
+			o := orphanOf(of, src)
+			o.number = number
+			c.orphans = append(c.orphans, o)
+		})
+		if err != nil {
+			return err
+		}
+		due[src] = b
+		if len(c.orphans) >= manyOrphans {
+			if err := c.placeOrphans(ctx, l, due); err != nil {
+				return err
+			}
+		}
+	}
+	return c.placeOrphans(ctx, l, due)
+}
+
+// placeOrphans enters the calls of orphans, whose books are due, where it finds the parents. Then nothing is due. Where something could not
+// be read, or the search was given up, the next query tries again.
+func (c *callReader) placeOrphans(ctx context.Context, l *ledger, due map[int]*book) error {
+	if len(due) == 0 {
+		return nil
+	}
+	a := c.newAdoption()
+	numbers, upTo := make([]int, len(c.sources)), make([]int, len(c.sources)) // by source
+	for src := range c.sources {
+		numbers[src] = l.number[c.sources[src]]
+		if b := due[src]; b != nil {
+			upTo[src] = b.upTo
+		}
+	}
+	a.asks = func(o *orphan, src int) bool { return numbers[src] > upTo[o.src] }
+	a.found = func(o *orphan, k *kinsman) { l.adopt(due[o.src], c.sources[k.src], o, &k.span) }
+	all, err := a.run(ctx)
+	for _, b := range due {
+		if all && err == nil && len(c.damage.seen) == 0 {
+			b.upTo = l.last
+		}
+		l.settle(b)
+	}
+	clear(due)
+	return err
+}
+
+// read adds what a book says of a share to the sums, which are by name, and notes the orphans without parents: they may be in sources
+// without statistics. It is false where a part that it needs cannot be read any more.
+func (c *callReader) read(ctx context.Context, l *ledger, b *book, sh *share, sums []callSum) (used bool, _ error) {
+	if sh.all {
+		for i := range b.totals {
+			sums[b.totals[i].name].add(&b.totals[i])
+		}
+	} else {
+		edges, _, err := c.readStatistics(ctx, sh.src)
+		if err != nil || edges == nil {
+			return false, err
+		}
+		c.addEdges(edges, sh)
+	}
+	for _, a := range b.adopted {
+		from := sort.Search(len(a.points), func(i int) bool { return a.points[i].minute >= sh.first })
+		for i := from; i < len(a.points) && a.points[i].minute <= sh.last; i++ {
+			sums[a.points[i].name].add(&a.points[i].callSum)
+		}
+	}
+	if len(l.number) == len(c.sources) {
+		return true, nil
+	}
+	return true, c.eachLeft(ctx, l, b, sh.src, func(_ int, of *stats.Orphan) {
+		if of.Minute >= sh.first && of.Minute <= sh.last {
+			o := orphanOf(of, sh.src)
+			o.asked = true
+			c.orphans = append(c.orphans, o)
+		}
+	})
 }

@@ -235,8 +235,10 @@ func TestLonelyOrphans(t *testing.T) {
 	for _, searched := range []int{0, maxSearched} {
 		c := &callReader{session: s.begin(), to: ^uint64(0), searched: searched}
 		for src := range c.sources {
-			if err := c.source(t.Context(), src); err != nil {
-				t.Fatal(err)
+			if sh, ok := c.shareOf(src); ok {
+				if err := c.count(t.Context(), &sh); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if err := c.adopt(t.Context()); err != nil {

@@ -18,6 +18,8 @@ type Options struct {
 	PieceBytes int
 	// MaxValues is the greatest length of a list of names, keys or values; 100,000.
 	MaxValues int
+	// Memory bounds what is kept between queries, twice: names, and calls between segments; 8 MiB.
+	Memory int64
 	// OnDamage is told once per query of every part of a file that it could not read. It is called by several goroutines at once.
 	OnDamage func(*source.DamageError)
 }
@@ -25,6 +27,7 @@ type Options struct {
 const (
 	defaultPieceBytes = 4 << 20
 	defaultMaxValues  = 100_000
+	defaultMemory     = 8 << 20
 )
 
 // View is everything that is stored at one moment. It is released once.
@@ -38,6 +41,8 @@ type Engine struct {
 	snapshot func() View
 	options  Options
 	decoders chan struct{} // holds a token for every decoder at work
+	names    atomic.Pointer[names]
+	ledgers  ledgers
 }
 
 var (
@@ -58,10 +63,13 @@ func New(snapshot func() View, o Options) *Engine {
 	if o.MaxValues <= 0 {
 		o.MaxValues = defaultMaxValues
 	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
 	if o.OnDamage == nil {
 		o.OnDamage = func(*source.DamageError) {}
 	}
-	return &Engine{snapshot: snapshot, options: o, decoders: make(chan struct{}, o.Decoders)}
+	return &Engine{snapshot: snapshot, options: o, decoders: make(chan struct{}, o.Decoders), ledgers: newLedgers()}
 }
 
 // lease is a view that is released once, whoever comes first.

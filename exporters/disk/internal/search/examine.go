@@ -91,6 +91,7 @@ type examiner struct {
 	candidates []candidate
 	grouped    []int32 // rows of all candidates, those of one program together
 	sorted     []uint64
+	matched    []int32
 	order      rowHeap // those that match
 	seen       map[otlpdata.TraceID]struct{}
 }
@@ -122,21 +123,49 @@ func blockName(block int) string { return "block " + strconv.Itoa(block) }
 
 func (s *search) examineRows(u unreadBlock) error {
 	x := &s.examiner
-	if err := x.collect(s.from, u.newest); err != nil {
+	// Most blocks that are opened for a rare value do not have it. Their starts are not needed where all of them lie within the bounds.
+	timed := u.info.MinStart < s.from || u.info.MaxStart > u.newest
+	if err := x.collect(s.from, u.newest, timed); err != nil {
 		return err
 	}
 	oldest := s.from // of what is examined now
-	if b := s.query.Budget.Spans; b > 0 {
+	if b := s.query.Budget.Spans; b > 0 && len(x.candidates) > max(1, b-s.outcome.Scanned) {
+		if err := x.time(); err != nil {
+			return err
+		}
 		oldest = max(oldest, x.cut(max(1, b-s.outcome.Scanned)))
 	}
-	x.order = x.order[:0]
+	if err := s.evaluate(u, oldest); err != nil {
+		return err
+	}
+	if len(x.matched) == 0 && oldest == s.from {
+		s.outcome.Scanned += len(x.candidates)
+		return nil
+	}
+	return s.keep(u, oldest)
+}
+
+// evaluate finds the rows that match. What cannot be read of one shape says nothing about the others.
+func (s *search) evaluate(u unreadBlock, oldest uint64) error {
+	x := &s.examiner
+	if p, ok := x.block.(source.Partial); ok && len(x.grouped) > 0 {
+		p.Expect(x.grouped)
+	}
+	x.matched = x.matched[:0]
 	for _, pr := range x.active {
-		// What cannot be read of one shape says nothing about the others.
-		if err := x.evaluate(pr, oldest); err != nil {
-			if err = s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err); err != nil {
-				return err
-			}
+		err := x.evaluate(pr, oldest > s.from, oldest)
+		if err = s.damage.note(s.sources[u.src], blockName(u.block), u.info.Rows, err); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// keep makes a list of the newest matches, and leaves what is older for later.
+func (s *search) keep(u unreadBlock, oldest uint64) error {
+	x := &s.examiner
+	if err := x.time(); err != nil {
+		return err
 	}
 	list, oldest, err := s.newest(oldest)
 	if len(list) > 0 {
@@ -161,8 +190,8 @@ func (s *search) examineRows(u unreadBlock) error {
 	return nil
 }
 
-// collect collects the rows within bounds that a program does not rule out.
-func (x *examiner) collect(from, to uint64) error {
+// collect collects the rows that a program does not rule out. If they are timed, those out of bounds are left out.
+func (x *examiner) collect(from, to uint64, timed bool) error {
 	x.active, x.candidates = x.active[:0], x.candidates[:0]
 	shapes, err := x.block.Shapes()
 	if err != nil {
@@ -175,15 +204,17 @@ func (x *examiner) collect(from, to uint64) error {
 				return errReference
 			}
 		}
-		if pr.now == no {
+		if pr.now == no { // so are most
 			continue
 		}
-		if err := x.readStarts(); err != nil {
-			return err
-		}
-		start := x.starts[row]
-		if start < from || start > to {
-			continue
+		start := uint64(0)
+		if timed {
+			if err := x.readStarts(); err != nil {
+				return err
+			}
+			if start = x.starts[row]; start < from || start > to {
+				continue
+			}
 		}
 		if pr.count++; pr.count == 1 {
 			x.active = append(x.active, pr)
@@ -191,6 +222,18 @@ func (x *examiner) collect(from, to uint64) error {
 		x.candidates = append(x.candidates, candidate{start, int32(row), pr})
 	}
 	x.group()
+	return nil
+}
+
+// time gives the candidates their starts.
+func (x *examiner) time() error {
+	if err := x.readStarts(); err != nil {
+		return err
+	}
+	for i := range x.candidates {
+		c := &x.candidates[i]
+		c.start = x.starts[c.row]
+	}
 	return nil
 }
 
@@ -221,18 +264,19 @@ func (x *examiner) cut(n int) uint64 {
 	return x.sorted[len(x.sorted)-n]
 }
 
-// evaluate adds the rows of a program that match to the order.
-func (x *examiner) evaluate(pr *program, oldest uint64) error {
-	set := slices.DeleteFunc(pr.rows, func(row int32) bool { return x.starts[row] < oldest })
+// evaluate adds the rows of a program that match. If these are bounded, they are not older than a start.
+func (x *examiner) evaluate(pr *program, bounded bool, oldest uint64) error {
+	set := pr.rows
+	if bounded {
+		set = slices.DeleteFunc(set, func(row int32) bool { return x.starts[row] < oldest })
+	}
 	if pr.now != yes {
 		var err error
 		if set, err = x.narrow(&pr.root, set); err != nil {
 			return err
 		}
 	}
-	for _, row := range set {
-		x.order = append(x.order, startOf{x.starts[row], row})
-	}
+	x.matched = append(x.matched, set...)
 	return nil
 }
 
@@ -244,6 +288,10 @@ func (s *search) newest(oldest uint64) ([]match, uint64, error) {
 		x.seen = make(map[otlpdata.TraceID]struct{})
 	}
 	clear(x.seen)
+	x.order = x.order[:0]
+	for _, row := range x.matched {
+		x.order = append(x.order, startOf{x.starts[row], row})
+	}
 	heap.Init(&x.order)
 	var list []match
 	for last := uint64(0); len(x.order) > 0; {
@@ -254,11 +302,11 @@ func (s *search) newest(oldest uint64) ([]match, uint64, error) {
 		}
 		last = row.start
 		x.order.drop()
-		var h rows.Head
-		if err := x.block.Head(int(row.row), &h); err != nil {
+		id, err := traceOf(x.block, int(row.row))
+		if err != nil {
 			return list, oldest, err
 		}
-		m := match{h.Start, h.TraceID}
+		m := match{row.start, id}
 		if _, seen := x.seen[m.trace]; seen || !m.behind(s.query.After) {
 			continue
 		}
@@ -269,6 +317,16 @@ func (s *search) newest(oldest uint64) ([]match, uint64, error) {
 	}
 	slices.SortFunc(list, func(a, b match) int { return b.compare(a) })
 	return list, oldest, nil
+}
+
+// traceOf returns the trace of a row.
+func traceOf(b source.Block, row int) (otlpdata.TraceID, error) {
+	if p, ok := b.(source.Partial); ok {
+		return p.TraceID(row)
+	}
+	var h rows.Head
+	err := b.Head(row, &h)
+	return h.TraceID, err
 }
 
 // startOf is a row by its start.

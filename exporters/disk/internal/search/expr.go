@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/base64"
+	"math"
 	"strconv"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -45,7 +46,9 @@ type expr struct {
 type cond struct {
 	tracestore.Cond
 	attribute bool // of spans, events or links, maybe among others
-	text      bool // asks an attribute for one text, which filters can deny
+	service   bool // names the service
+	asks      bool // asks an attribute for one text or integer, which filters can deny
+	ask       string
 	onlyText  bool // no value that is not a string has this text form
 }
 
@@ -93,7 +96,10 @@ func newCond(e tracestore.Cond) cond {
 	case tracestore.AnyAttribute, tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute:
 		c.attribute = true
 	}
-	c.text = c.attribute && e.Op == tracestore.Eq && !e.Value.IsNumber
+	c.service = e.Field.Place == tracestore.Service && e.Op == tracestore.Eq && !e.Value.IsNumber
+	if c.attribute && e.Op == tracestore.Eq {
+		c.ask, c.asks = asked(e.Value)
+	}
 	c.onlyText = true
 	for k := otlpdata.ValueEmpty; k <= otlpdata.ValueMap; k++ {
 		if k != otlpdata.ValueString && c.possible(k) {
@@ -101,6 +107,21 @@ func newCond(e tracestore.Cond) cond {
 		}
 	}
 	return c
+}
+
+// exact is the number up to which every integer is a float64 of its own.
+const exact = 1 << 53
+
+// asked returns the text by which filters know the values that are equal to a literal. A number that equals no integer, or several, has
+// none.
+func asked(l tracestore.Literal) (text string, ok bool) {
+	if !l.IsNumber {
+		return l.Text, true
+	}
+	if n := l.Number; n == math.Trunc(n) && math.Abs(n) < exact {
+		return strconv.FormatInt(int64(n), 10), true
+	}
+	return "", false
 }
 
 // possible reports whether the condition may hold on a value of a kind. It errs on the safe side.

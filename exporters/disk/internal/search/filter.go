@@ -113,9 +113,12 @@ func (f *filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	case l.parent:
 		return f.narrowParent(l, set)
 	}
-	strings, blobs := l.strings, l.blobs
-	if l.cond.text && !f.mayHold(l) {
+	strings, other, blobs := l.strings, l.other, l.blobs
+	if l.cond.asks && !f.held(l.number) {
 		strings, blobs = nil, blobs && !l.cond.onlyText
+		if !l.unfiltered {
+			other = nil
+		}
 	}
 	if l.resource {
 		if err := f.readResources(); err != nil {
@@ -124,7 +127,7 @@ func (f *filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	}
 	kept := set[:0]
 	for _, row := range set {
-		holds, err := f.rowHolds(l, row, strings, blobs)
+		holds, err := f.rowHolds(l, row, strings, other, blobs)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +139,7 @@ func (f *filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 }
 
 // rowHolds looks at one value after the other, the cheapest first.
-func (f *filter) rowHolds(l *leaf, row int32, strings []position, blobs bool) (bool, error) {
+func (f *filter) rowHolds(l *leaf, row int32, strings, other []position, blobs bool) (bool, error) {
 	if l.resource {
 		id := f.resources[row]
 		if int(id) >= len(l.facts.resources.holds) {
@@ -151,7 +154,7 @@ func (f *filter) rowHolds(l *leaf, row int32, strings []position, blobs bool) (b
 			return holds, err
 		}
 	}
-	for _, p := range l.other {
+	for _, p := range other {
 		c, err := f.block.Cell(int(row), p.index)
 		if err != nil {
 			return false, err

@@ -39,6 +39,7 @@ type search struct {
 	lists    lists
 	examiner examiner
 	reader   *traceReader
+	batch    []match                       // that are yielded next
 	done     map[otlpdata.TraceID]struct{} // traces that need not be looked at any more
 	found    int
 	outcome  tracestore.Outcome
@@ -102,18 +103,73 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		}
 	}
 	for {
-		if err := ctx.Err(); err != nil {
+		batch, err := s.gather(ctx)
+		if err != nil || len(batch) == 0 {
 			return err
 		}
-		m, ok, err := s.next(ctx)
-		if err != nil || !ok {
-			return err
-		}
-		more, err := s.take(ctx, m, yield)
-		if err != nil || !more {
+		if more, err := s.give(ctx, batch, yield); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// gather returns the next matches of traces that were not listed before; none at the end. It waits for the first one only: the others are
+// those that are known without looking further.
+func (s *search) gather(ctx context.Context) ([]match, error) {
+	room := maxAhead
+	if s.query.Limit > 0 {
+		room = min(room, s.query.Limit-s.found)
+	}
+	s.batch = s.batch[:0]
+	for len(s.batch) == 0 || len(s.batch) < room && s.ready() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, ok, err := s.next(ctx)
+		if err != nil || !ok {
+			return nil, err
+		}
+		if _, done := s.done[m.trace]; done {
+			continue
+		}
+		s.done[m.trace] = struct{}{}
+		listed, err := s.listed(ctx, m.trace)
+		if err != nil {
+			return nil, err
+		}
+		if !listed {
+			s.batch = append(s.batch, m)
+		}
+	}
+	return s.batch, nil
+}
+
+// give yields the traces of matches. It returns false when that was the last result.
+func (s *search) give(ctx context.Context, batch []match, yield func(tracestore.Result) bool) (bool, error) {
+	if s.want == tracestore.WantFull && len(batch) > 1 {
+		ids := make([]otlpdata.TraceID, len(batch))
+		for i := range batch {
+			ids[i] = batch[i].trace
+		}
+		if err := s.reader.readAhead(ctx, ids); err != nil {
+			return false, err
+		}
+	}
+	for _, m := range batch {
+		res, err := s.result(ctx, m)
+		if err != nil {
+			return false, err
+		}
+		if !yield(res) {
+			return false, nil
+		}
+		if s.found++; s.found == s.query.Limit {
+			s.complete()
+			s.outcome.Next = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // prepare lists the blocks that may hold spans within the bounds.
@@ -169,7 +225,7 @@ func (s *search) plan(src int) (*plan, error) {
 
 // next returns the next match. It examines the blocks that may hold a newer one before.
 func (s *search) next(ctx context.Context) (match, bool, error) {
-	for len(s.unread) > 0 && (len(s.lists) == 0 || s.unread[0].newest >= s.lists[0][0].start) {
+	for len(s.unread) > 0 && !s.ready() {
 		if err := ctx.Err(); err != nil {
 			return match{}, false, err
 		}
@@ -186,6 +242,11 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 		return match{}, false, nil
 	}
 	return s.lists.next(), true, nil
+}
+
+// ready reports whether the next match is known: no block can hold a newer one.
+func (s *search) ready() bool {
+	return len(s.lists) > 0 && (len(s.unread) == 0 || s.unread[0].newest < s.lists[0][0].start)
 }
 
 // visit examines a block. With the last one of a source its plan goes: it would keep the source's tables in memory.
@@ -216,30 +277,6 @@ func (s *search) exhausted() bool {
 		s.outcome.Reason += "; " + damage
 	}
 	return true
-}
-
-// take yields the trace of a match, unless it was listed before. It returns false when that was the last result.
-func (s *search) take(ctx context.Context, m match, yield func(tracestore.Result) bool) (bool, error) {
-	if _, done := s.done[m.trace]; done {
-		return true, nil
-	}
-	s.done[m.trace] = struct{}{}
-	if listed, err := s.listed(ctx, m.trace); err != nil || listed {
-		return true, err
-	}
-	res, err := s.result(ctx, m)
-	if err != nil {
-		return false, err
-	}
-	if !yield(res) {
-		return false, nil
-	}
-	if s.found++; s.found == s.query.Limit {
-		s.complete()
-		s.outcome.Next = tracestore.Cursor{Start: m.start, ID: m.trace, Set: true}
-		return false, nil
-	}
-	return true, nil
 }
 
 // result reads what the caller wants of a trace.

@@ -15,10 +15,13 @@ type plan struct {
 	source   source.Source
 	tables   *rows.Tables
 	programs []*program // by shape
+	never    program    // of all shapes whose rows cannot match, whatever the block
+	service  string     // of all spans that can match; "" where the query names none
+	filtered *filtered  // nil: no condition can be denied by filters
 	facts    []facts    // by condition
 	block    int        // that is judged or examined at the moment
 	turn     int        // counts blocks, so that what was said about an earlier one is known to be old
-	bound    slab[program]
+	slab     slab[program]
 	leaves   slab[leaf]
 	common   struct { // scratch: what spans of a shape have in common
 		resource otlpdata.Resource
@@ -80,8 +83,10 @@ type node struct {
 // leaf is a condition and where its values stand in the rows of a shape.
 type leaf struct {
 	cond           *cond
+	number         int // of the condition
 	facts          *facts
 	strings, other []position
+	unfiltered     bool // filters do not have all of other
 	resource       bool // attributes of the resource count
 	blobs          bool // so does what is encoded in cells
 	duration       bool
@@ -96,17 +101,23 @@ type position struct {
 }
 
 func newPlan(q *query, src source.Source, t *rows.Tables) *plan {
-	return &plan{query: q, source: src, tables: t, programs: make([]*program, len(t.Shapes)), facts: make([]facts, len(q.conds))}
+	p := &plan{query: q, source: src, tables: t, programs: make([]*program, len(t.Shapes)), facts: make([]facts, len(q.conds))}
+	p.service = q.where.service(q.conds)
+	p.filtered = newFiltered(p)
+	return p
 }
 
 // enter makes a block the one that programs are judged for, and reports whether it can hold a match.
 func (p *plan) enter(block int, info *source.BlockInfo) bool {
 	p.block = block
 	p.turn++
+	if p.filtered != nil && !p.filtered.possible(p) {
+		return false
+	}
 	possible := info.Shapes == nil
 	for i := range info.Shapes {
 		s := &info.Shapes[i]
-		if pr := p.program(s.Shape, s.MaxDuration); pr != nil && pr.now != no {
+		if pr := p.program(s.Shape, s.Longest.End()); pr != nil && pr.now != no {
 			possible = true
 		}
 	}
@@ -128,14 +139,29 @@ func (p *plan) program(shape uint32, longest uint64) *program {
 		return nil
 	}
 	pr := p.programs[shape]
-	if pr == nil {
-		pr = p.bound.add(program{root: p.bind(shape)})
-		p.programs[shape] = pr
+	if pr == &p.never {
+		return pr
 	}
-	if pr.turn != p.turn {
+	if pr = p.bound(shape); pr != &p.never && pr.turn != p.turn {
 		pr.turn, pr.count, pr.rows = p.turn, 0, nil
 		pr.now = p.judge(&pr.root, longest)
 	}
+	return pr
+}
+
+// bound returns the program of a shape, which it makes when it is first asked for. The many shapes that cannot match share one.
+func (p *plan) bound(shape uint32) *program {
+	pr := p.programs[shape]
+	if pr != nil {
+		return pr
+	}
+	pr = &p.never
+	if p.service == "" || p.service == p.tables.Shapes[shape].Service {
+		if root := p.bind(shape); root.known != no {
+			pr = p.slab.add(program{root: root})
+		}
+	}
+	p.programs[shape] = pr
 	return pr
 }
 
@@ -180,22 +206,23 @@ func (p *plan) judgeLeaf(l *leaf, longest uint64) verdict {
 	if l.duration {
 		return judgeDuration(l.cond, longest)
 	}
-	if !l.cond.text || l.resource || len(l.other) > 0 || l.blobs && !l.cond.onlyText || p.mayHold(l) {
+	if !l.cond.asks || l.resource || l.unfiltered || l.blobs && !l.cond.onlyText || p.held(l.number) {
 		return depends
 	}
 	return no
 }
 
-// mayHold asks the filter of the block for the text of a condition.
-func (p *plan) mayHold(l *leaf) bool {
+// held asks the filter of the block for what a condition asks for.
+func (p *plan) held(c int) bool {
 	if p.block == unknownBlock {
 		return true
 	}
-	if f := l.facts; f.turn != p.turn {
+	f := &p.facts[c]
+	if f.turn != p.turn {
 		f.turn = p.turn
-		f.held = p.source.MayHold(p.block, l.cond.Field.Key, l.cond.Value.Text)
+		f.held = p.source.MayHold(p.block, p.query.conds[c].Field.Key, p.query.conds[c].ask)
 	}
-	return l.facts.held
+	return f.held
 }
 
 // judgeDuration judges a condition on durations between 1 and longest.

@@ -92,7 +92,7 @@ func (t *table) add(tenant string, spans []tracestore.Span, blockRows int) {
 			b.note(s)
 		}
 		for shape, d := range longest {
-			b.info.Shapes = append(b.info.Shapes, source.BlockShape{Shape: shape, MaxDuration: d + t.slack(d)})
+			b.info.Shapes = append(b.info.Shapes, source.BlockShape{Shape: shape, Longest: source.StepOf(d + t.slack(d))})
 		}
 		if !t.honest && t.intern.rng.IntN(4) == 0 {
 			b.info.Shapes = nil

@@ -50,12 +50,22 @@ type traceReader struct {
 	from, before spanKey              // bounds of the round
 	bounded      bool                 // before is one
 	limit        int                  // bytes of the arena above which it is cut
-	spans        []storedSpan
-	arena, spare []byte
+	list         *spanList            // that is written or given out
+	own          spanList
+	spare        []byte
+	ahead        ahead
 
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
+
+// spanList is spans of one trace, encoded.
+type spanList struct {
+	spans []storedSpan
+	arena []byte
+}
+
+func (l *spanList) reset() { l.spans, l.arena = l.spans[:0], l.arena[:0] }
 
 // spanKey is a span's place in its trace. Duplicates have the same.
 type spanKey struct {
@@ -88,7 +98,16 @@ type tableOrigin struct {
 }
 
 func newTraceReader(s *session, tenant string) *traceReader {
-	return &traceReader{session: s, tenant: tenant, byTable: make(map[tableOrigin]int), byContent: make(map[string]int)}
+	r := &traceReader{session: s, tenant: tenant, byTable: make(map[tableOrigin]int), byContent: make(map[string]int)}
+	r.list = &r.own
+	return r
+}
+
+// forgetOrigins lets go of resources and scopes, which keep the tables of their sources in memory.
+func (r *traceReader) forgetOrigins() {
+	r.origins = r.origins[:0]
+	clear(r.byTable)
+	clear(r.byContent)
 }
 
 // rounds is how many pieces fit into the arena before it is cut.
@@ -98,16 +117,12 @@ const rounds = 4
 func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2[*otlpdata.Batch, error] {
 	return func(yield func(*otlpdata.Batch, error) bool) {
 		r.id, r.from = id, spanKey{}
-		r.origins = r.origins[:0] // they keep the tables of their sources in memory
-		clear(r.byTable)
-		clear(r.byContent)
 		for {
-			r.limit = rounds * r.engine.options.PieceBytes
 			if err := r.round(ctx); err != nil {
 				yield(nil, err)
 				return
 			}
-			for rest := r.spans; len(rest) > 0; {
+			for rest := r.list.spans; len(rest) > 0; {
 				n := r.piece(rest)
 				if !yield(r.batch(rest[:n]), nil) {
 					return
@@ -138,9 +153,19 @@ func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID) (*otlpdata
 	return otlpdata.Concat(all...)
 }
 
-// round reads the spans within the bounds, in order and without duplicates.
+// round makes the list of the spans within the bounds, in order and without duplicates. A trace that was read ahead is one round.
 func (r *traceReader) round(ctx context.Context) error {
-	r.bounded, r.spans, r.arena = false, r.spans[:0], r.arena[:0]
+	r.bounded = false
+	if r.list = r.ahead.take(r.id); r.list != nil && r.only == nil && r.from == (spanKey{}) {
+		r.sort()
+		return nil
+	}
+	r.list = &r.own
+	r.list.reset()
+	r.limit = rounds * r.engine.options.PieceBytes
+	if r.ahead.empty() {
+		r.forgetOrigins()
+	}
 	err := r.eachPart(ctx, r.id, func(src int, t *rows.Tables, b source.Block, list []int32) error {
 		for _, row := range list {
 			err := r.add(src, t, b, int(row))
@@ -201,10 +226,11 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	if err != nil {
 		return err
 	}
-	from := len(r.arena)
-	r.arena = otlpdata.AppendSpan(r.arena, s)
-	r.spans = append(r.spans, storedSpan{key, r.origin(src, t, &h), h.ParentID.IsZero(), from, len(r.arena)})
-	if len(r.arena) > r.limit {
+	l := r.list
+	from := len(l.arena)
+	l.arena = otlpdata.AppendSpan(l.arena, s)
+	l.spans = append(l.spans, storedSpan{key, r.origin(src, t, &h), h.ParentID.IsZero(), from, len(l.arena)})
+	if len(l.arena) > r.limit {
 		r.cut()
 	}
 	return nil
@@ -233,41 +259,43 @@ func (r *traceReader) origin(src int, t *rows.Tables, h *rows.Head) int {
 
 // sort puts the spans in order and drops duplicates.
 func (r *traceReader) sort() {
-	raw := func(s *storedSpan) []byte { return r.arena[s.from:s.to] }
+	l := r.list
+	raw := func(s *storedSpan) []byte { return l.arena[s.from:s.to] }
 	order := func(a, b storedSpan) int {
 		if c := a.compare(b.spanKey); c != 0 {
 			return c
 		}
 		return cmp.Or(cmp.Compare(a.origin, b.origin), bytes.Compare(raw(&a), raw(&b)))
 	}
-	if !slices.IsSortedFunc(r.spans, order) {
-		slices.SortFunc(r.spans, order)
+	if !slices.IsSortedFunc(l.spans, order) {
+		slices.SortFunc(l.spans, order)
 	}
-	r.spans = slices.CompactFunc(r.spans, func(a, b storedSpan) bool { return order(a, b) == 0 })
+	l.spans = slices.CompactFunc(l.spans, func(a, b storedSpan) bool { return order(a, b) == 0 })
 }
 
 // cut makes room: it keeps the earliest spans, about half of what the arena may hold, and leaves the others to the next round. Spans of one
 // key stay together, so that their duplicates are found.
 func (r *traceReader) cut() {
 	r.sort()
+	l := r.list
 	n, size := 0, 0
-	for ; n < len(r.spans); n++ {
-		s := &r.spans[n]
-		if size > r.limit/2 && s.spanKey != r.spans[n-1].spanKey {
+	for ; n < len(l.spans); n++ {
+		s := &l.spans[n]
+		if size > r.limit/2 && s.spanKey != l.spans[n-1].spanKey {
 			r.before, r.bounded = s.spanKey, true
 			break
 		}
 		size += s.to - s.from
 	}
-	r.spans = r.spans[:n]
+	l.spans = l.spans[:n]
 	kept := r.spare[:0]
-	for i := range r.spans {
-		s := &r.spans[i]
+	for i := range l.spans {
+		s := &l.spans[i]
 		from := len(kept)
-		kept = append(kept, r.arena[s.from:s.to]...)
+		kept = append(kept, l.arena[s.from:s.to]...)
 		s.from, s.to = from, len(kept)
 	}
-	r.arena, r.spare = kept, r.arena
+	l.arena, r.spare = kept, l.arena
 	r.limit = max(r.limit, 2*size) // one key may have more than fits
 }
 
@@ -301,7 +329,7 @@ func (r *traceReader) batch(spans []storedSpan) *otlpdata.Batch {
 			order = append(order, s.origin)
 			size += len(o.resource.Raw) + len(o.scope.Raw) + len(o.resource.SchemaURL) + len(o.scope.SchemaURL) + 6*headBytes
 		}
-		sh.spans = append(sh.spans, r.arena[s.from:s.to])
+		sh.spans = append(sh.spans, r.list.arena[s.from:s.to])
 		sh.count.Spans++
 		if s.root {
 			sh.count.Roots++

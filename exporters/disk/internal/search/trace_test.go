@@ -59,8 +59,8 @@ func TestLargeTraceInPieces(t *testing.T) {
 		if piece.Size() > 2*pieceBytes {
 			t.Errorf("piece %d has %d bytes", pieces, piece.Size())
 		}
-		if most := 3 * rounds * pieceBytes; cap(r.arena)+cap(r.spare) > 2*most {
-			t.Fatalf("arenas of %d and %d bytes", cap(r.arena), cap(r.spare))
+		if most := 3 * rounds * pieceBytes; cap(r.own.arena)+cap(r.spare) > 2*most {
+			t.Fatalf("arenas of %d and %d bytes", cap(r.own.arena), cap(r.spare))
 		}
 		first, greatest := ^uint64(0), uint64(0)
 		must(tracestore.WalkSpans(piece, func(sp tracestore.Span) error {

@@ -3,6 +3,8 @@ package segment
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -72,8 +74,8 @@ func benchSegment(b *testing.B) (*Segment, vfs.FS, []otlpdata.TraceID) {
 	survey := newSurvey(in)
 	survey.run()
 	var ids []otlpdata.TraceID
-	for i := range survey.order.traces {
-		ids = append(ids, survey.order.traces[i].id)
+	for i := range survey.order.list {
+		ids = append(ids, survey.order.list[i].id)
 	}
 	return openTest(b, fs, "s"), fs, ids
 }
@@ -119,4 +121,53 @@ func BenchmarkTrace(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkMerge merges segments that follow each other in time, as the store does. The files are on the disk, so that memory is that of the
+// merge.
+func BenchmarkMerge(b *testing.B) {
+	const parts = 4
+	fsys, dir := vfs.OS(), b.TempDir()
+	inputs, size := mergeInputs(b, fsys, dir, parts)
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	base, peak := m.HeapInuse, uint64(0)
+	opts := MergeOptions{Pace: func() error {
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapInuse)
+		return nil
+	}}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var info Info
+	for range b.N {
+		var err error
+		if info, err = Merge(fsys, filepath.Join(dir, "merged"), inputs, Meta{}, opts); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	rows := float64(info.Rows)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+	b.ReportMetric(float64(info.Size)/rows, "B/row")
+	b.ReportMetric(float64(size)/rows, "B/row-before")
+	b.ReportMetric(float64(peak-base)/(1<<20), "peak-MiB")
+}
+
+// mergeInputs writes segments of benchSpans rows, and returns their size.
+func mergeInputs(b *testing.B, fsys vfs.FS, dir string, parts int) (inputs []source.Source, size int64) {
+	b.Helper()
+	in := benchInput(b, parts*benchSpans)
+	for i := range parts {
+		part := Input{Tables: in.Tables, Rows: benchSpans, Row: func(row int) []byte { return in.Row(i*benchSpans + row) }}
+		name := filepath.Join(dir, fmt.Sprint(i))
+		info, err := Write(fsys, name, part, Meta{}, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		size += info.Size
+		inputs = append(inputs, openTest(b, fsys, name))
+	}
+	return inputs, size
 }

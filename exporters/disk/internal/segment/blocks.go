@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"math/bits"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
@@ -76,26 +75,22 @@ func readBlockList(b []byte, limit int64) (*blockList, error) {
 	return l, r.end()
 }
 
-// appendZones appends what a search needs to know of blocks without reading them:
+// appendZone appends what a search needs to know of a block without reading it. A section has those of all blocks:
 //
 //	zones  blocks, (earliest start [8], latest start - earliest, shapes, (shape - shape before)*, duration [shapes])*
 //
-// Shapes ascend; the first one counts from 0. A duration is a step of the scale of durationStep, which no row of the shape exceeds.
-func appendZones(dst []byte, zones []source.BlockInfo) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(zones)))
-	for i := range zones {
-		z := &zones[i]
-		dst = binary.LittleEndian.AppendUint64(dst, z.MinStart)
-		dst = binary.AppendUvarint(dst, z.MaxStart-z.MinStart)
-		dst = binary.AppendUvarint(dst, uint64(len(z.Shapes)))
-		before := uint32(0)
-		for _, s := range z.Shapes {
-			dst = binary.AppendUvarint(dst, uint64(s.Shape-before))
-			before = s.Shape
-		}
-		for _, s := range z.Shapes {
-			dst = append(dst, durationStep(s.MaxDuration))
-		}
+// Shapes ascend; the first one counts from 0. A duration is a source.Step that no row of the shape exceeds.
+func appendZone(dst []byte, z *source.BlockInfo) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, z.MinStart)
+	dst = binary.AppendUvarint(dst, z.MaxStart-z.MinStart)
+	dst = binary.AppendUvarint(dst, uint64(len(z.Shapes)))
+	before := uint32(0)
+	for _, s := range z.Shapes {
+		dst = binary.AppendUvarint(dst, uint64(s.Shape-before))
+		before = s.Shape
+	}
+	for _, s := range z.Shapes {
+		dst = append(dst, byte(s.Longest))
 	}
 	return dst
 }
@@ -128,27 +123,8 @@ func readZones(b []byte, blocks []blockPlace, shapes int) ([]source.BlockInfo, e
 			z.Shapes[j].Shape = uint32(at)
 		}
 		for j, step := range r.take(n) {
-			z.Shapes[j].MaxDuration = stepEnd(step)
+			z.Shapes[j].Longest = source.Step(step)
 		}
 	}
 	return zones, r.end()
-}
-
-// durationStep returns the step of a scale with four steps per octave that a duration is in: twice two bits of the position of its highest
-// bit, and the two bits that follow.
-func durationStep(d uint64) byte {
-	if d < 4 {
-		return byte(d)
-	}
-	octave := bits.Len64(d) - 1
-	return byte(octave<<2 | int(d>>(octave-2)&3))
-}
-
-// stepEnd returns the greatest duration of a step.
-func stepEnd(step byte) uint64 {
-	if step < 8 { // steps 4 to 7 are not used
-		return uint64(step)
-	}
-	octave := step >> 2
-	return uint64(4+step&3+1)<<(octave-2) - 1
 }

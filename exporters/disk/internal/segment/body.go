@@ -15,7 +15,8 @@ import (
 // Estimates of memory, in bytes.
 const (
 	indexPageMemory = int64(unsafe.Sizeof(indexPage{}))
-	positionMemory  = int64(unsafe.Sizeof(rows.Cell{})) + 8 + 24 // a constant, the pointer to it, and what package block keeps
+	cellMemory      = int64(unsafe.Sizeof(rows.Cell{}))
+	positionMemory  = 8 + 16 // the pointer to a constant, and what package block keeps
 	shapeMemory     = int64(unsafe.Sizeof(rows.Shape{})) + 96
 	infoMemory      = int64(unsafe.Sizeof(source.BlockInfo{}))
 )
@@ -106,6 +107,7 @@ func (b *body) complete() {
 	for i := range t.Resources {
 		b.memory += int64(unsafe.Sizeof(t.Resources[i])) + int64(cap(t.Resources[i].Attributes))*int64(unsafe.Sizeof(otlpdata.KeyValue{}))
 	}
+	b.memory += b.cellMemory
 	b.memory += int64(len(b.blocks))*int64(unsafe.Sizeof(blockPlace{})) + int64(len(b.stripes))*int64(unsafe.Sizeof(stripe{}))
 }
 

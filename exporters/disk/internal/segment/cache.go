@@ -8,17 +8,32 @@ import (
 // Cache bounds what open segments keep in memory together: when one reads a part of its file that it keeps, those that were not used for
 // longest forget theirs. Safe for concurrent use.
 type Cache struct {
-	limit int64
-	clock atomic.Int64 // counts uses
+	limit   int64
+	scratch scratch
+	clock   atomic.Int64 // counts uses
 
 	mu   sync.Mutex
 	held map[*Segment]int64 // bytes
 	sum  int64
+	// What segments keep until they are closed, in bytes: small things that save reading large ones.
+	pinned    map[*Segment]int64
+	pinnedSum int64
 }
+
+// pinnable is the part of the limit that may be pinned: one of so many.
+const pinnable = 4
 
 // NewCache returns a cache of so many bytes. One segment alone may exceed them.
 func NewCache(limit int64) *Cache {
-	return &Cache{limit: limit, held: make(map[*Segment]int64)}
+	return &Cache{limit: limit, held: make(map[*Segment]int64), pinned: make(map[*Segment]int64)}
+}
+
+// scratchOf returns the memory for reading blocks.
+func (c *Cache) scratchOf() *scratch {
+	if c == nil {
+		return &scratch{}
+	}
+	return &c.scratch
 }
 
 // use notes that a segment is in use. It is called for every question to it.
@@ -38,7 +53,7 @@ func (c *Cache) grown(s *Segment) {
 	now := s.droppable()
 	c.sum += now - c.held[s]
 	c.held[s] = now
-	for c.sum > c.limit {
+	for c.sum+c.pinnedSum > c.limit {
 		old := c.oldest(s)
 		if old == nil {
 			return
@@ -47,6 +62,21 @@ func (c *Cache) grown(s *Segment) {
 		c.sum -= c.held[old]
 		delete(c.held, old)
 	}
+}
+
+// pin notes that a segment keeps so many more bytes until it is closed. It is false where there is no room for them.
+func (c *Cache) pin(s *Segment, bytes int64) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pinnedSum+bytes > c.limit/pinnable {
+		return false
+	}
+	c.pinned[s] += bytes
+	c.pinnedSum += bytes
+	return true
 }
 
 // oldest returns the segment that was not used for longest, but for one, or nil.
@@ -68,12 +98,14 @@ func (c *Cache) forget(s *Segment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sum -= c.held[s]
+	c.pinnedSum -= c.pinned[s]
 	delete(c.held, s)
+	delete(c.pinned, s)
 }
 
 // Memory returns how many bytes all segments keep now.
 func (c *Cache) Memory() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sum
+	return c.sum + c.pinnedSum
 }

@@ -226,7 +226,8 @@ func checkRest(t *testing.T, s *Segment, p part, spans []storedSpan, blocks [][]
 	_, err = s.Series()
 	_, edges := s.Edges()
 	_, orphans := s.Orphans()
-	for k, err := range map[kind]error{kindSeries: err, kindEdges: edges, kindOrphans: orphans} {
+	_, services := s.Services()
+	for k, err := range map[kind]error{kindSeries: err, kindEdges: edges, kindOrphans: orphans, kindCatalog: services} {
 		if k == p.kind {
 			checkDamageError(t, err, p.name, 0)
 		} else if err != nil {

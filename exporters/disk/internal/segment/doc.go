@@ -24,6 +24,7 @@
 //	 9 series      package stats: rates, errors, durations by minute
 //	10 edges       package stats: calls between services by minute
 //	11 orphans     package stats: spans whose parent is elsewhere
+//	12 catalog     services and their operations; may be missing
 //
 // Readers pass over kinds that they do not know, so that a section can be added without a new version.
 //
@@ -33,19 +34,27 @@
 // between traces, when it has 4096 rows or so. Its starts therefore are close together, a trace lies in one block, and what is asked for
 // most, the newest spans, is at the end.
 //
-//	survey  (1st pass, order of arrival)  ->  order of rows, duplicates, constants of shapes, dictionaries of columns
+//	survey  (1st pass, order of arrival)  ->  order of traces, constants of shapes, dictionaries of columns
 //	writer  (2nd pass, final order)       ->  blocks, and what sections say about them
+//
+// [Write] and [Merge] differ in where rows come from: a memtable has them all in memory, a merge reads the blocks of its inputs once for
+// each pass. As the inputs have the same order, it has few of them open at a time, and keeps of the first pass what it needs of traces, not
+// of rows:
+//
+//	inputs    tables                 ->  union: one vocabulary, and what the ids of each input are in it
+//	1st pass  block after block      ->  traces, and their fragments: (block, first row, rows)
+//	2nd pass  trace after trace      ->  rows of its fragments, brought into order, duplicates dropped; then the writer as above
 //
 // # Texts
 //
 // A text that all rows of a shape have is part of the shape. Of the other texts of a column, a dictionary has all, or blocks have them
 // as they are; the former if there are few and they repeat. So whether a text is in a segment is answered by the words of its column,
-// or by the filters.
+// or by the filters. The filters of a merge have integers, too.
 //
 // # Damage
 //
 // Everything has a checksum that is checked when it is read. Trailer, directory and info are needed to open a file, sections 2 to 4 to
 // read any span. A damaged block costs its rows, and a damaged column of it those rows that have the column. Damage to the others
 // costs no span: without zones no block is passed over, without filters every text may be there, without the index a trace is looked
-// for in all blocks.
+// for in all blocks, without the catalog names are looked for in the tables.
 package segment

@@ -11,15 +11,24 @@ import (
 
 // duplicates finds rows that say the same as another row, however their texts are kept. It reuses its memory.
 type duplicates struct {
-	in       Input
+	in       *rows.Tables
+	row      rowSource
 	assemble rows.Assembler
 	cells    []rows.Cell
 	seen     map[uint64]uint32 // hash of a content -> first row that has it
 	hash     xxhash.Digest
 	a, b     content
+	kept     []rowKey
 }
 
-func newDuplicates(in Input) *duplicates { return &duplicates{in: in, seen: map[uint64]uint32{}} }
+// rowSource reads a row by its number: the head into h, and the cells as they are encoded.
+type rowSource interface {
+	readRow(number uint32, h *rows.Head) (cells []byte, err error)
+}
+
+func newDuplicates(t *rows.Tables, row rowSource) *duplicates {
+	return &duplicates{in: t, row: row, seen: map[uint64]uint32{}}
+}
 
 // content is all that two rows of a tenant are compared by.
 type content struct {
@@ -27,55 +36,56 @@ type content struct {
 	span []byte // encoded
 }
 
-// drop removes rows of a trace that are there before, and returns how many. Rows that are the same have the same start and span id, which
-// is why they lie together.
-func (d *duplicates) drop(o *order, t *trace) int {
-	list := o.rowsOf(t)
-	kept := list[:0]
-	for from := 0; from < len(list); {
+// drop removes the keys of rows that are there before from those of a trace, which are sorted.
+func (d *duplicates) drop(keys []rowKey) []rowKey {
+	kept := 0
+	for from := 0; from < len(keys); {
 		to := from + 1
-		for to < len(list) && o.starts[list[to]] == o.starts[list[from]] && o.spans[list[to]] == o.spans[list[from]] {
+		for to < len(keys) && keys[to].twins(&keys[from]) {
 			to++
 		}
 		if to == from+1 {
-			kept = append(kept, list[from])
+			keys[kept] = keys[from]
+			kept++
 		} else {
-			kept = d.distinct(kept, list[from:to])
+			kept += copy(keys[kept:], d.distinct(keys[from:to]))
 		}
 		from = to
 	}
-	dropped := len(list) - len(kept)
-	t.rows -= uint32(dropped)
-	return dropped
+	return keys[:kept]
 }
 
-// distinct appends those of the candidates to dst that differ from the ones before. dst may lie before the candidates in the same array.
-func (d *duplicates) distinct(dst, candidates []uint32) []uint32 {
+// distinct returns those of the candidates that differ from the ones before. The result is valid until the next call.
+func (d *duplicates) distinct(candidates []rowKey) []rowKey {
 	clear(d.seen)
-	for _, row := range candidates {
-		hash, readable := d.read(&d.a, row)
+	d.kept = d.kept[:0]
+	for _, k := range candidates {
+		hash, readable := d.read(&d.a, k.row)
 		first, found := d.seen[hash]
 		switch {
 		case !readable: // not for the reader of the segment either, but its bytes may tell something
-			dst = append(dst, row)
+			d.kept = append(d.kept, k)
 		case !found:
-			d.seen[hash] = row
-			dst = append(dst, row)
+			d.seen[hash] = k.row
+			d.kept = append(d.kept, k)
 		default:
 			// If only the hash is the same the row stays, and further rows like it stay too.
 			if _, readable = d.read(&d.b, first); !readable || !d.same() {
-				dst = append(dst, row)
+				d.kept = append(d.kept, k)
 			}
 		}
 	}
-	return dst
+	return d.kept
 }
 
 // read reads the content of a row and returns its hash.
 func (d *duplicates) read(c *content, row uint32) (hash uint64, ok bool) {
-	t := d.in.Tables
-	var err error
-	if d.cells, err = t.ReadRow(d.in.Row(int(row)), &c.head, d.cells[:0]); err != nil {
+	t := d.in
+	cells, err := d.row.readRow(row, &c.head)
+	if err != nil {
+		return 0, false
+	}
+	if d.cells, err = t.ReadCells(cells, t.Shapes[c.head.Shape].Columns, d.cells[:0]); err != nil {
 		return 0, false
 	}
 	span, err := d.assemble.Span(t, &c.head, d.cells)
@@ -97,7 +107,7 @@ func (d *duplicates) same() bool {
 	if !bytes.Equal(d.a.span, d.b.span) {
 		return false
 	}
-	t := d.in.Tables
+	t := d.in
 	r, s := &t.Resources[d.a.head.Resource], &t.Resources[d.b.head.Resource]
 	if d.a.head.Resource != d.b.head.Resource && (r.SchemaURL != s.SchemaURL || !bytes.Equal(r.Raw, s.Raw)) {
 		return false

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -27,11 +28,15 @@ func traceHash(tenant string, id otlpdata.TraceID) uint64 {
 	return xxhash.Sum64(append(append(b[:0], id[:]...), tenant...)) >> (64 - hashBits)
 }
 
-// posting is an entry of the trace index.
-type posting struct {
-	hash  uint64
-	block uint32
-}
+// posting is an entry of the trace index: the hash, and in the lowest bits the block. There are as many as traces.
+type posting uint64
+
+const blockBits = 64 - hashBits
+
+func newPosting(hash uint64, block int) posting { return posting(hash<<blockBits | uint64(block)) }
+
+func (p posting) hash() uint64  { return uint64(p >> blockBits) }
+func (p posting) block() uint64 { return uint64(p & (1<<blockBits - 1)) }
 
 // indexPage is what the directory says of a page.
 type indexPage struct {
@@ -43,28 +48,23 @@ type indexPage struct {
 
 // appendIndex returns the two sections of the trace index. It sorts postings.
 func appendIndex(postings []posting) (pages, directory []byte) {
-	slices.SortFunc(postings, func(a, b posting) int {
-		if a.hash != b.hash {
-			return cmp.Compare(a.hash, b.hash)
-		}
-		return cmp.Compare(a.block, b.block)
-	})
+	slices.Sort(postings)
 	count, before := 0, uint64(0)
 	var lines []byte
 	for len(postings) > 0 {
-		from, n, hash := len(pages), 0, postings[0].hash
+		from, n, hash := len(pages), 0, postings[0].hash()
 		pages = append(pages, 0, 0, 0, 0)
 		for n < len(postings) && len(pages)-from < pageBytes-2*binary.MaxVarintLen32 {
-			pages = binary.AppendUvarint(pages, postings[n].hash-hash)
-			pages = binary.AppendUvarint(pages, uint64(postings[n].block))
-			hash = postings[n].hash
+			pages = binary.AppendUvarint(pages, postings[n].hash()-hash)
+			pages = binary.AppendUvarint(pages, postings[n].block())
+			hash = postings[n].hash()
 			n++
 		}
 		binary.LittleEndian.PutUint32(pages[from:], checksum(pages[from+4:]))
-		lines = binary.AppendUvarint(lines, postings[0].hash-before)
+		lines = binary.AppendUvarint(lines, postings[0].hash()-before)
 		lines = binary.AppendUvarint(lines, uint64(len(pages)-from))
 		lines = binary.AppendUvarint(lines, uint64(n))
-		before = postings[0].hash
+		before = postings[0].hash()
 		postings = postings[n:]
 		count++
 	}
@@ -108,22 +108,61 @@ func pagesFor(pages []indexPage, hash uint64) []indexPage {
 	return pages[from:to]
 }
 
-// lookup appends the blocks that a page has for a hash.
+// lookup appends the blocks that a page has for a hash. Every segment is asked for every trace, so this loop is what a trace that is
+// elsewhere costs.
 func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) ([]uint32, error) {
-	r := reader{b: page[4:]}
-	if checksum(r.b) != binary.LittleEndian.Uint32(page) {
+	b := page[4:]
+	if checksum(b) != binary.LittleEndian.Uint32(page) {
 		return dst, errChecksum
 	}
 	at := p.first
-	for len(r.b) > 0 {
-		at += r.uvarint()
-		block := r.id(blocks)
-		if at > hash || r.err != nil {
-			break
+	for i := 0; i < len(b); {
+		step, block, next := postingAt(b, i)
+		if i = next; block >= uint64(blocks) || i > len(b) {
+			return dst, errPosting
 		}
-		if at == hash {
-			dst = append(dst, block)
+		if at += step; at >= hash {
+			if at > hash {
+				break
+			}
+			dst = append(dst, uint32(block))
 		}
 	}
-	return dst, r.err
+	return dst, nil
+}
+
+var errPosting = errors.New("an entry of the trace index is cut short or names a block that does not exist")
+
+// postingAt returns the entry at position i of b and where the next one is: beyond the end of b where it is cut short.
+func postingAt(b []byte, i int) (step, block uint64, next int) {
+	const last = 0x8080808080808080 // the highest bits, which the last byte of a varint does not have
+	if len(b)-i < 8 {
+		step, i = varintAt(b, i)
+		block, i = varintAt(b, i)
+		return step, block, i
+	}
+	w := binary.LittleEndian.Uint64(b[i:])
+	n := bits.TrailingZeros64(^w&last)/8 + 1 // bytes of the step
+	if n > 5 || w>>(8*n)&0x80 != 0 {
+		step, i = varintAt(b, i)
+		block, i = varintAt(b, i)
+		return step, block, i
+	}
+	block = w >> (8 * n) & 0x7f
+	w &= 1<<(8*n) - 1
+	step = w&0x7f | w>>1&(0x7f<<7) | w>>2&(0x7f<<14) | w>>3&(0x7f<<21) | w>>4&(0x7f<<28)
+	return step, block, i + n + 1
+}
+
+// varintAt returns the varint at position i of b and where the next one is: beyond the end of b where there is none.
+func varintAt(b []byte, i int) (v uint64, next int) {
+	for shift := uint(0); i < len(b); shift += 7 {
+		c := b[i]
+		i++
+		v |= uint64(c&0x7f) << shift
+		if c < 0x80 {
+			return v, i
+		}
+	}
+	return 0, len(b) + 1
 }

@@ -1,10 +1,10 @@
 package segment
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
@@ -14,15 +14,15 @@ import (
 // kinship finds the parents of rows, and gives each row to the statistics: the edge to its parent's service or an orphan.
 type kinship struct {
 	in        *rows.Tables
-	o         *order
 	collector *stats.Collector
 	shapes    []shapeStats // by shape of the input
-	rows      []uint32     // of the trace
+	rows      []rowKey     // of the trace; they are called by their index
 	ids       []uint64     // of its rows, if these are few: span ids; they are searched from the front
-	slots     []int32      // else: hash table of 1 + index into rows, by span id
-	shared    []uint32     // those whose span id an earlier one has
+	slots     []int32      // else: hash table of 1 + row, by span id
+	shared    []uint32     // rows whose span id an earlier one has
 	factor    uint64       // random, so that nobody can send ids that collide
 	wide      int          // how many slots are in use
+	borrowed  bool         // names do not stay what they are
 }
 
 // shapeStats is what the statistics know of a shape.
@@ -34,51 +34,53 @@ type shapeStats struct {
 	failed          bool
 }
 
-func newKinship(t *rows.Tables, o *order) *kinship {
-	return &kinship{in: t, o: o, collector: stats.NewCollector(), shapes: make([]shapeStats, len(t.Shapes)), factor: rand.Uint64() | 1}
+func newKinship(t *rows.Tables) *kinship {
+	return &kinship{in: t, collector: stats.NewCollector(), shapes: make([]shapeStats, len(t.Shapes)), factor: rand.Uint64() | 1}
 }
 
 // fewRows is how many rows a trace has at most whose span ids are searched one by one.
 const fewRows = 32
 
-// begin takes in the rows of the next trace.
-func (k *kinship) begin(list []uint32) {
+// begin takes in the rows of the next trace, which it keeps until the one after it.
+func (k *kinship) begin(list []rowKey) {
 	k.rows, k.shared, k.ids = list, k.shared[:0], k.ids[:0]
 	if len(list) > fewRows {
 		k.fillSlots(list)
 		return
 	}
-	for _, row := range list {
-		id := k.o.spans[row]
+	if cap(k.slots) > maxKept/4 {
+		k.slots = nil // of a trace of very many rows
+	}
+	for i := range list {
+		id := list[i].span
 		if k.find(id) > 0 {
-			k.shared = append(k.shared, row)
+			k.shared = append(k.shared, uint32(i))
 		}
-		k.ids = append(k.ids, binary.LittleEndian.Uint64(id[:]))
+		k.ids = append(k.ids, id)
 	}
 }
 
-func (k *kinship) fillSlots(list []uint32) {
+func (k *kinship) fillSlots(list []rowKey) {
 	k.wide = 1 << bits.Len(uint(2*len(list)-1))
 	k.slots = slices.Grow(k.slots[:0], k.wide)[:k.wide]
 	clear(k.slots)
-	for i, row := range list {
-		slot := k.slot(k.o.spans[row])
+	for i := range list {
+		slot := k.slot(list[i].span)
 		if *slot == 0 {
 			*slot = int32(i + 1)
 		} else if len(k.shared) < maxShared {
-			k.shared = append(k.shared, row)
+			k.shared = append(k.shared, uint32(i))
 		}
 	}
 }
 
-// find returns 1 + the index of the first row with a span id, or 0.
-func (k *kinship) find(id otlpdata.SpanID) int32 {
+// find returns 1 + the first row with a span id, or 0.
+func (k *kinship) find(id uint64) int32 {
 	if len(k.rows) > fewRows {
 		return *k.slot(id)
 	}
-	want := binary.LittleEndian.Uint64(id[:])
 	for i, has := range k.ids {
-		if has == want {
+		if has == id {
 			return int32(i + 1)
 		}
 	}
@@ -86,12 +88,11 @@ func (k *kinship) find(id otlpdata.SpanID) int32 {
 }
 
 // slot returns where the first row with a span id stands, or would.
-func (k *kinship) slot(id otlpdata.SpanID) *int32 {
-	h := binary.LittleEndian.Uint64(id[:])
-	h = (h ^ h>>32) * k.factor >> 32
+func (k *kinship) slot(id uint64) *int32 {
+	h := (id ^ id>>32) * k.factor >> 32
 	for mask := uint64(k.wide - 1); ; h++ {
 		slot := &k.slots[h&mask]
-		if *slot == 0 || k.o.spans[k.rows[*slot-1]] == id {
+		if *slot == 0 || k.rows[*slot-1].span == id {
 			return slot
 		}
 	}
@@ -103,13 +104,16 @@ func (k *kinship) add(row uint32, h *rows.Head, name string) (series uint32) {
 	s := k.statsOf(h.Shape)
 	series = s.series
 	if s.nameInRow {
+		if k.borrowed {
+			name = strings.Clone(name)
+		}
 		series = k.collector.Series(k.series(&k.in.Shapes[h.Shape], name))
 	}
 	duration := h.Duration()
 	parent, found := k.parent(row, h)
 	switch {
 	case found:
-		of := k.statsOf(k.o.shapes[parent])
+		of := k.statsOf(k.rows[parent].shape)
 		k.collector.Edge(of.service, s.service, stats.EdgeKindOf(of.kind, s.kind), h.Start, duration, s.failed)
 	case !h.ParentID.IsZero():
 		edge := stats.EdgeKindOf(otlpdata.KindUnspecified, s.kind)
@@ -122,36 +126,37 @@ func (k *kinship) add(row uint32, h *rows.Head, name string) (series uint32) {
 // side is the parent of the server's, and a child belongs to the side that is of its service, else to the server's.
 func (k *kinship) parent(row uint32, h *rows.Head) (uint32, bool) {
 	if len(k.shared) > 0 && k.isServer(row) {
-		if client, ok := k.among(h.SpanID, func(r uint32) bool { return r != row && !k.isServer(r) }); ok {
+		if client, ok := k.among(spanKey(h.SpanID), func(r uint32) bool { return r != row && !k.isServer(r) }); ok {
 			return client, true
 		}
 	}
 	if h.ParentID.IsZero() {
 		return 0, false
 	}
+	parent := spanKey(h.ParentID)
 	if len(k.shared) > 0 {
 		service := k.statsOf(h.Shape).service
-		if r, ok := k.among(h.ParentID, func(r uint32) bool { return r != row && k.statsOf(k.o.shapes[r]).service == service }); ok {
+		if r, ok := k.among(parent, func(r uint32) bool { return r != row && k.statsOf(k.rows[r].shape).service == service }); ok {
 			return r, true
 		}
-		if r, ok := k.among(h.ParentID, func(r uint32) bool { return r != row && k.isServer(r) }); ok {
+		if r, ok := k.among(parent, func(r uint32) bool { return r != row && k.isServer(r) }); ok {
 			return r, true
 		}
 	}
-	return k.among(h.ParentID, func(r uint32) bool { return r != row })
+	return k.among(parent, func(r uint32) bool { return r != row })
 }
 
 // among returns the first row with a span id that will do.
-func (k *kinship) among(id otlpdata.SpanID, will func(row uint32) bool) (uint32, bool) {
+func (k *kinship) among(id uint64, will func(row uint32) bool) (uint32, bool) {
 	at := k.find(id)
 	if at == 0 {
 		return 0, false
 	}
-	if first := k.rows[at-1]; will(first) {
+	if first := uint32(at - 1); will(first) {
 		return first, true
 	}
 	for _, r := range k.shared {
-		if k.o.spans[r] == id && will(r) {
+		if k.rows[r].span == id && will(r) {
 			return r, true
 		}
 	}
@@ -159,7 +164,7 @@ func (k *kinship) among(id otlpdata.SpanID, will func(row uint32) bool) (uint32,
 }
 
 func (k *kinship) isServer(row uint32) bool {
-	kind := k.statsOf(k.o.shapes[row]).kind
+	kind := k.statsOf(k.rows[row].shape).kind
 	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer
 }
 

@@ -14,7 +14,8 @@ import (
 //
 //	tables  items of package rows: columns, words, scopes, resources, shapes; each in the order of its ids, from 0
 //	layout  columns, (1 + words of the dictionary, or 0 if it is none)*,
-//	        shapes, (constants [(positions+7)/8], length, cell*)*
+//	        shapes, (constants [(positions+7)/8], length, cell*)*,
+//	        flags, or nothing if they are 0: 1 if filters have integers
 //
 // A bit of constants is set, from the lowest of the first byte, for each position of the shape at which all its rows have the same cell;
 // these cells follow. All numbers are varints, and texts among the constants words of their column.
@@ -24,7 +25,9 @@ type layout struct {
 	dictionary []bool         // by column
 	constants  [][]*rows.Cell // by shape and position; nil where rows differ
 	inline     []bool         // by column: cells that vary hold texts
+	integers   bool           // filters have integers, too
 	block      *block.Layout
+	cellMemory int64 // bytes that the constants take, but for the list of them
 }
 
 // plan fills in what follows from the rest.
@@ -129,8 +132,13 @@ func (l *layout) appendLayout(dst []byte) []byte {
 		dst = append(dst, bitmap...)
 		dst = append(binary.AppendUvarint(dst, uint64(len(cells))), cells...)
 	}
+	if l.integers {
+		dst = append(dst, flagIntegers)
+	}
 	return dst
 }
+
+const flagIntegers = 1
 
 // readLayout reads the layout section, which fits the tables. The result keeps it.
 func readLayout(t *rows.Tables, b []byte) (*layout, error) {
@@ -150,10 +158,14 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	if r.int() != len(t.Shapes) {
 		return nil, errors.New("it is of other tables")
 	}
+	c := constantsReader{layout: l, shared: make([][]rows.Cell, len(t.Columns))}
 	for i := range l.constants {
-		if err := l.readConstants(&r, i); err != nil {
+		if err := c.read(&r, i); err != nil {
 			return nil, err
 		}
+	}
+	if len(r.b) > 0 {
+		l.integers = r.uvarint()&flagIntegers > 0
 	}
 	if err := r.end(); err != nil {
 		return nil, err
@@ -161,27 +173,53 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	return l, l.plan()
 }
 
-func (l *layout) readConstants(r *reader, shape int) error {
-	columns := l.tables.Shapes[shape].Columns
+// constantsReader reads the constants of all shapes. Most are words that other shapes have, too: their cells are shared.
+type constantsReader struct {
+	*layout
+	shared [][]rows.Cell // by column and word
+	// Of the shape at hand: the positions of constants, their columns and cells.
+	at, of []uint32
+	cells  []rows.Cell
+}
+
+func (c *constantsReader) read(r *reader, shape int) error {
+	columns := c.tables.Shapes[shape].Columns
 	bitmap := r.take((len(columns) + 7) / 8)
 	encoded := r.take(r.int())
 	if r.err != nil {
 		return r.err
 	}
-	l.constants[shape] = make([]*rows.Cell, len(columns))
-	var at []int
-	var of []uint32
-	for j, c := range columns {
+	constants := make([]*rows.Cell, len(columns))
+	c.constants[shape] = constants
+	c.at, c.of = c.at[:0], c.of[:0]
+	for j, id := range columns {
 		if bitmap[j/8]>>(j%8)&1 == 1 {
-			at, of = append(at, j), append(of, c)
+			c.at, c.of = append(c.at, uint32(j)), append(c.of, id)
 		}
 	}
-	cells, err := l.tables.ReadCells(encoded, of, make([]rows.Cell, 0, len(of)))
-	if err != nil {
+	var err error
+	if c.cells, err = c.tables.ReadCells(encoded, c.of, c.cells[:0]); err != nil {
 		return err
 	}
-	for i := range cells {
-		l.constants[shape][at[i]] = &cells[i]
+	for i := range c.cells {
+		constants[c.at[i]] = c.share(c.of[i], c.cells[i])
 	}
 	return nil
+}
+
+// share returns a cell of a column: the one of its word, if it is a word.
+func (c *constantsReader) share(column uint32, cell rows.Cell) *rows.Cell {
+	words := len(c.tables.Words[column])
+	if cell.Word == 0 || int(cell.Word) > words {
+		c.cellMemory += cellMemory
+		own := cell
+		return &own
+	}
+	if c.shared[column] == nil {
+		c.cellMemory += int64(words) * cellMemory
+		c.shared[column] = make([]rows.Cell, words)
+	}
+	at := &c.shared[column][cell.Word-1]
+	*at = cell
+	return at
 }

@@ -14,6 +14,8 @@ const (
 
 	// maxDictionary is how many distinct texts a dictionary column has at most.
 	maxDictionary = 4096
+	// maxMergedDictionary is that of a merge, so that what was a dictionary column in its inputs remains one.
+	maxMergedDictionary = 16 << 10
 	// minRepeats is how often the texts of a dictionary column occur on average at least; texts that do not repeat are better off in blocks.
 	minRepeats = 4
 	// maxCounted bounds the distinct texts that all columns together remember while they may become dictionary columns.
@@ -22,10 +24,22 @@ const (
 	// better among others of their columns.
 	minConstantRows = 4
 
+	// maxOpenBlocks is how many blocks a merge keeps open for traces that are in several, beside one of each input that has the trace at hand.
+	maxOpenBlocks = 8
+	// paceRows is how many rows a merge reads before it asks whether to go on.
+	paceRows = 4096
+	// headBytes is about how long the head of a row is.
+	headBytes = 48
+
 	// stripeBlocks is how many blocks share a filter. It is part of the format.
 	stripeBlocks = 16
 	// maxStripeValues bounds what is remembered for one filter; a stripe with more values has none.
 	maxStripeValues = 2 << 20
+
+	// knownHashes and knownIntegers are how many values of a stripe a merge remembers, so that the filter has them once.
+	knownHashes      = 1 << 16
+	knownIntegers    = 1 << knownIntegerBits
+	knownIntegerBits = 14
 
 	// pageBytes is about how long a page of the trace index is.
 	pageBytes = 4 << 10
@@ -43,6 +57,10 @@ const (
 	maxDirectory = 64 << 10
 	// maxInfo bounds the info section, in bytes; the names of replaced segments are what can be long.
 	maxInfo = 1 << 20
+	// maxCatalog bounds the catalog in bytes, in the file and in memory, and maxCatalogNames its services and operations. What is larger is
+	// looked for in the tables each time.
+	maxCatalog      = 1 << 20
+	maxCatalogNames = 16 << 10
 	// maxKept is the largest read buffer that is kept for the next block.
 	maxKept = 8 << 20
 	// maxShared is how many rows of a trace that have the span id of another row are looked at when parents are resolved.

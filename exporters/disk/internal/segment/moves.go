@@ -21,10 +21,11 @@ type move struct {
 type how uint8
 
 const (
-	drop     how = iota // it is constant
-	asNumber            // kept as it is
-	asText              // a text; a word becomes the text that it stands for
-	asWord              // a text becomes a word of the segment
+	drop      how = iota // it is constant
+	asNumber             // kept as it is
+	asInteger            // kept as it is, and given to the filter
+	asText               // a text; a word becomes the text that it stands for
+	asWord               // a text becomes a word of the segment
 )
 
 // mover turns rows of the input into rows of the segment.
@@ -69,6 +70,9 @@ func (m *mover) plan(v *vocabulary, p *planner, id uint32) {
 			}
 		default:
 			next.how = asNumber
+			if column := v.columns[pos.column]; m.stripes.filters(column) {
+				next.how, next.filter = asInteger, column
+			}
 		}
 		next.skip, skip = skip, 0
 		m.moves = append(m.moves, next)
@@ -106,6 +110,10 @@ func (m *mover) move(dst []rows.Cell, shape uint32, b []byte) (cells []rows.Cell
 			c.pass(p.form)
 		case asNumber:
 			dst = append(dst, rows.Cell{Num: c.number(p.form)})
+		case asInteger:
+			n := c.number(p.form)
+			m.stripes.addInteger(p.filter, n)
+			dst = append(dst, rows.Cell{Num: n})
 		case asText:
 			text := m.text(p, &c)
 			if p.filter != unused {

@@ -103,7 +103,7 @@ func TestRanks(t *testing.T) {
 	if !ok || len(texts) != 27 {
 		t.Fatal(texts, ok)
 	}
-	r := newRanks(&p.columns[column], byIndex)
+	r := newRanks(&p.columns[column], tables.Words[column], byIndex)
 	for want, text := range texts {
 		if got, ok := r.read(&cursor{b: rows.AppendCell(nil, otlpdata.ValueString, rows.Cell{Data: text})}); !ok || int(got) != want {
 			t.Errorf("%q has rank %d, %t instead of %d", text, got, ok, want)
@@ -117,6 +117,34 @@ func TestRanks(t *testing.T) {
 	}
 	if _, ok := r.read(&cursor{b: rows.AppendCell(nil, otlpdata.ValueString, rows.Cell{Data: "absent"})}); ok {
 		t.Error("a text that is not there has a rank")
+	}
+}
+
+// TestTextThatBecameAWord: a dictionary knows a word whose text was only counted as a text.
+func TestTextThatBecameAWord(t *testing.T) {
+	tables := cellTables()
+	const column = uint32(otlpdata.ValueString)
+	tables.Shapes, tables.Resources = []rows.Shape{{Columns: []uint32{column}}}, make([]rows.Resource, 1)
+	tables.Scopes = make([]otlpdata.Scope, 1)
+	p := newPlanner(tables)
+	cells := []rows.Cell{{Data: "word 1"}, {Word: 2}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}}
+	for _, c := range cells {
+		if _, ok := p.add(&rows.Head{}, rows.AppendCell(nil, otlpdata.ValueString, c)); !ok {
+			t.Fatal(c)
+		}
+	}
+	p.finish()
+	v, err := newVocabulary(p)
+	if err != nil || !v.ranks[column].known() {
+		t.Fatal("no dictionary", err)
+	}
+	m := newMover(v, p, newStripes(v.layout))
+	for _, c := range cells {
+		got, _, err := m.move(nil, 0, rows.AppendCell(nil, otlpdata.ValueString, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkMoved(t, v, []rows.Cell{c}, got)
 	}
 }
 

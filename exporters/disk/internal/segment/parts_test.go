@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,10 +15,10 @@ import (
 )
 
 func TestDurationSteps(t *testing.T) {
-	last := byte(0)
+	last := source.Step(0)
 	for _, d := range durations() {
-		step := durationStep(d)
-		if end := stepEnd(step); step < last || end < d || end-d > d/4 {
+		step := source.StepOf(d)
+		if end := step.End(); step < last || end < d || end-d > d/4 {
 			t.Errorf("%d: step %d after %d, which ends at %d", d, step, last, end)
 		}
 		last = step
@@ -47,7 +48,7 @@ func TestIndex(t *testing.T) {
 		case i%2 == 0:
 			hash = uint64(i)
 		}
-		postings = append(postings, posting{hash, i})
+		postings = append(postings, newPosting(hash, int(i)))
 		want[hash] = append(want[hash], i)
 	}
 	pages, dir := appendIndex(postings)
@@ -178,10 +179,13 @@ func eachHead(seg *Segment, number int, visit func(h *rows.Head)) error {
 
 // TestZones: zones read back, and every cut of them is noticed.
 func TestZones(t *testing.T) {
-	shapes := []source.BlockShape{{Shape: 1, MaxDuration: 3}, {Shape: 700}}
+	shapes := []source.BlockShape{{Shape: 1, Longest: 3}, {Shape: 700}}
 	want := []source.BlockInfo{{Rows: 3, MinStart: 5, MaxStart: math.MaxUint64, Shapes: shapes},
 		{Rows: 1, MinStart: 0, MaxStart: 0, Shapes: []source.BlockShape{}}}
-	raw := appendZones(nil, want)
+	raw := binary.AppendUvarint(nil, uint64(len(want)))
+	for i := range want {
+		raw = appendZone(raw, &want[i])
+	}
 	blocks := []blockPlace{{rows: 3}, {rows: 1}}
 	got, err := readZones(raw, blocks, 701)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -19,6 +20,8 @@ type planner struct {
 	resources []uint32    // by resource: rows
 	columns   []census    // by column
 	room      int         // how many more distinct texts may be remembered
+	largest   int         // how many distinct texts a dictionary has at most
+	borrowed  bool        // rows are gone after add: what is kept of them is copied
 	scratch   []rows.Cell
 	encoded   []byte
 }
@@ -80,7 +83,7 @@ type census struct {
 
 func newPlanner(t *rows.Tables) *planner {
 	p := &planner{in: t, first: make([]int, len(t.Shapes)), shapes: make([]uint32, len(t.Shapes)),
-		resources: make([]uint32, len(t.Resources)), columns: make([]census, len(t.Columns)), room: maxCounted}
+		resources: make([]uint32, len(t.Resources)), columns: make([]census, len(t.Columns)), room: maxCounted, largest: maxDictionary}
 	n := 0
 	for i := range t.Shapes {
 		p.first[i] = n
@@ -143,7 +146,13 @@ func (p *planner) begin(shape uint32, positions []position, b []byte) bool {
 	if p.scratch = cells; err != nil {
 		return false
 	}
-	copy(p.cellsOf(shape), cells)
+	kept := p.cellsOf(shape)
+	for i, c := range cells {
+		if p.borrowed {
+			c.Data = strings.Clone(c.Data)
+		}
+		kept[i] = c
+	}
 	for i := range positions {
 		switch pos := &positions[i]; {
 		case isBlob(p.in.Columns[pos.column].Place):
@@ -272,13 +281,16 @@ func (p *planner) meet(s *census, column uint32, c rows.Cell) int {
 	text := p.in.Text(column, c)
 	at, ok := s.index[text]
 	if !ok {
-		if len(s.texts) == maxDictionary || p.room == 0 {
+		if len(s.texts) == p.largest || p.room == 0 {
 			p.room += len(s.texts)
 			*s = census{off: true}
 			return -1
 		}
 		if s.index == nil {
 			s.index = map[string]uint32{}
+		}
+		if p.borrowed && c.Word == 0 {
+			text = strings.Clone(text)
 		}
 		p.room--
 		at = uint32(len(s.texts))

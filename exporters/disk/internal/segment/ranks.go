@@ -17,12 +17,13 @@ type rankSlot struct {
 	rank uint32 // 1 + rank; 0 is free
 }
 
-// newRanks returns the ranks of the texts of s. byIndex are the ranks of its indexes.
-func newRanks(s *census, byIndex []uint32) ranks {
-	r := ranks{words: make([]uint32, len(s.word))}
-	for word, at := range s.word {
-		if at > 0 {
-			r.words[word] = byIndex[at-1] + 1
+// newRanks returns the ranks of the texts of s, a column with these words. byIndex are the ranks of its indexes.
+func newRanks(s *census, words []string, byIndex []uint32) ranks {
+	r := ranks{words: make([]uint32, len(words))}
+	for word, text := range words {
+		// A text may have been counted as such though some rows have it as a word.
+		if at, ok := s.index[text]; ok {
+			r.words[word] = byIndex[at] + 1
 		}
 	}
 	for !r.fill(s, byIndex) {

@@ -40,12 +40,13 @@ const (
 	kindSeries
 	kindEdges
 	kindOrphans
-	kinds // how many there are, 0 included
+	kindCatalog // services and operations; a file may be without
+	kinds       // how many there are, 0 included
 )
 
 func (k kind) String() string {
 	names := [kinds]string{"", "info", "tables", "layout", "list of blocks", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans"}
+		"series", "edges", "orphans", "catalog"}
 	if k < kinds {
 		return names[k]
 	}

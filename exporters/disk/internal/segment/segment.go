@@ -26,16 +26,23 @@ type Segment struct {
 	cache *Cache
 	used  atomic.Int64 // when it was used last, by cache
 
-	body  cached[body]
-	zones cached[zones]
-	pages cached[pages]
+	body    cached[body]
+	zones   cached[zones]
+	pages   cached[pages]
+	catalog cached[catalog]
+	series  cached[series]
 
-	pool    block.Pool
-	buffers sync.Pool // of *[]byte
-	probed  atomic.Pointer[probe]
+	*scratch
+	probed atomic.Pointer[probe]
 }
 
 var _ source.Source = (*Segment)(nil)
+
+// scratch is memory that reading blocks takes. The segments of a cache share it: a search goes through all of them.
+type scratch struct {
+	pool    block.Pool
+	buffers sync.Pool // of *[]byte
+}
 
 // body is what reading any block takes.
 type body struct {
@@ -62,7 +69,7 @@ func OpenCached(fsys vfs.FS, path string, cache *Cache) (*Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open segment: %w", err)
 	}
-	s := &Segment{file: f, name: path, cache: cache}
+	s := &Segment{file: f, name: path, cache: cache, scratch: cache.scratchOf()}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -158,6 +165,9 @@ func (s *Segment) Name() string { return s.name }
 // Close closes the file. Blocks must be closed before, and no method called after.
 func (s *Segment) Close() error {
 	s.cache.forget(s)
+	s.Drop()
+	s.pages.value.Store(nil)
+	s.catalog.value.Store(nil)
 	return s.file.Close()
 }
 
@@ -167,6 +177,9 @@ func (s *Segment) Memory() int64 {
 	n := own + s.droppable()
 	if p := s.pages.value.Load(); p != nil {
 		n += int64(cap(p.list)) * indexPageMemory
+	}
+	if c := s.catalog.value.Load(); c != nil {
+		n += c.memory
 	}
 	return n
 }
@@ -180,20 +193,19 @@ func (s *Segment) droppable() int64 {
 	if z := s.zones.value.Load(); z != nil {
 		n += z.memory
 	}
+	if v := s.series.value.Load(); v != nil {
+		n += v.memory
+	}
 	return n
 }
 
-// Drop forgets what was read, but for the list of the pages of the trace index: it is small, and needed for every trace that is looked for,
-// whether it is here or not. Calls that are under way are not disturbed, and later ones read the rest again.
+// Drop forgets what was read, but for the list of the pages of the trace index, which is needed for every trace that is looked for, whether
+// it is here or not, and the catalog: they are small. Calls that are under way are not disturbed, and later ones read the rest again.
 func (s *Segment) Drop() {
 	s.body.value.Store(nil)
 	s.zones.value.Store(nil)
+	s.series.value.Store(nil)
 	s.probed.Store(nil)
-}
-
-// Series reads the rates, errors and durations of the segment's spans.
-func (s *Segment) Series() (*stats.SeriesStats, error) {
-	return readStats(s, kindSeries, stats.DecodeSeries)
 }
 
 // Edges reads the calls between services among the segment's spans.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -107,8 +108,8 @@ func readBlocks(t *testing.T, seg *Segment) []storedSpan {
 			t.Fatalf("block %d: %d rows, %d to %d, %d shapes; %+v, %+v", i, b.Len(), first, last, len(longest), want, info)
 		}
 		for _, s := range want.Shapes {
-			if got := longest[s.Shape]; got > s.MaxDuration || s.MaxDuration-got > got/4 {
-				t.Fatalf("block %d: shape %d takes up to %d, not %d", i, s.Shape, got, s.MaxDuration)
+			if got, end := longest[s.Shape], s.Longest.End(); got > end || end-got > got/4 {
+				t.Fatalf("block %d: shape %d takes up to %d, not %d", i, s.Shape, got, end)
 			}
 		}
 		b.Close()
@@ -196,6 +197,10 @@ func checkRowHints(t *testing.T, seg *Segment, tables *rows.Tables, b source.Blo
 				t.Fatalf("constant %+v, cell %+v", c, cells[i])
 			}
 			continue
+		}
+		if of := tables.Columns[column]; of.Kind == otlpdata.ValueInt && of.Key != "" && seg.HoldsIntegers() &&
+			!seg.MayHold(number, of.Key, strconv.FormatInt(int64(cells[i].Num), 10)) {
+			t.Fatalf("block %d holds %s = %d", number, of.Key, int64(cells[i].Num))
 		}
 		if words, complete := seg.Words(column); complete && isText && !slices.Contains(words, text) {
 			t.Fatalf("column %d holds %q, which is no word", column, text)

@@ -139,7 +139,10 @@ type probe struct {
 }
 
 // HoldsIntegers reports whether the filters have integers.
-func (s *Segment) HoldsIntegers() bool { return false }
+func (s *Segment) HoldsIntegers() bool {
+	b, err := s.load()
+	return err == nil && b.integers
+}
 
 // MayHold reports whether a row of the block may have an attribute with a key and a text. Beside the string cells it covers everything in
 // encoded attributes, events and links, whatever kind a value there is of. Damage makes it true.

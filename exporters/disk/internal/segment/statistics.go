@@ -5,10 +5,37 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 var _ source.Statistics = (*Segment)(nil)
+
+// series is the section of series, which is kept: who draws rates asks for them every few seconds.
+type series struct {
+	stats  *stats.SeriesStats
+	memory int64
+}
+
+// Series implements source.Statistics.
+func (s *Segment) Series() (*stats.SeriesStats, error) {
+	s.cache.use(s)
+	v, err := s.series.get(func() (*series, error) {
+		raw, err := s.section(kindSeries, maxSection)
+		if err != nil {
+			return nil, withoutRows(err)
+		}
+		decoded, err := stats.DecodeSeries(raw)
+		if err != nil {
+			return nil, withoutRows(s.damage(kindSeries.String(), err))
+		}
+		return &series{decoded, int64(len(raw)) + decoded.Memory()}, nil
+	}, s.keep)
+	if err != nil {
+		return nil, err
+	}
+	return v.stats, nil
+}
 
 // TraceBlocks implements source.Statistics. It reads each page of the trace index once, however many traces there are.
 func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error) {

@@ -1,18 +1,24 @@
 package segment
 
 import (
+	"strconv"
+	"unsafe"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // stripes builds the filters of a segment. A filter has the texts of the cells of attributes that vary and are not in a dictionary, and all
-// attributes in encoded parts, of whatever kind, by their text.
+// attributes in encoded parts, of whatever kind, by their text. A merge has time for more: it adds the integers that vary, and leaves out
+// most of what is in the filter already, which makes up for their room.
 type stripes struct {
 	layout *layout
 	keys   []uint64     // by column: hash of its key
 	places []rows.Place // by column
 	hashes []uint64     // of the stripe at hand
 	broken bool         // the stripe at hand gets no filter: it has too many values, or some that cannot be read
+	known  []uint64     // some of hashes, each at the place that it determines; nil: not looked at
+	last   []integer    // some integers of the stripe at hand, likewise
 
 	list    []stripe
 	section []byte
@@ -20,6 +26,18 @@ type stripes struct {
 	lines  []uint32
 	text   []byte
 	reader otlpdata.SpanReader
+}
+
+// integer is a value of a column.
+type integer struct {
+	value uint64
+	place uint32 // 1 + column
+}
+
+// withIntegers lets the filters have integers.
+func (s *stripes) withIntegers() {
+	s.layout.integers = true
+	s.known, s.last = make([]uint64, knownHashes), make([]integer, knownIntegers)
 }
 
 func newStripes(l *layout) *stripes {
@@ -34,7 +52,7 @@ func newStripes(l *layout) *stripes {
 func (s *stripes) filters(column uint32) bool {
 	switch place := s.places[column]; place {
 	case rows.Attribute, rows.EventAttribute:
-		return s.layout.inline[column]
+		return s.layout.inline[column] || s.layout.integers && s.layout.tables.Columns[column].Kind == otlpdata.ValueInt
 	default:
 		return isBlob(place)
 	}
@@ -48,8 +66,31 @@ func (s *stripes) add(column uint32, text string) {
 	case isBlob(place):
 		s.addBlob(place, text)
 	default:
-		s.hashes = append(s.hashes, valueHash(s.keys[column], text))
+		s.addHash(valueHash(s.keys[column], text))
 	}
+}
+
+func (s *stripes) addHash(h uint64) {
+	if s.known != nil && h != 0 {
+		at := &s.known[h%knownHashes]
+		if *at == h {
+			return
+		}
+		*at = h
+	}
+	s.hashes = append(s.hashes, h)
+}
+
+// addInteger takes in an integer of a column of attributes.
+func (s *stripes) addInteger(column uint32, v uint64) {
+	i := integer{v, column + 1}
+	at := &s.last[(v^uint64(column)*0x9e3779b97f4a7c15)*0x9e3779b97f4a7c15>>(64-knownIntegerBits)]
+	if *at == i {
+		return
+	}
+	*at = i
+	s.text = strconv.AppendInt(s.text[:0], int64(v), 10)
+	s.add(column, unsafe.String(unsafe.SliceData(s.text), len(s.text)))
 }
 
 // addBlob takes in the attributes of an encoded part.
@@ -84,7 +125,7 @@ func (s *stripes) addAttributes(kvs []otlpdata.KeyValue) {
 			return
 		}
 		s.text = kvs[i].Value.AppendText(s.text[:0])
-		s.hashes = append(s.hashes, valueHash(keyHash(kvs[i].Key), string(s.text)))
+		s.addHash(valueHash(keyHash(kvs[i].Key), string(s.text)))
 	}
 }
 
@@ -97,4 +138,6 @@ func (s *stripes) end() {
 		s.section, s.lines = appendFilter(s.section, s.hashes, s.lines)
 	}
 	s.hashes, s.broken = s.hashes[:0], false
+	clear(s.known)
+	clear(s.last)
 }

@@ -2,7 +2,7 @@ package segment
 
 import "github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 
-// survey is the first pass over the rows: what they share, and their order.
+// survey is the first pass over the rows of an Input: what they share, and their order.
 type survey struct {
 	in      Input
 	planner *planner
@@ -41,19 +41,12 @@ func (s *survey) run() {
 			}
 		}
 		for i := range entrants[:n] {
-			s.order.add(&entrants[i])
+			e := &entrants[i]
+			s.order.traceOf[e.row] = s.order.add(&e.head, e.bytes, e.cells)
 		}
 	}
 	s.planner.finish()
 	s.order.sort()
-	d := newDuplicates(s.in)
-	for i := range s.order.traces {
-		if t := &s.order.traces[i]; t.twins {
-			s.info.Duplicates += d.drop(s.order, t)
-		}
-	}
-	s.info.Rows = len(s.order.rows) - s.info.Duplicates
-	s.info.Traces = len(s.order.traces)
 }
 
 // read reads a row, and reports whether it can be read.

@@ -79,7 +79,7 @@ func (v *vocabulary) addDictionaries(p *planner) {
 	for old, id := range v.columns {
 		s := &p.columns[old]
 		if texts, ranks, ok := s.dictionary(); ok && id != unused {
-			v.ranks[old] = newRanks(s, ranks)
+			v.ranks[old] = newRanks(s, v.in.Words[old], ranks)
 			l.tables.Words[id], l.words[id], l.dictionary[id] = texts, len(texts), true
 		}
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	// Level is how hard blocks are compressed; zero is column.Flush.
 	Level column.Level
 
+	merge bool // rows are read from segments: they are gone when their block is written
+
 	// For tests: instead of targetRows; sections are not compressed.
 	blockRows int
 	plain     bool
@@ -38,17 +40,18 @@ var ErrTooLarge = errors.New("too large for a segment")
 // and syncs the directory, so that after nil the segment is there for good, and after a crash at any time it is there completely or not
 // at all. After an error neither name is there, unless removing them failed too; the caller may try again.
 //
-// Duplicates are left out, and so are rows that cannot be read; the Info counts both. Write takes about 30 bytes of memory per row, 50
-// per trace, and some megabytes for the block at hand.
+// Duplicates are left out, and so are rows that cannot be read; the Info counts both. Write takes about 8 bytes of memory per row, 60
+// per trace, and some megabytes for the block at hand. A trace of very many rows takes 40 bytes for each of them.
 func Write(fsys vfs.FS, path string, in Input, meta Meta, opts Options) (Info, error) {
-	info, err := write(fsys, path, in, meta, opts)
+	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return writeTo(f, in, meta, withDefaults(opts)) })
 	if err != nil {
 		return Info{}, fmt.Errorf("write segment %s: %w", path, err)
 	}
 	return info, nil
 }
 
-func write(fsys vfs.FS, name string, in Input, meta Meta, opts Options) (Info, error) {
+// create makes a file of what write writes, completely or not at all.
+func create(fsys vfs.FS, name string, write func(vfs.File) (Info, error)) (Info, error) {
 	tmp := name + vfs.TempSuffix
 	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Info{}, err
@@ -57,7 +60,7 @@ func write(fsys vfs.FS, name string, in Input, meta Meta, opts Options) (Info, e
 	if err != nil {
 		return Info{}, err
 	}
-	info, err := writeTo(f, in, meta, opts)
+	info, err := write(f)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -100,18 +103,102 @@ func writeTo(f vfs.File, in Input, meta Meta, opts Options) (Info, error) {
 	}
 	s := newSurvey(in)
 	s.run()
-	v, err := newVocabulary(s.planner)
+	s.info.Meta = meta
+	w, err := newWriter(f, s.planner, s.info, opts)
 	if err != nil {
 		return Info{}, err
 	}
-	w := newWriter(f, s, v, withDefaults(opts))
-	w.info.Meta = meta
-	if err := w.writeBlocks(); err != nil {
-		return Info{}, err
+	s.planner = nil // what it remembers is needed no more
+	g := newGatherer(in)
+	for i := range s.order.list {
+		t := &s.order.list[i]
+		if err := g.write(w, s.order.rowsOf(t), t); err != nil {
+			return Info{}, err
+		}
 	}
-	if err := w.writeSections(); err != nil {
-		return Info{}, err
+	return w.finish()
+}
+
+// gatherer gives the rows of traces to a writer, in order and without duplicates.
+type gatherer struct {
+	in         Input
+	duplicates *duplicates
+	keys       []rowKey
+	fetched    [][]byte // some rows
+}
+
+func newGatherer(in Input) *gatherer {
+	g := &gatherer{in: in}
+	g.duplicates = newDuplicates(in.Tables, g)
+	return g
+}
+
+// readRow implements rowSource.
+func (g *gatherer) readRow(number uint32, h *rows.Head) (cells []byte, err error) {
+	return rows.ReadHead(g.in.Row(int(number)), h)
+}
+
+// write gives the rows of a trace to a writer.
+func (g *gatherer) write(w *writer, list []uint32, t *trace) error {
+	if err := g.sort(list); err != nil {
+		return err
 	}
-	w.info.Size = w.out.at
-	return w.info, nil
+	w.info.Duplicates += len(list) - len(g.keys)
+	if err := w.room(len(g.keys), int(t.bytes), int(t.cells)); err != nil {
+		return err
+	}
+	w.begin(g.keys)
+	var h rows.Head
+	for from := 0; from < len(g.keys); from += together {
+		for i, b := range g.fetch(g.keys[from:min(from+together, len(g.keys))]) {
+			cells, err := rows.ReadHead(b, &h)
+			if err != nil {
+				return err
+			}
+			if err := w.add(from+i, &h, len(b), cells); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sort fills keys with those of a trace's rows.
+func (g *gatherer) sort(list []uint32) error {
+	g.keys = g.keys[:0]
+	for _, row := range list {
+		g.keys = append(g.keys, rowKey{row: row})
+	}
+	var h rows.Head
+	for from := 0; from < len(g.keys); from += together {
+		keys := g.keys[from:min(from+together, len(g.keys))]
+		for i, b := range g.fetch(keys) {
+			if _, err := rows.ReadHead(b, &h); err != nil {
+				return err
+			}
+			keys[i] = keyOf(&h, keys[i].row)
+		}
+	}
+	g.keys = sorted(g.keys, g.duplicates)
+	return nil
+}
+
+// sorted brings the rows of a trace into order, without duplicates.
+func sorted(keys []rowKey, d *duplicates) []rowKey {
+	sortKeys(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i].twins(&keys[i-1]) {
+			return d.drop(keys)
+		}
+	}
+	return keys
+}
+
+// fetch returns rows. They lie far apart: to look for all before the first is read lets the processor wait for several at a time.
+func (g *gatherer) fetch(keys []rowKey) [][]byte {
+	g.fetched = g.fetched[:0]
+	for i := range keys {
+		g.fetched = append(g.fetched, g.in.Row(int(keys[i].row)))
+	}
+	return g.fetched
 }

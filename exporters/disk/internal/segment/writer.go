@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
-// writer is the second pass: it cuts the rows into blocks and collects what the sections say about them.
+// writer is the second pass: it cuts the rows, which come trace by trace, into blocks and collects what the sections say about them.
 type writer struct {
-	*survey
+	info     Info
 	opts     Options
 	voc      *vocabulary
 	mover    *mover
@@ -24,9 +25,11 @@ type writer struct {
 	kin      *kinship
 	stripes  *stripes
 	blocks   blockList
-	zones    []source.BlockInfo
+	zones    []byte // of all blocks; in memory they are several times as large
 	postings []posting
-	fetched  [][]byte // some rows of the trace at hand
+	// The trace at hand.
+	large  bool // it is cut where a block is full
+	posted int  // the block that the trace index has for it; -1: none
 	// The block at hand.
 	heads  []rows.Head
 	cells  []rows.Cell // those that vary
@@ -36,69 +39,75 @@ type writer struct {
 	shapes byShape
 }
 
-func newWriter(f vfs.File, s *survey, v *vocabulary, opts Options) *writer {
+// newWriter begins a file of rows that the planner has seen. The info is what is known of them.
+func newWriter(f vfs.File, p *planner, info Info, opts Options) (*writer, error) {
+	v, err := newVocabulary(p)
+	if err != nil {
+		return nil, err
+	}
 	stripes := newStripes(v.layout)
-	return &writer{survey: s, opts: opts, voc: v, mover: newMover(v, s.planner, stripes), out: output{file: f},
-		encoder: block.NewEncoder(opts.Level), kin: newKinship(s.in.Tables, s.order), stripes: stripes}
+	if opts.merge {
+		stripes.withIntegers()
+	}
+	kin := newKinship(p.in)
+	kin.borrowed = opts.merge
+	w := &writer{info: info, opts: opts, voc: v, mover: newMover(v, p, stripes), out: output{file: f},
+		encoder: block.NewEncoder(opts.Level), kin: kin, stripes: stripes}
+	return w, w.out.write(appendHeader(nil))
 }
 
-func (w *writer) writeBlocks() error {
-	if err := w.out.write(appendHeader(nil)); err != nil {
-		return err
-	}
-	for i := range w.order.traces {
-		if err := w.addTrace(&w.order.traces[i]); err != nil {
-			return err
-		}
-	}
+// finish writes the rest of the file.
+func (w *writer) finish() (Info, error) {
 	if err := w.cut(); err != nil {
-		return err
+		return Info{}, err
 	}
 	if len(w.blocks.blocks)%stripeBlocks > 0 {
 		w.stripes.end()
 	}
 	w.blocks.stripes = w.stripes.list
 	w.info.Blocks = len(w.blocks.blocks)
+	if err := w.writeSections(); err != nil {
+		return Info{}, err
+	}
+	w.info.Size = w.out.at
+	return w.info, nil
+}
+
+// room says how many rows, bytes and cells a trace has at most. They come into the block at hand if they fit, else into a new one, or into
+// several if they are too many.
+func (w *writer) room(rows, bytes, cells int) error {
+	w.large = rows > 2*w.opts.blockRows || bytes > maxBlockBytes || cells > maxBlockCells
+	if w.large || !w.fits(rows, bytes, cells) {
+		return w.cut()
+	}
 	return nil
 }
 
-// addTrace adds the rows of a trace to the block at hand if they fit, else to a new one, or to several if they are too many.
-func (w *writer) addTrace(t *trace) error {
-	list := w.order.rowsOf(t)
-	w.kin.begin(list)
-	large := int(t.rows) > 2*w.opts.blockRows || t.bytes > maxBlockBytes || t.cells > maxBlockCells
-	if large || !w.fits(int(t.rows), int(t.bytes), int(t.cells)) {
+// begin says which rows the trace has, in order. They follow, each by add; until the last one the writer keeps keys.
+func (w *writer) begin(keys []rowKey) {
+	w.kin.begin(keys)
+	w.posted = -1
+	w.info.Rows += len(keys)
+	if len(keys) > 0 {
+		w.info.Traces++
+	}
+}
+
+// add adds row i of the trace, which has so many bytes.
+func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
+	if w.large && !w.fits(1, bytes, 0) {
 		if err := w.cut(); err != nil {
 			return err
 		}
 	}
-	posted := -1
-	for ; len(list) > 0; list = list[min(together, len(list)):] {
-		for i, b := range w.fetch(list[:min(together, len(list))]) {
-			if large && !w.fits(1, len(b), 0) {
-				if err := w.cut(); err != nil {
-					return err
-				}
-			}
-			if err := w.addRow(list[i], b); err != nil {
-				return err
-			}
-			if posted != len(w.blocks.blocks) {
-				posted = len(w.blocks.blocks)
-				w.postings = append(w.postings, posting{traceHash(w.lastTenant(), t.id), uint32(posted)})
-			}
-		}
+	if err := w.addRow(i, h, bytes, cells); err != nil {
+		return err
+	}
+	if w.posted != len(w.blocks.blocks) {
+		w.posted = len(w.blocks.blocks)
+		w.postings = append(w.postings, newPosting(traceHash(w.lastTenant(), h.TraceID), w.posted))
 	}
 	return nil
-}
-
-// fetch returns rows. They lie far apart: to look for all before the first is read lets the processor wait for several at a time.
-func (w *writer) fetch(list []uint32) [][]byte {
-	w.fetched = w.fetched[:0]
-	for _, row := range list {
-		w.fetched = append(w.fetched, w.in.Row(int(row)))
-	}
-	return w.fetched
 }
 
 func (w *writer) lastTenant() string {
@@ -112,26 +121,23 @@ func (w *writer) fits(rows, bytes, cells int) bool {
 }
 
 // addRow adds a row to the block at hand and to all that is collected.
-func (w *writer) addRow(row uint32, b []byte) error {
+func (w *writer) addRow(i int, h *rows.Head, bytes int, cells []byte) error {
 	from := len(w.cells)
-	var h rows.Head
-	cells, err := rows.ReadHead(b, &h)
-	if err != nil {
-		return err
-	}
 	var name string
+	var err error
 	if w.cells, name, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
 		return err
 	}
-	w.series = append(w.series, w.kin.add(row, &h, name))
-	h.Shape, h.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
+	w.series = append(w.series, w.kin.add(uint32(i), h, name))
 	if len(w.zones) == 0 && len(w.heads) == 0 {
 		w.info.MinStart, w.info.MaxStart = h.Start, h.Start
 	}
 	w.info.MinStart, w.info.MaxStart = min(w.info.MinStart, h.Start), max(w.info.MaxStart, h.Start)
 	w.first = append(w.first, int32(from))
-	w.heads = append(w.heads, h)
-	w.bytes += len(b)
+	w.heads = append(w.heads, *h)
+	moved := &w.heads[len(w.heads)-1]
+	moved.Shape, moved.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
+	w.bytes += bytes
 	return nil
 }
 
@@ -169,13 +175,16 @@ func (w *writer) cut() error {
 	for _, i := range w.shapes.sort(w.heads, len(w.voc.layout.tables.Shapes)) {
 		w.kin.collector.Span(w.series[i], w.heads[i].Start, w.heads[i].Duration())
 	}
+	if len(w.blocks.blocks) == maxBlocks {
+		return fmt.Errorf("%w: more than %d blocks", ErrTooLarge, maxBlocks)
+	}
 	var zone source.BlockInfo
 	w.buf, zone = w.encoder.Encode(w.buf[:0], w.voc.layout.block, w.heads, w.cells, w.first)
 	if err := w.out.write(w.buf); err != nil {
 		return err
 	}
 	w.blocks.blocks = append(w.blocks.blocks, blockPlace{length: len(w.buf), rows: len(w.heads)})
-	w.zones = append(w.zones, zone)
+	w.zones = appendZone(w.zones, &zone)
 	if len(w.blocks.blocks)%stripeBlocks == 0 {
 		w.stripes.end()
 	}
@@ -194,13 +203,14 @@ func (w *writer) writeSections() error {
 	}
 	s.packed(kindTables, l.appendTables(nil))
 	s.packed(kindLayout, l.appendLayout(nil))
-	s.packed(kindZones, appendZones(nil, w.zones))
+	s.packed(kindZones, append(binary.AppendUvarint(nil, uint64(len(w.blocks.blocks))), w.zones...))
 	s.plain(kindFilters, w.stripes.section)
 	s.plain(kindIndex, pages)
 	s.plain(kindIndexPages, directory)
 	s.packed(kindSeries, w.kin.collector.AppendSeries(nil))
 	s.packed(kindEdges, w.kin.collector.AppendEdges(nil))
 	s.packed(kindOrphans, w.kin.collector.AppendOrphans(nil))
+	s.catalog(l.tables)
 	s.packed(kindBlocks, w.blocks.append(nil))
 	info := w.info.append(nil)
 	if len(info) > maxInfo {

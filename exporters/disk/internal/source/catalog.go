@@ -1,6 +1,7 @@
 package source
 
-// Catalog is implemented by sources that know the names of their services and operations without their vocabulary.
+// Catalog is implemented by sources that know the names of their services and operations without their vocabulary. They are comparable, and
+// what one says is kept while it is in a view: it never changes.
 type Catalog interface {
 	// Services returns the services of all tenants that the source has spans of, in any order, each once. It must not be changed. An
 	// error is a *DamageError.

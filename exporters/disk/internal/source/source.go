@@ -28,6 +28,12 @@ type Source interface {
 	Hints
 }
 
+// Traces is implemented by sources that find several traces at once in less time than one after the other.
+type Traces interface {
+	// Traces is Source.Trace for several traces of a tenant, without repetition: visit is also told which of ids the rows are of.
+	Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID, visit func(b Block, which int, rows []int32) error) error
+}
+
 // Hints let a search pass over what cannot match. They err on the safe side.
 type Hints interface {
 	// MayHold reports whether a row of the block may have an attribute, of the span, its events or links, whose key is key and whose
@@ -50,8 +56,8 @@ type BlockInfo struct {
 
 // BlockShape is a shape's share of a block.
 type BlockShape struct {
-	Shape       uint32
-	MaxDuration uint64 // no row's Head.Duration is longer, in nanoseconds
+	Shape   uint32
+	Longest Step // no row's Head.Duration is longer than its end
 }
 
 // Block is an open block. Rows are numbered from 0 in any order. Slices that it returns are valid until Close and must not be changed. An
@@ -70,6 +76,14 @@ type Block interface {
 	// Cells appends all cells of a row, as rows.Assembler needs them.
 	Cells(dst []rows.Cell, row int) ([]rows.Cell, error)
 	Close()
+}
+
+// Partial is implemented by blocks of which a part is read in less time than the whole.
+type Partial interface {
+	// TraceID reads less than Head.
+	TraceID(row int) (otlpdata.TraceID, error)
+	// Expect says of which rows cells are going to be asked for, in any order. Those of others may be asked for, too, but take longer.
+	Expect(rows []int32)
 }
 
 // DamageError says that a part of a file is not what was written. The rest of the file is readable.

@@ -6,9 +6,11 @@ import (
 )
 
 // Statistics is implemented by sources that were counted when they were written, and never change. They hold no duplicates, and in each of
-// their blocks the rows of a trace follow each other.
+// their blocks the rows of a trace follow each other. They are comparable, and what they say is kept while they are in a view.
 type Statistics interface {
-	// Edges returns the calls whose parent is in the source, too. An error is a *DamageError, as it is of the next one.
+	// Series returns the spans by service and operation. An error is a *DamageError, as it is of the next two.
+	Series() (*stats.SeriesStats, error)
+	// Edges returns the calls whose parent is in the source, too.
 	Edges() (*stats.EdgeStats, error)
 	// Orphans returns the spans whose parent is not in the source.
 	Orphans() (*stats.OrphanStats, error)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // observation is what a segment writer says of a span.
@@ -84,7 +85,7 @@ func BenchmarkPoints(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var all Histogram
+		var all tracestore.Histogram
 		for p := range s.Points(0, math.MaxUint64) {
 			all.Add(&p.Durations)
 		}

@@ -2,16 +2,14 @@ package stats
 
 import (
 	"cmp"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 const (
-	// MaxOperations is how many operations of a service have series of their own. Further ones are OtherOperation.
-	MaxOperations = 2000
-	// OtherOperation stands for the operations beyond MaxOperations.
-	OtherOperation = "other"
 	// maxNames bounds services, series and edges of a section, each.
 	maxNames = 1 << 22
 	// maxOrphans bounds the orphans of a section.
@@ -21,6 +19,7 @@ const (
 const (
 	nanosPerMinute = 60_000_000_000
 	octaveBits     = 6
+	perOctave      = tracestore.BucketsPerOctave
 	nameBits       = 29 // of a series or an edge; a minute takes the other 29
 )
 
@@ -131,7 +130,7 @@ func (c *Collector) Series(s Series) uint32 {
 		return id
 	}
 	if of := (service{s.Tenant, s.Service}); !c.hasOperation(of, s.Operation) {
-		s.Operation = OtherOperation
+		s.Operation = tracestore.OtherOperation
 		if id, ok := c.seriesID[s]; ok {
 			return id
 		}
@@ -151,7 +150,7 @@ func (c *Collector) hasOperation(of service, operation string) bool {
 	switch {
 	case known[operation]:
 		return true
-	case len(known) >= MaxOperations:
+	case len(known) >= tracestore.MaxOperations:
 		return false
 	case known == nil:
 		known = map[string]bool{}
@@ -167,7 +166,7 @@ func (c *Collector) Span(series uint32, start, duration uint64) {
 		c.dropped++
 		return
 	}
-	bucket := uint64(Bucket(duration))
+	bucket := uint64(tracestore.BucketOf(duration))
 	cell := c.cells.at(start/nanosPerMinute<<(nameBits+octaveBits) | uint64(series)<<octaveBits | bucket/perOctave)
 	if cell == nil {
 		c.dropped++
@@ -176,6 +175,36 @@ func (c *Collector) Span(series uint32, start, duration uint64) {
 	cell.counts[bucket%perOctave]++
 	cell.sum = sumUp(cell.sum, duration)
 }
+
+// Cells returns how much the Collector keeps of series: octaves of durations of which it has some, each of a series and a minute. A cell
+// takes about 100 bytes.
+func (c *Collector) Cells() int { return c.cells.used }
+
+// Dropped returns how many spans are not counted in series because there was no room.
+func (c *Collector) Dropped() uint64 { return c.dropped }
+
+// EachPoint calls visit with what was counted of the minutes from first to last, both included, and of the series that are wanted. It gives
+// one or more histograms for each series, by its number, and minute, in any order. They are valid during the call.
+func (c *Collector) EachPoint(first, last uint64, wanted []bool, visit func(series int, minute uint64, durations *tracestore.Histogram)) {
+	var h tracestore.Histogram
+	for i := range c.cells.slots {
+		slot := &c.cells.slots[i]
+		if slot.key == 0 {
+			continue
+		}
+		key := slot.key - 1
+		series, minute := int(key>>octaveBits&(1<<nameBits-1)), key>>(nameBits+octaveBits)
+		if !wanted[series] || minute < first || minute > last {
+			continue
+		}
+		h.Reset()
+		addCell(&h, int(key&(1<<octaveBits-1)), &slot.value)
+		visit(series, minute, &h)
+	}
+}
+
+// All returns all series by their numbers. They must not be changed.
+func (c *Collector) All() []Series { return c.series }
 
 // Service returns the number of a service of a tenant, for Edge and Orphan. The Collector keeps the strings.
 func (c *Collector) Service(tenant, name string) uint32 {
@@ -232,4 +261,10 @@ func (c *Collector) Orphan(trace otlpdata.TraceID, parent otlpdata.SpanID, servi
 		return
 	}
 	c.orphans = append(c.orphans, orphan{trace, parent, duration, uint32(start / nanosPerMinute), service, kind, failed})
+}
+
+// sumUp returns the sum, or the greatest number where it exceeds that.
+func sumUp(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	return sum | -carry
 }

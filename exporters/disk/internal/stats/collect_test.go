@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // span is what a segment writer says of a span, in words.
@@ -85,11 +86,11 @@ func decodeSeries(t *testing.T, section []byte) map[seriesMinute]string {
 func TestSeriesAreExact(t *testing.T) {
 	for seed := range uint64(20) {
 		spans := randomSpans(seed, 1000)
-		want := map[seriesMinute]*Histogram{}
+		want := map[seriesMinute]*tracestore.Histogram{}
 		for _, s := range spans {
 			k := seriesMinute{s.series, s.start / 60e9}
 			if want[k] == nil {
-				want[k] = &Histogram{}
+				want[k] = &tracestore.Histogram{}
 			}
 			want[k].Observe(s.duration)
 		}
@@ -185,7 +186,7 @@ func sections(c *Collector) [3][]byte {
 func TestOperationsAreBounded(t *testing.T) {
 	c := NewCollector()
 	name := func(i int) Series { return Series{Service: "s", Operation: fmt.Sprint(i), Kind: "server"} }
-	for i := range MaxOperations + 100 {
+	for i := range tracestore.MaxOperations + 100 {
 		c.Span(c.Series(name(i)), 1, 1)
 	}
 	failed := name(7)
@@ -195,14 +196,14 @@ func TestOperationsAreBounded(t *testing.T) {
 	c.Span(c.Series(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)      // another tenant
 	c.Span(c.Series(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1) // another kind
 	got := decodeSeries(t, c.AppendSeries(nil))
-	if len(got) != MaxOperations+5 {
-		t.Errorf("%d series, want %d", len(got), MaxOperations+5)
+	if len(got) != tracestore.MaxOperations+5 {
+		t.Errorf("%d series, want %d", len(got), tracestore.MaxOperations+5)
 	}
-	others := seriesMinute{Series{Service: "s", Operation: OtherOperation, Kind: "server"}, 0}
+	others := seriesMinute{Series{Service: "s", Operation: tracestore.OtherOperation, Kind: "server"}, 0}
 	if want := fmt.Sprint([][2]uint64{{0, 100}}, 100); got[others] != want {
 		t.Errorf("no 100 spans of other operations")
 	}
-	if _, ok := got[seriesMinute{Series{Service: "s", Operation: OtherOperation, Kind: "client"}, 1}]; !ok {
+	if _, ok := got[seriesMinute{Series{Service: "s", Operation: tracestore.OtherOperation, Kind: "client"}, 1}]; !ok {
 		t.Error("kinds of other operations are not told apart")
 	}
 }
@@ -315,4 +316,15 @@ func TestEdgeKindOf(t *testing.T) {
 			t.Errorf("from %d to %d: got %d, want %d", c.parent, c.child, got, c.want)
 		}
 	}
+}
+
+// buckets returns the buckets of a histogram with their counts.
+func buckets(h *tracestore.Histogram) (out [][2]uint64) {
+	first, counts := h.Counts()
+	for i, n := range counts {
+		if n > 0 {
+			out = append(out, [2]uint64{uint64(first + i), n})
+		}
+	}
+	return out
 }

@@ -10,9 +10,7 @@
 //
 // # Durations
 //
-// Durations are nanoseconds. Duration d is in bucket floor(8 log2 d), from 0 to 511; 0 counts as 1. A bucket is 9 % wide, so that its
-// geometric middle, which [Histogram.Quantile] answers with, is within 4.43 % (2^(1/16) - 1) of every duration in it. These are the buckets
-// of OpenTelemetry's exponential histograms of scale 3, but for which bucket an exact power of two is in.
+// Durations are nanoseconds, in the buckets of [tracestore.BucketOf].
 //
 // # Sections
 //

@@ -54,6 +54,7 @@ func (w *groupWriter) append(dst []byte) []byte {
 // group is one minute of a section that was read.
 type group struct {
 	minute uint64
+	first  int // number of its first point, of all groups together
 	points int
 	body   []byte
 }
@@ -63,7 +64,7 @@ func (r *reader) groups(size int) []group {
 	const leastBytes = 3
 	out := make([]group, 0, r.count(leastBytes))
 	lengths := make([]uint64, cap(out))
-	next := uint64(0)
+	next, first := uint64(0), 0
 	for i := range lengths {
 		minute := next + r.below(maxMinute+1-min(next, maxMinute+1), "a minute is out of range")
 		points := r.uvarint()
@@ -71,8 +72,9 @@ func (r *reader) groups(size int) []group {
 		if points == 0 || points > lengths[i]/uint64(size) {
 			r.fail("a minute has less than it says")
 		}
-		out = append(out, group{minute: minute, points: int(points)})
+		out = append(out, group{minute: minute, first: first, points: int(points)})
 		next = minute + 1
+		first += int(points)
 	}
 	for i := range out {
 		out[i].body = r.bytes(lengths[i])

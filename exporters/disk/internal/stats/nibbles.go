@@ -1,5 +1,7 @@
 package stats
 
+import "github.com/tracing-backend/tracing/pipeline/tracestore"
+
 // Nibbles of a histogram that are not a count.
 const (
 	emptyRun   = 0
@@ -7,17 +9,18 @@ const (
 	moreBits   = 8
 )
 
-// append appends a histogram that is not empty, and whose first bucket is not.
-func (h *Histogram) append(dst []byte) []byte {
+// appendHistogram appends a histogram that is not empty.
+func appendHistogram(dst []byte, h *tracestore.Histogram) []byte {
+	first, counts := h.Counts()
 	used := uint64(0)
-	for _, n := range h.counts {
+	for _, n := range counts {
 		if n > 0 {
 			used++
 		}
 	}
-	w := nibbleWriter{b: appendNumbers(dst, h.Sum, used-1, uint64(h.first))}
+	w := nibbleWriter{b: appendNumbers(dst, h.Sum, used-1, uint64(first))}
 	empty := uint64(0)
-	for _, n := range h.counts {
+	for _, n := range counts {
 		if n == 0 {
 			empty++
 			continue
@@ -37,12 +40,15 @@ func (h *Histogram) append(dst []byte) []byte {
 	return w.b
 }
 
-// read reads a histogram in place of what h was.
-func (h *Histogram) read(r *reader) {
-	h.Reset()
-	h.Sum = r.uvarint()
-	more := r.below(Buckets, "too many buckets") + 1
-	bucket := r.below(Buckets, "a bucket is out of range")
+// histogram reads a histogram in place of what h was; nil: only past it.
+func (r *reader) histogram(h *tracestore.Histogram) {
+	sum := r.uvarint()
+	if h != nil {
+		h.Reset()
+		h.Sum = sum
+	}
+	more := r.below(tracestore.Buckets, "too many buckets") + 1
+	bucket := r.below(tracestore.Buckets, "a bucket is out of range")
 	for nibbles := (nibbleReader{r: r}); more > 0; {
 		n := uint64(nibbles.next())
 		switch n {
@@ -52,24 +58,26 @@ func (h *Histogram) read(r *reader) {
 		case moreThan14:
 			n += nibbles.number()
 		}
-		if bucket >= Buckets {
+		if bucket >= tracestore.Buckets {
 			r.fail("a bucket is out of range")
 		}
 		if r.err != nil {
 			return
 		}
-		h.add(int(bucket), n)
+		if h != nil {
+			h.AddBucket(int(bucket), n)
+		}
 		bucket++
 		more--
 	}
 }
 
 // addCell adds an octave.
-func (h *Histogram) addCell(octave int, c *cell) {
+func addCell(h *tracestore.Histogram, octave int, c *cell) {
 	h.Sum = sumUp(h.Sum, c.sum)
 	for i, n := range c.counts {
 		if n > 0 {
-			h.add(octave*perOctave+i, uint64(n))
+			h.AddBucket(octave*perOctave+i, uint64(n))
 		}
 	}
 }

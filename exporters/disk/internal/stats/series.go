@@ -3,7 +3,11 @@ package stats
 import (
 	"encoding/binary"
 	"iter"
+	"math"
 	"slices"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // AppendSeries appends the section of series. The Collector may go on.
@@ -17,16 +21,16 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 	dst = binary.AppendUvarint(append(dst, version), c.dropped)
 	dst = appendSeriesNames(dst, c.series, order)
 	var w groupWriter
-	var h Histogram
+	var h tracestore.Histogram
 	for len(cells) > 0 {
 		name := cells[0].key >> octaveBits
 		n := 0
 		for h.Reset(); n < len(cells) && cells[n].key>>octaveBits == name; n++ {
-			h.addCell(int(cells[n].key&(1<<octaveBits-1)), &c.cells.slots[cells[n].slot].value)
+			addCell(&h, int(cells[n].key&(1<<octaveBits-1)), &c.cells.slots[cells[n].slot].value)
 		}
 		cells = cells[n:]
 		w.point(name>>nameBits, name&(1<<nameBits-1))
-		w.bodies = h.append(w.bodies)
+		w.bodies = appendHistogram(w.bodies, &h)
 	}
 	return w.append(dst)
 }
@@ -56,13 +60,20 @@ type SeriesStats struct {
 	// Dropped is how many spans are not counted because there was no room. Who needs them has to look at the spans of the segment.
 	Dropped uint64
 	groups  []group
+	places  []pointPlace // of all points, group by group
+}
+
+// pointPlace is where a point is.
+type pointPlace struct {
+	series uint32
+	left   uint32 // bytes from its histogram to the end of the group
 }
 
 // SeriesPoint is what is known of a series in a minute.
 type SeriesPoint struct {
 	Minute    uint64
 	Series    int // index of SeriesStats.Series
-	Durations Histogram
+	Durations tracestore.Histogram
 }
 
 // DecodeSeries reads a section of series, and keeps it. An error matches ErrCorrupt.
@@ -87,18 +98,19 @@ func DecodeSeries(section []byte) (*SeriesStats, error) {
 		}
 	}
 	s.groups = r.groups(leastPoint)
-	var p SeriesPoint
-	r.check(s.groups, func(r *reader, first bool) { r.seriesPoint(&p, first, len(s.Series)) })
+	if len(section) > math.MaxUint32 {
+		r.fail("it is too long")
+	}
+	series := 0
+	r.check(s.groups, func(r *reader, first bool) {
+		series = r.nextName(series, first, len(s.Series))
+		s.places = append(s.places, pointPlace{uint32(series), uint32(len(r.b))})
+		r.histogram(nil)
+	})
 	if r.err != nil {
 		return nil, r.err
 	}
 	return s, nil
-}
-
-// seriesPoint reads the next point of a body into p, which holds the one before.
-func (r *reader) seriesPoint(p *SeriesPoint, first bool, series int) {
-	p.Series = r.nextName(p.Series, first, series)
-	p.Durations.read(r)
 }
 
 // nextName reads the number of a point's name, which is greater than the one before.
@@ -116,6 +128,12 @@ func (r *reader) nextName(before int, first bool, names int) int {
 	return before
 }
 
+// Memory estimates the bytes that s takes beside the section.
+func (s *SeriesStats) Memory() int64 {
+	return int64(len(s.Series))*int64(unsafe.Sizeof(Series{})) + int64(len(s.groups))*int64(unsafe.Sizeof(group{})) +
+		int64(cap(s.places))*int64(unsafe.Sizeof(pointPlace{}))
+}
+
 // Minutes returns the first and the last minute that have spans; ok is false where there are none.
 func (s *SeriesStats) Minutes() (first, last uint64, ok bool) { return minutes(s.groups) }
 
@@ -128,13 +146,22 @@ func minutes(g []group) (first, last uint64, ok bool) {
 
 // Points returns what is known of the minutes from first to last, both included, by minute and series. A point is valid until the next.
 func (s *SeriesStats) Points(first, last uint64) iter.Seq[*SeriesPoint] {
+	return s.PointsOf(first, last, nil)
+}
+
+// PointsOf is Points for some series: those whose index has true in wanted; nil: all.
+func (s *SeriesStats) PointsOf(first, last uint64, wanted []bool) iter.Seq[*SeriesPoint] {
 	return func(yield func(*SeriesPoint) bool) {
 		var p SeriesPoint
 		for _, g := range within(s.groups, first, last) {
 			p.Minute = g.minute
-			r := reader{b: g.body}
-			for i := range g.points {
-				if r.seriesPoint(&p, i == 0, len(s.Series)); !yield(&p) {
+			for _, place := range s.places[g.first : g.first+g.points] {
+				if wanted != nil && !wanted[place.series] {
+					continue
+				}
+				p.Series = int(place.series)
+				r := reader{b: g.body[len(g.body)-int(place.left):]}
+				if r.histogram(&p.Durations); !yield(&p) {
 					return
 				}
 			}

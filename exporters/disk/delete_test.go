@@ -1,0 +1,387 @@
+package disk
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// delete is an operation of the model.
+func (m *machine) delete() {
+	m.Delete(m.store, m.memory)
+	m.store.mu.Lock()
+	frozen := m.store.active == nil
+	m.store.mu.Unlock()
+	if frozen {
+		m.flush()
+	}
+}
+
+// erased is what numbers are when some are deleted: those that must be gone, and the service of each.
+type erased struct {
+	*numbers
+	gone     map[int]bool
+	services []string
+}
+
+func newErased() *erased { return &erased{numbers: newNumbers(), gone: map[int]bool{}} }
+
+// write sends spans. Without an acknowledgement they may be there or not.
+func (d *erased) write(t testing.TB, e *exporter, count int) {
+	t.Helper()
+	b := d.next(count)
+	eachNumber(b, func(int) { d.services = append(d.services, b.Services()[0].Service) })
+	if err := e.Consume(t.Context(), b); err == nil {
+		d.ack(b)
+	}
+}
+
+// erase deletes something random and returns the error. After one, what is covered may be there or not.
+func (d *erased) erase(t testing.TB, e *exporter, rnd *rand.Rand) error {
+	t.Helper()
+	if len(d.services) == 0 {
+		return nil
+	}
+	some := rnd.IntN(len(d.services))
+	var what tracestore.Deletion
+	var covers func(i int) bool
+	switch rnd.IntN(3) {
+	case 0:
+		what.Traces = []otlpdata.TraceID{refOf(some)[0].ID, refOf(0)[0].ID}
+		covers = func(i int) bool { return i/spansPerTrace == some/spansPerTrace || i < spansPerTrace }
+	case 1:
+		what.Service = d.services[some]
+		covers = func(i int) bool { return d.services[i] == what.Service }
+	default:
+		what.From, what.To = startOf(some), startOf(some+10)
+		covers = func(i int) bool { return i >= some && i <= some+10 }
+	}
+	_, err := e.Delete(t.Context(), "", what)
+	for i := range d.services {
+		if covers(i) {
+			d.acked[i] = false
+			d.gone[i] = d.gone[i] || err == nil
+		}
+	}
+	return err
+}
+
+// startOf is when the span of a number started.
+func startOf(number int) time.Time { return time.Date(2026, 11, 21, 12, 0, 0, number*1000, time.UTC) }
+
+// check also sees to it that what was deleted is gone.
+func (d *erased) check(t testing.TB, e *exporter) {
+	t.Helper()
+	d.numbers.check(t, e)
+	results, err := e.Find(t.Context(), everything(), tracestore.WantFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, err := range results.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		eachNumber(r.Spans, func(i int) {
+			if d.gone[i] {
+				t.Errorf("span %d was deleted and is there", i)
+			}
+		})
+	}
+}
+
+// deleteCrashSeed is the environment variable that repeats one crash with deletions.
+const deleteCrashSeed = "DISK_DELETE_SEED"
+
+// TestCrashesAfterDeletions cuts the power at a random operation on the disk while spans are written, deleted, merged and marks removed: what
+// was deleted stays deleted, though it is in the log or in files that come back, and what was acknowledged and not deleted is there.
+func TestCrashesAfterDeletions(t *testing.T) {
+	n := 400
+	if testing.Short() {
+		n = 100
+	}
+	seeds(t, deleteCrashSeed, n, deleteAndCrash)
+}
+
+func deleteAndCrash(t testing.TB, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	mem, clock, spans := vfstest.NewMem(), newClock(), newErased()
+	open := func(fs *setup) *setup {
+		fs.clock, fs.config.MaxWait, fs.config.Merge.MinSegments = clock, 0, 2
+		if os.Getenv(deleteCrashSeed) != "" {
+			fs.logged(t)
+		}
+		return fs
+	}
+	for range 1 + rnd.IntN(4) {
+		var after *vfstest.Mem
+		current, power, kill := mem, rand.New(rand.NewPCG(rnd.Uint64(), 1)), rnd.IntN(4) == 0
+		var once sync.Once
+		cut := func() {
+			once.Do(func() {
+				if kill {
+					after = current.Kill()
+				} else {
+					after = current.Crash(power)
+				}
+			})
+		}
+		e := open(small(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpChanges, Skip: rnd.IntN(150), Times: 1, Hook: cut}))).build(t)
+		if err := e.Start(t.Context()); err == nil {
+			for range 60 {
+				spans.operate(t, e, rnd, clock)
+			}
+			cut()
+			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+		}
+		cut()
+		mem = after
+	}
+	for range 2 {
+		e := open(small(mem)).start(t)
+		spans.check(t, e)
+		flushed(t, e)
+		clock.advance(2 * rewriteAfter)
+		for range 2 {
+			if err := e.tidy(t.Context()); err != nil {
+				t.Error(err)
+			}
+			merged(t, e)
+			spans.check(t, e)
+		}
+		stopStore(t, e)
+	}
+}
+
+// operate does one random operation.
+func (d *erased) operate(t testing.TB, e *exporter, rnd *rand.Rand, clock *clock) {
+	t.Helper()
+	switch p := rnd.IntN(100); {
+	case p < 60:
+		d.write(t, e, 1+rnd.IntN(15))
+	case p < 75:
+		d.erase(t, e, rnd) //nolint:errcheck // the disk may be gone
+	case p < 85:
+		e.intake.Lock()
+		e.mu.Lock()
+		if len(e.frozen) == 0 {
+			e.freeze()
+		}
+		e.mu.Unlock()
+		e.intake.Unlock()
+	case p < 95:
+		e.mergeNext(unhurried(e)) //nolint:errcheck // likewise
+	default:
+		clock.advance(rewriteAfter / 2)
+		e.tidy(t.Context()) //nolint:errcheck // likewise
+	}
+}
+
+// TestDeletionIsNotAllowed: without the key nothing is deleted, and the error names it.
+func TestDeletionIsNotAllowed(t *testing.T) {
+	s := small(vfstest.NewMem())
+	s.config.AllowDelete = false
+	e, n := s.open(t), newNumbers()
+	n.send(t, e, 10)
+	_, err := e.Delete(t.Context(), "", tracestore.Deletion{Traces: []otlpdata.TraceID{refOf(1)[0].ID}})
+	if !errors.Is(err, tracestore.ErrNotAllowed) || !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "allow_delete") {
+		t.Errorf("error %v", err)
+	}
+	n.check(t, e)
+}
+
+// TestDeletionOfAbsentSpansFreezesNothing: a memtable without a match goes on taking spans, and what comes later stays.
+func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
+	e, d := small(vfstest.NewMem()).open(t), newErased()
+	d.write(t, e, 10)
+	active := e.active
+	late := tracestore.Deletion{Traces: []otlpdata.TraceID{refOf(1000)[0].ID}}
+	for _, what := range []tracestore.Deletion{late, {Service: "nobody"}, {From: startOf(500)}} {
+		if got, err := e.Delete(t.Context(), "", what); err != nil || got.Spans != 0 {
+			t.Fatalf("%+v: %+v, %v", what, got, err)
+		}
+	}
+	if e.active != active || len(e.frozen) > 0 || len(e.segments) > 0 {
+		t.Error("the memtable was frozen")
+	}
+	d.write(t, e, 1000)
+	d.check(t, e)
+	if got, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(500)}); err != nil || got.Spans != 510 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if e.active == active {
+		t.Error("the memtable goes on although spans of it were deleted")
+	}
+}
+
+// TestDeletedSpaceIsGivenBack: a segment with enough deleted spans, or with old deletions, is written again without them, one without any
+// other span goes, and then the marks go, but for the last one.
+func TestDeletedSpaceIsGivenBack(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	s := small(vfstest.NewMem())
+	s.log = zap.New(core)
+	e, d := s.open(t), newErased()
+	write := func(count int) *handle {
+		d.write(t, e, count)
+		flushed(t, e)
+		return e.segments[len(e.segments)-1]
+	}
+	erase := func(from, to int) {
+		t.Helper()
+		if got, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(from), To: startOf(to - 1)}); err != nil || got.Spans != to-from {
+			t.Fatalf("delete %d to %d: %+v, %v", from, to, got, err)
+		}
+		for i := from; i < to; i++ {
+			d.acked[i], d.gone[i] = false, true
+		}
+	}
+	many, few, all := write(100), write(100), write(100)
+	erase(0, 50)    // of many
+	erase(100, 101) // of few
+	erase(200, 300) // of all
+	for _, step := range []struct {
+		wait  time.Duration
+		marks int
+	}{{0, 2}, {2 * rewriteAfter, 1}} {
+		s.clock.advance(step.wait)
+		if err := e.tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		merged(t, e)
+		if err := e.tidy(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.check(t, e)
+		files, err := s.fs.ReadDir(folder + "/deletions")
+		if err != nil || len(files) != step.marks {
+			t.Errorf("after %s there are the marks %v, %v; want %d", step.wait, files, err, step.marks)
+		}
+	}
+	rows := 0
+	for _, h := range e.segments {
+		if h == many || h == few || h == all {
+			t.Errorf("%s is still there", h.name)
+		}
+		rows += h.info.Rows
+		if _, masked := e.sourceOf(h).(*mask.Source); masked {
+			t.Errorf("%s is still masked", h.name)
+		}
+	}
+	if rows != 149 {
+		t.Errorf("%d rows are left, want 149", rows)
+	}
+	told := logs.FilterMessage("spans deleted on request").FilterField(zap.Int("spans", 50)).FilterField(zap.String("tenant", ""))
+	if told.Len() != 1 {
+		t.Errorf("the log says %v", logs.All())
+	}
+}
+
+// TestDamagedMark: a mark that cannot be read is set aside and reported, its number is not given again, and the store works.
+func TestDamagedMark(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := small(mem)
+	e, d := s.start(t), newErased()
+	d.write(t, e, 30)
+	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
+		t.Fatal(err)
+	}
+	stopStore(t, e)
+	name := mark.Dir{Path: folder + "/deletions"}.File(1)
+	f, err := mem.OpenWrite(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{1}, 20); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	e = s.open(t)
+	if n := d.numbers.check(t, e); n != 30 {
+		t.Errorf("%d spans are visible", n)
+	}
+	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.deletions.rules[0].Number; got != 2 {
+		t.Errorf("the next mark has number %d", got)
+	}
+	if files, err := mem.ReadDir(folder + "/quarantine"); err != nil || len(files) != 1 {
+		t.Errorf("the quarantine has %v, %v", files, err)
+	}
+}
+
+// TestLaterEpochsAreNotCovered: a clock that was set back before everything expired does not make new spans look older than a deletion.
+func TestLaterEpochsAreNotCovered(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := small(mem)
+	e, d := s.start(t), newErased()
+	d.write(t, e, 30)
+	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); err != nil {
+		t.Fatal(err)
+	}
+	flushed(t, e)
+	if err := e.tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(e.segments) > 0 {
+		t.Fatalf("a segment without visible spans is still there: %s", e.segments[0].name)
+	}
+	stopStore(t, e)
+	s.clock.advance(-48 * time.Hour)
+	e, again := s.open(t), newNumbers()
+	again.send(t, e, 30)
+	flushed(t, e)
+	if n := again.check(t, e); n != 30 {
+		t.Errorf("%d of 30 later spans are visible", n)
+	}
+}
+
+// TestMarksOutliveTheQuarantine: as long as an operator can bring a segment back, the mark that hides its spans stays.
+func TestMarksOutliveTheQuarantine(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := small(mem)
+	e, d := s.start(t), newErased()
+	d.write(t, e, 30)
+	flushed(t, e)
+	remove := func(what tracestore.Deletion) {
+		t.Helper()
+		if _, err := e.Delete(t.Context(), "", what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove(tracestore.Deletion{To: startOf(0)})
+	d.acked[0], d.gone[0] = false, true
+	name := e.segments[0].name
+	stopStore(t, e)
+	path, away := folder+"/seg/"+name.String(), folder+"/quarantine/"+strings.SplitAfter(name.String(), "/")[1]
+	if err := mem.Rename(path, away); err != nil {
+		t.Fatal(err)
+	}
+	e = s.start(t)
+	remove(tracestore.Deletion{Service: "nobody"})
+	remove(tracestore.Deletion{Service: "nobody at all"})
+	if err := e.tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stopStore(t, e)
+	if err := mem.MkdirAll(folder + "/seg/" + name.Day); err != nil {
+		t.Fatal(err)
+	}
+	if err := mem.Rename(away, path); err != nil {
+		t.Fatal(err)
+	}
+	d.check(t, s.open(t))
+}

@@ -1,0 +1,354 @@
+package mask
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// span is what the rules look at, and what tells spans apart.
+type span struct {
+	tenant, service string
+	trace           byte
+	start           uint64
+	id              uint32
+}
+
+// store is random spans in a memtable and in a segment.
+type store struct {
+	spans []span
+	fail  *vfstest.Rule // reads of the segment fail while it is on
+	table source.Source
+	file  *segment.Segment
+}
+
+func newStore(t *testing.T, rnd *rand.Rand, count int) *store {
+	t.Helper()
+	s := &store{fail: &vfstest.Rule{Op: vfstest.OpRead, Err: errors.New("the disk is away")}}
+	s.fail.Switch(false)
+	tenants := 1 + rnd.IntN(2)
+	table := memtable.New(memtable.Options{BlockRows: 16})
+	for i := range count {
+		sp := span{tenant: []string{"", "a"}[rnd.IntN(tenants)], service: string(rune('p' + rnd.IntN(4))), trace: byte(rnd.IntN(20)), id: uint32(i + 1)}
+		sp.start = uint64(sp.trace)*10 + rnd.Uint64N(10)
+		s.spans = append(s.spans, sp)
+		if _, err := table.Append(sp.batch(t, rnd), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs := vfstest.Inject(vfstest.NewMem(), s.fail)
+	if _, err := segment.Write(fs, "/s.seg", segment.Input(table.Input()), segment.Meta{}, segment.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.file, err = segment.Open(fs, "/s.seg"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.file.Close() })
+	s.table = table.Source()
+	return s
+}
+
+func (s *span) batch(t *testing.T, rnd *rand.Rand) *otlpdata.Batch {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", s.service)
+	rs.Resource().Attributes().PutStr("host", string(rune('0'+rnd.IntN(3))))
+	sp := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	sp.SetTraceID(pcommon.TraceID{s.trace})
+	sp.SetSpanID(pcommon.SpanID{byte(s.id >> 8), byte(s.id)})
+	sp.SetName("op " + string(rune('a'+rnd.IntN(3))))
+	sp.SetStartTimestamp(pcommon.Timestamp(s.start))
+	sp.SetEndTimestamp(pcommon.Timestamp(s.start + 1))
+	sp.Attributes().PutInt("number", int64(s.id))
+	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: s.tenant}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// randomRule returns a rule of one of the three kinds.
+func randomRule(rnd *rand.Rand, number uint64) *Rule {
+	m := &mark.Mark{Number: number, Through: 1, Made: time.Unix(int64(number), 0), Tenant: []string{"", "a", "b"}[rnd.IntN(3)], To: math.MaxUint64}
+	switch rnd.IntN(4) {
+	case 0:
+		m.Service = string(rune('p' + rnd.IntN(5)))
+	case 1:
+		m.Service = string(rune('p' + rnd.IntN(5)))
+		m.From = rnd.Uint64N(200)
+		m.To = m.From + rnd.Uint64N(100)
+	case 2:
+		m.From = rnd.Uint64N(200)
+		m.To = m.From + rnd.Uint64N(60)
+	default:
+		for range 1 + rnd.IntN(3) {
+			m.Traces = append(m.Traces, otlpdata.TraceID{byte(rnd.IntN(25))})
+		}
+	}
+	return NewRule(m)
+}
+
+func (s *span) hiddenBy(r *Rule) bool {
+	if s.tenant != r.Tenant {
+		return false
+	}
+	if len(r.Traces) > 0 {
+		return slices.Contains(r.Traces, otlpdata.TraceID{s.trace})
+	}
+	return (r.Service == "" || r.Service == s.service) && r.From <= s.start && s.start <= r.To
+}
+
+// left returns what rules leave, and how many each is the first to hide.
+func (s *store) left(rules []*Rule) (left map[uint32]span, by map[uint64]int) {
+	left, by = map[uint32]span{}, map[uint64]int{}
+	for _, sp := range s.spans {
+		if i := slices.IndexFunc(rules, sp.hiddenBy); i >= 0 {
+			by[rules[i].Number]++
+		} else {
+			left[sp.id] = sp
+		}
+	}
+	return left, by
+}
+
+// read returns all rows of a source by their ids, through its blocks.
+func read(t *testing.T, s source.Source) map[uint32]span {
+	t.Helper()
+	infos, err := s.Blocks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[uint32]span{}
+	for i := range infos {
+		b, err := s.Open(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Len() != infos[i].Rows {
+			t.Errorf("block %d: %d rows, announced are %d", i, b.Len(), infos[i].Rows)
+		}
+		readRows(t, s, b, -1, found)
+		b.Close()
+	}
+	return found
+}
+
+// readRows reads one row, or all for -1.
+func readRows(t *testing.T, s source.Source, b source.Block, only int, found map[uint32]span) {
+	t.Helper()
+	tables, err := s.Tables()
+	shapes, err1 := b.Shapes()
+	resources, err2 := b.Resources()
+	starts, err3 := b.Starts()
+	ends, err4 := b.Ends()
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	for row := range b.Len() {
+		if only >= 0 && row != only {
+			continue
+		}
+		var h rows.Head
+		if err := b.Head(row, &h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Shape != shapes[row] || h.Resource != resources[row] || h.Start != starts[row] || h.End != ends[row] {
+			t.Errorf("row %d: head and columns differ", row)
+		}
+		cells, err := b.Cells(nil, row)
+		if err != nil || len(cells) != 1 {
+			t.Fatalf("row %d: cells %v, %v", row, cells, err)
+		}
+		c, err := b.Cell(row, 0)
+		if err != nil || c != cells[0] {
+			t.Errorf("row %d: cell %v, %v", row, c, err)
+		}
+		sh, r := &tables.Shapes[h.Shape], &tables.Resources[h.Resource]
+		if sh.Tenant != r.Tenant || sh.Service != r.Service {
+			t.Errorf("row %d: service %q of %q, and resource of %q of %q", row, sh.Service, sh.Tenant, r.Service, r.Tenant)
+		}
+		found[uint32(c.Num)] = span{sh.Tenant, sh.Service, h.TraceID[0], h.Start, uint32(c.Num)}
+	}
+}
+
+// TestMaskedSource compares masks that grow rule by rule, over a memtable and a segment, with what the rules say.
+func TestMaskedSource(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		s := newStore(t, rnd, 1+rnd.IntN(300))
+		var all []*Rule
+		masks := map[string]*Source{}
+		for number := range uint64(6) {
+			fresh := []*Rule{randomRule(rnd, number+1)}
+			all = append(all, fresh...)
+			left, by := s.left(all)
+			for name, src := range map[string]source.Source{"memtable": s.table, "segment": s.file} {
+				before := masks[name]
+				m := New(src, fresh, before)
+				masks[name] = m
+				if rnd.IntN(3) == 0 {
+					continue // the next one comes before this one was looked at
+				}
+				what := fmt.Sprintf("seed %d, %s, rule %d", seed, name, number+1)
+				check(t, what, s, m, left)
+				for _, r := range all {
+					if got := m.HiddenBy(r.Number); got != by[r.Number] {
+						t.Errorf("%s: rule %d hides %d rows, want %d", what, r.Number, got, by[r.Number])
+					}
+				}
+				if before != nil && before.done.Load() != nil && m.Idle() != (by[number+1] == 0) {
+					t.Errorf("%s: idle is %t, and it hides %d rows", what, m.Idle(), by[number+1])
+				}
+			}
+		}
+	}
+}
+
+func check(t *testing.T, what string, s *store, m *Source, left map[uint32]span) {
+	t.Helper()
+	if got := read(t, m); !maps.Equal(got, left) {
+		t.Fatalf("%s: %d rows, want %d", what, len(got), len(left))
+	}
+	if n, known := m.Hidden(); !known || n != len(s.spans)-len(left) {
+		t.Errorf("%s: %d are hidden (%t), want %d", what, n, known, len(s.spans)-len(left))
+	}
+	if n, _, _ := m.Bounds(); n != len(left) {
+		t.Errorf("%s: %d rows within the bounds, want %d", what, n, len(left))
+	}
+	found, again := map[uint32]span{}, map[uint32]span{}
+	for _, tenant := range []string{"", "a"} {
+		var ids []otlpdata.TraceID
+		for trace := range byte(20) {
+			ids = append(ids, otlpdata.TraceID{trace})
+			err := m.Trace(t.Context(), tenant, ids[trace], func(b source.Block, list []int32) error {
+				for _, row := range list {
+					readRows(t, m, b, int(row), found)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := m.Traces(t.Context(), tenant, ids, func(b source.Block, which int, list []int32) error {
+			for _, row := range list {
+				readRows(t, m, b, int(row), again)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !maps.Equal(found, left) || !maps.Equal(again, left) {
+		t.Errorf("%s: %d rows by trace, %d by traces, want %d", what, len(found), len(again), len(left))
+	}
+	checkVocabulary(t, what, m, left)
+}
+
+// checkVocabulary checks that what only hidden rows have is not shown.
+func checkVocabulary(t *testing.T, what string, m *Source, left map[uint32]span) {
+	t.Helper()
+	want := map[rows.Service]bool{}
+	for _, sp := range left {
+		want[rows.Service{Tenant: sp.tenant, Name: sp.service}] = true
+	}
+	tables, err := m.Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes, resources, listed := map[rows.Service]bool{}, map[rows.Service]bool{}, map[rows.Service]bool{}
+	for _, sh := range tables.Shapes {
+		if sh.Service != "" {
+			shapes[rows.Service{Tenant: sh.Tenant, Name: sh.Service}] = true
+		}
+	}
+	for _, r := range tables.Resources {
+		if r.Service != "" {
+			resources[rows.Service{Tenant: r.Tenant, Name: r.Service}] = true
+		}
+	}
+	services, err := m.Services()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range services {
+		listed[rows.Service{Tenant: s.Tenant, Name: s.Name}] = len(s.Operations) > 0
+	}
+	if !maps.Equal(shapes, want) || !maps.Equal(resources, want) || !maps.Equal(listed, want) {
+		t.Errorf("%s: services of shapes %v, of resources %v, listed %v, want %v", what, shapes, resources, listed, want)
+	}
+	if words, complete := m.Words(0); len(words) > 0 || complete {
+		t.Errorf("%s: the words %v", what, words)
+	}
+}
+
+// TestUnreadBlockStaysHidden: a block that could not be read when the mask was made hides its rows when it can be read again, and until then
+// nobody is told that all is known.
+func TestUnreadBlockStaysHidden(t *testing.T) {
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		s := newStore(t, rnd, 200)
+		if _, err := s.file.Blocks(); err != nil { // is in memory from now on
+			t.Fatal(err)
+		}
+		rules := []*Rule{randomRule(rnd, 1), NewRule(&mark.Mark{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant})}
+		left, _ := s.left(rules)
+		m := New(s.file, rules, nil)
+		s.fail.Switch(true)
+		if err := m.Survey(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, known := m.Hidden()
+		if _, err := m.Open(t.Context(), 0); err == nil || known || m.Idle() {
+			t.Errorf("seed %d: without the disk: %v, known %t", seed, err, known)
+		}
+		s.fail.Switch(false)
+		found := map[uint32]span{}
+		infos, err := m.Blocks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range infos {
+			b, err := m.Open(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readRows(t, m, b, -1, found)
+			b.Close()
+		}
+		if !maps.Equal(found, left) {
+			t.Errorf("seed %d: %d rows when the disk is back, want %d", seed, len(found), len(left))
+		}
+	}
+}
+
+// TestStatisticsAreHidden: what a segment knows in sum has hidden rows in it.
+func TestStatisticsAreHidden(t *testing.T) {
+	s := newStore(t, rand.New(rand.NewPCG(1, 1)), 10)
+	if _, ok := any(New(s.file, nil, nil)).(source.Statistics); ok {
+		t.Error("a masked source has statistics")
+	}
+}

@@ -1,0 +1,348 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// ledgers keep what queries for calls have found out, by tenant. Segments do not change, so what is known of two of them stays true as long
+// as both are there.
+type ledgers struct {
+	lock  chan struct{} // holds a token while somebody uses the rest
+	of    map[string]*ledger
+	clock int64 // counts uses
+}
+
+func newLedgers() ledgers { return ledgers{lock: make(chan struct{}, 1), of: make(map[string]*ledger)} }
+
+// ledger is what is known of the calls of a tenant.
+//
+//	book of a segment   calls within it, in sum over all minutes
+//	                    left: bit i says that the parent of orphan i is in none of the sources up to a number
+//	   adopted          by the segment that has the parents: calls by minute, and which orphans these are
+//
+// A source that goes takes what was adopted from it along; those orphans are looked for again.
+type ledger struct {
+	used   int64
+	number map[source.Source]int // of all sources with statistics, in the order in which they appeared; from 1
+	last   int
+	books  map[source.Source]*book
+	ids    map[callName]uint32
+	names  []callName
+	texts  map[string]string // one copy of each name of a service
+	memory int64             // bytes, about
+	words  int64             // bytes of ids, names and texts, which are of books that went, too
+}
+
+func newLedger() *ledger {
+	return &ledger{number: make(map[source.Source]int), books: make(map[source.Source]*book), ids: make(map[callName]uint32),
+		texts: make(map[string]string)}
+}
+
+// callName is what calls are added up by.
+type callName struct {
+	parent, child string
+	messaging     bool
+}
+
+type book struct {
+	totals  []callSum // by name
+	left    []uint64  // bits
+	count   int       // of bits that are set
+	adopted map[source.Source]*adopted
+	upTo    int            // sources up to this number were asked for the parents
+	waifs   []stats.Orphan // those that are left, unless they are too many; nil: not read
+	memory  int64
+}
+
+type adopted struct {
+	points []callPoint // by minute and name
+	taken  []uint32    // orphans, by their number
+}
+
+type callSum struct {
+	name                    uint32
+	calls, errors, duration uint64
+}
+
+type callPoint struct {
+	minute uint64
+	callSum
+}
+
+// maxBookOrphans is how many orphans the source of a book has at most.
+const maxBookOrphans = 1 << 20
+
+// maxWaifs is how many orphans without parents a book holds. Those of other segments are read again by every query.
+const maxWaifs = 4096
+
+func (s *callSum) add(o *callSum) {
+	s.calls += o.calls
+	s.errors += o.errors
+	if s.duration += o.duration; s.duration < o.duration {
+		s.duration = math.MaxUint64
+	}
+}
+
+// ledger returns the ledger of the tenant, which knows the sources at hand. The caller holds the lock.
+func (c *callReader) ledger() *ledger {
+	all := &c.engine.ledgers
+	l := all.of[c.tenant]
+	// Names of what went are left behind.
+	if l == nil || l.meet(c.sources) && l.words > c.engine.options.Memory/2 {
+		l = newLedger()
+		l.meet(c.sources)
+		all.of[strings.Clone(c.tenant)] = l
+	}
+	all.clock++
+	l.used = all.clock
+	return l
+}
+
+// trim forgets the ledgers that were not used for longest where all together take too much memory.
+func (a *ledgers) trim(limit int64) {
+	const own = 1 << 10
+	for {
+		sum, oldest := int64(0), ""
+		for tenant, l := range a.of {
+			sum += own + l.memory
+			if o := a.of[oldest]; o == nil || l.used < o.used {
+				oldest = tenant
+			}
+		}
+		if sum <= limit || len(a.of) == 1 {
+			return
+		}
+		delete(a.of, oldest)
+	}
+}
+
+// meet gives numbers to new sources, and forgets those that went, which it reports.
+func (l *ledger) meet(sources []source.Source) (gone bool) {
+	here := make(map[source.Source]bool, len(sources))
+	for _, src := range sources {
+		if _, ok := src.(source.Statistics); !ok {
+			continue
+		}
+		here[src] = true
+		if l.number[src] == 0 {
+			l.last++
+			l.number[src] = l.last
+		}
+	}
+	gone = len(here) < len(l.number)
+	for src := range l.number {
+		if gone && !here[src] {
+			l.forget(src)
+		}
+	}
+	return gone
+}
+
+func (l *ledger) forget(gone source.Source) {
+	delete(l.number, gone)
+	if b := l.books[gone]; b != nil {
+		delete(l.books, gone)
+		l.memory -= b.memory
+	}
+	for _, b := range l.books {
+		a := b.adopted[gone]
+		if a == nil {
+			continue
+		}
+		for _, i := range a.taken {
+			b.left[i/64] |= 1 << (i % 64)
+		}
+		b.count += len(a.taken)
+		b.upTo, b.waifs = 0, nil // another source may have the same parents
+		delete(b.adopted, gone)
+		l.measure(b)
+	}
+}
+
+// measure brings the estimate of memory up to date.
+func (l *ledger) measure(b *book) {
+	const own = 512
+	n := own + int64(len(b.totals))*int64(unsafe.Sizeof(callSum{})) + int64(len(b.left))*8 +
+		int64(len(b.waifs))*int64(unsafe.Sizeof(stats.Orphan{}))
+	for _, a := range b.adopted {
+		n += own + int64(cap(a.points))*int64(unsafe.Sizeof(callPoint{})) + int64(cap(a.taken))*4
+	}
+	l.memory += n - b.memory
+	b.memory = n
+}
+
+// id returns the number of a name.
+func (l *ledger) id(name callName) uint32 {
+	id, ok := l.ids[name]
+	if !ok {
+		id = uint32(len(l.names))
+		name.parent, name.child = l.text(name.parent), l.text(name.child)
+		l.names = append(l.names, name)
+		l.ids[name] = id
+		l.remember(3 * int64(unsafe.Sizeof(name)))
+	}
+	return id
+}
+
+// text returns the ledger's own copy of a text: others alias sections that are not kept.
+func (l *ledger) text(s string) string {
+	own, ok := l.texts[s]
+	if !ok {
+		own = strings.Clone(s)
+		l.texts[own] = own
+		l.remember(int64(len(s)) + 3*int64(unsafe.Sizeof(s)))
+	}
+	return own
+}
+
+func (l *ledger) remember(bytes int64) {
+	l.words += bytes
+	l.memory += bytes
+}
+
+// bookOf returns the book of a source, and makes one where there is none and room for it. It is nil where the source's statistics cannot
+// be used.
+func (c *callReader) bookOf(ctx context.Context, l *ledger, src int) (*book, error) {
+	b := l.books[c.sources[src]]
+	if b != nil || l.memory >= c.engine.options.Memory {
+		return b, nil
+	}
+	edges, orphans, err := c.readStatistics(ctx, src)
+	if err != nil || edges == nil || orphans.Len() > maxBookOrphans {
+		return nil, err
+	}
+	b = &book{adopted: make(map[source.Source]*adopted), left: make([]uint64, (orphans.Len()+63)/64)}
+	sums := make([]callSum, len(edges.Edges))
+	for p := range edges.Points(0, math.MaxUint64) {
+		sums[p.Edge].add(&callSum{calls: p.Calls, errors: p.Errors, duration: p.Sum})
+	}
+	for i := range sums {
+		if e := &edges.Edges[i]; e.Tenant == c.tenant && sums[i].calls > 0 {
+			sums[i].name = l.id(callName{e.Parent, e.Child, e.Kind == stats.Messaging})
+			b.totals = append(b.totals, sums[i])
+		}
+	}
+	i := 0
+	for o := range orphans.Orphans(0, math.MaxUint64) {
+		if o.Tenant == c.tenant {
+			b.left[i/64] |= 1 << (i % 64)
+			b.count++
+		}
+		i++
+	}
+	l.books[c.sources[src]] = b
+	l.measure(b)
+	return b, nil
+}
+
+// readStatistics reads what a source knows of its calls. They are nil where that cannot be used: where it is damaged, which costs no
+// spans, or not all spans had room in it.
+func (c *callReader) readStatistics(ctx context.Context, src int) (edges *stats.EdgeStats, orphans *stats.OrphanStats, _ error) {
+	s, ok := c.sources[src].(source.Statistics)
+	if !ok {
+		return nil, nil, nil
+	}
+	err := c.decode(ctx, func() (err error) {
+		if edges, err = s.Edges(); err == nil {
+			orphans, err = s.Orphans()
+		}
+		return err
+	})
+	if d := (*source.DamageError)(nil); errors.As(err, &d) {
+		c.engine.options.OnDamage(d)
+		return nil, nil, nil
+	}
+	if err != nil || edges.Dropped > 0 || orphans.Dropped > 0 {
+		return nil, nil, err
+	}
+	return edges, orphans, nil
+}
+
+// eachLeft calls f with the orphans of a source that have no parent yet, and their numbers.
+func (c *callReader) eachLeft(ctx context.Context, l *ledger, b *book, src int, f func(number int, o *stats.Orphan)) error {
+	number := -1
+	next := func() {
+		for number++; b.left[number/64]>>(number%64)&1 == 0; number++ {
+		}
+	}
+	if b.waifs != nil {
+		for i := range b.waifs {
+			next()
+			f(number, &b.waifs[i])
+		}
+		return nil
+	}
+	if b.count == 0 {
+		return nil
+	}
+	var orphans *stats.OrphanStats
+	err := c.decode(ctx, func() (err error) {
+		orphans, err = c.sources[src].(source.Statistics).Orphans()
+		return err
+	})
+	if err != nil { // it could be read before
+		return c.damage.note(c.sources[src], "orphans", 0, err)
+	}
+	keep := b.count <= maxWaifs
+	for o := range orphans.Orphans(0, math.MaxUint64) {
+		if number++; b.left[number/64]>>(number%64)&1 == 0 {
+			continue
+		}
+		f(number, &o)
+		if keep {
+			o.Tenant, o.Service = c.tenant, l.text(o.Service)
+			b.waifs = append(b.waifs, o)
+		}
+	}
+	l.measure(b)
+	return nil
+}
+
+// adopt notes that the parent of an orphan is in a source.
+func (l *ledger) adopt(b *book, from source.Source, o *orphan, parent *tracestore.CallSpan) {
+	a := b.adopted[from]
+	if a == nil {
+		a = new(adopted)
+		b.adopted[from] = a
+	}
+	messaging := parent.Kind == otlpdata.KindProducer || o.child.Kind == otlpdata.KindConsumer // as in tracestore.Edge
+	p := callPoint{minute: stats.MinuteOf(o.child.Start), callSum: callSum{calls: 1, duration: o.child.Duration}}
+	p.name = l.id(callName{parent.Service, o.child.Service, messaging})
+	if o.child.Failed {
+		p.errors = 1
+	}
+	a.points = append(a.points, p)
+	a.taken = append(a.taken, uint32(o.number))
+	b.left[o.number/64] &^= 1 << (o.number % 64)
+	b.count--
+	b.waifs = nil
+}
+
+// settle brings a book in order after some orphans were adopted.
+func (l *ledger) settle(b *book) {
+	for _, a := range b.adopted {
+		slices.SortFunc(a.points, func(x, y callPoint) int { return cmp.Or(cmp.Compare(x.minute, y.minute), cmp.Compare(x.name, y.name)) })
+		sums := a.points[:0]
+		for _, p := range a.points {
+			if n := len(sums); n > 0 && sums[n-1].minute == p.minute && sums[n-1].name == p.name {
+				sums[n-1].add(&p.callSum)
+			} else {
+				sums = append(sums, p)
+			}
+		}
+		a.points = slices.Clone(sums)
+		a.taken = slices.Clip(a.taken)
+	}
+	l.measure(b)
+}

@@ -1,0 +1,147 @@
+package search
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+var _ tracestore.Metrics = (*Engine)(nil)
+
+// Metrics implements tracestore.Metrics.
+//
+//	segment   │ rows │     series of whole minutes      │ rows │
+//	memtable  │ rows │     tally of whole minutes       │ rows │
+//	         from                                              to
+//
+// Each source counts its spans without their duplicates. A span that is in several sources, because it was sent again after a flush, is
+// counted in each.
+func (e *Engine) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	m := &metricsReader{tenant: tenant, byOperation: q.ByOperation, counter: tracestore.NewMetricsCounter(q)}
+	var ok bool
+	if m.window.from, m.window.to, ok = q.Window(); !ok || ctx.Err() != nil {
+		return m.counter.Answer(), ctx.Err()
+	}
+	m.session = e.begin()
+	defer m.lease.release()
+	for src := range m.sources {
+		if err := m.source(ctx, src); err != nil {
+			return tracestore.MetricsAnswer{}, err
+		}
+	}
+	a := m.counter.Answer()
+	if reason := m.damage.reason(); reason != "" {
+		a.Reason = joinReasons(a.Reason, reason)
+		a.Complete = false
+	}
+	return a, nil
+}
+
+func joinReasons(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// metricsReader counts the spans of a tenant within a window.
+type metricsReader struct {
+	*session
+	tenant      string
+	window      bounds
+	byOperation bool
+	counter     *tracestore.MetricsCounter
+}
+
+// source counts the spans of a source.
+func (m *metricsReader) source(ctx context.Context, src int) error {
+	rows, oldest, newest := m.sources[src].Bounds()
+	if rows == 0 || newest < m.window.from || oldest > m.window.to {
+		return nil
+	}
+	d := divide(m.window, oldest, newest)
+	known := false
+	err := m.decode(ctx, func() (err error) {
+		switch s := m.sources[src].(type) {
+		case source.Statistics:
+			known, err = m.addStatistics(s, d)
+		case source.Tally:
+			known, err = s.Tally(ctx, func(c *stats.Collector, oldest, newest uint64) {
+				d = divide(m.window, oldest, newest) // it may have newer rows than the source
+				m.addTally(c, d)
+			})
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !known:
+		return m.scan(ctx, src, d.all)
+	case len(d.rest) > 0:
+		return m.scan(ctx, src, d.rest)
+	}
+	return nil
+}
+
+// addStatistics adds what a segment knows of whole minutes. It is false where that cannot be used: where it is damaged, which costs no
+// spans, or not all spans had room in it.
+func (m *metricsReader) addStatistics(s source.Statistics, d divided) (known bool, _ error) {
+	if !d.some {
+		return true, nil
+	}
+	series, err := s.Series()
+	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {
+		m.engine.options.OnDamage(damage)
+		return false, nil
+	}
+	if err != nil || series.Dropped > 0 {
+		return false, err
+	}
+	if wanted, some := m.wanted(series.Series); some {
+		add := m.adder(series.Series)
+		for p := range series.PointsOf(d.minutes.from, d.minutes.to, wanted) {
+			add(p.Series, p.Minute, &p.Durations)
+		}
+	}
+	return true, nil
+}
+
+// addTally adds what a memtable knows of whole minutes.
+func (m *metricsReader) addTally(c *stats.Collector, d divided) {
+	if wanted, some := m.wanted(c.All()); some && d.some {
+		c.EachPoint(d.minutes.from, d.minutes.to, wanted, m.adder(c.All()))
+	}
+}
+
+// wanted tells which of some series are asked for.
+func (m *metricsReader) wanted(series []stats.Series) (wanted []bool, some bool) {
+	wanted = make([]bool, len(series))
+	for i := range series {
+		s := &series[i]
+		wanted[i] = s.Tenant == m.tenant && m.counter.Wants(s.Service, s.Kind)
+		some = some || wanted[i]
+	}
+	return wanted, some
+}
+
+// adder returns a function that adds points of series.
+func (m *metricsReader) adder(series []stats.Series) func(i int, minutes uint64, durations *tracestore.Histogram) {
+	const noRoom = -1
+	numbers := make([]int, len(series)) // 1 + that of the counter; 0: not known
+	return func(i int, minutes uint64, durations *tracestore.Histogram) {
+		s := &series[i]
+		if numbers[i] == 0 {
+			numbers[i] = noRoom
+			if number, ok := m.counter.Series(s.Service, s.Operation); ok {
+				numbers[i] = number + 1
+			}
+		}
+		if numbers[i] != noRoom {
+			m.counter.Add(numbers[i]-1, minutes*minute, durations, s.Error)
+		}
+	}
+}

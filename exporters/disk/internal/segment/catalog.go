@@ -1,0 +1,207 @@
+package segment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// The catalog lists the services of all tenants and their operations, so that names are known without the tables. A file whose catalog
+// would exceed maxCatalog or maxCatalogNames has none, and neither have files from before there were any.
+//
+//	catalog    services, service*                                  sorted by tenant, then name
+//	service    tenant, name, flags, operations, operation*         flags: 1 if names of some spans are in their rows
+//	operation  name, kind                                          sorted by name, then kind
+//
+// All numbers are varints, the kind as zigzag. A text is a varint length and so many bytes.
+const namesInRows = 1
+
+var _ source.Catalog = (*Segment)(nil)
+
+// catalog is a catalog in memory.
+type catalog struct {
+	services []source.Service
+	names    int   // services and operations
+	memory   int64 // bytes
+}
+
+func newCatalog(services []source.Service) *catalog {
+	c := &catalog{services: services, names: len(services)}
+	c.memory = int64(len(services)) * int64(unsafe.Sizeof(source.Service{}))
+	for i := range services {
+		s := &services[i]
+		c.names += len(s.Operations)
+		c.memory += int64(len(s.Tenant)+len(s.Name)) + int64(len(s.Operations))*int64(unsafe.Sizeof(source.Operation{}))
+		for _, o := range s.Operations {
+			c.memory += int64(len(o.Name))
+		}
+	}
+	return c
+}
+
+// fits reports whether a catalog is small enough for a file, and to be kept.
+func (c *catalog) fits() bool { return c.names <= maxCatalogNames && c.memory <= maxCatalog }
+
+// catalogOf makes the catalog of tables. It shares no memory with them.
+func catalogOf(t *rows.Tables) *catalog {
+	var services []source.Service
+	index := make(map[rows.Service]int)
+	for i := range t.Shapes {
+		shape := &t.Shapes[i]
+		if shape.Service == "" { // it never is, but where a shape was lost
+			continue
+		}
+		of := rows.Service{Tenant: shape.Tenant, Name: shape.Service}
+		at, known := index[of]
+		if !known {
+			at = len(services)
+			index[of] = at
+			services = append(services, source.Service{Tenant: strings.Clone(of.Tenant), Name: strings.Clone(of.Name)})
+		}
+		if shape.NameInRow {
+			services[at].NamesInRows = true
+		} else {
+			services[at].Operations = append(services[at].Operations, source.Operation{Name: shape.Name, Kind: shape.Kind})
+		}
+	}
+	for i := range services {
+		services[i].Operations = distinct(services[i].Operations)
+	}
+	slices.SortFunc(services, compareServices)
+	return newCatalog(services)
+}
+
+// distinct returns a sorted copy without repetitions.
+func distinct(all []source.Operation) []source.Operation {
+	slices.SortFunc(all, compareOperations)
+	all = slices.Clone(slices.Compact(all))
+	for i := range all {
+		all[i].Name = strings.Clone(all[i].Name)
+	}
+	return all
+}
+
+func compareServices(a, b source.Service) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
+}
+
+func compareOperations(a, b source.Operation) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+}
+
+func (c *catalog) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(c.services)))
+	for i := range c.services {
+		s := &c.services[i]
+		dst = appendText(appendText(dst, s.Tenant), s.Name)
+		flags := uint64(0)
+		if s.NamesInRows {
+			flags = namesInRows
+		}
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, flags), uint64(len(s.Operations)))
+		for _, o := range s.Operations {
+			dst = binary.AppendVarint(appendText(dst, o.Name), int64(o.Kind))
+		}
+	}
+	return dst
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// readCatalog reads the section, which the result keeps.
+func readCatalog(b []byte) (*catalog, error) {
+	const leastService, leastOperation = 4, 2 // bytes
+	r := reader{b: b}
+	left := maxCatalogNames
+	services := make([]source.Service, r.count(leastService, &left))
+	for i := range services {
+		s := &services[i]
+		s.Tenant, s.Name = r.text(), r.text()
+		s.NamesInRows = r.uvarint()&namesInRows != 0
+		if n := r.count(leastOperation, &left); n > 0 {
+			s.Operations = make([]source.Operation, n)
+		}
+		for j := range s.Operations {
+			s.Operations[j] = source.Operation{Name: r.text(), Kind: int32(r.varint())}
+			if j > 0 && compareOperations(s.Operations[j-1], s.Operations[j]) >= 0 {
+				r.fail(errOrder)
+			}
+		}
+		if i > 0 && compareServices(services[i-1], *s) >= 0 {
+			r.fail(errOrder)
+		}
+	}
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	return newCatalog(services), nil
+}
+
+var errOrder = errors.New("its names are not in order")
+
+// count reads how many things of at least so many bytes each follow, and takes them from what may be left.
+func (r *reader) count(size int, left *int) int {
+	n := r.uvarint()
+	if n > uint64(min(len(r.b)/size, *left)) {
+		r.fail(errors.New("there is less than it says, or too much"))
+		return 0
+	}
+	*left -= int(n)
+	return int(n)
+}
+
+// text reads a text, which aliases the section.
+func (r *reader) text() string {
+	b := r.take(r.int())
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// catalog writes the catalog of tables if it is small enough.
+func (s *sectionWriter) catalog(t *rows.Tables) {
+	if c := catalogOf(t); c.fits() {
+		s.packed(kindCatalog, c.append(nil))
+	}
+}
+
+// Services implements source.Catalog. For a file without a catalog it makes one of the tables.
+func (s *Segment) Services() ([]source.Service, error) {
+	c, err := s.catalog.get(s.loadCatalog, s.keepCatalog)
+	if err != nil {
+		return nil, withoutRows(err)
+	}
+	return c.services, nil
+}
+
+func (s *Segment) loadCatalog() (*catalog, error) {
+	if s.dir[kindCatalog].kind == 0 {
+		t, err := s.Tables()
+		if err != nil {
+			return nil, err
+		}
+		return catalogOf(t), nil
+	}
+	raw, err := s.section(kindCatalog, maxCatalog)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readCatalog(raw)
+	if err != nil {
+		return nil, s.damage(kindCatalog.String(), err)
+	}
+	return c, nil
+}
+
+// keepCatalog forgets the catalog again where there is no room for it.
+func (s *Segment) keepCatalog() {
+	if c := s.catalog.value.Load(); !c.fits() || !s.cache.pin(s, c.memory) {
+		s.catalog.value.Store(nil)
+	}
+}

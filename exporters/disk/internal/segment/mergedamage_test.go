@@ -1,0 +1,73 @@
+package segment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// TestMergeOfDamage: a flipped bit ends a merge, or costs the rows that cannot be read for it.
+func TestMergeOfDamage(t *testing.T) {
+	golden := readGolden(t)
+	sound := openTest(t, put(t, golden), "s")
+	for _, p := range partsOf(t, sound) {
+		if p.name == "trailer" || p.name == "directory" || p.kind == kindInfo {
+			continue // cannot be opened
+		}
+		step := max(1, (p.to-p.from)/40)
+		for at := p.from; at < p.to; at += step {
+			data := bytes.Clone(golden)
+			data[at] ^= 1 << (at % 8)
+			damaged := openTest(t, put(t, data), "s")
+			var readable []storedSpan
+			needed := p.block >= 0 || p.kind == kindTables || p.kind == kindLayout || p.kind == kindBlocks
+			if tables, err := damaged.Tables(); err == nil {
+				for i := range damaged.Info().Blocks {
+					readable = append(readable, readableRows(damaged, tables, i)...)
+				}
+			}
+			checkMergeOfDamage(t, damaged, readable, needed)
+			if t.Failed() {
+				t.Fatalf("flipped a bit of byte %d, in %s", at, p.name)
+			}
+		}
+	}
+}
+
+func readableRows(s *Segment, tables *rows.Tables, number int) (spans []storedSpan) {
+	b, err := s.Open(context.Background(), number)
+	if err != nil {
+		return nil
+	}
+	defer b.Close()
+	for row := range b.Len() {
+		if span, err := spanOf(tables, b, row); err == nil {
+			spans = append(spans, span)
+		}
+	}
+	return spans
+}
+
+func checkMergeOfDamage(t *testing.T, damaged *Segment, readable []storedSpan, needed bool) {
+	t.Helper()
+	fsys, inputs := writeDir(t), []source.Source{damaged}
+	_, err := Merge(fsys, "d/s", inputs, Meta{}, MergeOptions{})
+	var d *source.DamageError
+	if errors.As(err, &d) != needed || !needed && err != nil {
+		t.Errorf("without OnDamage: %v", err)
+	}
+	told := 0
+	info, err := Merge(fsys, "d/s", inputs, Meta{}, MergeOptions{OnDamage: func(*source.DamageError) error { told++; return nil }})
+	if err != nil || told > 0 != needed {
+		t.Errorf("told %d times, %v", told, err)
+		return
+	}
+	if info.Rows != len(readable) || info.Unreadable != damaged.Info().Rows-info.Rows {
+		t.Errorf("%d rows and %d damaged ones, want %d", info.Rows, info.Unreadable, len(readable))
+	}
+	checkSame(t, "the rest", readAll(t, fsys, "d/s"), readable)
+}

@@ -1,0 +1,25 @@
+package source
+
+import "math/bits"
+
+// Step is a duration on a scale of four steps per octave: the duration d itself where that is below 4, else b<<2 | d>>(b-2) & 3, b being
+// the number of the highest bit. Longer durations have greater steps.
+type Step uint8
+
+// StepOf returns the step that a duration in nanoseconds is in.
+func StepOf(d uint64) Step {
+	if d < 4 {
+		return Step(d)
+	}
+	octave := bits.Len64(d) - 1
+	return Step(octave<<2 | int(d>>(octave-2)&3))
+}
+
+// End returns the greatest duration of a step, in nanoseconds.
+func (s Step) End() uint64 {
+	if s < 8 { // steps 4 to 7 are not used
+		return uint64(s)
+	}
+	octave := s >> 2
+	return uint64(4+s&3+1)<<(octave-2) - 1
+}

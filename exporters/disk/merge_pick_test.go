@@ -1,0 +1,120 @@
+package disk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+)
+
+// drawn makes segments of a drawing. Each word is one, a minute after the one before, with 10 rows, 1 trace and 100 bytes: a letter for the
+// day, and marks.
+//
+//	a   a segment of day a         a+  with 60 rows            a!  that cannot be merged
+//	a=  one that was merged        a~  with a log, still       a#  with 60 traces
+//	.   a memtable that is not a segment yet
+func drawn(drawing string) (all []*handle, unflushed []uint64) {
+	for i, word := range strings.Fields(drawing) {
+		epoch := uint64(10 * (i + 1))
+		if word == "." {
+			unflushed = append(unflushed, epoch)
+			continue
+		}
+		name := directory.Segment{Day: word[:1], First: epoch, Last: epoch}
+		arrived := newClock().now().Add(time.Duration(i) * time.Minute)
+		info := segment.Info{Rows: 10, Traces: 1, Size: 100, Meta: segment.Meta{FirstArrival: arrived, LastArrival: arrived}}
+		h := &handle{}
+		switch word[1:] {
+		case "+":
+			info.Rows = 60
+		case "#":
+			info.Traces = 60
+		case "=":
+			name.Level, name.Last = 1, epoch+5
+		case "!":
+			h.spoiled = true
+		case "~":
+			unflushed = append(unflushed, epoch)
+		}
+		h.name, h.info = name, info
+		all = append(all, h)
+	}
+	return all, unflushed
+}
+
+func TestPick(t *testing.T) {
+	for _, c := range []struct {
+		name, drawing, want string // want: first and last word that is merged, from 0
+		change              func(*rules)
+	}{
+		{"nothing", "", "", nil},
+		{"too few", "b b b", "", nil},
+		{"enough", "b b b b", "0-3", nil},
+		{"as many as possible", "b b b b b b b b b", "0-5", nil},
+		{"the oldest first", "b= b b b b b", "1-5", nil},
+		{"two of a day that is over", "a a", "0-1", nil},
+		{"one of a day that is over", "a", "", nil},
+		{"days do not mix", "a a b b", "0-1", nil},
+		{"nothing to do", "a= b= b b", "", nil},
+		{"two between merged ones", "b= b b b=", "1-2", nil},
+		{"one between merged ones", "b= b b=", "", nil},
+		{"two before a damaged one", "b b b! b", "0-1", nil},
+		{"after a damaged one", "b! b b b b", "1-4", nil},
+		{"a memtable will come between", "b b . b b b b", "3-6", nil},
+		{"a memtable will come after", "b b b b .", "0-3", nil},
+		{"a memtable will come after a few", "b b .", "", nil},
+		{"a log is still there", "b~ b b b b", "1-4", nil},
+		{"the last log is still there", "b b b~", "", nil},
+		{"rows", "b+ b b b b b", "0-4", nil},
+		{"rows of two", "b b+ b+", "0-1", nil},
+		{"rows of one", "b+ b+ b", "1-2", func(r *rules) { r.over = "c" }},
+		{"traces", "b# b b# b b b b", "0-1", nil},
+		{"bytes", "b b b b b b", "0-2", func(r *rules) { r.bytes = 300 }},
+		{"arrivals", "b b b b b b", "0-2", func(r *rules) { r.arrivals = 2 * time.Minute }},
+		{"arrivals too far apart", "b b b", "", func(r *rules) { r.arrivals = time.Second }},
+		{"no room", "b b b b", "", func(r *rules) { r.fits = func(bytes, older int64) bool { return false } }},
+		{"older ones make room", "b b b b b b b b", "2-7", func(r *rules) { r.fits = func(bytes, older int64) bool { return older >= 200 } }},
+		{"room for few", "b b b b b a a", "3-4", func(r *rules) { r.fits = func(bytes, older int64) bool { return bytes <= 200 } }},
+	} {
+		all, unflushed := drawn(c.drawing)
+		r := &rules{least: 4, most: 6, rows: 100, traces: 100, over: "b", unflushed: unflushed, fits: func(bytes, older int64) bool { return true }}
+		if c.change != nil {
+			c.change(r)
+		}
+		got := ""
+		if run := r.pick(all); run != nil {
+			got = fmt.Sprintf("%d-%d", run[0].name.First/10-1, run[len(run)-1].name.First/10-1)
+			if at := slices.Index(all, run[0]); !slices.Equal(run, all[at:at+len(run)]) {
+				t.Errorf("%s: the run is not of neighbours: %v", c.name, run)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: of %q %q is merged, want %q", c.name, c.drawing, got, c.want)
+		}
+	}
+}
+
+// TestSpace: which space a new segment may take, and which the expiry of older ones makes.
+func TestSpace(t *testing.T) {
+	for name, c := range map[string]struct {
+		space         space
+		bytes, older  int64
+		has, fitsOnce bool
+	}{
+		"enough":                      {space{folder: 10, disk: 10}, 10, 0, true, true},
+		"the folder is full":          {space{folder: 9, disk: 10}, 10, 0, false, false},
+		"older ones go":               {space{folder: -5, disk: 10}, 10, 15, false, true},
+		"too few older ones":          {space{folder: -6, disk: 10}, 10, 15, false, false},
+		"the disk is full":            {space{folder: 10, disk: 9}, 10, 100, false, false},
+		"older ones free the disk":    {space{folder: 10, disk: 9, drops: true}, 10, 1, false, true},
+		"queries hold what is wanted": {space{folder: 10, disk: 0, drops: true, condemned: 10}, 10, 0, false, true},
+	} {
+		if has, fits := c.space.has(c.bytes), c.space.fits(c.bytes, c.older); has != c.has || fits != c.fitsOnce {
+			t.Errorf("%s: has %v, fits %v; want %v, %v", name, has, fits, c.has, c.fitsOnce)
+		}
+	}
+}

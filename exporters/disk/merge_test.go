@@ -1,0 +1,572 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// merging is small for a store that merges four segments when told to.
+func merging(fs vfs.FS) *setup {
+	s := small(fs)
+	s.config.Merge.MinSegments, s.config.Merge.MaxSegments = 4, 6
+	return s
+}
+
+// unhurried is a pace without pauses. Whatever ends a merge ends it.
+func unhurried(e *exporter) func(*merge) func() error {
+	return func(m *merge) func() error {
+		return func() error {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return (&pacer{store: e, merge: m}).interrupted()
+		}
+	}
+}
+
+// merged merges what is due, and returns how many times.
+func merged(tb testing.TB, e *exporter) int {
+	tb.Helper()
+	settled(e)
+	for n := 0; ; n++ {
+		more, err := e.mergeNext(unhurried(e))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if !more {
+			return n
+		}
+	}
+}
+
+// settled waits until the logs of what was flushed are removed, which is the last step of a flush.
+func settled(e *exporter) {
+	for waiting := true; waiting; runtime.Gosched() {
+		e.mu.Lock()
+		waiting = len(e.leftover) > 0
+		e.mu.Unlock()
+	}
+}
+
+// sendSegments makes so many segments, a second apart.
+func sendSegments(tb testing.TB, s *setup, e *exporter, n *numbers, count int) {
+	tb.Helper()
+	for range count {
+		n.send(tb, e, 30)
+		flushed(tb, e)
+		s.clock.advance(time.Second)
+	}
+	settled(e)
+}
+
+// files lists the segment files, each as level-first-last with epochs by their rank.
+func files(tb testing.TB, d *directory.Dir) []string {
+	tb.Helper()
+	names, err := d.Segments()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var epochs []uint64
+	for _, s := range names {
+		epochs = append(epochs, s.First, s.Last)
+	}
+	slices.Sort(epochs)
+	epochs = slices.Compact(epochs)
+	var out []string
+	for _, s := range names {
+		out = append(out, fmt.Sprintf("%d-%d-%d", s.Level, slices.Index(epochs, s.First), slices.Index(epochs, s.Last)))
+	}
+	return out
+}
+
+func expectFiles(tb testing.TB, e *exporter, want ...string) {
+	tb.Helper()
+	if got := files(tb, e.dir); !slices.Equal(got, want) {
+		tb.Errorf("segment files %v, want %v", got, want)
+	}
+}
+
+// TestMerge: a merged segment has all spans, each once, also of traces that were cut; its inputs are gone, also after a restart.
+func TestMerge(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := merging(mem)
+	e := s.start(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 4)
+	twice := emptySpans(t, "twice", 1, 1)[0]
+	for range 2 {
+		if err := e.Consume(t.Context(), twice); err != nil {
+			t.Fatal(err)
+		}
+		flushed(t, e)
+	}
+	if times := merged(t, e); times != 1 {
+		t.Fatalf("%d merges, want 1", times)
+	}
+	expectFiles(t, e, "1-0-1")
+	h := e.handles()[0]
+	if h.info.Rows != 121 || h.info.Duplicates != 1 || len(h.info.Replaces) != 6 || h.info.FirstArrival.Equal(h.info.LastArrival) {
+		t.Errorf("the merged segment: %+v", h.info)
+	}
+	m := e.metrics
+	if got := []float64{testutil.ToFloat64(m.merges), testutil.ToFloat64(m.mergedSpans), testutil.ToFloat64(m.mergeDuplicates)}; !slices.Equal(got,
+		[]float64{1, 121, 1}) {
+		t.Errorf("merges, spans and duplicates that were counted: %v", got)
+	}
+	if used, file := e.used()-e.fixed, h.info.Size; used != file || len(e.doomed) > 0 {
+		t.Errorf("%d bytes are in use, the segment has %d; %d files wait to be deleted", used, file, len(e.doomed))
+	}
+	sendSegments(t, s, e, n, 3)
+	if times := merged(t, e); times != 0 {
+		t.Error("three segments were merged, or one again")
+	}
+	stopStore(t, e)
+	s.clock.advance(48 * time.Hour)
+	e = s.open(t)
+	if times := merged(t, e); times != 1 {
+		t.Errorf("the rest of a day that is over was merged %d times", times)
+	}
+	expectFiles(t, e, "1-0-1", "1-2-3")
+}
+
+// TestMergeInTheMiddleOfAQuery: a search that has begun before a merge reads the inputs to its end, whose files go then; one that begins
+// afterwards sees the output.
+func TestMergeInTheMiddleOfAQuery(t *testing.T) {
+	s := merging(vfstest.NewMem())
+	e := s.open(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 4)
+	results, err := e.Find(t.Context(), everything(), tracestore.WantFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans := 0
+	for r, err := range results.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spans == 0 {
+			if merged(t, e) != 1 {
+				t.Fatal("nothing was merged")
+			}
+			expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "1-0-3")
+			n.check(t, e)
+		}
+		spans += r.Spans.Len()
+	}
+	if spans != 120 {
+		t.Errorf("the search found %d spans, want 120", spans)
+	}
+	expectFiles(t, e, "1-0-1")
+}
+
+// TestReplacedFiles: files of inputs that are there beside the output, because a crash came or a query still read them, go at the next start. A
+// segment that was set aside before the merge and came back does not, although its epoch lies in the middle.
+func TestReplacedFiles(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := merging(mem)
+	e := s.start(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 5)
+	aside := e.handles()[2]
+	stopStore(t, e)
+	path := folder + "/seg/" + aside.name.String()
+	whole := read(t, mem, path)
+	write(t, mem, path, whole[:len(whole)-1])
+	e = s.start(t)
+	before := map[string][]byte{}
+	for _, h := range e.handles() {
+		before[h.name.String()] = read(t, mem, e.dir.Path(h.name))
+	}
+	if merged(t, e) != 1 {
+		t.Fatal("nothing was merged")
+	}
+	stopStore(t, e)
+	for name, b := range before {
+		write(t, mem, folder+"/seg/"+name, b)
+	}
+	write(t, mem, path, whole)
+	e = s.open(t)
+	expectFiles(t, e, "0-1-1", "1-0-2")
+	n.check(t, e)
+	if merged(t, e) != 0 {
+		t.Error("a segment in the middle of a merged one was merged")
+	}
+}
+
+// TestMergedLogs: a log is done with if a segment was made of it, or of its segment; not if it only lies between those.
+func TestMergedLogs(t *testing.T) {
+	h := &handle{name: directory.Segment{Day: "20261121", Level: 2, First: 10, Last: 30}}
+	h.info.Replaces = []string{"20261121/1-000000000000000a-000000000000001e.seg", "20261121/0-000000000000000a-000000000000000a.seg",
+		"20261121/0-000000000000001e-000000000000001e.seg", "something else"}
+	for epoch, want := range map[uint64]bool{10: true, 20: false, 30: true, 31: false} {
+		if h.has(epoch) != want {
+			t.Errorf("the segment has the spans of log %d: %v", epoch, !want)
+		}
+	}
+	if single := (&handle{name: directory.Segment{First: 5, Last: 5}}); !single.has(5) || single.has(6) {
+		t.Error("logs of a flushed segment")
+	}
+}
+
+// TestRewriteChain: a segment that was made of a merged one also takes the place of what that one was made of, as long as those files are
+// there.
+func TestRewriteChain(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := merging(mem)
+	e := s.start(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 4)
+	reader := e.view() // keeps the files
+	merged(t, e)
+	for range 2 {
+		e.mu.Lock()
+		m := &merge{inputs: slices.Clone(e.segments)}
+		e.describe(m)
+		e.mu.Unlock()
+		rewrite(t, e, m)
+	}
+	expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "3-0-3")
+	if replaces := e.handles()[0].info.Replaces; len(replaces) != 5 {
+		t.Errorf("the last file replaces %q", replaces)
+	}
+	killed := mem.Kill()
+	reader.Release()
+	e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+	s.fs = killed
+	e = s.open(t)
+	expectFiles(t, e, "3-0-1")
+	n.check(t, e)
+}
+
+// rewrite does a merge that no rule asks for.
+func rewrite(t *testing.T, e *exporter, m *merge) {
+	t.Helper()
+	e.mu.Lock()
+	for _, h := range m.inputs {
+		h.refs++
+		m.sources = append(m.sources, e.sourceOf(h))
+	}
+	e.merging = m
+	e.mu.Unlock()
+	if _, err := e.writeMerged(m, nil); err != nil {
+		t.Fatal(err)
+	}
+	e.endMerge(m)
+}
+
+// TestMergeMeetsDamage: a segment with a damaged block is never merged away; the others are merged without it.
+func TestMergeMeetsDamage(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := merging(mem)
+	e := s.start(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 9)
+	bad := e.handles()[4]
+	stopStore(t, e)
+	path := folder + "/seg/" + bad.name.String()
+	b := read(t, mem, path)
+	b[40] ^= 1
+	write(t, mem, path, b)
+	e = s.open(t)
+	if _, err := e.mergeNext(unhurried(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
+		t.Fatalf("a merge with a damaged segment: %v", err)
+	}
+	if got := testutil.ToFloat64(e.metrics.spoiled); got != 1 {
+		t.Errorf("%v segments are left out", got)
+	}
+	if times := merged(t, e); times != 2 {
+		t.Errorf("%d merges beside the damaged segment, want 2", times)
+	}
+	expectFiles(t, e, "0-2-2", "1-0-1", "1-3-4")
+}
+
+// TestExpiryEndsAMerge: a merge whose inputs expire meanwhile comes to nothing, and brings nothing back.
+func TestExpiryEndsAMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		written := &vfstest.Rule{Op: vfstest.OpSync, Path: "1-*.tmp", Times: 1}
+		s := merging(vfstest.Inject(vfstest.NewMem(), written))
+		s.config.Retention.Time = pipeline.Duration(30 * time.Minute)
+		written.Hook = func() {
+			s.clock.advance(30*time.Minute - 2*time.Second)
+			time.Sleep(2 * tick) // the keeper looks
+		}
+		e := s.open(t)
+		n := newNumbers()
+		sendSegments(t, s, e, n, 4)
+		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, errInputGone) {
+			t.Errorf("merging what has expired: %v", err)
+		}
+		if has(t, e, 0) {
+			t.Error("the spans are there after their time")
+		}
+		expectFiles(t, e, "0-0-0", "0-1-1")
+		if merged(t, e); e.claimed != 0 || e.merging != nil {
+			t.Errorf("%d bytes are claimed for a merge", e.claimed)
+		}
+	})
+}
+
+// TestMergeKeepsItsInputsUntilItIsThere: while the output gets its name, no input expires. Otherwise a crash at that moment would bring its
+// spans back. When the name cannot be made durable the output goes, and as long as it cannot, no input expires either.
+func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfstest.NewMem()
+		var e *exporter
+		publish := &vfstest.Rule{Op: vfstest.OpRename, Path: "1-*.seg", Times: 1}
+		sync := &vfstest.Rule{Op: vfstest.OpSyncDir, Path: folder + "/seg/*", Err: syscall.EIO}
+		remove := &vfstest.Rule{Op: vfstest.OpRemove, Path: "1-*.seg", Err: syscall.EIO}
+		for _, r := range []*vfstest.Rule{publish, sync, remove} {
+			r.Switch(false)
+		}
+		s := merging(vfstest.Inject(mem, publish, sync, remove))
+		s.config.Retention.Time = pipeline.Duration(10 * time.Minute)
+		publish.Hook = func() {
+			s.clock.advance(30 * time.Minute)
+			time.Sleep(2 * tick) // the keeper looks
+			if left := len(e.handles()); left != 4 {
+				t.Errorf("%d of 4 inputs are there while the output gets its name", left)
+			}
+			sync.Switch(true)
+			remove.Switch(true)
+		}
+		e = s.open(t)
+		n := newNumbers()
+		sendSegments(t, s, e, n, 4)
+		publish.Switch(true)
+		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("a merge whose name is not durable: %v", err)
+		}
+		time.Sleep(2 * tick) // the keeper tries again, and looks
+		n.check(t, e)
+		if more, err := e.mergeNext(unhurried(e)); more || err != nil {
+			t.Errorf("a second merge while the output of the first one is there: %v, %v", more, err)
+		}
+		sync.Switch(false)
+		remove.Switch(false)
+		time.Sleep(2 * tick)
+		expectFiles(t, e)
+	})
+}
+
+// TestMergedSegmentStaysUntilItsInputsAreGone: were it to expire before, a crash would bring the inputs back.
+func TestMergedSegmentStaysUntilItsInputsAreGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := merging(vfstest.NewMem())
+		s.config.Retention.Time = pipeline.Duration(10 * time.Minute)
+		e := s.open(t)
+		n := newNumbers()
+		sendSegments(t, s, e, n, 4)
+		reader := e.view()
+		merged(t, e)
+		s.clock.advance(30 * time.Minute)
+		time.Sleep(2 * tick) // the keeper looks
+		expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "1-0-3")
+		reader.Release()
+		time.Sleep(2 * tick) // the keeper looks
+		expectFiles(t, e)
+	})
+}
+
+// TestMergeFaults: whatever fails on the disk during a merge, nothing is lost, and a later merge succeeds.
+func TestMergeFaults(t *testing.T) {
+	for op := vfstest.OpCreate; op <= vfstest.OpClose; op <<= 1 {
+		for skip := range 8 {
+			fault := &vfstest.Rule{Op: op, Skip: skip, Times: 1, Err: syscall.ENOSPC, Path: "*.seg*", Short: true}
+			fault.Switch(false)
+			s := merging(vfstest.Inject(vfstest.NewMem(), fault))
+			e := s.start(t)
+			n := newNumbers()
+			sendSegments(t, s, e, n, 4)
+			fault.Switch(true)
+			e.mergeNext(unhurried(e)) //nolint:errcheck // it fails or not
+			fault.Switch(false)
+			n.check(t, e)
+			e.mu.Lock()
+			for _, h := range e.segments {
+				h.spoiled = false // a failed read looks like damage
+			}
+			e.mu.Unlock()
+			e.buryLeft()
+			merged(t, e)
+			expectFiles(t, e, "1-0-1")
+			n.check(t, e)
+			stopStore(t, e)
+			if t.Failed() {
+				t.Fatalf("after failing %v number %d", op, skip)
+			}
+		}
+	}
+}
+
+// TestMergeCrashes cuts the power at each operation of a merge.
+func TestMergeCrashes(t *testing.T) {
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		mem := vfstest.NewMem()
+		after := mem
+		crash := &vfstest.Rule{Op: vfstest.OpChanges, Skip: int(seed) % 50, Times: 1, Hook: func() { after = mem.Crash(rnd) }}
+		crash.Switch(false)
+		s := merging(vfstest.Inject(mem, crash))
+		e := s.start(t)
+		n := newNumbers()
+		sendSegments(t, s, e, n, 4)
+		crash.Switch(true)
+		_, err := e.mergeNext(unhurried(e))
+		if after == mem {
+			after = mem.Crash(rnd)
+		}
+		e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+		s.fs = after
+		e = s.start(t)
+		if got := len(e.handles()); got != 1 && got != 4 {
+			t.Errorf("%d segments after a crash, the merge having ended with %v", got, err)
+		}
+		checkNothingLost(t, e)
+		n.check(t, e)
+		merged(t, e)
+		n.check(t, e)
+		expectFiles(t, e, "1-0-1")
+		stopStore(t, e)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestRetentionBySizeWithMerges: under constant load the folder stays below its size and one segment, whatever is merged, and merging goes on.
+func TestRetentionBySizeWithMerges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 300 << 10
+		mem := vfstest.NewMem()
+		watch := &vfstest.Rule{Op: vfstest.OpSync | vfstest.OpRename | vfstest.OpRemove}
+		var mu sync.Mutex
+		largest := int64(0)
+		s := merging(vfstest.Inject(mem, watch))
+		watch.Hook = func() {
+			size := folderSize(mem, folder)
+			mu.Lock()
+			defer mu.Unlock()
+			largest = max(largest, size)
+		}
+		s.config.Merge.Enabled = true
+		s.config.Retention.Size, s.config.Memtable.MaxSpans = limit, 200
+		e := s.open(t)
+		n := newNumbers()
+		for range 200 {
+			n.send(t, e, 200)
+			s.clock.advance(tick)
+			time.Sleep(tick)
+		}
+		one := int64(0)
+		for _, h := range e.handles() {
+			one = max(one, h.info.Size)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if largest > limit+one {
+			t.Errorf("the folder took %d bytes, its limit is %d, and its largest segment has %d", largest, limit, one)
+		}
+		if first, last := has(t, e, 0), has(t, e, 39_999); first || !last {
+			t.Errorf("the first span is there: %v, the last one: %v", first, last)
+		}
+		if merges := testutil.ToFloat64(e.metrics.merges); merges < 20 {
+			t.Errorf("%v merges, want 20 or more", merges)
+		}
+		t.Logf("at most %d KiB, limit %d KiB, largest segment %d KiB, %v merges", largest>>10, limit>>10, one>>10, testutil.ToFloat64(e.metrics.merges))
+	})
+}
+
+// TestDropOldestWithMerges: on a disk that is full all the time merging still gets its space, at the expense of the oldest spans.
+func TestDropOldestWithMerges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfstest.NewMem()
+		mem.SetQuota(1 << 20)
+		s := merging(mem)
+		s.config.Merge.Enabled = true
+		s.config.DiskFull, s.config.MinFree, s.config.Memtable.MaxSpans = dropWhenFull, 800<<10, 200
+		e := s.open(t)
+		n := newNumbers()
+		for range 200 {
+			n.send(t, e, 200)
+			s.clock.advance(tick)
+			time.Sleep(tick)
+		}
+		if merges := testutil.ToFloat64(e.metrics.merges); merges < 20 {
+			t.Errorf("%v merges, want 20 or more", merges)
+		}
+		if first, last := has(t, e, 0), has(t, e, 39_999); first || !last {
+			t.Errorf("the first span is there: %v, the last one: %v", first, last)
+		}
+	})
+}
+
+// TestNoMergeOnAFullDisk: where nothing may be dropped, a merge that does not fit does not begin.
+func TestNoMergeOnAFullDisk(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := merging(mem)
+	e := s.open(t)
+	n := newNumbers()
+	sendSegments(t, s, e, n, 4)
+	const quota = 1 << 20
+	mem.SetQuota(quota)
+	free, err := mem.Free(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem.SetQuota(quota - free + sizeOf(e.handles()) - 1)
+	if merged(t, e) != 0 {
+		t.Error("a merge began without space for it")
+	}
+	mem.SetQuota(quota - free + sizeOf(e.handles()))
+	if merged(t, e) != 1 {
+		t.Error("there was space for a merge, and it did not begin")
+	}
+	n.check(t, e)
+}
+
+// folderSize returns the bytes of all files of a folder.
+func folderSize(fs vfs.FS, dir string) (n int64) {
+	entries, err := fs.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if n += e.Size; e.IsDir {
+			n += folderSize(fs, dir+"/"+e.Name)
+		}
+	}
+	return n
+}
+
+func read(t *testing.T, fs vfs.FS, name string) []byte {
+	t.Helper()
+	b, err := vfs.ReadFile(fs, name, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, fs vfs.FS, name string, b []byte) {
+	t.Helper()
+	if err := vfs.WriteFileAtomic(fs, name, b); err != nil {
+		t.Fatal(err)
+	}
+}

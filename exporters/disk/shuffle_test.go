@@ -1,0 +1,235 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// TestShuffled: rates, errors, durations and calls are right for windows of any length, however spans come: parents late, in other requests,
+// in other segments, before a restart or a merge.
+func TestShuffled(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	s := &shuffled{T: t, rng: rand.New(rand.NewPCG(seed, 0)), setup: merging(vfstest.NewMem())}
+	s.setup.config.Memtable.MaxSpans = 250
+	s.make(150)
+	s.store = s.setup.start(t)
+	requests := s.requests()
+	half := len(requests) / 2
+	s.send(requests[:half])
+	s.check("half of it came")
+	stopStore(t, s.store)
+	s.store = s.setup.start(t)
+	s.check("restarted")
+	merges := merged(t, s.store)
+	s.check("merged")
+	s.send(requests[half:])
+	s.check("all came")
+	s.setup.fs = s.setup.fs.(*vfstest.Mem).Kill()
+	s.store.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+	s.store = s.setup.start(t)
+	s.check("recovered")
+	flushed(t, s.store)
+	s.check("flushed")
+	if merges += merged(t, s.store); merges == 0 {
+		t.Error("nothing was merged")
+	}
+	s.check("merged again")
+	stopStore(t, s.store)
+}
+
+// shuffled is spans in any order and a store that takes them.
+type shuffled struct {
+	*testing.T
+	rng   *rand.Rand
+	setup *setup
+	store *exporter
+	spans []ptrace.Traces   // one in each
+	sent  []*otlpdata.Batch // what the store took
+}
+
+var shuffledDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+const shuffledMinutes = 8
+
+// make makes traces, some of which last minutes. Every span but the first of a trace has its parent among those before it.
+func (s *shuffled) make(traces int) {
+	for trace := range traces {
+		begin := shuffledDay.Add(time.Duration(s.rng.Int64N(int64(shuffledMinutes * time.Minute))))
+		for n := range 1 + s.rng.IntN(40) {
+			td := ptrace.NewTraces()
+			rs := td.ResourceSpans().AppendEmpty()
+			rs.Resource().Attributes().PutStr("service.name", fmt.Sprint("service ", s.rng.IntN(6)))
+			span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+			span.SetTraceID(pcommon.TraceID(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(trace+1))))
+			span.SetSpanID(spanNumber(trace, n+1))
+			if n > 0 {
+				span.SetParentSpanID(spanNumber(trace, 1+s.rng.IntN(n)))
+			}
+			span.SetName(fmt.Sprint("operation ", s.rng.IntN(4)))
+			span.SetKind(ptrace.SpanKind(s.rng.IntN(6)))
+			span.Status().SetCode(ptrace.StatusCode(s.rng.IntN(3)))
+			start := begin.Add(time.Duration(s.rng.Int64N(int64(time.Duration(n+1) * 5 * time.Second))))
+			span.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
+			span.SetEndTimestamp(span.StartTimestamp() + pcommon.Timestamp(s.rng.Uint64()>>(24+s.rng.IntN(40))))
+			s.spans = append(s.spans, td)
+		}
+	}
+}
+
+func spanNumber(trace, n int) pcommon.SpanID {
+	return pcommon.SpanID(binary.BigEndian.AppendUint64(nil, uint64(trace)<<32|uint64(n)))
+}
+
+// requests returns all spans in any order, some in each request.
+func (s *shuffled) requests() (out []*otlpdata.Batch) {
+	s.rng.Shuffle(len(s.spans), func(i, j int) { s.spans[i], s.spans[j] = s.spans[j], s.spans[i] })
+	for some := range slices.Chunk(s.spans, 17) {
+		td := ptrace.NewTraces()
+		for _, one := range some {
+			one.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+		}
+		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+		if err != nil {
+			s.Fatal(err)
+		}
+		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			s.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (s *shuffled) send(requests []*otlpdata.Batch) {
+	for _, b := range requests {
+		if err := s.store.Consume(s.Context(), b); err != nil {
+			s.Fatalf("Consume: %v", err)
+		}
+		s.sent = append(s.sent, b)
+		if s.rng.IntN(100) == 0 {
+			flushed(s, s.store)
+		}
+	}
+}
+
+// check compares the answers for windows of any length with what was sent.
+func (s *shuffled) check(when string) {
+	s.Helper()
+	for range 15 {
+		length := time.Duration(s.rng.Uint64() >> (20 + s.rng.IntN(40)))
+		from := shuffledDay.Add(time.Duration(s.rng.Int64N(int64((shuffledMinutes + 2) * time.Minute))))
+		if s.rng.IntN(2) == 0 {
+			from = from.Truncate(time.Minute)
+		}
+		q := tracestore.MetricsQuery{ByOperation: s.rng.IntN(2) == 0, From: from, To: from.Add(length),
+			Step: time.Duration(s.rng.IntN(4)) * time.Minute}
+		s.checkCalls(when, q.From, q.To)
+		s.checkMetrics(when, q)
+	}
+	s.checkCalls(when, time.Time{}, time.Time{})
+	s.checkMetrics(when, tracestore.MetricsQuery{ByOperation: true})
+	if s.Failed() {
+		s.FailNow()
+	}
+}
+
+func (s *shuffled) checkCalls(when string, from, to time.Time) {
+	s.Helper()
+	want, err := tracestore.CountCalls(from, to, s.sent...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	got, err := s.store.Dependencies(s.Context(), "", from, to)
+	if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
+		s.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
+	}
+}
+
+// rates is the truth about a point.
+type rates struct {
+	errors    uint64
+	durations []uint64
+}
+
+func (s *shuffled) rates(q tracestore.MetricsQuery) map[string]*rates {
+	out := make(map[string]*rates)
+	from, to, _ := q.Window()
+	for _, b := range s.sent {
+		err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
+			if sp.Start < from || sp.Start > to {
+				return nil
+			}
+			key := rateKey(sp.Resource.Service, "", sp.Start/q.StepLength()*q.StepLength())
+			if q.ByOperation {
+				key = rateKey(sp.Resource.Service, sp.Name, sp.Start/q.StepLength()*q.StepLength())
+			}
+			if out[key] == nil {
+				out[key] = &rates{}
+			}
+			duration, _ := sp.Duration()
+			out[key].durations = append(out[key].durations, duration)
+			if sp.StatusCode == otlpdata.StatusError {
+				out[key].errors++
+			}
+			return nil
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	return out
+}
+
+func rateKey(service, operation string, start uint64) string {
+	return fmt.Sprint(service, ", ", operation, " at ", start)
+}
+
+func (s *shuffled) checkMetrics(when string, q tracestore.MetricsQuery) {
+	s.Helper()
+	want := s.rates(q)
+	got, err := s.store.Metrics(s.Context(), "", q)
+	if err != nil || !got.Complete {
+		s.Errorf("%s: %+v: %v, %q", when, q, err, got.Reason)
+	}
+	points := 0
+	for _, series := range got.Series {
+		for i := range series.Points {
+			p := &series.Points[i]
+			key := rateKey(series.Service, series.Operation, p.Start)
+			if w := want[key]; w == nil || p.Calls != uint64(len(w.durations)) || p.Errors != w.errors || !near(p, w.durations) {
+				s.Errorf("%s: %+v: %s: got %+v, want %+v", when, q, key, p, w)
+			}
+			points++
+		}
+	}
+	if points != len(want) {
+		s.Errorf("%s: %+v: %d points, want %d", when, q, points, len(want))
+	}
+}
+
+// near reports whether percentiles are within six percent.
+func near(p *tracestore.MetricPoint, durations []uint64) bool {
+	slices.Sort(durations)
+	for _, share := range []float64{0.5, 0.95, 0.99} {
+		want := float64(durations[int(math.Ceil(share*float64(len(durations))))-1])
+		if math.Abs(p.Durations.Quantile(share)-want) > 0.06*want {
+			return false
+		}
+	}
+	return true
+}
