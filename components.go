@@ -5,6 +5,7 @@ import (
 	examples "github.com/tracing-backend/tracing/config-examples"
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
+	"github.com/tracing-backend/tracing/exporters/disk/storetool"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
@@ -23,7 +24,7 @@ func Components() []pipeline.Factory {
 
 		batch.Factory(),
 
-		disk.Factory().Flags(diskExporterFlags()...),
+		disk.Factory().Flags(diskExporterFlags()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(memoryExporterFlags()...),
 		otlpexporter.Factory(),
 		otlphttp.Factory(),

@@ -1,0 +1,82 @@
+package storetool
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// arrowRow is a row as Arrow gives it: a map is a list of pairs.
+type arrowRow struct {
+	TraceID string  `json:"trace_id"`
+	SpanID  string  `json:"span_id"`
+	Parent  *string `json:"parent_span_id"`
+	Service string  `json:"service_name"`
+	Name    string  `json:"name"`
+	Nanos   int64   `json:"duration_ns"`
+	Attrs   []pair  `json:"attributes"`
+	Events  []struct {
+		Name  string `json:"name"`
+		Attrs []pair `json:"attributes"`
+	} `json:"events"`
+}
+
+type pair struct{ Key, Value string }
+
+// Another reader of Parquet, that of Apache Arrow, finds the same in a file as the library that wrote it. The test is skipped where Arrow's
+// module has not been downloaded.
+func TestArrowReadsParquet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds Apache Arrow")
+	}
+	path := filepath.Join(t.TempDir(), "arrowcheck")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = "testdata/arrowcheck"
+	build.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil && strings.Contains(string(out), "GOPROXY=off") {
+		t.Skip("Arrow's module is not there: run `go mod download` in testdata/arrowcheck")
+	} else if err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	dir := filled(t).leave()
+	out := filepath.Join(t.TempDir(), "out")
+	mustRun(t, "export", dir, "--format", "parquet", "--out", out)
+	files := filesOf(t, out)
+	text, err := exec.Command(path, files...).Output()
+	check(t, err)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for _, file := range files {
+		rows, err := parquet.ReadFile[parquetSpan](file)
+		check(t, err)
+		for i := range rows {
+			var got arrowRow
+			check(t, dec.Decode(&got))
+			compareRows(t, &got, &rows[i])
+		}
+	}
+	if dec.More() {
+		t.Error("Arrow reads more rows")
+	}
+}
+
+func compareRows(t *testing.T, got *arrowRow, want *parquetSpan) {
+	t.Helper()
+	same := got.TraceID == want.TraceID && got.SpanID == want.SpanID && (got.Parent == nil) == (want.ParentSpanID == nil) &&
+		got.Service == want.ServiceName && got.Name == want.Name && got.Nanos == want.Duration && len(got.Attrs) == len(want.Attributes) &&
+		len(got.Events) == len(want.Events)
+	for _, a := range got.Attrs {
+		same = same && want.Attributes[a.Key] == a.Value
+	}
+	for i := range got.Events {
+		same = same && got.Events[i].Name == want.Events[i].Name && len(got.Events[i].Attrs) == len(want.Events[i].Attributes)
+	}
+	if !same {
+		t.Errorf("Arrow reads %+v, want %+v", got, want)
+	}
+}

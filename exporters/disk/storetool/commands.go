@@ -1,0 +1,103 @@
+package storetool
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+)
+
+// Commands returns the commands for folders of the exporter disk.
+func Commands() []pipeline.Command {
+	t := tool{fs: vfs.OS()}
+	const dir = "DIR is the folder of the store or the data_dir above it"
+	return []pipeline.Command{
+		{Name: "store inspect", Args: "DIR [--columns] [--top N] [--json]", Setup: t.inspect,
+			Doc: "show what is in a span store, file by file, also while it is in use; " + dir},
+		{Name: "store verify", Args: "DIR [--json]", Setup: t.verify,
+			Doc: "read and check every byte of a span store, also while it is in use; exit code 1: something is damaged"},
+		{Name: "store repair", Args: "DIR [--dry-run] [--json]", Setup: t.repair,
+			Doc: "rewrite damaged segments without what cannot be read; the program must not run"},
+		{Name: "store export", Args: "DIR --format parquet|otlp-json|otlp-proto --out DIR [flags]", Setup: t.export,
+			Doc: "copy spans into files for other tools, also while the store is in use"},
+	}
+}
+
+// tool is what all commands need.
+type tool struct{ fs vfs.FS }
+
+type runner = func(context.Context, pipeline.Invocation) error
+
+// oneDir returns the only argument.
+func oneDir(in pipeline.Invocation) (string, error) {
+	if len(in.Args) != 1 {
+		return "", pipeline.Misuse("name one folder, not %d", len(in.Args))
+	}
+	return slashes(in.Args[0]), nil
+}
+
+func writeJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// defaultTop is how many shares inspect prints.
+const defaultTop = 40
+
+func (t tool) inspect(fs *flag.FlagSet) runner {
+	columns := fs.Bool("columns", false, "Also what the bytes are for: sections, columns, attribute by attribute; reads all blocks.")
+	top := fs.Int("top", defaultTop, "How many of these parts are printed, largest first; 0 means all.")
+	asJSON := fs.Bool("json", false, "Prints JSON.")
+	return func(ctx context.Context, in pipeline.Invocation) error {
+		dir, err := oneDir(in)
+		if err != nil {
+			return err
+		}
+		s, err := look(t.fs, dir, false)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		found, err := inspect(ctx, s, *columns)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(in.Stdout, found)
+		}
+		return found.write(in.Stdout, *top)
+	}
+}
+
+func (t tool) verify(fs *flag.FlagSet) runner {
+	asJSON := fs.Bool("json", false, "Prints JSON.")
+	return func(ctx context.Context, in pipeline.Invocation) error {
+		dir, err := oneDir(in)
+		if err != nil {
+			return err
+		}
+		s, read, err := openCounted(t.fs, dir, false)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		v, err := verify(ctx, s, read, in.Stderr)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			err = writeJSON(in.Stdout, v)
+		} else {
+			v.write(in.Stdout)
+		}
+		if err == nil && len(v.Damage) > 0 {
+			err = fmt.Errorf("%d places are damaged; see docs/store.md for what to do", len(v.Damage))
+		}
+		return err
+	}
+}

@@ -1,0 +1,249 @@
+package storetool
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+)
+
+// Inspection is what `inspect` tells of a store. Sizes are bytes, times those of spans as sent, in UTC.
+type Inspection struct {
+	Store      string       `json:"store"`
+	Version    int          `json:"version"`
+	Totals     Totals       `json:"totals"`
+	Segments   []SegmentRow `json:"segments"`
+	Unreadable []Unreadable `json:"unreadable"`
+	// Replaced are segments whose spans are in others; the program deletes them when it starts, or when nobody reads them any more.
+	Replaced   []string   `json:"replaced"`
+	Logs       []LogRow   `json:"logs"`
+	SpareLogs  Files      `json:"spare_logs"`
+	Reserve    int64      `json:"reserve_bytes"`
+	Quarantine Quarantine `json:"quarantine"`
+	// Shares says what the bytes of segments are for, largest first; only with --columns.
+	Shares []Share `json:"shares,omitempty"`
+}
+
+// Totals sum up the readable segments.
+type Totals struct {
+	Segments     int        `json:"segments"`
+	Spans        int        `json:"spans"`
+	SpansInLog   int        `json:"spans_in_log"`
+	Traces       int        `json:"traces"` // one that is in several segments counts in each
+	Bytes        int64      `json:"bytes"`
+	BytesPerSpan float64    `json:"bytes_per_span"`
+	Services     int        `json:"services"` // different ones
+	FirstStart   *time.Time `json:"first_start,omitempty"`
+	LastStart    *time.Time `json:"last_start,omitempty"`
+}
+
+// SegmentRow describes a segment.
+type SegmentRow struct {
+	Name         string     `json:"name"` // within the folder seg
+	Level        int        `json:"level"`
+	Spans        int        `json:"spans"`
+	Traces       int        `json:"traces"`
+	Blocks       int        `json:"blocks"`
+	Bytes        int64      `json:"bytes"`
+	BytesPerSpan float64    `json:"bytes_per_span"`
+	FirstStart   *time.Time `json:"first_start,omitempty"`
+	LastStart    *time.Time `json:"last_start,omitempty"`
+	FirstArrival *time.Time `json:"first_arrival,omitempty"`
+	LastArrival  *time.Time `json:"last_arrival,omitempty"`
+	Duplicates   int        `json:"duplicates"` // spans left out because the same one is there
+	Services     int        `json:"services"`
+	Replaces     []string   `json:"replaces,omitempty"`
+}
+
+// Unreadable is a file that cannot be opened.
+type Unreadable struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Error string `json:"error"`
+}
+
+// LogRow describes the log of spans that are in no segment yet.
+type LogRow struct {
+	Epoch   string    `json:"epoch"` // as in its file names: hexadecimal nanoseconds since 1970, usually of its beginning
+	Began   time.Time `json:"began"`
+	Files   int       `json:"files"`
+	Bytes   int64     `json:"bytes"`
+	Spans   int       `json:"spans"`
+	Damaged bool      `json:"damaged"`
+}
+
+// Files counts files.
+type Files struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Quarantine is what was set aside.
+type Quarantine struct {
+	Files
+	Names []string `json:"names"`
+	// Notes are the notes about damaged logs, by file.
+	Notes map[string]string `json:"notes"`
+}
+
+// Share is what a part of all segments takes.
+type Share struct {
+	Section      string  `json:"section"`
+	Part         string  `json:"part"`
+	Bytes        int64   `json:"bytes"`
+	BytesPerSpan float64 `json:"bytes_per_span"`
+}
+
+// inspect describes a store.
+func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error) {
+	in := &Inspection{Store: s.path, Version: directory.Version, Segments: []SegmentRow{}, Unreadable: []Unreadable{}, Replaced: []string{},
+		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}}
+	services := map[string]bool{}
+	for _, g := range s.segments {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		row := describe(g)
+		if t, err := g.Tables(); err == nil {
+			row.Services = len(t.Services)
+			for _, of := range t.Services {
+				services[of.Tenant+"\x00"+of.Name] = true
+			}
+		} else {
+			in.Unreadable = append(in.Unreadable, Unreadable{g.name.String(), g.name.Size, err.Error()})
+		}
+		in.Segments = append(in.Segments, row)
+		in.Totals.add(&row)
+	}
+	in.Totals.Services = len(services)
+	in.Totals.BytesPerSpan = perSpan(in.Totals.Bytes, in.Totals.Spans)
+	for _, b := range s.broken {
+		in.Unreadable = append(in.Unreadable, Unreadable{b.name.String(), b.name.Size, b.err.Error()})
+	}
+	for _, name := range s.replaced {
+		in.Replaced = append(in.Replaced, name.String())
+	}
+	for _, l := range s.logs {
+		in.Logs = append(in.Logs, LogRow{fmt.Sprintf("%016x", l.epoch), time.Unix(0, int64(l.epoch)).UTC(), l.parts, l.bytes, l.rows, l.damaged()})
+		in.Totals.SpansInLog += l.rows
+	}
+	var err error
+	if in.Reserve, err = s.dir.ReserveSize(); err != nil {
+		return nil, err
+	}
+	if in.Quarantine, err = s.quarantine(); err != nil {
+		return nil, err
+	}
+	if columns {
+		in.Shares, err = shares(ctx, s)
+	}
+	return in, err
+}
+
+func describe(g *stored) SegmentRow {
+	i := &g.info
+	row := SegmentRow{Name: g.name.String(), Level: i.Level, Spans: i.Rows, Traces: i.Traces, Blocks: i.Blocks, Bytes: i.Size,
+		BytesPerSpan: perSpan(i.Size, i.Rows), FirstArrival: known(i.FirstArrival), LastArrival: known(i.LastArrival),
+		Duplicates: i.Duplicates, Replaces: i.Replaces}
+	if i.Rows > 0 {
+		row.FirstStart, row.LastStart = known(time.Unix(0, int64(i.MinStart))), known(time.Unix(0, int64(i.MaxStart)))
+	}
+	return row
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func perSpan(bytes int64, spans int) float64 {
+	if spans == 0 {
+		return 0
+	}
+	return math.Round(100*float64(bytes)/float64(spans)) / 100
+}
+
+func (t *Totals) add(r *SegmentRow) {
+	t.Segments++
+	t.Spans += r.Spans
+	t.Traces += r.Traces
+	t.Bytes += r.Bytes
+	if r.FirstStart != nil && (t.FirstStart == nil || r.FirstStart.Before(*t.FirstStart)) {
+		t.FirstStart = r.FirstStart
+	}
+	if r.LastStart != nil && (t.LastStart == nil || r.LastStart.After(*t.LastStart)) {
+		t.LastStart = r.LastStart
+	}
+}
+
+const (
+	noteSuffix = ".damage.txt"
+	// maxNote bounds what is shown of a note, in bytes.
+	maxNote = 1 << 20
+)
+
+func (s *snapshot) quarantine() (Quarantine, error) {
+	q := Quarantine{Names: []string{}, Notes: map[string]string{}}
+	entries, err := s.dir.Quarantined()
+	if err != nil {
+		return q, err
+	}
+	for _, e := range entries {
+		q.Names = append(q.Names, e.Name)
+		q.Files.Files++
+		q.Bytes += e.Size
+		if !strings.HasSuffix(e.Name, noteSuffix) {
+			continue
+		}
+		text, err := vfs.ReadFile(s.fs, path.Join(s.dir.QuarantineDir(), e.Name), maxNote)
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		q.Notes[e.Name] = strings.TrimSpace(string(text))
+	}
+	return q, nil
+}
+
+// shares sums up what the bytes of all segments are for.
+func shares(ctx context.Context, s *snapshot) ([]Share, error) {
+	type part struct{ section, name string }
+	sums, spans := map[part]int64{}, 0
+	for _, g := range s.segments {
+		spans += g.info.Rows
+		err := g.Sizes(ctx, func(p segment.Part) { sums[part{p.Section, nameOf(p)}] += p.Bytes })
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err != nil {
+			sums[part{"unreadable", err.Error()}] += 0
+		}
+	}
+	all := []Share{}
+	for p, bytes := range maps.All(sums) {
+		all = append(all, Share{p.section, p.name, bytes, perSpan(bytes, spans)})
+	}
+	slices.SortFunc(all, func(a, b Share) int {
+		return cmp.Or(-cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Section, b.Section), cmp.Compare(a.Part, b.Part))
+	})
+	return all, nil
+}
+
+// nameOf returns what users call a part of a segment.
+func nameOf(p segment.Part) string {
+	if p.Column == nil {
+		return p.Name
+	}
+	return columnName(p.Column)
+}

@@ -1,0 +1,96 @@
+package storetool
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares a text with a file. The store's folder is another one in each test.
+func golden(t *testing.T, file, got, dir string) {
+	t.Helper()
+	got = strings.ReplaceAll(got, dir, "DIR")
+	name := filepath.Join("testdata", file)
+	if *update {
+		check(t, os.MkdirAll("testdata", 0o755))
+		check(t, os.WriteFile(name, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(name)
+	check(t, err)
+	if got != string(want) {
+		t.Errorf("%s is not what the command prints:\n%s", name, got)
+	}
+}
+
+// small is a store with two segments, a log, and something in the quarantine.
+func small(t *testing.T) *store {
+	s := newStore(t)
+	made := synthetic(t, 1, 700, "")
+	s.segment(1, made[:4]...)
+	s.segment(2, append(made[4:8:8], made[5])...)
+	s.log(uint64(began.UnixNano()), made[8:12]...)
+	check(t, s.dir.Mark(7, "log 0000000000000007: 1 acknowledged requests lost, 0 spans unreadable\n"))
+	return s
+}
+
+// fixture is a store of version 1, made by an earlier build.
+const fixture = "testdata/store"
+
+func TestInspect(t *testing.T) {
+	golden(t, "inspect.txt", mustRun(t, "inspect", fixture), fixture)
+	golden(t, "inspect.json", mustRun(t, "inspect", fixture, "--json"), fixture)
+}
+
+// A store that is in use is inspected all the same.
+func TestInspectInUse(t *testing.T) {
+	s := small(t)
+	if text := mustRun(t, "inspect", filepath.Dir(s.path)); !strings.Contains(text, "in 2 segments") || !strings.Contains(text, "1 files, ") {
+		t.Error(text)
+	}
+	s.leave()
+}
+
+// The parts that --columns tells of make up the files.
+func TestInspectColumns(t *testing.T) {
+	dir := small(t).leave()
+	var in Inspection
+	check(t, json.Unmarshal([]byte(mustRun(t, "inspect", dir, "--columns", "--json")), &in))
+	sum, attributes := int64(0), 0
+	for _, s := range in.Shares {
+		sum += s.Bytes
+		if strings.HasPrefix(s.Part, "attribute http.") {
+			attributes++
+		}
+	}
+	if sum != in.Totals.Bytes || attributes == 0 {
+		t.Errorf("parts of %d bytes, files of %d, %d attributes", sum, in.Totals.Bytes, attributes)
+	}
+	text := mustRun(t, "inspect", dir, "--columns", "--top", "3")
+	if !strings.Contains(text, "more parts") || !strings.Contains(text, "span ids") {
+		t.Error(text)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	f := func(name, want string) {
+		t.Helper()
+		if code, _, stderr := run(t, "inspect", name); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %s", name, code, stderr)
+		}
+	}
+	f(filepath.Join(t.TempDir(), "none"), "looking for a span store")
+	f(t.TempDir(), "there is no file FORMAT")
+	dir := filepath.Dir(newStore(t).leave())
+	other := filepath.Join(dir, "other")
+	check(t, os.Mkdir(other, 0o700))
+	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\n"), 0o600))
+	f(dir, "has several span stores")
+	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 9\n"), 0o600))
+	f(other, "reads up to version 1")
+}

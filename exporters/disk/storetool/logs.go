@@ -1,0 +1,113 @@
+package storetool
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/internal/wal"
+)
+
+// logFiles are the files of one log.
+type logFiles struct {
+	epoch uint64
+	parts int
+	bytes int64
+}
+
+// replayed is what is in a log.
+type replayed struct {
+	logFiles
+	rows       int
+	unreadable int // rows, or parts of a record, that are not what was written
+	report     wal.Report
+	err        error           // why reading ended before the end of the log
+	table      *memtable.Table // nil where only the number was asked for
+}
+
+// damaged reports whether acknowledged spans are missing.
+func (r *replayed) damaged() bool {
+	behindUnsynced := r.report.Unsynced > 0 && r.report.Sound() // they were not acknowledged, either
+	return r.err != nil || !r.report.Sound() || r.unreadable > 0 && !behindUnsynced
+}
+
+func (r *replayed) release() {
+	if r.table != nil {
+		r.table.Release()
+		r.table = nil
+	}
+}
+
+// replay reads a log as recovery does and leaves it as it is. What the log lacks is no error but stands in the result.
+func (s *snapshot) replay(l logFiles, keep bool) (*replayed, error) {
+	dir, err := wal.OpenDir(s.fs, s.dir.Log(), wal.Options{Spares: math.MaxInt, Step: 1})
+	if err != nil {
+		return nil, err
+	}
+	r := &replayed{logFiles: l, table: memtable.New(memtable.Options{Name: fmt.Sprintf("log %016x", l.epoch), MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})}
+	r.report, r.err = dir.Replay(l.epoch, func(_ uint64, payload []byte) error {
+		lost, err := r.table.Replay(payload)
+		r.unreadable += lost
+		if err != nil {
+			r.unreadable++
+		}
+		return nil
+	})
+	if err := s.unchanged(l); err != nil {
+		r.release()
+		return nil, err
+	}
+	if r.rows = r.table.Rows(); !keep {
+		r.release()
+	}
+	return r, nil
+}
+
+// unchanged fails with errMoved if a log is gone, or is another's now: what was read of it then is worth nothing.
+func (s *snapshot) unchanged(l logFiles) error {
+	logs, _, err := s.listLogs()
+	if err != nil {
+		return err
+	}
+	for _, now := range logs {
+		if now.epoch == l.epoch {
+			return nil
+		}
+	}
+	return errMoved
+}
+
+const logSuffix = ".log"
+
+// listLogs lists logs by their epochs, and the files of former logs together.
+func (s *snapshot) listLogs() (logs []logFiles, spares logFiles, err error) {
+	entries, err := s.fs.ReadDir(s.dir.Log())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, spares, nil
+	}
+	if err != nil {
+		return nil, spares, fmt.Errorf("listing the log: %w", err)
+	}
+	for _, e := range entries {
+		var epoch uint64
+		var part int
+		if !strings.HasSuffix(e.Name, logSuffix) {
+			continue
+		}
+		if _, err := fmt.Sscanf(e.Name, "%016x-%04x"+logSuffix, &epoch, &part); err != nil {
+			spares.parts++
+			spares.bytes += e.Size
+			continue
+		}
+		if n := len(logs); n == 0 || logs[n-1].epoch != epoch {
+			logs = append(logs, logFiles{epoch: epoch})
+		}
+		l := &logs[len(logs)-1]
+		l.parts++
+		l.bytes += e.Size
+	}
+	return logs, spares, nil
+}

@@ -1,0 +1,82 @@
+package tracing_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/internal/bench/load"
+)
+
+// tool runs `tracing store` and returns its standard output.
+func tool(t *testing.T, exit int, args ...string) []byte {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, append([]string{"store"}, args...)...).Output()
+	code := 0
+	if e := (*exec.ExitError)(nil); errors.As(err, &e) {
+		code = e.ExitCode()
+		t.Logf("%v: %s", args, e.Stderr)
+	}
+	if code != exit {
+		t.Fatalf("%v: exit code %d, want %d: %s", args, code, exit, out)
+	}
+	return out
+}
+
+// Beside a running server the tools see what it has acknowledged, in segments and in the log; what would change files is refused.
+func TestStoreToolsBesideAServer(t *testing.T) {
+	const spans = 8000
+	dir := t.TempDir()
+	args := []string{"all-in-one", "--set", "service::data_dir=" + dir, "--set", "exporters::disk::memtable::max_spans=3000"}
+	for _, s := range anyPort {
+		args = append(args, "--set", s)
+	}
+	p := run(t, args...)
+	target := p.address("otlp", "protocols.grpc")
+	p.await("msg", "Health Check state change", "status", "ready")
+	r, err := load.Run(t.Context(), load.Options{Target: target, Connections: 2, InFlight: 2, Retry: time.Minute},
+		bench.New(5, time.Now()).Requests(spans, 100))
+	if err != nil || r.Acked < spans {
+		t.Fatalf("%d spans were acknowledged, %v", r.Acked, err)
+	}
+
+	seen := func() (segments, logs int) {
+		var in struct {
+			Totals struct {
+				Spans      int
+				SpansInLog int `json:"spans_in_log"`
+			}
+		}
+		if err := json.Unmarshal(tool(t, 0, "inspect", dir, "--json"), &in); err != nil {
+			t.Fatal(err)
+		}
+		return in.Totals.Spans, in.Totals.SpansInLog
+	}
+	if segments, logs := seen(); segments+logs != r.Acked {
+		t.Errorf("%d spans in segments, %d in logs; %d were acknowledged", segments, logs, r.Acked)
+	}
+	tool(t, 0, "verify", dir)
+	tool(t, 1, "repair", dir)
+	tool(t, 0, "repair", dir, "--dry-run")
+	tool(t, 0, "export", dir, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "out"))
+
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if segments, logs := seen(); segments != r.Acked || logs != 0 {
+		t.Errorf("after the end: %d spans in segments, %d in logs; %d were acknowledged", segments, logs, r.Acked)
+	}
+	tool(t, 0, "repair", dir)
+}
