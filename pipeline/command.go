@@ -119,7 +119,7 @@ func (c *command) run(ctx context.Context, args []string) int {
 		case i > 0:
 			chosen, args = all[i], args[1:]
 		case word != "" && !strings.HasPrefix(word, "-") && !slices.Contains(c.presets(), word):
-			return c.misuse(c.unknownCommand(args))
+			return c.unknownCommand(args)
 		}
 	}
 	words, err := c.parseFlags(args, chosen.flags)
@@ -143,12 +143,9 @@ func (c *command) run(ctx context.Context, args []string) int {
 }
 
 // unknownCommand says which commands there are.
-func (c *command) unknownCommand(args []string) error {
-	if group := c.groupOf(args[0]); len(group) > 0 {
-		if len(args) == 1 {
-			return fmt.Errorf("%s what? known: %s", args[0], strings.Join(group, ", "))
-		}
-		return fmt.Errorf("unknown command %q%s", args[0]+" "+args[1], conf.Suggest(args[1], group, "known"))
+func (c *command) unknownCommand(args []string) int {
+	if group := c.group(args[0]); len(group) > 0 {
+		return c.runGroup(args[0], args[1:], group)
 	}
 	known := c.presets()
 	for _, s := range c.subcommands()[1:] {
@@ -158,7 +155,7 @@ func (c *command) unknownCommand(args []string) error {
 		known = append(known, strings.Fields(own.Name)[0])
 	}
 	slices.Sort(known)
-	return fmt.Errorf("unknown command or preset %q%s", args[0], conf.Suggest(args[0], slices.Compact(known), "known"))
+	return c.misuse(fmt.Errorf("unknown command or preset %q%s", args[0], conf.Suggest(args[0], slices.Compact(known), "known")))
 }
 
 func (c *command) presets() []string {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,9 +28,11 @@ type deleteFlags struct {
 	admin, store, tenant, service, from, to string
 	traces, headers                         stringList
 	yes                                     bool
+	flags                                   *flag.FlagSet
 }
 
 func (d *deleteFlags) define(fs *flag.FlagSet) {
+	d.flags = fs
 	fs.StringVar(&d.admin, "admin", "", "")
 	fs.StringVar(&d.store, "store", "disk", "")
 	fs.StringVar(&d.tenant, "tenant", "", "")
@@ -77,6 +80,14 @@ func (c *command) deleteSpans(ctx context.Context) int {
 
 // request checks what can be checked without the store.
 func (d *deleteFlags) request() (*deletion, error) {
+	if err := d.checkEmpty(); err != nil {
+		return nil, err
+	}
+	for _, h := range d.headers {
+		if !strings.Contains(h, ":") {
+			return nil, fmt.Errorf("--header: %q is not of the form `Name: value`", h)
+		}
+	}
 	r := &deletion{Tenant: d.tenant, Traces: d.traces, Service: d.service}
 	for _, bound := range []struct {
 		name, text string
@@ -99,6 +110,17 @@ func (d *deleteFlags) request() (*deletion, error) {
 		return nil, errors.New("say what to delete: --trace, --service, or --from and --to")
 	}
 	return r, nil
+}
+
+// checkEmpty refuses flags without a value, but for the tenant, whose name may be empty: where a script fails to fill them in, nothing must be
+// deleted, and least of all more than was meant.
+func (d *deleteFlags) checkEmpty() (err error) {
+	d.flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" && slices.Contains([]string{"service", "from", "to", "trace"}, f.Name) {
+			err = fmt.Errorf("--%s has no value", f.Name)
+		}
+	})
+	return err
 }
 
 // String says what is deleted, for the question.
@@ -137,7 +159,7 @@ func (d *deleteFlags) target(load LoadOptions) (string, error) {
 			return "", fmt.Errorf("give --admin URL, or the configuration of the process: %w", err)
 		}
 		if base, err = config.adminEndpoint(); err != nil {
-			return "", fmt.Errorf("the configuration has no extension that operators can ask; give --admin URL: %w", err)
+			return "", errors.New("the configuration has no extension that answers operators; give --admin URL")
 		}
 	}
 	if !strings.Contains(base, "://") {
@@ -162,15 +184,12 @@ func askDelete(ctx context.Context, target string, d *deletion, headers []string
 	}
 	req.Header.Set("Content-Type", "application/json")
 	for _, h := range headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok {
-			return 0, fmt.Errorf("--header: %q is not of the form `Name: value`", h)
-		}
+		name, value, _ := strings.Cut(h, ":")
 		req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("asking the process, which must be running: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // all that matters was read
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDeleteReply))

@@ -39,11 +39,16 @@ func TestDeleteCommand(t *testing.T) {
 
 	f(to(), 2, "", "tracing: say what to delete: --trace, --service, or --from and --to", "")
 	f(to("--trace", "1", "--service", "cart"), 2, "", "tracing: --trace deletes whole traces; leave out --service, --from and --to", "")
+	f(to("--service", "", "--to", "2026-11-21T17:00:00Z"), 2, "", "tracing: --service has no value", "")
+	f(to("--service", "cart", "--from="), 2, "", "tracing: --from has no value", "")
+	f(to("--trace", ""), 2, "", "tracing: --trace has no value", "")
+	f(to("--service", "cart", "--tenant", ""), 0, done, "", disk+`"" {"service":"cart"}`)
+	f([]string{"--yes", "--trace", "1"}, 2, "", "tracing: the configuration has no extension that answers operators; give --admin URL", "")
 	f(to("--from", "now"), 2, "", `tracing: --from: "now" is not a time; write it as 2026-11-21T17:00:00Z`, "")
 	f(to("--trace", "1", "--store", "a:b"), 2, "",
 		`tracing: --store: "a:b" is not a component id; write type or type/name, for example otlp or otlp/internal`, "")
 	f([]string{"--yes", "--admin", "ftp://x", "--trace", "1"}, 2, "", `tracing: --admin: "ftp://x" is not an address such as http://localhost:14269`, "")
-	f(to("--trace", "1", "--header", "x"), 1, "", "tracing: --header: \"x\" is not of the form `Name: value`", "")
+	f(to("--trace", "1", "--header", "x"), 2, "", "tracing: --header: \"x\" is not of the form `Name: value`", "")
 
 	answer = func(w http.ResponseWriter) {
 		w.WriteHeader(http.StatusForbidden)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/conf"
 )
 
 // Command is a command that comes with a component, for what it keeps outside of the running program: `tracing store verify data/disk`.
@@ -61,15 +63,35 @@ func (c *command) findOwn(args []string) (found Command, rest []string, ok bool)
 	return Command{}, nil, false
 }
 
-// groupOf returns what may follow the first words of commands of several; nothing if there are no such commands.
-func (c *command) groupOf(word string) []string {
-	var next []string
-	for _, own := range c.ownCommands() {
-		if rest, ok := strings.CutPrefix(own.Name, word+" "); ok {
-			next = append(next, rest)
+// group returns the commands of several words that begin with a word.
+func (c *command) group(word string) []Command {
+	return slices.DeleteFunc(c.ownCommands(), func(own Command) bool { return !strings.HasPrefix(own.Name, word+" ") })
+}
+
+// runGroup answers who calls a group with none of its commands: with help, or with what is wrong.
+func (c *command) runGroup(word string, args []string, group []Command) int {
+	out, code := c.stderr, exitUsage
+	switch {
+	case len(args) == 0:
+		fmt.Fprintf(out, "tracing: say which command of %s\n\n", word)
+	case slices.Contains([]string{"help", "--help", "-help", "-h"}, args[0]):
+		out, code = c.stdout, exitOK
+	default:
+		var names []string
+		for _, own := range group {
+			names = append(names, strings.TrimPrefix(own.Name, word+" "))
 		}
+		fmt.Fprintf(out, "tracing: unknown command %q%s\n\n", word+" "+args[0], conf.Suggest(args[0], names, "known"))
 	}
-	return next
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head := "usage: "
+	for _, own := range group {
+		fmt.Fprintf(w, "%stracing %s %s\t%s\n", head, own.Name, own.Args, own.Doc)
+		head = "       "
+	}
+	w.Flush() //nolint:errcheck // a terminal
+	fmt.Fprintf(out, "\ntracing %s COMMAND --help tells the flags of one.\n", word)
+	return code
 }
 
 // runOwn runs a command of a component.
@@ -91,6 +113,8 @@ func (c *command) runOwn(ctx context.Context, own Command, args []string) int {
 		return exitOK
 	case errors.As(err, &wrong):
 		return own.misuse(c.stderr, err)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return c.fail(errors.New("interrupted"))
 	}
 	return c.fail(err)
 }

@@ -16,12 +16,15 @@ import (
 func greet(name string) pipeline.Command {
 	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 		loud := fs.Bool("loud", false, "Says so.")
-		return func(_ context.Context, in pipeline.Invocation) error {
+		return func(ctx context.Context, in pipeline.Invocation) error {
 			switch strings.Join(in.Args, " ") {
 			case "":
 				return fmt.Errorf("greeting: %w", pipeline.Misuse("nobody is there"))
 			case "ghost":
 				return errors.New("it is gone")
+			case "Sisyphus":
+				<-ctx.Done()
+				return fmt.Errorf("rolling: %w", ctx.Err())
 			}
 			fmt.Fprintln(in.Stdout, name, *loud, in.Args)
 			return nil
@@ -47,8 +50,23 @@ func TestCommandsOfComponents(t *testing.T) {
 	f("say hello", 2, "", "tracing: greeting: nobody is there\n\nusage: tracing say hello NAME")
 	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean \"loud\"?\n\nusage: tracing say hello")
 	f("say hello Ann --config x", 2, "", "unknown flag --config")
-	f("say", 2, "", "tracing: say what? known: hello, goodbye\n")
-	f("say helo", 2, "", "tracing: unknown command \"say helo\"; did you mean \"hello\"?\n")
+	const group = "usage: tracing say hello NAME [--loud]    greet\n       tracing say goodbye NAME [--loud]  greet\n"
+	f("say", 2, "", "tracing: say which command of say\n\n"+group)
+	f("say helo", 2, "", "tracing: unknown command \"say helo\"; did you mean \"hello\"?\n\n"+group)
+	f("say --help", 0, group+"\ntracing say COMMAND --help tells the flags of one.\n", "")
+	f("say help", 0, group, "")
 	f("wavy", 2, "", "did you mean \"wave\"?")
 	f("help", 0, "tracing say goodbye NAME [--loud]", "")
+}
+
+// A command that is interrupted says so.
+func TestCommandInterrupted(t *testing.T) {
+	factories := newWorld().factories()
+	factories[0] = factories[0].Commands(greet("wave"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, err bytes.Buffer
+	if code := pipeline.Run(ctx, []string{"wave", "Sisyphus"}, &out, &err, factories); code != 1 || err.String() != "tracing: interrupted\n" || out.Len() > 0 {
+		t.Errorf("%d, %q, %q", code, out.String(), err.String())
+	}
 }

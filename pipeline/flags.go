@@ -206,6 +206,9 @@ func parseOperands(fs *flag.FlagSet, args []string) (operands []string, err erro
 
 // flagError says of an unknown flag which ones there are.
 func flagError(fs *flag.FlagSet, err error) error {
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return fmt.Errorf("--%s has no value", name)
+	}
 	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if errors.Is(err, flag.ErrHelp) || !unknown {
 		return err

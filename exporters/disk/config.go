@@ -69,7 +69,7 @@ func defaults() Config {
 		DiskFull:     refuseWhenFull,
 		MinFree:      128 << 20,
 		Reserve:      32 << 20,
-		Cache:        48 << 20,
+		Cache:        64 << 20,
 		Decoders:     max(2, runtime.GOMAXPROCS(0)),
 	}
 }

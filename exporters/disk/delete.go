@@ -40,6 +40,9 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 	}
 	from, to, _ := d.Window()
 	rule := mask.NewRule(&mark.Mark{Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
+	if err := e.deletions.makeRoom(e, rule); err != nil {
+		return tracestore.Deleted{}, err
+	}
 	if err := e.mark(ctx, rule); err != nil {
 		return tracestore.Deleted{}, err
 	}
@@ -58,7 +61,7 @@ func (e *exporter) mark(ctx context.Context, r *mask.Rule) error {
 	defer patience.Stop()
 	for {
 		wait, err := e.tryMark(ctx, r)
-		if wait == nil {
+		if wait == nil || err != nil {
 			return err
 		}
 		select {

@@ -333,6 +333,7 @@ func TestLaterEpochsAreNotCovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	flushed(t, e)
+	settled(e)
 	if err := e.tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}

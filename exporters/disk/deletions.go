@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ type deletions struct {
 	files mark.Dir
 	turn  chan struct{} // holds a token while there is a Delete or a tidying
 	given uint64        // the last number that was given; guarded by turn
+	doubt *mask.Rule    // in force, but its mark may be there or not; guarded by turn
 
 	// Guarded by exporter.mu.
 	rules []*mask.Rule // by number; a list is never changed, but replaced or added to
@@ -85,28 +87,44 @@ func (d *deletions) behind(number uint64) int {
 
 var errTooManyDeletions = errors.New("many deletions wait for the merging of segments; name several traces in one deletion, or come again later")
 
-// add gives a rule its number, makes its mark durable and puts it in force. The caller holds turn and intake.
-func (d *deletions) add(e *exporter, r *mask.Rule, through uint64) error {
+// makeRoom fails where there are too many marks for another one. The caller holds turn.
+func (d *deletions) makeRoom(e *exporter, r *mask.Rule) error {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	traces := len(r.Traces)
 	for _, o := range d.rules {
 		traces += len(o.Traces)
 	}
-	full := len(d.rules) >= maxMarks || traces > maxMarkTraces
-	e.mu.Unlock()
-	if full {
+	if len(d.rules) >= maxMarks || traces > maxMarkTraces {
 		return pipeline.Overloaded(errTooManyDeletions, time.Minute)
+	}
+	return nil
+}
+
+// add gives a rule its number, makes its mark durable and puts it in force; so it does after an error where the mark may be there all the
+// same: else files that are merged from now on would not have heeded it, and it would hide later spans in them after a restart. No other one
+// is added before that doubt is settled: what both cover would be taken for what the first one hides. The caller holds turn and intake.
+func (d *deletions) add(e *exporter, r *mask.Rule, through uint64) error {
+	if d.doubt != nil {
+		if err := d.files.Write(d.doubt.Mark); err != nil {
+			return fmt.Errorf("the deletion before this one: %w", err)
+		}
+		d.doubt = nil
 	}
 	d.given++
 	r.Number, r.Through = d.given, through
-	if err := d.files.Write(r.Mark); err != nil {
+	err := d.files.Write(r.Mark)
+	switch {
+	case errors.Is(err, mark.ErrInDoubt):
+		d.doubt = r
+	case err != nil:
 		return err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.rules = append(d.rules, r)
 	d.last = r.Number
-	return nil
+	return err
 }
 
 // loadDeletions reads the marks. It is called before anything else is recovered: no new epoch may be one that a mark covers.
@@ -262,8 +280,9 @@ func (e *exporter) unneededMarks(last uint64) []*mask.Rule {
 	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *mask.Rule) bool { return needed[r] || r.Number == last })
 }
 
-// oldestStray returns the first epoch of which there are spans in files that no view reads: logs, segments that are to be deleted, and
-// segments in the quarantine, from which an operator may bring them back. It is the greatest number where there are none.
+// oldestStray returns the first epoch of which there are spans in files that no view reads: logs, segments that are to be deleted, also those
+// that are deleted and may come back with a power cut, and segments in the quarantine, from which an operator may bring them back. It is the
+// greatest number where there are none.
 func (e *exporter) oldestStray() (uint64, error) {
 	oldest := ^uint64(0)
 	epochs, err := e.logs.Epochs()
@@ -277,6 +296,9 @@ func (e *exporter) oldestStray() (uint64, error) {
 	known := make(map[string]bool, len(e.segments))
 	for _, h := range e.segments {
 		known[h.name.String()] = true
+	}
+	for _, h := range e.doomed {
+		oldest = min(oldest, h.name.First)
 	}
 	e.mu.Unlock()
 	names, err := e.dir.Segments()

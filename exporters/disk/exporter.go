@@ -163,6 +163,7 @@ func (e *exporter) Start(context.Context) error {
 	if e.config.Merge.Enabled {
 		e.stopped.Go(e.mergeAlways)
 	}
+	e.stopped.Go(e.warmAlways)
 	return nil
 }
 

@@ -21,6 +21,7 @@ type handle struct {
 	refs    int  // the store's and those of views
 	expired bool // delete the file at the end; it is among exporter.doomed
 	burying bool // somebody is deleting the file
+	told    bool // that deleting it failed
 	spoiled bool // it cannot be merged: part of it is damaged, or what it has is too much for one segment
 }
 
@@ -102,11 +103,12 @@ func (e *exporter) releaseHandle(h *handle) {
 // may be made as soon as this one is gone.
 func (e *exporter) bury(h *handle) {
 	err := e.dir.Remove(h.name)
-	if err != nil {
-		e.log.Error("deleting a segment; it will be tried again", zap.Error(err))
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if err != nil && !h.told {
+		e.log.Error("deleting a segment; it will be tried again and again", zap.Error(err))
+		h.told = true
+	}
 	h.burying = false
 	if err == nil {
 		e.doomed = slices.DeleteFunc(slices.Clone(e.doomed), func(o *handle) bool { return o == h })

@@ -27,11 +27,11 @@ func (e *exporter) begin() (*live, error) {
 	now := e.env.Now()
 	// An epoch is used once. That it is a time keeps senders from guessing it, see wal.Dir.Create.
 	epoch := max(e.lastEpoch+1, uint64(now.UnixNano()))
+	e.lastEpoch = epoch // also where that fails: what is left of the log would be in the way
 	log, err := e.logs.Create(epoch)
 	if err != nil {
 		return nil, err
 	}
-	e.lastEpoch = epoch
 	return &live{epoch: epoch, table: e.newTable(), log: log, opened: now, refs: 1}, nil
 }
 

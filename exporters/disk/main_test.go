@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,4 +111,11 @@ func flushed(tb testing.TB, e *exporter) {
 		}
 		<-room
 	}
+}
+
+// handles returns the segments at the moment.
+func (e *exporter) handles() []*handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.segments)
 }

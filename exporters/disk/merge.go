@@ -132,11 +132,11 @@ func (e *exporter) beginMerge(free int64) *merge {
 	if inputs == nil {
 		return nil
 	}
+	if e.withdrawn(inputs) {
+		return nil
+	}
 	m := &merge{inputs: slices.Clone(inputs), hurry: backlog(e.segments) > maxBacklog}
 	e.describe(m)
-	if slices.ContainsFunc(e.doomed, func(d *handle) bool { return d.name.String() == m.name.String() }) {
-		return nil // an attempt that failed is to be deleted first
-	}
 	e.claimed = sizeOf(inputs)
 	if !s.has(e.claimed) {
 		return nil
@@ -270,6 +270,12 @@ func (e *exporter) withdraw(m *merge) {
 	e.doomed = append(e.doomed, d)
 	e.mu.Unlock()
 	e.bury(d)
+}
+
+// withdrawn reports whether the file of an attempt that failed, and was of some of these inputs, is still to be deleted. Another output would
+// not name it, and after a crash both would be there. The caller holds mu.
+func (e *exporter) withdrawn(inputs []*handle) bool {
+	return slices.ContainsFunc(e.doomed, func(d *handle) bool { return slices.ContainsFunc(inputs, d.replaces) })
 }
 
 // endMerge gives the inputs free, which is the end of their files if the merge succeeded and no query reads them.

@@ -45,12 +45,6 @@ func (e *exporter) expire() {
 	}
 }
 
-func (e *exporter) handles() []*handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Clone(e.segments)
-}
-
 // loose returns the segments that may go, in the order in which they were begun, whatever the clock said then.
 func (e *exporter) loose() []*handle {
 	e.mu.Lock()

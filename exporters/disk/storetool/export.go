@@ -53,6 +53,9 @@ func (f *exportFlags) check() (sel selection, make func() format, err error) {
 			return sel, nil, pipeline.Misuse("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 2026-11-21", t.flag, t.text)
 		}
 	}
+	if !sel.to.IsZero() && !sel.from.Before(sel.to) {
+		return sel, nil, pipeline.Misuse("--from %s is not before --to %s", f.from, f.to)
+	}
 	f.flags.Visit(func(g *flag.Flag) {
 		if g.Name == "tenant" { // the empty one is a tenant, too
 			sel.tenant = &f.tenant
@@ -85,15 +88,15 @@ func (t tool) export(fs *flag.FlagSet) runner {
 		if err != nil {
 			return err
 		}
+		out, err := newPartitions(t.fs, slashes(f.out), make())
+		if err != nil {
+			return err
+		}
 		s, err := look(t.fs, dir, true)
 		if err != nil {
 			return err
 		}
 		defer s.close()
-		out, err := newPartitions(t.fs, slashes(f.out), make())
-		if err != nil {
-			return err
-		}
 		w, err := export(ctx, s, sel, out, in.Stderr)
 		if err != nil {
 			return err
@@ -112,9 +115,9 @@ func export(ctx context.Context, s *snapshot, sel selection, out *partitions, pr
 		total += int64(n)
 	}
 	w.step = newProgress(progressTo, "export", total, func() int64 { return w.passed }, spans, time.Now).step
-	for _, b := range s.broken {
-		w.damage = append(w.damage, Damage{File: s.dir.Path(b.name), Error: b.err.Error()})
-	}
+	v := &Verification{}
+	v.unopened(s)
+	w.damage, w.lost = v.Damage, v.lost()
 	err := w.walk(ctx)
 	if err == nil {
 		err = out.close()
@@ -135,7 +138,7 @@ func (w *walker) complain(out io.Writer) error {
 	}
 	v := Verification{Damage: w.damage}
 	v.writeDamage(out)
-	return fmt.Errorf("%d places of the store are damaged, and %d spans, as far as it is known, are missing from the export", len(w.damage), w.lost)
+	return fmt.Errorf("%d places of the store are damaged; as far as it is known, %d spans are missing from the export", len(w.damage), w.lost)
 }
 
 // slashes returns a path as package vfs has them.

@@ -229,7 +229,8 @@ func TestExportRefuses(t *testing.T) {
 	f(2, "--format is parquet", dir, "--out", "x")
 	f(2, "--out is missing", dir, "--format", "parquet")
 	f(2, "is no time", dir, "--format", "parquet", "--out", "x", "--from", "yesterday")
+	f(2, "is not before", dir, "--format", "parquet", "--out", "x", "--from", "2026-11-22", "--to", "2026-11-22")
 	f(2, "name one folder", "--format", "parquet", "--out", "x")
 	f(1, "is not empty", dir, "--format", "parquet", "--out", full)
-	f(1, "is no span store", full, "--format", "parquet", "--out", "x")
+	f(1, "is no span store", full, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "x"))
 }

@@ -29,6 +29,8 @@ type Inspection struct {
 	SpareLogs  Files      `json:"spare_logs"`
 	Reserve    int64      `json:"reserve_bytes"`
 	Quarantine Quarantine `json:"quarantine"`
+	// Deletions are those on record. What they hide counts above until its files are written again.
+	Deletions Deletions `json:"deletions"`
 	// Shares says what the bytes of segments are for, largest first; only with --columns.
 	Shares []Share `json:"shares,omitempty"`
 }
@@ -95,6 +97,12 @@ type Quarantine struct {
 	Notes map[string]string `json:"notes"`
 }
 
+// Deletions counts deletions on request.
+type Deletions struct {
+	Readable int `json:"readable"`
+	Damaged  int `json:"damaged"` // what these hid is visible
+}
+
 // Share is what a part of all segments takes.
 type Share struct {
 	Section      string  `json:"section"`
@@ -106,7 +114,7 @@ type Share struct {
 // inspect describes a store.
 func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error) {
 	in := &Inspection{Store: s.path, Version: directory.Version, Segments: []SegmentRow{}, Unreadable: []Unreadable{}, Replaced: []string{},
-		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}}
+		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}, Deletions: Deletions{len(s.deletions), len(s.badMarks)}}
 	services := map[string]bool{}
 	for _, g := range s.segments {
 		if err := ctx.Err(); err != nil {

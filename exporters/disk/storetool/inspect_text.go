@@ -78,6 +78,9 @@ func (in *Inspection) write(out io.Writer, top int) error {
 	fmt.Fprintf(w, "log\t%s, of which %s are spare files\n", size(logs), size(in.SpareLogs.Bytes))
 	fmt.Fprintf(w, "reserve\t%s\n", size(in.Reserve))
 	fmt.Fprintf(w, "quarantine\t%d files, %s\n", in.Quarantine.Files.Files, size(in.Quarantine.Bytes))
+	if d := in.Deletions; d != (Deletions{}) {
+		fmt.Fprintf(w, "deletions\t%d on record, %d damaged; what they hide is counted here until its files are written again\n", d.Readable, d.Damaged)
+	}
 	in.writeSegments(w)
 	in.writeLogs(w)
 	in.writeTroubles(w)

@@ -73,7 +73,7 @@ func newPartitions(fsys vfs.FS, dir string, f format) (*partitions, error) {
 		return nil, fmt.Errorf("looking into the folder to export to: %w", err)
 	}
 	if len(entries) > 0 {
-		return nil, fmt.Errorf("the folder to export to, %s, is not empty: what is in it would be counted with what is exported", dir)
+		return nil, fmt.Errorf("the folder to export to, %s, is not empty: what is in it would be counted with what is exported; name another one, or empty it", dir)
 	}
 	return &partitions{fs: fsys, dir: dir, format: f, open: map[partition]*outFile{}, files: map[partition]int{}}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
@@ -51,7 +52,8 @@ type repairer struct {
 	snapshot *snapshot
 	dry      bool
 	report   *Repair
-	progress io.Writer
+	progress *progress // of verifying, in bytes
+	read     int64     // bytes of segments that were verified
 }
 
 func (t tool) repair(fs *flag.FlagSet) runner {
@@ -74,7 +76,7 @@ func (t tool) repair(fs *flag.FlagSet) runner {
 	}
 }
 
-func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progress io.Writer) (_ *Repair, err error) {
+func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progressTo io.Writer) (_ *Repair, err error) {
 	folder, err := locate(fsys, name)
 	if err != nil {
 		return nil, err
@@ -93,8 +95,8 @@ func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progress io
 		return nil, err
 	}
 	defer s.close()
-	r := &repairer{fs: fsys, dir: dir, snapshot: s, dry: dry, progress: progress,
-		report: &Repair{Store: folder, DryRun: dry, Files: []RepairFile{}}}
+	r := &repairer{fs: fsys, dir: dir, snapshot: s, dry: dry, report: &Repair{Store: folder, DryRun: dry, Files: []RepairFile{}}}
+	r.progress = newProgress(progressTo, "repair", s.bytes(), func() int64 { return r.read }, size, time.Now)
 	return r.report, r.run(ctx)
 }
 
@@ -131,8 +133,8 @@ func damageOf(err error) []Damage {
 // examine verifies a file and returns what is wrong with it.
 func (r *repairer) examine(ctx context.Context, g *stored) ([]Damage, error) {
 	v := Verification{Damage: []Damage{}}
-	fmt.Fprintf(r.progress, "repair: verifying %s\n", g.Name())
-	_, err := v.segment(ctx, g, func() {})
+	_, err := v.segment(ctx, g, r.progress.step)
+	r.read += g.info.Size
 	return v.Damage, err
 }
 

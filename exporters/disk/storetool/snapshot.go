@@ -229,7 +229,7 @@ const deletionDir = "deletions"
 
 // loadDeletions reads the marks. It comes before the list of segments: a mark goes when no segment needs it any more.
 func (s *snapshot) loadDeletions() error {
-	marks, damaged, err := mark.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.Load()
+	marks, damaged, err := mark.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.Look()
 	if err != nil {
 		return moved(err)
 	}

@@ -55,15 +55,7 @@ func (s *snapshot) bytes() int64 {
 // verify reads everything, and fails only with ctx.
 func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.Writer) (*Verification, error) {
 	v := &Verification{Store: s.path, Damage: []Damage{}}
-	for _, b := range s.broken {
-		v.note(b.err, s.dir.Path(b.name), "file")
-	}
-	for _, m := range s.badMarks {
-		v.note(m.Err, m.Path, "deletion")
-	}
-	for _, l := range s.logs {
-		v.log(s, l)
-	}
+	v.unopened(s)
 	v.relations(s)
 	p := newProgress(progressTo, "verify", s.bytes(), read.Load, size, time.Now)
 	for _, g := range s.segments {
@@ -72,6 +64,19 @@ func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.
 		}
 	}
 	return v, nil
+}
+
+// unopened notes what was damaged already when the snapshot was taken: segments that cannot be opened, deletions, logs.
+func (v *Verification) unopened(s *snapshot) {
+	for _, b := range s.broken {
+		v.note(b.err, s.dir.Path(b.name), "file")
+	}
+	for _, m := range s.badMarks {
+		v.note(fmt.Errorf("%w; spans that it hid are visible: repeat the deletion", m.Err), m.Path, "deletion")
+	}
+	for _, l := range s.logs {
+		v.log(s, l)
+	}
 }
 
 // segment verifies a segment, and returns the damage to it.

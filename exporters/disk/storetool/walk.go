@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -57,8 +58,9 @@ type walker struct {
 	damage     []Damage
 	lost       int // spans that could not be read, as far as it is known
 
-	at    int // the source at hand
-	wants []bool
+	at     int // the source at hand
+	wants  []bool
+	shapes []source.BlockShape // scratch
 	// others are the sources before that may have spans of the block at hand, too.
 	others []source.Source
 	nearby nearby   // what the block at hand has
@@ -110,7 +112,7 @@ func (w *walker) source(ctx context.Context, src source.Source, tables *rows.Tab
 	for i := range blocks {
 		info := &blocks[i]
 		w.passed += int64(info.Rows)
-		if info.MaxStart < from || info.MinStart > to || !w.wanted(info) {
+		if info.MaxStart < from || info.MinStart > to || !w.wanted(src, i) {
 			continue
 		}
 		w.step()
@@ -154,16 +156,10 @@ func (w *walker) note(src source.Source, spans int, err error) {
 }
 
 // wanted reports whether a block has a shape that is wanted.
-func (w *walker) wanted(info *source.BlockInfo) bool {
-	if info.Shapes == nil {
-		return true
-	}
-	for _, s := range info.Shapes {
-		if w.wants[s.Shape] {
-			return true
-		}
-	}
-	return false
+func (w *walker) wanted(src source.Source, number int) bool {
+	var known bool
+	w.shapes, known = src.BlockShapes(w.shapes[:0], number)
+	return !known || slices.ContainsFunc(w.shapes, func(s source.BlockShape) bool { return w.wants[s.Shape] })
 }
 
 // block goes through a block in which the rows of a trace follow each other. There are no duplicates in the source.

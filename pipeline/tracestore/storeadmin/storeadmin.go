@@ -4,7 +4,8 @@
 //	              {"tenant": "", "service": "cart", "from": "2026-11-21T17:00:00Z", "to": "2026-11-21T18:00:00Z"}
 //	              {"tenant": "", "to": "2026-11-21T18:00:00Z"}
 //	200           {"spans": 19}
-//	4xx, 5xx      {"error": "..."}: 400 bad input, 403 not allowed by the configuration, 413 too long, 415 no JSON, 429 and 503 come again
+//	4xx, 5xx      {"error": "..."}: 400 bad input, 403 not allowed by the configuration or sent by a web page, 413 too long, 415 no JSON,
+//	              429 and 503 come again
 package storeadmin
 
 import (
@@ -34,17 +35,22 @@ func Handler(store tracestore.Deleter) http.Handler {
 	return mux
 }
 
-// deletion is the body of a request.
+// deletion is the body of a request. Of a service or a list of traces that is there but empty, something has gone wrong with the client.
 type deletion struct {
 	Tenant  string    `json:"tenant"`
 	Traces  []string  `json:"traces"`
-	Service string    `json:"service"`
+	Service *string   `json:"service"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
 }
 
 func deleteSpans(w http.ResponseWriter, r *http.Request, store tracestore.Deleter) {
-	// A page in the operator's browser can send anything to localhost without asking, but not with this content type.
+	// A page in the operator's browser can send anything to localhost without asking, but not with this content type. One whose name was
+	// made to mean localhost could; browsers say of every POST where it comes from.
+	if r.Header.Get("Origin") != "" {
+		refuse(w, http.StatusForbidden, errors.New("web pages may not delete"))
+		return
+	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("the content type must be application/json"))
 		return
@@ -86,7 +92,15 @@ func read(body io.Reader) (tenant string, d tracestore.Deletion, err error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return "", d, errors.New("something follows the deletion")
 	}
-	d = tracestore.Deletion{Service: in.Service, From: in.From, To: in.To}
+	d = tracestore.Deletion{From: in.From, To: in.To}
+	switch {
+	case in.Traces != nil && len(in.Traces) == 0:
+		return "", d, errors.New("the list of traces is empty; leave it out if no traces are meant")
+	case in.Service != nil && *in.Service == "":
+		return "", d, errors.New("the service is empty; leave it out if all services are meant")
+	case in.Service != nil:
+		d.Service = *in.Service
+	}
 	for _, text := range in.Traces {
 		id, err := parseTraceID(text)
 		if err != nil {

@@ -48,7 +48,7 @@ func TestDelete(t *testing.T) {
 	for body, want := range map[string]tracestore.Deletion{
 		`{"tenant":"t","traces":["4bf92f3577b34da6a3ce929d0e0e4736","AB"]}`: {Traces: []otlpdata.TraceID{
 			{0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36}, {15: 0xab}}},
-		`{"tenant":"t","service":"cart","traces":[],"from":null}`:                                             {Service: "cart"},
+		`{"tenant":"t","service":"cart","traces":null,"from":null}`:                                           {Service: "cart"},
 		`{"tenant":"t","service":"cart","from":"2026-11-21T17:00:00.000000005Z","to":"2026-11-21T18:00:00Z"}`: {Service: "cart", From: from, To: to},
 		`{"tenant":"t","to":"2026-11-21T18:00:00Z"} `:                                                         {To: to},
 	} {
@@ -82,6 +82,8 @@ func TestRefusals(t *testing.T) {
 	f(asJSON, `{"traces":[""]}`, nil, 400, "is not a trace id")
 	f(asJSON, `{"traces":["`+strings.Repeat("0", 33)+`"]}`, nil, 400, "is not a trace id")
 	f(asJSON, `{"traces":["1"],"service":"cart"}`, nil, 400, "as a whole")
+	f(asJSON, `{"traces":[],"to":"2026-11-21T18:00:00Z"}`, nil, 400, "list of traces is empty")
+	f(asJSON, `{"service":"","to":"2026-11-21T18:00:00Z"}`, nil, 400, "service is empty")
 	f(asJSON, `{"from":"yesterday"}`, nil, 400, "yesterday")
 	f(asJSON, `{"from":"2026-11-21T18:00:00Z","to":"2026-11-21T17:00:00Z"}`, nil, 400, "no time lies between")
 	f(asJSON, many, nil, 400, "10001 traces")
@@ -103,4 +105,32 @@ func TestOnlyPOST(t *testing.T) {
 			t.Errorf("%s: %d", method, w.Code)
 		}
 	}
+}
+
+// A web page cannot delete, whatever its name means.
+func TestNoBrowsers(t *testing.T) {
+	store := &fake{}
+	r := httptest.NewRequest(http.MethodPost, "/delete", strings.NewReader(`{"service":"cart"}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Origin", "http://"+r.Host)
+	w := httptest.NewRecorder()
+	storeadmin.Handler(store).ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden || store.calls > 0 || !strings.Contains(w.Body.String(), "web pages") {
+		t.Errorf("%d %s, %d calls", w.Code, w.Body, store.calls)
+	}
+}
+
+// FuzzDelete: whatever a body is, the store is asked for nothing but valid deletions.
+func FuzzDelete(f *testing.F) {
+	for _, body := range []string{`{"traces":["4bf92f3577b34da6a3ce929d0e0e4736","AB"]}`, `{"tenant":"t","service":"cart","from":null}`,
+		`{"to":"2026-11-21T18:00:00Z"}`, `{"from":"0000-01-01T00:00:00Z","to":"9999-12-31T23:59:59Z"}`, `{"service":1}`, `[`, `{}{}`} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		store := &fake{}
+		w := post(store, "application/json", body)
+		if store.calls > 0 && (w.Code != http.StatusOK || store.d.Check() != nil) || store.calls == 0 && w.Code < http.StatusBadRequest {
+			t.Errorf("%d %s, asked for %+v", w.Code, w.Body, store.d)
+		}
+	})
 }

@@ -120,6 +120,29 @@ func (b *Block) Head(row int, h *rows.Head) error {
 	return nil
 }
 
+// SpanID returns the id of the span of a row.
+func (b *Block) SpanID(row int) (otlpdata.SpanID, error) {
+	if err := b.need(haveSpans); err != nil {
+		return otlpdata.SpanID{}, err
+	}
+	return b.heads.spanID(int32(row)), nil
+}
+
+// IsOwnParent reports whether the parent of a row has the id of the row's span.
+func (b *Block) IsOwnParent(row int) (bool, error) {
+	if err := b.need(needParents | haveSpans); err != nil {
+		return false, err
+	}
+	h := &b.heads
+	switch p := h.parents[row]; {
+	case p >= 0:
+		return h.spanID(p) == h.spanID(int32(row)), nil
+	case p != parentNone:
+		return h.explicitID(p) == h.spanID(int32(row)), nil
+	}
+	return false, nil
+}
+
 // TraceID returns the trace of a row.
 func (b *Block) TraceID(row int) (otlpdata.TraceID, error) {
 	if err := b.need(haveTraces); err != nil {
@@ -134,7 +157,7 @@ func (b *Block) Cell(row, position int) (rows.Cell, error) {
 		return rows.Cell{}, err
 	}
 	shape := b.heads.shapes[row]
-	return b.cell(row, shape, b.l.slotsOf(shape)[position], position)
+	return b.cell(row, shape, b.l.slotsOf(shape)[position])
 }
 
 // Cells appends all cells of a row, as rows.Assembler needs them.
@@ -143,8 +166,8 @@ func (b *Block) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
 		return dst, err
 	}
 	shape := b.heads.shapes[row]
-	for i, s := range b.l.slotsOf(shape) {
-		c, err := b.cell(row, shape, s, i)
+	for _, s := range b.l.slotsOf(shape) {
+		c, err := b.cell(row, shape, s)
 		if err != nil {
 			return dst, err
 		}

@@ -234,7 +234,7 @@ func TestTracesOfTenantsWithOneID(t *testing.T) {
 func TestInfo(t *testing.T) {
 	s, l := randomSegment(5, 20)
 	_, info := s.encode(NewEncoder(column.Flush), nil, l)
-	want := source.BlockInfo{Rows: len(s.heads), MinStart: s.heads[0].Start, MaxStart: s.heads[0].Start}
+	want := Zone{BlockInfo: source.BlockInfo{Rows: len(s.heads), MinStart: s.heads[0].Start, MaxStart: s.heads[0].Start}}
 	longest := map[uint32]uint64{}
 	for i := range s.heads {
 		h := &s.heads[i]

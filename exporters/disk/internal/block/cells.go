@@ -30,12 +30,9 @@ func (b *Block) placeCells() error {
 }
 
 // cell returns a cell of a row. The rows are ranked.
-func (b *Block) cell(row int, shape uint32, s slot, position int) (rows.Cell, error) {
+func (b *Block) cell(row int, shape uint32, s slot) (rows.Cell, error) {
 	if s.group == constant {
-		if c := b.l.constants[shape][position]; c != nil {
-			return *c, nil
-		}
-		return rows.Cell{}, nil
+		return b.l.constant(shape, s.nth), nil
 	}
 	if b.few && !b.has(row) {
 		b.expectAll()
@@ -48,7 +45,7 @@ func (b *Block) cell(row int, shape uint32, s slot, position int) (rows.Cell, er
 	if err := b.needVector(at, v); err != nil {
 		return rows.Cell{}, err
 	}
-	count := b.l.groups[b.l.shapes[shape].groups+uint32(s.group)].count
+	count := b.l.groupsOf(shape)[s.group].count
 	return b.values.get(v.form, v.from+int(first)+int(b.index.rank[row]*count+s.nth)), nil
 }
 
@@ -58,8 +55,7 @@ func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err 
 		p := &b.index.places[b.index.uses[shape]+group]
 		return int(p.vector), p.from, nil
 	}
-	of := b.l.shapes[shape].groups + uint32(group)
-	column := b.l.groups[of].column
+	column := b.l.groupsOf(shape)[group].column
 	at := int(b.index.entries[column]) - 1
 	if at < 0 {
 		return 0, 0, b.damage("columns", corrupt("column %d is missing", column))
@@ -70,7 +66,7 @@ func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err 
 		}
 		b.values.reserve(&b.index.size)
 	}
-	return at, b.index.firsts[of], nil
+	return at, b.index.firsts[b.l.shapes[shape].groups+uint32(group)], nil
 }
 
 // needVector is need for a column, which is entry i of the directory.

@@ -37,7 +37,7 @@ func (e *Encoder) transpose() {
 	for i := range e.heads {
 		id := e.heads[i].Shape
 		cells, rank := e.cells[e.first[i]:], int(x.rank[i])
-		ordinals := e.l.ordinals[e.l.shapes[id].ordinals:e.l.shapes[id+1].ordinals]
+		ordinals := e.l.plans[e.l.shapes[id].plan].ordinals
 		places := x.places[x.uses[id]:]
 		for len(ordinals) > 0 {
 			p := &places[0]
@@ -66,19 +66,19 @@ func (e *Encoder) encodeVector(dst []byte, v *vector) []byte {
 	return e.column.HintedStrings(dst, e.values.texts[v.from:to], &e.hints[v.column])
 }
 
-// info collects what is known of a block without reading it. The rows are ranked.
-func (e *Encoder) info() source.BlockInfo {
-	info := source.BlockInfo{Rows: len(e.heads), MinStart: e.heads[0].Start, MaxStart: e.heads[0].Start}
+// zone collects what is known of a block without reading it. The rows are ranked.
+func (e *Encoder) zone() Zone {
+	z := Zone{BlockInfo: source.BlockInfo{Rows: len(e.heads), MinStart: e.heads[0].Start, MaxStart: e.heads[0].Start}}
 	e.longest = resize(e.longest, len(e.l.tables.Shapes))
 	for i := range e.heads {
 		h := &e.heads[i]
 		e.longest[h.Shape] = max(e.longest[h.Shape], h.Duration())
-		info.MinStart, info.MaxStart = min(info.MinStart, h.Start), max(info.MaxStart, h.Start)
+		z.MinStart, z.MaxStart = min(z.MinStart, h.Start), max(z.MaxStart, h.Start)
 	}
-	info.Shapes = make([]source.BlockShape, len(e.index.shapes))
+	z.Shapes = make([]source.BlockShape, len(e.index.shapes))
 	for i, id := range e.index.shapes {
-		info.Shapes[i] = source.BlockShape{Shape: id, Longest: source.StepOf(e.longest[id])}
+		z.Shapes[i] = source.BlockShape{Shape: id, Longest: source.StepOf(e.longest[id])}
 		e.longest[id] = 0
 	}
-	return info
+	return z
 }

@@ -45,6 +45,12 @@ type Encoder struct {
 	durations []int64
 }
 
+// Zone is what is known of a block without reading it.
+type Zone struct {
+	source.BlockInfo
+	Shapes []source.BlockShape // ascending
+}
+
 // NewEncoder returns an Encoder that compresses at the given level.
 func NewEncoder(level column.Level) *Encoder {
 	return &Encoder{column: column.NewEncoder(level), kin: newKin()}
@@ -57,7 +63,7 @@ func NewEncoder(level column.Level) *Encoder {
 // The result depends on the input, and on the blocks of the layout that were encoded before: what was found out about a column is used for
 // the next blocks. The same layout reads it back. There must be 1 to [MaxRows] rows and at most [MaxCells] cells that
 // vary; Encode panics otherwise, because what it wrote could not be read back.
-func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.Cell, first []int32) ([]byte, source.BlockInfo) {
+func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.Cell, first []int32) ([]byte, Zone) {
 	if len(heads) == 0 || len(heads) > MaxRows {
 		panic(fmt.Sprintf("BUG: a block of %d rows", len(heads)))
 	}
@@ -72,12 +78,12 @@ func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.
 	e.encodeTraces()
 	e.encodeHeads()
 	e.encodeCells()
-	info := e.info()
+	zone := e.zone()
 
 	dst = e.dir.append(dst)
 	dst = append(dst, e.body...)
 	e.l, e.heads, e.cells, e.first = nil, nil, nil, nil
-	return dst, info
+	return dst, zone
 }
 
 // end returns the entry of the part that was appended behind body[:from].

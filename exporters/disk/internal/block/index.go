@@ -11,7 +11,8 @@ type index struct {
 	entries []int32  // by column: 1 + its index in vectors
 	vectors []vector
 	places  []place
-	firsts  []int32    // by group of the layout: where its cells begin in a vector that was laid alone
+	firsts  []int32    // by group of all shapes: where its cells begin in a vector that was laid alone
+	users   []int32    // by plan: 1 + the group of the column that is laid alone; zero otherwise
 	size    [forms]int // how many cells there are of each form
 }
 
@@ -117,17 +118,26 @@ func (x *index) lay(l *Layout) error {
 
 // layAlone lays one vector. Who asks for cells of one column does not wait for the places of all.
 func (x *index) layAlone(l *Layout, v *vector) error {
-	x.firsts = resize(x.firsts, len(l.groups))
+	x.firsts, x.users = resize(x.firsts, l.groups), resize(x.users, len(l.plans))
+	users := l.usersOf(v.column)
+	for _, u := range users {
+		x.users[u.plan] = int32(u.group) + 1
+	}
 	n := 0
-	for _, u := range l.usersOf(v.column) {
-		rows := int(x.count[u.shape])
-		if rows == 0 {
+	for _, id := range x.shapes {
+		s := &l.shapes[id]
+		at := x.users[s.plan] - 1
+		if at < 0 {
 			continue
 		}
-		x.firsts[u.group] = int32(n)
-		if n += rows * int(l.groups[u.group].count); n > MaxCells {
-			return corrupt("more than %d cells", MaxCells)
-		}
+		x.firsts[s.groups+uint32(at)] = int32(n)
+		n += int(x.count[id]) * int(l.plans[s.plan].groups[at].count)
+	}
+	for _, u := range users {
+		x.users[u.plan] = 0
+	}
+	if n > MaxCells {
+		return corrupt("more than %d cells", MaxCells)
 	}
 	v.alone, v.from, v.n = true, x.size[v.form], n
 	x.size[v.form] += n

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -44,7 +43,7 @@ func (in *input) varying(l *Layout) input {
 	return out
 }
 
-func (in *input) encode(e *Encoder, dst []byte, l *Layout) ([]byte, source.BlockInfo) {
+func (in *input) encode(e *Encoder, dst []byte, l *Layout) ([]byte, Zone) {
 	v := in.varying(l)
 	return e.Encode(dst, l, v.heads, v.cells, v.first)
 }

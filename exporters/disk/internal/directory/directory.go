@@ -195,7 +195,11 @@ func (d *Dir) Remove(s Segment) error {
 	if err := d.fs.Remove(d.Path(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting a segment: %w", err)
 	}
-	if err := d.fs.SyncDir(d.in(segmentDir, s.Day)); err != nil {
+	err := d.fs.SyncDir(d.in(segmentDir, s.Day))
+	if errors.Is(err, fs.ErrNotExist) { // it was the last one of its day, and an attempt before got this far
+		err = d.fs.SyncDir(d.in(segmentDir))
+	}
+	if err != nil {
 		return fmt.Errorf("deleting a segment: %w", err)
 	}
 	return nil
@@ -256,11 +260,12 @@ func (d *Dir) Mark(epoch uint64, text string) error {
 	return nil
 }
 
-// Marked reports whether a log was marked.
+// Marked reports whether a log was marked, or may have been: where that cannot be found out, its files are better kept.
 func (d *Dir) Marked(epoch uint64) bool {
 	f, err := d.fs.Open(d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, markSuffix)))
 	if err != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	return f.Close() == nil
+	f.Close() // opened for reading: Close has nothing to report
+	return true
 }

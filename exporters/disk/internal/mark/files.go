@@ -1,6 +1,7 @@
 package mark
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,36 +35,65 @@ func (d Dir) File(number uint64) string {
 // Load reads all marks in the order of their numbers, makes their names durable, and removes what was left unfinished. Files that are
 // damaged are reported; one of a newer version is an error that matches [ErrNewer].
 func (d Dir) Load() (marks []*Mark, damaged []Damaged, err error) {
-	entries, err := d.FS.ReadDir(d.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("listing deletions: %w", err)
+	entries, there, err := d.list()
+	if err != nil || !there {
+		return nil, nil, err
 	}
 	for _, e := range entries {
-		name := path.Join(d.Path, e.Name)
-		switch {
-		case e.IsDir:
-		case strings.HasSuffix(e.Name, vfs.TempSuffix):
-			if err := d.FS.Remove(name); err != nil {
-				return nil, nil, fmt.Errorf("removing an unfinished deletion: %w", err)
-			}
-		case strings.HasSuffix(e.Name, suffix):
-			m, err := d.read(name, e.Size)
-			if errors.Is(err, errDamaged) {
-				number, _ := strconv.ParseUint(strings.TrimSuffix(e.Name, suffix), 16, 64)
-				damaged = append(damaged, Damaged{name, number, err})
-				continue
-			}
-			if err != nil {
-				return nil, nil, fmt.Errorf("reading the deletion %s: %w", name, err)
-			}
-			marks = append(marks, m)
+		if e.IsDir || !strings.HasSuffix(e.Name, vfs.TempSuffix) {
+			continue
 		}
+		if err := d.FS.Remove(path.Join(d.Path, e.Name)); err != nil {
+			return nil, nil, fmt.Errorf("removing an unfinished deletion: %w", err)
+		}
+	}
+	if marks, damaged, err = d.readAll(entries); err != nil {
+		return nil, nil, err
 	}
 	if err := d.FS.SyncDir(d.Path); err != nil {
 		return nil, nil, fmt.Errorf("syncing the deletions: %w", err)
+	}
+	return marks, damaged, nil
+}
+
+// Look reads the marks as Load does, and changes nothing: a program may be using the folder. It fails with fs.ErrNotExist if a mark was removed
+// meanwhile.
+func (d Dir) Look() (marks []*Mark, damaged []Damaged, err error) {
+	entries, _, err := d.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.readAll(entries)
+}
+
+// list returns what is in the folder, if there is one.
+func (d Dir) list() (entries []vfs.Entry, there bool, err error) {
+	entries, err = d.FS.ReadDir(d.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("listing deletions: %w", err)
+	}
+	return entries, true, nil
+}
+
+func (d Dir) readAll(entries []vfs.Entry) (marks []*Mark, damaged []Damaged, err error) {
+	for _, e := range entries {
+		if e.IsDir || !strings.HasSuffix(e.Name, suffix) {
+			continue
+		}
+		name := path.Join(d.Path, e.Name)
+		m, err := d.read(name, e.Size)
+		if errors.Is(err, errDamaged) {
+			number, _ := strconv.ParseUint(strings.TrimSuffix(e.Name, suffix), 16, 64)
+			damaged = append(damaged, Damaged{name, number, err})
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the deletion %s: %w", name, err)
+		}
+		marks = append(marks, m)
 	}
 	return marks, damaged, nil
 }
@@ -84,7 +114,10 @@ func (d Dir) read(name string, size int64) (*Mark, error) {
 	return m, err
 }
 
-// Write makes a mark durable. After an error it may be there or not.
+// ErrInDoubt is matched by the error of Write for a mark that may be there at the next start: it could neither be made durable nor taken back.
+var ErrInDoubt = errors.New("it may be in force all the same")
+
+// Write makes a mark durable. After an error that does not match [ErrInDoubt] it is not there.
 func (d Dir) Write(m *Mark) error {
 	b, err := m.Append(nil)
 	if err != nil {
@@ -93,13 +126,17 @@ func (d Dir) Write(m *Mark) error {
 	if err := d.FS.MkdirAll(d.Path); err != nil {
 		return fmt.Errorf("making the folder of deletions: %w", err)
 	}
-	if err := vfs.WriteFileAtomic(d.FS, d.File(m.Number), b); err != nil {
-		return fmt.Errorf("writing a deletion: %w", err)
+	err = vfs.WriteFileAtomic(d.FS, d.File(m.Number), b)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if undo := cmp.Or(d.Remove(m.Number), d.FS.SyncDir(d.Path)); undo != nil {
+		return fmt.Errorf("writing a deletion: %w, and taking it back failed, too (%w): %w", err, undo, ErrInDoubt)
+	}
+	return fmt.Errorf("writing a deletion: %w", err)
 }
 
-// Remove deletes a mark.
+// Remove deletes a mark. It is not durable on return: the mark may come back with a power cut.
 func (d Dir) Remove(number uint64) error {
 	if err := d.FS.Remove(d.File(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing a deletion: %w", err)

@@ -139,8 +139,15 @@ func findTraces(ctx context.Context, r *Rule, src source.Source) (*hit, error) {
 	return h, nil
 }
 
-// touches reports whether the rule may hide a row of a block.
-func (h *hit) touches(b *source.BlockInfo) bool {
+// blockZone is what is known of a block.
+type blockZone struct {
+	*source.BlockInfo
+	shapes []source.BlockShape
+	known  bool // the shapes are
+}
+
+// meets reports whether the rule may hide a row of a block by the times of both.
+func (h *hit) meets(b *source.BlockInfo) bool {
 	if b.Rows == 0 || b.MaxStart < h.from || b.MinStart > h.to {
 		return false
 	}
@@ -148,17 +155,22 @@ func (h *hit) touches(b *source.BlockInfo) bool {
 		at, _ := slices.BinarySearch(h.starts, b.MinStart)
 		return at < len(h.starts) && h.starts[at] <= b.MaxStart
 	}
-	return h.shapes == nil || b.Shapes == nil ||
-		slices.ContainsFunc(b.Shapes, func(s source.BlockShape) bool { return h.covers(s.Shape) })
+	return true
+}
+
+// touches reports whether the rule may hide a row of a block.
+func (h *hit) touches(b blockZone) bool {
+	return h.meets(b.BlockInfo) && (h.shapes == nil || !b.known ||
+		slices.ContainsFunc(b.shapes, func(s source.BlockShape) bool { return h.covers(s.Shape) }))
 }
 
 // covers reports whether a rule of a service or a range covers a shape.
 func (h *hit) covers(shape uint32) bool { return int(shape) < len(h.shapes) && h.shapes[shape] }
 
 // empties reports whether the rule hides all rows of a block.
-func (h *hit) empties(b *source.BlockInfo) bool {
-	return h.shapes != nil && b.Shapes != nil && h.rule.From <= b.MinStart && b.MaxStart <= h.rule.To &&
-		!slices.ContainsFunc(b.Shapes, func(s source.BlockShape) bool { return !h.covers(s.Shape) })
+func (h *hit) empties(b blockZone) bool {
+	return h.shapes != nil && b.known && h.rule.From <= b.MinStart && b.MaxStart <= h.rule.To &&
+		!slices.ContainsFunc(b.shapes, func(s source.BlockShape) bool { return !h.covers(s.Shape) })
 }
 
 // maybe reports whether the rule hides a row; of a rule of traces, whether it may, and the row's id decides.

@@ -21,6 +21,7 @@ type Source struct {
 	surveying sync.Mutex // held while the source is surveyed
 	base      *survey    // guarded by surveying; nil: nothing is known
 	done      atomic.Pointer[survey]
+	filters   atomic.Pointer[filters]
 	tables    atomic.Pointer[weak.Pointer[cutTables]]
 	blocks    sync.Pool // of *block
 }
@@ -167,7 +168,12 @@ func (s *Source) Open(ctx context.Context, number int) (source.Block, error) {
 	return b, nil
 }
 
-// HoldsIntegers and MayHold tell what the source tells: a filter that knows hidden rows as well errs on the safe side.
+// BlockShapes, HoldsIntegers and MayHold tell what the source tells: a filter that knows hidden rows as well errs on the safe side.
+
+// BlockShapes appends the shapes of a block, of hidden rows as well.
+func (s *Source) BlockShapes(dst []source.BlockShape, block int) (shapes []source.BlockShape, known bool) {
+	return s.src.BlockShapes(dst, block)
+}
 
 // HoldsIntegers reports whether MayHold may also be asked about integers.
 func (s *Source) HoldsIntegers() bool { return s.src.HoldsIntegers() }

@@ -87,8 +87,8 @@ func newSurvey(ctx context.Context, src source.Source, fresh []*Rule, base *surv
 
 // block applies the fresh rules to a block.
 func (v *survey) block(ctx context.Context, src source.Source, t *rows.Tables, number int, info *source.BlockInfo) error {
-	first := slices.IndexFunc(v.hits, func(h *hit) bool { return h.touches(info) })
-	if first < 0 {
+	touching, zone := v.touching(src, number, info)
+	if len(touching) == 0 {
 		return nil
 	}
 	before := v.blocks[number]
@@ -98,12 +98,12 @@ func (v *survey) block(ctx context.Context, src source.Source, t *rows.Tables, n
 	if before.n == info.Rows {
 		return nil
 	}
-	if h := v.hits[first]; h.empties(info) { // another one may do so too, and it would not be known how much the first one hides
+	if h := touching[0]; h.empties(zone) { // another one may do so too, and it would not be known how much the first one hides
 		v.count(h, info.Rows-before.n)
 		v.blocks[number] = &masked{n: info.Rows}
 		return nil
 	}
-	m, err := v.examine(ctx, src, t, number, before, v.count)
+	m, err := examine(ctx, src, t, number, before, touching, v.count)
 	if d := (*source.DamageError)(nil); errors.As(err, &d) && ctx.Err() == nil {
 		unread := *before
 		unread.unread = true
@@ -117,6 +117,22 @@ func (v *survey) block(ctx context.Context, src source.Source, t *rows.Tables, n
 	return err
 }
 
+// touching returns the hits that may be in a block: few of many, since each is looked for in all of its rows. The shapes of the block are
+// read if times alone do not rule out all of them.
+func (v *survey) touching(src source.Source, number int, info *source.BlockInfo) (list []*hit, zone blockZone) {
+	zone.BlockInfo = info
+	if !slices.ContainsFunc(v.hits, func(h *hit) bool { return h.meets(info) }) {
+		return nil, zone
+	}
+	zone.shapes, zone.known = src.BlockShapes(nil, number)
+	for _, h := range v.hits {
+		if h.touches(zone) {
+			list = append(list, h)
+		}
+	}
+	return list, zone
+}
+
 func (v *survey) count(h *hit, n int) {
 	v.by[h.rule.Number] += n
 	v.hidden += n
@@ -128,24 +144,24 @@ func (v *survey) again(ctx context.Context, src source.Source, number int) (*mas
 	if err != nil {
 		return nil, err
 	}
-	return v.examine(ctx, src, t, number, v.blocks[number], func(*hit, int) {})
+	return examine(ctx, src, t, number, v.blocks[number], v.hits, func(*hit, int) {})
 }
 
 // examine reads a block, hides rows in addition to those that are hidden, and tells count how many.
-func (v *survey) examine(ctx context.Context, src source.Source, t *rows.Tables, number int, before *masked,
+func examine(ctx context.Context, src source.Source, t *rows.Tables, number int, before *masked, hits []*hit,
 	count func(h *hit, n int)) (*masked, error) {
 	b, err := src.Open(ctx, number)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	e := examiner{block: b, tables: t, hits: v.hits}
+	e := examiner{name: src.Name(), block: b, tables: t, hits: hits}
 	if err := e.read(); err != nil {
 		return nil, err
 	}
 	m := &masked{n: before.n, bits: make([]uint64, (b.Len()+63)/64)}
 	copy(m.bits, before.bits)
-	hiding := make([]int, len(v.hits))
+	hiding := make([]int, len(hits))
 	for row := range b.Len() {
 		if m.has(row) {
 			continue
@@ -162,7 +178,7 @@ func (v *survey) examine(ctx context.Context, src source.Source, t *rows.Tables,
 	}
 	for i, n := range hiding {
 		if n > 0 {
-			count(v.hits[i], n)
+			count(hits[i], n)
 		}
 	}
 	e.sum(m)
@@ -171,6 +187,7 @@ func (v *survey) examine(ctx context.Context, src source.Source, t *rows.Tables,
 
 // examiner tells which rows of a block are hidden.
 type examiner struct {
+	name              string // of the source
 	block             source.Block
 	tables            *rows.Tables
 	hits              []*hit
@@ -190,7 +207,7 @@ func (e *examiner) read() (err error) {
 	}
 	for row, shape := range e.shapes {
 		if int(shape) >= len(e.tables.Shapes) || int(e.resources[row]) >= len(e.tables.Resources) {
-			return &source.DamageError{Part: "a block", Err: fmt.Errorf("row %d refers to what is not defined", row)}
+			return &source.DamageError{File: e.name, Part: "a block", Err: fmt.Errorf("row %d refers to what is not defined", row)}
 		}
 	}
 	return nil

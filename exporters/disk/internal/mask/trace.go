@@ -71,26 +71,56 @@ func (s *Source) oneByOne(ctx context.Context, tenant string, ids []otlpdata.Tra
 
 // filter is what is hidden of the traces of one tenant.
 type filter struct {
-	source         *Source
-	ranges, traces []*Rule
+	source *Source
+	ranges []*Rule
+	single map[otlpdata.TraceID]struct{} // of rules that name one trace, which may be thousands
+	traces []*Rule                       // the other ones that name traces
 }
 
-func (s *Source) filterFor(tenant string) filter {
-	f := filter{source: s}
-	for _, r := range s.Rules() {
-		switch {
-		case r.Tenant != tenant:
-		case r.traces == nil:
-			f.ranges = append(f.ranges, r)
-		default:
-			f.traces = append(f.traces, r)
+// filters are those of all tenants that have rules. They do not change.
+type filters struct {
+	final bool // nothing more will be known of the rules
+	of    map[string]*filter
+}
+
+func (s *Source) filterFor(tenant string) *filter {
+	v := s.done.Load()
+	final := v != nil && v.complete()
+	all := s.filters.Load()
+	if all == nil || final && !all.final {
+		all = &filters{final, make(map[string]*filter)}
+		for _, r := range s.Rules() {
+			all.add(s, r)
 		}
+		s.filters.Store(all)
 	}
-	return f
+	if f := all.of[tenant]; f != nil {
+		return f
+	}
+	return &filter{source: s}
+}
+
+func (all *filters) add(s *Source, r *Rule) {
+	f := all.of[r.Tenant]
+	if f == nil {
+		f = &filter{source: s, single: make(map[otlpdata.TraceID]struct{})}
+		all.of[r.Tenant] = f
+	}
+	switch len(r.Traces) {
+	case 0:
+		f.ranges = append(f.ranges, r)
+	case 1:
+		f.single[r.Traces[0]] = struct{}{}
+	default:
+		f.traces = append(f.traces, r)
+	}
 }
 
 // hides reports whether a trace is hidden as a whole.
 func (f *filter) hides(id otlpdata.TraceID) bool {
+	if _, listed := f.single[id]; listed {
+		return true
+	}
 	return slices.ContainsFunc(f.traces, func(r *Rule) bool {
 		_, listed := r.traces[id]
 		return listed

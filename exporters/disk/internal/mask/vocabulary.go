@@ -14,17 +14,18 @@ import (
 // vocabulary finds out which shapes and resources rows that are left have.
 func (v *survey) vocabulary(ctx context.Context, src source.Source, t *rows.Tables, infos []source.BlockInfo) error {
 	v.shapes, v.resources = make([]bool, len(t.Shapes)), make([]bool, len(t.Resources))
+	var list []source.BlockShape
 	for i := range infos {
-		m := v.blocks[i]
-		switch {
-		case m != nil && !m.unread:
+		if m := v.blocks[i]; m != nil && !m.unread {
 			set(v.shapes, m.shapes)
-		case infos[i].Rows > 0 && infos[i].Shapes == nil:
-			fill(v.shapes) // nothing is known of it
-		default:
-			for _, s := range infos[i].Shapes {
-				set(v.shapes, []uint32{s.Shape})
-			}
+			continue
+		}
+		var known bool
+		if list, known = src.BlockShapes(list[:0], i); !known && infos[i].Rows > 0 {
+			fill(v.shapes)
+		}
+		for _, s := range list {
+			set(v.shapes, []uint32{s.Shape})
 		}
 	}
 	if err := v.findResources(ctx, src, v.suspects(t), infos); err != nil {

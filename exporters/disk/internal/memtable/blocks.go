@@ -92,25 +92,25 @@ func (t *Table) takeBack() {
 type blockNotes struct {
 	sealed        bool // all rows are visible, so that nothing changes any more
 	blobs, opaque bool
+	shapes        []source.BlockShape
 	texts         filter // only if sealed
 }
 
+// notes returns what hints use. The list of shapes is copied where it may still change.
 func (t *Table) notes(i int) blockNotes {
 	info := &t.blocks[i].info
 	n := blockNotes{sealed: (i+1)*t.options.BlockRows <= t.published, blobs: info.blobs, opaque: info.opaque}
 	if n.sealed {
-		n.texts = info.texts
+		n.texts, n.shapes = info.texts, info.shapes
+	} else {
+		n.shapes = slices.Clone(info.shapes)
 	}
 	return n
 }
 
-// describe returns the visible part of a block. The list of shapes is copied where it may still change.
+// describe returns the visible part of a block.
 func (t *Table) describe(i int) source.BlockInfo {
 	b, size := t.blocks[i], t.options.BlockRows
 	n := min(size, t.published-i*size)
-	shapes := b.info.shapes
-	if n < size {
-		shapes = slices.Clone(shapes)
-	}
-	return source.BlockInfo{Rows: n, MinStart: b.info.minStart, MaxStart: b.info.maxStart, Shapes: shapes}
+	return source.BlockInfo{Rows: n, MinStart: b.info.minStart, MaxStart: b.info.maxStart}
 }

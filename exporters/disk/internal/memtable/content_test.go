@@ -2,6 +2,7 @@ package memtable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"testing"
@@ -127,7 +128,7 @@ func scan(src source.Source) (content, error) {
 				return nil, err
 			}
 		}
-		if err := checkInfo(b, infos[i]); err != nil {
+		if err := checkInfo(src, b, i, infos[i]); err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
 		b.Close()
@@ -135,9 +136,13 @@ func scan(src source.Source) (content, error) {
 	return c, nil
 }
 
-func checkInfo(b source.Block, info source.BlockInfo) error {
+func checkInfo(src source.Source, b source.Block, number int, info source.BlockInfo) error {
 	longest := map[uint32]uint64{}
-	for _, s := range info.Shapes {
+	list, known := src.BlockShapes(nil, number)
+	if !known {
+		return errors.New("its shapes are not known")
+	}
+	for _, s := range list {
 		longest[s.Shape] = s.Longest.End()
 	}
 	shapes, err := b.Shapes()

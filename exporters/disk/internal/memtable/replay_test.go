@@ -167,7 +167,7 @@ func FuzzReplay(f *testing.F) {
 				}
 				read++
 			}
-			if err := checkInfo(open, infos[i]); err != nil {
+			if err := checkInfo(src, open, i, infos[i]); err != nil {
 				t.Fatal(err)
 			}
 			open.Close()

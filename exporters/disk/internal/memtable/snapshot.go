@@ -87,6 +87,11 @@ func (s *snapshot) Tables() (*rows.Tables, error) { return s.tables, nil }
 // Blocks describes the blocks; there is no error.
 func (s *snapshot) Blocks() ([]source.BlockInfo, error) { return s.infos, nil }
 
+// BlockShapes appends the shapes of a block, which are always known.
+func (s *snapshot) BlockShapes(dst []source.BlockShape, block int) (shapes []source.BlockShape, known bool) {
+	return append(dst, s.notes[block].shapes...), true
+}
+
 // row returns the payload of a row.
 func (s *snapshot) row(i int) []byte {
 	_, payload, _, err := rows.NextItem(s.blocks[i/s.size].refs[i%s.size].in(s.chunks))

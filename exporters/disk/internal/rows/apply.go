@@ -31,8 +31,8 @@ func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
 
 func (t *Tables) defineService(r *reader) {
 	id := r.id()
-	s := Service{Tenant: r.text()}
-	s.Name = r.rest()
+	s := Service{Tenant: t.shared.text(r.text())}
+	s.Name = t.shared.text(r.rest())
 	if !t.fits(r, id, len(t.Services)) {
 		return
 	}
@@ -46,7 +46,7 @@ func (t *Tables) defineService(r *reader) {
 func (t *Tables) defineColumn(r *reader) {
 	id := r.id()
 	c := Column{Place: Place(r.byte()), Kind: otlpdata.ValueKind(r.byte())}
-	c.Key = r.rest()
+	c.Key = t.shared.text(r.rest())
 	if c.Place >= places || c.Kind > otlpdata.ValueMap {
 		r.fail("a column of unknown place or kind")
 	}
@@ -79,12 +79,12 @@ func (t *Tables) defineWord(r *reader) {
 		t.lose().words[[2]uint32{column, uint32(lost)}] = true
 		t.Words[column] = append(t.Words[column], "")
 	}
-	t.Words[column] = append(t.Words[column], word)
+	t.Words[column] = append(t.Words[column], t.shared.copy(word))
 }
 
 func (t *Tables) defineScope(r *reader) {
-	id, url := r.id(), r.text()
-	raw := r.b
+	id, url := r.id(), t.shared.text(r.text())
+	raw := t.shared.bytes(r.b)
 	if !t.fits(r, id, len(t.Scopes)) {
 		return
 	}
@@ -101,8 +101,8 @@ func (t *Tables) defineScope(r *reader) {
 }
 
 func (t *Tables) defineResource(r *reader) {
-	id, tenant, url := r.id(), r.text(), r.text()
-	raw := r.b
+	id, tenant, url := r.id(), t.shared.text(r.text()), t.shared.text(r.text())
+	raw := t.shared.bytes(r.b)
 	if !t.fits(r, id, len(t.Resources)) {
 		return
 	}
@@ -123,14 +123,9 @@ func (t *Tables) defineShape(r *reader) {
 	service := r.id()
 	s := Shape{Scope: r.id(), Kind: int32(r.zigzag()), Status: int32(r.zigzag())}
 	s.NameInRow = r.byte()&flagNameInRow != 0
-	s.Name = r.text()
+	s.Name = t.shared.text(r.text())
 	s.lost = t.lostScope(s.Scope) || t.lostService(service)
-	s.Columns = make([]uint32, 0, len(r.b))
-	for len(r.b) > 0 && r.err == nil {
-		c := r.id()
-		s.Columns = append(s.Columns, c)
-		s.lost = s.lost || t.lostColumn(c)
-	}
+	t.readColumns(r, &s)
 	if !t.fits(r, id, len(t.Shapes)) {
 		return
 	}
@@ -146,6 +141,25 @@ func (t *Tables) defineShape(r *reader) {
 		s.Tenant, s.Service = t.Services[service].Tenant, t.Services[service].Name
 	}
 	t.Shapes = append(t.Shapes, s)
+}
+
+// readColumns reads the rest of a shape.
+func (t *Tables) readColumns(r *reader, s *Shape) {
+	encoded := r.b
+	if s.Columns = t.shared.list(encoded); s.Columns != nil {
+		r.b = nil
+		return
+	}
+	s.Columns = make([]uint32, 0, len(encoded))
+	lost := false
+	for len(r.b) > 0 && r.err == nil {
+		c := r.id()
+		s.Columns = append(s.Columns, c)
+		lost = lost || t.lostColumn(c)
+	}
+	if s.lost = s.lost || lost; !lost && r.err == nil && len(s.Columns) > 0 {
+		t.shared.keep(encoded, s.Columns)
+	}
 }
 
 func (t *Tables) lostService(id uint32) bool {

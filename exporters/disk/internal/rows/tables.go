@@ -49,15 +49,16 @@ type Service struct{ Tenant, Name string }
 // Shape is what spans of one kind have in common. A column may occur several times in Columns: repeated keys, several events.
 type Shape struct {
 	Tenant, Service string
-	Scope           uint32
 	Name            string // as sent; "" where NameInRow
-	NameInRow       bool   // the name is in a cell of place Name
-	Kind, Status    int32
 	// Columns says what the cells of a row hold, in this order: Attribute*, Extra, Name, TraceState, StatusMessage, Flags, Dropped*,
 	// then of each event EventTime, EventName, EventDropped, EventAttribute*, or Events, then Links. All but EventTime are left out
 	// where the span has none.
-	Columns []uint32
-	lost    bool
+	// Several shapes may have one list; it must not be changed.
+	Columns      []uint32
+	Scope        uint32
+	Kind, Status int32
+	NameInRow    bool // the name is in a cell of place Name
+	lost         bool
 }
 
 // Tables is a vocabulary: what the ids in rows mean. It only grows. Strings alias the records that they were read from.
@@ -68,7 +69,9 @@ type Tables struct {
 	Scopes    []otlpdata.Scope
 	Resources []Resource
 	Shapes    []Shape
-	lost      *lost // nil: nothing was lost
+	lost      *lost   // nil: nothing was lost
+	shared    *shared // while ReadTables reads
+	texts     int     // bytes of texts and lists that ReadTables has copied
 }
 
 // lost are definitions that a damaged log no longer has. Rows that need one are no longer readable.

@@ -209,12 +209,10 @@ func orphanOf(o *stats.Orphan, src int) orphan {
 // useLedger counts the whole minutes of shares that the ledger has a book for or can make one, and returns what is left to count.
 func (c *callReader) useLedger(ctx context.Context, shares []share) (rest []share, _ error) {
 	all := &c.engine.ledgers
-	select {
-	case all.lock <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := all.acquire(ctx); err != nil {
+		return nil, err
 	}
-	defer func() { <-all.lock }()
+	defer all.release()
 	l := c.ledger()
 	defer all.trim(c.engine.options.Memory)
 	if err := c.bringUp(ctx, l, shares); err != nil {

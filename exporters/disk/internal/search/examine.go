@@ -106,7 +106,7 @@ type candidate struct {
 // examine opens a block, unless it cannot match, and makes a list of its newest matches.
 func (s *search) examine(ctx context.Context, u unreadBlock) error {
 	p, err := s.plan(u.src)
-	if err != nil || p == nil || !p.enter(u.block, u.info) {
+	if err != nil || p == nil || !p.enter(u.block) {
 		return err
 	}
 	err = s.open(ctx, u.src, u.block, func(b source.Block) error {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -18,9 +19,10 @@ import (
 // ledgers keep what queries for calls have found out, by tenant. Segments do not change, so what is known of two of them stays true as long
 // as both are there.
 type ledgers struct {
-	lock  chan struct{} // holds a token while somebody uses the rest
-	of    map[string]*ledger
-	clock int64 // counts uses
+	lock    chan struct{} // holds a token while somebody uses the rest; see acquire
+	of      map[string]*ledger
+	clock   int64                              // counts uses
+	warming atomic.Pointer[context.CancelFunc] // makes Warm give up the lock; nil: it does not have it
 }
 
 func newLedgers() ledgers { return ledgers{lock: make(chan struct{}, 1), of: make(map[string]*ledger)} }
@@ -260,7 +262,7 @@ func (c *callReader) readStatistics(ctx context.Context, src int) (edges *stats.
 		return err
 	})
 	if d := (*source.DamageError)(nil); errors.As(err, &d) {
-		c.engine.options.OnDamage(d)
+		c.damage.report(d)
 		return nil, nil, nil
 	}
 	if err != nil || edges.Dropped > 0 || orphans.Dropped > 0 {

@@ -34,6 +34,9 @@ func TestLedger(t *testing.T) {
 			} else {
 				s.segmentOf(t, calls(t, 3, 90, someDay.Add(time.Duration(rng.IntN(200))*time.Second))[rng.IntN(3)])
 			}
+			if rng.IntN(2) == 0 {
+				must(s.Warm(t.Context(), func(time.Duration) error { return nil }))
+			}
 			s.checkAnyWindow(t, rng)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"slices"
 	"sort"
 
@@ -35,11 +36,13 @@ type orphan struct {
 	number int   // in the statistics, where a ledger needs it
 	asked  bool  // the sources with statistics do not have the parent
 	family int32 // index of adoption.families
+	parent int32 // index of adoption.parents
 }
 
 // adoption looks for the parents of the orphans that a callReader has gathered.
 type adoption struct {
 	*callReader
+	byTime   []timed
 	asks     func(o *orphan, src int) bool    // whether a source is asked for the parent of an orphan
 	found    func(o *orphan, parent *kinsman) // is called with each orphan whose parent was found
 	ids      []otlpdata.TraceID               // that a source is asked for
@@ -48,6 +51,14 @@ type adoption struct {
 	parents  []otlpdata.SpanID // of each family in order, each once
 	kin      [][]kinsman       // by parent: spans with its id
 }
+
+// timed is the minute of an orphan, and in the lower half its index.
+type timed uint64
+
+func timedOf(minute uint64, at int) timed { return timed(minute<<32 | uint64(at)) }
+
+func (t timed) minute() uint64 { return uint64(t >> 32) }
+func (t timed) index() uint32  { return uint32(t) }
 
 // family is the orphans of a trace.
 type family struct {
@@ -89,31 +100,61 @@ func (c *callReader) newAdoption() *adoption {
 	return &adoption{callReader: c, traces: make(map[otlpdata.TraceID]int32)}
 }
 
-// index groups the orphans by trace and parent, and sorts them by time.
+// index groups the orphans by trace and parent, and lists them by time. Orphans are large: what is sorted is keys.
 func (a *adoption) index() {
-	slices.SortFunc(a.orphans, func(x, y orphan) int {
-		return cmp.Or(bytes.Compare(x.trace[:], y.trace[:]), bytes.Compare(x.child.Parent[:], y.child.Parent[:]))
-	})
+	type key struct {
+		trace uint64 // the first half of its id
+		at    uint32
+	}
+	keys := make([]key, len(a.orphans))
+	a.byTime = make([]timed, len(a.orphans))
 	for i := range a.orphans {
 		o := &a.orphans[i]
-		fresh := i == 0 || o.trace != a.orphans[i-1].trace
+		keys[i] = key{binary.BigEndian.Uint64(o.trace[:]), uint32(i)}
+		a.byTime[i] = timedOf(stats.MinuteOf(o.child.Start), i)
+	}
+	slices.Sort(a.byTime)
+	slices.SortFunc(keys, func(x, y key) int {
+		if x.trace != y.trace {
+			return cmp.Compare(x.trace, y.trace)
+		}
+		o, p := &a.orphans[x.at], &a.orphans[y.at]
+		return cmp.Or(bytes.Compare(o.trace[:], p.trace[:]), bytes.Compare(o.child.Parent[:], p.child.Parent[:]))
+	})
+	var before *orphan
+	for i := range keys {
+		o := &a.orphans[keys[i].at]
+		fresh := before == nil || o.trace != before.trace
 		if fresh {
 			a.traces[o.trace] = int32(len(a.families))
 			a.families = append(a.families, family{from: int32(len(a.parents))})
 		}
 		o.family = int32(len(a.families) - 1)
-		if fresh || o.child.Parent != a.orphans[i-1].child.Parent {
+		if fresh || o.child.Parent != before.child.Parent {
 			a.parents = append(a.parents, o.child.Parent)
 			a.families[o.family].to = int32(len(a.parents))
 		}
+		o.parent = int32(len(a.parents) - 1)
+		before = o
 	}
 	a.kin = make([][]kinsman, len(a.parents))
-	slices.SortStableFunc(a.orphans, func(x, y orphan) int { return cmp.Compare(x.child.Start, y.child.Start) })
 }
+
+// fewParents is how many parents a family has at most that are compared one by one.
+const fewParents = 8
 
 // place returns the index of a span in parents, or -1.
 func (a *adoption) place(f *family, id otlpdata.SpanID) int {
-	i, ok := slices.BinarySearchFunc(a.parents[f.from:f.to], id, func(x, y otlpdata.SpanID) int { return bytes.Compare(x[:], y[:]) })
+	parents := a.parents[f.from:f.to]
+	if len(parents) <= fewParents {
+		for i := range parents {
+			if parents[i] == id {
+				return int(f.from) + i
+			}
+		}
+		return -1
+	}
+	i, ok := slices.BinarySearchFunc(parents, id, func(x, y otlpdata.SpanID) int { return bytes.Compare(x[:], y[:]) })
 	if !ok {
 		return -1
 	}
@@ -125,7 +166,7 @@ func (a *adoption) run(ctx context.Context) (all bool, _ error) {
 	a.index()
 	for src := range a.sources {
 		from, to := a.near(src)
-		if err := a.search(ctx, src, a.orphans[from:to]); err != nil {
+		if err := a.search(ctx, src, a.byTime[from:to]); err != nil {
 			return false, err
 		}
 	}
@@ -138,7 +179,7 @@ func (a *adoption) run(ctx context.Context) (all bool, _ error) {
 			break
 		}
 		from, to := a.near(src)
-		if err := a.search(ctx, src, a.orphans[:from], a.orphans[to:]); err != nil {
+		if err := a.search(ctx, src, a.byTime[:from], a.byTime[to:]); err != nil {
 			return false, err
 		}
 		a.searched += len(a.ids)
@@ -155,7 +196,7 @@ func (a *adoption) run(ctx context.Context) (all bool, _ error) {
 	return all, nil
 }
 
-// near returns which of the orphans, sorted by time, a source has spans near to.
+// near returns which part of byTime a source has spans near to.
 func (a *adoption) near(src int) (from, to int) {
 	n, oldest, newest := a.sources[src].Bounds()
 	if n == 0 {
@@ -163,20 +204,20 @@ func (a *adoption) near(src int) (from, to int) {
 	}
 	first, last := stats.MinuteOf(oldest), stats.MinuteOf(newest)+nearMinutes
 	first -= min(first, nearMinutes)
-	from = sort.Search(len(a.orphans), func(i int) bool { return stats.MinuteOf(a.orphans[i].child.Start) >= first })
-	to = sort.Search(len(a.orphans), func(i int) bool { return stats.MinuteOf(a.orphans[i].child.Start) > last })
+	from = sort.Search(len(a.byTime), func(i int) bool { return a.byTime[i].minute() >= first })
+	to = sort.Search(len(a.byTime), func(i int) bool { return a.byTime[i].minute() > last })
 	return from, to
 }
 
 // search looks for parents in a source. Damage is noted.
-func (a *adoption) search(ctx context.Context, src int, lists ...[]orphan) error {
+func (a *adoption) search(ctx context.Context, src int, lists ...[]timed) error {
 	a.ids = a.ids[:0]
 	for i := range a.families {
 		a.families[i].asked = 0
 	}
 	for _, list := range lists {
 		for i := range list {
-			o := &list[i]
+			o := &a.orphans[list[i].index()]
 			if f := &a.families[o.family]; f.asked != int32(src)+1 && !o.done && o.src != src && a.asks(o, src) {
 				f.asked = int32(src) + 1
 				a.ids = append(a.ids, o.trace)
@@ -242,24 +283,84 @@ func (a *adoption) searchBlocks(ctx context.Context, src int, s source.Statistic
 	return nil
 }
 
+// briefBlock is a block that tells what an adoption needs in less time than its Head does.
+type briefBlock interface {
+	source.Block
+	Traces() ([]block.Trace, error)
+	SpanID(row int) (otlpdata.SpanID, error)
+	IsOwnParent(row int) (bool, error)
+}
+
+var _ briefBlock = (*block.Block)(nil)
+
 // searchRows looks for parents in a block, if possible only among the rows of the traces that its source is asked for.
 func (a *adoption) searchRows(src int, t *rows.Tables, b source.Block) error {
-	c, ok := b.(interface{ Traces() ([]block.Trace, error) })
+	brief, ok := b.(briefBlock)
 	if !ok {
-		return a.searchRange(src, t, b, 0, b.Len())
+		return a.searchAll(src, t, b)
 	}
-	traces, err := c.Traces()
+	traces, err := brief.Traces()
 	if err != nil {
 		return err
 	}
 	for i := range traces {
 		if f := a.family(traces[i].ID); f != nil && f.asked == int32(src)+1 {
-			if err := a.searchRange(src, t, b, int(traces[i].First), int(traces[i].First+traces[i].Rows)); err != nil {
+			if err := a.searchTrace(src, t, brief, &traces[i], f); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// searchTrace looks for the parents of a family among the rows of a trace.
+func (a *adoption) searchTrace(src int, t *rows.Tables, b briefBlock, of *block.Trace, f *family) error {
+	for row := int(of.First); row < int(of.First+of.Rows); row++ {
+		id, err := b.SpanID(row)
+		if err != nil {
+			return err
+		}
+		at := a.place(f, id)
+		if at < 0 {
+			continue
+		}
+		var s tracestore.CallSpan
+		ours, err := a.briefSpan(t, b, row, id, &s)
+		if err != nil {
+			return err
+		}
+		if ours {
+			a.addAt(src, at, &s)
+		}
+	}
+	return nil
+}
+
+// briefSpan reads of a row what a parent is chosen by: not its duration, and its parent only where that is the span itself. See resembles.
+func (c *callReader) briefSpan(t *rows.Tables, b briefBlock, row int, id otlpdata.SpanID, s *tracestore.CallSpan) (bool, error) {
+	shapes, err := b.Shapes()
+	if err != nil {
+		return false, err
+	}
+	if ours, err := c.ours(t, shapes[row]); !ours {
+		return false, err
+	}
+	own, err := b.IsOwnParent(row)
+	if err != nil {
+		return false, err
+	}
+	if own {
+		var h rows.Head
+		return c.callSpan(t, b, row, &h, s)
+	}
+	starts, err := b.Starts()
+	if err != nil {
+		return false, err
+	}
+	shape := &t.Shapes[shapes[row]]
+	*s = tracestore.CallSpan{ID: id, Start: starts[row], Service: shape.Service, Kind: shape.Kind,
+		Failed: shape.Status == otlpdata.StatusError}
+	return true, nil
 }
 
 // family returns the orphans of a trace, or nil.
@@ -270,20 +371,15 @@ func (a *adoption) family(id otlpdata.TraceID) *family {
 	return nil
 }
 
-// searchRange looks for parents among consecutive rows.
-func (a *adoption) searchRange(src int, t *rows.Tables, b source.Block, from, to int) error {
+// searchAll looks for parents among all rows of a block.
+func (a *adoption) searchAll(src int, t *rows.Tables, b source.Block) error {
 	var h rows.Head
 	var s tracestore.CallSpan
-	var id otlpdata.TraceID
-	var f *family
-	for row := from; row < to; row++ {
+	for row := range b.Len() {
 		if err := b.Head(row, &h); err != nil {
 			return err
 		}
-		if row == from || h.TraceID != id {
-			id = h.TraceID
-			f = a.family(id)
-		}
+		f := a.family(h.TraceID)
 		if f == nil || a.place(f, h.SpanID) < 0 {
 			continue
 		}
@@ -292,7 +388,7 @@ func (a *adoption) searchRange(src int, t *rows.Tables, b source.Block, from, to
 			return err
 		}
 		if ours {
-			a.add(src, id, &s)
+			a.add(src, h.TraceID, &s)
 		}
 	}
 	return nil
@@ -304,10 +400,13 @@ func (a *adoption) add(src int, id otlpdata.TraceID, s *tracestore.CallSpan) {
 	if f == nil {
 		return
 	}
-	at := a.place(f, s.ID)
-	if at < 0 {
-		return
+	if at := a.place(f, s.ID); at >= 0 {
+		a.addAt(src, at, s)
 	}
+}
+
+// addAt is add for a parent.
+func (a *adoption) addAt(src, at int, s *tracestore.CallSpan) {
 	if c := (kinsman{src, *s}); len(a.kin[at]) < tracestore.MaxAlike && !slices.Contains(a.kin[at], c) {
 		a.kin[at] = append(a.kin[at], c)
 	}
@@ -320,7 +419,7 @@ func (a *adoption) assign(ctx context.Context) error {
 		if o.done {
 			continue
 		}
-		list := a.kin[a.place(&a.families[o.family], o.child.Parent)]
+		list := a.kin[o.parent]
 		if slices.ContainsFunc(list, o.resembles) {
 			own, err := a.isOwnParent(ctx, o)
 			if err != nil {

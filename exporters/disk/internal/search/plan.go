@@ -14,13 +14,14 @@ type plan struct {
 	query    *query
 	source   source.Source
 	tables   *rows.Tables
-	programs []*program // by shape
-	never    program    // of all shapes whose rows cannot match, whatever the block
-	service  string     // of all spans that can match; "" where the query names none
-	filtered *filtered  // nil: no condition can be denied by filters
-	facts    []facts    // by condition
-	block    int        // that is judged or examined at the moment
-	turn     int        // counts blocks, so that what was said about an earlier one is known to be old
+	programs []*program          // by shape
+	never    program             // of all shapes whose rows cannot match, whatever the block
+	service  string              // of all spans that can match; "" where the query names none
+	filtered *filtered           // nil: no condition can be denied by filters
+	facts    []facts             // by condition
+	block    int                 // that is judged or examined at the moment
+	turn     int                 // counts blocks, so that what was said about an earlier one is known to be old
+	shapes   []source.BlockShape // scratch
 	slab     slab[program]
 	leaves   slab[leaf]
 	common   struct { // scratch: what spans of a shape have in common
@@ -107,16 +108,18 @@ func newPlan(q *query, src source.Source, t *rows.Tables) *plan {
 	return p
 }
 
-// enter makes a block the one that programs are judged for, and reports whether it can hold a match.
-func (p *plan) enter(block int, info *source.BlockInfo) bool {
+// enter makes a block the one that programs are judged for, and reports whether it can hold a match. Filters are asked first: they answer
+// for many blocks at once.
+func (p *plan) enter(block int) bool {
 	p.block = block
 	p.turn++
 	if p.filtered != nil && !p.filtered.possible(p) {
 		return false
 	}
-	possible := info.Shapes == nil
-	for i := range info.Shapes {
-		s := &info.Shapes[i]
+	shapes, known := p.source.BlockShapes(p.shapes[:0], block)
+	p.shapes = shapes
+	possible := !known
+	for _, s := range shapes {
 		if pr := p.program(s.Shape, s.Longest.End()); pr != nil && pr.now != no {
 			possible = true
 		}

@@ -87,6 +87,7 @@ func (s *scan) rows(u unreadBlock, b source.Block, visit func(w *scanned, b sour
 // blocks returns the blocks that may have rows of the shapes, newest first.
 func (s *scan) blocks() ([]unreadBlock, error) {
 	var out []unreadBlock
+	var shapes []source.BlockShape // scratch
 	for src, wanted := range s.wanted {
 		if len(wanted) == 0 {
 			continue
@@ -97,7 +98,9 @@ func (s *scan) blocks() ([]unreadBlock, error) {
 		}
 		for i := range blocks {
 			b := &blocks[i]
-			if b.Shapes == nil || slices.ContainsFunc(b.Shapes, func(sh source.BlockShape) bool { return wanted[sh.Shape] != nil }) {
+			var known bool
+			shapes, known = s.sources[src].BlockShapes(shapes[:0], i)
+			if !known || slices.ContainsFunc(shapes, func(sh source.BlockShape) bool { return wanted[sh.Shape] != nil }) {
 				out = append(out, unreadBlock{src: src, block: i, info: b, newest: b.MaxStart})
 			}
 		}

@@ -53,10 +53,11 @@ func (g *gauge) enter() {
 
 // testBlock does not change, except that its bytes rot.
 type testBlock struct {
-	info source.BlockInfo
-	rows []testRow
-	held map[[2]string]bool // key and text of string attributes
-	rot  atomic.Int32       // what is damaged
+	info   source.BlockInfo
+	shapes []source.BlockShape // nil: not known
+	rows   []testRow
+	held   map[[2]string]bool // key and text of string attributes
+	rot    atomic.Int32       // what is damaged
 }
 
 // What may be damaged of a block.
@@ -92,10 +93,10 @@ func (t *table) add(tenant string, spans []tracestore.Span, blockRows int) {
 			b.note(s)
 		}
 		for shape, d := range longest {
-			b.info.Shapes = append(b.info.Shapes, source.BlockShape{Shape: shape, Longest: source.StepOf(d + t.slack(d))})
+			b.shapes = append(b.shapes, source.BlockShape{Shape: shape, Longest: source.StepOf(d + t.slack(d))})
 		}
 		if !t.honest && t.intern.rng.IntN(4) == 0 {
-			b.info.Shapes = nil
+			b.shapes = nil
 		}
 		t.blocks = append(t.blocks, b)
 	}
@@ -187,6 +188,11 @@ func (s *testSource) Blocks() ([]source.BlockInfo, error) {
 		out[i] = b.info
 	}
 	return out, nil
+}
+
+func (s *testSource) BlockShapes(dst []source.BlockShape, block int) (shapes []source.BlockShape, known bool) {
+	b := s.blocks[block]
+	return append(dst, b.shapes...), b.shapes != nil
 }
 
 func (s *testSource) damage(block int) error {

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-
-	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
 // blockPlace is where a block is. The first one follows the header, and each the one before.
@@ -73,58 +71,4 @@ func readBlockList(b []byte, limit int64) (*blockList, error) {
 		offset += int64(filterBytes(max(lines, 0)))
 	}
 	return l, r.end()
-}
-
-// appendZone appends what a search needs to know of a block without reading it. A section has those of all blocks:
-//
-//	zones  blocks, (earliest start [8], latest start - earliest, shapes, (shape - shape before)*, duration [shapes])*
-//
-// Shapes ascend; the first one counts from 0. A duration is a source.Step that no row of the shape exceeds.
-func appendZone(dst []byte, z *source.BlockInfo) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, z.MinStart)
-	dst = binary.AppendUvarint(dst, z.MaxStart-z.MinStart)
-	dst = binary.AppendUvarint(dst, uint64(len(z.Shapes)))
-	before := uint32(0)
-	for _, s := range z.Shapes {
-		dst = binary.AppendUvarint(dst, uint64(s.Shape-before))
-		before = s.Shape
-	}
-	for _, s := range z.Shapes {
-		dst = append(dst, byte(s.Longest))
-	}
-	return dst
-}
-
-// readZones reads the zones of the blocks of a list. shapes is how many shapes there are.
-func readZones(b []byte, blocks []blockPlace, shapes int) ([]source.BlockInfo, error) {
-	r := reader{b: b}
-	if r.int() != len(blocks) {
-		return nil, errors.New("it is of other blocks")
-	}
-	zones := make([]source.BlockInfo, len(blocks))
-	for i := range zones {
-		z := &zones[i]
-		z.Rows = blocks[i].rows
-		if start := r.take(8); start != nil {
-			z.MinStart = binary.LittleEndian.Uint64(start)
-		}
-		z.MaxStart = z.MinStart + r.uvarint()
-		n := r.int()
-		if n > len(r.b) {
-			return nil, errShort
-		}
-		z.Shapes = make([]source.BlockShape, n)
-		at := uint64(0)
-		for j := range z.Shapes {
-			at += r.uvarint()
-			if at >= uint64(shapes) {
-				return nil, errors.New("a shape does not exist")
-			}
-			z.Shapes[j].Shape = uint32(at)
-		}
-		for j, step := range r.take(n) {
-			z.Shapes[j].Longest = source.Step(step)
-		}
-	}
-	return zones, r.end()
 }

@@ -15,9 +15,6 @@ import (
 // Estimates of memory, in bytes.
 const (
 	indexPageMemory = int64(unsafe.Sizeof(indexPage{}))
-	cellMemory      = int64(unsafe.Sizeof(rows.Cell{}))
-	positionMemory  = 8 + 16 // the pointer to a constant, and what package block keeps
-	shapeMemory     = int64(unsafe.Sizeof(rows.Shape{})) + 96
 	infoMemory      = int64(unsafe.Sizeof(source.BlockInfo{}))
 )
 
@@ -59,14 +56,13 @@ func (s *Segment) readBody() (*body, error) {
 	if err != nil {
 		return nil, s.damage(kindTables.String(), err)
 	}
-	b := &body{keys: map[string][]*words{}, memory: int64(len(raw))}
+	b := &body{keys: map[string][]*words{}}
 	if raw, err = s.section(kindLayout, maxSection); err != nil {
 		return nil, err
 	}
 	if b.layout, err = readLayout(tables, raw); err != nil {
 		return nil, s.damage(kindLayout.String(), err)
 	}
-	b.memory += int64(len(raw))
 	if raw, err = s.section(kindBlocks, maxSection); err != nil {
 		return nil, err
 	}
@@ -93,49 +89,16 @@ func (d *directory) begin() int64 {
 
 // complete indexes the columns and estimates the memory.
 func (b *body) complete() {
-	const ofSlice, ofColumn = 24, 128
+	const ofColumn, ofWord = 128, 4
 	t := b.tables
 	for i, c := range t.Columns {
 		if c.Kind == otlpdata.ValueString && (c.Place == rows.Attribute || c.Place == rows.EventAttribute) {
 			b.keys[c.Key] = append(b.keys[c.Key], &words{list: t.Words[i]})
 		}
-		b.memory += ofColumn + int64(len(t.Words[i]))*(16+4)
+		b.memory += ofColumn + int64(len(t.Words[i]))*ofWord
 	}
-	for i := range t.Shapes {
-		b.memory += shapeMemory + int64(len(t.Shapes[i].Columns))*(positionMemory+4)
-	}
-	for i := range t.Resources {
-		b.memory += int64(unsafe.Sizeof(t.Resources[i])) + int64(cap(t.Resources[i].Attributes))*int64(unsafe.Sizeof(otlpdata.KeyValue{}))
-	}
-	b.memory += b.cellMemory
+	b.memory += t.Memory() + b.block.Memory()
 	b.memory += int64(len(b.blocks))*int64(unsafe.Sizeof(blockPlace{})) + int64(len(b.stripes))*int64(unsafe.Sizeof(stripe{}))
-}
-
-// loadZones returns what is known of the blocks. It is nothing but their numbers of rows if the section is damaged.
-func (s *Segment) loadZones(b *body) []source.BlockInfo {
-	z, err := s.zones.get(func() (*zones, error) {
-		raw, err := s.section(kindZones, maxSection)
-		if err != nil {
-			return nil, err
-		}
-		list, err := readZones(raw, b.blocks, len(b.tables.Shapes))
-		if err != nil {
-			return nil, err
-		}
-		z := &zones{list: list, memory: int64(len(list)) * infoMemory}
-		for i := range list {
-			z.memory += int64(len(list[i].Shapes)) * int64(unsafe.Sizeof(source.BlockShape{}))
-		}
-		return z, nil
-	}, s.keep)
-	if err == nil {
-		return z.list
-	}
-	unknown := make([]source.BlockInfo, len(b.blocks))
-	for i := range unknown {
-		unknown[i] = source.BlockInfo{Rows: b.blocks[i].rows, MaxStart: math.MaxUint64}
-	}
-	return unknown
 }
 
 // loadPages returns the directory of the trace index.

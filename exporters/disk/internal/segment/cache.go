@@ -5,8 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// Cache bounds what open segments keep in memory together: when one reads a part of its file that it keeps, those that were not used for
-// longest forget theirs. Safe for concurrent use.
+// Cache bounds what open segments keep in memory together: when one reads a part of its file that it keeps, others forget theirs, those that
+// were not used for longest rather than others. Safe for concurrent use.
+//
+// A search goes through all segments, one after the other. Where these need a little more than the limit, forgetting always the one that was
+// not used for longest would forget each just before its turn comes. So the oldest of a few is taken, whichever these are: the others stay.
 type Cache struct {
 	limit   int64
 	scratch scratch
@@ -22,6 +25,9 @@ type Cache struct {
 
 // pinnable is the part of the limit that may be pinned: one of so many.
 const pinnable = 4
+
+// candidates is how many segments are looked at to find one that forgets.
+const candidates = 2
 
 // NewCache returns a cache of so many bytes. One segment alone may exceed them.
 func NewCache(limit int64) *Cache {
@@ -79,12 +85,19 @@ func (c *Cache) pin(s *Segment, bytes int64) bool {
 	return true
 }
 
-// oldest returns the segment that was not used for longest, but for one, or nil.
+// oldest returns the one of a few segments, but for one, that was not used for longest, or nil. A map is ranged over from a random place.
 func (c *Cache) oldest(but *Segment) *Segment {
 	var old *Segment
+	left := candidates
 	for s := range c.held {
-		if s != but && (old == nil || s.used.Load() < old.used.Load()) {
+		if s == but {
+			continue
+		}
+		if old == nil || s.used.Load() < old.used.Load() {
 			old = s
+		}
+		if left--; left == 0 {
+			break
 		}
 	}
 	return old

@@ -17,7 +17,7 @@
 //	 2 tables      columns, words, scopes, resources, services, shapes: items of package rows
 //	 3 layout      cells that all rows of a shape have, and how many words of each column are its dictionary
 //	 4 blocks      length and rows of each block, size of each filter
-//	 5 zones       of each block: bounds of starts, shapes, longest duration of each
+//	 5 zones       in old files, what 13 and 14 are in others
 //	 6 filters     of each 16 blocks: a Bloom filter of texts of attributes
 //	 7 index       trace -> blocks, in pages
 //	 8 pages       directory of these pages
@@ -25,6 +25,8 @@
 //	10 edges       package stats: calls between services by minute
 //	11 orphans     package stats: spans whose parent is elsewhere
 //	12 catalog     services and their operations; may be missing
+//	13 bounds      of each block: bounds of starts; directory of the next
+//	14 shapes      of each block: shapes, longest duration of each; in pages
 //
 // Readers pass over kinds that they do not know, so that a section can be added without a new version.
 //
@@ -42,8 +44,10 @@
 // of rows:
 //
 //	inputs    tables                 ->  union: one vocabulary, and what the ids of each input are in it
-//	1st pass  block after block      ->  traces, and their fragments: (block, first row, rows)
-//	2nd pass  trace after trace      ->  rows of its fragments, brought into order, duplicates dropped; then the writer as above
+//	1st pass  block after block      ->  traces, and their fragments: (block, first row, rows); of columns, only those that may tell
+//	                                     something: that a cell is no constant, or how often a text of a possible dictionary occurs
+//	2nd pass  trace after trace      ->  rows of its fragments, in order, made rows of the output cell by cell, duplicates dropped;
+//	                                     then the writer as above
 //
 // # Texts
 //

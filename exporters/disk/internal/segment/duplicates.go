@@ -11,7 +11,6 @@ import (
 
 // duplicates finds rows that say the same as another row, however their texts are kept. It reuses its memory.
 type duplicates struct {
-	in       *rows.Tables
 	row      rowSource
 	assemble rows.Assembler
 	cells    []rows.Cell
@@ -21,19 +20,21 @@ type duplicates struct {
 	kept     []rowKey
 }
 
-// rowSource reads a row by its number: the head into h, and the cells as they are encoded.
+// rowSource reads a row by its number: the head into h, the cells behind dst. It returns the tables that both refer to.
 type rowSource interface {
-	readRow(number uint32, h *rows.Head) (cells []byte, err error)
+	readRow(number uint32, h *rows.Head, dst []rows.Cell) (*rows.Tables, []rows.Cell, error)
 }
 
-func newDuplicates(t *rows.Tables, row rowSource) *duplicates {
-	return &duplicates{in: t, row: row, seen: map[uint64]uint32{}}
+func newDuplicates(row rowSource) *duplicates {
+	return &duplicates{row: row, seen: map[uint64]uint32{}}
 }
 
 // content is all that two rows of a tenant are compared by.
 type content struct {
-	head rows.Head
-	span []byte // encoded
+	head     rows.Head
+	span     []byte // encoded
+	resource *rows.Resource
+	scope    *otlpdata.Scope
 }
 
 // drop removes the keys of rows that are there before from those of a trace, which are sorted.
@@ -80,12 +81,8 @@ func (d *duplicates) distinct(candidates []rowKey) []rowKey {
 
 // read reads the content of a row and returns its hash.
 func (d *duplicates) read(c *content, row uint32) (hash uint64, ok bool) {
-	t := d.in
-	cells, err := d.row.readRow(row, &c.head)
-	if err != nil {
-		return 0, false
-	}
-	if d.cells, err = t.ReadCells(cells, t.Shapes[c.head.Shape].Columns, d.cells[:0]); err != nil {
+	t, cells, err := d.row.readRow(row, &c.head, d.cells[:0])
+	if d.cells = cells; err != nil {
 		return 0, false
 	}
 	span, err := d.assemble.Span(t, &c.head, d.cells)
@@ -93,25 +90,19 @@ func (d *duplicates) read(c *content, row uint32) (hash uint64, ok bool) {
 		return 0, false
 	}
 	c.span = otlpdata.AppendSpan(c.span[:0], span)
-	resource, scope := &t.Resources[c.head.Resource], &t.Scopes[t.Shapes[c.head.Shape].Scope]
+	c.resource, c.scope = &t.Resources[c.head.Resource], &t.Scopes[t.Shapes[c.head.Shape].Scope]
 	d.hash.Reset()
 	d.hash.Write(c.span)
-	d.hash.Write(resource.Raw)
-	d.hash.WriteString(resource.SchemaURL)
-	d.hash.Write(scope.Raw)
-	d.hash.WriteString(scope.SchemaURL)
+	d.hash.Write(c.resource.Raw)
+	d.hash.WriteString(c.resource.SchemaURL)
+	d.hash.Write(c.scope.Raw)
+	d.hash.WriteString(c.scope.SchemaURL)
 	return d.hash.Sum64(), true
 }
 
 func (d *duplicates) same() bool {
-	if !bytes.Equal(d.a.span, d.b.span) {
-		return false
-	}
-	t := d.in
-	r, s := &t.Resources[d.a.head.Resource], &t.Resources[d.b.head.Resource]
-	if d.a.head.Resource != d.b.head.Resource && (r.SchemaURL != s.SchemaURL || !bytes.Equal(r.Raw, s.Raw)) {
-		return false
-	}
-	i, j := t.Shapes[d.a.head.Shape].Scope, t.Shapes[d.b.head.Shape].Scope
-	return i == j || t.Scopes[i].SchemaURL == t.Scopes[j].SchemaURL && bytes.Equal(t.Scopes[i].Raw, t.Scopes[j].Raw)
+	a, b := &d.a, &d.b
+	return bytes.Equal(a.span, b.span) &&
+		(a.resource == b.resource || a.resource.SchemaURL == b.resource.SchemaURL && bytes.Equal(a.resource.Raw, b.resource.Raw)) &&
+		(a.scope == b.scope || a.scope.SchemaURL == b.scope.SchemaURL && bytes.Equal(a.scope.Raw, b.scope.Raw))
 }

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -19,9 +20,15 @@ type fragmentTable struct {
 	at        uint32 // number of the trace of the last fragment
 }
 
+// expect makes room for so many traces. Tables that grow leave what is half as large behind each time.
+func (t *fragmentTable) expect(traces int) {
+	t.list, t.fragments = make([]trace, 0, traces), make([]fragment, 0, traces+traces/16)
+	t.slots = make([]uint32, max(len(t.slots), 1<<bits.Len(uint(2*traces))))
+}
+
 // add notes the next row, of a block.
-func (t *fragmentTable) add(h *rows.Head, block uint32, row, bytes, cells int) {
-	i := t.traceTable.add(h, bytes, cells)
+func (t *fragmentTable) add(h *rows.Head, block uint32, row int) {
+	i := t.traceTable.add(h, 0, 0)
 	if n := len(t.fragments); n > 0 && t.at == i {
 		if f := &t.fragments[n-1]; f.block == block && int(f.first+f.rows) == row {
 			f.rows++

@@ -23,26 +23,27 @@ type layout struct {
 	tables     *rows.Tables
 	words      []int          // by column: how many of its words are its dictionary; the rest are constants
 	dictionary []bool         // by column
-	constants  [][]*rows.Cell // by shape and position; nil where rows differ
+	constants  [][]*rows.Cell // by shape and position; nil where rows differ; only for writing
 	inline     []bool         // by column: cells that vary hold texts
 	integers   bool           // filters have integers, too
 	block      *block.Layout
-	cellMemory int64 // bytes that the constants take, but for the list of them
 }
 
 // plan fills in what follows from the rest.
 func (l *layout) plan() error {
-	l.inline = make([]bool, len(l.tables.Columns))
-	for i := range l.tables.Shapes {
-		for j, column := range l.tables.Shapes[i].Columns {
-			if l.constants[i][j] == nil && !l.dictionary[column] && l.tables.Columns[column].Kind == otlpdata.ValueString {
-				l.inline[column] = true
-			}
-		}
-	}
 	var err error
-	l.block, err = block.NewLayout(l.tables, l.constants, l.dictionary)
-	return err
+	if l.block, err = block.NewLayout(l.tables, l.constants, l.dictionary); err != nil {
+		return err
+	}
+	l.findInline()
+	return nil
+}
+
+func (l *layout) findInline() {
+	l.inline = l.block.Varying()
+	for i := range l.inline {
+		l.inline[i] = l.inline[i] && !l.dictionary[i] && l.tables.Columns[i].Kind == otlpdata.ValueString
+	}
 }
 
 func (l *layout) appendTables(dst []byte) []byte {
@@ -75,25 +76,11 @@ func (l *layout) appendTables(dst []byte) []byte {
 	return dst
 }
 
-// readTables reads the tables section, and keeps it.
+// readTables reads the tables section, of which it keeps nothing.
 func readTables(b []byte) (*rows.Tables, error) {
-	t := &rows.Tables{}
-	for len(b) > 0 {
-		tag, payload, rest, err := rows.NextItem(b)
-		if err != nil {
-			return nil, err
-		}
-		known, err := t.Define(tag, payload)
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			return nil, fmt.Errorf("an item of kind %d", tag)
-		}
-		if t.Lost() > 0 { // asked at once, since a gap of ids is filled
-			return nil, errors.New("it does not hold all that it refers to")
-		}
-		b = rest
+	t, err := rows.ReadTables(b)
+	if err != nil {
+		return nil, err
 	}
 	return t, checkPositions(t)
 }
@@ -140,11 +127,10 @@ func (l *layout) appendLayout(dst []byte) []byte {
 
 const flagIntegers = 1
 
-// readLayout reads the layout section, which fits the tables. The result keeps it.
+// readLayout reads the layout section, which fits the tables. The result keeps nothing of it.
 func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	r := reader{b: b}
-	l := &layout{tables: t, words: make([]int, len(t.Columns)), dictionary: make([]bool, len(t.Columns)),
-		constants: make([][]*rows.Cell, len(t.Shapes))}
+	l := &layout{tables: t, words: make([]int, len(t.Columns)), dictionary: make([]bool, len(t.Columns))}
 	if r.int() != len(t.Columns) {
 		return nil, errors.New("it is of other tables")
 	}
@@ -158,68 +144,44 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	if r.int() != len(t.Shapes) {
 		return nil, errors.New("it is of other tables")
 	}
-	c := constantsReader{layout: l, shared: make([][]rows.Cell, len(t.Columns))}
-	for i := range l.constants {
-		if err := c.read(&r, i); err != nil {
-			return nil, err
-		}
+	if err := l.readConstants(&r); err != nil {
+		return nil, err
 	}
 	if len(r.b) > 0 {
 		l.integers = r.uvarint()&flagIntegers > 0
 	}
-	if err := r.end(); err != nil {
-		return nil, err
-	}
-	return l, l.plan()
+	l.findInline()
+	return l, r.end()
 }
 
-// constantsReader reads the constants of all shapes. Most are words that other shapes have, too: their cells are shared.
-type constantsReader struct {
-	*layout
-	shared [][]rows.Cell // by column and word
-	// Of the shape at hand: the positions of constants, their columns and cells.
-	at, of []uint32
-	cells  []rows.Cell
-}
-
-func (c *constantsReader) read(r *reader, shape int) error {
-	columns := c.tables.Shapes[shape].Columns
-	bitmap := r.take((len(columns) + 7) / 8)
-	encoded := r.take(r.int())
-	if r.err != nil {
-		return r.err
-	}
-	constants := make([]*rows.Cell, len(columns))
-	c.constants[shape] = constants
-	c.at, c.of = c.at[:0], c.of[:0]
-	for j, id := range columns {
-		if bitmap[j/8]>>(j%8)&1 == 1 {
-			c.at, c.of = append(c.at, uint32(j)), append(c.of, id)
-		}
-	}
-	var err error
-	if c.cells, err = c.tables.ReadCells(encoded, c.of, c.cells[:0]); err != nil {
+// readConstants reads the constants of all shapes.
+func (l *layout) readConstants(r *reader) error {
+	builder, err := block.NewBuilder(l.tables, l.dictionary)
+	if err != nil {
 		return err
 	}
-	for i := range c.cells {
-		constants[c.at[i]] = c.share(c.of[i], c.cells[i])
+	var constant []uint32 // columns
+	var cells []rows.Cell
+	for i := range l.tables.Shapes {
+		columns := l.tables.Shapes[i].Columns
+		bitmap := r.take((len(columns) + 7) / 8)
+		encoded := r.take(r.int())
+		if r.err != nil {
+			return r.err
+		}
+		constant = constant[:0]
+		for j, id := range columns {
+			if bitmap[j/8]>>(j%8)&1 == 1 {
+				constant = append(constant, id)
+			}
+		}
+		if cells, err = l.tables.ReadCells(encoded, constant, cells[:0]); err != nil {
+			return err
+		}
+		if err := builder.Add(bitmap, cells); err != nil {
+			return err
+		}
 	}
-	return nil
-}
-
-// share returns a cell of a column: the one of its word, if it is a word.
-func (c *constantsReader) share(column uint32, cell rows.Cell) *rows.Cell {
-	words := len(c.tables.Words[column])
-	if cell.Word == 0 || int(cell.Word) > words {
-		c.cellMemory += cellMemory
-		own := cell
-		return &own
-	}
-	if c.shared[column] == nil {
-		c.cellMemory += int64(words) * cellMemory
-		c.shared[column] = make([]rows.Cell, words)
-	}
-	at := &c.shared[column][cell.Word-1]
-	*at = cell
-	return at
+	l.block, err = builder.Layout()
+	return err
 }

@@ -1,5 +1,7 @@
 package segment
 
+import "github.com/tracing-backend/tracing/exporters/disk/internal/block"
+
 const (
 	// targetRows is how many rows a block has, about: blocks are cut between traces. A trace of more than twice as many is cut itself.
 	targetRows = 4096
@@ -28,6 +30,8 @@ const (
 	maxOpenBlocks = 8
 	// paceRows is how many rows a merge reads before it asks whether to go on.
 	paceRows = 4096
+	// maxExpected bounds the traces for which a merge makes room before it has seen them.
+	maxExpected = 2 << 20
 	// headBytes is about how long the head of a row is.
 	headBytes = 48
 
@@ -36,10 +40,16 @@ const (
 	// maxStripeValues bounds what is remembered for one filter; a stripe with more values has none.
 	maxStripeValues = 2 << 20
 
+	// maxFilters bounds all filters of a segment in bytes. They are in memory until it is complete. What exceeds it has no filter.
+	maxFilters = 64 << 20
+
 	// knownHashes and knownIntegers are how many values of a stripe a merge remembers, so that the filter has them once.
 	knownHashes      = 1 << 16
 	knownIntegers    = 1 << knownIntegerBits
 	knownIntegerBits = 14
+
+	// maxZonePage bounds a page of the shapes of blocks, decompressed. One of blocks with as many rows and shapes as can be is shorter.
+	maxZonePage = zonePageBlocks * (block.MaxRows*6 + 16)
 
 	// pageBytes is about how long a page of the trace index is.
 	pageBytes = 4 << 10

@@ -1,13 +1,10 @@
 package segment
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
@@ -30,8 +27,9 @@ type MergeOptions struct {
 // estimate.
 //
 // All blocks are read twice: first for what the rows share and for the order of the traces, then, mostly one after the other, for the
-// rows. It takes about 80 bytes of memory per trace, the tables of all inputs, a megabyte for each of maxOpenBlocks, and as much as Write
-// for the block at hand. A trace of very many rows takes 40 bytes for each of them.
+// rows. The first pass reads no more cells than it needs. Texts of blocks must stay valid when these are closed. It takes about 80 bytes of
+// memory per trace, the tables of all inputs, a megabyte for each of maxOpenBlocks, and as much as Write for the block at hand. A trace of
+// very many rows takes 40 bytes for each of them.
 func Merge(fsys vfs.FS, path string, inputs []source.Source, meta Meta, opts MergeOptions) (Info, error) {
 	m := &merger{opts: opts, union: newUnion(), info: Info{Meta: meta}}
 	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return m.run(f, inputs) })
@@ -52,18 +50,16 @@ type merger struct {
 	info    Info
 	seen    int // rows of the first pass
 
-	rows int // since the last Pace
-	told *source.DamageError
-	// Scratch of the row at hand.
-	head  rows.Head
-	cells []rows.Cell
-	bytes []byte
+	rows  int // since the last Pace
+	told  *source.DamageError
+	heads headParts // scratch: of the block at hand
 }
 
 // input is a source and its vocabulary.
 type input struct {
 	source.Source
-	translation *translation
+	*translation
+	met []metShape // by shape
 }
 
 // inputBlock is a block of an input.
@@ -83,11 +79,16 @@ func (m *merger) run(f vfs.File, inputs []source.Source) (Info, error) {
 	if err := m.survey(); err != nil {
 		return Info{}, err
 	}
-	w, err := newWriter(f, m.planner, m.info, withDefaults(Options{Level: column.Merge, blockRows: m.opts.blockRows, merge: true}))
+	v, err := newVocabulary(m.planner)
 	if err != nil {
 		return Info{}, err
 	}
 	m.planner = nil
+	w, err := newWriter(f, v, v.layout.tables, m.info, withDefaults(Options{Level: column.Merge, blockRows: m.opts.blockRows, merge: true}))
+	if err != nil {
+		return Info{}, err
+	}
+	w.filters = newRowFilters(w.stripes, v.layout)
 	if err := m.write(w); err != nil {
 		return Info{}, err
 	}
@@ -101,7 +102,7 @@ func (m *merger) addInput(s source.Source) error {
 	if err != nil {
 		return err
 	}
-	blocks, err := s.Blocks()
+	blocks, err := countBlocks(s)
 	if err != nil {
 		return err
 	}
@@ -115,14 +116,26 @@ func (m *merger) addInput(s source.Source) error {
 	for i := range blocks {
 		m.blocks = append(m.blocks, inputBlock{uint32(len(m.inputs)), uint32(i)})
 	}
-	m.inputs = append(m.inputs, input{s, t})
+	m.inputs = append(m.inputs, input{s, t, make([]metShape, len(t.shapes))})
 	return nil
+}
+
+// countBlocks returns the number of blocks of a source. A segment need not read what else is known of them.
+func countBlocks(s source.Source) (int, error) {
+	if s, ok := s.(*Segment); ok {
+		return s.info.Blocks, nil
+	}
+	blocks, err := s.Blocks()
+	return len(blocks), err
 }
 
 // tolerate returns nil for damage with which the caller of Merge wants to go on.
 func (m *merger) tolerate(err error) error {
+	if err == nil || m.opts.OnDamage == nil {
+		return err
+	}
 	var d *source.DamageError
-	if m.opts.OnDamage == nil || !errors.As(err, &d) {
+	if !errors.As(err, &d) {
 		return err
 	}
 	if d == m.told { // all rows of a block may fail for one reason
@@ -139,82 +152,6 @@ func (m *merger) pace() error {
 	}
 	m.rows = 0
 	return m.opts.Pace()
-}
-
-// survey is the first pass: what the rows share, and where those of each trace are.
-func (m *merger) survey() error {
-	m.planner = newPlanner(m.union.tables)
-	m.planner.borrowed, m.planner.largest = true, maxMergedDictionary
-	m.traces = fragmentTable{traceTable: newTraceTable(m.union.tables)}
-	for i := range m.blocks {
-		if err := m.surveyBlock(uint32(i)); err != nil {
-			return err
-		}
-	}
-	m.union.forget()
-	m.planner.finish()
-	m.traces.sort()
-	return nil
-}
-
-func (m *merger) surveyBlock(number uint32) error {
-	of := &m.inputs[m.blocks[number].input]
-	b, err := of.Open(context.Background(), int(m.blocks[number].number))
-	if err != nil {
-		var d *source.DamageError
-		if errors.As(err, &d) {
-			m.info.Unreadable += d.Rows
-		}
-		return m.tolerate(err)
-	}
-	defer b.Close()
-	for row := range b.Len() {
-		if err := m.surveyRow(b, number, row); err != nil {
-			return err
-		}
-		if err := m.pace(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *merger) surveyRow(b source.Block, number uint32, row int) error {
-	of := &m.inputs[m.blocks[number].input]
-	h := &m.head
-	err := b.Head(row, h)
-	if err == nil {
-		m.bytes, err = m.readCells(m.bytes[:0], b, row, of.translation, h)
-	}
-	if err != nil {
-		return m.lose(err)
-	}
-	cells, ok := m.planner.add(h, m.bytes)
-	if !ok {
-		return fmt.Errorf("BUG: row %d of block %d of %s is not what its shape says", row, m.blocks[number].number, of.Name())
-	}
-	if m.seen++; m.seen > math.MaxInt32 {
-		return fmt.Errorf("%w: more than %d rows", ErrTooLarge, math.MaxInt32)
-	}
-	bytes := headBytes + len(m.bytes)
-	m.info.RowBytes += int64(bytes)
-	m.traces.add(h, number, row, bytes, cells)
-	return nil
-}
-
-// lose counts a row that cannot be read.
-func (m *merger) lose(err error) error {
-	m.info.Unreadable++
-	return m.tolerate(err)
-}
-
-// readCells appends the cells of a row as they are encoded, and makes its head one of the union.
-func (m *merger) readCells(dst []byte, b source.Block, row int, t *translation, h *rows.Head) ([]byte, error) {
-	var err error
-	if m.cells, err = b.Cells(m.cells[:0], row); err != nil {
-		return dst, err
-	}
-	return t.translate(dst, h, m.cells), nil
 }
 
 // write is the second pass: the rows in their final order.

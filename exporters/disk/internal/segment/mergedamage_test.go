@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -70,4 +72,38 @@ func checkMergeOfDamage(t *testing.T, damaged *Segment, readable []storedSpan, n
 		t.Errorf("%d rows and %d damaged ones, want %d", info.Rows, info.Unreadable, len(readable))
 	}
 	checkSame(t, "the rest", readAll(t, fsys, "d/s"), readable)
+}
+
+// forgetful is a segment that, from one question on, does not know what is constant, as one that cannot be read any more.
+type forgetful struct {
+	*Segment
+	known int
+}
+
+func (f *forgetful) Constant(shape uint32, position int) (rows.Cell, bool) {
+	if f.known--; f.known < 0 {
+		return rows.Cell{}, false
+	}
+	return f.Segment.Constant(shape, position)
+}
+
+// TestMergeOfForgetful: what is constant may not be known at times; the merge then fails or makes what it should, never other spans.
+func TestMergeOfForgetful(t *testing.T) {
+	s, fsys := randomSample(t, 5, 40), writeDir(t)
+	in := split(t, fsys, s, 1, rand.New(rand.NewPCG(1, 1)))[0].(*Segment)
+	failed, succeeded := 0, 0
+	for known := 0; succeeded == 0; known += 1 + known/3 {
+		f := &forgetful{in, known}
+		if _, err := Merge(fsys, "d/s", []source.Source{f}, Meta{}, MergeOptions{}); err != nil {
+			failed++
+			continue
+		}
+		if f.known >= 0 {
+			succeeded++
+		}
+		checkSame(t, fmt.Sprintf("after %d questions", known), readAll(t, fsys, "d/s"), s.spans)
+	}
+	if failed == 0 {
+		t.Error("nothing failed")
+	}
 }

@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
@@ -17,9 +18,25 @@ type openBlocks struct {
 // heldBlock is a block that is open. One that is in use is not closed.
 type heldBlock struct {
 	source.Block
+	varied varied // nil: it gives all cells only
 	number uint32 // among the blocks of all inputs
 	users  int
 	used   uint64
+}
+
+// varied is implemented by blocks that give the cells of a row that are not Source.Constant in less time than all.
+type varied interface {
+	Varying(dst []rows.Cell, row int) ([]rows.Cell, error)
+}
+
+// cells appends the cells of a row: all, or those that vary.
+func (b *heldBlock) cells(dst []rows.Cell, row int) (cells []rows.Cell, all bool, err error) {
+	if b.varied != nil {
+		cells, err = b.varied.Varying(dst, row)
+		return cells, false, err
+	}
+	cells, err = b.Cells(dst, row)
+	return cells, true, err
 }
 
 // take opens a block, and keeps it open until done.
@@ -38,6 +55,7 @@ func (o *openBlocks) take(number uint32) (*heldBlock, error) {
 		return nil, err
 	}
 	b := &heldBlock{Block: opened, number: number, users: 1, used: o.clock}
+	b.varied, _ = opened.(varied)
 	if oldest := o.oldest(); oldest != nil && len(o.list) >= maxOpenBlocks {
 		oldest.Close()
 		*oldest = *b

@@ -2,7 +2,6 @@ package segment
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -102,6 +101,37 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestFiltersAreBounded: integers without end, as somebody may send them, cost a filter and not the memory.
+func TestFiltersAreBounded(t *testing.T) {
+	columns := []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueInt, Key: "k"}}
+	l := &layout{tables: &rows.Tables{Columns: columns}, inline: []bool{false}}
+	s := newStripes(l)
+	s.withIntegers()
+	const few = 1000
+	s.most = 2 * filterBytes(linesFor(few))
+	for i := range uint64(5 * few) {
+		s.addInteger(0, i)
+		if i%few == few-1 {
+			s.end()
+		}
+	}
+	for i := range uint64(maxStripeValues + 10) {
+		s.addInteger(0, i)
+	}
+	if len(s.hashes) > maxStripeValues+1 {
+		t.Errorf("%d values are remembered", len(s.hashes))
+	}
+	s.most = maxFilters
+	s.end()
+	var lines []int
+	for _, stripe := range s.list {
+		lines = append(lines, stripe.lines)
+	}
+	if n := linesFor(few); !slices.Equal(lines, []int{n, n, -1, -1, -1, -1}) || len(s.section) != 2*filterBytes(n) {
+		t.Errorf("filters of %v lines take %d bytes", lines, len(s.section))
+	}
+}
+
 // TestDuplicatesDifferInWords: a row is dropped if another one says the same, be its texts words or not, and kept if anything differs.
 func TestDuplicatesDifferInWords(t *testing.T) {
 	tables := &rows.Tables{
@@ -175,28 +205,4 @@ func eachHead(seg *Segment, number int, visit func(h *rows.Head)) error {
 		visit(&h)
 	}
 	return nil
-}
-
-// TestZones: zones read back, and every cut of them is noticed.
-func TestZones(t *testing.T) {
-	shapes := []source.BlockShape{{Shape: 1, Longest: 3}, {Shape: 700}}
-	want := []source.BlockInfo{{Rows: 3, MinStart: 5, MaxStart: math.MaxUint64, Shapes: shapes},
-		{Rows: 1, MinStart: 0, MaxStart: 0, Shapes: []source.BlockShape{}}}
-	raw := binary.AppendUvarint(nil, uint64(len(want)))
-	for i := range want {
-		raw = appendZone(raw, &want[i])
-	}
-	blocks := []blockPlace{{rows: 3}, {rows: 1}}
-	got, err := readZones(raw, blocks, 701)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	for n := range raw {
-		if _, err := readZones(raw[:n], blocks, 701); err == nil {
-			t.Errorf("%d bytes of %d are enough", n, len(raw))
-		}
-	}
-	if _, err := readZones(raw, blocks, 700); err == nil {
-		t.Error("a shape that does not exist")
-	}
 }

@@ -146,13 +146,7 @@ func (p *planner) begin(shape uint32, positions []position, b []byte) bool {
 	if p.scratch = cells; err != nil {
 		return false
 	}
-	kept := p.cellsOf(shape)
-	for i, c := range cells {
-		if p.borrowed {
-			c.Data = strings.Clone(c.Data)
-		}
-		kept[i] = c
-	}
+	copy(p.cellsOf(shape), cells)
 	for i := range positions {
 		switch pos := &positions[i]; {
 		case isBlob(p.in.Columns[pos.column].Place):
@@ -176,26 +170,36 @@ func (p *planner) hold(pos *position, c rows.Cell) {
 
 // look reads the next cell, which is at a position that may be constant or is counted.
 func (p *planner) look(shape uint32, i int, c *cursor) bool {
-	at := p.first[shape] + i
-	pos := &p.positions[at]
-	cell, ok := p.cell(pos, c)
-	if !ok {
-		return false
+	cell, ok := p.cell(&p.positions[p.first[shape]+i], c)
+	if ok {
+		p.see(shape, i, cell)
 	}
-	if !pos.varies() {
-		if p.same(pos.column, p.cells[at], cell) {
-			pos.state = sameCell
-			return true
-		}
-		p.vary(pos, p.cells[at], p.shapes[shape])
-	}
+	return ok
+}
+
+// see looks at a cell at a position that may be constant or is counted.
+func (p *planner) see(shape uint32, i int, cell rows.Cell) {
+	pos := p.compare(shape, i, cell)
 	if pos.state == counts {
 		p.count(pos.column, cell, 1)
 		if p.columns[pos.column].off {
 			pos.state = varies
 		}
 	}
-	return true
+}
+
+// compare notes that a position is not constant if the cell differs from that of the rows before.
+func (p *planner) compare(shape uint32, i int, cell rows.Cell) *position {
+	at := p.first[shape] + i
+	pos := &p.positions[at]
+	switch {
+	case pos.varies():
+	case p.same(pos.column, p.cells[at], cell):
+		pos.state = sameCell
+	default:
+		p.vary(pos, p.cells[at], p.shapes[shape])
+	}
+	return pos
 }
 
 // cell reads a cell.

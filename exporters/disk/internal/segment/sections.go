@@ -33,7 +33,7 @@ const (
 	kindTables          // items of package rows
 	kindLayout          // constants of shapes, sizes of dictionaries
 	kindBlocks          // length and rows of each block
-	kindZones           // what a search needs to know to pass over a block
+	kindZones           // what a search needs to know to pass over a block, in old files
 	kindFilters         // pages of the stripes' filters
 	kindIndex           // pages of the trace index
 	kindIndexPages      // directory of these pages
@@ -41,12 +41,14 @@ const (
 	kindEdges
 	kindOrphans
 	kindCatalog // services and operations; a file may be without
+	kindBounds  // of starts of blocks, and directory of the next; with kindShapes what kindZones was in old files
+	kindShapes  // pages of the shapes of blocks
 	kinds       // how many there are, 0 included
 )
 
 func (k kind) String() string {
 	names := [kinds]string{"", "info", "tables", "layout", "list of blocks", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans", "catalog"}
+		"series", "edges", "orphans", "catalog", "bounds of blocks", "shapes of blocks"}
 	if k < kinds {
 		return names[k]
 	}
@@ -201,16 +203,29 @@ func unpack(b []byte, e *entry) ([]byte, error) {
 	if e.codec == stored {
 		return b, nil
 	}
+	d := newDecompressor()
+	defer d.dec.Close()
+	return d.unpack(b, int(e.raw))
+}
+
+// decompressor undoes what a compressor did. It has no goroutines.
+type decompressor struct{ dec *zstd.Decoder }
+
+func newDecompressor() *decompressor {
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	defer dec.Close()
-	raw, err := dec.DecodeAll(b, make([]byte, 0, e.raw))
+	return &decompressor{dec}
+}
+
+// unpack decompresses to a known length.
+func (d *decompressor) unpack(b []byte, length int) ([]byte, error) {
+	raw, err := d.dec.DecodeAll(b, make([]byte, 0, length))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("decompress: %w", err)
-	case int64(len(raw)) != e.raw:
+	case len(raw) != length:
 		return nil, errShort
 	}
 	return raw, nil

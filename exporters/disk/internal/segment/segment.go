@@ -33,15 +33,17 @@ type Segment struct {
 	series  cached[series]
 
 	*scratch
-	probed atomic.Pointer[probe]
+	probed       atomic.Pointer[probe]
+	zonePageOpen atomic.Pointer[openZonePage]
 }
 
 var _ source.Source = (*Segment)(nil)
 
 // scratch is memory that reading blocks takes. The segments of a cache share it: a search goes through all of them.
 type scratch struct {
-	pool    block.Pool
-	buffers sync.Pool // of *[]byte
+	pool     block.Pool
+	buffers  sync.Pool // of *[]byte
+	decoders sync.Pool // of *decompressor
 }
 
 // body is what reading any block takes.
@@ -49,11 +51,6 @@ type body struct {
 	*layout
 	*blockList
 	keys   map[string][]*words // string columns of attributes by their key
-	memory int64
-}
-
-type zones struct {
-	list   []source.BlockInfo
 	memory int64
 }
 
@@ -191,7 +188,7 @@ func (s *Segment) droppable() int64 {
 		n += b.memory
 	}
 	if z := s.zones.value.Load(); z != nil {
-		n += z.memory
+		n += z.memory()
 	}
 	if v := s.series.value.Load(); v != nil {
 		n += v.memory
@@ -206,6 +203,7 @@ func (s *Segment) Drop() {
 	s.zones.value.Store(nil)
 	s.series.value.Store(nil)
 	s.probed.Store(nil)
+	s.zonePageOpen.Store(nil)
 }
 
 // Edges reads the calls between services among the segment's spans.

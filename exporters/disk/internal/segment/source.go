@@ -30,7 +30,7 @@ func (s *Segment) Blocks() ([]source.BlockInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.loadZones(b), nil
+	return s.loadZones(b).list, nil
 }
 
 // Open reads a block with one read. Its strings stay valid when it is closed.

@@ -75,16 +75,17 @@ func (s *Segment) mark(found []bool, p *indexPage, hashes []uint64) error {
 	if err := s.readAt(*page, s.dir[kindIndex].offset+p.offset); err != nil {
 		return err
 	}
-	r := reader{b: (*page)[4:]}
-	if checksum(r.b) != binary.LittleEndian.Uint32(*page) {
+	b := (*page)[4:]
+	if checksum(b) != binary.LittleEndian.Uint32(*page) {
 		return errChecksum
 	}
-	for at := p.first; len(r.b) > 0 && len(hashes) > 0; {
-		at += r.uvarint()
-		number := r.id(len(found))
-		if r.err != nil {
-			return r.err
+	at := p.first
+	for i := 0; i < len(b) && len(hashes) > 0; {
+		step, number, next := postingAt(b, i)
+		if i = next; number >= uint64(len(found)) || i > len(b) {
+			return errPosting
 		}
+		at += step
 		for len(hashes) > 0 && hashes[0] < at {
 			hashes = hashes[1:]
 		}

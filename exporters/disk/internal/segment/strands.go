@@ -4,9 +4,9 @@ import "github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 
 // strand is the rows of a trace in one input. They are in order.
 type strand struct {
-	translation *translation
-	fragments   []fragment // the rest
-	block       *heldBlock // that of the first of them
+	input     uint32
+	fragments []fragment // the rest
+	block     *heldBlock // that of the first of them
 	// The next row.
 	row  int
 	head rows.Head // under the vocabulary of the input
@@ -21,7 +21,7 @@ func (g *joiner) begin(t *trace) error {
 		for n < len(rest) && g.blocks[rest[n].block].input == of {
 			n++
 		}
-		g.strands = append(g.strands, strand{translation: g.inputs[of].translation, fragments: rest[:n]})
+		g.strands = append(g.strands, strand{input: of, fragments: rest[:n]})
 		rest = rest[n:]
 	}
 	for i := range g.strands {

@@ -22,6 +22,7 @@ type stripes struct {
 
 	list    []stripe
 	section []byte
+	most    int // bytes of the section
 
 	lines  []uint32
 	text   []byte
@@ -41,7 +42,7 @@ func (s *stripes) withIntegers() {
 }
 
 func newStripes(l *layout) *stripes {
-	s := &stripes{layout: l, keys: make([]uint64, len(l.tables.Columns)), places: make([]rows.Place, len(l.tables.Columns))}
+	s := &stripes{layout: l, most: maxFilters, keys: make([]uint64, len(l.tables.Columns)), places: make([]rows.Place, len(l.tables.Columns))}
 	for i := range l.tables.Columns {
 		s.keys[i], s.places[i] = keyHash(l.tables.Columns[i].Key), l.tables.Columns[i].Place
 	}
@@ -131,10 +132,11 @@ func (s *stripes) addAttributes(kvs []otlpdata.KeyValue) {
 
 // end completes the filter of the stripe at hand.
 func (s *stripes) end() {
-	if s.broken || linesFor(len(s.hashes)) >= maxStripeValues {
+	lines := linesFor(len(s.hashes))
+	if s.broken || lines >= maxStripeValues || len(s.section)+filterBytes(lines) > s.most {
 		s.list = append(s.list, stripe{lines: -1})
 	} else {
-		s.list = append(s.list, stripe{lines: linesFor(len(s.hashes))})
+		s.list = append(s.list, stripe{lines: lines})
 		s.section, s.lines = appendFilter(s.section, s.hashes, s.lines)
 	}
 	s.hashes, s.broken = s.hashes[:0], false

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -21,7 +20,6 @@ func newUnion() *union {
 
 // translation tells what the ids of a source are in a union. It keeps nothing of the source's tables.
 type translation struct {
-	to                *rows.Tables
 	shapes, resources []uint32
 	words             [][]uint32 // by column of the union and word of the source: word of the union
 }
@@ -37,7 +35,7 @@ func (u *union) add(t *rows.Tables) (*translation, error) {
 	for i, c := range t.Columns {
 		columns[i] = u.column(c)
 	}
-	tr := &translation{to: u.tables, words: make([][]uint32, len(u.tables.Columns))}
+	tr := &translation{words: make([][]uint32, len(u.tables.Columns))}
 	for i, words := range t.Words {
 		tr.words[columns[i]] = u.addWords(columns[i], words)
 	}
@@ -112,17 +110,10 @@ func (u *union) addWords(column uint32, list []string) []uint32 {
 	return words
 }
 
-// translate makes the head of a row of the source one of the union, and appends its cells as they are encoded.
-func (t *translation) translate(dst []byte, h *rows.Head, cells []rows.Cell) []byte {
-	h.Shape, h.Resource = t.shapes[h.Shape], t.resources[h.Resource]
-	columns := t.to.Shapes[h.Shape].Columns
-	for i := range cells {
-		column := columns[i]
-		if word := cells[i].Word; word > 0 {
-			dst = binary.AppendUvarint(dst, uint64(t.words[column][word-1])+1)
-			continue
-		}
-		dst = rows.AppendCell(dst, t.to.Columns[column].Kind, cells[i])
+// cell makes a cell of a column of the union one of the union.
+func (t *translation) cell(column uint32, c rows.Cell) rows.Cell {
+	if c.Word > 0 {
+		c.Word = t.words[column][c.Word-1] + 1
 	}
-	return dst
+	return c
 }

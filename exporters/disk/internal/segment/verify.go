@@ -23,8 +23,8 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if k == kindCatalog && s.dir[k].kind == 0 {
-			continue // it has none
+		if s.without(k) {
+			continue
 		}
 		report(k.String(), s.verifySection(k, body, err))
 	}
@@ -39,6 +39,24 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 		report(fmt.Sprintf("block %d", i), err)
 	}
 	return nil
+}
+
+// without reports whether the file need not have a section, and has none.
+func (s *Segment) without(k kind) bool {
+	switch k {
+	case kindCatalog:
+	case kindZones:
+		if s.dir[kindBounds].kind == 0 && s.dir[kindShapes].kind == 0 {
+			return false
+		}
+	case kindBounds, kindShapes:
+		if s.dir[kindZones].kind == 0 {
+			return false
+		}
+	default:
+		return false
+	}
+	return s.dir[k].kind == 0
 }
 
 func (s *Segment) verifyHeader() error {
@@ -90,6 +108,10 @@ func (s *Segment) decode(k kind, raw []byte, body *body) error {
 	case body == nil: // the others are read with the tables
 	case k == kindZones:
 		_, err = readZones(raw, body.blocks, len(body.tables.Shapes))
+	case k == kindBounds:
+		_, err = readBounds(raw, body.blocks, s.dir[kindShapes].length)
+	case k == kindShapes:
+		err = s.verifyShapes(raw, body)
 	case k == kindFilters:
 		err = body.verifyFilters(raw)
 	case k == kindIndex:

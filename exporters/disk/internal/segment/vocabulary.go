@@ -48,6 +48,9 @@ func (v *vocabulary) addShapes(p *planner) {
 	for i := range v.columns {
 		v.columns[i] = unused
 	}
+	for i := range v.shapes {
+		v.shapes[i] = unused
+	}
 	for _, id := range ranked(p.shapes) {
 		old := &v.in.Shapes[id]
 		s := rows.Shape{Tenant: old.Tenant, Service: old.Service, Name: old.Name, NameInRow: old.NameInRow, Kind: old.Kind, Status: old.Status}

@@ -104,10 +104,15 @@ func writeTo(f vfs.File, in Input, meta Meta, opts Options) (Info, error) {
 	s := newSurvey(in)
 	s.run()
 	s.info.Meta = meta
-	w, err := newWriter(f, s.planner, s.info, opts)
+	v, err := newVocabulary(s.planner)
 	if err != nil {
 		return Info{}, err
 	}
+	w, err := newWriter(f, v, in.Tables, s.info, opts)
+	if err != nil {
+		return Info{}, err
+	}
+	w.mover = newMover(v, s.planner, w.stripes)
 	s.planner = nil // what it remembers is needed no more
 	g := newGatherer(in)
 	for i := range s.order.list {
@@ -129,13 +134,19 @@ type gatherer struct {
 
 func newGatherer(in Input) *gatherer {
 	g := &gatherer{in: in}
-	g.duplicates = newDuplicates(in.Tables, g)
+	g.duplicates = newDuplicates(g)
 	return g
 }
 
 // readRow implements rowSource.
-func (g *gatherer) readRow(number uint32, h *rows.Head) (cells []byte, err error) {
-	return rows.ReadHead(g.in.Row(int(number)), h)
+func (g *gatherer) readRow(number uint32, h *rows.Head, dst []rows.Cell) (*rows.Tables, []rows.Cell, error) {
+	t := g.in.Tables
+	cells, err := rows.ReadHead(g.in.Row(int(number)), h)
+	if err != nil {
+		return t, dst, err
+	}
+	dst, err = t.ReadCells(cells, t.Shapes[h.Shape].Columns, dst)
+	return t, dst, err
 }
 
 // write gives the rows of a trace to a writer.

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
@@ -18,14 +16,15 @@ type writer struct {
 	info     Info
 	opts     Options
 	voc      *vocabulary
-	mover    *mover
+	mover    *mover      // of a flush: rows come as they are encoded
+	filters  *rowFilters // of a merge: rows come as they will be
 	out      output
 	encoder  *block.Encoder
 	buf      []byte
 	kin      *kinship
 	stripes  *stripes
 	blocks   blockList
-	zones    []byte // of all blocks; in memory they are several times as large
+	zones    zoneWriter
 	postings []posting
 	// The trace at hand.
 	large  bool // it is cut where a block is full
@@ -39,20 +38,15 @@ type writer struct {
 	shapes byShape
 }
 
-// newWriter begins a file of rows that the planner has seen. The info is what is known of them.
-func newWriter(f vfs.File, p *planner, info Info, opts Options) (*writer, error) {
-	v, err := newVocabulary(p)
-	if err != nil {
-		return nil, err
-	}
+// newWriter begins a file. The info is what is known of its rows, and the heads that kin is given refer to t.
+func newWriter(f vfs.File, v *vocabulary, t *rows.Tables, info Info, opts Options) (*writer, error) {
 	stripes := newStripes(v.layout)
 	if opts.merge {
 		stripes.withIntegers()
 	}
-	kin := newKinship(p.in)
+	kin := newKinship(t)
 	kin.borrowed = opts.merge
-	w := &writer{info: info, opts: opts, voc: v, mover: newMover(v, p, stripes), out: output{file: f},
-		encoder: block.NewEncoder(opts.Level), kin: kin, stripes: stripes}
+	w := &writer{info: info, opts: opts, voc: v, out: output{file: f}, encoder: block.NewEncoder(opts.Level), kin: kin, stripes: stripes}
 	return w, w.out.write(appendHeader(nil))
 }
 
@@ -93,25 +87,41 @@ func (w *writer) begin(keys []rowKey) {
 	}
 }
 
-// add adds row i of the trace, which has so many bytes.
+// add adds row i of the trace, which has so many bytes. It is one of the input, and encoded.
 func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
-	if w.large && !w.fits(1, bytes, 0) {
-		if err := w.cut(); err != nil {
-			return err
-		}
-	}
-	if err := w.addRow(i, h, bytes, cells); err != nil {
+	if err := w.extend(bytes); err != nil {
 		return err
 	}
-	if w.posted != len(w.blocks.blocks) {
-		w.posted = len(w.blocks.blocks)
-		w.postings = append(w.postings, newPosting(traceHash(w.lastTenant(), h.TraceID), w.posted))
+	from := len(w.cells)
+	var name string
+	var err error
+	if w.cells, name, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
+		return err
 	}
+	series := w.kin.add(uint32(i), h, name)
+	moved := *h
+	moved.Shape, moved.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
+	w.push(&moved, series, from, bytes)
 	return nil
 }
 
-func (w *writer) lastTenant() string {
-	return w.voc.layout.tables.Resources[w.heads[len(w.heads)-1].Resource].Tenant
+// addMoved adds row i of the trace, which has so many bytes. It is one of the segment.
+func (w *writer) addMoved(i int, h *rows.Head, bytes int, cells []rows.Cell) error {
+	if err := w.extend(bytes); err != nil {
+		return err
+	}
+	from := len(w.cells)
+	w.cells, w.info.RowBytes = append(w.cells, cells...), w.info.RowBytes+int64(bytes)
+	w.push(h, w.kin.add(uint32(i), h, w.filters.take(h.Shape, cells)), from, bytes)
+	return nil
+}
+
+// extend makes room for the next row of a trace, which may be a large one.
+func (w *writer) extend(bytes int) error {
+	if w.large && !w.fits(1, bytes, 0) {
+		return w.cut()
+	}
+	return nil
 }
 
 // fits reports whether so many more rows may be added to the block at hand. An empty one takes anything.
@@ -120,25 +130,18 @@ func (w *writer) fits(rows, bytes, cells int) bool {
 		len(w.heads)+rows <= w.opts.blockRows && w.bytes+bytes <= maxBlockBytes && len(w.cells)+cells <= maxBlockCells
 }
 
-// addRow adds a row to the block at hand and to all that is collected.
-func (w *writer) addRow(i int, h *rows.Head, bytes int, cells []byte) error {
-	from := len(w.cells)
-	var name string
-	var err error
-	if w.cells, name, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
-		return err
-	}
-	w.series = append(w.series, w.kin.add(uint32(i), h, name))
-	if len(w.zones) == 0 && len(w.heads) == 0 {
+// push adds a row of the segment, whose cells come last and begin at from, to the block at hand and to the index.
+func (w *writer) push(h *rows.Head, series uint32, from, bytes int) {
+	if w.zones.blocks == 0 && len(w.heads) == 0 {
 		w.info.MinStart, w.info.MaxStart = h.Start, h.Start
 	}
 	w.info.MinStart, w.info.MaxStart = min(w.info.MinStart, h.Start), max(w.info.MaxStart, h.Start)
-	w.first = append(w.first, int32(from))
-	w.heads = append(w.heads, *h)
-	moved := &w.heads[len(w.heads)-1]
-	moved.Shape, moved.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
+	w.series, w.first, w.heads = append(w.series, series), append(w.first, int32(from)), append(w.heads, *h)
 	w.bytes += bytes
-	return nil
+	if w.posted != len(w.blocks.blocks) {
+		w.posted = len(w.blocks.blocks)
+		w.postings = append(w.postings, newPosting(traceHash(w.voc.layout.tables.Resources[h.Resource].Tenant, h.TraceID), w.posted))
+	}
 }
 
 // byShape sorts the rows of a block by their shapes. Spans of a series are then counted one after the other, while its counters are in
@@ -178,13 +181,13 @@ func (w *writer) cut() error {
 	if len(w.blocks.blocks) == maxBlocks {
 		return fmt.Errorf("%w: more than %d blocks", ErrTooLarge, maxBlocks)
 	}
-	var zone source.BlockInfo
+	var zone block.Zone
 	w.buf, zone = w.encoder.Encode(w.buf[:0], w.voc.layout.block, w.heads, w.cells, w.first)
 	if err := w.out.write(w.buf); err != nil {
 		return err
 	}
 	w.blocks.blocks = append(w.blocks.blocks, blockPlace{length: len(w.buf), rows: len(w.heads)})
-	w.zones = appendZone(w.zones, &zone)
+	w.zones.add(&zone)
 	if len(w.blocks.blocks)%stripeBlocks == 0 {
 		w.stripes.end()
 	}
@@ -203,7 +206,9 @@ func (w *writer) writeSections() error {
 	}
 	s.packed(kindTables, l.appendTables(nil))
 	s.packed(kindLayout, l.appendLayout(nil))
-	s.packed(kindZones, append(binary.AppendUvarint(nil, uint64(len(w.blocks.blocks))), w.zones...))
+	bounds, shapes := w.zones.sections(s.zip)
+	s.packed(kindBounds, bounds)
+	s.plain(kindShapes, shapes)
 	s.plain(kindFilters, w.stripes.section)
 	s.plain(kindIndex, pages)
 	s.plain(kindIndexPages, directory)

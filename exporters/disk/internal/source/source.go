@@ -17,7 +17,7 @@ type Source interface {
 	Bounds() (rows int, minStart, maxStart uint64)
 	// Tables returns the vocabulary of all rows, from disk where it is not in memory yet.
 	Tables() (*rows.Tables, error)
-	// Blocks describes the blocks.
+	// Blocks describes the blocks. The list must not be changed.
 	Blocks() ([]BlockInfo, error)
 	// Open decodes what all readers of a block need; columns follow when they are asked for. The caller closes the block.
 	Open(ctx context.Context, block int) (Block, error)
@@ -39,6 +39,8 @@ type Hints interface {
 	// MayHold reports whether a row of the block may have an attribute, of the span, its events or links, whose key is key and whose
 	// value is the string text. It is only asked about strings.
 	MayHold(block int, key, text string) bool
+	// BlockShapes appends the shapes that occur in a block, each once. It is false where they are not known.
+	BlockShapes(dst []BlockShape, block int) (shapes []BlockShape, known bool)
 	// HoldsIntegers reports whether MayHold may also be asked about integers, by their decimal text.
 	HoldsIntegers() bool
 	// Constant returns the cell that all rows of a shape have at a position of Shape.Columns, if it is known to be the same.
@@ -50,8 +52,7 @@ type Hints interface {
 // BlockInfo is what is known of a block without reading it.
 type BlockInfo struct {
 	Rows               int
-	MinStart, MaxStart uint64       // of the spans' starts, both inclusive
-	Shapes             []BlockShape // those that occur; nil: not known
+	MinStart, MaxStart uint64 // of the spans' starts, both inclusive
 }
 
 // BlockShape is a shape's share of a block.

@@ -1,0 +1,317 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"unsafe"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// Zones are what a search needs to know of blocks without reading them. There are two sections: bounds, which are kept in memory, and
+// shapes, of which a page for some blocks at a time is read, because they are a hundred times as long.
+//
+//	bounds  blocks, (earliest start [8], latest start - earliest)*, (length of page, length when decompressed)*
+//	shapes  page*                                             one for each 16 blocks
+//	page    CRC-32C of the rest [4], zone* or a zstd frame of them, whichever is shorter
+//	zone    length of the rest, shapes, (shape - shape before)*, duration [shapes]
+//
+// Numbers without a size are varints. Shapes ascend; the first one counts from 0. A duration is a source.Step that no row of the shape
+// exceeds. Files from before there were these sections have one that is kept as it is:
+//
+//	zones   blocks, (earliest start [8], latest start - earliest, shapes, (shape - shape before)*, duration [shapes])*
+const zonePageBlocks = 16
+
+// zoneWriter collects the zones of the blocks of a file.
+type zoneWriter struct {
+	bounds []byte
+	zones  []byte
+	ends   []int // of each page in zones
+	blocks int
+	buf    []byte
+}
+
+func (w *zoneWriter) add(z *block.Zone) {
+	w.bounds = binary.LittleEndian.AppendUint64(w.bounds, z.MinStart)
+	w.bounds = binary.AppendUvarint(w.bounds, z.MaxStart-z.MinStart)
+	w.buf = appendShapes(w.buf[:0], z.Shapes)
+	w.zones = append(binary.AppendUvarint(w.zones, uint64(len(w.buf))), w.buf...)
+	if w.blocks%zonePageBlocks == 0 {
+		w.ends = append(w.ends, 0)
+	}
+	w.blocks++
+	w.ends[len(w.ends)-1] = len(w.zones)
+}
+
+// sections returns both sections. zip may be nil.
+func (w *zoneWriter) sections(zip *compressor) (bounds, shapes []byte) {
+	bounds = append(binary.AppendUvarint(nil, uint64(w.blocks)), w.bounds...)
+	from := 0
+	for _, end := range w.ends {
+		raw := w.zones[from:end]
+		page := raw
+		if zip != nil {
+			page, _ = zip.pack(raw)
+		}
+		shapes = append(binary.LittleEndian.AppendUint32(shapes, checksum(page)), page...)
+		bounds = binary.AppendUvarint(binary.AppendUvarint(bounds, uint64(len(page)+4)), uint64(len(raw)))
+		from = end
+	}
+	return bounds, shapes
+}
+
+func appendShapes(dst []byte, shapes []source.BlockShape) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(shapes)))
+	before := uint32(0)
+	for _, s := range shapes {
+		dst = binary.AppendUvarint(dst, uint64(s.Shape-before))
+		before = s.Shape
+	}
+	for _, s := range shapes {
+		dst = append(dst, byte(s.Longest))
+	}
+	return dst
+}
+
+// readShapes reads what appendShapes wrote, behind dst. shapes is how many there are in the tables.
+func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockShape {
+	n := r.int()
+	if n > len(r.b)/2 {
+		r.fail(errShort)
+		return dst
+	}
+	from, at, b := len(dst), uint64(0), r.b
+	dst = slices.Grow(dst, n)
+	for range n {
+		if len(b) > 0 && b[0] < 0x80 { // so are most
+			at, b = at+uint64(b[0]), b[1:]
+		} else {
+			r.b = b
+			at += r.uvarint()
+			b = r.b
+		}
+		if at >= uint64(shapes) {
+			r.fail(errors.New("a shape does not exist"))
+			return dst[:from]
+		}
+		dst = append(dst, source.BlockShape{Shape: uint32(at)})
+	}
+	r.b = b
+	for i, step := range r.take(n) {
+		dst[from+i].Longest = source.Step(step)
+	}
+	if r.err != nil {
+		return dst[:from]
+	}
+	return dst
+}
+
+// zones is what is in memory.
+type zones struct {
+	list  []source.BlockInfo
+	pages []zonePage // nil: whole has the shapes
+	whole []byte     // the section of an old file, from the shapes of the first block
+	at    []uint32   // of an old file: where in whole the shapes of each block are
+}
+
+// zonePage is where a page is.
+type zonePage struct {
+	offset      int64 // in the section
+	length, raw int
+}
+
+func (z *zones) memory() int64 {
+	largest := 0
+	for i := range z.pages {
+		largest = max(largest, z.pages[i].raw)
+	}
+	return int64(len(z.list))*infoMemory + int64(len(z.pages))*int64(unsafe.Sizeof(zonePage{})) + int64(len(z.whole)+4*len(z.at)+largest)
+}
+
+// readBounds reads the bounds of a block.
+func (r *reader) readBounds(rows int) source.BlockInfo {
+	z := source.BlockInfo{Rows: rows}
+	if start := r.take(8); start != nil {
+		z.MinStart = binary.LittleEndian.Uint64(start)
+	}
+	z.MaxStart = z.MinStart + r.uvarint()
+	return z
+}
+
+// readBounds reads the section of bounds of the blocks of a list. The section of shapes has so many bytes.
+func readBounds(b []byte, blocks []blockPlace, shapes int64) (*zones, error) {
+	r := reader{b: b}
+	if r.int() != len(blocks) {
+		return nil, errors.New("it is of other blocks")
+	}
+	z := &zones{list: make([]source.BlockInfo, len(blocks)), pages: make([]zonePage, (len(blocks)+zonePageBlocks-1)/zonePageBlocks)}
+	for i := range z.list {
+		z.list[i] = r.readBounds(blocks[i].rows)
+	}
+	offset := int64(0)
+	for i := range z.pages {
+		p := zonePage{offset: offset, length: r.int(), raw: r.int()}
+		if int64(p.length) > shapes-offset || p.length < 4 || p.raw > maxZonePage || p.raw > maxRatio*p.length {
+			r.fail(errors.New("a page of shapes is outside of the file, or too long"))
+			return nil, r.err
+		}
+		offset += int64(p.length)
+		z.pages[i] = p
+	}
+	return z, r.end()
+}
+
+// readZones reads the section of an old file, which the result keeps. shapes is how many there are in the tables.
+func readZones(b []byte, blocks []blockPlace, shapes int) (*zones, error) {
+	r := reader{b: b}
+	if r.int() != len(blocks) {
+		return nil, errors.New("it is of other blocks")
+	}
+	z := &zones{list: make([]source.BlockInfo, len(blocks)), whole: r.b, at: make([]uint32, len(blocks))}
+	var scratch []source.BlockShape
+	for i := range z.list {
+		z.list[i] = r.readBounds(blocks[i].rows)
+		z.at[i] = uint32(len(z.whole) - len(r.b))
+		scratch = r.readShapes(scratch[:0], shapes)
+	}
+	return z, r.end()
+}
+
+// loadZones returns what is known of the blocks. It is nothing but their numbers of rows if the section is damaged.
+func (s *Segment) loadZones(b *body) *zones {
+	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.keep)
+	if err == nil {
+		return z
+	}
+	z = &zones{list: make([]source.BlockInfo, len(b.blocks))}
+	for i := range z.list {
+		z.list[i] = source.BlockInfo{Rows: b.blocks[i].rows, MaxStart: math.MaxUint64}
+	}
+	return z
+}
+
+func (s *Segment) readZones(b *body) (*zones, error) {
+	if s.dir[kindBounds].kind == 0 {
+		raw, err := s.section(kindZones, maxSection)
+		if err != nil {
+			return nil, err
+		}
+		return readZones(raw, b.blocks, len(b.tables.Shapes))
+	}
+	raw, err := s.section(kindBounds, maxSection)
+	if err != nil {
+		return nil, err
+	}
+	return readBounds(raw, b.blocks, s.dir[kindShapes].length)
+}
+
+// BlockShapes appends the shapes that occur in a block. They are not known where what says so is damaged.
+func (s *Segment) BlockShapes(dst []source.BlockShape, number int) (shapes []source.BlockShape, known bool) {
+	b, err := s.load()
+	if err != nil {
+		return dst, false
+	}
+	z, from := s.loadZones(b), len(dst)
+	switch {
+	case z.at != nil:
+		r := reader{b: z.whole[z.at[number]:]}
+		dst = r.readShapes(dst, len(b.tables.Shapes))
+		return dst, r.err == nil
+	case number/zonePageBlocks >= len(z.pages):
+		return dst, false
+	}
+	page, err := s.zonePage(z, number/zonePageBlocks)
+	if err != nil {
+		return dst, false
+	}
+	dst, err = page.shapes(dst, number%zonePageBlocks, len(b.tables.Shapes))
+	if err != nil {
+		return dst[:from], false
+	}
+	return dst, true
+}
+
+// openZonePage is a decompressed page. The blocks of one are asked for one after the other.
+type openZonePage struct {
+	number int
+	raw    []byte
+}
+
+// zonePage returns a page: the last one again, or from the file.
+func (s *Segment) zonePage(z *zones, number int) (*openZonePage, error) {
+	if p := s.zonePageOpen.Load(); p != nil && p.number == number {
+		return p, nil
+	}
+	p := &z.pages[number]
+	buf := s.buffer(p.length)
+	defer s.release(buf)
+	if err := s.readAt(*buf, s.dir[kindShapes].offset+p.offset); err != nil {
+		return nil, err
+	}
+	raw, err := s.unpackPage(*buf, p.raw)
+	if err != nil {
+		return nil, err
+	}
+	open := &openZonePage{number, raw}
+	s.zonePageOpen.Store(open)
+	return open, nil
+}
+
+// unpackPage checks and decompresses a page of the section of shapes, and keeps nothing of it.
+func (c *scratch) unpackPage(page []byte, length int) ([]byte, error) {
+	packed := page[4:]
+	if checksum(packed) != binary.LittleEndian.Uint32(page) {
+		return nil, errChecksum
+	}
+	if len(packed) == length {
+		return append([]byte(nil), packed...), nil
+	}
+	dec, ok := c.decoders.Get().(*decompressor)
+	if !ok {
+		dec = newDecompressor()
+	}
+	defer c.decoders.Put(dec)
+	return dec.unpack(packed, length)
+}
+
+// shapes appends the shapes of a block by its place in the page. There are so many shapes in the tables.
+func (p *openZonePage) shapes(dst []source.BlockShape, nth, shapes int) ([]source.BlockShape, error) {
+	r := reader{b: p.raw}
+	for range nth {
+		r.take(r.int())
+	}
+	zone := reader{b: r.take(r.int())}
+	if r.err != nil {
+		return dst, r.err
+	}
+	dst = zone.readShapes(dst, shapes)
+	return dst, zone.end()
+}
+
+// verifyShapes reads all pages of the section.
+func (s *Segment) verifyShapes(raw []byte, b *body) error {
+	z := s.loadZones(b)
+	if z.pages == nil {
+		return nil // reported as the damage of the bounds
+	}
+	if int64(len(raw)) != s.dir[kindShapes].length {
+		return errors.New("it is compressed as a whole")
+	}
+	var list []source.BlockShape
+	for i, p := range z.pages {
+		unpacked, err := s.unpackPage(raw[p.offset:][:p.length], p.raw)
+		if err != nil {
+			return err
+		}
+		open := openZonePage{i, unpacked}
+		for nth := range min(zonePageBlocks, len(z.list)-i*zonePageBlocks) {
+			if list, err = open.shapes(list[:0], nth, len(b.tables.Shapes)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

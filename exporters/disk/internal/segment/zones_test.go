@@ -1,0 +1,131 @@
+package segment
+
+import (
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// zoneSample is the zones of some more blocks than a page has.
+func zoneSample() (list []block.Zone, blocks []blockPlace) {
+	for i := range zonePageBlocks + 3 {
+		z := block.Zone{BlockInfo: source.BlockInfo{Rows: i + 1, MinStart: uint64(i), MaxStart: math.MaxUint64}}
+		for shape := uint32(i % 3); shape < 700; shape += uint32(i) + 1 {
+			z.Shapes = append(z.Shapes, source.BlockShape{Shape: shape, Longest: source.Step(i)})
+		}
+		list, blocks = append(list, z), append(blocks, blockPlace{rows: i + 1})
+	}
+	list[5].Shapes = nil
+	return list, blocks
+}
+
+// TestZones: zones read back, compressed or not, and every cut of them is noticed.
+func TestZones(t *testing.T) {
+	want, blocks := zoneSample()
+	var w zoneWriter
+	for i := range want {
+		w.add(&want[i])
+	}
+	for _, zip := range []*compressor{nil, newCompressor(zstd.SpeedDefault)} {
+		bounds, shapes := w.sections(zip)
+		z, err := readBounds(bounds, blocks, int64(len(shapes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if z.list[i] != want[i].BlockInfo {
+				t.Errorf("block %d: %+v", i, z.list[i])
+			}
+			got, err := shapesOf(z, shapes, i, 700)
+			if err != nil || !slices.Equal(got, want[i].Shapes) {
+				t.Errorf("block %d: %v, %v", i, got, err)
+			}
+		}
+		if _, err := shapesOf(z, shapes, 0, 699); err == nil {
+			t.Error("a shape does not exist")
+		}
+		for n := range bounds {
+			if _, err := readBounds(bounds[:n], blocks, int64(len(shapes))); err == nil {
+				t.Errorf("%d bytes of %d are enough", n, len(bounds))
+			}
+		}
+		for at := range shapes {
+			shapes[at] ^= 1
+			if _, err := shapesOf(z, shapes, 0, 700); err == nil && at < z.pages[0].length {
+				t.Errorf("byte %d of the page is not checked", at)
+			}
+			shapes[at] ^= 1
+		}
+		if _, err := readBounds(bounds, blocks, int64(len(shapes))-1); err == nil {
+			t.Error("a page is outside of the section")
+		}
+	}
+}
+
+func shapesOf(z *zones, section []byte, number, shapes int) ([]source.BlockShape, error) {
+	p := z.pages[number/zonePageBlocks]
+	raw, err := new(scratch).unpackPage(section[p.offset:][:p.length], p.raw)
+	if err != nil {
+		return nil, err
+	}
+	open := openZonePage{raw: raw}
+	return open.shapes(nil, number%zonePageBlocks, shapes)
+}
+
+// TestOldZones: what a file from before there were pages says of its blocks is what a new one of the same spans says.
+func TestOldZones(t *testing.T) {
+	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, now := openTest(t, put(t, b), "s"), openTest(t, put(t, readGolden(t)), "s")
+	got, _ := old.Blocks()
+	want, err := now.Blocks()
+	if err != nil || len(want) < 2 || !slices.Equal(got, want) {
+		t.Fatalf("%+v, want %+v, %v", got, want, err)
+	}
+	for i := range want {
+		a, known := old.BlockShapes(nil, i)
+		b, known2 := now.BlockShapes(nil, i)
+		if !known || !known2 || len(a) == 0 || !slices.Equal(a, b) {
+			t.Errorf("block %d: %v, want %v", i, a, b)
+		}
+	}
+}
+
+// FuzzZones: whatever the bytes are, they are read or refused, and what is read is within bounds.
+func FuzzZones(f *testing.F) {
+	list, _ := zoneSample()
+	for _, zip := range []*compressor{nil, newCompressor(zstd.SpeedDefault)} {
+		var w zoneWriter
+		for i := range list[:4] {
+			w.add(&list[i])
+		}
+		bounds, shapes := w.sections(zip)
+		f.Add(bounds, shapes)
+	}
+	f.Add([]byte{4}, []byte{})
+	f.Fuzz(func(t *testing.T, bounds, shapes []byte) {
+		const all = 700
+		blocks := make([]blockPlace, 4)
+		_, _ = readZones(bounds, blocks, all)
+		z, err := readBounds(bounds, blocks, int64(len(shapes)))
+		if err != nil {
+			return
+		}
+		for i := range blocks {
+			got, _ := shapesOf(z, shapes, i, all)
+			for _, s := range got {
+				if s.Shape >= all {
+					t.Fatalf("shape %d of %d", s.Shape, all)
+				}
+			}
+		}
+	})
+}

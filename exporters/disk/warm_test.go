@@ -1,0 +1,94 @@
+package disk
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// callOf returns a span of a trace of one call: of who calls (1), or who is called (2).
+func callOf(t *testing.T, part byte) *otlpdata.Batch {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", string([]byte{'a' + part - 1}))
+	span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	span.SetTraceID(pcommon.TraceID{15: 1})
+	span.SetSpanID(pcommon.SpanID{7: part})
+	if part > 1 {
+		span.SetParentSpanID(pcommon.SpanID{7: part - 1})
+	}
+	span.SetStartTimestamp(pcommon.NewTimestampFromTime(shuffledDay))
+	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestWarm: a while after a flush, and after a start, a query for calls between segments reads no file.
+func TestWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := &vfstest.Rule{Op: vfstest.OpRead}
+		count := 0
+		reads.Hook = func() { count++ }
+		s := small(vfstest.Inject(vfstest.NewMem(), reads))
+		e := s.start(t)
+		for part := byte(1); part <= 2; part++ {
+			if err := e.Consume(t.Context(), callOf(t, part)); err != nil {
+				t.Fatal(err)
+			}
+			flushed(t, e)
+		}
+		ask := func(when string) {
+			t.Helper()
+			time.Sleep(2*tick + quietTime)
+			synctest.Wait()
+			count = 0
+			g, err := e.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+			if err != nil || len(g.Edges) != 1 || g.Edges[0].Parent != "a" || g.Edges[0].Child != "b" {
+				t.Errorf("%s: %+v, %v", when, g, err)
+			}
+			if count != 0 {
+				t.Errorf("%s: %d reads", when, count)
+			}
+		}
+		ask("after flushes")
+		stopStore(t, e)
+		e = s.start(t)
+		ask("after a start")
+		stopStore(t, e)
+	})
+}
+
+// TestWarmRests: while spans come it rests for most of the time, and Stop does not wait for the end of that.
+func TestWarmRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := small(vfstest.NewMem()).start(t)
+		began := time.Now()
+		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 0 {
+			t.Errorf("nothing comes: %v after %s", err, time.Since(began))
+		}
+		newNumbers().send(t, e, 1)
+		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 99*time.Second {
+			t.Errorf("spans come: %v after %s", err, time.Since(began))
+		}
+		ended := make(chan error)
+		go func() { ended <- e.paceWarm(time.Hour, &load{}) }()
+		synctest.Wait()
+		stopStore(t, e)
+		if err := <-ended; err != errStopping {
+			t.Error(err)
+		}
+	})
+}
