@@ -35,7 +35,8 @@ type merge struct {
 	meta    segment.Meta
 	sources []source.Source // of the inputs
 	masked  bool            // some of the sources show less than their segment has
-	hurry   bool            // too many segments wait
+	hurry   bool            // many segments wait: it does not rest
+	urgent  bool            // too many do: it does not wait for flushes, either
 
 	// Guarded by exporter.mu.
 	lost       bool // an input expired
@@ -135,7 +136,8 @@ func (e *exporter) beginMerge(free int64) *merge {
 	if e.withdrawn(inputs) {
 		return nil
 	}
-	m := &merge{inputs: slices.Clone(inputs), hurry: backlog(e.segments) > maxBacklog}
+	waiting := backlog(e.segments)
+	m := &merge{inputs: slices.Clone(inputs), hurry: waiting > maxBacklog, urgent: waiting > urgentBacklog}
 	e.describe(m)
 	e.claimed = sizeOf(inputs)
 	if !s.has(e.claimed) {

@@ -12,11 +12,14 @@ import (
 //   - When no span has come for quietTime it works without rest, on one processor; it never uses more.
 //   - When more than maxBacklog segments wait to be merged, it no longer rests: spans come faster, for longer, than the share allows for, and
 //     with ever more segments queries would suffer instead.
+//   - When more than urgentBacklog wait, it does not even wait for flushes: these take longer then, and the senders wait. Thus the number of
+//     segments is bounded, however fast and long spans come.
 //
 // Queries do not hold it up. They find the processors busy for a few milliseconds at most, as with any other query beside them.
 const (
-	quietTime  = time.Second
-	maxBacklog = 64
+	quietTime     = time.Second
+	maxBacklog    = 64
+	urgentBacklog = 128
 )
 
 // Why a merge ends before its time.
@@ -58,14 +61,14 @@ func (p *pacer) step() error {
 	return nil
 }
 
-// awaitFlushes returns when no memtable waits to be written, or with the reason why the merge ends.
+// awaitFlushes returns when no memtable waits to be written, or the merge must go on all the same; or with the reason why it ends.
 func (p *pacer) awaitFlushes() error {
 	for {
 		e := p.store
 		e.mu.Lock()
 		err, pending, room := p.interrupted(), len(e.frozen) > 0, e.room
 		e.mu.Unlock()
-		if err != nil || !pending {
+		if err != nil || !pending || p.merge.urgent {
 			return err
 		}
 		if err := p.wait(tick, room); err != nil {

@@ -90,7 +90,7 @@ func TestPace(t *testing.T) {
 func TestMergeWaitsForFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 10 * time.Second
-		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "0-*.tmp", Hook: func() { time.Sleep(long) }}
+		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "0-*.tmp", Hook: func() { time.Sleep(2 * long) }}
 		s := small(vfstest.Inject(vfstest.NewMem(), slow))
 		e := s.open(t)
 		n := newNumbers()
@@ -99,7 +99,11 @@ func TestMergeWaitsForFlushes(t *testing.T) {
 		e.freeze()
 		e.mu.Unlock()
 		synctest.Wait()
-		w := newWorker(e, &merge{hurry: true})
+		w := newWorker(e, &merge{hurry: true, urgent: true})
+		if err := w.work(long); err != nil || w.done < 1000 {
+			t.Errorf("%d steps of an urgent merge during a flush; %v", w.done, err)
+		}
+		w = newWorker(e, &merge{hurry: true})
 		if err := w.work(long); err != nil || w.done != 1 {
 			t.Errorf("%d steps during a flush, want 1; %v", w.done, err)
 		}
