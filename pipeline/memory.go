@@ -12,8 +12,9 @@ import (
 // memoryShare is the part of the cgroup's memory that the Go runtime is told to stay below; the rest is for what it does not count.
 const memoryShare = 0.9
 
-// memoryBase is what the process needs besides what it bounds by configuration: code, connections, stacks, metrics, answers.
-const memoryBase = 96 << 20
+// memoryBase is what the process needs besides what it bounds by configuration: connections, stacks, metrics, answers. Code comes on top: the
+// garbage collector does not count it.
+const memoryBase = 80 << 20
 
 // MemoryUser is a component that holds memory of its own, beyond requests in flight.
 type MemoryUser interface {
