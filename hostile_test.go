@@ -46,9 +46,6 @@ const hostileMemory = 128 + 128
 // Attackers at once, of every kind, for as long as a well-behaved client needs to have its spans accepted: they are refused with the right
 // status, the client is served, memory stays within its bound, and everything is accounted for.
 func TestHostileClients(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("skipped: peak memory is read from /proc, which only Linux has")
-	}
 	file := filepath.Join(t.TempDir(), "hostile.yaml")
 	if err := os.WriteFile(file, []byte(hostileConfig), 0o600); err != nil {
 		t.Fatal(err)
@@ -79,7 +76,10 @@ func TestHostileClients(t *testing.T) {
 	if err != nil || r.Acked != r.Spans {
 		t.Errorf("the well-behaved client: %+v %v", r, err)
 	}
-	peak := p.peakMemory()
+	peak := 0
+	if runtime.GOOS == "linux" { // the others do not have /proc
+		peak = p.peakMemory()
+	}
 	p.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // wait tells
 	line := p.await("msg", "final accounting of spans")
 	checkAccounting(t, metrics(t, admin))

@@ -57,28 +57,41 @@ func TestCrashes(t *testing.T) {
 	seeds(t, crashSeed, n, crashAndReopen)
 }
 
+// outage is a power cut or, less often, the death of the process. It comes once.
+type outage struct {
+	before, left *vfstest.Mem // left is what there is afterwards
+	power        *rand.Rand   // decides what a power cut takes
+	kill         bool
+	once         sync.Once
+}
+
+func newOutage(mem *vfstest.Mem, rnd *rand.Rand) *outage {
+	return &outage{before: mem, power: rand.New(rand.NewPCG(rnd.Uint64(), 1)), kill: rnd.IntN(4) == 0}
+}
+
+func (o *outage) strike() {
+	o.once.Do(func() {
+		if o.kill {
+			o.left = o.before.Kill()
+		} else {
+			o.left = o.before.Crash(o.power)
+		}
+	})
+}
+
+// after makes it strike after so many changes.
+func (o *outage) after(changes int) *vfstest.Rule {
+	return &vfstest.Rule{Op: vfstest.OpChanges, Skip: changes, Times: 1, Hook: o.strike}
+}
+
 func crashAndReopen(t testing.TB, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	mem := vfstest.NewMem()
 	numbers := newNumbers()
 	clock := newClock()
 	for range 1 + rnd.IntN(3) {
-		var after *vfstest.Mem
-		crash := &vfstest.Rule{Op: vfstest.OpChanges, Skip: rnd.IntN(60), Times: 1}
-		current, power := mem, rand.New(rand.NewPCG(rnd.Uint64(), 1))
-		kill := rnd.IntN(4) == 0
-		var once sync.Once
-		cut := func() {
-			once.Do(func() {
-				if kill {
-					after = current.Kill()
-				} else {
-					after = current.Crash(power)
-				}
-			})
-		}
-		crash.Hook = cut
-		s := small(vfstest.Inject(mem, crash))
+		o := newOutage(mem, rnd)
+		s := small(vfstest.Inject(mem, o.after(rnd.IntN(60))))
 		if os.Getenv(crashSeed) != "" {
 			s.logged(t)
 		}
@@ -89,11 +102,11 @@ func crashAndReopen(t testing.TB, seed uint64) {
 		e := s.build(t)
 		if err := e.Start(t.Context()); err == nil {
 			writeUntilCrash(t, e, numbers, rnd, clock)
-			cut()
+			o.strike()
 			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
 		}
-		cut()
-		mem = after
+		o.strike()
+		mem = o.left
 	}
 	s := small(mem)
 	if os.Getenv(crashSeed) != "" {

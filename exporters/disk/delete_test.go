@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,28 +126,17 @@ func deleteAndCrash(t testing.TB, seed uint64) {
 		return fs
 	}
 	for range 1 + rnd.IntN(4) {
-		var after *vfstest.Mem
-		current, power, kill := mem, rand.New(rand.NewPCG(rnd.Uint64(), 1)), rnd.IntN(4) == 0
-		var once sync.Once
-		cut := func() {
-			once.Do(func() {
-				if kill {
-					after = current.Kill()
-				} else {
-					after = current.Crash(power)
-				}
-			})
-		}
-		e := open(small(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpChanges, Skip: rnd.IntN(150), Times: 1, Hook: cut}))).build(t)
+		o := newOutage(mem, rnd)
+		e := open(small(vfstest.Inject(mem, o.after(rnd.IntN(150))))).build(t)
 		if err := e.Start(t.Context()); err == nil {
 			for range 60 {
 				spans.operate(t, e, rnd, clock)
 			}
-			cut()
+			o.strike()
 			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
 		}
-		cut()
-		mem = after
+		o.strike()
+		mem = o.left
 	}
 	for range 2 {
 		e := open(small(mem)).start(t)

@@ -24,14 +24,14 @@ const (
 
 // Why a merge ends before its time.
 var (
-	errMergeStopped = errors.New("the store is stopping")
-	errInputGone    = errors.New("a segment expired while it was merged")
-	errNoRoom       = errors.New("the disk is full")
+	errStopped   = errors.New("the store is stopping")
+	errInputGone = errors.New("a segment expired while it was merged")
+	errNoRoom    = errors.New("the disk is full")
 )
 
 // aborted reports whether a merge ended for a reason that is no failure.
 func aborted(err error) bool {
-	return errors.Is(err, errMergeStopped) || errors.Is(err, errInputGone) || errors.Is(err, errNoRoom)
+	return errors.Is(err, errStopped) || errors.Is(err, errInputGone) || errors.Is(err, errNoRoom)
 }
 
 // pacer makes a merge give way. Its step is segment.MergeOptions.Pace.
@@ -52,13 +52,17 @@ func (p *pacer) step() error {
 	if p.restless() {
 		worked = 0
 	}
-	due := time.Duration(float64(worked) * (1/p.store.config.Merge.BusyShare - 1))
-	if err := p.wait(due-time.Since(paused), nil); err != nil {
+	if err := p.wait(restFor(worked, p.store.config.Merge.BusyShare)-time.Since(paused), nil); err != nil {
 		return err
 	}
 	p.since = time.Now()
 	p.store.metrics.mergePauses.Add(p.since.Sub(paused).Seconds())
 	return nil
+}
+
+// restFor returns how long to rest after work that may take a share of one processor.
+func restFor(worked time.Duration, share float64) time.Duration {
+	return time.Duration(float64(worked) * (1/share - 1))
 }
 
 // awaitFlushes returns when no memtable waits to be written, or the merge must go on all the same; or with the reason why it ends.
@@ -81,7 +85,7 @@ func (p *pacer) awaitFlushes() error {
 func (p *pacer) interrupted() error {
 	switch {
 	case p.store.closed:
-		return errMergeStopped
+		return errStopped
 	case p.merge.lost:
 		return errInputGone
 	case p.store.full != nil, p.store.stuck != nil:
@@ -108,7 +112,7 @@ func (p *pacer) wait(d time.Duration, until <-chan struct{}) error {
 	case <-t.C:
 	case <-until:
 	case <-p.store.stop:
-		return errMergeStopped
+		return errStopped
 	}
 	return nil
 }

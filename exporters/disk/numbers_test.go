@@ -44,6 +44,11 @@ func (n *numbers) next(count int) *otlpdata.Batch {
 		s.Attributes().PutStr("order", time.Duration(i*7919).String())
 		s.Attributes().PutInt("number", int64(i))
 	}
+	return batchOf(td)
+}
+
+// batchOf encodes a request.
+func batchOf(td ptrace.Traces) *otlpdata.Batch {
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
 		panic(err)
@@ -145,15 +150,7 @@ func emptySpans(tb testing.TB, service string, count, requests int) (out []*otlp
 		for range count {
 			spans.AppendEmpty()
 		}
-		enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{}, otlpdata.Limits{})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		out = append(out, b)
+		out = append(out, batchOf(td))
 	}
 	return out
 }

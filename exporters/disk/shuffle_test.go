@@ -102,15 +102,7 @@ func (s *shuffled) requests() (out []*otlpdata.Batch) {
 		for _, one := range some {
 			one.ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
 		}
-		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-		if err != nil {
-			s.Fatal(err)
-		}
-		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
-		if err != nil {
-			s.Fatal(err)
-		}
-		out = append(out, b)
+		out = append(out, batchOf(td))
 	}
 	return out
 }

@@ -10,21 +10,11 @@ import (
 // warmShare is what looking for the parents of calls ahead of queries takes of one processor while spans come in.
 const warmShare = 0.01
 
-var errStopping = errors.New("the store is stopping")
-
 // warmAlways keeps ready what queries for dependencies need, see search.Engine.Warm, until Stop. It looks again when segments came or went.
 // It has the lowest priority: like a merge it stands still while a memtable waits for its flush, and rests while spans come in. It also
 // lets a merge end first, which replaces segments that it would have looked at.
 func (e *exporter) warmAlways() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	e.stopped.Go(func() {
-		select {
-		case <-e.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	ctx := untilStop{context.Background(), e.stop}
 	// Half a tick behind the keeper, which deletes files: they stay as long as somebody reads them.
 	ticker := time.NewTicker(tick / 2)
 	defer ticker.Stop()
@@ -71,11 +61,11 @@ func (e *exporter) paceWarm(worked time.Duration, l *load) error {
 	busy := l.busy(e.active)
 	e.mu.Unlock()
 	if busy {
-		t := time.NewTimer(time.Duration(float64(worked) * (1/warmShare - 1)))
+		t := time.NewTimer(restFor(worked, warmShare))
 		defer t.Stop()
 		select {
 		case <-e.stop:
-			return errStopping
+			return errStopped
 		case <-t.C:
 		}
 	}

@@ -25,15 +25,7 @@ func callOf(t *testing.T, part byte) *otlpdata.Batch {
 		span.SetParentSpanID(pcommon.SpanID{7: part - 1})
 	}
 	span.SetStartTimestamp(pcommon.NewTimestampFromTime(shuffledDay))
-	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return batchOf(td)
 }
 
 // TestWarm: a while after a flush, and after a start, a query for calls between segments reads no file.
@@ -87,7 +79,7 @@ func TestWarmRests(t *testing.T) {
 		go func() { ended <- e.paceWarm(time.Hour, &load{}) }()
 		synctest.Wait()
 		stopStore(t, e)
-		if err := <-ended; err != errStopping {
+		if err := <-ended; err != errStopped {
 			t.Error(err)
 		}
 	})

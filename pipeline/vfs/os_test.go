@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -50,30 +49,6 @@ func TestLockDiesWithItsProcess(t *testing.T) {
 	}
 	if err := lock.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestOthersCannotReadTheFiles(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped: Windows has no permission bits")
-	}
-	dir := filepath.Join(t.TempDir(), "a")
-	if err := vfs.OS().MkdirAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	f, err := vfs.OS().Create(dir + "/f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, name := range []string{dir, dir + "/f"} {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info.Mode().Perm()&0o007 != 0 {
-			t.Errorf("%s has mode %v", name, info.Mode())
-		}
 	}
 }
 

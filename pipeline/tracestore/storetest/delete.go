@@ -151,11 +151,7 @@ func checkRandomDeletes(s *suite) {
 	var sent []*otlpdata.Batch
 	for range 15 {
 		for range 4 {
-			if len(sent) > 0 && g.IntN(4) == 0 {
-				again := sent[g.IntN(len(sent))]
-				s.sent.add(again)
-				s.consume(again)
-			}
+			s.sometimesAgain(&g, sent)
 			b := s.encode(g.tenant(), g.request())
 			s.consume(b)
 			sent = append(sent, b)

@@ -238,11 +238,7 @@ func checkRandomCalls(s *suite) {
 	for range 12 {
 		for range 5 {
 			b := s.encode(callsTenant, c.request(&g))
-			if g.IntN(4) == 0 && len(sent) > 0 {
-				again := sent[g.IntN(len(sent))]
-				s.sent.add(again)
-				s.consume(again)
-			}
+			s.sometimesAgain(&g, sent)
 			s.consume(b)
 			sent = append(sent, b)
 		}

@@ -237,11 +237,7 @@ func checkRandomMetrics(s *suite) {
 				tenant, td = g.tenant(), g.request()
 			}
 			b := s.encode(tenant, td)
-			if g.IntN(4) == 0 && len(sent) > 0 {
-				again := sent[g.IntN(len(sent))]
-				s.sent.add(again)
-				s.consume(again)
-			}
+			s.sometimesAgain(&g, sent)
 			s.consume(b)
 			sent = append(sent, b)
 		}

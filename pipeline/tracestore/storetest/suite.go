@@ -97,6 +97,15 @@ func encodeRequest(tb testing.TB, tenant string, td ptrace.Traces) *otlpdata.Bat
 	return b
 }
 
+// sometimesAgain sends one of some requests once more, as a sender does that has not heard of its acknowledgement.
+func (s *suite) sometimesAgain(g *generator, sent []*otlpdata.Batch) {
+	if len(sent) > 0 && g.IntN(4) == 0 {
+		again := sent[g.IntN(len(sent))]
+		s.sent.add(again)
+		s.consume(again)
+	}
+}
+
 func (s *suite) consume(b *otlpdata.Batch) {
 	s.Helper()
 	if err := s.store.Consume(s.ctx, b); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"weak"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -31,7 +30,7 @@ func (v *survey) vocabulary(ctx context.Context, src source.Source, t *rows.Tabl
 	if err := v.findResources(ctx, src, v.suspects(t), infos); err != nil {
 		return err
 	}
-	if services, operations := servicesOf(v.cut(t)); operations <= maxKept {
+	if services, operations := source.ServicesOf(&v.cut(t).Tables); operations <= maxKept {
 		v.services = services
 	}
 	return nil
@@ -193,40 +192,6 @@ func (s *Source) Services() ([]source.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, _ := servicesOf(v.cut(t))
+	list, _ := source.ServicesOf(&v.cut(t).Tables)
 	return list, nil
-}
-
-// servicesOf returns the services of a vocabulary, and how many operations they have.
-func servicesOf(t *cutTables) (out []source.Service, operations int) {
-	at := make(map[rows.Service]int)
-	type operation struct {
-		service int
-		source.Operation
-	}
-	known := make(map[operation]struct{})
-	for i := range t.Shapes {
-		sh := &t.Shapes[i]
-		if sh.Service == "" {
-			continue
-		}
-		name := rows.Service{Tenant: sh.Tenant, Name: sh.Service}
-		n, ok := at[name]
-		if !ok {
-			n = len(out)
-			at[name] = n
-			out = append(out, source.Service{Tenant: strings.Clone(name.Tenant), Name: strings.Clone(name.Name)})
-		}
-		if sh.NameInRow {
-			out[n].NamesInRows = true
-			continue
-		}
-		op := operation{n, source.Operation{Name: sh.Name, Kind: sh.Kind}}
-		if _, dup := known[op]; !dup {
-			known[op] = struct{}{}
-			op.Name = strings.Clone(op.Name)
-			out[n].Operations = append(out[n].Operations, op.Operation)
-		}
-	}
-	return out, len(known)
 }

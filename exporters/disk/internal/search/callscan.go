@@ -43,9 +43,7 @@ type callScan struct {
 	window     window
 	apart      map[otlpdata.TraceID]struct{} // traces that are to be read by themselves
 
-	cells     []rows.Cell
-	assembler rows.Assembler
-	content   []byte
+	contentReader
 }
 
 // callSpan reads a row as far as calls need it. It is false for spans of other tenants.
@@ -248,24 +246,14 @@ func (c *callScan) dropDuplicates(ctx context.Context, id otlpdata.TraceID) erro
 		if !seen[spanKey{s.Start, s.ID}] {
 			return nil
 		}
-		if err := c.readContent(b, row, h); err != nil {
+		content, err := c.readContent(c.tables, b, row, h)
+		if err != nil {
 			return err
 		}
-		if _, again := contents[string(c.content)]; !again {
-			contents[string(c.content)] = struct{}{}
+		if _, again := contents[string(content)]; !again {
+			contents[string(content)] = struct{}{}
 			c.spans = append(c.spans, *s)
 		}
 		return nil
 	})
-}
-
-// readContent sets content to what only duplicates have in common.
-func (c *callScan) readContent(b source.Block, row int, h *rows.Head) error {
-	s, err := assemble(c.tables, b, row, h, &c.cells, &c.assembler)
-	if err != nil {
-		return err
-	}
-	r, sc := &c.tables.Resources[h.Resource].Resource, &c.tables.Scopes[c.tables.Shapes[h.Shape].Scope]
-	c.content = otlpdata.AppendResourceSpans(c.content[:0], r, sc, otlpdata.AppendSpan(nil, s))
-	return nil
 }

@@ -93,3 +93,11 @@ func (d *damage) reason() string {
 	}
 	return fmt.Sprintf("%s of %s with %d spans cannot be read", parts, files, d.spans)
 }
+
+// joinReasons says both, where there are two.
+func joinReasons(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}

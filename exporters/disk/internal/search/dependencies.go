@@ -59,10 +59,7 @@ func (c *callReader) reason() string {
 	if c.given == 0 {
 		return reason
 	}
-	if reason != "" {
-		reason += "; "
-	}
-	return reason + fmt.Sprintf("the parents of %d spans were not looked for everywhere; narrow the time range", c.given)
+	return joinReasons(reason, fmt.Sprintf("the parents of %d spans were not looked for everywhere; narrow the time range", c.given))
 }
 
 // bounds are a range of starts, both inclusive.
@@ -91,12 +88,11 @@ func (w window) touches(info *source.BlockInfo) bool {
 
 const minute = uint64(time.Minute)
 
-// share is what a source has within the window: whole minutes, of which it has no span outside of the window, and the rest.
+// share is what a source has within the window.
 type share struct {
-	src         int
-	first, last uint64 // minutes; none where last < first
-	all         bool   // these are all minutes of the source
-	rest        window
+	src int
+	divided
+	entire bool // its minutes are all that the source has
 }
 
 // run counts the calls of all sources.
@@ -125,43 +121,23 @@ func (c *callReader) shareOf(src int) (share, bool) {
 	if rows == 0 || newest < c.from || oldest > c.to {
 		return share{}, false
 	}
-	all := bounds{max(c.from, oldest), min(c.to, newest)}
-	nothing := share{src: src, first: 1, rest: window{all}}
+	sh := share{src: src, divided: divide(bounds{c.from, c.to}, oldest, newest)}
 	if _, ok := c.sources[src].(source.Statistics); !ok {
-		return nothing, true
+		sh.some, sh.rest = false, sh.all
 	}
-	sh := share{src: src, first: stats.MinuteOf(all.from), last: stats.MinuteOf(all.to), all: true}
-	if c.from > oldest && c.from%minute != 0 {
-		sh.first++
-	}
-	if c.to < newest && (c.to+1)%minute != 0 {
-		sh.last-- // there is one before, or first is behind it
-	}
-	if sh.first > sh.last || sh.last > stats.MinuteOf(all.to) {
-		return nothing, true
-	}
-	if begin := sh.first * minute; all.from < begin {
-		sh.rest = append(sh.rest, bounds{all.from, begin - 1})
-	}
-	if sh.last < stats.MinuteOf(all.to) {
-		sh.rest = append(sh.rest, bounds{(sh.last + 1) * minute, all.to})
-	}
-	sh.all = sh.first <= stats.MinuteOf(oldest) && sh.last >= stats.MinuteOf(newest)
+	sh.entire = sh.some && sh.minutes.from <= stats.MinuteOf(oldest) && sh.minutes.to >= stats.MinuteOf(newest)
 	return sh, true
 }
 
-func (sh *share) wholeMinutes() bool { return sh.first <= sh.last }
-
 // count counts the calls of a share without a ledger.
 func (c *callReader) count(ctx context.Context, sh *share) error {
-	if sh.wholeMinutes() {
+	if sh.some {
 		edges, orphans, err := c.readStatistics(ctx, sh.src)
 		if err != nil {
 			return err
 		}
 		if edges == nil {
-			_, oldest, newest := c.sources[sh.src].Bounds()
-			sh.rest = window{{max(c.from, oldest), min(c.to, newest)}}
+			sh.rest = sh.all
 		} else {
 			c.addEdges(edges, sh)
 			if err := c.addOrphans(ctx, orphans, sh); err != nil {
@@ -176,7 +152,7 @@ func (c *callReader) count(ctx context.Context, sh *share) error {
 }
 
 func (c *callReader) addEdges(edges *stats.EdgeStats, sh *share) {
-	for p := range edges.Points(sh.first, sh.last) {
+	for p := range edges.Points(sh.minutes.from, sh.minutes.to) {
 		if e := &edges.Edges[p.Edge]; e.Tenant == c.tenant {
 			c.calls.Add(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind == stats.Messaging,
 				Calls: p.Calls, Errors: p.Errors, Duration: p.Sum})
@@ -185,7 +161,7 @@ func (c *callReader) addEdges(edges *stats.EdgeStats, sh *share) {
 }
 
 func (c *callReader) addOrphans(ctx context.Context, orphans *stats.OrphanStats, sh *share) error {
-	for o := range orphans.Orphans(sh.first, sh.last) {
+	for o := range orphans.Orphans(sh.minutes.from, sh.minutes.to) {
 		if o.Tenant != c.tenant {
 			continue
 		}
@@ -221,16 +197,16 @@ func (c *callReader) useLedger(ctx context.Context, shares []share) (rest []shar
 	sums := make([]callSum, len(l.names))
 	for _, sh := range shares {
 		b := l.books[c.sources[sh.src]]
-		if b != nil && sh.wholeMinutes() {
+		if b != nil && sh.some {
 			used, err := c.read(ctx, l, b, &sh, sums)
 			if err != nil {
 				return nil, err
 			}
 			if used {
-				sh.first, sh.last = 1, 0
+				sh.some = false
 			}
 		}
-		if sh.wholeMinutes() || len(sh.rest) > 0 {
+		if sh.some || len(sh.rest) > 0 {
 			rest = append(rest, sh)
 		}
 	}
@@ -249,7 +225,7 @@ func (c *callReader) bringUp(ctx context.Context, l *ledger, shares []share) err
 	due := make(map[int]*book) // by source
 	for i := range shares {
 		src := shares[i].src
-		if !shares[i].wholeMinutes() {
+		if !shares[i].some {
 			continue
 		}
 		b, err := c.bookOf(ctx, l, src)
@@ -307,7 +283,7 @@ func (c *callReader) placeOrphans(ctx context.Context, l *ledger, due map[int]*b
 // read adds what a book says of a share to the sums, which are by name, and notes the orphans without parents: they may be in sources
 // without statistics. It is false where a part that it needs cannot be read any more.
 func (c *callReader) read(ctx context.Context, l *ledger, b *book, sh *share, sums []callSum) (used bool, _ error) {
-	if sh.all {
+	if sh.entire {
 		for i := range b.totals {
 			sums[b.totals[i].name].add(&b.totals[i])
 		}
@@ -319,8 +295,8 @@ func (c *callReader) read(ctx context.Context, l *ledger, b *book, sh *share, su
 		c.addEdges(edges, sh)
 	}
 	for _, a := range b.adopted {
-		from := sort.Search(len(a.points), func(i int) bool { return a.points[i].minute >= sh.first })
-		for i := from; i < len(a.points) && a.points[i].minute <= sh.last; i++ {
+		from := sort.Search(len(a.points), func(i int) bool { return a.points[i].minute >= sh.minutes.from })
+		for i := from; i < len(a.points) && a.points[i].minute <= sh.minutes.to; i++ {
 			sums[a.points[i].name].add(&a.points[i].callSum)
 		}
 	}
@@ -328,7 +304,7 @@ func (c *callReader) read(ctx context.Context, l *ledger, b *book, sh *share, su
 		return true, nil
 	}
 	return true, c.eachLeft(ctx, l, b, sh.src, func(_ int, of *stats.Orphan) {
-		if of.Minute >= sh.first && of.Minute <= sh.last {
+		if of.Minute >= sh.minutes.from && of.Minute <= sh.minutes.to {
 			o := orphanOf(of, sh.src)
 			o.asked = true
 			c.orphans = append(c.orphans, o)

@@ -272,10 +272,8 @@ func (s *search) exhausted() bool {
 		return false
 	}
 	s.outcome.Next = tracestore.Cursor{Start: newest + 1, Set: true}
-	s.outcome.Reason = fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned)
-	if damage := s.damage.reason(); damage != "" {
-		s.outcome.Reason += "; " + damage
-	}
+	s.outcome.Reason = joinReasons(
+		fmt.Sprintf("stopped after examining %d spans; narrow the search or the time range", s.outcome.Scanned), s.damage.reason())
 	return true
 }
 

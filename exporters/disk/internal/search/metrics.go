@@ -40,13 +40,6 @@ func (e *Engine) Metrics(ctx context.Context, tenant string, q tracestore.Metric
 	return a, nil
 }
 
-func joinReasons(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "; " + b
-}
-
 // metricsReader counts the spans of a tenant within a window.
 type metricsReader struct {
 	*session

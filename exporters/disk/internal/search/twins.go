@@ -115,7 +115,7 @@ func (s *metricsScan) countTwin(b source.Block, row int, seen map[[sha256.Size]b
 	if err := b.Head(row, &h); err != nil || !s.isTwin(&h) || !s.wants(h.Shape) {
 		return err
 	}
-	content, err := s.read(s.tables, b, row, &h)
+	content, err := s.readContent(s.tables, b, row, &h)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ type contentReader struct {
 	content   []byte
 }
 
-// read returns the content of a row, whose head it reads into h. It is valid until the next call.
-func (c *contentReader) read(t *rows.Tables, b source.Block, row int, h *rows.Head) ([]byte, error) {
+// readContent returns the content of a row, whose head it reads into h. It is valid until the next call.
+func (c *contentReader) readContent(t *rows.Tables, b source.Block, row int, h *rows.Head) ([]byte, error) {
 	s, err := assemble(t, b, row, h, &c.cells, &c.assembler)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (e *Engine) warmNext(ctx context.Context, tenant string, done map[source.So
 	defer all.trim(e.options.Memory)
 	for src, of := range c.sources {
 		sh, ok := c.shareOf(src)
-		if b := l.books[of]; !ok || !sh.wholeMinutes() || done[of] || b != nil && b.upTo == l.last {
+		if b := l.books[of]; !ok || !sh.some || done[of] || b != nil && b.upTo == l.last {
 			continue
 		}
 		done[of] = true

@@ -1,11 +1,8 @@
 package segment
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
-	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -50,49 +47,8 @@ func (c *catalog) fits() bool { return c.names <= maxCatalogNames && c.memory <=
 
 // catalogOf makes the catalog of tables. It shares no memory with them.
 func catalogOf(t *rows.Tables) *catalog {
-	var services []source.Service
-	index := make(map[rows.Service]int)
-	for i := range t.Shapes {
-		shape := &t.Shapes[i]
-		if shape.Service == "" { // it never is, but where a shape was lost
-			continue
-		}
-		of := rows.Service{Tenant: shape.Tenant, Name: shape.Service}
-		at, known := index[of]
-		if !known {
-			at = len(services)
-			index[of] = at
-			services = append(services, source.Service{Tenant: strings.Clone(of.Tenant), Name: strings.Clone(of.Name)})
-		}
-		if shape.NameInRow {
-			services[at].NamesInRows = true
-		} else {
-			services[at].Operations = append(services[at].Operations, source.Operation{Name: shape.Name, Kind: shape.Kind})
-		}
-	}
-	for i := range services {
-		services[i].Operations = distinct(services[i].Operations)
-	}
-	slices.SortFunc(services, compareServices)
+	services, _ := source.ServicesOf(t)
 	return newCatalog(services)
-}
-
-// distinct returns a sorted copy without repetitions.
-func distinct(all []source.Operation) []source.Operation {
-	slices.SortFunc(all, compareOperations)
-	all = slices.Clone(slices.Compact(all))
-	for i := range all {
-		all[i].Name = strings.Clone(all[i].Name)
-	}
-	return all
-}
-
-func compareServices(a, b source.Service) int {
-	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
-}
-
-func compareOperations(a, b source.Operation) int {
-	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
 func (c *catalog) append(dst []byte) []byte {
@@ -131,11 +87,11 @@ func readCatalog(b []byte) (*catalog, error) {
 		}
 		for j := range s.Operations {
 			s.Operations[j] = source.Operation{Name: r.text(), Kind: int32(r.varint())}
-			if j > 0 && compareOperations(s.Operations[j-1], s.Operations[j]) >= 0 {
+			if j > 0 && s.Operations[j-1].Compare(s.Operations[j]) >= 0 {
 				r.fail(errOrder)
 			}
 		}
-		if i > 0 && compareServices(services[i-1], *s) >= 0 {
+		if i > 0 && services[i-1].Compare(*s) >= 0 {
 			r.fail(errOrder)
 		}
 	}

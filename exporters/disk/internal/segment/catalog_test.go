@@ -62,10 +62,10 @@ func servicesOf(t *testing.T, seg *Segment) []source.Service {
 	}
 	var out []source.Service
 	for _, s := range found {
-		slices.SortFunc(s.Operations, compareOperations)
+		slices.SortFunc(s.Operations, source.Operation.Compare)
 		out = append(out, *s)
 	}
-	slices.SortFunc(out, compareServices)
+	slices.SortFunc(out, source.Service.Compare)
 	return out
 }
 

@@ -36,23 +36,34 @@ func (s *Segment) Traces(ctx context.Context, tenant string, ids []otlpdata.Trac
 		places = everywhere(len(b.blocks), len(ids))
 	}
 	v := visitor{Segment: s, body: b, tenant: tenant, ids: ids, visit: visit}
-	var damage []error
+	var damage damages
 	for len(places) > 0 {
 		n := 1
 		for n < len(places) && places[n].block == places[0].block {
 			n++
 		}
-		err := v.block(ctx, places[:n])
-		var d *source.DamageError
-		switch {
-		case errors.As(err, &d):
-			damage = append(damage, err)
-		case err != nil:
-			return errors.Join(append(damage, err)...)
+		if err := damage.add(v.block(ctx, places[:n])); err != nil {
+			return err
 		}
 		places = places[n:]
 	}
 	return errors.Join(damage...)
+}
+
+// damages are the parts that could not be read so far.
+type damages []error
+
+// add takes in an error if it is damage. Any other one is returned, with the damage before it.
+func (d *damages) add(err error) error {
+	if err == nil {
+		return nil
+	}
+	all := append(*d, err)
+	if damage := (*source.DamageError)(nil); !errors.As(err, &damage) {
+		return errors.Join(all...)
+	}
+	*d = all
+	return nil
 }
 
 // place says that a block may have rows of a trace.
@@ -136,15 +147,10 @@ func (v *visitor) block(ctx context.Context, places []place) error {
 		return err
 	}
 	o.Expect(v.wanted)
-	var damage []error
+	var damage damages
 	for _, sh := range v.shares {
-		err := v.visit(o, sh.which, v.wanted[sh.from:sh.to])
-		var d *source.DamageError
-		switch {
-		case errors.As(err, &d):
-			damage = append(damage, err)
-		case err != nil:
-			return errors.Join(append(damage, err)...)
+		if err := damage.add(v.visit(o, sh.which, v.wanted[sh.from:sh.to])); err != nil {
+			return err
 		}
 	}
 	return errors.Join(damage...)
