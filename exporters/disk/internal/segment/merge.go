@@ -102,7 +102,7 @@ func (m *merger) addInput(s source.Source) error {
 	if err != nil {
 		return err
 	}
-	blocks, err := countBlocks(s)
+	blocks, err := s.Blocks()
 	if err != nil {
 		return err
 	}
@@ -118,15 +118,6 @@ func (m *merger) addInput(s source.Source) error {
 	}
 	m.inputs = append(m.inputs, input{s, t, make([]metShape, len(t.shapes))})
 	return nil
-}
-
-// countBlocks returns the number of blocks of a source. A segment need not read what else is known of them.
-func countBlocks(s source.Source) (int, error) {
-	if s, ok := s.(*Segment); ok {
-		return s.info.Blocks, nil
-	}
-	blocks, err := s.Blocks()
-	return len(blocks), err
 }
 
 // tolerate returns nil for damage with which the caller of Merge wants to go on.
