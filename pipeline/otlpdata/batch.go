@@ -37,11 +37,28 @@ type Batch struct {
 	hasObjs bool
 }
 
-// ServiceCount says how many spans of one service a Batch holds. Spans counts all, Roots those without a parent.
+// ServiceCount says how many spans of one service a Batch holds. Spans counts all, Roots those without a parent. Of both, Debug counts
+// those with the flag FlagDebug.
 type ServiceCount struct {
 	Service string
 	Spans   int
 	Roots   int
+	Debug   struct{ Spans, Roots int }
+}
+
+// Add counts one more span.
+func (c *ServiceCount) Add(root, debug bool) {
+	c.Spans++
+	if root {
+		c.Roots++
+	}
+	if !debug {
+		return
+	}
+	c.Debug.Spans++
+	if root {
+		c.Debug.Roots++
+	}
 }
 
 // FromOTLP makes a Batch of an encoded ExportTraceServiceRequest. The Batch keeps b, which must not be changed any more. The error is a
@@ -66,7 +83,7 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 		for j := range rs.ScopeSpans().Len() {
 			spans := rs.ScopeSpans().At(j).Spans()
 			for k := range spans.Len() {
-				c.add(spans.At(k).ParentSpanID().IsEmpty())
+				c.add(spans.At(k).ParentSpanID().IsEmpty(), flagsOf(spans.At(k))&FlagDebug != 0)
 			}
 		}
 	}

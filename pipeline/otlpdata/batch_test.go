@@ -73,7 +73,8 @@ func TestServices(t *testing.T) {
 	named := func(n string) []byte { return stringAttribute(1, "service.name", n) }
 	b := fromOTLP(t, cat(group(named("a"), root, child), group(named("unused")), group(nil, child), group(named(""), child),
 		group(attribute(1, "service.name", fieldVarint(3, 1)), root), group(named("a"), root, child, child)), Meta{})
-	want := []ServiceCount{{"a", 5, 2}, {"missing-service-name", 1, 0}, {"empty-service-name", 1, 0}, {"service-name-wrong-type", 1, 1}}
+	want := []ServiceCount{{Service: "a", Spans: 5, Roots: 2}, {Service: "missing-service-name", Spans: 1},
+		{Service: "empty-service-name", Spans: 1}, {Service: "service-name-wrong-type", Spans: 1, Roots: 1}}
 	if !reflect.DeepEqual(b.Services(), want) || b.Len() != 8 {
 		t.Errorf("got %d spans %+v, want 8 %+v", b.Len(), b.Services(), want)
 	}
@@ -87,7 +88,7 @@ func TestManyServices(t *testing.T) {
 		name := fmt.Sprintf("service-%d", i%50)
 		data = append(data, fieldLen(1, wireResource(name), fieldLen(2, fieldLen(2, wireSpan())))...)
 		if i < 50 {
-			want = append(want, ServiceCount{name, 2, 2})
+			want = append(want, ServiceCount{Service: name, Spans: 2, Roots: 2})
 		}
 	}
 	b := fromOTLP(t, data, Meta{})
@@ -123,7 +124,7 @@ func TestConcat(t *testing.T) {
 	if all.Len() != 7 || all.Size() != a.Size()+len(second)+objects.Size() || all.Meta() != m {
 		t.Errorf("got %d spans, %d bytes, %+v", all.Len(), all.Size(), all.Meta())
 	}
-	if want := []ServiceCount{{"cart", 7, 1}}; !reflect.DeepEqual(all.Services(), want) {
+	if want := []ServiceCount{{Service: "cart", Spans: 7, Roots: 1}}; !reflect.DeepEqual(all.Services(), want) {
 		t.Errorf("got %+v, want %+v", all.Services(), want)
 	}
 	joined := cat(segments...)
@@ -178,7 +179,7 @@ func TestEdit(t *testing.T) {
 				t.Fatal(err)
 			}
 			diffText(t, "the original", dumpTraces(tracesOf(t, b)), before)
-			if want := []ServiceCount{{"shop", 3, 1}}; !reflect.DeepEqual(edited.Services(), want) || edited.Meta() != m {
+			if want := []ServiceCount{{Service: "shop", Spans: 3, Roots: 1}}; !reflect.DeepEqual(edited.Services(), want) || edited.Meta() != m {
 				t.Errorf("got %+v, %+v, want %+v", edited.Services(), edited.Meta(), want)
 			}
 			checkCounts(t, fromOTLP(t, segmentsOf(t, edited)[0], m), edited)

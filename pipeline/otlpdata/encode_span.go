@@ -62,23 +62,24 @@ func AppendEvents(dst []byte, events []Event) []byte {
 
 // AppendLinks appends links as the fields of a Span message.
 func AppendLinks(dst []byte, links []Link) []byte {
-	var l []byte
+	const room = 1 // right for links without attributes
 	for i := range links {
 		k := &links[i]
-		l = l[:0]
+		var at int
+		dst, at = begin(dst, 13, room)
 		if !k.TraceID.IsZero() {
-			l = appendField(l, 1, k.TraceID[:])
+			dst = appendField(dst, 1, k.TraceID[:])
 		}
 		if !k.SpanID.IsZero() {
-			l = appendField(l, 2, k.SpanID[:])
+			dst = appendField(dst, 2, k.SpanID[:])
 		}
-		l = appendText(l, 3, k.TraceState)
-		l = appendAttributes(l, 4, k.Attributes)
-		l = appendVarint(l, 5, uint64(k.DroppedAttributes))
+		dst = appendText(dst, 3, k.TraceState)
+		dst = appendAttributes(dst, 4, k.Attributes)
+		dst = appendVarint(dst, 5, uint64(k.DroppedAttributes))
 		if k.Flags != 0 {
-			l = binary.LittleEndian.AppendUint32(append(l, 6<<3|wireI32), k.Flags)
+			dst = binary.LittleEndian.AppendUint32(append(dst, 6<<3|wireI32), k.Flags)
 		}
-		dst = appendField(dst, 13, l)
+		dst = end(dst, at, room)
 	}
 	return dst
 }

@@ -26,26 +26,24 @@ func (c *counter) Scope(*Scope) error { return nil }
 
 // Span counts the span.
 func (c *counter) Span(s *Span) error {
-	c.add(s.ParentID == SpanID{})
+	c.add(s.ParentID == SpanID{}, s.NativeFlags()&FlagDebug != 0)
 	return nil
 }
 
-func (c *counter) add(root bool) {
+func (c *counter) add(root, debug bool) {
 	c.spans++
 	if c.current < 0 {
 		c.current = c.find(c.service)
 	}
-	n := &c.services[c.current]
-	n.Spans++
-	if root {
-		n.Roots++
-	}
+	c.services[c.current].Add(root, debug)
 }
 
 func (c *counter) merge(s ServiceCount) {
 	n := &c.services[c.find(s.Service)]
 	n.Spans += s.Spans
 	n.Roots += s.Roots
+	n.Debug.Spans += s.Debug.Spans
+	n.Debug.Roots += s.Debug.Roots
 }
 
 // find finds or adds a service. Requests hold a handful of them, so the list is searched, until it is long.

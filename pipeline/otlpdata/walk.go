@@ -25,7 +25,7 @@ func Walk(segment []byte, v Visitor) error {
 }
 
 // walk is Walk with limits. With checkOnly set everything is checked as ever, but of lists the visitor gets only what the resource's
-// Service is made of: the lists of a request of a few MiB take a hundred, and many requests may be validated at once. The result is then
+// Service and the span's NativeFlags are made of: the lists of a request of a few MiB take a hundred, and many requests may be validated at once. The result is then
 // how many bytes they would have taken.
 func walk(segment []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
@@ -260,7 +260,7 @@ func (w *walker) decodeResource(b []byte) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.data)
+			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.data, serviceNameKey)
 		case 2<<3 | wireVarint:
 			r.DroppedAttributes = uint32(f.num)
 		case 3<<3 | wireLen:
@@ -319,7 +319,7 @@ func (w *walker) decodeScope(b []byte) error {
 		case 2<<3 | wireLen:
 			s.Version = text(f.data)
 		case 3<<3 | wireLen:
-			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data)
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, "")
 		case 4<<3 | wireVarint:
 			s.DroppedAttributes = uint32(f.num)
 		default:

@@ -80,7 +80,9 @@ func (w *walker) usualAttributes(b []byte, pos int) (int, error) {
 		if err := kvs[at].replace(b[from:pos], w.lim.Depth); err != nil {
 			return 0, err
 		}
-		at += step
+		if at += step; step == 0 && at == 0 && kvs[0].Key == FlagsAttribute {
+			at = 1
+		}
 	}
 	w.span.Attributes, w.items.attributes = kvs[:at], read
 	return pos, nil
@@ -116,7 +118,7 @@ func (w *walker) spanFields(b []byte, pos int) error {
 		case 8<<3 | wireI64:
 			s.End = f.num
 		case 9<<3 | wireLen:
-			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data)
+			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, FlagsAttribute)
 		case 11<<3 | wireLen:
 			err = w.event(f.data)
 		case 13<<3 | wireLen:
@@ -216,7 +218,7 @@ func (w *walker) event(b []byte) error {
 		case 2<<3 | wireLen:
 			e.Name = text(f.data)
 		case 3<<3 | wireLen:
-			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data)
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
 		case 4<<3 | wireVarint:
 			e.DroppedAttributes = uint32(f.num)
 		default:
@@ -255,7 +257,7 @@ func (w *walker) link(b []byte) error {
 		case 3<<3 | wireLen:
 			l.TraceState = text(f.data)
 		case 4<<3 | wireLen:
-			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data)
+			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
 		case 5<<3 | wireVarint:
 			l.DroppedAttributes = uint32(f.num)
 		case 6<<3 | wireI32:
@@ -284,23 +286,20 @@ func (w *walker) count(n *int) error {
 }
 
 // attribute appends an encoded KeyValue to a list, whose length on the wire so far is n. Where lists are only checked it takes the place of
-// the one before, unless that is the first and may be the service's name.
-func (w *walker) attribute(kvs []KeyValue, n *int, b []byte) ([]KeyValue, error) {
+// the one before, unless that is the first and has the key that is to be kept.
+func (w *walker) attribute(kvs []KeyValue, n *int, b []byte, keep string) ([]KeyValue, error) {
 	if err := w.count(n); err != nil {
 		return kvs, err
 	}
-	if w.checkOnly {
-		kvs = kvs[:keepService(kvs)]
+	if w.checkOnly && len(kvs) > 0 {
+		kept := 0
+		if kvs[0].Key == keep {
+			kept = 1
+		}
+		kvs = kvs[:kept]
 	}
 	kvs = append(kvs, KeyValue{})
 	return kvs, kvs[len(kvs)-1].replace(b, w.lim.Depth)
-}
-
-func keepService(kvs []KeyValue) int {
-	if len(kvs) > 0 && kvs[0].Key == serviceNameKey {
-		return 1
-	}
-	return 0
 }
 
 // valueOf returns where the value begins in a KeyValue as encoders write it, 0 for any other: key and value in this order with short
