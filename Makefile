@@ -22,6 +22,9 @@ lint: ## gofmt, go vet and staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
+generate: ## write the Go code of the wire formats anew, from internal/wire/proto and internal/wire/thrift
+	go run ./internal/wire/generate
+
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@./.ci/fuzz $(or $(FUZZTIME),20s)
 
@@ -40,4 +43,4 @@ bench-store: ## measure the span store: in the server against pdata, with querie
 	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
 	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
 
-.PHONY: help run build test race lint fuzz soak bench bench-store
+.PHONY: help run build test race lint generate fuzz soak bench bench-store

@@ -42,8 +42,8 @@ var rooms = map[string][]string{
 	"extensions":                     {"+pipeline", "+internal/wire", "+internal/translate"},
 	"examples":                       {".", "+pipeline"},
 	"internal/wal":                   {"pipeline/vfs"},
-	"internal/wire":                  {},
-	"internal/translate":             {"pipeline/otlpdata", "+internal/wire"},
+	"internal/wire":                  {"+internal/wire"},
+	"internal/translate":             {"pipeline/otlpdata", "+internal/wire", "+internal/translate"},
 	"internal/bench":                 {"pipeline/otlpdata", "+internal/bench"},
 }
 

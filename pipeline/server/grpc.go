@@ -19,7 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// GRPC serves gRPC: the services registered with it, grpc.health.v1 for each of them and for "", and reflection (v1 and v1alpha).
+// GRPC serves gRPC: the services registered with it, grpc.health.v1 for each of them and for "", and reflection (v1 and v1alpha), see
+// [GRPC.Describe].
 // Messages may be compressed with gzip, zstd or snappy.
 //
 // At the start of a call max_recv_msg_size_mib is taken of the budget, or the call is refused as overloaded; once the request has been
@@ -35,6 +36,7 @@ type GRPC struct {
 	healthBudget *pipeline.Budget // for calls of health when the process's budget is used up
 	arrivals     *arrivals
 	calls        calls
+	described    resolvers // for reflection
 	// aux is the context of calls that watch the server itself (health, reflection) and would never end by themselves.
 	aux    context.Context
 	endAux context.CancelFunc
@@ -70,7 +72,7 @@ func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.Se
 	}
 	g.srv = grpc.NewServer(append(g.options(cfg), opts...)...)
 	grpc_health_v1.RegisterHealthServer(g, g.health)
-	reflection.Register(g)
+	g.registerReflection()
 	return g, nil
 }
 

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/linker"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/pluginpb"
+)
+
+// goProto writes what the plugins, which go.mod pins as tools, make of the .proto files below dir: each file into the folder of its
+// go_package below out.
+func goProto(dir, out string) error {
+	files, err := compileProto(dir)
+	if err != nil {
+		return err
+	}
+	request := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("module=" + wirePackage)}
+	seen := map[string]bool{}
+	for _, f := range files {
+		request.FileToGenerate = append(request.FileToGenerate, f.Path())
+		appendFile(request, f, seen)
+	}
+	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
+		if err := runPlugin(plugin, request, out); err != nil {
+			return fmt.Errorf("%s: %w", plugin, err)
+		}
+	}
+	return nil
+}
+
+// compileProto compiles all files below dir, which call each other by their paths there.
+func compileProto(dir string) (linker.Files, error) {
+	var names []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if filepath.Ext(name) == ".proto" {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := protocompile.Compiler{
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),
+		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	return c.Compile(context.Background(), names...)
+}
+
+// appendFile appends a file behind those that it imports, each once.
+func appendFile(request *pluginpb.CodeGeneratorRequest, f protoreflect.FileDescriptor, seen map[string]bool) {
+	if seen[f.Path()] {
+		return
+	}
+	seen[f.Path()] = true
+	for i := range f.Imports().Len() {
+		appendFile(request, f.Imports().Get(i).FileDescriptor, seen)
+	}
+	request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(f))
+}
+
+// runPlugin speaks the protocol of protoc's plugins, one message each way, and writes the files of the answer.
+func runPlugin(tool string, request *pluginpb.CodeGeneratorRequest, out string) error {
+	in, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "tool", tool)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+	answer, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	var response pluginpb.CodeGeneratorResponse
+	if err := proto.Unmarshal(answer, &response); err != nil {
+		return err
+	}
+	if response.Error != nil {
+		return errors.New(response.GetError())
+	}
+	for _, f := range response.File {
+		if err := writeFile(out, f.GetName(), []byte(f.GetContent())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+)
+
+// described are the files whose types have two names.
+func described() []protoreflect.FileDescriptor {
+	return []protoreflect.FileDescriptor{
+		api_v2.File_tracing_api_v2_model_proto,
+		api_v2.File_tracing_api_v2_collector_proto,
+		api_v2.File_tracing_api_v2_sampling_proto,
+	}
+}
+
+// Originals describes our protobuf files as existing clients know them: copies in which every package has its original name, and so have
+// the paths of the files. protobuf's own registry does not hold them, so they are in nobody's way there. The copies are made when the first
+// of them is asked for; the resolver may be used concurrently.
+func Originals() protodesc.Resolver {
+	return originals{sync.OnceValues(func() (*protoregistry.Files, error) { return renamed(described()) })}
+}
+
+type originals struct {
+	files func() (*protoregistry.Files, error)
+}
+
+// FindFileByPath finds a copy by its path, such as the original name of tracing/api_v2/model.proto.
+func (o originals) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
+	if !strings.HasPrefix(path, originalPath(neutralPath)) {
+		return nil, protoregistry.NotFound
+	}
+	files, err := o.files()
+	if err != nil {
+		return nil, err
+	}
+	return files.FindFileByPath(path)
+}
+
+// FindDescriptorByName finds a service, a message, or what else a copy declares.
+func (o originals) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
+	if !strings.HasPrefix(string(name), original) {
+		return nil, protoregistry.NotFound
+	}
+	files, err := o.files()
+	if err != nil {
+		return nil, err
+	}
+	return files.FindDescriptorByName(name)
+}
+
+// renamed links copies of files, in which neutral names are original ones, with each other and with what they import.
+func renamed(files []protoreflect.FileDescriptor) (*protoregistry.Files, error) {
+	set := &descriptorpb.FileDescriptorSet{}
+	seen := map[string]bool{}
+	var add func(protoreflect.FileDescriptor)
+	add = func(f protoreflect.FileDescriptor) {
+		if seen[f.Path()] {
+			return
+		}
+		seen[f.Path()] = true
+		for i := range f.Imports().Len() {
+			add(f.Imports().Get(i).FileDescriptor)
+		}
+		set.File = append(set.File, renameFile(protodesc.ToFileDescriptorProto(f)))
+	}
+	for _, f := range files {
+		add(f)
+	}
+	linked, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, fmt.Errorf("rename descriptors: %w", err)
+	}
+	return linked, nil
+}
+
+const neutralPath = "tracing/"
+
+// originalPath is the path of a file as clients know it: that of its package.
+func originalPath(path string) string {
+	if rest, ok := strings.CutPrefix(path, neutralPath); ok {
+		return strings.TrimSuffix(original, ".") + "/" + rest
+	}
+	return path
+}
+
+// renameFile renames a file, its package, and what it mentions; it changes f.
+func renameFile(f *descriptorpb.FileDescriptorProto) *descriptorpb.FileDescriptorProto {
+	f.Name = proto.String(originalPath(f.GetName()))
+	f.Package = proto.String(Original(f.GetPackage()))
+	for i, path := range f.Dependency {
+		f.Dependency[i] = originalPath(path)
+	}
+	for _, m := range f.MessageType {
+		renameMessage(m)
+	}
+	for _, s := range f.Service {
+		for _, m := range s.Method {
+			renameType(m.InputType)
+			renameType(m.OutputType)
+		}
+	}
+	return f
+}
+
+func renameMessage(m *descriptorpb.DescriptorProto) {
+	for _, f := range m.Field {
+		renameType(f.TypeName)
+	}
+	for _, nested := range m.NestedType {
+		renameMessage(nested)
+	}
+}
+
+// renameType renames a mentioned type, `.tracing.api_v2.Span`. nil is no type.
+func renameType(name *string) {
+	if name != nil {
+		*name = "." + Original((*name)[1:])
+	}
+}

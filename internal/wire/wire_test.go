@@ -1,0 +1,258 @@
+package wire_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string][]string{
+		"tracing.api_v2.CollectorService": {"tracing.api_v2.CollectorService", "jaeger.api_v2.CollectorService"},
+		"tracing.storage.v2.TraceReader":  {"tracing.storage.v2.TraceReader", "jaeger.storage.v2.TraceReader"},
+		"zipkin.proto3.SpanService":       {"zipkin.proto3.SpanService"},
+		"tracings.Service":                {"tracings.Service"},
+	} {
+		if got := wire.Names(name); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+type collector struct {
+	api_v2.UnimplementedCollectorServiceServer
+	services chan string
+}
+
+func (c *collector) PostSpans(_ context.Context, r *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
+	c.services <- r.Batch.Process.ServiceName
+	return &api_v2.PostSpansResponse{}, nil
+}
+
+// serve runs a server with our services under all of their names.
+func serve(t *testing.T, c *collector) *grpc.ClientConn {
+	t.Helper()
+	set := pipeline.Settings{
+		Logger:  zap.NewNop(),
+		Metrics: prometheus.NewRegistry(),
+		Env:     pipeline.SystemEnv(),
+		Budget:  pipeline.NewBudget(64 << 20),
+		Report:  func(err error) { t.Errorf("reported: %v", err) },
+	}
+	s, err := server.NewGRPC(set, "protocols.grpc", server.DefaultGRPCConfig("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire.Register(s, &api_v2.CollectorService_ServiceDesc, c)
+	wire.Register(s, &api_v2.SamplingManager_ServiceDesc, api_v2.UnimplementedSamplingManagerServer{})
+	s.Describe(wire.Originals())
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(s.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		if err := s.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	return conn
+}
+
+// One handler answers under both names, and so does health.
+func TestRegister(t *testing.T) {
+	c := &collector{services: make(chan string, 1)}
+	conn := serve(t, c)
+	for _, name := range []string{"tracing.api_v2.CollectorService", "jaeger.api_v2.CollectorService"} {
+		req := &api_v2.PostSpansRequest{Batch: &api_v2.Batch{Process: &api_v2.Process{ServiceName: name}}}
+		if err := conn.Invoke(t.Context(), "/"+name+"/PostSpans", req, &api_v2.PostSpansResponse{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := <-c.services; got != name {
+			t.Errorf("the handler got %q, want %q", got, name)
+		}
+		h, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		if err != nil || h.Status != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("%s: health %v, %v", name, h, err)
+		}
+	}
+	err := conn.Invoke(t.Context(), "/other.api_v2.CollectorService/PostSpans", &api_v2.PostSpansRequest{}, &api_v2.PostSpansResponse{})
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("a name that is not ours: %v", err)
+	}
+}
+
+// ask asks reflection one question. The messages of both of its versions look the same on the wire.
+func ask(t *testing.T, conn *grpc.ClientConn, version string, r *question) *reflectionpb.ServerReflectionResponse {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	method := "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo"
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.SendMsg(r); err != nil {
+		t.Fatal(err)
+	}
+	answer := &reflectionpb.ServerReflectionResponse{}
+	if err := stream.RecvMsg(answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+type question = reflectionpb.ServerReflectionRequest
+
+func bySymbol(name string) *question {
+	return &question{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}}
+}
+
+func byPath(path string) *question {
+	return &question{MessageRequest: &reflectionpb.ServerReflectionRequest_FileByFilename{FileByFilename: path}}
+}
+
+// find asks for what declares name, as a client that knows nothing but the answer: all that is mentioned must be in it.
+func find(t *testing.T, conn *grpc.ClientConn, name string) protoreflect.Descriptor {
+	t.Helper()
+	set := &descriptorpb.FileDescriptorSet{}
+	answer := ask(t, conn, "v1", bySymbol(name))
+	for _, b := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
+		f := &descriptorpb.FileDescriptorProto{}
+		if err := proto.Unmarshal(b, f); err != nil {
+			t.Fatal(err)
+		}
+		set.File = append(set.File, f)
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		t.Fatalf("%s: %v, %v", name, err, answer)
+	}
+	d, err := files.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		t.Fatalf("%s: %v, %v", name, err, answer)
+	}
+	return d
+}
+
+func TestReflectionLists(t *testing.T) {
+	conn := serve(t, &collector{})
+	var names []string
+	answer := ask(t, conn, "v1", &question{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	for _, s := range answer.GetListServicesResponse().GetService() {
+		names = append(names, s.Name)
+		if _, ok := find(t, conn, s.Name).(protoreflect.ServiceDescriptor); !ok {
+			t.Errorf("%s is listed, and is no service", s.Name)
+		}
+	}
+	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
+		"jaeger.api_v2.CollectorService", "jaeger.api_v2.SamplingManager", "tracing.api_v2.CollectorService", "tracing.api_v2.SamplingManager"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q\nwant %q", names, want)
+	}
+}
+
+// A client that learns everything by reflection can call the service, by either name.
+func TestReflectionDescribesBothNames(t *testing.T) {
+	c := &collector{services: make(chan string, 1)}
+	conn := serve(t, c)
+	for _, pkg := range []string{"tracing.api_v2", "jaeger.api_v2"} {
+		post := find(t, conn, pkg+".CollectorService").(protoreflect.ServiceDescriptor).Methods().ByName("PostSpans")
+		types := fmt.Sprintf("%s → %s", post.Input().FullName(), post.Output().FullName())
+		if want := pkg + ".PostSpansRequest → " + pkg + ".PostSpansResponse"; types != want {
+			t.Errorf("%s, want %s", types, want)
+		}
+		req := dynamicpb.NewMessage(post.Input())
+		batch := req.Mutable(post.Input().Fields().ByName("batch")).Message()
+		process := batch.Mutable(batch.Descriptor().Fields().ByName("process")).Message()
+		process.Set(process.Descriptor().Fields().ByName("service_name"), protoreflect.ValueOfString(pkg))
+		if err := conn.Invoke(t.Context(), "/"+pkg+".CollectorService/PostSpans", req, dynamicpb.NewMessage(post.Output())); err != nil {
+			t.Errorf("%s: %v", pkg, err)
+		} else if got := <-c.services; got != pkg {
+			t.Errorf("%s: the handler got %q", pkg, got)
+		}
+		for _, name := range []string{
+			".Span", ".Span.references", ".Trace.ProcessMapping", ".ValueType", ".SamplingManager", ".PerOperationSamplingStrategies",
+		} {
+			find(t, conn, pkg+name)
+		}
+	}
+}
+
+// Both versions of reflection answer, and what they don't know is not found.
+func TestReflectionOfOtherThings(t *testing.T) {
+	conn := serve(t, &collector{})
+	for _, version := range []string{"v1", "v1alpha"} {
+		for r, files := range map[*question]int{
+			bySymbol("jaeger.api_v2.Span"):           3, // the file and its two imports
+			bySymbol("google.protobuf.Timestamp"):    1,
+			byPath("tracing/api_v2/collector.proto"): 4,
+			byPath("jaeger/api_v2/collector.proto"):  4,
+			byPath("google/protobuf/duration.proto"): 1,
+		} {
+			a := ask(t, conn, version, r)
+			if got := len(a.GetFileDescriptorResponse().GetFileDescriptorProto()); got != files {
+				t.Errorf("%s: %v: %d files, want %d: %v", version, r, got, files, a.GetErrorResponse())
+			}
+		}
+		for _, r := range []*question{
+			bySymbol("jaeger.api_v2.Nothing"), bySymbol("nobody.Knows"), byPath("jaeger/x.proto"), byPath("x.proto"),
+		} {
+			if a := ask(t, conn, version, r); a.GetErrorResponse().GetErrorCode() != int32(codes.NotFound) {
+				t.Errorf("%s: %v: %v", version, r, a)
+			}
+		}
+	}
+}
+
+// Every file of ours has a copy, which differs in nothing but names.
+func TestOriginalsAreCopies(t *testing.T) {
+	originals, files := wire.Originals(), 0
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		rest, ours := strings.CutPrefix(f.Path(), "tracing/")
+		if !ours {
+			return true
+		}
+		files++
+		c, err := originals.FindFileByPath("jaeger/" + rest)
+		if err != nil {
+			t.Errorf("%s: %v", f.Path(), err)
+			return true
+		}
+		got := strings.NewReplacer("jaeger.", "tracing.", "jaeger/", "tracing/").Replace(protodesc.ToFileDescriptorProto(c).String())
+		if want := protodesc.ToFileDescriptorProto(f).String(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		return true
+	})
+	if files == 0 {
+		t.Error("there are no files")
+	}
+}
