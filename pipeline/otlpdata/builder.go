@@ -47,6 +47,14 @@ func (b *Builder) Span(s *Span) {
 	b.buf = end(AppendSpan(buf, s), at, spanRoom)
 }
 
+// Encoded writes a span that [AppendSpan] encoded, where Span would.
+func (b *Builder) Encoded(span []byte) {
+	if b.scope == 0 {
+		b.Scope("", "", nil)
+	}
+	b.buf = appendField(b.buf, 2, span)
+}
+
 // Bytes returns the request, which is valid until Reset.
 func (b *Builder) Bytes() []byte {
 	b.closeResource()

@@ -1,0 +1,159 @@
+package native
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
+)
+
+var encodings = map[string]Encoding{"compact": Compact, "binary": Binary}
+
+// thriftProtocol is the library's protocol for an encoding.
+func thriftProtocol(enc Encoding, over thrift.TTransport) thrift.TProtocol {
+	if enc == Compact {
+		return thrift.NewTCompactProtocolConf(over, nil)
+	}
+	return thrift.NewTBinaryProtocolConf(over, nil)
+}
+
+// thriftBytes encodes a struct as clients do.
+func thriftBytes(t testing.TB, x thrift.TStruct, enc Encoding) []byte {
+	t.Helper()
+	buf := thrift.NewTMemoryBuffer()
+	if err := x.Write(t.Context(), thriftProtocol(enc, buf)); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// protoBytes encodes a request as clients do.
+func protoBytes(t testing.TB, b *api_v2.Batch) []byte {
+	t.Helper()
+	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(&api_v2.PostSpansRequest{Batch: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// asProto is reference 5.1: what a Thrift batch is in protobuf.
+func asProto(b *nativethrift.Batch) *api_v2.Batch {
+	out := &api_v2.Batch{Process: &api_v2.Process{ServiceName: b.Process.ServiceName, Tags: tagsAsProto(b.Process.Tags)}}
+	for i := range b.Spans {
+		out.Spans = append(out.Spans, spanAsProto(&b.Spans[i]))
+	}
+	return out
+}
+
+func spanAsProto(s *nativethrift.Span) *api_v2.Span {
+	out := &api_v2.Span{
+		TraceId: idBytes(s.TraceIDHigh, s.TraceIDLow), SpanId: idBytes(s.SpanID), OperationName: s.OperationName, Flags: uint32(s.Flags),
+		StartTime: timestampOf(s.StartTime), Duration: &durationpb.Duration{Seconds: s.Duration / 1e6, Nanos: int32(s.Duration%1e6) * 1000},
+		Tags: tagsAsProto(s.Tags),
+	}
+	known := false
+	for _, r := range s.References {
+		out.References = append(out.References, &api_v2.SpanRef{TraceId: idBytes(r.TraceIDHigh, r.TraceIDLow), SpanId: idBytes(r.SpanID),
+			RefType: api_v2.SpanRefType(r.RefType)})
+		known = known || r.TraceIDHigh == s.TraceIDHigh && r.TraceIDLow == s.TraceIDLow && r.SpanID == s.ParentSpanID
+	}
+	if s.ParentSpanID != 0 && !known {
+		parent := &api_v2.SpanRef{TraceId: out.TraceId, SpanId: idBytes(s.ParentSpanID)}
+		out.References = append([]*api_v2.SpanRef{parent}, out.References...)
+	}
+	for _, l := range s.Logs {
+		out.Logs = append(out.Logs, &api_v2.Log{Timestamp: timestampOf(l.Timestamp), Fields: tagsAsProto(l.Fields)})
+	}
+	return out
+}
+
+func idBytes(words ...int64) (out []byte) {
+	for _, w := range words {
+		out = binary.BigEndian.AppendUint64(out, uint64(w))
+	}
+	return out
+}
+
+func timestampOf(us int64) *timestamppb.Timestamp {
+	return &timestamppb.Timestamp{Seconds: us / 1e6, Nanos: int32(us%1e6) * 1000}
+}
+
+func tagsAsProto(tags []nativethrift.Tag) (out []*api_v2.KeyValue) {
+	types := map[nativethrift.TagType]api_v2.ValueType{
+		nativethrift.TagTypeString: 0, nativethrift.TagTypeDouble: 3, nativethrift.TagTypeBool: 1, nativethrift.TagTypeLong: 2,
+		nativethrift.TagTypeBinary: 4,
+	}
+	for _, tag := range tags {
+		typ, known := types[tag.VType]
+		if !known {
+			typ = api_v2.ValueType(tag.VType)
+		}
+		out = append(out, &api_v2.KeyValue{Key: tag.Key, VType: typ, VStr: value(tag.VStr), VBool: value(tag.VBool), VInt64: value(tag.VLong),
+			VFloat64: value(tag.VDouble), VBinary: tag.VBinary})
+	}
+	return out
+}
+
+// value returns what p points to, or zero.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// asThrift is the way back, for batches whose spans have no process of their own.
+func asThrift(b *api_v2.Batch) *nativethrift.Batch {
+	out := &nativethrift.Batch{Process: nativethrift.Process{ServiceName: b.GetProcess().GetServiceName(),
+		Tags: tagsAsThrift(b.GetProcess().GetTags())}}
+	for _, s := range b.GetSpans() {
+		span := nativethrift.Span{
+			TraceIDHigh: word(s.GetTraceId()), TraceIDLow: word(s.GetTraceId()[8:]), SpanID: word(s.GetSpanId()),
+			OperationName: s.GetOperationName(), Flags: int32(s.GetFlags()),
+			StartTime: s.GetStartTime().AsTime().UnixMicro(), Duration: s.GetDuration().AsDuration().Microseconds(), Tags: tagsAsThrift(s.GetTags()),
+		}
+		for i, r := range s.GetReferences() {
+			if i == 0 && r.GetRefType() == api_v2.SpanRefType(childOf) {
+				span.ParentSpanID = word(r.GetSpanId())
+				continue
+			}
+			span.References = append(span.References, nativethrift.SpanRef{RefType: nativethrift.SpanRefType(r.GetRefType()),
+				TraceIDHigh: word(r.GetTraceId()), TraceIDLow: word(r.GetTraceId()[8:]), SpanID: word(r.GetSpanId())})
+		}
+		for _, l := range s.GetLogs() {
+			log := nativethrift.Log{Timestamp: l.GetTimestamp().AsTime().UnixMicro(), Fields: tagsAsThrift(l.GetFields())}
+			span.Logs = append(span.Logs, log)
+		}
+		out.Spans = append(out.Spans, span)
+	}
+	return out
+}
+
+func word(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
+
+func tagsAsThrift(tags []*api_v2.KeyValue) (out []nativethrift.Tag) {
+	for _, kv := range tags {
+		tag := nativethrift.Tag{Key: kv.GetKey()}
+		switch kv.GetVType() {
+		case 0:
+			tag.VStr = new(kv.GetVStr())
+		case 1:
+			tag.VType, tag.VBool = nativethrift.TagTypeBool, new(kv.GetVBool())
+		case 2:
+			tag.VType, tag.VLong = nativethrift.TagTypeLong, new(kv.GetVInt64())
+		case 3:
+			tag.VType, tag.VDouble = nativethrift.TagTypeDouble, new(kv.GetVFloat64())
+		case 4:
+			tag.VType, tag.VBinary = nativethrift.TagTypeBinary, kv.GetVBinary()
+		}
+		out = append(out, tag)
+	}
+	return out
+}

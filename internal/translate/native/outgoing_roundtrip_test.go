@@ -1,0 +1,58 @@
+package native
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// What goes out in the native model and comes in again is the same when it goes out once more.
+func TestRoundTrip(t *testing.T) {
+	for _, c := range outgoingCases() {
+		t.Run(c.name, func(t *testing.T) { checkRoundTrip(t, encoded(t, one(c.build))) })
+	}
+	t.Run("data set", func(t *testing.T) {
+		for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
+			checkRoundTrip(t, r.Body)
+		}
+	})
+	t.Run("several services", func(t *testing.T) {
+		checkRoundTrip(t, append(append(service(t, "a", 3, 0), service(t, "b", 2, 0)...), service(t, "a", 1, 0)...))
+	})
+}
+
+func checkRoundTrip(t *testing.T, request []byte) {
+	t.Helper()
+	first := outgoing(t, request)
+	otlp, err := FromPostSpans(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := resolved(decodeRequest(t, first)), resolved(decodeRequest(t, outgoing(t, otlp)))
+	if len(got) != len(want) {
+		t.Fatalf("%d spans became %d", len(want), len(got))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got\n%swant\n%s", got[i], want[i])
+		}
+	}
+}
+
+// checkComesIn checks that what goes out is accepted when it comes in again, with all spans.
+func checkComesIn(t *testing.T, request []byte, spans int) {
+	t.Helper()
+	otlp, err := FromPostSpans(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(otlp, otlpdata.Meta{}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() != spans {
+		t.Fatalf("%d of %d spans came in again", b.Len(), spans)
+	}
+}

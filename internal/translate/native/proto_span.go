@@ -1,0 +1,173 @@
+package native
+
+import (
+	"errors"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+var (
+	errTraceIDLength = errors.New("invalid length for TraceID")
+	errSpanIDLength  = errors.New("invalid length for SpanID")
+	errDense         = errors.New("native: too many empty tags, logs or references in one span or process")
+)
+
+// An empty tag takes two bytes on the wire and many times that in memory. A span or process may have freeItems tags, logs and references
+// of any size, and of more only as many as there are bytes for them.
+const (
+	freeItems = 1024
+	leastItem = 5 // bytes
+)
+
+func itemsAllowed(b []byte) int { return freeItems + len(b)/leastItem }
+
+// protoSpan reads a Span into t.span. It returns its process, nil if it has none.
+func (t *translator) protoSpan(b []byte) (process []byte, err error) {
+	s := &t.span
+	var start, duration seconds
+	t.items = itemsAllowed(b)
+	r := protoReader{b: b}
+	for r.next() {
+		switch r.key {
+		case spanTraceID<<3 | wireLen:
+			s.TraceID = r.traceID()
+		case spanID<<3 | wireLen:
+			s.SpanID = r.spanID()
+		case spanOperationName<<3 | wireLen:
+			s.Name = aliasing(r.data)
+		case spanReferences<<3 | wireLen:
+			t.protoReference(&r)
+		case spanFlags<<3 | wireVarint:
+			t.flags = uint32(r.num)
+		case spanStartTime<<3 | wireLen:
+			r.seconds(&start)
+		case spanDuration<<3 | wireLen:
+			r.seconds(&duration)
+		case spanTags<<3 | wireLen:
+			s.Attributes = t.protoTag(&r, s.Attributes)
+		case spanLogs<<3 | wireLen:
+			t.protoLog(&r)
+		case spanProcess<<3 | wireLen:
+			process = joined(process, r.data)
+		case spanWarnings<<3 | wireLen:
+			t.addWarning(r.data)
+		}
+	}
+	s.Start, s.End = start.time(), start.add(duration).time()
+	if len(t.warnings) > 0 {
+		s.Attributes = append(s.Attributes, otlpdata.KeyValue{Key: warningsAttribute,
+			Value: otlpdata.EncodedValue(otlpdata.ValueArray, aliasing(t.warnings))})
+	}
+	return process, r.err
+}
+
+// addWarning appends an element to an encoded ArrayValue (opentelemetry-proto, common/v1).
+func (t *translator) addWarning(text []byte) {
+	t.warnings = appendHead(t.warnings, 1, 1+varintSize(uint64(len(text)))+len(text))
+	t.warnings = appendBytes(t.warnings, 1, text)
+}
+
+func (t *translator) protoReference(r *protoReader) {
+	if !t.allow(r) {
+		return
+	}
+	var ref reference
+	f := protoReader{b: r.data}
+	for f.next() {
+		switch f.key {
+		case refTraceID<<3 | wireLen:
+			ref.traceID = f.traceID()
+		case refSpanID<<3 | wireLen:
+			ref.spanID = f.spanID()
+		case refRefType<<3 | wireVarint:
+			ref.typ = int32(f.num)
+		}
+	}
+	t.refs = append(t.refs, ref)
+	r.take(&f)
+}
+
+func (t *translator) protoLog(r *protoReader) {
+	if !t.allow(r) {
+		return
+	}
+	var time seconds
+	from := len(t.nested)
+	f := protoReader{b: r.data}
+	for f.next() {
+		switch f.key {
+		case logTimestamp<<3 | wireLen:
+			f.seconds(&time)
+		case logFields<<3 | wireLen:
+			t.nested = t.protoTag(&f, t.nested)
+		}
+	}
+	t.addEvent(time.time(), from)
+	r.take(&f)
+}
+
+// protoProcess reads a Process into t.process.
+func (t *translator) protoProcess(b []byte) error {
+	t.process.reset()
+	t.items = itemsAllowed(b)
+	r := protoReader{b: b}
+	for r.next() {
+		switch r.key {
+		case processServiceName<<3 | wireLen:
+			t.process.service = aliasing(r.data)
+		case processTags<<3 | wireLen:
+			t.process.tags = t.protoTag(&r, t.process.tags)
+		}
+	}
+	return r.err
+}
+
+// allow counts a tag, log or reference. It returns false, and ends the message, if there are too many of them.
+func (t *translator) allow(r *protoReader) bool {
+	if t.items--; t.items < 0 {
+		return r.fail(errDense)
+	}
+	return true
+}
+
+// take takes over the error of the reader of a field.
+func (r *protoReader) take(f *protoReader) {
+	if f.err != nil {
+		r.fail(f.err)
+	}
+}
+
+// traceID reads a trace id. One of 64 bits may come as eight bytes.
+func (r *protoReader) traceID() (id otlpdata.TraceID) {
+	switch len(r.data) {
+	case 16:
+		return otlpdata.TraceID(r.data)
+	case 8:
+		copy(id[8:], r.data)
+	default:
+		r.fail(errTraceIDLength)
+	}
+	return id
+}
+
+func (r *protoReader) spanID() (id otlpdata.SpanID) {
+	if len(r.data) != len(id) {
+		r.fail(errSpanIDLength)
+		return id
+	}
+	return otlpdata.SpanID(r.data)
+}
+
+// seconds adds a Timestamp or Duration to s, which holds what earlier pieces of it said.
+func (r *protoReader) seconds(s *seconds) {
+	f := protoReader{b: r.data}
+	for f.next() {
+		switch f.key {
+		case timeSeconds<<3 | wireVarint:
+			s.seconds = int64(f.num)
+		case timeNanos<<3 | wireVarint:
+			s.nanos = int64(int32(f.num))
+		}
+	}
+	r.take(&f)
+}

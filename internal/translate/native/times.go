@@ -1,0 +1,61 @@
+package native
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Times of the native model are signed and may be anything; those of OTLP are nanoseconds from 1970 to 2554. What lies outside is moved to
+// the nearer end.
+
+// microTime returns microseconds since the Unix epoch in nanoseconds.
+func microTime(us int64) uint64 {
+	switch {
+	case us < 0:
+		return 0
+	case us > math.MaxUint64/1000:
+		return math.MaxUint64
+	}
+	return uint64(us) * 1000
+}
+
+// addClamped returns a+b, or what int64 has next to it.
+func addClamped(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
+}
+
+// seconds is a google.protobuf.Timestamp or Duration.
+type seconds struct{ seconds, nanos int64 }
+
+func (s seconds) add(o seconds) seconds {
+	return seconds{addClamped(s.seconds, o.seconds), s.nanos + o.nanos}
+}
+
+// time returns the time since the Unix epoch in nanoseconds.
+func (s seconds) time() uint64 {
+	const second = 1_000_000_000
+	const beyond = 1 << 40 // seconds that OTLP cannot tell, far from where they overflow
+	sec, ns := max(-beyond, min(beyond, s.seconds)), s.nanos
+	if ns < 0 || ns >= second {
+		sec += ns / second
+		if ns %= second; ns < 0 {
+			sec, ns = sec-1, ns+second
+		}
+	}
+	if sec < 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(sec), second)
+	lo, carry := bits.Add64(lo, uint64(ns), 0)
+	if hi+carry > 0 {
+		return math.MaxUint64
+	}
+	return lo
+}
