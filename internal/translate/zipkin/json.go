@@ -1,0 +1,396 @@
+package zipkin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// scanner reads one JSON document from front to back, without objects: callers ask for what they expect next.
+//
+//	for ok := s.array(); ok; ok = s.element() {
+//		for key, ok := s.object(); ok; key, ok = s.member() {
+//			switch key {
+//			case "name":
+//				name = s.str()
+//			default:
+//				s.skip()
+//			}
+//		}
+//	}
+//	return s.end()
+//
+// The body of each loop consumes exactly one value. The first error sticks: from then on every list is at its end and every value is
+// absent, so only end has to be asked. Whatever is asked for may be null, which reads as an empty list or the zero value. Strings alias
+// the document, or text where they had escapes, and are valid until the next reset. Bytes that are not UTF-8 pass; of \u escapes, lone
+// surrogates become U+FFFD. Errors of syntax are worded as encoding/json does, which clients know.
+type scanner struct {
+	b    []byte
+	pos  int
+	err  error
+	text []byte // unescaped strings
+}
+
+// maxSkipDepth bounds the nesting of values that are not looked into, which are read by recursion.
+const maxSkipDepth = 512
+
+var errEnd = errors.New("unexpected end of JSON input")
+
+// reset begins the document b, which must not be written to while its strings are in use.
+func (s *scanner) reset(b []byte) { *s = scanner{b: b, text: s.text[:0]} }
+
+// end returns the first error, or one for what follows the document.
+func (s *scanner) end() error {
+	if s.err == nil && (s.next() != 0 || s.pos < len(s.b)) {
+		s.bad("after top-level value")
+	}
+	return s.err
+}
+
+// fail ends the reading, for errors of the caller's own.
+func (s *scanner) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.pos = len(s.b)
+}
+
+// bad fails for the byte at pos, or for the end of the document.
+func (s *scanner) bad(context string) {
+	if s.pos >= len(s.b) {
+		s.fail(errEnd)
+		return
+	}
+	s.fail(fmt.Errorf("invalid character %s %s", quoteByte(s.b[s.pos]), context))
+}
+
+func quoteByte(c byte) string {
+	switch c {
+	case '\'':
+		return `'\''`
+	case '"':
+		return `'"'`
+	}
+	q := strconv.Quote(string(rune(c)))
+	return "'" + q[1:len(q)-1] + "'"
+}
+
+// next skips white space and returns the byte behind it, which stays unread; 0 at the end.
+func (s *scanner) next() byte {
+	for ; s.pos < len(s.b); s.pos++ {
+		c := s.b[s.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c
+		}
+	}
+	return 0
+}
+
+// jsonKind is what a value is, by its first byte.
+type jsonKind uint8
+
+const (
+	jsonNone jsonKind = iota // no value: a mistake, or the end
+	jsonNull
+	jsonBool
+	jsonNumber
+	jsonString
+	jsonArray
+	jsonObject
+)
+
+func (k jsonKind) String() string {
+	return [...]string{"nothing", "null", "bool", "number", "string", "array", "object"}[k]
+}
+
+// kind tells what the next value is and leaves it unread.
+func (s *scanner) kind() jsonKind {
+	switch c := s.next(); c {
+	case '"':
+		return jsonString
+	case '{':
+		return jsonObject
+	case '[':
+		return jsonArray
+	case 't', 'f':
+		return jsonBool
+	case 'n':
+		return jsonNull
+	default:
+		if c == '-' || '0' <= c && c <= '9' {
+			return jsonNumber
+		}
+		return jsonNone
+	}
+}
+
+// mismatch fails because the next value is not what was asked for, unless it is null.
+func (s *scanner) mismatch(want jsonKind) {
+	switch k := s.kind(); k {
+	case jsonNull:
+		s.word("null")
+	case jsonNone:
+		s.bad("looking for beginning of value")
+	default:
+		s.fail(fmt.Errorf("cannot read %s as %s at byte %d", k, want, s.pos))
+	}
+}
+
+// array begins an array and reports whether it has a first element.
+func (s *scanner) array() bool {
+	if s.next() != '[' {
+		s.mismatch(jsonArray)
+		return false
+	}
+	s.pos++
+	if s.next() == ']' {
+		s.pos++
+		return false
+	}
+	return s.err == nil
+}
+
+// element goes on to the next element of an array, if there is one.
+func (s *scanner) element() bool {
+	switch s.next() {
+	case ',':
+		s.pos++
+		return true
+	case ']':
+		s.pos++
+		return false
+	}
+	s.bad("after array element")
+	return false
+}
+
+// object begins an object and returns the key of its first member, if there is one.
+func (s *scanner) object() (key string, ok bool) {
+	if s.next() != '{' {
+		s.mismatch(jsonObject)
+		return "", false
+	}
+	s.pos++
+	if s.next() == '}' {
+		s.pos++
+		return "", false
+	}
+	return s.key()
+}
+
+// member goes on to the next member of an object, if there is one.
+func (s *scanner) member() (key string, ok bool) {
+	switch s.next() {
+	case ',':
+		s.pos++
+		return s.key()
+	case '}':
+		s.pos++
+		return "", false
+	}
+	s.bad("after object key:value pair")
+	return "", false
+}
+
+func (s *scanner) key() (key string, ok bool) {
+	if s.next() != '"' {
+		s.bad("looking for beginning of object key string")
+		return "", false
+	}
+	key = s.quoted()
+	if s.next() != ':' {
+		s.bad("after object key")
+		return "", false
+	}
+	s.pos++
+	return key, s.err == nil
+}
+
+// str reads a string.
+func (s *scanner) str() string {
+	if s.next() != '"' {
+		s.mismatch(jsonString)
+		return ""
+	}
+	return s.quoted()
+}
+
+// bool reads a boolean.
+func (s *scanner) bool() bool {
+	switch s.next() {
+	case 't':
+		return s.word("true")
+	case 'f':
+		s.word("false")
+	default:
+		s.mismatch(jsonBool)
+	}
+	return false
+}
+
+// word reads a literal and reports whether it was there.
+func (s *scanner) word(w string) bool {
+	for i := range len(w) {
+		if s.pos >= len(s.b) || s.b[s.pos] != w[i] {
+			s.bad(fmt.Sprintf("in literal %s (expecting %s)", w, quoteByte(w[i])))
+			return false
+		}
+		s.pos++
+	}
+	return true
+}
+
+// int reads an integer. Fractions are cut off, what does not fit becomes the nearest that does, and numbers in quotes are numbers.
+func (s *scanner) int() int64 {
+	var token string
+	switch s.kind() {
+	case jsonNumber:
+		token = s.number()
+	case jsonString:
+		token = strings.TrimSpace(s.quoted())
+	default:
+		s.mismatch(jsonNumber)
+	}
+	if token == "" {
+		return 0
+	}
+	if n, ok := smallInt(token); ok {
+		return n
+	}
+	n, err := strconv.ParseInt(token, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return n
+	}
+	f, err := strconv.ParseFloat(token, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
+		s.fail(fmt.Errorf("cannot read %.40q as number", token))
+		return 0
+	}
+	return saturate(f)
+}
+
+// smallInt parses what timestamps and durations look like: up to 18 digits and nothing else.
+func smallInt(token string) (int64, bool) {
+	if len(token) > 18 {
+		return 0, false
+	}
+	var n int64
+	for i := range len(token) {
+		d := token[i] - '0'
+		if d > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(d)
+	}
+	return n, true
+}
+
+func saturate(f float64) int64 {
+	switch {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f <= math.MinInt64:
+		return math.MinInt64
+	}
+	return int64(f)
+}
+
+// number reads a number and returns it as it is written.
+func (s *scanner) number() string {
+	from := s.pos
+	if s.at('-') {
+		s.pos++
+	}
+	if s.at('0') {
+		s.pos++
+	} else {
+		s.digits("in numeric literal")
+	}
+	if s.at('.') {
+		s.pos++
+		s.digits("after decimal point in numeric literal")
+	}
+	if s.at('e') || s.at('E') {
+		s.pos++
+		if s.at('+') || s.at('-') {
+			s.pos++
+		}
+		s.digits("in exponent of numeric literal")
+	}
+	if s.err != nil {
+		return ""
+	}
+	return alias(s.b[from:s.pos])
+}
+
+func (s *scanner) at(c byte) bool { return s.pos < len(s.b) && s.b[s.pos] == c }
+
+// digits reads one digit or more.
+func (s *scanner) digits(context string) {
+	from := s.pos
+	for s.pos < len(s.b) && s.b[s.pos]-'0' <= 9 {
+		s.pos++
+	}
+	if s.pos == from {
+		s.bad(context)
+	}
+}
+
+// scalar reads any value as text: the content of a string, nothing for null, and of anything else how it is written.
+func (s *scanner) scalar() string {
+	switch s.next() {
+	case '"':
+		return s.quoted()
+	case 'n':
+		s.word("null")
+		return ""
+	}
+	return s.raw()
+}
+
+// raw reads any value and returns it as it is written.
+func (s *scanner) raw() string {
+	s.next()
+	from := s.pos
+	s.skip()
+	if s.err != nil {
+		return ""
+	}
+	return alias(s.b[from:s.pos])
+}
+
+// skip reads any value and forgets it.
+func (s *scanner) skip() { s.skipTo(maxSkipDepth) }
+
+func (s *scanner) skipTo(depth int) {
+	if depth == 0 {
+		s.fail(errors.New("exceeded max depth"))
+		return
+	}
+	text := len(s.text)
+	switch s.kind() {
+	case jsonString:
+		s.quoted()
+	case jsonNumber:
+		s.number()
+	case jsonBool:
+		s.bool()
+	case jsonArray:
+		for ok := s.array(); ok; ok = s.element() {
+			s.skipTo(depth - 1)
+		}
+	case jsonObject:
+		for _, ok := s.object(); ok; _, ok = s.member() {
+			s.skipTo(depth - 1)
+		}
+	default:
+		s.mismatch(jsonNone)
+	}
+	s.text = s.text[:text]
+}
+
+// alias returns b as a string without a copy.
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

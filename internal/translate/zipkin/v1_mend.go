@@ -1,0 +1,69 @@
+package zipkin
+
+import "math"
+
+// mendTimes finds times that were not sent in the annotations.
+func (s *v1Span) mendTimes() {
+	sent, isSent := s.when(clientSend)
+	received, isReceived := s.when(serverReceive)
+	switch {
+	case s.hasTimestamp:
+	case isSent:
+		s.timestamp, s.hasTimestamp = sent, true
+	case isReceived && !s.hasParent:
+		s.timestamp, s.hasTimestamp = received, true
+	}
+	switch {
+	case !s.hasDuration:
+		s.mendDuration()
+	case s.duration < 0:
+		s.duration = 1
+	}
+	if s.timestamp != 0 {
+		return
+	}
+	answer := clientReceive
+	switch {
+	case isSent:
+		s.timestamp = sent
+	case isReceived:
+		s.timestamp, answer = received, serverSend
+	}
+	if end, ok := s.when(answer); ok && s.duration == 0 {
+		s.duration = max(end-s.timestamp, 0)
+	}
+}
+
+// mendDuration makes it what the annotations span, at least a microsecond.
+func (s *v1Span) mendDuration() {
+	s.duration = 1
+	if len(s.annotations) < 2 {
+		return
+	}
+	first, last := s.annotations[0].time, s.annotations[len(s.annotations)-1].time
+	if at, ok := s.when(clientSend); ok {
+		first = at
+	}
+	if at, ok := s.when(clientReceive); ok {
+		last = at
+	}
+	if first >= last || last-first < 0 {
+		return
+	}
+	s.duration = last - first
+	if !s.hasTimestamp {
+		s.timestamp, s.hasTimestamp = first, true
+	}
+}
+
+// v1Sum adds a duration to a time without wrapping around.
+func v1Sum(time, duration int64) int64 {
+	sum := time + duration
+	switch {
+	case time > 0 && duration > 0 && sum < 0:
+		return math.MaxInt64
+	case time < 0 && duration < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
+}

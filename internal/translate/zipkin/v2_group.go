@@ -1,0 +1,139 @@
+package zipkin
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// groupKey is what spans have in common that go under one resource and scope.
+type groupKey struct {
+	service        string
+	scope, version string
+}
+
+// group is a list of spans, in the order in which they came.
+type group struct {
+	groupKey
+	nameAttribute string // of the resource, that takes the service's name
+	first, last   int    // in grouping.all
+}
+
+// groupedSpan is a span, encoded, and its tags for the resource. All but next are ranges of a translator's slices.
+type groupedSpan struct {
+	from, to              int
+	resource, resourceEnd int
+	next                  int // span of the same group; 0: none, since the first of all spans is never next
+}
+
+// grouping sorts spans by service and scope as they come. Requests mostly hold one group, so the span before is the first guess.
+type grouping struct {
+	all    []groupedSpan
+	groups []group
+	byKey  map[groupKey]int // nil while there is one group at most
+	latest int
+}
+
+func (g *grouping) reset() {
+	clear(g.groups)
+	g.all, g.groups, g.latest, g.byKey = g.all[:0], g.groups[:0], 0, nil
+}
+
+func (g *grouping) spans() int { return len(g.all) }
+
+// add puts a span to the group of k, which takes its other properties from its first span.
+func (g *grouping) add(k group, s groupedSpan) {
+	at := len(g.all)
+	g.all = append(g.all, s)
+	if len(g.groups) > 0 && g.groups[g.latest].groupKey == k.groupKey {
+		g.append(g.latest, at)
+		return
+	}
+	i, found := g.find(k.groupKey)
+	if found {
+		g.append(i, at)
+		return
+	}
+	k.first, k.last = at, at
+	g.latest = len(g.groups)
+	g.groups = append(g.groups, k)
+	if g.byKey != nil {
+		g.byKey[k.groupKey] = g.latest
+	}
+}
+
+func (g *grouping) find(k groupKey) (i int, found bool) {
+	if len(g.groups) == 0 {
+		return 0, false
+	}
+	if g.byKey == nil {
+		g.byKey = map[groupKey]int{g.groups[0].groupKey: 0}
+	}
+	i, found = g.byKey[k]
+	return i, found
+}
+
+func (g *grouping) append(i, span int) {
+	g.latest = i
+	g.all[g.groups[i].last].next = span
+	g.groups[i].last = span
+}
+
+// finish writes all groups, sorted by service and scope, and returns the request.
+func (t *translator) finish() []byte {
+	groups := t.groups.groups
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.scope, b.scope), cmp.Compare(a.version, b.version))
+	})
+	var resource []otlpdata.KeyValue
+	for i := range groups {
+		g := &groups[i]
+		if i == 0 || groups[i-1].service != g.service {
+			resource = t.beginResource(g)
+		}
+		t.out.Scope(g.scope, g.version, nil)
+		for at := g.first; ; {
+			s := &t.groups.all[at]
+			t.out.Encoded(t.spanBytes(s, resource))
+			if at = s.next; at == 0 {
+				break
+			}
+		}
+	}
+	return t.out.Bytes()
+}
+
+// beginResource writes the resource of the group's service as its first span describes it. Of keys that repeat, readers take the first.
+func (t *translator) beginResource(g *group) []otlpdata.KeyValue {
+	s := &t.groups.all[g.first]
+	t.span.Attributes = t.span.Attributes[:0]
+	if g.service != "" {
+		t.span.Attributes = append(t.span.Attributes, text(g.nameAttribute, g.service))
+	}
+	t.span.Attributes = append(t.span.Attributes, t.resource[s.resource:s.resourceEnd]...)
+	t.out.Resource(t.span.Attributes)
+	return t.span.Attributes
+}
+
+// spanBytes returns the encoded span with those of its tags about a resource that its group's resource does not say.
+func (t *translator) spanBytes(s *groupedSpan, resource []otlpdata.KeyValue) []byte {
+	span := t.encoded[s.from:s.to:s.to]
+	for i := s.resource; i < s.resourceEnd; i++ {
+		if !says(resource, &t.resource[i]) {
+			span = otlpdata.AppendAttributes(span, t.resource[i:i+1])
+		}
+	}
+	return span
+}
+
+// says reports whether kv is among the first attributes of a resource. Nobody has more than these, and some request might.
+func says(resource []otlpdata.KeyValue, kv *otlpdata.KeyValue) bool {
+	const most = 128
+	for i := range resource[:min(len(resource), most)] {
+		if resource[i] == *kv {
+			return true
+		}
+	}
+	return false
+}

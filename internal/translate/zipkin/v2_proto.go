@@ -1,0 +1,221 @@
+package zipkin
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// message reads the fields of an encoded message one after another. Strings alias the message.
+type message struct {
+	b    []byte
+	num  protowire.Number
+	typ  protowire.Type
+	data []byte // of a field of type BytesType
+	n    uint64 // of a field of any other type
+	err  error
+}
+
+var errProto = errors.New("not a protobuf list of Zipkin spans")
+
+// next reads a field. It returns false at the end and after an error.
+func (m *message) next() bool {
+	if len(m.b) == 0 || m.err != nil {
+		return false
+	}
+	num, typ, n := protowire.ConsumeTag(m.b)
+	if n < 0 || num > protowire.MaxValidNumber {
+		return m.broken(n)
+	}
+	m.num, m.typ, m.b = num, typ, m.b[n:]
+	switch typ {
+	case protowire.VarintType:
+		m.n, n = protowire.ConsumeVarint(m.b)
+	case protowire.Fixed64Type:
+		m.n, n = protowire.ConsumeFixed64(m.b)
+	case protowire.BytesType:
+		m.data, n = protowire.ConsumeBytes(m.b)
+	default:
+		n = protowire.ConsumeFieldValue(num, typ, m.b)
+	}
+	if n < 0 {
+		return m.broken(n)
+	}
+	m.b = m.b[n:]
+	return true
+}
+
+// broken fails for a negative length that package protowire returned, or for a field number that is too large.
+func (m *message) broken(n int) bool {
+	if m.err = errProto; n < 0 {
+		m.err = fmt.Errorf("%w: %w", errProto, protowire.ParseError(n))
+	}
+	return false
+}
+
+// is reports whether the field is the one of this number, sent in the way that its type wants. Others are not known.
+func (m *message) is(num protowire.Number, typ protowire.Type) bool {
+	return m.num == num && m.typ == typ
+}
+
+func (m *message) text() string { return alias(m.data) }
+
+// int returns the number of a field as one with a sign; what is larger than that is the greatest.
+func (m *message) int() int64 { return int64(min(m.n, math.MaxInt64)) }
+
+// readProto reads a ListOfSpans.
+func (t *translator) readProto(b []byte) error {
+	m := message{b: b}
+	for m.next() {
+		if !m.is(1, protowire.BytesType) {
+			continue
+		}
+		t.begin()
+		if err := t.spanProto(m.data); err != nil {
+			return err
+		}
+		if err := t.write(); err != nil {
+			return err
+		}
+	}
+	return m.err
+}
+
+func (t *translator) spanProto(b []byte) error {
+	m := message{b: b}
+	for m.next() {
+		var err error
+		switch m.typ {
+		case protowire.BytesType:
+			err = t.spanBytesField(&m)
+		case protowire.VarintType, protowire.Fixed64Type:
+			t.spanNumberField(&m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return m.err
+}
+
+func (t *translator) spanBytesField(m *message) error {
+	s := &t.span
+	switch m.num {
+	case 1:
+		return idProto("trace id", s.TraceID[:], m.data, len(m.data) == 8)
+	case 2:
+		return idProto("parent id", s.ParentID[:], m.data, false)
+	case 3:
+		return idProto("id", s.SpanID[:], m.data, false)
+	case 5:
+		s.Name = m.text()
+	case 8:
+		return t.endpointProto(&t.local, m.data)
+	case 9:
+		return t.endpointProto(&t.remote, m.data)
+	case 10:
+		return t.annotationProto(m.data)
+	case 11:
+		return t.tagProto(m.data)
+	}
+	return nil
+}
+
+func (t *translator) spanNumberField(m *message) {
+	s := &t.span
+	switch {
+	case m.is(4, protowire.VarintType):
+		s.Kind = protoKind(m.n)
+	case m.is(6, protowire.Fixed64Type):
+		s.Start = nanos(m.int())
+	case m.is(7, protowire.VarintType):
+		s.End = nanos(m.int())
+	case m.is(12, protowire.VarintType):
+		t.debug = m.n != 0 || t.opt.Debug
+	}
+}
+
+// idProto reads an id of all its bytes, or of half of them where a short one is allowed. None is zero.
+func idProto(name string, dst, b []byte, short bool) error {
+	clear(dst)
+	if len(b) != 0 && len(b) != len(dst) && !short {
+		return fmt.Errorf("%s of %d bytes, not %d", name, len(b), len(dst))
+	}
+	copy(dst[len(dst)-len(b):], b)
+	return nil
+}
+
+func protoKind(n uint64) int32 {
+	kinds := [...]int32{otlpdata.KindUnspecified, otlpdata.KindClient, otlpdata.KindServer, otlpdata.KindProducer, otlpdata.KindConsumer}
+	if n < uint64(len(kinds)) {
+		return kinds[n]
+	}
+	return otlpdata.KindUnspecified
+}
+
+// endpointProto reads an endpoint into e, over what an earlier field of the same number has set.
+func (t *translator) endpointProto(e *endpoint, b []byte) error {
+	m := message{b: b}
+	for m.next() {
+		switch {
+		case m.is(1, protowire.BytesType):
+			e.service = m.text()
+		case m.is(2, protowire.BytesType):
+			e.ipv4 = t.packedIP(m.data)
+		case m.is(3, protowire.BytesType):
+			e.ipv6 = t.packedIP(m.data)
+		case m.is(4, protowire.VarintType):
+			e.port = int64(int32(m.n))
+		}
+	}
+	return m.err
+}
+
+// packedIP returns the text of an address of 4 or 16 bytes, and "" of any other length.
+func (t *translator) packedIP(b []byte) string {
+	a, ok := netip.AddrFromSlice(b)
+	if !ok {
+		return ""
+	}
+	return t.ipText(a)
+}
+
+func (t *translator) annotationProto(b []byte) error {
+	var at int64
+	var value string
+	m := message{b: b}
+	for m.next() {
+		switch {
+		case m.is(1, protowire.Fixed64Type):
+			at = m.int()
+		case m.is(2, protowire.BytesType):
+			value = m.text()
+		}
+	}
+	if m.err != nil {
+		return m.err
+	}
+	return t.annotate(at, value)
+}
+
+func (t *translator) tagProto(b []byte) error {
+	var key, value string
+	m := message{b: b}
+	for m.next() {
+		switch {
+		case m.is(1, protowire.BytesType):
+			key = m.text()
+		case m.is(2, protowire.BytesType):
+			value = m.text()
+		}
+	}
+	if m.err != nil {
+		return m.err
+	}
+	return t.tag(key, value)
+}

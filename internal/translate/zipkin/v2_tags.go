@@ -1,0 +1,223 @@
+package zipkin
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// readTags gives the span's tags the meaning they have in OTLP and leaves the others as attributes. It returns the span's group.
+func (t *translator) readTags() group {
+	s := &t.span
+	g := group{groupKey: groupKey{service: t.local.service}, nameAttribute: serviceName}
+	var st v2Status
+	rest := s.Attributes[:0]
+	for i := range s.Attributes {
+		kv := s.Attributes[i]
+		if !t.special(&kv, &g, &st) {
+			if t.opt.ParseStringTags {
+				kv.Value = parsed(kv.Value)
+			}
+			rest = append(rest, kv)
+		}
+	}
+	s.Attributes = rest
+	if g.scope == "" && g.version != "" {
+		s.Attributes = append(s.Attributes, text(scopeVersion, g.version))
+		g.version = ""
+	}
+	s.Attributes = st.apply(s)
+	return g
+}
+
+// Tags that are more than attributes.
+const (
+	serviceName       = "service.name"
+	serviceNameSource = "otlp.service.name.source"
+	scopeVersion      = "otel.scope.version"
+	statusText        = "otel.status_description"
+	linkPrefix        = "otlp.link."
+)
+
+// special takes a tag that does not remain an attribute of the span.
+func (t *translator) special(kv *otlpdata.KeyValue, g *group, st *v2Status) bool {
+	value := kv.Value.Str()
+	switch kv.Key {
+	case "error":
+		st.error = true
+		return value == "true"
+	case "span.kind":
+		return t.kindTag(value)
+	case "otel.status_code":
+		return st.codeTag(value)
+	case statusText:
+		st.text = value
+	case "w3c.tracestate":
+		t.span.TraceState = value
+	case "otel.scope.name":
+		g.scope = value
+	case scopeVersion:
+		g.version = value
+	case "otel.library.name":
+		if g.scope == "" {
+			g.scope = value
+		}
+	case "otel.library.version":
+		if g.version == "" {
+			g.version = value
+		}
+	case serviceNameSource:
+		g.nameAttribute = value
+	case otlpdata.FlagsAttribute: // not for clients to set
+	default:
+		return t.linkTag(kv.Key, value) || t.resourceTag(kv)
+	}
+	return true
+}
+
+// kindTag reads the kind of a span whose field of that name is not set.
+func (t *translator) kindTag(value string) bool {
+	if t.span.Kind != otlpdata.KindUnspecified {
+		return false
+	}
+	if value == "internal" {
+		t.span.Kind = otlpdata.KindInternal
+	} else {
+		t.span.Kind = kindOf(value)
+	}
+	return t.span.Kind != otlpdata.KindUnspecified
+}
+
+// kindOf returns the OTLP kind of a name in v2 JSON, in any case.
+func kindOf(name string) int32 {
+	const longest = "CONSUMER"
+	if len(name) > len(longest) {
+		return otlpdata.KindUnspecified
+	}
+	switch strings.ToUpper(name) {
+	case "CLIENT":
+		return otlpdata.KindClient
+	case "SERVER":
+		return otlpdata.KindServer
+	case "PRODUCER":
+		return otlpdata.KindProducer
+	case "CONSUMER":
+		return otlpdata.KindConsumer
+	}
+	return otlpdata.KindUnspecified
+}
+
+// v2Status is what tags say about the outcome of a span.
+type v2Status struct {
+	error bool // says more than code
+	coded bool
+	code  int32
+	text  string
+}
+
+func (st *v2Status) codeTag(value string) bool {
+	const prefix = "STATUS_CODE_"
+	name := value
+	if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+		name = name[len(prefix):]
+	}
+	switch {
+	case strings.EqualFold(name, "OK"):
+		st.code = otlpdata.StatusOK
+	case strings.EqualFold(name, "ERROR"):
+		st.code = otlpdata.StatusError
+	case strings.EqualFold(name, "UNSET"):
+		st.code = otlpdata.StatusUnset
+	default:
+		return false
+	}
+	st.coded = true
+	return true
+}
+
+// apply sets the status and returns the span's attributes, among them a description that no status came with.
+func (st *v2Status) apply(s *otlpdata.Span) []otlpdata.KeyValue {
+	s.StatusCode = st.code
+	if st.error {
+		s.StatusCode = otlpdata.StatusError
+	}
+	if st.coded || st.error {
+		s.StatusMessage = st.text
+	} else if st.text != "" {
+		return append(s.Attributes, text(statusText, st.text))
+	}
+	return s.Attributes
+}
+
+// resourceTag takes a tag about what produced the span, which OTLP says once for all spans of a resource. They are held until all spans are
+// read, so there is a limit to their number; further ones remain with their spans.
+func (t *translator) resourceTag(kv *otlpdata.KeyValue) bool {
+	if !isResourceKey(kv.Key) || len(t.resource) >= t.opt.Limits.Items {
+		return false
+	}
+	t.resource = append(t.resource, *kv)
+	return true
+}
+
+// isResourceKey reports whether the semantic conventions have a key for resources.
+func isResourceKey(key string) bool {
+	area, name, ok := strings.Cut(key, ".")
+	if !ok {
+		return false
+	}
+	switch area {
+	case "host", "k8s", "container", "cloud", "process", "os", "device", "deployment", "webengine":
+		return true
+	case "telemetry":
+		return strings.HasPrefix(name, "sdk.") || strings.HasPrefix(name, "auto.") || strings.HasPrefix(name, "distro.")
+	case "service":
+		return name == "name" || name == "namespace" || name == "version" || name == "instance.id"
+	case "faas":
+		return name == "name" || name == "id" || name == "version" || name == "instance" || name == "max_memory"
+	case "aws":
+		return strings.HasPrefix(name, "ecs.") || strings.HasPrefix(name, "eks.") || strings.HasPrefix(name, "log.")
+	case "opencensus":
+		return name == "starttime" || name == "exporterversion" || name == "resourcetype"
+	}
+	return false
+}
+
+// parsed makes a boolean of the words for it, and a number of a decimal one. An integer has to look as it is printed: identifiers with
+// zeros in front are none.
+func parsed(v otlpdata.Value) otlpdata.Value {
+	s := v.Str()
+	switch {
+	case s == "true" || s == "false":
+		return otlpdata.BoolValue(s == "true")
+	case !isDecimal(s):
+		return v
+	}
+	digits := strings.TrimPrefix(s, "-")
+	if len(digits) > 1 && digits[0] == '0' && digits[1] != '.' {
+		return v
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return otlpdata.IntValue(i)
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		return otlpdata.DoubleValue(f)
+	}
+	return v
+}
+
+// isDecimal keeps what only Go takes for a number from its parsers, and costly errors from being made.
+func isDecimal(s string) bool {
+	const longest = 64
+	if s == "" || len(s) > longest || s[len(s)-1] < '0' || s[len(s)-1] > '9' {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9', c == '.' && i > 0, c == '-', (c == 'e' || c == 'E' || c == '+') && i > 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
