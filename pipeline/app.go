@@ -201,7 +201,12 @@ func (a *App) Health() Health {
 }
 
 // Gatherer collects all metrics of the process.
-func (a *App) Gatherer() prometheus.Gatherer { return a.tel.registry }
+func (a *App) Gatherer() prometheus.Gatherer {
+	if a.config.service.Telemetry.Metrics.CompatMetrics {
+		return compatible{a.tel.registry}
+	}
+	return a.tel.registry
+}
 
 // Build says which program this is.
 func (a *App) Build() Build { return a.build }

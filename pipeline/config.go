@@ -125,7 +125,12 @@ type limitsConfig struct {
 }
 
 type telemetryConfig struct {
-	Logs logsConfig `yaml:"logs" doc:"The process's own log, on standard error."`
+	Logs    logsConfig    `yaml:"logs" doc:"The process's own log, on standard error."`
+	Metrics metricsConfig `yaml:"metrics" doc:"What admin serves on /metrics."`
+}
+
+type metricsConfig struct {
+	CompatMetrics bool `yaml:"compat_metrics" doc:"Whether metrics of collector, agent and query are shown a second time under their names in the field, jaeger_*, with _total behind counters."`
 }
 
 type logsConfig struct {

@@ -93,6 +93,8 @@ func (o flagOwner) effect() string {
 		return "see its meaning"
 	case o.flag.Presence:
 		return "turns " + o.path() + " on or off"
+	case o.flag.Adds:
+		return "sets " + o.path() + "; adds the " + o.kind.String() + " where there is none"
 	}
 	return "sets " + o.path()
 }

@@ -109,16 +109,27 @@ type receiverEdge struct {
 	tel   *telemetry
 	count outcomes
 	log   *zap.Logger
+	// collects: the way of the spans ends in this process, at least in one of the branches. Where all of them only pass the spans on, as in
+	// an agent, nothing is counted or logged as the collector's.
+	collects bool
 }
 
 // Consume counts, passes on, and counts how it ended.
 func (e *receiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.count.in.Add(float64(b.Len()))
-	e.tel.countReceived(b)
+	if e.collects {
+		e.tel.collector.received(b)
+	}
 	err := guard(ctx, e.next, b, e.log)
 	e.count.settle(b.Len(), err, outcomeRefused)
+	if !e.collects {
+		return err
+	}
+	if err != nil {
+		e.tel.collector.rejected(b, err)
+	}
 	if ce := e.log.Check(zap.DebugLevel, msgBatchProcessed); ce != nil {
-		ce.Write(zap.Bool("ok", err == nil))
+		ce.Write(zap.Bool("ok", err == nil), zap.Error(err))
 	}
 	return err
 }

@@ -308,7 +308,7 @@ func TestDebugLines(t *testing.T) {
 	}
 	check("Span batch processed by the collector.",
 		map[string]any{"component": "source/2", "kind": "receiver", "ok": true},
-		map[string]any{"component": "source/2", "kind": "receiver", "ok": false})
+		map[string]any{"component": "source/2", "kind": "receiver", "ok": false, "error": "no"})
 	trace := "01000000000000000000000000000000"
 	check("Span written to the storage by the collector",
 		map[string]any{"component": "sink", "kind": "exporter", "trace-id": trace, "span-id": "0200000000000000"},

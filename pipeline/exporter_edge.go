@@ -26,6 +26,7 @@ type exporterEdge struct {
 	tel   *telemetry
 	count outcomes
 	keep  Keep
+	now   func() time.Time
 	log   *zap.Logger
 	dead  *deadLetters
 
@@ -44,21 +45,22 @@ func (e *exporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		}
 		return err
 	}
+	start := e.now()
 	err := guard(ctx, e.next, b, e.log)
 	e.count.settle(b.Len(), err, outcomeRefused)
 	if e.keep == KeepMemory || e.keep == KeepStored || e.keep == KeepWritten {
-		e.saved(b, err)
+		e.saved(b, err, e.now().Sub(start))
 	}
 	return err
 }
 
 // saved counts and logs what a store took.
-func (e *exporterEdge) saved(b *otlpdata.Batch, err error) {
+func (e *exporterEdge) saved(b *otlpdata.Batch, err error, took time.Duration) {
 	if err != nil {
-		e.tel.countSaved(b, "err")
+		e.tel.collector.saved(b, "err", took)
 		return
 	}
-	e.tel.countSaved(b, "ok")
+	e.tel.collector.saved(b, "ok", took)
 	if e.log.Core().Enabled(zap.DebugLevel) {
 		e.logSpans(b)
 	}
@@ -99,6 +101,7 @@ func (e *exporterEdge) settle(b *otlpdata.Batch, err error) {
 	if dropped == 0 {
 		return
 	}
+	e.tel.collector.spansDropped.Add(float64(dropped))
 	fields := []zap.Field{zap.Int("spans", dropped), zap.String("reason", reason(err)), zap.Error(err)}
 	if partial := (*Partial)(nil); !errors.As(err, &partial) && IsPermanent(err) {
 		if file := e.dead.keep(e.count.component, b, e.log); file != "" {

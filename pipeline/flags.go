@@ -25,7 +25,11 @@ type Flag struct {
 	Block, Missing string
 	// Presence: the flag is true or false and the key is a block; true puts the block there, false takes it away.
 	Presence bool
-	// Value makes of the text a string, a bool, an int or a []string, which becomes the key's value; nil keeps the text.
+	// Adds: where no component of the type is configured, the flag adds one with this key, to the pipeline `traces` or the only one there
+	// is: a receiver to the others, a processor in front of them. An empty value takes the component away instead.
+	Adds bool
+	// Value makes of the text a string, a bool, an int, a []string or a map[string]string, which becomes the key's value; nil keeps the text.
+	// For a flag that Adds it may also make nothing, nil: then there is nothing to add.
 	Value func(text string) (any, error)
 	// Switch: the flag may be given without a value, which means true.
 	Switch bool
@@ -38,8 +42,24 @@ func (f Flag) Env() string {
 	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(f.Name))
 }
 
-// structural reports whether the flag decides what is configured, so that others depend on it.
-func (f Flag) structural() bool { return f.Instead == "" && (f.Key == "" || f.Presence || f.Switch) }
+// rank orders flags by what others depend on: those that add components first, then those that decide what is configured, then values.
+func (f Flag) rank() int {
+	switch {
+	case f.Instead != "":
+		return rankValue
+	case f.Adds:
+		return rankAdds
+	case f.Key == "" || f.Presence || f.Switch:
+		return rankStructural
+	}
+	return rankValue
+}
+
+const (
+	rankAdds = iota
+	rankStructural
+	rankValue
+)
 
 // List is a [Flag.Value] for lists, separated by commas.
 func List(text string) (any, error) {

@@ -8,6 +8,9 @@ var foreignSections = map[string]string{
 }
 
 var foreignComponents = map[Kind]map[string]string{
+	KindReceiver: {
+		"jaeger": "use native for its protocols grpc and thrift_http, and thriftudp for thrift_compact and thrift_binary",
+	},
 	KindProcessor: {
 		"memory_limiter": "memory is bounded by service.limits.inflight, always on",
 	},

@@ -148,7 +148,7 @@ func (b *graphBuilder) instance(n *node, next []*node) error {
 	}
 	set := b.settings(n)
 	if n.config.key.kind == KindReceiver {
-		down = &receiverEdge{next: down, tel: b.app.tel, log: set.Logger,
+		down = &receiverEdge{next: down, tel: b.app.tel, log: set.Logger, collects: b.collects(n.config),
 			count: newOutcomes(b.app.tel, n.config.key, outcomeReceived, outcomeAccepted)}
 	}
 	value, err := buildSafely(n.config, set, down)
@@ -168,9 +168,24 @@ func (b *graphBuilder) instance(n *node, next []*node) error {
 	return nil
 }
 
+// collects reports whether an exporter behind a receiver does anything else with spans than to pass them on to a next hop.
+func (b *graphBuilder) collects(receiver *componentConfig) bool {
+	for _, p := range b.config.pipelines {
+		if !slices.Contains(p.receivers, receiver) {
+			continue
+		}
+		for _, e := range p.exporters {
+			if keep := b.nodes[e].edge.keep; keep != KeepSent && keep != KeepQueued {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // exporterEdge puts together what stands in front of an exporter.
 func (b *graphBuilder) exporterEdge(n *node, exporter Consumer, set Settings) *exporterEdge {
-	e := &exporterEdge{next: exporter, tel: b.app.tel, log: set.Logger, keep: keepOf(exporter), dead: b.app.dead,
+	e := &exporterEdge{next: exporter, tel: b.app.tel, log: set.Logger, keep: keepOf(exporter), now: set.Env.Now, dead: b.app.dead,
 		count: newOutcomes(b.app.tel, n.config.key, outcomeIn, outcomeSent)}
 	c, ok := n.config.value.(deliverable)
 	if !ok {

@@ -6,8 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Limits of the metrics that have a label per service.
@@ -19,18 +17,13 @@ const (
 	maxServiceNames = 4 * maxServiceLabels
 )
 
-// telemetry holds the counters that the framework keeps at the edges of components. Names and labels of the first four are the interface
-// specification's (section 2.4), plus transport.
+// telemetry holds the metrics that the framework keeps at the edges of components.
 type telemetry struct {
-	registry       *prometheus.Registry
-	spansReceived  *prometheus.CounterVec
-	tracesReceived *prometheus.CounterVec
-	spansSaved     *prometheus.CounterVec
-	tracesSaved    *prometheus.CounterVec
-	spans          *prometheus.CounterVec
-	retries        *prometheus.CounterVec
-	queues         map[componentKey]*queue
-	services       serviceLabels
+	registry  *prometheus.Registry
+	collector *collectorMetrics
+	spans     *prometheus.CounterVec
+	retries   *prometheus.CounterVec
+	queues    map[componentKey]*queue
 }
 
 func newTelemetry(b Build, budget *Budget) *telemetry {
@@ -38,19 +31,14 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	t := &telemetry{
-		registry:      prometheus.NewRegistry(),
-		spansReceived: counter("tracing_collector_spans_received", "Spans offered to receivers.", "debug", "format", "svc", "transport"),
-		tracesReceived: counter("tracing_collector_traces_received", "Spans without a parent offered to receivers.",
-			"debug", "format", "svc", "transport"),
-		spansSaved: counter("tracing_collector_spans_saved_by_svc", "Spans given to a store, by result.", "debug", "result", "svc"),
-		tracesSaved: counter("tracing_collector_traces_saved_by_svc", "Spans without a parent given to a store, by result.",
-			"debug", "result", "svc"),
+		registry: prometheus.NewRegistry(),
 		spans: counter("tracing_pipeline_spans_total",
 			"Spans by what became of them. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
 	}
 	t.retries = counter("tracing_exporter_retries_total", "Attempts to send beyond the first of each batch.", "component")
 	t.queues = map[componentKey]*queue{}
+	t.collector = newCollectorMetrics(t.registry)
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Commit, "build_date": b.Date},
@@ -59,7 +47,7 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	t.registry.MustRegister(t.spansReceived, t.tracesReceived, t.spansSaved, t.tracesSaved, t.spans, t.retries, info,
+	t.registry.MustRegister(t.spans, t.retries, info,
 		gauge("tracing_inflight_bytes", "Bytes of requests in memory now.", budget.Used),
 		gauge("tracing_inflight_peak_bytes", "Most bytes of requests that were in memory at once.", budget.Peak),
 		gauge("tracing_inflight_limit_bytes", "Limit service.limits.inflight.", budget.Limit),
@@ -83,25 +71,6 @@ func (t *telemetry) registerQueue(key componentKey, q *queue) {
 		}
 		return q.now().Sub(s.oldest).Seconds()
 	})
-}
-
-// countReceived counts a batch as offered.
-func (t *telemetry) countReceived(b *otlpdata.Batch) {
-	m := b.Meta()
-	for _, s := range b.Services() {
-		svc := t.services.label(s.Service)
-		t.spansReceived.WithLabelValues("false", m.Format, svc, m.Transport).Add(float64(s.Spans))
-		t.tracesReceived.WithLabelValues("false", m.Format, svc, m.Transport).Add(float64(s.Roots))
-	}
-}
-
-// countSaved counts a batch as given to a store.
-func (t *telemetry) countSaved(b *otlpdata.Batch, result string) {
-	for _, s := range b.Services() {
-		svc := t.services.label(s.Service)
-		t.spansSaved.WithLabelValues("false", result, svc).Add(float64(s.Spans))
-		t.tracesSaved.WithLabelValues("false", result, svc).Add(float64(s.Roots))
-	}
 }
 
 // serviceLabels gives label values to service names: letters in lower case, everything but a-z, 0-9, `-` and `.` replaced by `_`

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,20 +23,28 @@ type overlayer struct {
 // overlay returns the sources of all flags, in the order of their precedence, and what is wrong with them.
 func (o *LoadOptions) overlay(below []conf.Source) *overlayer {
 	out := &overlayer{base: o.read(below), below: len(below)}
-	for _, g := range o.flags {
-		if g.structural() {
-			out.apply(g)
-		}
-	}
-	if len(out.sources) > 0 {
-		out.base = o.read(slices.Concat(below, out.sources))
-	}
-	for _, g := range o.flags {
-		if !g.structural() {
-			out.apply(g)
-		}
+	for rank := range rankValue + 1 {
+		out.applyRank(o, below, rank)
 	}
 	return out
+}
+
+// applyRank applies the flags of one rank. What they made of the configuration is there for the next rank, and for the next flag if it
+// added something.
+func (o *overlayer) applyRank(load *LoadOptions, below []conf.Source, rank int) {
+	before := len(o.sources)
+	for _, g := range load.flags {
+		if g.rank() != rank {
+			continue
+		}
+		o.apply(g)
+		if rank == rankAdds {
+			o.base = load.read(slices.Concat(below, o.sources))
+		}
+	}
+	if rank == rankStructural && len(o.sources) > before {
+		o.base = load.read(slices.Concat(below, o.sources))
+	}
 }
 
 // pos places messages about a flag behind those about files.
@@ -84,6 +93,12 @@ func yamlText(value any) []byte {
 			items[i] = text(s)
 		}
 		return []byte("[" + strings.Join(items, ", ") + "]")
+	case map[string]string:
+		var items []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			items = append(items, text(key)+": "+text(v[key]))
+		}
+		return []byte("{" + strings.Join(items, ", ") + "}")
 	default: // a bool or an int
 		return fmt.Append(nil, v)
 	}
@@ -116,11 +131,18 @@ func (o *overlayer) apply(g givenFlag) {
 func (o *overlayer) applyTo(g givenFlag, owner flagOwner) (missing string) {
 	var path []string
 	if owner.kind != 0 {
+		if owner.flag.Adds && !o.configured(owner) {
+			return o.add(g, owner)
+		}
 		id, reason := o.instance(owner)
 		if reason != "" {
 			return reason
 		}
 		path = []string{owner.kind.section(), id.String()}
+		if owner.flag.Adds && g.text == "" {
+			o.unlist(g, owner.kind, id.String())
+			return ""
+		}
 		block := split(owner.flag.Block)
 		switch there := o.base.tree.Has(slices.Concat(path, block)...); {
 		case there:
@@ -135,6 +157,7 @@ func (o *overlayer) applyTo(g givenFlag, owner flagOwner) (missing string) {
 	switch {
 	case err != nil:
 		o.problem(g, "%v", err)
+	case owner.flag.Adds && value == nil:
 	case owner.flag.Key == "":
 		if value == false {
 			o.unlist(g, owner.kind, path[1])
@@ -190,7 +213,7 @@ func (o *overlayer) instance(owner flagOwner) (ID, string) {
 	}
 	switch len(ids) {
 	case 0:
-		return ID{}, fmt.Sprintf("no %s of type %s is configured", owner.kind, owner.typ)
+		return ID{}, fmt.Sprintf("no %s of type %s is configured%s", owner.kind, owner.typ, o.adders(owner))
 	case 1:
 		id, _ := ParseID(ids[0]) // it was one already
 		return id, ""

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -63,10 +64,40 @@ func (w *world) flagged() []pipeline.Factory {
 			factories[i] = f.Flags(pipeline.Flag{Name: "proxy.of", Key: "of", Doc: "What it reads."})
 		}
 	}
+	factories = append(factories, w.addable()...)
 	return append(factories, pipeline.Exporter("vault", func() sinkConfig { return sinkConfig{} },
 		func(s pipeline.Settings, _ sinkConfig) (*sink, error) {
 			return &sink{part{w, s.ID.String()}}, w.built(s, "")
 		}))
+}
+
+type labelConfig struct {
+	Labels map[string]string `yaml:"labels" doc:"What to put on."`
+}
+
+// addable are components that flags add.
+func (w *world) addable() []pipeline.Factory {
+	return []pipeline.Factory{
+		pipeline.Receiver("spout", func() sourceConfig { return sourceConfig{Endpoint: "localhost:0"} },
+			func(s pipeline.Settings, _ sourceConfig, _ pipeline.Consumer) (*part, error) {
+				return &part{w, s.ID.String()}, w.built(s, "")
+			}).Flags(
+			pipeline.Flag{Name: "spout.host-port", Key: "endpoint", Adds: true, Value: pipeline.HostPort, Doc: "Where it listens."},
+			pipeline.Flag{Name: "spout.enabled", Switch: true, Doc: "Whether it runs."}),
+		pipeline.Processor("label", func() labelConfig { return labelConfig{} },
+			func(s pipeline.Settings, _ labelConfig, next pipeline.Consumer) (*step, error) {
+				return &step{part{w, s.ID.String()}, next}, w.built(s, "")
+			}).Flags(pipeline.Flag{Name: "label.of", Key: "labels", Adds: true, Doc: "What to put on.",
+			Value: func(text string) (any, error) {
+				switch text {
+				case "nothing":
+					return nil, nil
+				case "bad":
+					return nil, errors.New("bad is no label")
+				}
+				return map[string]string{text: "$" + text, "a: b": "{}"}, nil
+			}}),
+	}
 }
 
 // show runs a command line with the presets `full` and `small` and returns all of what it does.

@@ -65,7 +65,7 @@ func (e *exporter) keys(tenant, prefix string) []string {
 	var out []string
 	if t := e.tenants[tenant]; t != nil {
 		for key := range t.attributes {
-			if strings.HasPrefix(key, prefix) {
+			if strings.HasPrefix(key, prefix) && key != otlpdata.FlagsAttribute {
 				out = append(out, key)
 			}
 		}
@@ -123,7 +123,7 @@ func (e *exporter) holders(tenant, key string) (rows []*row, origins []*origin) 
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	t := e.tenants[tenant]
-	if t == nil || t.attributes[key] == nil {
+	if t == nil || t.attributes[key] == nil || key == otlpdata.FlagsAttribute {
 		return nil, nil
 	}
 	a := t.attributes[key]

@@ -108,10 +108,7 @@ func (p *piece) add(r *row) {
 	}
 	s := p.last
 	s.spans = append(s.spans, r.raw)
-	s.count.Spans++
-	if r.root {
-		s.count.Roots++
-	}
+	s.count.Add(r.root, r.debug)
 	p.size += len(r.raw) + costHead
 }
 

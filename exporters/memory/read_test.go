@@ -30,6 +30,7 @@ func TestReadCounts(t *testing.T) {
 	e, _ := open(t, 0)
 	td := ordinary(3, 1)
 	td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().At(0).SetParentSpanID([8]byte{1})
+	td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().At(0).Attributes().PutInt(otlpdata.FlagsAttribute, int64(otlpdata.FlagDebug))
 	in := batch(t, "", td)
 	consume(t, e, in)
 	consume(t, e, batch(t, "", ordinary(3, 1))) // one span differs, the others are duplicates
@@ -39,8 +40,10 @@ func TestReadCounts(t *testing.T) {
 	}
 	got := pieces[0]
 	want := append([]otlpdata.ServiceCount(nil), in.Services()...)
-	want[1].Spans++
-	want[1].Roots++
+	want[1].Add(true, false)
+	if want[1].Debug.Spans != 1 {
+		t.Fatalf("%+v", want)
+	}
 	if got.Len() != in.Len()+1 || !reflect.DeepEqual(got.Services(), want) {
 		t.Errorf("%d spans of %v, want %v", got.Len(), got.Services(), want)
 	}

@@ -32,6 +32,7 @@ type stagedSpan struct {
 	kind     string
 	failed   bool
 	root     bool
+	debug    bool
 	origin   int
 	from, to int // of values
 	next     int
@@ -92,7 +93,7 @@ func (st *stage) Span(s *otlpdata.Span) error {
 	duration, _ := s.Duration()
 	st.spans = append(st.spans, stagedSpan{
 		start: s.Start, duration: duration, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError,
-		root: s.ParentID.IsZero(), origin: len(st.origins) - 1, from: from, to: len(st.values),
+		root: s.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0, origin: len(st.origins) - 1, from: from, to: len(st.values),
 	})
 	g, ok := st.byTrace[s.TraceID]
 	if !ok {

@@ -44,6 +44,7 @@ type row struct {
 	seq      uint64 // number of the row in the store; the rows of a request become visible together
 	raw      []byte // the encoded span
 	root     bool   // it has no parent
+	debug    bool   // it has the flag otlpdata.FlagDebug
 	failed   bool   // its status is an error
 }
 
@@ -103,7 +104,7 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 			continue
 		}
 		rows = append(rows, row{trace: tr, origin: o, start: s.start, duration: s.duration, seq: e.seq + 1, raw: s.raw, root: s.root,
-			failed: s.failed})
+			debug: s.debug, failed: s.failed})
 		e.seq++
 		size += len(s.raw)
 		t.index(&rows[len(rows)-1], h, s, st.values[s.from:s.to])

@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tracing_query_latency",
 			Help:    "Seconds that queries took, by operation and result (ok, err).",
-			Buckets: prometheus.ExponentialBucketsRange(0.001, 60, 15),
+			Buckets: prometheus.DefBuckets,
 		}, labels),
 		responses: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tracing_query_responses",

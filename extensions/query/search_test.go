@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -103,6 +104,20 @@ func TestTagsMatchWhereverTheyAre(t *testing.T) {
 	f(object(`{"k":"v"}`)+"&"+object(`{"b":"true"}`), "") // several objects add up
 	f(object(`{"k":"w"}`)+"&"+object(`null`), "6")        // nothing adds nothing
 	f(object(`{"k":"w"}`)+"&"+object(`{"b":"true"}`), "6")
+}
+
+// What no answer shows is not found, also not by its absence.
+func TestReservedTagsAreNotFound(t *testing.T) {
+	h, _ := api(t, newFakeStore(many(2, func(i int, _ ptrace.ResourceSpans, s ptrace.Span) {
+		s.Attributes().PutInt(otlpdata.FlagsAttribute, 3)
+		s.Attributes().PutStr("k", "v")
+	})))
+	if got := search200(t, h, "service=svc&tag=k:v").ids(); got != "2 1" {
+		t.Errorf("found %q", got)
+	}
+	if got := search200(t, h, "service=svc&tag=k:v&tag="+url.QueryEscape(otlpdata.FlagsAttribute)+":3").ids(); got != "" {
+		t.Errorf("found %q", got)
+	}
 }
 
 func TestSpecialTags(t *testing.T) {

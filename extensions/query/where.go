@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -56,6 +57,8 @@ func whereTag(key, value string) tracestore.Expr {
 		return tracestore.Or{anywhere, equals(tracestore.Status, strings.ToLower(value))}
 	case "otel.status_description":
 		return tracestore.Or{anywhere, equals(tracestore.StatusMessage, value)}
+	case otlpdata.FlagsAttribute: // which no answer shows
+		return tracestore.Or{}
 	case "event":
 		return tracestore.Or{anywhere, equals(tracestore.EventName, value)}
 	}

@@ -122,7 +122,7 @@ type Catalog interface {
 type Operation struct{ Name, Kind string }
 
 // AttributeCatalog lists attributes, for completion while a user types. Lists are sorted, without duplicates, and at most limit long
-// (0: 1000).
+// (0: 1000). The key otlpdata.FlagsAttribute, which is part of the payload and not of what users see, is not listed and has no values.
 type AttributeCatalog interface {
 	// AttributeKeys returns the attribute keys with a prefix, of all scopes.
 	AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error)

@@ -16,7 +16,7 @@ type span struct {
 	id, parent otlpdata.SpanID
 	links      []link
 	kind       int32
-	sampled    bool
+	flags      uint32
 	text       []byte // two pieces of its JSON, head and tail
 	head       int    // length of the first
 	warnings   []string
@@ -134,8 +134,7 @@ func (c *collector) Span(s *otlpdata.Span) error {
 	}
 	c.spans = append(c.spans, span{
 		traceID: s.TraceID, id: s.SpanID, parent: s.ParentID, kind: s.Kind, start: s.Start, links: links(s.Links),
-		// Only this bit means the same in OTLP and here: the others would be read as debug and firehose.
-		sampled: s.Flags&1 != 0,
+		flags: s.NativeFlags(),
 	})
 	out := &c.spans[len(c.spans)-1]
 	var mended bool

@@ -13,8 +13,8 @@ func appendSpan(dst []byte, s *span) []byte {
 	dst = append(dst, `","spanID":"`...)
 	dst = hex.AppendEncode(dst, s.id[:])
 	dst = append(dst, '"')
-	if s.sampled {
-		dst = append(dst, `,"flags":1`...)
+	if s.flags != 0 {
+		dst = strconv.AppendUint(append(dst, `,"flags":`...), uint64(s.flags), 10)
 	}
 	dst = append(dst, s.text[:s.head]...)
 	dst = appendReferences(dst, s)

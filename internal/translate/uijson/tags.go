@@ -16,7 +16,7 @@ const warningsKey = "@jaeger@warnings"
 func (c *collector) spanTags(s *otlpdata.Span, warnings *[]string) []otlpdata.KeyValue {
 	tags := append(c.tags[:0], c.scopeTags...)
 	tags = appendAttributes(tags, s.Attributes)
-	tags = takeWarnings(tags, warnings)
+	tags = takeReserved(tags, warnings)
 	if s.Name != "" && !utf8.ValidString(s.Name) {
 		tags = appendTextTag(tags, otlpdata.InvalidSpanName, s.Name)
 	}
@@ -33,9 +33,12 @@ func (c *collector) spanTags(s *otlpdata.Span, warnings *[]string) []otlpdata.Ke
 	return c.tags
 }
 
-// takeWarnings moves the strings of the warnings attribute to warnings.
-func takeWarnings(tags []otlpdata.KeyValue, warnings *[]string) []otlpdata.KeyValue {
+// takeReserved removes the attribute that carries the flags, and moves the strings of the one that carries warnings to warnings.
+func takeReserved(tags []otlpdata.KeyValue, warnings *[]string) []otlpdata.KeyValue {
 	return slices.DeleteFunc(tags, func(kv otlpdata.KeyValue) bool {
+		if kv.Key == otlpdata.FlagsAttribute {
+			return true
+		}
 		if kv.Key != warningsKey || kv.Value.Kind() != otlpdata.ValueArray {
 			return false
 		}

@@ -8,6 +8,8 @@
 //     its own type;
 //   - a span that ends before it starts lasts no time and carries a warning.
 //
+// The flags of a span are those of the native model; the attribute that carries them (otlpdata.FlagsAttribute) is no tag.
+//
 // Unless the raw trace is asked for, tags are sorted, duplicates and empty links dropped, shared span ids made unique, IPv4 addresses that
 // came as numbers written out, and the tags that name the tracing library moved to the process. Clock skew is not corrected.
 package uijson

@@ -157,6 +157,27 @@ func everything() ptrace.Traces {
 	return td
 }
 
+// Flags are shown as the number that they are, and the attribute that carries them is shown nowhere.
+func TestFlags(t *testing.T) {
+	f := func(want int, set func(s ptrace.Span)) {
+		t.Helper()
+		td, s := one()
+		s.Attributes().PutStr("k", "v")
+		set(s)
+		for _, opt := range []uijson.Options{{}, raw} {
+			got := show(t, opt, td).Spans[0]
+			equal(t, "flags", got.Flags, want)
+			equal(t, "tags", got.Tags, []tag{{"k", "string", "v"}})
+		}
+	}
+	f(0, func(s ptrace.Span) {})
+	f(1, func(s ptrace.Span) { s.SetFlags(0x301) }) // the other bits mean something else than here
+	f(3, func(s ptrace.Span) { s.Attributes().PutInt(otlpdata.FlagsAttribute, 3) })
+	f(0, func(s ptrace.Span) { s.SetFlags(1); s.Attributes().PutInt(otlpdata.FlagsAttribute, 0) })
+	f(math.MaxUint32, func(s ptrace.Span) { s.Attributes().PutInt(otlpdata.FlagsAttribute, -1) })
+	f(1, func(s ptrace.Span) { s.SetFlags(1); s.Attributes().PutStr(otlpdata.FlagsAttribute, "2") })
+}
+
 func TestGolden(t *testing.T) {
 	for name, opt := range map[string]uijson.Options{"raw": raw, "adjusted": {}} {
 		var got bytes.Buffer

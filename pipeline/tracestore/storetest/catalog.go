@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -70,10 +71,10 @@ func checkAttributeCatalog(s *suite) {
 		}
 		s.send("", r.traces)
 	}
-	for _, prefix := range []string{"", "d", "double", "double.nan", "unknown", "service"} {
+	for _, prefix := range []string{"", "d", "double", "double.nan", "unknown", "service", "@"} {
 		s.checkAttributesOf(c, prefix, "number", "")
 	}
-	for _, key := range append(s.sent.attributeKeys("", ""), "unknown") {
+	for _, key := range append(s.sent.attributeKeys("", ""), "unknown", otlpdata.FlagsAttribute) {
 		for _, prefix := range []string{"", "1", "te", "xxx", "no such value"} {
 			s.checkAttributesOf(c, "", key, prefix)
 		}

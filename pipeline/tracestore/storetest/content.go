@@ -66,6 +66,7 @@ func fullSpan(td ptrace.Traces, trace, id uint64) {
 	s.SetDroppedEventsCount(6)
 	s.SetDroppedLinksCount(math.MaxUint32)
 	putEveryType(s.Attributes())
+	s.Attributes().PutInt(otlpdata.FlagsAttribute, 3)
 	for i := range 2 {
 		e := s.Events().AppendEmpty()
 		e.SetName("event")

@@ -171,7 +171,7 @@ func (o *oracle) attributes(tenant string) []otlpdata.KeyValue {
 func (o *oracle) attributeKeys(tenant, prefix string) []string {
 	var out []string
 	for _, kv := range o.attributes(tenant) {
-		if strings.HasPrefix(kv.Key, prefix) {
+		if strings.HasPrefix(kv.Key, prefix) && kv.Key != otlpdata.FlagsAttribute {
 			out = append(out, kv.Key)
 		}
 	}
@@ -179,6 +179,9 @@ func (o *oracle) attributeKeys(tenant, prefix string) []string {
 }
 
 func (o *oracle) attributeValues(tenant, key, prefix string) []string {
+	if key == otlpdata.FlagsAttribute {
+		return nil
+	}
 	var out []string
 	for _, kv := range o.attributes(tenant) {
 		if text := kv.Value.AsString(); kv.Key == key && strings.HasPrefix(text, prefix) {

@@ -140,15 +140,25 @@ func (s *suite) canonicalTrace(tenant string, id otlpdata.TraceID, b *otlpdata.B
 		s.Errorf("trace %s: the batch says tenant %q, want %q", id, got, tenant)
 	}
 	var out []string
+	count := make(map[string]otlpdata.ServiceCount)
 	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
 		if sp.TraceID != id {
 			s.Errorf("trace %s: has a span of trace %s", id, sp.TraceID)
 		}
 		out = append(out, canonical(sp))
+		c := count[sp.Resource.Service]
+		c.Service = sp.Resource.Service
+		c.Add(sp.ParentID.IsZero(), sp.NativeFlags()&otlpdata.FlagDebug != 0)
+		count[c.Service] = c
 		return nil
 	})
 	if err != nil {
 		s.Errorf("trace %s: %v", id, err)
+	}
+	for _, c := range b.Services() {
+		if c != count[c.Service] {
+			s.Errorf("trace %s: the batch says %+v, and has %+v", id, c, count[c.Service])
+		}
 	}
 	return out
 }

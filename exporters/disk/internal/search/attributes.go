@@ -14,10 +14,15 @@ func (e *Engine) AttributeKeys(ctx context.Context, tenant, prefix string, limit
 	s := e.begin()
 	defer s.lease.release()
 	a := newAttributes(s, s.newList(prefix, limit))
-	a.take = func(kv otlpdata.KeyValue) { a.list.add(kv.Key) }
+	add := func(key string) {
+		if key != otlpdata.FlagsAttribute {
+			a.list.add(key)
+		}
+	}
+	a.take = func(kv otlpdata.KeyValue) { add(kv.Key) }
 	a.column = func(_ int, t *rows.Tables, id uint32, index int) bool {
 		if c := &t.Columns[t.Shapes[id].Columns[index]]; c.Place == rows.Attribute || c.Place == rows.EventAttribute {
-			a.list.add(c.Key)
+			add(c.Key)
 		}
 		return false
 	}
@@ -27,6 +32,9 @@ func (e *Engine) AttributeKeys(ctx context.Context, tenant, prefix string, limit
 // AttributeValues implements tracestore.AttributeCatalog. Of values that stand in rows those of the newest spans are listed, and no more
 // than are asked for.
 func (e *Engine) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
+	if key == otlpdata.FlagsAttribute {
+		return []string{}, nil
+	}
 	s := e.begin()
 	defer s.lease.release()
 	a := newAttributes(s, s.newList(prefix, limit))

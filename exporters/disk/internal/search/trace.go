@@ -82,6 +82,7 @@ type storedSpan struct {
 	spanKey
 	origin   int
 	root     bool
+	debug    bool // it has the flag otlpdata.FlagDebug
 	from, to int
 }
 
@@ -229,7 +230,7 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	l := r.list
 	from := len(l.arena)
 	l.arena = otlpdata.AppendSpan(l.arena, s)
-	l.spans = append(l.spans, storedSpan{key, r.origin(src, t, &h), h.ParentID.IsZero(), from, len(l.arena)})
+	l.spans = append(l.spans, storedSpan{key, r.origin(src, t, &h), h.ParentID.IsZero(), s.NativeFlags()&otlpdata.FlagDebug != 0, from, len(l.arena)})
 	if len(l.arena) > r.limit {
 		r.cut()
 	}
@@ -330,10 +331,7 @@ func (r *traceReader) batch(spans []storedSpan) *otlpdata.Batch {
 			size += len(o.resource.Raw) + len(o.scope.Raw) + len(o.resource.SchemaURL) + len(o.scope.SchemaURL) + 6*headBytes
 		}
 		sh.spans = append(sh.spans, r.list.arena[s.from:s.to])
-		sh.count.Spans++
-		if s.root {
-			sh.count.Roots++
-		}
+		sh.count.Add(s.root, s.debug)
 		size += s.to - s.from + headBytes
 	}
 	segment := make([]byte, 0, size)
