@@ -1,0 +1,228 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestMain(m *testing.M) {
+	server.RegisterCompressors() // before any test serves
+	goleak.VerifyTestMain(m)
+}
+
+// collector is one of the field: it knows the service by the field's name only, and decodes strictly.
+type collector struct {
+	api_v2.UnimplementedCollectorServiceServer
+	addr string
+	stop func()
+
+	mu      sync.Mutex
+	answer  func(context.Context, *api_v2.Batch) error
+	header  metadata.MD
+	batches []int // spans of those that were taken
+	names   []string
+}
+
+func startCollector(t testing.TB, opts ...grpc.ServerOption) *collector {
+	t.Helper()
+	return startCollectorAt(t, "127.0.0.1:0", opts...)
+}
+
+func startCollectorAt(t testing.TB, addr string, opts ...grpc.ServerOption) *collector {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{addr: ln.Addr().String()}
+	srv := grpc.NewServer(opts...)
+	desc := api_v2.CollectorService_ServiceDesc
+	desc.ServiceName = "jaeger.api_v2.CollectorService"
+	srv.RegisterService(&desc, c)
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ln) }()
+	c.stop = sync.OnceFunc(func() {
+		srv.Stop()
+		if err := <-done; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	t.Cleanup(c.stop)
+	return c
+}
+
+// PostSpans remembers what it takes.
+func (c *collector) PostSpans(ctx context.Context, r *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
+	c.mu.Lock()
+	c.header, _ = metadata.FromIncomingContext(ctx)
+	answer := c.answer
+	c.mu.Unlock()
+	if answer != nil {
+		if err := answer(ctx, r.GetBatch()); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.batches = append(c.batches, len(r.GetBatch().GetSpans()))
+	for _, s := range r.GetBatch().GetSpans() {
+		c.names = append(c.names, s.GetOperationName())
+	}
+	return &api_v2.PostSpansResponse{}, nil
+}
+
+func (c *collector) answers(answer func(context.Context, *api_v2.Batch) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = answer
+}
+
+func (c *collector) alwaysAnswers(err error) {
+	c.answers(func(context.Context, *api_v2.Batch) error { return err })
+}
+
+// took returns how many spans arrived in how many messages, and reports those that came twice.
+func (c *collector) took(t testing.TB) (messages, spans int) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := slices.Clone(c.names)
+	slices.Sort(names)
+	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
+		t.Errorf("%d spans arrived, of which %d differ", len(names), len(unique))
+	}
+	return len(c.batches), len(names)
+}
+
+// world is what an exporter under test tells the process.
+type world struct {
+	set      pipeline.Settings
+	registry *prometheus.Registry
+	logs     *observer.ObservedLogs
+
+	mu       sync.Mutex
+	reported []error
+}
+
+func newWorld() *world {
+	w := &world{registry: prometheus.NewRegistry()}
+	core, logs := observer.New(zap.DebugLevel)
+	w.logs = logs
+	w.set = pipeline.Settings{Logger: zap.New(core), Metrics: w.registry, Env: pipeline.SystemEnv(), Report: func(err error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.reported = append(w.reported, err)
+	}}
+	return w
+}
+
+func (w *world) reports() []error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.reported)
+}
+
+// metrics returns the metrics of an exporter that are not 0, in lines without what all names begin with.
+func (w *world) metrics(t testing.TB) string {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			if value == 0 {
+				continue
+			}
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			lines = append(lines, fmt.Sprintf("%s %s %g", strings.TrimPrefix(f.GetName(), "tracing_agent_"), strings.Join(labels, " "), value))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// awaitDisconnected waits until the metrics show no connection: gRPC tells of the end of one after the calls on it have failed.
+func (w *world) awaitDisconnected(t testing.TB) {
+	t.Helper()
+	for strings.Contains(w.metrics(t), "collector_connected") {
+		if t.Context().Err() != nil {
+			t.Fatal("still connected")
+		}
+		runtime.Gosched()
+	}
+}
+
+func (w *world) start(t testing.TB, endpoint string, change func(*config)) *exporter {
+	t.Helper()
+	c := defaults()
+	c.Endpoint, c.TLS.Insecure, c.WaitForReady = endpoint, true, true
+	if change != nil {
+		change(&c)
+	}
+	e, err := newExporter(w.set, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	return e
+}
+
+// batch makes a request of n spans, each of about 150 bytes, with names of their own.
+func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
+	t.Helper()
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	spans := rs.ScopeSpans().AppendEmpty().Spans()
+	for i := range n {
+		s := spans.AppendEmpty()
+		s.SetName(fmt.Sprint("GET /cart/", i))
+		s.SetTraceID([16]byte{1, 15: byte(i)})
+		s.SetSpanID([8]byte{1, 6: byte(i >> 8), 7: byte(i)})
+		s.SetStartTimestamp(1_700_000_000_000_000_000)
+		s.SetEndTimestamp(1_700_000_000_000_100_000)
+		s.Attributes().PutStr("http.request.method", "GET")
+		s.Attributes().PutInt("http.response.status_code", 200)
+	}
+	encoded, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := otlpdata.FromOTLP(encoded, otlpdata.Meta{Tenant: tenant, Format: "tracing"}, otlpdata.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
