@@ -1,0 +1,34 @@
+package native
+
+import "testing"
+
+// BenchmarkTranslate is a request of 512 spans from bytes to a batch that could be consumed, and what of that is finding out how much
+// memory it takes.
+func BenchmarkTranslate(b *testing.B) {
+	const spans = 512
+	f := build(b, testConfig(), 256<<20, &sink{})
+	for name, c := range map[string]struct {
+		format wireFormat
+		body   []byte
+	}{"protobuf": {postSpans, protoRequest(spans)}, "Thrift": {thriftBatch, thriftRequest(spans)}} {
+		perSpan := func(b *testing.B) { b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span") }
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				batch, err := f.translate(b.Context(), c.body, c.format)
+				if err != nil {
+					b.Fatal(err)
+				}
+				batch.held.Release()
+			}
+			perSpan(b)
+		})
+		b.Run(name+" memory", func(b *testing.B) {
+			for b.Loop() {
+				c.format.memory(c.body)
+			}
+			perSpan(b)
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sink is the rest of the pipeline: it takes what answer lets it.
+type sink struct {
+	answer func(context.Context, *otlpdata.Batch) error // nil: takes all
+
+	mu    sync.Mutex
+	taken []*otlpdata.Batch
+}
+
+func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	if s.answer != nil {
+		if err := s.answer(ctx, b); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = append(s.taken, b)
+	return nil
+}
+
+func (s *sink) spans() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.taken {
+		n += b.Len()
+	}
+	return n
+}
+
+// fixture is a running receiver with both protocols on free ports.
+type fixture struct {
+	*receiver
+	sink   *sink
+	reg    *prometheus.Registry
+	budget *pipeline.Budget
+}
+
+func testConfig(change ...func(*server.GRPCConfig, *server.HTTPConfig)) config {
+	g, h := server.DefaultGRPCConfig("127.0.0.1:0"), server.DefaultHTTPConfig("127.0.0.1:0")
+	for _, f := range change {
+		f(&g, &h)
+	}
+	c := defaults()
+	c.Protocols = protocols{GRPC: pipeline.Present(g), HTTP: pipeline.Present(h)}
+	return c
+}
+
+func build(t testing.TB, c config, budget int64, s *sink) *fixture {
+	t.Helper()
+	f := &fixture{sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget)}
+	env := pipeline.SystemEnv()
+	env.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	var err error
+	f.receiver, err = newReceiver(pipeline.Settings{
+		ID: pipeline.ID{Type: "native"}, Logger: zap.NewNop(), Metrics: f.reg, Env: env, Budget: f.budget,
+		Report: func(err error) { t.Errorf("reported: %v", err) },
+	}, c, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func start(t testing.TB, c config, budget int64, s *sink) *fixture {
+	t.Helper()
+	f := build(t, c, budget, s)
+	if err := f.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if used := f.budget.Used(); used != 0 {
+			t.Errorf("%d bytes are still held", used)
+		}
+	})
+	return f
+}
+
+func (f *fixture) dial(t testing.TB) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(f.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func (f *fixture) tracesURL() string { return "http://" + f.Addr("http") + tracesPath }
+
+// refused returns the refused requests by listener and reason.
+func (f *fixture) refused(t testing.TB) map[string]float64 {
+	t.Helper()
+	families, err := f.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, fam := range families {
+		if fam.GetName() != "tracing_server_refused_requests_total" {
+			continue
+		}
+		for _, m := range fam.GetMetric() {
+			out[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
+// spanNames returns the names of the spans of a batch, each after its service's.
+func spanNames(t testing.TB, b *otlpdata.Batch) (names []string) {
+	t.Helper()
+	td, err := b.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rs := range td.ResourceSpans().All() {
+		service, _ := rs.Resource().Attributes().Get("service.name")
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				names = append(names, service.AsString()+" "+s.Name())
+			}
+		}
+	}
+	return names
+}
+
+// protoRequest returns an encoded PostSpansRequest of n spans of ordinary size.
+func protoRequest(n int) []byte {
+	batch := &api_v2.Batch{Process: &api_v2.Process{ServiceName: "cart"}}
+	for i := range n {
+		s := &api_v2.Span{TraceId: make([]byte, 16), SpanId: []byte{1, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}, OperationName: fmt.Sprint("get ", i),
+			StartTime: timestamppb.New(time.Unix(1_700_000_000, 0)), Duration: durationpb.New(time.Second)}
+		for range 5 {
+			s.Tags = append(s.Tags, &api_v2.KeyValue{Key: "db.statement", VStr: "some value of ordinary size"})
+		}
+		batch.Spans = append(batch.Spans, s)
+	}
+	b, err := proto.Marshal(&api_v2.PostSpansRequest{Batch: batch})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// thriftRequest returns an encoded Batch of n spans of ordinary size.
+func thriftRequest(n int) []byte {
+	text := "some value of ordinary size"
+	batch := &nativethrift.Batch{Process: nativethrift.Process{ServiceName: "cart"}, Spans: []nativethrift.Span{}}
+	for i := range n {
+		s := nativethrift.Span{TraceIDLow: 1, SpanID: int64(i + 1), OperationName: fmt.Sprint("get ", i), StartTime: 1_700_000_000_000_000, Duration: 1e6}
+		for range 5 {
+			s.Tags = append(s.Tags, nativethrift.Tag{Key: "db.statement", VStr: &text})
+		}
+		batch.Spans = append(batch.Spans, s)
+	}
+	return thriftBytes(batch)
+}
+
+func thriftBytes(x interface {
+	Write(context.Context, thrift.TProtocol) error
+}) []byte {
+	buf := thrift.NewTMemoryBuffer()
+	if err := x.Write(context.Background(), thrift.NewTBinaryProtocolConf(buf, nil)); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+}
+
+// protoText returns a request of one span with one tag of n bytes.
+func protoText(n int) []byte {
+	span := &api_v2.Span{Tags: []*api_v2.KeyValue{{Key: "text", VStr: strings.Repeat("x", n)}}}
+	b, err := proto.Marshal(&api_v2.PostSpansRequest{Batch: &api_v2.Batch{Spans: []*api_v2.Span{span}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func thriftText(n int) []byte {
+	text := strings.Repeat("x", n)
+	return thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{Tags: []nativethrift.Tag{{Key: "text", VStr: &text}}}}})
+}

@@ -1,0 +1,318 @@
+package native
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const (
+	apacheThrift = "application/vnd.apache.thrift.binary"
+	xThrift      = "application/x-thrift"
+)
+
+// row is one request of the golden table.
+type row struct {
+	name, method, path, contentType, encoding, body string
+	err                                             error // of Consume
+}
+
+func gzipped(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	io.WriteString(w, s)
+	w.Close()
+	return b.String()
+}
+
+func rows() []row {
+	one, large := string(thriftRequest(1)), strings.Repeat(" ", 1<<20)
+	ask := func(name, contentType, body string, err error) row {
+		return row{name, http.MethodPost, tracesPath, contentType, "", body, err}
+	}
+	packed := func(name, encoding, body string) row {
+		return row{name, http.MethodPost, tracesPath, xThrift, encoding, body, nil}
+	}
+	return []row{
+		ask("accepted", apacheThrift, one, nil),
+		ask("accepted under its other name", "application/vnd.foundation.thrift.binary", one, nil),
+		ask("accepted as the client for Go sends", xThrift, one, nil),
+		ask("parameters of the content type", "application/x-thrift; charset=utf-8", one, nil),
+		{"query parameters", http.MethodPost, tracesPath + "?format=x.thrift", xThrift, "", one, nil},
+		ask("no spans", xThrift, string(thriftRequest(0)), nil),
+		ask("what follows is ignored", xThrift, one+"rest", nil),
+		packed("gzip", "gzip", gzipped(one)),
+		ask("no content type", "", one, nil),
+		ask("content type that is none", "a/b/c", one, nil),
+		ask("other content type", "Text/A&B; a=b", one, nil),
+		ask("too large and of another type", "text/plain", one+large, nil), // the body is read first
+		ask("empty", xThrift, "", nil),
+		ask("garbage", xThrift, "hello", nil),
+		ask("cut short", xThrift, one[:len(one)/2], nil),
+		ask("string of 2 GiB", xThrift, "\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00", nil),
+		ask("list of 2 billion spans", xThrift, "\x0c\x00\x01\x0b\x00\x01\x00\x00\x00\x00\x00\x0f\x00\x02\x0c\x7f\xff\xff\xff\x00", nil),
+		ask("nested 10,000 times", xThrift, strings.Repeat("\x0c\x00\x63", 10_000), nil),
+		ask("two spans too many", xThrift, string(thriftRequest(12)), nil),
+		ask("a tag too many", xThrift, string(manyTags(1001)), nil),
+		ask("too large", xThrift, one+large, nil),
+		packed("gzip bomb", "gzip", gzipped(large+large)),
+		packed("unknown encoding", "br", one),
+		packed("no gzip", "gzip", one),
+		packed("gzip cut short", "gzip", gzipped(one)[:30]),
+		ask("partial", xThrift, one, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		ask("permanent", xThrift, one, pipeline.Permanent(errors.New("bad spans"))),
+		ask("overloaded", xThrift, one, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		ask("transient", xThrift, one, errors.New("disk full")),
+		{"GET", http.MethodGet, tracesPath, "", "", "", nil},
+		{"PUT", http.MethodPut, tracesPath, xThrift, "", one, nil},
+		{"sampling", http.MethodGet, "/api/sampling?service=x", "", "", "", nil},
+		{"other path", http.MethodPost, "/api/traces/", xThrift, "", one, nil},
+	}
+}
+
+func manyTags(n int) []byte {
+	tags := slices.Repeat([]nativethrift.Tag{{Key: "k"}}, n)
+	return thriftBytes(&nativethrift.Batch{Process: nativethrift.Process{}, Spans: []nativethrift.Span{{Tags: tags}}})
+}
+
+// TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
+func TestHTTPAnswers(t *testing.T) {
+	var answer error
+	s := &sink{answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+	c := testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.MaxRequestBodySize = 1 << 20 })
+	c.MaxSpans, c.MaxItems = 10, 1000
+	f := start(t, c, 64<<20, s)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	var got bytes.Buffer
+	for _, r := range rows() {
+		answer = r.err
+		req, err := http.NewRequestWithContext(t.Context(), r.method, "http://"+f.Addr("http")+r.path, strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range map[string]string{"Content-Type": r.contentType, "Content-Encoding": r.encoding} {
+			if v != "" {
+				req.Header.Set(k, v)
+			}
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+		text, _, undecodable := bytes.Cut(body, []byte("thrift: "))
+		if undecodable { // what exactly is wrong, the decoder's own tests know
+			text = append(text, "...\n"...)
+		}
+		fmt.Fprintf(&got, "%s\n\t%d %s%s%s\n\t%q\n", r.name, resp.StatusCode, resp.Header.Get("Content-Type"),
+			shown(resp, "Retry-After"), shown(resp, "Allow"), text)
+	}
+	golden(t, "testdata/http.golden", got.Bytes())
+	counted := f.refused(t)
+	want := map[string]float64{"method": 2, "media_type": 3, "too_large": 4, "undecodable": 7, "encoding": 3, "path": 2}
+	for reason, n := range want {
+		if counted["protocols.http "+reason] != n {
+			t.Errorf("%s was counted %v times, not %v", reason, counted["protocols.http "+reason], n)
+		}
+	}
+	for _, b := range s.taken {
+		if m := b.Meta(); m.Format != "tracing" || m.Transport != "http" || m.Received != time.Unix(1_700_000_000, 0) {
+			t.Errorf("meta: %+v", m)
+		}
+	}
+	if names := spanNames(t, s.taken[0]); !slices.Equal(names, []string{"cart get 0"}) {
+		t.Errorf("the first span is %v", names)
+	}
+}
+
+func shown(r *http.Response, header string) string {
+	if v := r.Header.Get(header); v != "" {
+		return ", " + header + ": " + v
+	}
+	return ""
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("answers differ from %s; got:\n%s", file, got)
+	}
+}
+
+func TestHTTPTenants(t *testing.T) {
+	s := &sink{}
+	tenancy := server.TenancyConfig{Enabled: true, Header: "x-tenant", Tenants: []string{"a"}}
+	f := start(t, testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.Tenancy = pipeline.Present(tenancy) }), 0, s)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	for tenant, want := range map[string]string{"a": "202 ", "": "403 missing tenant header\n", "b": "403 unknown tenant\n"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.tracesURL(), bytes.NewReader(thriftRequest(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", xThrift)
+		if tenant != "" {
+			req.Header.Set("x-tenant", tenant)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if got := fmt.Sprintf("%d %s", resp.StatusCode, body); err != nil || got != want {
+			t.Errorf("%q: %q, %v", tenant, got, err)
+		}
+	}
+	if len(s.taken) != 1 || s.taken[0].Meta().Tenant != "a" {
+		t.Errorf("%d requests were taken", len(s.taken))
+	}
+}
+
+// TestBodyCutShort: a client that stops in the middle may still read the answer.
+func TestBodyCutShort(t *testing.T) {
+	f := start(t, testConfig(), 0, &sink{})
+	conn, err := net.Dial("tcp", f.Addr("http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", tracesPath, xThrift)
+	conn.(*net.TCPConn).CloseWrite()
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 500") || !strings.Contains(string(answer), "Unable to process request body: unexpected EOF") {
+		t.Errorf("%s %v", answer, err)
+	}
+}
+
+// TestMillionTags: in one span they are too many, and more than a small budget has room for.
+func TestMillionTags(t *testing.T) {
+	body := manyTags(1_000_000)
+	for budget, want := range map[int64]int{256 << 20: http.StatusBadRequest, 64 << 20: http.StatusRequestEntityTooLarge} {
+		f := build(t, testConfig(), budget, &sink{})
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
+		r.Header.Set("Content-Type", xThrift)
+		f.servers["http"].(*httpServer).Handler().ServeHTTP(w, r)
+		if w.Code != want || f.budget.Used() != 0 {
+			t.Errorf("%d bytes of budget: %d %s, %d bytes are still held", budget, w.Code, w.Body, f.budget.Used())
+		}
+	}
+}
+
+// TestMemoryOfTranslations compares what is charged with what is allocated, of what is largest in memory for its bytes.
+func TestMemoryOfTranslations(t *testing.T) {
+	const n = 20_000
+	logs := func(fields int) []byte {
+		log := nativethrift.Log{Fields: slices.Repeat([]nativethrift.Tag{{Key: "k"}}, fields)}
+		return thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{Logs: slices.Repeat([]nativethrift.Log{log}, n/(1+fields))}}})
+	}
+	for name, c := range map[string]struct {
+		format wireFormat
+		body   []byte
+	}{
+		"ordinary Thrift":       {thriftBatch, thriftRequest(1000)},
+		"tags":                  {thriftBatch, manyTags(n)},
+		"logs":                  {thriftBatch, logs(0)},
+		"logs with a field":     {thriftBatch, logs(1)},
+		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}})},
+		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)})},
+		"ordinary protobuf":     {postSpans, protoRequest(1000)},
+		"tags in protobuf":      {postSpans, smallTags(n)},
+		"few tags in protobuf":  {postSpans, smallTags(1000)},
+		"one large text":        {postSpans, protoText(1 << 20)},
+		"large text and Thrift": {thriftBatch, thriftText(1 << 20)},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := c.format.translate(c.body); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		took, charged := int64(after.TotalAlloc-before.TotalAlloc), c.format.memory(c.body)
+		if took > charged*3 { // buffers that grew count again and again
+			t.Errorf("%s: %d bytes are charged for %d, %d were allocated", name, charged, len(c.body), took)
+		}
+		t.Logf("%s: %d bytes, %.1f times charged, %.1f times allocated", name, len(c.body), float64(charged)/float64(len(c.body)), float64(took)/float64(len(c.body)))
+	}
+}
+
+// FuzzHTTP sends any body.
+func FuzzHTTP(f *testing.F) {
+	f.Add(thriftRequest(2))
+	f.Add(manyTags(3))
+	f.Add([]byte("\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00"))
+	fix, taken := fuzzed(f)
+	h := fix.servers["http"].(*httpServer).Handler()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		*taken = 0
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
+		r.Header.Set("Content-Type", xThrift)
+		h.ServeHTTP(w, r)
+		if !slices.Contains([]int{400, 413, 429}, w.Code) || *taken > 1 || *taken == 1 && w.Code != 400 {
+			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, *taken)
+		}
+		if used := fix.budget.Used(); used != 0 {
+			t.Errorf("%d bytes are still held", used)
+		}
+	})
+}
+
+// FuzzPostSpans sends any message.
+func FuzzPostSpans(f *testing.F) {
+	f.Add(protoRequest(2))
+	f.Add(smallTags(3))
+	f.Add([]byte("\x0a\xff\xff\xff\xff\x07"))
+	fix, taken := fuzzed(f)
+	s := fix.servers["grpc"].(*grpcServer)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		*taken = 0
+		raw := server.Raw(body)
+		if _, err := s.consume(t.Context(), &raw); err == nil || *taken > 1 {
+			t.Errorf("%v, consumed %d times", err, *taken)
+		}
+		if used := fix.budget.Used(); used != 0 {
+			t.Errorf("%d bytes are still held", used)
+		}
+	})
+}
+
+// fuzzed returns a receiver behind which everything is refused, and how often that happened.
+func fuzzed(f *testing.F) (*fixture, *int) {
+	taken := new(int)
+	return build(f, testConfig(), 32<<20, &sink{answer: func(_ context.Context, b *otlpdata.Batch) error {
+		*taken++
+		return pipeline.Permanent(errors.New("not kept"))
+	}}), taken
+}
