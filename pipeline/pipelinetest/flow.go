@@ -31,6 +31,21 @@ func checkArrival(s *suite) {
 	}
 }
 
+// checkArrivalByTheEnd stops the component after many have sent at once. What was sent before is there then.
+func checkArrivalByTheEnd(s *suite) {
+	p := s.start()
+	all := s.callers(p, 4, 8, func(int) bool { return true })
+	p.stop()
+	for _, t := range all {
+		if t.err != nil {
+			s.Errorf("request %d could not be sent: %v", t.request.number, t.err)
+			return
+		}
+	}
+	s.truth(p, all...)
+	s.origin(all[0].request)
+}
+
 // origin checks what a batch says about where it came from.
 func (s *suite) origin(r request) {
 	s.Helper()
@@ -59,7 +74,7 @@ func checkEmpty(s *suite) {
 // write to them.
 func checkBatches(s *suite) {
 	p := s.start()
-	if all := s.callers(p, 4, 8, func(int) bool { return true }); s.sub.answered() {
+	if all := s.callers(p, 4, 8, func(int) bool { return true }); s.sub.tellsAnswers() {
 		s.truth(p, all...)
 	}
 	p.stop()

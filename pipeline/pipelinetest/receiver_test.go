@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -123,6 +124,26 @@ func TestWrongReceivers(t *testing.T) {
 		}
 		return next.Consume(ctx, b)
 	}, stopAtOnce), "does not say its format")
+}
+
+// A receiver that answers nothing is held to what it has taken when it stops.
+func TestUnansweredReceivers(t *testing.T) {
+	var lose atomic.Bool
+	silent := func(send func(context.Context, string, ptrace.Traces) error) ReceiverOptions {
+		return ReceiverOptions{Config: "endpoint: localhost:0", Unanswered: true, Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
+			send(ctx, addr, td) //nolint:errcheck // nothing is told
+			return nil
+		}}
+	}
+	sub := receiver(right, stopAtOnce)
+	Receiver(t, sub.factory, silent(post))
+	lossy := receiverSubject(sub.factory, silent(func(ctx context.Context, addr string, td ptrace.Traces) error {
+		if lose.CompareAndSwap(false, true) {
+			return nil
+		}
+		return post(ctx, addr, td)
+	}))
+	expect(t, "every span has arrived by the end", lossy, "did not arrive")
 }
 
 // The next request is read into the memory of the one before.

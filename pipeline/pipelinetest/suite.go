@@ -23,6 +23,9 @@ type ReceiverOptions struct {
 	Listener string
 	// Spans is how many spans a request has; 0 is a few. It is 1 for a protocol that answers each span by itself.
 	Spans int
+	// Unanswered is set for a protocol without answers, such as one of datagrams. Send returns nil once a request has been sent, and the
+	// suite looks for its spans when the receiver has been stopped: by then it has taken all that was sent before.
+	Unanswered bool
 	// Send makes one attempt to send spans to an address, as a client of the protocol does, and returns how the client understands the
 	// answer: nil for yes, an error that [pipeline.IsPermanent] holds for when the client would give up, any other when it would try
 	// again. It is called by many goroutines at once and leaves no connection open that outlives the receiver.
@@ -35,7 +38,7 @@ func Receiver(t *testing.T, f pipeline.Factory, o ReceiverOptions) {
 }
 
 func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
-	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send}
+	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send, silent: o.Unanswered}
 }
 
 // Processor runs the suite for a processor type. config is the YAML of its block, with which it lets every span pass.
@@ -82,6 +85,7 @@ type subject struct {
 	send     func(ctx context.Context, addr string, spans ptrace.Traces) error // nil: the suite calls Consume
 	read     func(exporter any) ([]*otlpdata.Batch, error)                     // nil: spans arrive in the ledger
 	forgets  bool
+	silent   bool // senders are told nothing
 }
 
 // called reports whether the suite calls the component's Consume itself.
@@ -89,6 +93,13 @@ func (s *subject) called() bool { return s.factory.Kind() != pipeline.KindReceiv
 
 // answered reports whether the ledger stands behind the component and answers it.
 func (s *subject) answered() bool { return s.read == nil && !s.forgets }
+
+// isSilent reports whether senders learn nothing; tells that they learn the outcome.
+func (s *subject) isSilent() bool { return s.silent }
+func (s *subject) tells() bool    { return !s.silent }
+
+// tellsAnswers reports whether they learn the ledger's.
+func (s *subject) tellsAnswers() bool { return s.answered() && s.tells() }
 
 // check is one promise. on says which subjects make it; nil: all.
 type check struct {
@@ -103,11 +114,12 @@ func checks() []check {
 		{"building opens nothing", nil, checkBuild},
 		{"starts, stops and starts again", nil, checkLifecycle},
 		{"nothing stays behind", nil, checkLeaks},
-		{"every span arrives once", nil, checkArrival},
+		{"every span arrives once", (*subject).tells, checkArrival},
+		{"every span has arrived by the end", (*subject).isSilent, checkArrivalByTheEnd},
 		{"a batch without spans", (*subject).called, checkEmpty},
 		{"batches stay as they are", nil, checkBatches},
-		{"outcomes are told", (*subject).answered, checkOutcomes},
-		{"many callers at once", nil, checkCallers},
+		{"outcomes are told", (*subject).tellsAnswers, checkOutcomes},
+		{"many callers at once", (*subject).tells, checkCallers},
 		{"the context ends a call", (*subject).called, checkContext},
 		{"stops under load", nil, checkStopUnderLoad},
 		{"stops at the deadline", (*subject).answered, checkStopDeadline},

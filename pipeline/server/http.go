@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -20,13 +21,14 @@ const maxHeaderBytes = 32 << 10
 // is charged to the budget until they return. [ReadBody] is the best way to read all of it.
 type HTTP struct {
 	*base
-	handler  http.Handler
-	denied   func(http.ResponseWriter, *http.Request, *Denied)
-	maxBody  int64
-	decoders *decoders
-	srv      *http.Server
-	calls    calls
-	fresh    freshConns
+	handler   http.Handler
+	denied    func(http.ResponseWriter, *http.Request, *Denied)
+	maxBody   int64
+	decoders  *decoders
+	durations *prometheus.HistogramVec
+	srv       *http.Server
+	calls     calls
+	fresh     freshConns
 }
 
 var (
@@ -45,7 +47,12 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	if err != nil {
 		return nil, err
 	}
+	durations, err := newDurations(set.Metrics, name)
+	if err != nil {
+		return nil, err
+	}
 	s := &HTTP{base: b, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget), denied: deny}
+	s.durations = durations
 	// A body that grows is held twice for a moment, so one of half the budget is the greatest that can be admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
 		b.set.Logger.Warn("max_request_body_size is more than half of service.limits.inflight; the half is the limit", zap.Int64("bytes", half))
@@ -104,6 +111,8 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	s.calls.begin()
 	defer s.calls.end()
 	aw := &answer{ResponseWriter: w}
+	start := s.set.Env.Now()
+	defer func() { s.observe(aw, r, s.set.Env.Now().Sub(start)) }()
 	defer s.recover(aw, r)
 	ctx, err := s.security.check(r.Context(), r.Header.Values)
 	if err != nil {
@@ -118,7 +127,7 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	b, err := s.newBody(w, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		http.Error(aw, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer b.release()
@@ -144,15 +153,18 @@ func (s *HTTP) recover(w *answer, r *http.Request) {
 	http.Error(w, "internal error", http.StatusInternalServerError)
 }
 
-// answer notes whether the answer has begun.
+// answer notes whether the answer has begun, and with which status.
 type answer struct {
 	http.ResponseWriter
-	begun bool
+	begun  bool
+	status int // 0: none was written
 }
 
 // WriteHeader begins the answer, unless the status is an informational one.
 func (a *answer) WriteHeader(code int) {
-	a.begun = a.begun || code >= http.StatusOK
+	if code >= http.StatusOK && !a.begun {
+		a.begun, a.status = true, code
+	}
 	a.ResponseWriter.WriteHeader(code)
 }
 

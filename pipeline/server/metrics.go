@@ -24,14 +24,8 @@ func newMetrics(reg prometheus.Registerer, listener string) (*metrics, error) {
 			Name: "tracing_server_refused_connections_total",
 			Help: "Connections that were closed at once, because max_connections were open.",
 		}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tracing_server_refused_requests_total",
-			Help: "Requests that were refused before their data was handed on, by reason.",
-		}, []string{"reason"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tracing_server_panics_total",
-			Help: "Requests whose handler panicked, which is a bug.",
-		}),
+		refused: newRefused(),
+		panics:  newPanics(),
 	}
 	reg = prometheus.WrapRegistererWith(prometheus.Labels{"listener": listener}, reg)
 	for _, c := range []prometheus.Collector{m.open, m.turnedAway, m.refused, m.panics} {
@@ -40,4 +34,18 @@ func newMetrics(reg prometheus.Registerer, listener string) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+func newRefused() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tracing_server_refused_requests_total",
+		Help: "Requests that were refused before their data was handed on, by reason.",
+	}, []string{"reason"})
+}
+
+func newPanics() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tracing_server_panics_total",
+		Help: "Requests whose handler panicked, which is a bug.",
+	})
 }

@@ -15,7 +15,10 @@ const (
 	ReasonEncoding    = "encoding"    // unknown compression, or broken compressed data
 	ReasonIncomplete  = "incomplete"  // the client stopped sending, or was too slow
 	ReasonProtocol    = "protocol"    // gRPC refused the call itself: unknown compression or method, or cancelled at once
-	ReasonStopping    = "stopping"    // over TCP: sent when the process shut down, and not looked at any more
+	ReasonStopping    = "stopping"    // over TCP and UDP: sent when the process shut down, and not looked at any more
+	ReasonQueueFull   = "queue_full"  // over UDP: nobody had the time
+	ReasonEmpty       = "empty"       // over UDP: a datagram without content
+	ReasonPanic       = "panic"       // over UDP: the handler panicked, which is a bug
 	ReasonUndecodable = "undecodable" // not a message of the protocol; counted by handlers
 )
 

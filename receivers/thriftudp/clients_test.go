@@ -1,0 +1,107 @@
+package thriftudp
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+func newTestClients(t testing.TB, most int) *clients {
+	t.Helper()
+	c, err := newClients(settings(t, prometheus.NewRegistry(), zap.NewNop(), nil), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A client's totals, told with each batch, become counters of what was new.
+func TestClientStats(t *testing.T) {
+	f := start(t, testConfig(), 64<<20, &sink{})
+	id := "5a4c1b0e"
+	tell := func(port string, enc native.Encoding, seqNo, full, large, failed int64) {
+		args := batch("a")
+		args.Batch.Process.Tags = []nativethrift.Tag{{Key: "client-uuid", VType: nativethrift.TagTypeString, VStr: &id}}
+		args.Batch.SeqNo = &seqNo
+		args.Batch.Stats = &nativethrift.ClientStats{FullQueueDroppedSpans: full, TooLargeDroppedSpans: large, FailedToEmitSpans: failed}
+		const received = "tracing_agent_client_stats_batches_received"
+		before := f.metrics()[received]
+		f.send(port, message(t, enc, "emitBatch", args))
+		f.await(func() bool { return f.metrics()[received] > before })
+	}
+	expect := func(received, sent, full, large, failed float64) {
+		t.Helper()
+		f.expect(map[string]float64{
+			"tracing_agent_client_stats_batches_received":           received,
+			"tracing_agent_client_stats_batches_sent":               sent,
+			"tracing_agent_client_stats_spans_dropped full-queue":   full,
+			"tracing_agent_client_stats_spans_dropped too-large":    large,
+			"tracing_agent_client_stats_spans_dropped send-failure": failed,
+			"tracing_agent_client_stats_connected_clients":          1,
+		})
+	}
+	tell("compact", native.Compact, 10, 100, 200, 300)
+	expect(1, 0, 0, 0, 0) // it may have been running for long
+	tell("compact", native.Compact, 13, 101, 202, 303)
+	expect(2, 3, 1, 2, 3)
+	tell("binary", native.Binary, 12, 100, 201, 302)
+	expect(3, 3, 1, 2, 3) // overtaken
+	tell("binary", native.Binary, 14, 90, 202, 304)
+	expect(4, 4, 1, 2, 4) // a total went down
+}
+
+func TestClientsThatTellNothing(t *testing.T) {
+	c := newTestClients(t, 10)
+	c.heard(native.ClientStats{SeqNo: 1, HasSeqNo: true})
+	c.heard(native.ClientStats{ID: "a"})
+	c.heard(native.ClientStats{ID: strings.Repeat("a", longestClientID+1), SeqNo: 1, HasSeqNo: true})
+	if len(c.byID) != 0 {
+		t.Errorf("statistics are kept of %v", c.byID)
+	}
+}
+
+func TestClientsAreBounded(t *testing.T) {
+	c := newTestClients(t, 3)
+	for i := range 10 {
+		c.heard(native.ClientStats{ID: fmt.Sprint(i), SeqNo: 1, HasSeqNo: true})
+	}
+	if n := c.connected(); n != 3 {
+		t.Errorf("%v clients", n)
+	}
+}
+
+// A client that is silent for an hour is forgotten within the quarter of an hour that follows.
+func TestClientsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.DebugLevel)
+		c, err := newClients(settings(t, prometheus.NewRegistry(), zap.New(core), pipeline.NewBudget(0)), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.heard(native.ClientStats{ID: "old", SeqNo: 1, HasSeqNo: true})
+		time.Sleep(40 * time.Minute)
+		c.heard(native.ClientStats{ID: "young", SeqNo: 1, HasSeqNo: true})
+		if n := c.connected(); n != 2 {
+			t.Errorf("%v clients after 40 minutes", n)
+		}
+		time.Sleep(clientExpiry + clientCheck - 45*time.Minute)
+		if n := c.connected(); n != 1 {
+			t.Errorf("%v clients after one has been silent for an hour", n)
+		}
+		began := logs.FilterMessage("received batch from a new client, starting to keep stats")
+		ended := logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
+		if began.Len() != 2 || len(ended) != 1 || ended[0].ContextMap()["client-uuid"] != "old" || ended[0].ContextMap()["last-message"] == nil {
+			t.Errorf("log: %v", logs.All())
+		}
+	})
+}

@@ -1,0 +1,211 @@
+package thriftudp
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
+	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
+	"github.com/tracing-backend/tracing/internal/wire/zipkincore"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sink is the rest of the pipeline: it takes what answer lets it.
+type sink struct {
+	answer func(context.Context, *otlpdata.Batch) error // nil: takes all
+
+	mu    sync.Mutex
+	taken []*otlpdata.Batch
+}
+
+func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	if s.answer != nil {
+		if err := s.answer(ctx, b); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken = append(s.taken, b)
+	return nil
+}
+
+// names returns the names of all spans that were taken, with service, format and transport, in alphabetical order.
+func (s *sink) names(t testing.TB) []string {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []string{}
+	for _, b := range s.taken {
+		td, err := b.Traces()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rs := range td.ResourceSpans().All() {
+			service, _ := rs.Resource().Attributes().Get("service.name")
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					all = append(all, b.Meta().Transport+" "+b.Meta().Format+" "+service.Str()+" "+span.Name())
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// fixture is a running receiver with all three listeners on free ports.
+type fixture struct {
+	*receiver
+	t      testing.TB
+	sink   *sink
+	reg    *prometheus.Registry
+	budget *pipeline.Budget
+	logs   *observer.ObservedLogs
+	stop   func()
+}
+
+func testConfig() config {
+	c := defaults()
+	c.Compact = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
+	c.Binary = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
+	c.Zipkin = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
+	return c
+}
+
+func settings(t testing.TB, reg *prometheus.Registry, log *zap.Logger, budget *pipeline.Budget) pipeline.Settings {
+	return pipeline.Settings{ID: pipeline.ID{Type: "thriftudp"}, Logger: log, Metrics: reg, Env: pipeline.SystemEnv(), Budget: budget,
+		Report: func(err error) { t.Errorf("reported: %v", err) }}
+}
+
+func start(t testing.TB, c config, budget int64, s *sink) *fixture {
+	t.Helper()
+	core, logs := observer.New(zap.InfoLevel)
+	f := &fixture{t: t, sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget), logs: logs}
+	var err error
+	if f.receiver, err = newReceiver(settings(t, f.reg, zap.New(core), f.budget), c, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	f.stop = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := f.Stop(ctx); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	t.Cleanup(f.stop)
+	return f
+}
+
+func (f *fixture) send(listener string, datagrams ...[]byte) {
+	f.t.Helper()
+	c, err := net.Dial("udp", f.Addr(listener))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer c.Close()
+	for _, d := range datagrams {
+		if _, err := c.Write(d); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// await waits for what another goroutine does soon.
+func (f *fixture) await(done func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatal("it did not happen")
+		}
+	}
+}
+
+// metrics returns all samples, by name and the values of their labels.
+func (f *fixture) metrics() map[string]float64 {
+	f.t.Helper()
+	families, err := f.reg.Gather()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, fam := range families {
+		for _, m := range fam.GetMetric() {
+			key := fam.GetName()
+			for _, l := range m.GetLabel() {
+				key += " " + l.GetValue()
+			}
+			out[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return out
+}
+
+func (f *fixture) expect(want map[string]float64) {
+	f.t.Helper()
+	got := f.metrics()
+	for name, v := range want {
+		if g, ok := got[name]; !ok || g != v {
+			f.t.Errorf("%s is %v, want %v", name, g, v)
+		}
+	}
+}
+
+// message is a call of a method in one datagram.
+func message(t testing.TB, enc native.Encoding, method string, args thrift.TStruct) []byte {
+	t.Helper()
+	buf := thrift.NewTMemoryBuffer()
+	var p thrift.TProtocol = thrift.NewTCompactProtocolConf(buf, nil)
+	if enc == native.Binary {
+		strict := true
+		p = thrift.NewTBinaryProtocolConf(buf, &thrift.TConfiguration{TBinaryStrictWrite: &strict})
+	}
+	ctx := context.Background()
+	for _, err := range []error{
+		p.WriteMessageBegin(ctx, method, thrift.ONEWAY, 0), args.Write(ctx, p), p.WriteMessageEnd(ctx), p.Flush(ctx),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buf.Bytes()
+}
+
+// batch is spans of the service `cart` with these names.
+func batch(names ...string) *agentthrift.EmitBatchArgs {
+	b := nativethrift.Batch{Process: nativethrift.Process{ServiceName: "cart"}}
+	for i, n := range names {
+		b.Spans = append(b.Spans, nativethrift.Span{TraceIDLow: 1, SpanID: int64(i + 1), OperationName: n, Flags: 1,
+			StartTime: 1_700_000_000_000_000, Duration: 100})
+	}
+	return &agentthrift.EmitBatchArgs{Batch: b}
+}
+
+// zipkinBatch is spans of the service `cart` with these names.
+func zipkinBatch(names ...string) *agentthrift.EmitZipkinBatchArgs {
+	host := &zipkincore.Endpoint{Ipv4: 0x7f000001, ServiceName: "cart"}
+	var args agentthrift.EmitZipkinBatchArgs
+	for i, n := range names {
+		args.Spans = append(args.Spans, zipkincore.Span{TraceID: 1, ID: int64(i + 1), Name: n,
+			Annotations: []zipkincore.Annotation{{Timestamp: 1_700_000_000_000_000, Value: zipkincore.ServerRecv, Host: host}}})
+	}
+	return &args
+}

@@ -1,0 +1,122 @@
+package zipkin
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/internal/translate/zipkin"
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Hostile bodies are small; each tries to be much more in memory, or to take much longer.
+func hostile() map[string]request {
+	v2 := func(body string) request { return request{path: "/api/v2/spans", body: body} }
+	protobuf := func(body string) request {
+		return request{path: "/api/v2/spans", body: body, header: []string{"Content-Type", "application/x-protobuf"}}
+	}
+	v1 := func(body string) request { return request{path: "/api/v1/spans", body: body} }
+	thrift := func(body string) request {
+		return request{path: "/api/v1/spans", body: body, header: []string{"Content-Type", "application/x-thrift"}}
+	}
+	many := func(n int, before, each, after string) string {
+		return before + strings.TrimSuffix(strings.Repeat(each+",", n), ",") + after
+	}
+	const span = `{"id":"1","timestamp":1`
+	const v1Span = `[{"traceId":"0000000000000001","id":"0000000000000001",`
+	length := func(n int) string {
+		return string([]byte{byte(n) | 0x80, byte(n>>7) | 0x80, byte(n>>14) | 0x80, byte(n >> 21)})
+	}
+	return map[string]request{
+		"a million tags":           v2(many(1_000_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
+		"tags within the limit":    v2(many(30_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
+		"tags for resources":       v2(many(30_000, `[`+span+`,"tags":{`, `"os.":1`, `}},{"id":"2","tags":{"os.a":1}}]`)),
+		"a resource in each span":  v2(many(10_000, `[`, span+`,"tags":{"os.a":"1","os.b":"2"}}`, `]`)),
+		"annotations":              v2(many(30_000, `[`+span+`,"annotations":[`, `{"value":"|"}`, `]}]`)),
+		"packed attributes":        v2(many(30_000, `[`+span+`,"annotations":[{"value":"n|{`, `\"\":1`, `}|0"}]}]`)),
+		"nested":                   v2(`[{"x":` + strings.Repeat(`[`, 1<<17)),
+		"nested in a tag":          v2(`[{"tags":{"x":` + strings.Repeat(`{"a":`, 1<<16)),
+		"nested when packed":       v2(`[` + span + `,"annotations":[{"value":"n|{\"a\":` + strings.Repeat(`[`, 1<<17) + `|0"}]}]`),
+		"huge numbers":             v2(`[{"id":"1","timestamp":` + strings.Repeat("9", 1<<17) + `,"duration":1e` + strings.Repeat("9", 1<<16) + `}]`),
+		"small spans":              v2(many(20_000, `[`, `{"id":"1"}`, `]`)),
+		"links":                    v2(many(10_000, `[`+span+`,"tags":{`, `"otlp.link.1":"1|1||{}|0"`, `}}]`)),
+		"services":                 v2(services(5_000)),
+		"gzip bomb":                {path: "/api/v2/spans", body: zipped(strings.Repeat(" ", 24<<20)), header: []string{"Content-Encoding", "gzip"}},
+		"small protobuf spans":     protobuf(strings.Repeat("\x0a\x0a\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01", 20_000)),
+		"empty protobuf tags":      protobuf("\x0a" + length(10+2*30_000) + "\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01" + strings.Repeat("\x5a\x00", 30_000)),
+		"protobuf that lies":       protobuf("\x0a\xff\xff\xff\xff\x0f"),
+		"protobuf without an end":  protobuf(strings.Repeat("\x0b", 1<<17)),
+		"Thrift list that lies":    thrift("\x0c\x7f\xff\xff\xff"),
+		"Thrift string that lies":  thrift("\x0c\x00\x00\x00\x01\x0b\x00\x03\x7f\xff\xff\xff"),
+		"v1 binary annotations":    v1(many(20_000, v1Span+`"binaryAnnotations":[`, `{"key":"a"}`, `]}]`)),
+		"v1 nested":                v1(`[{"x":` + strings.Repeat(`[`, 1<<17)),
+		"v1 annotations for times": v1(many(10_000, v1Span+`"annotations":[`, `{"value":"a"}`, `]}]`)),
+	}
+}
+
+// services returns spans of n services.
+func services(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,{"id":"1","localEndpoint":{"serviceName":"%d"}}`, i)
+	}
+	return "[" + b.String()[1:] + "]"
+}
+
+// Whatever comes is answered as taken, as wrong or as too large.
+func TestHostileBodies(t *testing.T) {
+	f := start(t, nil, testBudget)
+	for name, r := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			resp, body := f.do(t, r)
+			switch resp.StatusCode {
+			case 202, 400, 413:
+			default:
+				t.Errorf("%s %.200q", resp.Status, body)
+			}
+		})
+	}
+}
+
+// What a translation allocates in all, over a small factor, was reserved for what it holds at once.
+func TestMemoryIsReserved(t *testing.T) {
+	for name, r := range hostile() {
+		f := formatOf(r.http(t))
+		if len(r.header) > 0 && r.header[0] == "Content-Encoding" {
+			continue
+		}
+		body := []byte(r.body)
+		reserved := f.memory(body, defaults().MaxItems)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f.translate(body, zipkin.Options{}) //nolint:errcheck // only the memory matters
+		runtime.ReadMemStats(&after)
+		// The arrays that a large slice has had while it grew are about five times as large as the last, of which two are held at once.
+		const grown = 3
+		if total := int64(after.TotalAlloc - before.TotalAlloc); total > grown*reserved {
+			t.Errorf("%s: %d bytes were allocated, %d reserved, for %d", name, total, reserved, len(body))
+		}
+	}
+}
+
+// A body that fits the budget alone, and not with what its translation takes, is refused for good; one that fits when others are done, for now.
+func TestBudget(t *testing.T) {
+	f := start(t, nil, 1<<20)
+	resp, body := f.do(t, request{path: "/api/v2/spans", body: "[" + strings.Repeat(`{"id":"1"},`, 5000) + `{"id":"1"}]`})
+	if resp.StatusCode != 413 {
+		t.Errorf("got %s %q", resp.Status, body)
+	}
+	held, err := f.budget.Reserve(f.budget.Limit() - 64<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	resp, body = f.do(t, request{path: "/api/v2/spans", body: oneV2})
+	if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" || !strings.Contains(body, pipeline.ErrOverBudget.Error()) {
+		t.Errorf("got %s %q", resp.Status, body)
+	}
+	if got := f.refused(t); got["too_large"] != 1 || got["over_budget"] != 1 {
+		t.Errorf("counted %v", got)
+	}
+}

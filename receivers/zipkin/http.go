@@ -1,0 +1,124 @@
+package zipkin
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// Parts of the paths that take spans: proxies put prefixes before them, and old clients end them with a slash.
+const (
+	v1Path     = "api/v1/spans"
+	v2Path     = "api/v2/spans"
+	healthPath = "/health"
+)
+
+// Reasons of refused requests that only this receiver has.
+const (
+	reasonPath   = "path"
+	reasonMethod = "method"
+)
+
+// ServeHTTP answers everything on the port.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	f := formatOf(req)
+	switch {
+	case f == nil && req.URL.Path == healthPath && (req.Method == http.MethodGet || req.Method == http.MethodHead):
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"status":"UP"}`) //nolint:errcheck // the client is gone, nothing is left to tell it
+	case f == nil:
+		r.Refused(reasonPath)
+		http.NotFound(w, req)
+	case req.Method != http.MethodPost:
+		r.Refused(reasonMethod)
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+	default:
+		r.spans(w, req, f)
+	}
+}
+
+func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
+	body, err := server.ReadBody(req)
+	if err != nil {
+		fail(w, err) // counted by the server
+		return
+	}
+	b, err := r.translate(req.Context(), f, body, req.Header.Get("X-B3-Flags") == "1")
+	if err != nil {
+		r.Refused(reasonOf(err))
+		fail(w, err)
+		return
+	}
+	switch err := r.consume(req.Context(), b); {
+	case err == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case isBadRequest(err):
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, `"Bad Request"`) //nolint:errcheck // the client is gone, nothing is left to tell it
+	default:
+		fail(w, err)
+	}
+}
+
+// formatOf returns the format that the path and the media type name, nil for a path that takes no spans. Whatever is not called by another
+// name is JSON.
+func formatOf(r *http.Request) *format {
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" or the type alone if there is something wrong
+	switch {
+	case strings.Contains(r.URL.Path, v1Path):
+		if mediaType == "application/x-thrift" {
+			return &v1Thrift
+		}
+		return &v1JSON
+	case strings.Contains(r.URL.Path, v2Path):
+		if mediaType == "application/x-protobuf" {
+			return &v2Proto
+		}
+		return &v2JSON
+	}
+	return nil
+}
+
+// isBadRequest reports whether the answer is the one whose body clients know.
+func isBadRequest(err error) bool {
+	code, _ := pipeline.HTTPStatus(err)
+	return code == http.StatusBadRequest
+}
+
+// fail answers with the status of the error's class and its text, and tells the client when to try again.
+func fail(w http.ResponseWriter, err error) {
+	code, after := pipeline.HTTPStatus(err)
+	if after > 0 {
+		seconds := (after + time.Second - 1) / time.Second
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), code)
+}
+
+// denied answers a client that is not let in.
+func denied(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
+	code, _ := pipeline.HTTPStatus(d)
+	http.Error(w, d.Msg, code)
+}
+
+// reasonOf names a refusal for the metric.
+func reasonOf(err error) string {
+	if errors.Is(err, pipeline.ErrOverBudget) {
+		return server.ReasonOverBudget
+	}
+	var limit *otlpdata.LimitError
+	if errors.As(err, &limit) && limit.TooLarge {
+		return server.ReasonTooLarge
+	}
+	return server.ReasonUndecodable
+}

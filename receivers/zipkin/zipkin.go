@@ -1,0 +1,179 @@
+// Package zipkin receives spans from Zipkin's clients over HTTP: version 2 of the format in JSON and protobuf, version 1 in JSON and
+// Thrift. They are translated to OTLP bytes in one pass.
+package zipkin
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/internal/translate/zipkin"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// defaultEndpoint is where clients expect a Zipkin server.
+const defaultEndpoint = "localhost:9411"
+
+type config struct {
+	server.HTTPConfig
+	ParseStringTags bool `yaml:"parse_string_tags" doc:"Make numbers and booleans of tags that look like them; Zipkin knows only text."`
+	MaxSpans        int  `yaml:"max_spans_per_request" doc:"Greatest number of spans in one request."`
+	MaxItems        int  `yaml:"max_items_per_list" doc:"Greatest number of tags or annotations of one span."`
+}
+
+func defaults() config {
+	lim := otlpdata.DefaultLimits()
+	return config{HTTPConfig: server.DefaultHTTPConfig(defaultEndpoint), MaxSpans: lim.Spans, MaxItems: lim.Items}
+}
+
+// Validate reports mistakes in the keys that are not the listener's.
+func (c *config) Validate() error {
+	var errs []error
+	if c.MaxSpans < 1 || c.MaxSpans > math.MaxInt32 {
+		errs = append(errs, pipeline.BadKey("max_spans_per_request", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxSpans))
+	}
+	if c.MaxItems < 1 || c.MaxItems > math.MaxInt32 {
+		errs = append(errs, pipeline.BadKey("max_items_per_list", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxItems))
+	}
+	return errors.Join(errs...)
+}
+
+// Factory makes receivers of type zipkin.
+func Factory() pipeline.Factory {
+	return pipeline.Receiver("zipkin", defaults, newReceiver).
+		Doc("Receives spans from Zipkin's clients over HTTP, in JSON, protobuf and Thrift.")
+}
+
+type receiver struct {
+	*server.HTTP
+	set             pipeline.Settings
+	next            pipeline.Consumer
+	lim             otlpdata.Limits
+	parseStringTags bool
+	// slots are for translations, one for each processor: more at once would not be faster, and would hold memory.
+	slots chan struct{}
+}
+
+var (
+	_ pipeline.Starter   = (*receiver)(nil)
+	_ pipeline.Stopper   = (*receiver)(nil)
+	_ pipeline.Addressed = (*receiver)(nil)
+)
+
+// listenerName is what the only listener is called.
+const listenerName = "http"
+
+func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
+	r := &receiver{
+		set:             set,
+		next:            next,
+		lim:             otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}, // the listener limits the size
+		parseStringTags: c.ParseStringTags,
+		slots:           make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+	var err error
+	if r.HTTP, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
+		return nil, err
+	}
+	r.OnDenied(denied)
+	return r, nil
+}
+
+// Addr returns the address of the listener, whose name is `http`.
+func (r *receiver) Addr(name string) string {
+	if name != listenerName {
+		return ""
+	}
+	return r.HTTP.Addr()
+}
+
+// batch is a request's spans with what they take of the budget.
+type batch struct {
+	*otlpdata.Batch
+	held *pipeline.Reservation
+}
+
+// translate makes a batch of a request's body; the caller releases what it holds. The error is permanent unless the budget is used up for
+// the moment or ctx has ended.
+func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug bool) (batch, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return batch{}, ctx.Err()
+	}
+	held, err := r.reserve(f.memory(body, r.lim.Items), len(body))
+	if err != nil {
+		return batch{}, err
+	}
+	opt := zipkin.Options{Debug: debug, ParseStringTags: r.parseStringTags, Now: r.set.Env.Now(), Limits: r.lim}
+	b, err := r.decode(ctx, f, body, opt)
+	if err == nil {
+		err = r.resize(held, int64(b.Size()+b.WalkMemory()), len(body))
+	}
+	if err != nil {
+		held.Release()
+		return batch{}, err
+	}
+	return batch{b, held}, nil
+}
+
+func (r *receiver) decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*otlpdata.Batch, error) {
+	otlp, err := f.translate(body, opt)
+	if err != nil {
+		return nil, pipeline.Permanent(err)
+	}
+	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "zipkin", Transport: "http", Received: opt.Now}
+	b, err := otlpdata.FromOTLP(otlp, meta, r.lim)
+	if err != nil {
+		return nil, pipeline.Permanent(err)
+	}
+	return b, nil
+}
+
+// consume hands the spans on. A batch of which a part was refused for good is a success to the client: the protocol cannot tell it, and an
+// error would make clients send the rest again. The refused spans are counted where they were refused.
+func (r *receiver) consume(ctx context.Context, b batch) error {
+	defer b.held.Release()
+	err := r.next.Consume(ctx, b.Batch)
+	processed := b.Len()
+	var partial *pipeline.Partial
+	switch {
+	case errors.As(err, &partial):
+		processed -= partial.Rejected
+		err = nil
+	case err != nil:
+		processed = 0
+	}
+	r.set.Logger.Debug("Zipkin span batch processed by the collector.",
+		zap.Int("received-span-count", b.Len()), zap.Int("processed-span-count", processed))
+	return err
+}
+
+// reserve takes memory of the budget, beside the body that the server has taken it for. What can never fit is too large, not to be sent
+// again.
+func (r *receiver) reserve(size int64, body int) (*pipeline.Reservation, error) {
+	if err := r.fits(size, body); err != nil {
+		return nil, err
+	}
+	return r.set.Budget.Reserve(size)
+}
+
+func (r *receiver) resize(held *pipeline.Reservation, size int64, body int) error {
+	if err := r.fits(size, body); err != nil {
+		return err
+	}
+	return held.Resize(size)
+}
+
+func (r *receiver) fits(size int64, body int) error {
+	if limit := r.set.Budget.Limit(); limit > 0 && size+int64(body) > limit {
+		return &otlpdata.LimitError{Limit: "bytes of memory for the request", Max: int(limit), TooLarge: true}
+	}
+	return nil
+}
