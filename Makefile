@@ -5,7 +5,7 @@ TEST    := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
-run: build ## build and start all-in-one: OTLP on 4317 and 4318, query on 16686, admin on 14269
+run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
 
 build: ## build bin/tracing
@@ -35,7 +35,9 @@ soak: ## run every fuzz target for 10 minutes, 1000 kills of the program, 2 mill
 
 bench: ## measure the hot path and the whole server against pdata, as ratios in one run
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
+	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
 	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x .
+	go test -run '^$$' -bench '^BenchmarkWires$$' -benchtime 3x -timeout 1h .
 
 bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data
 	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h .

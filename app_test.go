@@ -62,6 +62,11 @@ func (l *lockedBuffer) String() string {
 var anyPort = []string{
 	"receivers::otlp::protocols::grpc::endpoint=localhost:0",
 	"receivers::otlp::protocols::http::endpoint=localhost:0",
+	"receivers::native::protocols::grpc::endpoint=localhost:0",
+	"receivers::native::protocols::http::endpoint=localhost:0",
+	"receivers::thriftudp::compact::endpoint=localhost:0",
+	"receivers::thriftudp::binary::endpoint=localhost:0",
+	"receivers::thriftudp::zipkin::endpoint=localhost:0",
 	"extensions::query::http::endpoint=localhost:0",
 	"extensions::admin::endpoint=localhost:0",
 }
@@ -154,6 +159,7 @@ type (
 		TraceID, SpanID, OperationName, ProcessID string
 		References                                []uiRef
 		StartTime, Duration                       int64
+		Flags                                     uint32
 		Tags                                      []uiTag
 		Logs                                      []uiLog
 		Warnings                                  []string

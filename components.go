@@ -7,6 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/disk/storetool"
 	"github.com/tracing-backend/tracing/exporters/memory"
+	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
 	"github.com/tracing-backend/tracing/exporters/nop"
 	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
 	"github.com/tracing-backend/tracing/exporters/otlphttp"
@@ -14,18 +15,27 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/processors/batch"
+	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
+	"github.com/tracing-backend/tracing/receivers/native"
 	"github.com/tracing-backend/tracing/receivers/otlp"
+	"github.com/tracing-backend/tracing/receivers/thriftudp"
+	"github.com/tracing-backend/tracing/receivers/zipkin"
 )
 
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
 	return []pipeline.Factory{
 		otlp.Factory().Flags(otlpReceiverFlags()...),
+		native.Factory().Flags(nativeReceiverFlags()...),
+		thriftudp.Factory().Flags(thriftUDPFlags()...),
+		zipkin.Factory().Flags(zipkinReceiverFlags()...),
 
 		batch.Factory(),
+		resourcetags.Factory().Flags(resourceTagsFlags()...),
 
 		disk.Factory().Flags(diskExporterFlags()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(memoryExporterFlags()...),
+		nativeexporter.Factory().Flags(nativeExporterFlags()...),
 		otlpexporter.Factory(),
 		otlphttp.Factory(),
 		debug.Factory(),
@@ -40,5 +50,7 @@ func Components() []pipeline.Factory {
 func Presets() []pipeline.Preset {
 	return []pipeline.Preset{
 		{Name: "all-in-one", YAML: examples.AllInOne},
+		{Name: "agent", YAML: examples.Agent},
+		{Name: "collector", YAML: examples.Collector},
 	}
 }

@@ -40,13 +40,21 @@ func TestConformance(t *testing.T) {
 			t.Run("grpc", otlpReceiverOverGRPC)
 			t.Run("http", otlpReceiverOverHTTP)
 		},
-		"processor batch":   batchProcessor,
-		"exporter disk":     diskExporter,
-		"exporter memory":   memoryExporter,
-		"exporter otlp":     otlpExporter,
-		"exporter otlphttp": otlphttpExporter,
-		"exporter debug":    debugExporter,
-		"exporter nop":      nopExporter,
+		"receiver native": func(t *testing.T) {
+			t.Run("grpc", nativeReceiverOverGRPC)
+			t.Run("http", nativeReceiverOverHTTP)
+		},
+		"receiver thriftudp":      thriftUDPReceiver,
+		"receiver zipkin":         zipkinReceiver,
+		"processor batch":         batchProcessor,
+		"processor resource_tags": resourceTagsProcessor,
+		"exporter disk":           diskExporter,
+		"exporter memory":         memoryExporter,
+		"exporter native":         nativeExporter,
+		"exporter otlp":           otlpExporter,
+		"exporter otlphttp":       otlphttpExporter,
+		"exporter debug":          debugExporter,
+		"exporter nop":            nopExporter,
 	}
 	for _, f := range tracing.Components() {
 		name := f.Kind().String() + " " + f.Type()

@@ -29,11 +29,16 @@ func TestConfigurationReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// overlaid returns the lines of print-config --origin that are not the preset's, and what it complains of.
+// overlaid returns the lines of print-config --origin that are not those of the preset all-in-one, and what it complains of.
 func overlaid(t *testing.T, args ...string) string {
 	t.Helper()
+	return overlaidOn(t, "all-in-one", args...)
+}
+
+func overlaidOn(t *testing.T, preset string, args ...string) string {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"print-config", "all-in-one", "--origin"}, args...)
+	args = append([]string{"print-config", preset, "--origin"}, args...)
 	pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
 	var out []string
 	for line := range strings.Lines(stdout.String()) {
@@ -81,6 +86,8 @@ func TestSecurityFlags(t *testing.T) {
 		tenancy, // gRPC
 		tenancy, // HTTP
 		"allowed_origins: ['https://a', 'https://b'] # --collector.otlp.http.cors.allowed-origins",
+		tenancy, // native, gRPC
+		tenancy, // native, HTTP
 		tenancy, // query
 	}, "\n")
 	if got != want {

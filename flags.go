@@ -95,24 +95,33 @@ func tlsFlags(prefix, key string) []pipeline.Flag {
 	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: key, Presence: true, Doc: "Whether the listener serves TLS only."})
 }
 
+// corsFlags are the flags of a listener whose block is at key; "" is the component.
 func corsFlags(prefix, key string) []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: prefix + ".cors.allowed-origins", Block: key, Key: key + "::cors::allowed_origins", Value: pipeline.List,
+		{Name: prefix + ".cors.allowed-origins", Block: key, Key: below(key, "cors::allowed_origins"), Value: pipeline.List,
 			Doc: "Origins of pages that may send spans, separated by commas."},
-		{Name: prefix + ".cors.allowed-headers", Block: key, Key: key + "::cors::allowed_headers", Value: pipeline.List,
+		{Name: prefix + ".cors.allowed-headers", Block: key, Key: below(key, "cors::allowed_headers"), Value: pipeline.List,
 			Doc: "Headers that these pages may send, separated by commas."},
 	}
 }
 
-// tenancyFlags apply to all listeners that have them. key is the listener's block.
+// tenancyFlags apply to all listeners that have them. key is the listener's block; "" is the component.
 func tenancyFlags(key string) []pipeline.Flag {
-	block := key + "::tenancy"
+	block := below(key, "tenancy")
 	return []pipeline.Flag{
 		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true, Doc: "Whether tenants are kept apart by a header."},
 		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "The header that names the tenant."},
 		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: pipeline.List,
 			Doc: "Tenants that there are, separated by commas; empty allows any."},
 	}
+}
+
+// below joins the path of a block, "" for the component itself, and a path in it.
+func below(block, path string) string {
+	if block == "" {
+		return path
+	}
+	return block + "::" + path
 }
 
 // mebibytes converts a number of bytes, rounding up.

@@ -8,3 +8,13 @@ import _ "embed"
 //
 //go:embed all-in-one.yaml
 var AllInOne []byte
+
+// Agent is the preset agent.
+//
+//go:embed agent.yaml
+var Agent []byte
+
+// Collector is the preset collector.
+//
+//go:embed collector.yaml
+var Collector []byte

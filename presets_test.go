@@ -1,0 +1,92 @@
+package tracing_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// printed is what print-config says of a preset, by default and with what args change.
+func printed(t *testing.T, preset string, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"print-config", preset}, args...)
+	if code := pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
+		t.Fatalf("%v: exit code %d: %s", args, code, stderr.String())
+	}
+	return stdout.String()
+}
+
+var endpointOf = regexp.MustCompile(`(?m)^ +endpoint: (.*)$`)
+
+// Every preset starts, on free ports, and is ready.
+func TestPresetsStart(t *testing.T) {
+	for _, preset := range tracing.Presets() {
+		t.Run(preset.Name, func(t *testing.T) {
+			free := strings.NewReplacer(":4317", ":0", ":4318", ":0", ":6831", ":0", ":6832", ":0", ":5775", ":0",
+				":14250", ":0", ":14268", ":0", ":14269", ":0", ":14271", ":0", ":16686", ":0")
+			yaml := free.Replace(string(preset.YAML))
+			if preset.Name == "agent" { // its next hop is no listener; nothing needs to be there
+				yaml = strings.Replace(yaml, "${TRACING_COLLECTOR_HOST:-localhost}:0", "localhost:1", 1)
+			}
+			o := pipeline.LoadOptions{Factories: tracing.Components(), Strict: true,
+				Presets: []pipeline.Preset{{Name: preset.Name, YAML: []byte(yaml)}}}
+			dir, err := pipeline.ParseSet("service::data_dir=" + filepath.Join(t.TempDir(), preset.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Overrides = append(o.Overrides, dir)
+			cfg, err := pipeline.Load(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := startConfig(t, cfg)
+			if status, body := fetch(t, p.admin()+"/"); status != 200 {
+				t.Errorf("%d %s", status, body)
+			}
+		})
+	}
+}
+
+// An agent and a collector run beside each other as they are.
+func TestAgentAndCollectorDoNotClash(t *testing.T) {
+	t.Setenv("TRACING_COLLECTOR_HOST", "collector.example")
+	agent, collector := printed(t, "agent"), printed(t, "collector", "--collector.zipkin.host-port=localhost:9411")
+	taken := map[string]bool{}
+	for _, m := range endpointOf.FindAllStringSubmatch(agent, -1) {
+		taken[m[1]] = true
+	}
+	if !taken["collector.example:14250"] || len(taken) != 5 {
+		t.Errorf("the agent's addresses are %v", taken)
+	}
+	for _, m := range endpointOf.FindAllStringSubmatch(collector, -1) {
+		if taken[m[1]] {
+			t.Errorf("both listen on %s", m[1])
+		}
+	}
+	if !strings.Contains(agent, "data_dir: ./data-agent\n") || !strings.Contains(collector, "data_dir: ./data\n") {
+		t.Error("they share a folder")
+	}
+}
+
+// What listens, listens on localhost unless the environment says otherwise.
+func TestPresetsListenWhereTheyAreTold(t *testing.T) {
+	for _, host := range []string{"localhost", "0.0.0.0"} {
+		if host != "localhost" {
+			t.Setenv("TRACING_LISTEN_HOST", host)
+		}
+		for _, preset := range tracing.Presets() {
+			for _, m := range endpointOf.FindAllStringSubmatch(printed(t, preset.Name), -1) {
+				nextHop := preset.Name == "agent" && m[1] == "localhost:14250"
+				if !strings.HasPrefix(m[1], host+":") && !nextHop {
+					t.Errorf("%s: %s is not on %s", preset.Name, m[1], host)
+				}
+			}
+		}
+	}
+}
