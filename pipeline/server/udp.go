@@ -217,7 +217,9 @@ func (s *UDP) deliver(ps []packet) {
 			p.n = 0
 		}
 	}
-	if full := s.queue.put(s, ps); full > 0 {
+	full := s.queue.put(s, ps)
+	s.metrics.processed.Add(int64(len(ps) - full))
+	if full > 0 {
 		s.metrics.refuse(ReasonQueueFull, full)
 	}
 }

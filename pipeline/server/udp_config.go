@@ -18,7 +18,7 @@ const (
 // UDPConfig are the keys of a UDP listener. A config that embeds it and has keys of its own needs a Validate of its own for those (and only
 // those): the loader calls the one of UDPConfig, too. Nobody is authenticated and there are no tenants: datagrams have no headers.
 type UDPConfig struct {
-	Endpoint      pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port; localhost is 127.0.0.1 and ::1."`
+	Endpoint      pipeline.Endpoint `yaml:"endpoint" network:"udp" doc:"Address to listen on, host:port; localhost is 127.0.0.1 and ::1."`
 	MaxPacketSize pipeline.ByteSize `yaml:"max_packet_size" doc:"Greatest datagram; longer ones are refused, since they would be cut off."`
 	QueueSize     pipeline.ByteSize `yaml:"queue_size" doc:"How many bytes of datagrams may wait for a worker; what comes when it is full is dropped, and counted."`
 	Workers       int               `yaml:"workers" doc:"How many sets of datagrams are worked on at once. A worker takes all that wait, and waits until they are stored or sent."`

@@ -10,9 +10,9 @@ import (
 
 // UDPStats are counts of datagrams since the start, for components that show them under names of their own.
 type UDPStats struct {
-	Received    int64 // read from the system
-	Dropped     int64 // of them, not handed to a worker: no room in the queue, or no time left when the server stopped
-	Failed      int64 // of them, refused for what they are, or handed on and not taken
+	Processed   int64 // read from the system, and not dropped
+	Dropped     int64 // read, and dropped because the queue was full
+	Failed      int64 // of the processed ones, refused for what they are, handed on and not taken, or given up when the server stopped
 	Waiting     int64 // now
 	LastSize    int64 // bytes of the one read last
 	ReadErrors  int64 // reads that failed
@@ -22,14 +22,15 @@ type UDPStats struct {
 // Stats returns the counts of this moment.
 func (s *UDP) Stats() UDPStats {
 	m := s.metrics
-	return UDPStats{Received: m.received.Load(), Dropped: m.dropped.Load(), Failed: m.failed.Load(), Waiting: int64(s.queue.len()),
+	return UDPStats{Processed: m.processed.Load(), Dropped: m.dropped.Load(), Failed: m.failed.Load(), Waiting: int64(s.queue.len()),
 		LastSize: m.lastSize.Load(), ReadErrors: m.readErrors.Load(), KernelDrops: m.kernelDrops()}
 }
 
 // udpMetrics are those of one listener.
 type udpMetrics struct {
-	received, handled, dropped, failed, readErrors atomic.Int64
-	lastSize                                       atomic.Int64 // bytes
+	received, handled, readErrors atomic.Int64
+	processed, dropped, failed    atomic.Int64 // see UDPStats; a difference of counters would go down at times
+	lastSize                      atomic.Int64 // bytes
 
 	refused *prometheus.CounterVec // by reason
 	panics  prometheus.Counter
@@ -62,7 +63,7 @@ func newUDPMetrics(s *UDP) (*udpMetrics, error) {
 
 // refuse counts n datagrams as refused.
 func (m *udpMetrics) refuse(reason string, n int) {
-	if reason == ReasonQueueFull || reason == ReasonStopping {
+	if reason == ReasonQueueFull {
 		m.dropped.Add(int64(n))
 	} else {
 		m.failed.Add(int64(n))

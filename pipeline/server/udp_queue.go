@@ -75,7 +75,8 @@ type udpQueue struct {
 }
 
 func newUDPQueue(size, maxPacket int) *udpQueue {
-	q := &udpQueue{slab: max(min(slabSize, size/slabsOfQueue), maxPacket+datagramHead)}
+	greatest := maxPacket + datagramHead
+	q := &udpQueue{slab: greatest * max(1, min(slabSize, size/slabsOfQueue)/greatest)} // a multiple, so that the greatest leave no room unused
 	q.most = size / q.slab
 	q.filled.L = &q.mu
 	return q

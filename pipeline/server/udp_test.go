@@ -328,10 +328,10 @@ func TestKernelDrops(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Stats()
-	if got.Received+got.KernelDrops != n || w.metric("tracing_server_kernel_dropped_datagrams_total", "") != float64(got.KernelDrops) {
+	if got.Processed+got.KernelDrops != n || w.metric("tracing_server_kernel_dropped_datagrams_total", "") != float64(got.KernelDrops) {
 		t.Errorf("%d sent, %+v", n, got)
 	}
-	w.law(float64(got.Received), float64(got.Received))
+	w.law(float64(got.Processed), float64(got.Processed))
 }
 
 func TestUDPStartFails(t *testing.T) {

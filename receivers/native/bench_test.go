@@ -1,12 +1,16 @@
 package native
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+)
 
 // BenchmarkTranslate is a request of 512 spans from bytes to a batch that could be consumed, and what of that is finding out how much
 // memory it takes.
 func BenchmarkTranslate(b *testing.B) {
 	const spans = 512
-	f := build(b, testConfig(), 256<<20, &sink{})
+	f := build(b, testConfig(), 256<<20, &pipelinetest.Sink{})
 	for name, c := range map[string]struct {
 		format wireFormat
 		body   []byte
@@ -20,13 +24,13 @@ func BenchmarkTranslate(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				batch.held.Release()
+				batch.Release()
 			}
 			perSpan(b)
 		})
 		b.Run(name+" memory", func(b *testing.B) {
 			for b.Loop() {
-				c.format.memory(c.body)
+				c.format.memory(c.body, usualGrowth)
 			}
 			perSpan(b)
 		})

@@ -50,7 +50,7 @@ func (s *grpcServer) postSpans(srv any, ctx context.Context, dec func(any) error
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	b, err := s.receiver.translate(ctx, *req.(*server.Raw), postSpans)
 	if err != nil {
-		s.Refused(reasonOf(err))
+		s.Refused(server.ReasonOf(err))
 		return nil, grpcStatus(err).Err()
 	}
 	if err := s.receiver.consume(ctx, b); err != nil {

@@ -19,9 +19,11 @@ import (
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -35,7 +37,7 @@ func post(ctx context.Context, conn *grpc.ClientConn, service string, body []byt
 }
 
 func TestPostSpans(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	conn := start(t, testConfig(), 64<<20, s).dial(t)
 	for i, name := range serviceNames {
 		for _, compression := range []string{"identity", "gzip"} {
@@ -45,7 +47,7 @@ func TestPostSpans(t *testing.T) {
 		}
 	}
 	want := [][]string{{"cart get 0"}, {"cart get 0"}, {"cart get 0", "cart get 1"}, {"cart get 0", "cart get 1"}}
-	for i, b := range s.taken {
+	for i, b := range s.Batches() {
 		if m := b.Meta(); m.Format != "tracing" || m.Transport != "grpc" || m.Received != time.Unix(1_700_000_000, 0) || m.Tenant != "" {
 			t.Errorf("meta: %+v", m)
 		}
@@ -62,7 +64,7 @@ func TestPostSpans(t *testing.T) {
 
 func TestGRPCAnswers(t *testing.T) {
 	var answer error
-	f := start(t, testConfig(), 0, &sink{answer: func(context.Context, *otlpdata.Batch) error { return answer }})
+	f := start(t, testConfig(), 0, &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }})
 	conn := f.dial(t)
 	for name, c := range map[string]struct {
 		err   error
@@ -96,7 +98,7 @@ func retryDelay(err error) time.Duration {
 func TestGRPCRefusals(t *testing.T) {
 	c := testConfig(func(g *server.GRPCConfig, _ *server.HTTPConfig) { g.MaxRecvMsgSizeMiB = 1 })
 	c.MaxSpans, c.MaxItems = 10, 1000
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := build(t, c, 32<<20, s)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -120,8 +122,8 @@ func TestGRPCRefusals(t *testing.T) {
 	check("many tags", server.ReasonUndecodable, codes.InvalidArgument, "more than 1000", smallTags(2000))
 	check("large", server.ReasonTooLarge, codes.ResourceExhausted, "larger than max", zeros)
 	check("gzip bomb", server.ReasonTooLarge, codes.ResourceExhausted, "larger than max", zeros, grpc.UseCompressor("gzip"))
-	if _, err := post(t.Context(), conn, serviceNames[0], protoRequest(10)); err != nil || s.spans() != 10 {
-		t.Errorf("afterwards: %v, %d spans", err, s.spans())
+	if _, err := post(t.Context(), conn, serviceNames[0], protoRequest(10)); err != nil || s.Spans() != 10 {
+		t.Errorf("afterwards: %v, %d spans", err, s.Spans())
 	}
 	for _, method := range []string{"/tracing.api_v2.CollectorService/Nothing", "/tracing.api_v2.SamplingManager/GetSamplingStrategy"} {
 		req := server.Raw{}
@@ -140,7 +142,7 @@ func TestGRPCRefusals(t *testing.T) {
 }
 
 func TestGRPCTenants(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	tenancy := server.TenancyConfig{Enabled: true, Header: "x-tenant", Tenants: []string{"a", "b"}}
 	conn := start(t, testConfig(func(g *server.GRPCConfig, _ *server.HTTPConfig) { g.Tenancy = pipeline.Present(tenancy) }), 0, s).dial(t)
 	for want, tenants := range map[string][]string{"": {"a"}, "missing tenant header": nil, "extra tenant header": {"a", "b"}, "unknown tenant": {"c"}} {
@@ -153,13 +155,13 @@ func TestGRPCTenants(t *testing.T) {
 			t.Errorf("%v: %v", tenants, err)
 		}
 	}
-	if len(s.taken) != 1 || s.taken[0].Meta().Tenant != "a" {
-		t.Errorf("%d requests were taken", len(s.taken))
+	if len(s.Batches()) != 1 || s.Batches()[0].Meta().Tenant != "a" {
+		t.Errorf("%d requests were taken", len(s.Batches()))
 	}
 }
 
 func TestHealthAndReflection(t *testing.T) {
-	conn := start(t, testConfig(), 0, &sink{}).dial(t)
+	conn := start(t, testConfig(), 0, &pipelinetest.Sink{}).dial(t)
 	for _, name := range append(serviceNames, "") {
 		resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if err != nil || resp.Status != healthpb.HealthCheckResponse_SERVING {
@@ -196,7 +198,7 @@ func TestHealthAndReflection(t *testing.T) {
 
 // TestTranslationIsCharged: a tag of five bytes is a hundred for who translates it.
 func TestTranslationIsCharged(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *server.HTTPConfig) { g.MaxRecvMsgSizeMiB = 1 }), 8<<20, s)
 	conn := f.dial(t)
 	held, err := f.budget.Reserve(6 << 20)
@@ -208,7 +210,7 @@ func TestTranslationIsCharged(t *testing.T) {
 		t.Errorf("over budget: %v, retry after %v", err, retryDelay(err))
 	}
 	held.Release()
-	s.answer = func(context.Context, *otlpdata.Batch) error {
+	s.Answer = func(context.Context, *otlpdata.Batch) error {
 		if used := f.budget.Used(); used < 1<<20 || used > 3<<20 {
 			t.Errorf("%d bytes are held", used)
 		}
@@ -241,7 +243,7 @@ func TestStartOpensAllOrNothing(t *testing.T) {
 	}
 	defer ln.Close()
 	c := testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.Endpoint = pipeline.Endpoint(ln.Addr().String()) })
-	f := build(t, c, 0, &sink{})
+	f := build(t, c, 0, &pipelinetest.Sink{})
 	if err := f.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "protocols.http.endpoint: cannot listen on") {
 		t.Fatalf("got %v", err)
 	}
@@ -269,5 +271,28 @@ func TestConfig(t *testing.T) {
 	}
 	if f := Factory(); f.Type() != "native" || f.Kind() != pipeline.KindReceiver || f.Summary() == "" {
 		t.Errorf("factory: %v %v %q", f.Type(), f.Kind(), f.Summary())
+	}
+}
+
+// greedySpans is a request of n spans that become nearly ten times as large: each has a flag that nobody knows and an empty warning.
+func greedySpans(n int) []byte {
+	span := []byte{0x0a, 4, 0x28, 3, 0x62, 0}
+	return protowire.AppendBytes([]byte{0x0a}, bytes.Repeat(span, n)) // the batch, of which every span is a field
+}
+
+// TestGreedySpans: what becomes much larger than usual is charged before it does.
+func TestGreedySpans(t *testing.T) {
+	const n = 100_000
+	body := greedySpans(n)
+	for budget, want := range map[int64]codes.Code{64 << 20: codes.OK, 8 << 20: codes.ResourceExhausted} {
+		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
+		raw := server.Raw(body)
+		_, err := f.Group["grpc"].(*grpcServer).consume(t.Context(), &raw)
+		if status.Code(err) != want || f.budget.Used() != 0 || want == codes.OK && f.sink.Spans() != n {
+			t.Errorf("%d bytes of budget: %v, %d spans, %d bytes are still held", budget, err, f.sink.Spans(), f.budget.Used())
+		}
+		if peak := f.budget.Peak(); want == codes.OK && peak < 2*9*int64(len(body)) {
+			t.Errorf("%d bytes were charged for %d", peak, len(body))
+		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"html"
 	"mime"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -70,7 +68,7 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 	}
 	b, err := s.receiver.translate(r.Context(), body, thriftBatch)
 	if err != nil {
-		s.Refused(reasonOf(err))
+		s.Refused(server.ReasonOf(err))
 		fail(w, unprocessable, err)
 		return
 	}
@@ -114,10 +112,5 @@ func failRead(w http.ResponseWriter, err error) {
 
 // fail answers with the status of the error's class, and tells the client when to try again.
 func fail(w http.ResponseWriter, format string, err error) {
-	code, after := pipeline.HTTPStatus(err)
-	if after > 0 {
-		seconds := (after + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
-	http.Error(w, fmt.Sprintf(format, err), code)
+	http.Error(w, fmt.Sprintf(format, err), server.Status(w.Header(), err))
 }

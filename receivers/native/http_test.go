@@ -18,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -98,7 +100,7 @@ func manyTags(n int) []byte {
 // TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
 func TestHTTPAnswers(t *testing.T) {
 	var answer error
-	s := &sink{answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }}
 	c := testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.MaxRequestBodySize = 1 << 20 })
 	c.MaxSpans, c.MaxItems = 10, 1000
 	f := start(t, c, 64<<20, s)
@@ -139,12 +141,12 @@ func TestHTTPAnswers(t *testing.T) {
 			t.Errorf("%s was counted %v times, not %v", reason, counted["protocols.http "+reason], n)
 		}
 	}
-	for _, b := range s.taken {
+	for _, b := range s.Batches() {
 		if m := b.Meta(); m.Format != "tracing" || m.Transport != "http" || m.Received != time.Unix(1_700_000_000, 0) {
 			t.Errorf("meta: %+v", m)
 		}
 	}
-	if names := spanNames(t, s.taken[0]); !slices.Equal(names, []string{"cart get 0"}) {
+	if names := spanNames(t, s.Batches()[0]); !slices.Equal(names, []string{"cart get 0"}) {
 		t.Errorf("the first span is %v", names)
 	}
 }
@@ -173,7 +175,7 @@ func golden(t *testing.T, file string, got []byte) {
 }
 
 func TestHTTPTenants(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	tenancy := server.TenancyConfig{Enabled: true, Header: "x-tenant", Tenants: []string{"a"}}
 	f := start(t, testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.Tenancy = pipeline.Present(tenancy) }), 0, s)
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -196,14 +198,14 @@ func TestHTTPTenants(t *testing.T) {
 			t.Errorf("%q: %q, %v", tenant, got, err)
 		}
 	}
-	if len(s.taken) != 1 || s.taken[0].Meta().Tenant != "a" {
-		t.Errorf("%d requests were taken", len(s.taken))
+	if len(s.Batches()) != 1 || s.Batches()[0].Meta().Tenant != "a" {
+		t.Errorf("%d requests were taken", len(s.Batches()))
 	}
 }
 
 // TestBodyCutShort: a client that stops in the middle may still read the answer.
 func TestBodyCutShort(t *testing.T) {
-	f := start(t, testConfig(), 0, &sink{})
+	f := start(t, testConfig(), 0, &pipelinetest.Sink{})
 	conn, err := net.Dial("tcp", f.Addr("http"))
 	if err != nil {
 		t.Fatal(err)
@@ -221,10 +223,10 @@ func TestBodyCutShort(t *testing.T) {
 func TestMillionTags(t *testing.T) {
 	body := manyTags(1_000_000)
 	for budget, want := range map[int64]int{256 << 20: http.StatusBadRequest, 64 << 20: http.StatusRequestEntityTooLarge} {
-		f := build(t, testConfig(), budget, &sink{})
+		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
 		r.Header.Set("Content-Type", xThrift)
-		f.servers["http"].(*httpServer).Handler().ServeHTTP(w, r)
+		f.Group["http"].(*httpServer).Handler().ServeHTTP(w, r)
 		if w.Code != want || f.budget.Used() != 0 {
 			t.Errorf("%d bytes of budget: %d %s, %d bytes are still held", budget, w.Code, w.Body, f.budget.Used())
 		}
@@ -241,26 +243,28 @@ func TestMemoryOfTranslations(t *testing.T) {
 	for name, c := range map[string]struct {
 		format wireFormat
 		body   []byte
+		growth int
 	}{
-		"ordinary Thrift":       {thriftBatch, thriftRequest(1000)},
-		"tags":                  {thriftBatch, manyTags(n)},
-		"logs":                  {thriftBatch, logs(0)},
-		"logs with a field":     {thriftBatch, logs(1)},
-		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}})},
-		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)})},
-		"ordinary protobuf":     {postSpans, protoRequest(1000)},
-		"tags in protobuf":      {postSpans, smallTags(n)},
-		"few tags in protobuf":  {postSpans, smallTags(1000)},
-		"one large text":        {postSpans, protoText(1 << 20)},
-		"large text and Thrift": {thriftBatch, thriftText(1 << 20)},
+		"ordinary Thrift":       {thriftBatch, thriftRequest(1000), usualGrowth},
+		"tags":                  {thriftBatch, manyTags(n), usualGrowth},
+		"logs":                  {thriftBatch, logs(0), usualGrowth},
+		"logs with a field":     {thriftBatch, logs(1), usualGrowth},
+		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}}), usualGrowth},
+		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)}), usualGrowth},
+		"ordinary protobuf":     {postSpans, protoRequest(1000), usualGrowth},
+		"tags in protobuf":      {postSpans, smallTags(n), usualGrowth},
+		"few tags in protobuf":  {postSpans, smallTags(1000), usualGrowth},
+		"one large text":        {postSpans, protoText(1 << 20), usualGrowth},
+		"large text and Thrift": {thriftBatch, thriftText(1 << 20), usualGrowth},
+		"greedy spans":          {postSpans, greedySpans(n), native.Growth},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := c.format.translate(c.body); err != nil {
+		if _, err := c.format.translate(c.body, c.growth*len(c.body)+base); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		runtime.ReadMemStats(&after)
-		took, charged := int64(after.TotalAlloc-before.TotalAlloc), c.format.memory(c.body)
+		took, charged := int64(after.TotalAlloc-before.TotalAlloc), c.format.memory(c.body, c.growth)
 		if took > charged*3 { // buffers that grew count again and again
 			t.Errorf("%s: %d bytes are charged for %d, %d were allocated", name, charged, len(c.body), took)
 		}
@@ -274,7 +278,7 @@ func FuzzHTTP(f *testing.F) {
 	f.Add(manyTags(3))
 	f.Add([]byte("\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00"))
 	fix, taken := fuzzed(f)
-	h := fix.servers["http"].(*httpServer).Handler()
+	h := fix.Group["http"].(*httpServer).Handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		*taken = 0
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
@@ -295,7 +299,7 @@ func FuzzPostSpans(f *testing.F) {
 	f.Add(smallTags(3))
 	f.Add([]byte("\x0a\xff\xff\xff\xff\x07"))
 	fix, taken := fuzzed(f)
-	s := fix.servers["grpc"].(*grpcServer)
+	s := fix.Group["grpc"].(*grpcServer)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		*taken = 0
 		raw := server.Raw(body)
@@ -311,7 +315,7 @@ func FuzzPostSpans(f *testing.F) {
 // fuzzed returns a receiver behind which everything is refused, and how often that happened.
 func fuzzed(f *testing.F) (*fixture, *int) {
 	taken := new(int)
-	return build(f, testConfig(), 32<<20, &sink{answer: func(_ context.Context, b *otlpdata.Batch) error {
+	return build(f, testConfig(), 32<<20, &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
 		*taken++
 		return pipeline.Permanent(errors.New("not kept"))
 	}}), taken

@@ -6,9 +6,8 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
-	"sync"
 
+	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -69,86 +68,33 @@ func Factory() pipeline.Factory {
 		Doc("Receives spans in the native formats: protobuf over gRPC, as agents send them, and Thrift over HTTP.")
 }
 
-// listener is one protocol's server.
-type listener interface {
-	pipeline.Starter
-	pipeline.Stopper
-	Addr() string
-}
-
 type receiver struct {
-	set     pipeline.Settings
-	next    pipeline.Consumer
-	lim     otlpdata.Limits
-	servers map[string]listener // by protocol, of which at least one
-	// slots are for translations, one for each processor: more at once would not be faster, and would hold memory.
-	slots chan struct{}
+	server.Group // by protocol, of which at least one
+	set          pipeline.Settings
+	next         pipeline.Consumer
+	lim          otlpdata.Limits
+	translations *server.Translations
 }
-
-var (
-	_ pipeline.Stopper   = (*receiver)(nil)
-	_ pipeline.Addressed = (*receiver)(nil)
-)
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	// Size is the listeners' limit, and depends on the protocol.
-	r := &receiver{set: set, next: next, lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}}
-	r.servers = map[string]listener{}
-	r.slots = make(chan struct{}, runtime.GOMAXPROCS(0))
+	r := &receiver{Group: server.Group{}, set: set, next: next, translations: server.NewTranslations(set.Budget),
+		lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}}
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.servers["grpc"] = s
+		r.Group["grpc"] = s
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.servers["http"] = s
+		r.Group["http"] = s
 	}
 	return r, nil
-}
-
-// Start opens all listeners, or none.
-func (r *receiver) Start(ctx context.Context) error {
-	var started []listener
-	for _, s := range r.servers {
-		if err := s.Start(ctx); err != nil {
-			return errors.Join(err, stopAll(ctx, started))
-		}
-		started = append(started, s)
-	}
-	return nil
-}
-
-// Stop drains all listeners at once.
-func (r *receiver) Stop(ctx context.Context) error {
-	var all []listener
-	for _, s := range r.servers {
-		all = append(all, s)
-	}
-	return stopAll(ctx, all)
-}
-
-func stopAll(ctx context.Context, all []listener) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { errs[i] = s.Stop(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// Addr returns the address of the listener `grpc` or `http`.
-func (r *receiver) Addr(name string) string {
-	if s, ok := r.servers[name]; ok {
-		return s.Addr()
-	}
-	return ""
 }
 
 // undecodable is the error of bytes that are no batch of spans.
@@ -157,38 +103,23 @@ type undecodable struct{ err error }
 func (e *undecodable) Error() string { return e.err.Error() }
 func (e *undecodable) Unwrap() error { return e.err }
 
-// batch is a request's spans with what they take of the budget.
-type batch struct {
-	*otlpdata.Batch
-	held *pipeline.Reservation
+// translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
+// ctx has ended, and wraps an *undecodable or a limit.
+func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
+	return r.translations.Do(ctx, body, w.memory(body, usualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+		return r.decode(ctx, body, w, m)
+	})
 }
 
-// translate makes a batch of a request's body. The caller releases what it holds. The error is permanent unless the budget is used up for
-// the moment or ctx has ended, and wraps an *undecodable or a limit.
-func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (batch, error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return batch{}, ctx.Err()
+// decode translates a body for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
+func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	otlp, err := w.translate(body, usualGrowth*len(body)+base)
+	if errors.Is(err, native.ErrOutput) {
+		if err := m.Resize(w.memory(body, native.Growth)); err != nil {
+			return nil, err
+		}
+		otlp, err = w.translate(body, 0)
 	}
-	held, err := r.reserve(w.memory(body), len(body))
-	if err != nil {
-		return batch{}, err
-	}
-	b, err := r.decode(ctx, body, w)
-	if err == nil {
-		err = r.resize(held, int64(b.Size()+b.WalkMemory()), len(body))
-	}
-	if err != nil {
-		held.Release()
-		return batch{}, err
-	}
-	return batch{b, held}, nil
-}
-
-func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat) (*otlpdata.Batch, error) {
-	otlp, err := w.translate(body)
 	if err != nil {
 		return nil, pipeline.Permanent(&undecodable{err})
 	}
@@ -202,50 +133,12 @@ func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat) (*otlp
 
 // consume hands the spans on. A batch of which a part was refused for good is a success to the client: the protocols cannot tell it, and
 // an error would make it send the rest again. The refused spans are counted where they were refused.
-func (r *receiver) consume(ctx context.Context, b batch) error {
-	defer b.held.Release()
+func (r *receiver) consume(ctx context.Context, b server.Translated) error {
+	defer b.Release()
 	err := r.next.Consume(ctx, b.Batch)
 	var partial *pipeline.Partial
 	if errors.As(err, &partial) {
 		return nil
 	}
 	return err
-}
-
-// reserve takes memory of the budget, beside the body that the server has taken it for. What can never fit is too large, not to be sent
-// again.
-func (r *receiver) reserve(size int64, body int) (*pipeline.Reservation, error) {
-	if err := r.fits(size, body); err != nil {
-		return nil, err
-	}
-	return r.set.Budget.Reserve(size)
-}
-
-func (r *receiver) resize(held *pipeline.Reservation, size int64, body int) error {
-	if err := r.fits(size, body); err != nil {
-		return err
-	}
-	return held.Resize(size)
-}
-
-func (r *receiver) fits(size int64, body int) error {
-	if limit := r.set.Budget.Limit(); limit > 0 && size+int64(body) > limit {
-		return &otlpdata.LimitError{Limit: "bytes of memory for the request", Max: int(limit), TooLarge: true}
-	}
-	return nil
-}
-
-// reasonOf names a refusal for the metric.
-func reasonOf(err error) string {
-	if errors.Is(err, pipeline.ErrOverBudget) {
-		return server.ReasonOverBudget
-	}
-	var limit *otlpdata.LimitError
-	if errors.As(err, &limit) && limit.TooLarge {
-		return server.ReasonTooLarge
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return server.ReasonIncomplete // nobody waits for the answer any more
-	}
-	return server.ReasonUndecodable
 }

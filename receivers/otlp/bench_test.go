@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -22,7 +23,7 @@ func (nop) Consume(context.Context, *otlpdata.Batch) error { return nil }
 // BenchmarkExport is one request of 512 spans over gRPC into nothing: the client's share is the same in both.
 func BenchmarkExport(b *testing.B) {
 	b.Run("receiver", func(b *testing.B) {
-		f := start(b, testConfig(), 256<<20, &sink{})
+		f := start(b, testConfig(), 256<<20, &pipelinetest.Sink{})
 		f.receiver.next = nop{}
 		export(b, f.Addr("grpc"))
 	})

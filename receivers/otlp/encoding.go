@@ -13,7 +13,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 // encoding is a form in which HTTP clients may send spans; they are answered in the same.
@@ -71,20 +70,4 @@ func outcome(err error) (ptraceotlp.ExportResponse, error) {
 		return resp, nil
 	}
 	return resp, err
-}
-
-// reasonOf names a refusal for the metric.
-func reasonOf(err error) string {
-	var refusal *server.Refusal
-	if errors.As(err, &refusal) {
-		return refusal.Reason
-	}
-	if errors.Is(err, pipeline.ErrOverBudget) {
-		return server.ReasonOverBudget
-	}
-	var limit *otlpdata.LimitError
-	if errors.As(err, &limit) && limit.TooLarge {
-		return server.ReasonTooLarge
-	}
-	return server.ReasonUndecodable
 }

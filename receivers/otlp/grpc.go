@@ -55,7 +55,7 @@ func (s *grpcServer) export(srv any, ctx context.Context, dec func(any) error, i
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	b, err := otlpdata.FromOTLP(*req.(*server.Raw), s.receiver.meta(ctx, "grpc"), s.receiver.lim)
 	if err != nil {
-		s.Refused(reasonOf(err))
+		s.Refused(server.ReasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
 	}
 	resp, err := s.receiver.consume(ctx, b, s.Refused)

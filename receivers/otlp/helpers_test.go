@@ -2,7 +2,6 @@ package otlp
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,45 +13,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink is the rest of the pipeline: it takes what answer lets it.
-type sink struct {
-	answer func(context.Context, *otlpdata.Batch) error // nil: takes all
-
-	mu    sync.Mutex
-	taken []*otlpdata.Batch
-}
-
-func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	if s.answer != nil {
-		if err := s.answer(ctx, b); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken = append(s.taken, b)
-	return nil
-}
-
-func (s *sink) spans() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.taken {
-		n += b.Len()
-	}
-	return n
-}
-
 // fixture is a running receiver with both protocols on free ports.
 type fixture struct {
 	*receiver
-	sink   *sink
+	sink   *pipelinetest.Sink
 	reg    *prometheus.Registry
 	budget *pipeline.Budget
 }
@@ -67,7 +37,7 @@ func testConfig(change ...func(*server.GRPCConfig, *httpConfig)) config {
 	return c
 }
 
-func build(t testing.TB, c config, budget int64, s *sink) *fixture {
+func build(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
 	f := &fixture{sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget)}
 	env := pipeline.SystemEnv()
@@ -83,7 +53,7 @@ func build(t testing.TB, c config, budget int64, s *sink) *fixture {
 	return f
 }
 
-func start(t testing.TB, c config, budget int64, s *sink) *fixture {
+func start(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
 	f := build(t, c, budget, s)
 	if err := f.Start(context.Background()); err != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"strconv"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -99,13 +97,13 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 	}
 	objects, err := s.receiver.reserve("bytes of memory to decode the JSON", enc.objects(body))
 	if err != nil {
-		s.Refused(reasonOf(err))
+		s.Refused(server.ReasonOf(err))
 		return nil, err
 	}
 	defer objects.Release()
 	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.lim)
 	if err != nil {
-		s.Refused(reasonOf(err))
+		s.Refused(server.ReasonOf(err))
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
@@ -119,11 +117,7 @@ func (s *httpServer) refuse(w http.ResponseWriter, reason string, code int, text
 
 // fail answers with a google.rpc.Status in the request's encoding.
 func fail(w http.ResponseWriter, enc *encoding, err error) {
-	code, after := pipeline.HTTPStatus(err)
-	if after > 0 {
-		seconds := (after + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
+	code := server.Status(w.Header(), err)
 	st := pipeline.GRPCStatus(err).Proto()
 	if code == http.StatusRequestEntityTooLarge {
 		// Clients know the refusal of a large body as this code, with status 400; 413 says the same more clearly.

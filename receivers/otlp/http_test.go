@@ -23,6 +23,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -95,7 +96,7 @@ func rows() []row {
 // TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
 func TestHTTPAnswers(t *testing.T) {
 	var answer error
-	s := &sink{answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }}
 	f := start(t, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 64<<20, s)
 	var got bytes.Buffer
 	for _, r := range rows() {
@@ -156,7 +157,7 @@ func golden(t *testing.T, file string, got []byte) {
 }
 
 func TestTracesPath(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.TracesPath = "/in/{x}" }), 0, s)
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	for path, want := range map[string]int{"/in/%7Bx%7D": 200, "/v1/traces": 404} {
@@ -198,13 +199,13 @@ func TestJSONIsChargedForItsObjects(t *testing.T) {
 func TestBudgetOfJSON(t *testing.T) {
 	const budget = 16 << 20
 	var inConsume int64
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := build(t, testConfig(), budget, s)
-	s.answer = func(context.Context, *otlpdata.Batch) error {
+	s.Answer = func(context.Context, *otlpdata.Batch) error {
 		inConsume = f.budget.Used()
 		return nil
 	}
-	h := f.servers["http"].(*httpServer)
+	h := f.Group["http"].(*httpServer)
 	post := func(body string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", strings.NewReader(body))
 		r.Header.Set("Content-Type", jsonType)
@@ -248,12 +249,12 @@ func FuzzHTTP(f *testing.F) {
 	f.Add([]byte("\xff\x06\x00\x00sNaPpY\x01\x00"), uint8(0), uint8(6))
 	f.Add([]byte("\xff\xff\xff\xff\x0f"), uint8(0), uint8(6))
 	var taken int
-	s := &sink{answer: func(_ context.Context, b *otlpdata.Batch) error {
+	s := &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
 		taken++
 		return pipeline.Permanent(errors.New("not kept"))
 	}}
 	fix := build(f, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 32<<20, s)
-	h := fix.servers["http"].(*httpServer).Handler()
+	h := fix.Group["http"].(*httpServer).Handler()
 	allowed := []int{400, 413, 415, 429}
 	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding uint8) {
 		taken = 0
@@ -271,7 +272,7 @@ func FuzzHTTP(f *testing.F) {
 }
 
 func TestJSONIsDecodedAsProtobuf(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(), 0, s)
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	td := traces(3)
@@ -284,7 +285,7 @@ func TestJSONIsDecodedAsProtobuf(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	segments, err := s.taken[0].Segments()
+	segments, err := s.Batches()[0].Segments()
 	if err != nil || !bytes.Equal(bytes.Join(segments, nil), request(3)) {
 		t.Errorf("got other spans, %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"math"
 	"strings"
-	"sync"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
@@ -89,89 +88,38 @@ func Factory() pipeline.Factory {
 }
 
 type receiver struct {
-	set     pipeline.Settings
-	next    pipeline.Consumer
-	lim     otlpdata.Limits
-	servers map[string]listener // by the name of the protocol
+	server.Group
+	set  pipeline.Settings
+	next pipeline.Consumer
+	lim  otlpdata.Limits
 }
-
-// listener is a server of either protocol.
-type listener interface {
-	pipeline.Starter
-	pipeline.Stopper
-	Addr() string
-}
-
-var (
-	_ pipeline.Stopper   = (*receiver)(nil)
-	_ pipeline.Addressed = (*receiver)(nil)
-)
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	// Size is the listeners' limit, and depends on the protocol.
-	r := &receiver{set: set, next: next, lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems, Depth: c.MaxDepth}}
-	r.servers = map[string]listener{}
+	r := &receiver{Group: server.Group{}, set: set, next: next,
+		lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems, Depth: c.MaxDepth}}
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.servers["grpc"] = s
+		r.Group["grpc"] = s
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.servers["http"] = s
+		r.Group["http"] = s
 	}
 	return r, nil
-}
-
-// Start opens all listeners, or none.
-func (r *receiver) Start(ctx context.Context) error {
-	var started []listener
-	for _, s := range r.servers {
-		if err := s.Start(ctx); err != nil {
-			return errors.Join(err, stopAll(ctx, started))
-		}
-		started = append(started, s)
-	}
-	return nil
-}
-
-// Stop drains all listeners at once.
-func (r *receiver) Stop(ctx context.Context) error {
-	var all []listener
-	for _, s := range r.servers {
-		all = append(all, s)
-	}
-	return stopAll(ctx, all)
-}
-
-func stopAll(ctx context.Context, all []listener) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { errs[i] = s.Stop(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// Addr returns the address of the listener `grpc` or `http`.
-func (r *receiver) Addr(name string) string {
-	if s, ok := r.servers[name]; ok {
-		return s.Addr()
-	}
-	return ""
 }
 
 // consume hands b on and makes the answer. refused counts what is not even handed on.
 func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, refused func(reason string)) (ptraceotlp.ExportResponse, error) {
 	walk, err := r.reserve("bytes of memory to walk the request", int64(b.WalkMemory()))
 	if err != nil {
-		refused(reasonOf(err))
+		refused(server.ReasonOf(err))
 		return ptraceotlp.ExportResponse{}, err
 	}
 	defer walk.Release()

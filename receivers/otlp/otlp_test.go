@@ -29,12 +29,13 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 // TestSDKExporters sends with what applications use.
 func TestSDKExporters(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(), 64<<20, s)
 	ctx := t.Context()
 	for name, open := range map[string]func() (*otlptrace.Exporter, error){
@@ -58,10 +59,10 @@ func TestSDKExporters(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if s.spans() != 20 {
-		t.Errorf("%d spans arrived", s.spans())
+	if s.Spans() != 20 {
+		t.Errorf("%d spans arrived", s.Spans())
 	}
-	for _, b := range s.taken {
+	for _, b := range s.Batches() {
 		m := b.Meta()
 		if m.Format != "otlp" || m.Transport != "grpc" && m.Transport != "http" || m.Received != time.Unix(1_700_000_000, 0) {
 			t.Errorf("meta: %+v", m)
@@ -78,7 +79,7 @@ func TestSDKExporters(t *testing.T) {
 
 // TestBatchOwnsItsBytes: gRPC's buffers are used again for the next request.
 func TestBatchOwnsItsBytes(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, s).dial(t))
 	var sent [][]byte
 	for i := range 50 {
@@ -92,7 +93,7 @@ func TestBatchOwnsItsBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, b := range s.taken {
+	for i, b := range s.Batches() {
 		var got, want coltrace.ExportTraceServiceRequest
 		segments, _ := b.Segments()
 		if err := errors.Join(proto.Unmarshal(bytes.Join(segments, nil), &got), proto.Unmarshal(sent[i], &want)); err != nil {
@@ -119,7 +120,7 @@ func TestGRPCAnswers(t *testing.T) {
 		"transient":  {errors.New("disk full"), codes.Unavailable, time.Second},
 		"status":     {status.Error(codes.PermissionDenied, "no"), codes.PermissionDenied, 0},
 	} {
-		client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, &sink{answer: refuse(c.err)}).dial(t))
+		client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, &pipelinetest.Sink{Answer: refuse(c.err)}).dial(t))
 		resp, err := client.Export(t.Context(), &coltrace.ExportTraceServiceRequest{})
 		if status.Code(err) != c.code || retryDelay(err) != c.retry {
 			t.Errorf("%s: %v, retry after %v", name, err, retryDelay(err))
@@ -129,7 +130,7 @@ func TestGRPCAnswers(t *testing.T) {
 		}
 	}
 	partial := refuse(&pipeline.Partial{Rejected: 2, Err: errors.New("too old\xff")})
-	client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, &sink{answer: partial}).dial(t))
+	client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, &pipelinetest.Sink{Answer: partial}).dial(t))
 	resp, err := client.Export(t.Context(), &coltrace.ExportTraceServiceRequest{})
 	if p := resp.GetPartialSuccess(); err != nil || p.GetRejectedSpans() != 2 || !strings.Contains(p.GetErrorMessage(), "too old") {
 		t.Errorf("partial: %v %v", resp, err)
@@ -148,7 +149,7 @@ func retryDelay(err error) time.Duration {
 func TestGRPCRefusals(t *testing.T) {
 	c := testConfig(func(g *server.GRPCConfig, _ *httpConfig) { g.MaxRecvMsgSizeMiB = 1 })
 	c.MaxSpans = 10
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := build(t, c, 32<<20, s)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,8 +180,8 @@ func TestGRPCRefusals(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	if err := export(request(10)); err != nil || s.spans() != 10 {
-		t.Errorf("afterwards: %v, %d spans", err, s.spans())
+	if err := export(request(10)); err != nil || s.Spans() != 10 {
+		t.Errorf("afterwards: %v, %d spans", err, s.Spans())
 	}
 	// gRPC answers some refusals by itself, before the receiver hears of them.
 	if err := f.Stop(t.Context()); err != nil {
@@ -192,7 +193,7 @@ func TestGRPCRefusals(t *testing.T) {
 }
 
 func TestGRPCOverBudget(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *httpConfig) { g.MaxRecvMsgSizeMiB = 1 }), 8<<20, s)
 	client := coltrace.NewTraceServiceClient(f.dial(t))
 	held, err := f.budget.Reserve(7<<20 + 1)
@@ -214,7 +215,7 @@ func TestGRPCOverBudget(t *testing.T) {
 
 // TestWalksAreCharged: two bytes of an empty attribute are sixty for who reads it.
 func TestWalksAreCharged(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *httpConfig) { g.MaxRecvMsgSizeMiB = 1 }), 4<<20, s)
 	conn := f.dial(t)
 	export := func(attributes int) error {
@@ -225,13 +226,13 @@ func TestWalksAreCharged(t *testing.T) {
 		raw := server.Raw(span)
 		return conn.Invoke(t.Context(), exportMethod, &raw, new(server.Raw), grpc.ForceCodecV2(server.RawCodec()))
 	}
-	s.answer = func(context.Context, *otlpdata.Batch) error {
+	s.Answer = func(context.Context, *otlpdata.Batch) error {
 		if used := f.budget.Used(); used < 1<<20 || used > 3<<20 {
 			t.Errorf("%d bytes are held", used)
 		}
 		return nil
 	}
-	if err := export(20_000); err != nil || s.spans() != 1 {
+	if err := export(20_000); err != nil || s.Spans() != 1 {
 		t.Errorf("20,000 attributes: %v", err)
 	}
 	if err := export(100_000); status.Code(err) != codes.ResourceExhausted || retryDelay(err) != 0 {
@@ -240,7 +241,7 @@ func TestWalksAreCharged(t *testing.T) {
 }
 
 func TestHealthNames(t *testing.T) {
-	health := healthpb.NewHealthClient(start(t, testConfig(), 0, &sink{}).dial(t))
+	health := healthpb.NewHealthClient(start(t, testConfig(), 0, &pipelinetest.Sink{}).dial(t))
 	for _, name := range []string{"", traceService} {
 		resp, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if err != nil || resp.Status != healthpb.HealthCheckResponse_SERVING {
@@ -251,7 +252,7 @@ func TestHealthNames(t *testing.T) {
 
 // TestStopLosesNothing stops under load: what was acknowledged was consumed.
 func TestStopLosesNothing(t *testing.T) {
-	s := &sink{}
+	s := &pipelinetest.Sink{}
 	f := build(t, testConfig(), 64<<20, s)
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -300,7 +301,7 @@ func TestStopLosesNothing(t *testing.T) {
 	for range 8 {
 		<-done
 	}
-	if got := int64(s.spans()); acked.Load() != got {
+	if got := int64(s.Spans()); acked.Load() != got {
 		t.Errorf("%d spans were acknowledged, %d consumed", acked.Load(), got)
 	}
 	if used := f.budget.Used(); used != 0 {
@@ -315,7 +316,7 @@ func TestStartOpensAllOrNothing(t *testing.T) {
 	}
 	defer ln.Close()
 	c := testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.Endpoint = pipeline.Endpoint(ln.Addr().String()) })
-	f := build(t, c, 0, &sink{})
+	f := build(t, c, 0, &pipelinetest.Sink{})
 	if err := f.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "protocols.http.endpoint: cannot listen on") {
 		t.Fatalf("got %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 type discard struct{}
@@ -42,16 +43,18 @@ func BenchmarkTranslate(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		if err := l.consume(b.Context(), j.native); err != nil {
-			b.Fatal(err)
-		}
+		pipeline.ConsumeJoined(b.Context(), l.next, j.native, func(_ []*otlpdata.Batch, err error) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*joined), "ns/datagram")
 }
 
 // BenchmarkUDP is everything from the client's system call on.
 func BenchmarkUDP(b *testing.B) {
-	s := &sink{answer: func(context.Context, *otlpdata.Batch) error { return context.Canceled }}
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return context.Canceled }}
 	f := start(b, testConfig(), 64<<20, s)
 	conn, err := net.Dial("udp", f.Addr("compact"))
 	if err != nil {
@@ -67,7 +70,7 @@ func BenchmarkUDP(b *testing.B) {
 			b.Fatal(err)
 		}
 		if sent++; sent%1000 == 0 {
-			for st := f.listeners["compact"].Stats(); st.Received+st.KernelDrops < sent-1000; st = f.listeners["compact"].Stats() {
+			for st := f.Group["compact"].(*listener).Stats(); st.Processed+st.Dropped+st.KernelDrops < sent-1000; st = f.Group["compact"].(*listener).Stats() {
 				time.Sleep(50 * time.Microsecond)
 			}
 		}

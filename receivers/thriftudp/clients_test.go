@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 func newTestClients(t testing.TB, most int) *clients {
@@ -27,7 +28,7 @@ func newTestClients(t testing.TB, most int) *clients {
 
 // A client's totals, told with each batch, become counters of what was new.
 func TestClientStats(t *testing.T) {
-	f := start(t, testConfig(), 64<<20, &sink{})
+	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	id := "5a4c1b0e"
 	tell := func(port string, enc native.Encoding, seqNo, full, large, failed int64) {
 		args := batch("a")

@@ -19,39 +19,17 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/internal/wire/zipkincore"
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink is the rest of the pipeline: it takes what answer lets it.
-type sink struct {
-	answer func(context.Context, *otlpdata.Batch) error // nil: takes all
-
-	mu    sync.Mutex
-	taken []*otlpdata.Batch
-}
-
-func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	if s.answer != nil {
-		if err := s.answer(ctx, b); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken = append(s.taken, b)
-	return nil
-}
-
 // names returns the names of all spans that were taken, with service, format and transport, in alphabetical order.
-func (s *sink) names(t testing.TB) []string {
+func names(t testing.TB, s *pipelinetest.Sink) []string {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := []string{}
-	for _, b := range s.taken {
+	for _, b := range s.Batches() {
 		td, err := b.Traces()
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +51,7 @@ func (s *sink) names(t testing.TB) []string {
 type fixture struct {
 	*receiver
 	t      testing.TB
-	sink   *sink
+	sink   *pipelinetest.Sink
 	reg    *prometheus.Registry
 	budget *pipeline.Budget
 	logs   *observer.ObservedLogs
@@ -93,7 +71,7 @@ func settings(t testing.TB, reg *prometheus.Registry, log *zap.Logger, budget *p
 		Report: func(err error) { t.Errorf("reported: %v", err) }}
 }
 
-func start(t testing.TB, c config, budget int64, s *sink) *fixture {
+func start(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
 	f := &fixture{t: t, sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget), logs: logs}

@@ -42,11 +42,13 @@ type listener struct {
 	set     pipeline.Settings
 	port    port
 	clients *clients
-	next    pipeline.Consumer
+	// slots are for translations, one for each processor: more at once would not be faster, and would hold memory.
+	slots chan struct{}
+	next  pipeline.Consumer
 }
 
-func newListener(set pipeline.Settings, p port, c *clients, next pipeline.Consumer) (*listener, error) {
-	l := &listener{set: set, port: p, clients: c, next: next}
+func newListener(set pipeline.Settings, p port, c *clients, slots chan struct{}, next pipeline.Consumer) (*listener, error) {
+	l := &listener{set: set, port: p, clients: c, slots: slots, next: next}
 	var err error
 	if l.UDP, err = server.NewUDP(set, p.name, p.server, l.take); err != nil {
 		return nil, err
@@ -55,24 +57,33 @@ func newListener(set pipeline.Settings, p port, c *clients, next pipeline.Consum
 }
 
 // take translates all datagrams that waited, and hands their spans on as one batch for each format: many small datagrams then share the cost
-// of an fsync, or of a request to the next hop. Nobody is there to be told when they are not taken; trying again is the business of what
-// comes after, such as a sending queue.
+// of an fsync, or of a request to the next hop. What is wrong with one datagram costs its own spans only. Nobody is there to be told when
+// spans are not taken; trying again is the business of what comes after, such as a sending queue.
 func (l *listener) take(ctx context.Context, d *server.Datagrams) {
 	j := joiner{budget: l.set.Budget, meta: otlpdata.Meta{Transport: "udp", Received: l.set.Env.Now()}}
 	defer j.release()
+	l.translateAll(d, &j)
+	for _, parts := range [][]*otlpdata.Batch{j.native, j.zipkin} {
+		pipeline.ConsumeJoined(ctx, l.next, parts, func(of []*otlpdata.Batch, err error) {
+			if err != nil {
+				d.Failed(len(of), err)
+			}
+		})
+	}
+}
+
+// translateAll adds what all datagrams say.
+func (l *listener) translateAll(d *server.Datagrams, j *joiner) {
+	l.slots <- struct{}{}
+	defer func() { <-l.slots }()
+	defer d.Release()
 	for from, data := range d.All() {
 		err := j.reserveFor(data)
 		if err == nil {
-			err = l.translate(data, &j)
+			err = l.translate(data, j)
 		}
 		if err != nil {
 			d.Refuse(from, reasonOf(err), err)
-		}
-	}
-	d.Release()
-	for _, parts := range [][]*otlpdata.Batch{j.native, j.zipkin} {
-		if err := l.consume(ctx, parts); err != nil {
-			d.Failed(len(parts), err)
 		}
 	}
 }
@@ -102,17 +113,6 @@ func (l *listener) translate(data []byte, j *joiner) error {
 		return j.add(&j.zipkin, formatZipkin, otlp)
 	}
 	return unknownMethod(method)
-}
-
-func (l *listener) consume(ctx context.Context, parts []*otlpdata.Batch) error {
-	if len(parts) == 0 {
-		return nil
-	}
-	b, err := otlpdata.Concat(parts...)
-	if err != nil {
-		return err
-	}
-	return l.next.Consume(ctx, b)
 }
 
 // joiner gathers what datagrams say, by format, and what that takes of the budget.

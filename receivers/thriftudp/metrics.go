@@ -22,14 +22,14 @@ func register(reg prometheus.Registerer, p port, stats func() server.UDPStats) e
 	}
 	for _, c := range []prometheus.Collector{
 		counter("server_packets_processed", "Datagrams that were received and not dropped, bad ones included.",
-			func(s server.UDPStats) int64 { return s.Received - s.Dropped }),
+			func(s server.UDPStats) int64 { return s.Processed }),
 		counter("server_packets_dropped", "Datagrams that were received while the queue was full.",
 			func(s server.UDPStats) int64 { return s.Dropped }),
 		counter("server_read_errors", "Reads from the socket that failed.",
 			func(s server.UDPStats) int64 { return s.ReadErrors }),
 		counter("server_kernel_drops", "Datagrams that the system dropped because the socket's buffer was full.",
 			func(s server.UDPStats) int64 { return s.KernelDrops }),
-		counter("t_processor_handler_errors", "Datagrams that are not what they should be, and those whose spans were not taken.",
+		counter("t_processor_handler_errors", "Datagrams that are not what they should be, whose spans were not taken, or that the end of the process left over.",
 			func(s server.UDPStats) int64 { return s.Failed }),
 		gauge("server_packet_size", "Bytes of the datagram received last.",
 			func(s server.UDPStats) int64 { return s.LastSize }),

@@ -3,9 +3,8 @@
 package thriftudp
 
 import (
-	"context"
 	"errors"
-	"sync"
+	"runtime"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -83,75 +82,31 @@ func Factory() pipeline.Factory {
 }
 
 type receiver struct {
-	listeners map[string]*listener // by name
-	clients   *clients
+	server.Group
+	clients *clients
+	memory  int64 // see MaxMemory
 }
 
-var (
-	_ pipeline.Stopper    = (*receiver)(nil)
-	_ pipeline.Addressed  = (*receiver)(nil)
-	_ pipeline.MemoryUser = (*receiver)(nil)
-)
+var _ pipeline.MemoryUser = (*receiver)(nil)
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	clients, err := newClients(set, c.MaxClients)
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{listeners: map[string]*listener{}, clients: clients}
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	r := &receiver{Group: server.Group{}, clients: clients, memory: clients.maxMemory() + int64(cap(slots))*workMemory}
 	for _, p := range c.ports() {
-		if r.listeners[p.name], err = newListener(set, p, clients, next); err != nil {
+		l, err := newListener(set, p, clients, slots, next)
+		if err != nil {
 			return nil, err
 		}
+		r.Group[p.name] = l
+		r.memory += l.MaxMemory()
 	}
 	return r, nil
 }
 
-// Start opens all listeners, or none.
-func (r *receiver) Start(ctx context.Context) error {
-	var started []*listener
-	for _, l := range r.listeners {
-		if err := l.Start(ctx); err != nil {
-			return errors.Join(err, stopAll(ctx, started))
-		}
-		started = append(started, l)
-	}
-	return nil
-}
-
-// Stop drains all listeners at once.
-func (r *receiver) Stop(ctx context.Context) error {
-	var all []*listener
-	for _, l := range r.listeners {
-		all = append(all, l)
-	}
-	return stopAll(ctx, all)
-}
-
-func stopAll(ctx context.Context, all []*listener) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, l := range all {
-		wg.Go(func() { errs[i] = l.Stop(ctx) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// Addr returns the address of the listener `compact`, `binary` or `zipkin`.
-func (r *receiver) Addr(name string) string {
-	if l, ok := r.listeners[name]; ok {
-		return l.Addr()
-	}
-	return ""
-}
-
 // MaxMemory returns the bytes that all listeners, translations under way and the statistics of clients take at most. What translations make is
 // charged to the budget.
-func (r *receiver) MaxMemory() int64 {
-	sum := r.clients.maxMemory()
-	for _, l := range r.listeners {
-		sum += l.MaxMemory() + int64(l.port.server.Workers)*workMemory
-	}
-	return sum
-}
+func (r *receiver) MaxMemory() int64 { return r.memory }

@@ -10,15 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
 // The port fixes the protocol, not the method.
 func TestBothMethodsOnAllPorts(t *testing.T) {
-	f := start(t, testConfig(), 64<<20, &sink{})
+	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	var want []string
 	for port, enc := range map[string]native.Encoding{"compact": native.Compact, "binary": native.Binary, "zipkin": native.Compact} {
 		f.send(port, message(t, enc, "emitBatch", batch(port+" 1", port+" 2")), message(t, enc, "emitZipkinBatch", zipkinBatch(port+" 3")))
@@ -26,7 +29,7 @@ func TestBothMethodsOnAllPorts(t *testing.T) {
 	}
 	f.stop()
 	slices.Sort(want)
-	if got := f.sink.names(t); !slices.Equal(got, want) {
+	if got := names(t, f.sink); !slices.Equal(got, want) {
 		t.Errorf("spans: %q", got)
 	}
 	size := float64(len(message(t, native.Binary, "emitZipkinBatch", zipkinBatch("binary 3"))))
@@ -48,12 +51,12 @@ func TestBothMethodsOnAllPorts(t *testing.T) {
 
 // Bad datagrams are refused, each for its reason, and the good ones among them arrive.
 func TestBadDatagrams(t *testing.T) {
-	f := start(t, testConfig(), 64<<20, &sink{})
+	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	good := message(t, native.Compact, "emitBatch", batch("good"))
 	f.send("compact", good, []byte("not thrift"), good[:len(good)-3], nil, bytes.Repeat([]byte{0x82}, 65_100),
 		message(t, native.Compact, "nosuch", batch("x")), message(t, native.Compact, "emitBatch", batch()), good)
 	f.stop()
-	if got := f.sink.names(t); len(got) != 2 {
+	if got := names(t, f.sink); len(got) != 2 {
 		t.Errorf("spans: %q", got)
 	}
 	f.expect(map[string]float64{
@@ -81,7 +84,7 @@ func TestBadDatagrams(t *testing.T) {
 // What waits is handed on as one batch of each format.
 func TestDatagramsAreJoined(t *testing.T) {
 	gate, entered := make(chan struct{}), make(chan struct{}, 100)
-	s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error {
 		entered <- struct{}{}
 		<-gate
 		return nil
@@ -97,17 +100,17 @@ func TestDatagramsAreJoined(t *testing.T) {
 	for i := range n {
 		f.send("compact", message(t, native.Compact, "emitBatch", batch(fmt.Sprint(i))), message(t, native.Compact, "emitZipkinBatch", zipkinBatch("z")))
 	}
-	f.await(func() bool { return f.listeners["compact"].Stats().Waiting == 2*n })
+	f.await(func() bool { return f.Group["compact"].(*listener).Stats().Waiting == 2*n })
 	close(gate)
 	f.stop()
-	if got := len(s.names(t)); got != 1+2*n || len(s.taken) != 3 {
-		t.Errorf("%d spans in %d batches", got, len(s.taken))
+	if got := len(names(t, s)); got != 1+2*n || len(s.Batches()) != 3 {
+		t.Errorf("%d spans in %d batches", got, len(s.Batches()))
 	}
 }
 
 // Nobody is told of spans that were not taken, so the log and the metrics say it.
 func TestNotTaken(t *testing.T) {
-	f := start(t, testConfig(), 64<<20, &sink{answer: func(context.Context, *otlpdata.Batch) error {
+	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error {
 		return pipeline.Overloaded(errors.New("queue is full"), time.Second)
 	}})
 	f.send("binary", message(t, native.Binary, "emitBatch", batch("a")))
@@ -122,11 +125,58 @@ func TestNotTaken(t *testing.T) {
 	}
 }
 
+// One datagram that the rest of the pipeline refuses for good costs its own spans, and none of those that came with it.
+func TestPoison(t *testing.T) {
+	gate, entered := make(chan struct{}), make(chan struct{}, 100)
+	s := &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
+		entered <- struct{}{}
+		<-gate
+		if td, err := b.Traces(); err != nil || strings.Contains(jsonOf(t, td), "poison") {
+			return pipeline.Permanent(errors.New("too strange"))
+		}
+		return nil
+	}}
+	c := testConfig()
+	one := server.DefaultUDPConfig("127.0.0.1:0")
+	one.Workers = 1
+	c.Compact = pipeline.Present(one)
+	f := start(t, c, 64<<20, s)
+	f.send("compact", message(t, native.Compact, "emitBatch", batch("first")))
+	<-entered
+	const n = 40
+	for i := range n {
+		name := fmt.Sprint(i)
+		if i == 11 {
+			name = "poison"
+		}
+		f.send("compact", message(t, native.Compact, "emitBatch", batch(name)))
+	}
+	f.await(func() bool { return f.Group["compact"].(*listener).Stats().Waiting == n })
+	close(gate)
+	f.stop()
+	if got := names(t, f.sink); len(got) != n || slices.Contains(got, "udp tracing cart poison") {
+		t.Errorf("%d spans: %q", len(got), got)
+	}
+	f.expect(map[string]float64{
+		"tracing_server_handled_datagrams_total compact":                      n + 1,
+		"tracing_agent_thrift_udp_t_processor_handler_errors tracing compact": 1,
+	})
+}
+
+func jsonOf(t *testing.T, td ptrace.Traces) string {
+	t.Helper()
+	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestOverBudget(t *testing.T) {
-	f := start(t, testConfig(), 2000, &sink{})
+	f := start(t, testConfig(), 2000, &pipelinetest.Sink{})
 	f.send("compact", message(t, native.Compact, "emitBatch", batch(strings.Repeat("long", 100))), message(t, native.Compact, "emitBatch", batch("short")))
 	f.stop()
-	if got := f.sink.names(t); !slices.Equal(got, []string{"udp tracing cart short"}) {
+	if got := names(t, f.sink); !slices.Equal(got, []string{"udp tracing cart short"}) {
 		t.Errorf("spans: %q", got)
 	}
 	f.expect(map[string]float64{"tracing_server_refused_requests_total compact over_budget": 1})
@@ -145,7 +195,7 @@ func TestConfig(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
-	if held := start(t, good, 0, &sink{}).MaxMemory(); held < 3*16<<20 || held > 256<<20 {
+	if held := start(t, good, 0, &pipelinetest.Sink{}).MaxMemory(); held < 3*16<<20 || held > 256<<20 {
 		t.Errorf("may hold %d bytes", held)
 	}
 }

@@ -16,17 +16,17 @@ type format struct {
 }
 
 var (
-	v1JSON   = format{zipkin.FromV1JSON, v1Memory}
-	v1Thrift = format{zipkin.FromV1Thrift, v1Memory}
+	v1JSON   = format{zipkin.FromV1JSON, v1JSONMemory}
+	v1Thrift = format{zipkin.FromV1Thrift, v1ThriftMemory}
 	v2JSON   = format{zipkin.FromV2JSON, v2JSONMemory}
 	v2Proto  = format{zipkin.FromV2Proto, v2ProtoMemory}
 )
 
-// What a translation of v2 spans holds, in bytes.
+// What a translation holds, in bytes.
 const (
 	baseMemory = 64 << 10
 	perByte    = 4   // the spans encoded, and the request: buffers that have grown
-	perSpan    = 448 // a span that says nothing, which takes more than it is long, and its entries in lists
+	perSpan    = 448 // a span that says nothing, which takes more than it is long, and its entries in lists; more than an annotation of v1
 	perItem    = 256 // a tag or an annotation in a list that has grown, and in that of tags for resources
 )
 
@@ -88,4 +88,11 @@ func field(b []byte) (content []byte, length int) {
 	return content, tag + n
 }
 
-func v1Memory(body []byte, _ int) int64 { return baseMemory + zipkin.V1Growth*int64(len(body)) }
+// v1JSONMemory: each span, annotation and endpoint begins with a brace. Where they are all but empty, the length bounds them closer.
+func v1JSONMemory(body []byte, items int) int64 {
+	braces := bytes.Count(body, []byte{'{'})
+	return min(baseMemory+perByte*int64(len(body))+perSpan*int64(braces), v1ThriftMemory(body, items))
+}
+
+// v1ThriftMemory goes by the length alone: what lists hold cannot be told without reading them.
+func v1ThriftMemory(body []byte, _ int) int64 { return baseMemory + zipkin.V1Growth*int64(len(body)) }

@@ -50,6 +50,8 @@ func hostile() map[string]request {
 		"Thrift list that lies":    thrift("\x0c\x7f\xff\xff\xff"),
 		"Thrift string that lies":  thrift("\x0c\x00\x00\x00\x01\x0b\x00\x03\x7f\xff\xff\xff"),
 		"v1 binary annotations":    v1(many(20_000, v1Span+`"binaryAnnotations":[`, `{"key":"a"}`, `]}]`)),
+		"v1 hosts":                 v1(many(20_000, v1Span+`"annotations":[`, `{"value":1,"endpoint":{"port":1}},{"value":1,"endpoint":{"port":2}}`, `]}]`)),
+		"v1 small spans":           v1(many(20_000, `[`, `{"traceId":"0000000000000001","id":"0000000000000001"}`, `]`)),
 		"v1 nested":                v1(`[{"x":` + strings.Repeat(`[`, 1<<17)),
 		"v1 annotations for times": v1(many(10_000, v1Span+`"annotations":[`, `{"value":"a"}`, `]}]`)),
 	}
@@ -97,6 +99,19 @@ func TestMemoryIsReserved(t *testing.T) {
 		if total := int64(after.TotalAlloc - before.TotalAlloc); total > grown*reserved {
 			t.Errorf("%s: %d bytes were allocated, %d reserved, for %d", name, total, reserved, len(body))
 		}
+	}
+}
+
+// What applications send does not reserve so much that few can send at once.
+func TestMemoryOfUsualSpans(t *testing.T) {
+	const host = `"endpoint":{"serviceName":"frontend","ipv4":"10.0.0.1","port":8080}`
+	const span = `{"traceId":"00000000000000a1","id":"fffffffffffffffe","name":"get /carts","timestamp":1500000000000001,"duration":7,` +
+		`"annotations":[{"timestamp":1500000000000001,"value":"sr",` + host + `},{"timestamp":1500000000000008,"value":"ss",` + host + `}],` +
+		`"binaryAnnotations":[{"key":"http.method","value":"GET",` + host + `},{"key":"http.path","value":"/api/carts/42",` + host + `}]},`
+	body := []byte("[" + strings.Repeat(span, 1000) + "null]")
+	const most = 15
+	if got := v1JSON.memory(body, defaults().MaxItems); got > most*int64(len(body)) {
+		t.Errorf("%d bytes are reserved for %d", got, len(body))
 	}
 }
 

@@ -1,16 +1,12 @@
 package zipkin
 
 import (
-	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -54,7 +50,7 @@ func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
 	}
 	b, err := r.translate(req.Context(), f, body, req.Header.Get("X-B3-Flags") == "1")
 	if err != nil {
-		r.Refused(reasonOf(err))
+		r.Refused(server.ReasonOf(err))
 		fail(w, err)
 		return
 	}
@@ -97,28 +93,11 @@ func isBadRequest(err error) bool {
 
 // fail answers with the status of the error's class and its text, and tells the client when to try again.
 func fail(w http.ResponseWriter, err error) {
-	code, after := pipeline.HTTPStatus(err)
-	if after > 0 {
-		seconds := (after + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
-	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), code)
+	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.Status(w.Header(), err))
 }
 
 // denied answers a client that is not let in.
 func denied(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
 	code, _ := pipeline.HTTPStatus(d)
 	http.Error(w, d.Msg, code)
-}
-
-// reasonOf names a refusal for the metric.
-func reasonOf(err error) string {
-	if errors.Is(err, pipeline.ErrOverBudget) {
-		return server.ReasonOverBudget
-	}
-	var limit *otlpdata.LimitError
-	if errors.As(err, &limit) && limit.TooLarge {
-		return server.ReasonTooLarge
-	}
-	return server.ReasonUndecodable
 }

@@ -143,6 +143,10 @@ func TestAnswers(t *testing.T) {
 		"too large": {request: request{path: "/api/v2/spans", body: strings.Repeat(" ", 1<<20) + "[]"}, code: 413, body: "http: request body too large\n"},
 		"too many spans": {request: request{path: "/api/v2/spans", body: `[{"id":"1"},{"id":"2"},{"id":"3"},{"id":"4"}]`}, code: 413,
 			body: "otlp: spans in one request: more than 3\n"},
+		"spans of as many services": {request: request{path: "/api/v2/spans", body: `[{"id":"1","localEndpoint":{"serviceName":"a"}},` +
+			`{"id":"2","localEndpoint":{"serviceName":"b"}},{"id":"3"}]`}, code: 202},
+		"as many tags as there may be": {request: request{path: "/api/v2/spans", body: `[{"id":"1","localEndpoint":{"ipv4":"1.2.3.4","port":1},` +
+			`"tags":{"a":1,"b":1,"c":1,"d":1,"e":1}}]`}, code: 202},
 		"too many tags": {request: request{path: "/api/v2/spans", body: `[{"id":"1","tags":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}}]`}, code: 400,
 			body: "otlp: tags or annotations of one span: more than 5\n"},
 		"permanent": {request: request{path: "/api/v2/spans", body: oneV2}, err: pipeline.Permanent(errors.New("no")), code: 400, body: `"Bad Request"`},

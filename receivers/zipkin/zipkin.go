@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
 
 	"go.uber.org/zap"
 
@@ -55,8 +54,7 @@ type receiver struct {
 	next            pipeline.Consumer
 	lim             otlpdata.Limits
 	parseStringTags bool
-	// slots are for translations, one for each processor: more at once would not be faster, and would hold memory.
-	slots chan struct{}
+	translations    *server.Translations
 }
 
 var (
@@ -72,9 +70,9 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	r := &receiver{
 		set:             set,
 		next:            next,
-		lim:             otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}, // the listener limits the size
+		lim:             otlpdata.Limits{Spans: c.MaxSpans, Items: c.MaxItems}, // the listener limits the size
 		parseStringTags: c.ParseStringTags,
-		slots:           make(chan struct{}, runtime.GOMAXPROCS(0)),
+		translations:    server.NewTranslations(set.Budget),
 	}
 	var err error
 	if r.HTTP, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
@@ -92,44 +90,26 @@ func (r *receiver) Addr(name string) string {
 	return r.HTTP.Addr()
 }
 
-// batch is a request's spans with what they take of the budget.
-type batch struct {
-	*otlpdata.Batch
-	held *pipeline.Reservation
-}
-
-// translate makes a batch of a request's body; the caller releases what it holds. The error is permanent unless the budget is used up for
-// the moment or ctx has ended.
-func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug bool) (batch, error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return batch{}, ctx.Err()
-	}
-	held, err := r.reserve(f.memory(body, r.lim.Items), len(body))
-	if err != nil {
-		return batch{}, err
-	}
+// translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
+// ctx has ended.
+func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug bool) (server.Translated, error) {
 	opt := zipkin.Options{Debug: debug, ParseStringTags: r.parseStringTags, Now: r.set.Env.Now(), Limits: r.lim}
-	b, err := r.decode(ctx, f, body, opt)
-	if err == nil {
-		err = r.resize(held, int64(b.Size()+b.WalkMemory()), len(body))
-	}
-	if err != nil {
-		held.Release()
-		return batch{}, err
-	}
-	return batch{b, held}, nil
+	return r.translations.Do(ctx, body, f.memory(body, r.lim.Items), func(*server.TranslationMemory) (*otlpdata.Batch, error) {
+		return decode(ctx, f, body, opt)
+	})
 }
 
-func (r *receiver) decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*otlpdata.Batch, error) {
+// translated limits nothing: the translation has kept to the limits, and what it adds (resources, attributes of endpoints) is not the
+// client's fault.
+var translated = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt}
+
+func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*otlpdata.Batch, error) {
 	otlp, err := f.translate(body, opt)
 	if err != nil {
 		return nil, pipeline.Permanent(err)
 	}
 	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "zipkin", Transport: "http", Received: opt.Now}
-	b, err := otlpdata.FromOTLP(otlp, meta, r.lim)
+	b, err := otlpdata.FromOTLP(otlp, meta, translated)
 	if err != nil {
 		return nil, pipeline.Permanent(err)
 	}
@@ -138,8 +118,8 @@ func (r *receiver) decode(ctx context.Context, f *format, body []byte, opt zipki
 
 // consume hands the spans on. A batch of which a part was refused for good is a success to the client: the protocol cannot tell it, and an
 // error would make clients send the rest again. The refused spans are counted where they were refused.
-func (r *receiver) consume(ctx context.Context, b batch) error {
-	defer b.held.Release()
+func (r *receiver) consume(ctx context.Context, b server.Translated) error {
+	defer b.Release()
 	err := r.next.Consume(ctx, b.Batch)
 	processed := b.Len()
 	var partial *pipeline.Partial
@@ -153,27 +133,4 @@ func (r *receiver) consume(ctx context.Context, b batch) error {
 	r.set.Logger.Debug("Zipkin span batch processed by the collector.",
 		zap.Int("received-span-count", b.Len()), zap.Int("processed-span-count", processed))
 	return err
-}
-
-// reserve takes memory of the budget, beside the body that the server has taken it for. What can never fit is too large, not to be sent
-// again.
-func (r *receiver) reserve(size int64, body int) (*pipeline.Reservation, error) {
-	if err := r.fits(size, body); err != nil {
-		return nil, err
-	}
-	return r.set.Budget.Reserve(size)
-}
-
-func (r *receiver) resize(held *pipeline.Reservation, size int64, body int) error {
-	if err := r.fits(size, body); err != nil {
-		return err
-	}
-	return held.Resize(size)
-}
-
-func (r *receiver) fits(size int64, body int) error {
-	if limit := r.set.Budget.Limit(); limit > 0 && size+int64(body) > limit {
-		return &otlpdata.LimitError{Limit: "bytes of memory for the request", Max: int(limit), TooLarge: true}
-	}
-	return nil
 }
