@@ -3,6 +3,7 @@ package tracing_test
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -18,8 +19,11 @@ import (
 
 // The same spans in the formats of the wires, written by the clients' own code where there is some.
 
-func postSpans(b *testing.B, r bench.Request) []byte {
-	p, err := native.AppendPostSpans(nil, [][]byte{r.Body})
+func postSpans(b *testing.B, r bench.Request) (p []byte) {
+	err := native.SplitPostSpans([][]byte{r.Body}, math.MaxInt, func() []byte { return nil }, func(request []byte, _ int) error {
+		p = request
+		return nil
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

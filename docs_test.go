@@ -63,6 +63,8 @@ func TestInterfaceFlags(t *testing.T) {
 		}
 		t.Setenv(env, "")
 	}
+	f("log-level", "DEBUG", "level: debug")
+	f("log-level", "fatal", "level: error")
 	f("admin.http.host-port", ":14270", "endpoint: :14270")
 	f("collector.otlp.grpc.host-port", "4400", "endpoint: :4400")
 	f("collector.otlp.grpc.max-message-size", "4194305", "max_recv_msg_size_mib: 5")
@@ -101,7 +103,8 @@ func TestSecurityFlags(t *testing.T) {
 
 func TestInterfaceFlagsWithoutEffect(t *testing.T) {
 	for _, flag := range []string{"memory.max-traces", "metrics-backend", "metrics-http-route", "collector.num-workers",
-		"collector.queue-size", "collector.queue-size-memory"} {
+		"collector.queue-size", "collector.queue-size-memory", "query.grpc-server.host-port", "query.ui-config", "query.static-files",
+		"query.log-static-assets-access", "query.max-clock-skew-adjustment", "query.enable-tracing"} {
 		if got := overlaid(t, "--"+flag, "1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
 			t.Errorf("--%s: %q", flag, got)
 		}

@@ -64,6 +64,12 @@ func queryFlags() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: pipeline.HostPort, Doc: "Where the query API listens."},
 		{Name: "query.base-path", Key: "base_path", Doc: "Path under which all routes live, for example /tracing."},
+		{Name: "query.grpc-server.host-port", Instead: "the gRPC query service is not served in this version"},
+		{Name: "query.ui-config", Instead: "there is no page in this version"},
+		{Name: "query.static-files", Instead: "there is no page in this version"},
+		{Name: "query.log-static-assets-access", Instead: "there is no page in this version"},
+		{Name: "query.max-clock-skew-adjustment", Instead: "times are shown as they were recorded"},
+		{Name: "query.enable-tracing", Instead: "the program does not trace itself in this version"},
 	}, tlsFlags("query.http", "http::tls"), tenancyFlags("http"))
 }
 
@@ -90,9 +96,14 @@ func tlsFlags(prefix, key string) []pipeline.Flag {
 	for i := range flags {
 		f := &flags[i]
 		f.Name, f.Key, f.Block = prefix+f.Name, key+"::"+f.Key, key
-		f.Missing = prefix + "* options cannot be used when " + prefix + "enabled is false"
+		f.Missing = withoutTLS(prefix)
 	}
 	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: key, Presence: true, Doc: "Whether the listener serves TLS only."})
+}
+
+// withoutTLS is what is wrong with a flag of a listener or connection without TLS.
+func withoutTLS(prefix string) string {
+	return prefix + "* options cannot be used when " + prefix + "enabled is false"
 }
 
 // corsFlags are the flags of a listener whose block is at key; "" is the component.

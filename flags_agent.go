@@ -29,10 +29,10 @@ func processorFlags(name, key string) []pipeline.Flag {
 	prefix := "processor." + name + "."
 	return []pipeline.Flag{
 		{Name: prefix + "server-host-port", Key: key + "::endpoint", Value: pipeline.HostPort, Doc: "Where the agent listens over UDP."},
-		{Name: prefix + "server-max-packet-size", Block: key, Key: key + "::max_packet_size", Value: number,
+		{Name: prefix + "server-max-packet-size", Block: key, Key: key + "::max_packet_size", Value: packetSize,
 			Doc: "Greatest datagram in bytes."},
 		{Name: prefix + "server-queue-size", Block: key, Key: key + "::queue_size", Value: packets,
-			Doc: "Datagrams that may wait for a worker; each stands for 65000 bytes, the greatest that clients send."},
+			Doc: "Datagrams that may wait for a worker; each stands for 64 KiB, which the greatest that clients send takes."},
 		{Name: prefix + "server-socket-buffer-size", Block: key, Key: key + "::socket_buffer", Value: number,
 			Doc: "Bytes to ask of the system for what waits to be read; 0: the system's default."},
 		{Name: prefix + "workers", Block: key, Key: key + "::workers", Value: number,
@@ -52,15 +52,19 @@ func nativeExporterFlags() []pipeline.Flag {
 // clientTLSFlags are the flags of a connection's TLS, whose block is at key.
 func clientTLSFlags(prefix, key string) []pipeline.Flag {
 	prefix, key = prefix+".tls.", key+"::"
-	return []pipeline.Flag{
-		{Name: prefix + "enabled", Key: key + "insecure", Switch: true, Value: negation, Doc: "Whether to connect with TLS."},
-		{Name: prefix + "ca", Key: key + "ca_file", Doc: "PEM file of the authorities to trust; without it those of the system."},
-		{Name: prefix + "cert", Key: key + "cert_file", Doc: "PEM file of the client's certificate."},
-		{Name: prefix + "key", Key: key + "key_file", Doc: "PEM file of the certificate's key."},
-		{Name: prefix + "server-name", Key: key + "server_name_override", Doc: "Name that the server's certificate must have."},
-		{Name: prefix + "skip-host-verify", Key: key + "insecure_skip_verify", Switch: true,
-			Doc: "Whether to believe any certificate."},
+	flags := []pipeline.Flag{
+		{Name: "ca", Key: "ca_file", Doc: "PEM file of the authorities to trust; without it those of the system."},
+		{Name: "cert", Key: "cert_file", Doc: "PEM file of the client's certificate."},
+		{Name: "key", Key: "key_file", Doc: "PEM file of the certificate's key."},
+		{Name: "server-name", Key: "server_name_override", Doc: "Name that the server's certificate must have."},
+		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to believe any certificate."},
 	}
+	insecure := key + "insecure"
+	for i := range flags {
+		f := &flags[i]
+		f.Name, f.Key, f.Unless, f.Missing = prefix+f.Name, key+f.Key, insecure, withoutTLS(prefix)
+	}
+	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to connect with TLS."})
 }
 
 func resourceTagsFlags() []pipeline.Flag {
@@ -80,8 +84,8 @@ func tags(text string) (any, error) {
 		if !ok || key == "" {
 			return nil, fmt.Errorf("%q is not a tag; write key=value,other=value", pair)
 		}
-		if name, variable := variable(value); variable {
-			if value = fromEnv(name); value == "" {
+		if inside, ok := variable(value); ok {
+			if value, ok = fromEnv(inside); !ok {
 				continue
 			}
 		}
@@ -102,13 +106,13 @@ func variable(value string) (inside string, ok bool) {
 	return strings.CutSuffix(inside, "}")
 }
 
-// fromEnv reads `NAME` or `NAME:default`.
-func fromEnv(variable string) string {
-	name, value, _ := strings.Cut(variable, ":")
+// fromEnv reads `NAME` or `NAME:default`, which may be an empty one. An empty variable is as good as none.
+func fromEnv(variable string) (value string, ok bool) {
+	name, otherwise, ok := strings.Cut(variable, ":")
 	if set := os.Getenv(name); set != "" {
-		return set
+		return set, true
 	}
-	return value
+	return otherwise, ok
 }
 
 // hostPorts reads addresses with commas, and maybe spaces, between them.
@@ -125,9 +129,12 @@ func hostPorts(text string) (any, error) {
 	return strings.Join(addresses, ","), nil
 }
 
+// Limits of a UDP listener's keys, in bytes, and what a datagram takes in its queue: clients send up to 65,000 bytes in one.
 const (
-	datagram   = 65_000  // the greatest that clients send, in bytes
-	leastQueue = 1 << 20 // of a UDP listener, in bytes
+	datagram      = 64 << 10
+	leastQueue    = 1 << 20
+	greatestQueue = 64 << 30
+	greatestSize  = 65_527
 )
 
 // packets converts a number of datagrams to the bytes that they take at most: nothing is dropped that the number had room for.
@@ -136,7 +143,16 @@ func packets(text string) (any, error) {
 	if err != nil || n < 1 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("%q is not a number of packets from 1 to %d", text, math.MaxInt32)
 	}
-	return max(n*datagram, leastQueue), nil
+	return min(max(n*datagram, leastQueue), greatestQueue), nil
+}
+
+// packetSize takes what is more than a datagram can have for the most that one can.
+func packetSize(text string) (any, error) {
+	n, err := number(text)
+	if n, ok := n.(int); ok {
+		return min(n, greatestSize), nil
+	}
+	return nil, err
 }
 
 func number(text string) (any, error) {

@@ -19,7 +19,8 @@ func TestAgentFlags(t *testing.T) {
 		f(p+"server-host-port", "7000", "endpoint: :7000")
 		f(p+"server-host-port", "0.0.0.0:6839", "endpoint: 0.0.0.0:6839")
 		f(p+"server-max-packet-size", "1000", "max_packet_size: 1000")
-		f(p+"server-queue-size", "2000", "queue_size: 130000000")
+		f(p+"server-max-packet-size", "65536", "max_packet_size: 65527")
+		f(p+"server-queue-size", "2000", "queue_size: 131072000")
 		f(p+"server-queue-size", "1", "queue_size: 1048576")
 		f(p+"server-socket-buffer-size", "0", "socket_buffer: 0")
 		f(p+"workers", "50", "workers: 50")
@@ -27,10 +28,22 @@ func TestAgentFlags(t *testing.T) {
 	f("reporter.grpc.host-port", "a:14250, b:14250", "endpoint: a:14250,b:14250")
 	f("reporter.grpc.host-port", "dns:///collectors:14250", "endpoint: dns:///collectors:14250")
 	f("reporter.grpc.tls.enabled", "true", "insecure: false")
-	f("reporter.grpc.tls.server-name", "c", "server_name_override: c")
-	f("reporter.grpc.tls.skip-host-verify", "true", "insecure_skip_verify: true")
 	t.Setenv("REPORTER_GRPC_TLS_ENABLED", "true")
-	f("reporter.grpc.tls.ca", "ca.pem", "insecure: false # environment REPORTER_GRPC_TLS_ENABLED\nca_file: ca.pem")
+	const tls = "insecure: false # environment REPORTER_GRPC_TLS_ENABLED\n"
+	f("reporter.grpc.tls.ca", "ca.pem", tls+"ca_file: ca.pem")
+	f("reporter.grpc.tls.server-name", "c", tls+"server_name_override: c")
+	f("reporter.grpc.tls.skip-host-verify", "true", tls+"insecure_skip_verify: true")
+}
+
+// Whoever asks for something of TLS gets TLS, or no agent.
+func TestClientTLSFlagsNeedTLS(t *testing.T) {
+	for _, flag := range []string{"ca=ca.pem", "cert=c.pem", "key=k.pem", "server-name=c", "skip-host-verify"} {
+		flag = "--reporter.grpc.tls." + flag
+		const want = "reporter.grpc.tls.* options cannot be used when reporter.grpc.tls.enabled is false"
+		if got := overlaidOn(t, "agent", flag); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", flag, got)
+		}
+	}
 }
 
 func TestAgentFlagsThatDoNotFit(t *testing.T) {
@@ -39,7 +52,6 @@ func TestAgentFlagsThatDoNotFit(t *testing.T) {
 		"--processor.jaeger-compact.workers=many":            `"many" is not a number`,
 		"--reporter.grpc.host-port=,":                        `"," names no address; write host:port`,
 		"--reporter.grpc.tls.enabled=maybe":                  `"maybe" is not true or false`,
-		"--reporter.grpc.tls.cert=c.pem":                     "cert_file and key_file belong together",
 		"--agent.tags=a":                                     `"a" is not a tag; write key=value,other=value`,
 		"--reporter.type=grpc":                               "warning: --reporter.type: has no effect: ",
 		"--reporter.grpc.retry.max=3":                        "warning: --reporter.grpc.retry.max: has no effect: ",
@@ -86,9 +98,9 @@ func TestCollectorFlags(t *testing.T) {
 // Tags are a processor in front of all others, which is there only when asked for.
 func TestTagFlags(t *testing.T) {
 	t.Setenv("TAG_SET", "from, env")
-	const text = "a=b, c = ${TAG_UNSET} ,d=${TAG_UNSET:x y},e=${TAG_SET:no},f=x=$y"
+	const text = "a=b, c = ${TAG_UNSET} ,empty=${TAG_UNSET:},d=${TAG_UNSET:x y},e=${TAG_SET:no},f=x=$y"
 	for _, flag := range []string{"agent.tags", "collector.tags"} {
-		want := strings.ReplaceAll("a: b # F\nd: x y # F\ne: from, env # F\nf: x=$$y # F\nprocessors: [resource_tags, batch] # F", "F", "--"+flag)
+		want := strings.ReplaceAll("a: b # F\nd: x y # F\ne: from, env # F\nempty: \"\" # F\nf: x=$$y # F\nprocessors: [resource_tags, batch] # F", "F", "--"+flag)
 		if got := overlaidOn(t, "agent", "--"+flag, text); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}

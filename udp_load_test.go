@@ -16,63 +16,137 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
+// udpLoadFile has a place for an exporter.
 const udpLoadFile = `
 receivers: {thriftudp: {compact: {endpoint: "localhost:0"}}}
 processors: {batch: }
-exporters: {disk: }
-service: {telemetry: {logs: {level: warn}}, pipelines: {traces: {receivers: [thriftudp], processors: [batch], exporters: [disk]}}}`
+exporters: {%s}
+service: {telemetry: {logs: {level: error}}, pipelines: {traces: {receivers: [thriftudp], processors: [batch], exporters: [%s]}}}`
 
 // What 50,000 datagrams within about a second become is accounted for, in datagrams and in spans, whether the machine keeps up or not.
 func TestUDPLoad(t *testing.T) {
-	const packets, perMillisecond = 50_000, 50
+	const packets = 50_000
+	p, addr := startUDP(t, "disk", "disk: ")
+	begin := time.Now()
+	floodUDP(t, addr, packets, nil)
+	took := time.Since(begin)
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	received, kernel := p.sum(t, "tracing_server_received_datagrams_total"), p.sum(t, "tracing_server_kernel_dropped_datagrams_total")
+	full := p.sum(t, "tracing_server_refused_requests_total", "reason=queue_full")
+	t.Logf("%d datagrams in %s: %v received, %v dropped by the system, %v by the queue", packets, took.Round(time.Millisecond), received, kernel, full)
+	if received+kernel != packets {
+		t.Errorf("of %d datagrams %v were received and %v dropped by the system", packets, received, kernel)
+	}
+	if refused := p.sum(t, "tracing_server_refused_requests_total"); refused != full {
+		t.Errorf("%v datagrams were refused, %v of them by the queue", refused, full)
+	}
+	p.checkUDPLaw(t)
+}
+
+// The accounts add up as well when the process is stopped while datagrams come, when the next hop is away, and when it cannot be sent to in time.
+func TestUDPLoadThatIsNotTaken(t *testing.T) {
+	const away = `endpoint: "localhost:1", tls: {insecure: true}, retry_on_failure: {enabled: `
+	for name, exporter := range map[string]string{
+		"stopped":  "memory: ",
+		"refused":  "native: {" + away + "false}, sending_queue: {enabled: false}}",
+		"overflow": "native: {" + away + "true, initial_interval: 300ms, max_elapsed_time: 1s}, " +
+			"sending_queue: {sizer: bytes, queue_size: 20000, num_consumers: 50, block_on_overflow: false}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, _, _ := strings.Cut(exporter, ":")
+			p, addr := startUDP(t, id, exporter)
+			stopped, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				floodUDP(t, addr, 200_000, stopped)
+			}()
+			failed := func() bool { return p.sum(t, "tracing_agent_thrift_udp_t_processor_handler_errors") > 0 }
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if p.sum(t, "tracing_pipeline_spans_total", "outcome=received") >= 10_000 && (name == "stopped" || failed()) {
+					break
+				}
+			}
+			if err := p.stop(); err != nil {
+				t.Error(err)
+			}
+			close(stopped)
+			<-done
+			p.checkUDPLaw(t)
+			if failed() != (name != "stopped") {
+				t.Error("datagrams were not taken by a store, or were by nobody")
+			}
+		})
+	}
+}
+
+// startUDP runs a pipeline from a UDP listener to an exporter, and returns the listener's address.
+func startUDP(t *testing.T, id, exporter string) (*program, string) {
+	t.Helper()
 	dir, err := pipeline.ParseSet("service::data_dir=" + t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(), Files: []string{"udp.yaml"}, Overrides: []pipeline.Override{dir},
-		ReadFile: func(string) ([]byte, error) { return []byte(udpLoadFile), nil }})
+		ReadFile: func(string) ([]byte, error) { return fmt.Appendf(nil, udpLoadFile, exporter, id), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := startConfig(t, cfg)
-	conn, err := net.Dial("udp", p.app.Addr(pipeline.ID{Type: "thriftudp"}, "compact"))
+	return p, p.app.Addr(pipeline.ID{Type: "thriftudp"}, "compact")
+}
+
+// floodUDP sends n datagrams of one span, 50 each millisecond, or less when it is stopped.
+func floodUDP(t *testing.T, addr string, n int, stopped <-chan struct{}) {
+	t.Helper()
+	const kinds, perMillisecond = 10_000, 50
+	conn, err := net.Dial("udp", addr)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	defer conn.Close()
-
-	datagrams := make([][]byte, packets)
+	datagrams := make([][]byte, min(n, kinds))
 	for i := range datagrams {
 		datagrams[i] = oneSpan(t, i)
 	}
 	begin := time.Now()
-	for i, d := range datagrams {
+	for i := range n {
 		if i%perMillisecond == 0 {
 			time.Sleep(time.Until(begin.Add(time.Duration(i/perMillisecond) * time.Millisecond)))
 		}
-		if _, err := conn.Write(d); err != nil {
-			t.Fatal(err)
+		select {
+		case <-stopped:
+			return
+		default:
+		}
+		if _, err := conn.Write(datagrams[i%kinds]); err != nil && stopped == nil {
+			t.Error(err)
+			return
 		}
 	}
-	took := time.Since(begin)
-	if err := p.stop(); err != nil {
-		t.Error(err)
-	}
+}
 
-	received, kernel := p.sum(t, "tracing_server_received_datagrams_total"), p.sum(t, "tracing_server_kernel_dropped_datagrams_total")
-	handled, refused := p.sum(t, "tracing_server_handled_datagrams_total"), p.sum(t, "tracing_server_refused_requests_total")
-	full := p.sum(t, "tracing_server_refused_requests_total", "reason=queue_full")
-	t.Logf("%d datagrams in %s: %v received, %v dropped by the system, %v by the queue", packets, took.Round(time.Millisecond), received, kernel, full)
-	if received+kernel != packets || handled+refused != received || refused != full {
-		t.Errorf("of %d datagrams %v were received and %v dropped by the system; %v handled, %v refused, %v of them by the queue",
-			packets, received, kernel, handled, refused, full)
+// checkUDPLaw checks, of a program that has stopped, that everything is accounted for in datagrams of one span, in spans, and at each edge.
+func (p *program) checkUDPLaw(t *testing.T) {
+	t.Helper()
+	received, handled := p.sum(t, "tracing_server_received_datagrams_total"), p.sum(t, "tracing_server_handled_datagrams_total")
+	if refused := p.sum(t, "tracing_server_refused_requests_total", "component=thriftudp"); handled+refused != received {
+		t.Errorf("of %v datagrams %v were handled, %v refused", received, handled, refused)
 	}
-	const spans = "tracing_pipeline_spans_total"
-	if in := p.sum(t, spans, "outcome=received"); in != handled || p.sum(t, spans, "outcome=accepted")+p.sum(t, spans, "kind=receiver", "outcome=refused") != in {
-		t.Errorf("%v spans were received in %v datagrams of one span", in, handled)
+	processed, dropped := p.sum(t, "tracing_agent_thrift_udp_server_packets_processed"), p.sum(t, "tracing_agent_thrift_udp_server_packets_dropped")
+	if processed+dropped != received {
+		t.Errorf("of %v datagrams %v were processed, %v dropped", received, processed, dropped)
 	}
-	if in := p.sum(t, spans, "outcome=in"); in != handled || p.sum(t, spans, "outcome=sent")+p.sum(t, spans, "kind=exporter", "outcome=refused") != in {
-		t.Errorf("of %v spans %v came to the store", handled, in)
+	spans := func(with ...string) float64 { return p.sum(t, "tracing_pipeline_spans_total", with...) }
+	in, accepted := spans("outcome=received"), spans("outcome=accepted")
+	if refused := spans("kind=receiver", "outcome=refused"); in != handled || accepted+refused != in {
+		t.Errorf("%v datagrams of one span: %v spans received, %v accepted, %v refused", handled, in, accepted, refused)
+	}
+	sent, refused, gone := spans("outcome=sent"), spans("kind=exporter", "outcome=refused"), spans("outcome=dropped")
+	if in := spans("outcome=in"); sent+refused+gone != in || sent+gone != accepted {
+		t.Errorf("%v spans came to the exporter: %v sent, %v refused, %v dropped; %v were accepted", in, sent, refused, gone, accepted)
 	}
 }
 

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"reflect"
@@ -114,7 +115,7 @@ func (l *loader) circle(last refUse, way []*componentConfig) {
 	l.problem(l.valuePos(last.path), last.path, "references go in a circle: %s -> %s", strings.Join(ids, " -> "), last.target.key.id)
 }
 
-// listeners finds two listeners on one address.
+// listeners finds two listeners on one address. A port of TCP and one of UDP with the same number are two ports.
 func (l *loader) listeners() {
 	type use struct {
 		host string
@@ -127,12 +128,13 @@ func (l *loader) listeners() {
 			continue
 		}
 		path := []string{c.key.kind.section(), c.key.id.String()}
-		walkFields(reflect.ValueOf(c.value).Elem(), path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
+		walkFields(reflect.ValueOf(c.value).Elem(), path, "", func(at []string, v reflect.Value, tag reflect.StructTag) {
 			e, ok := v.Interface().(Endpoint)
 			host, port, err := net.SplitHostPort(string(e))
 			if !ok || err != nil || port == "0" {
 				return
 			}
+			port = cmp.Or(tag.Get("network"), "tcp") + port
 			for _, other := range ports[port] {
 				if sameHost(host, other.host) {
 					l.problem(l.valuePos(at), at, "%s is taken by %s; two listeners cannot share a port", e, conf.Display(other.path...))

@@ -85,7 +85,11 @@ type sender struct {
 // Consume returns the outcome of the last attempt. It ends early when the error is permanent, when max_elapsed_time would be over before
 // the next attempt, and when ctx ends; the error is then that of the last attempt.
 func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	ctx = withProgress(ctx)
+	var p Progress
+	return p.outcome(s.attempts(p.in(ctx), b))
+}
+
+func (s *sender) attempts(ctx context.Context, b *otlpdata.Batch) error {
 	start := s.env.Now()
 	wait := s.retry.InitialInterval.Std()
 	for {

@@ -45,8 +45,13 @@ func (o *outcomes) settle(n int, err error, bad string) int {
 	failed := 0
 	if err != nil {
 		failed = n
-		if p := (*Partial)(nil); errors.As(err, &p) {
+		var p *Partial
+		var u *unfinished
+		switch {
+		case errors.As(err, &p):
 			failed = max(0, min(p.Rejected, n))
+		case bad == outcomeDropped && errors.As(err, &u): // nobody sends again what was taken
+			failed = max(0, n-u.taken)
 		}
 		o.vec.WithLabelValues(o.component, o.kind, bad, reason(err)).Add(float64(failed))
 	}
@@ -116,14 +121,37 @@ type receiverEdge struct {
 
 // Consume counts, passes on, and counts how it ended.
 func (e *receiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	e.offered(b)
+	err := guard(ctx, e.next, b, e.log)
+	e.settle(b, err)
+	return err
+}
+
+// consumeJoined is Consume for batches that travel as one.
+func (e *receiverEdge) consumeJoined(ctx context.Context, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
+	for _, b := range batches {
+		e.offered(b)
+	}
+	ConsumeJoined(ctx, &guarded{e.next, e.log}, batches, func(of []*otlpdata.Batch, err error) {
+		for _, b := range of {
+			e.settle(b, err)
+		}
+		outcome(of, err)
+	})
+}
+
+func (e *receiverEdge) offered(b *otlpdata.Batch) {
 	e.count.in.Add(float64(b.Len()))
 	if e.collects {
 		e.tel.collector.received(b)
 	}
-	err := guard(ctx, e.next, b, e.log)
+}
+
+// settle counts and logs what became of a batch that was offered.
+func (e *receiverEdge) settle(b *otlpdata.Batch, err error) {
 	e.count.settle(b.Len(), err, outcomeRefused)
 	if !e.collects {
-		return err
+		return
 	}
 	if err != nil {
 		e.tel.collector.rejected(b, err)
@@ -131,5 +159,4 @@ func (e *receiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if ce := e.log.Check(zap.DebugLevel, msgBatchProcessed); ce != nil {
 		ce.Write(zap.Bool("ok", err == nil), zap.Error(err))
 	}
-	return err
 }

@@ -66,9 +66,12 @@ type refusedBy struct {
 func (e *refusedBy) Error() string { return e.err.Error() }
 func (e *refusedBy) Unwrap() error { return e.err }
 
-// Refusers returns the part of next that refused a batch with err: a processor that sends the parts of that batch again, one by one, sends
-// them there, so that branches which took it do not get its spans twice. It is next itself, unless next is a fan-out.
-func Refusers(next Consumer, err error) Consumer {
+// refusersOf returns the part of next that refused a batch with err, so that the parts of that batch are sent there again, and branches which
+// took it do not get its spans twice. It is next itself, unless next is a fan-out.
+func refusersOf(next Consumer, err error) Consumer {
+	if g, ok := next.(*guarded); ok {
+		return &guarded{refusersOf(g.next, err), g.log}
+	}
 	var by *refusedBy
 	if f, ok := next.(*fanOut); ok && errors.As(err, &by) && by.of == f {
 		return newFanOut(by.refusers, f.log)

@@ -134,8 +134,8 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 	}
 }
 
-// Parts of a batch that one branch refused for good can be sent again to that branch alone.
-func TestRefusers(t *testing.T) {
+// Parts of a batch that one branch refused for good are sent again to that branch alone.
+func TestPartsGoToRefusers(t *testing.T) {
 	w := newWorld()
 	var next pipeline.Consumer
 	joiner := pipeline.Processor("joiner", func() stepConfig { return stepConfig{} },
@@ -154,12 +154,11 @@ func TestRefusers(t *testing.T) {
 			asked = append(asked, id)
 			return answers[id]
 		}
-		err := next.Consume(t.Context(), spans(0, "shop"))
-		asked = nil
-		again := pipeline.Refusers(next, err).Consume(t.Context(), spans(0, "shop"))
-		slices.Sort(asked)
-		if !slices.Equal(asked, want) || pipeline.IsPermanent(again) != pipeline.IsPermanent(err) {
-			t.Errorf("%v: asked again were %v, want %v; %v", answers, asked, want, again)
+		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{spans(0, "shop"), spans(0, "bank")}, func([]*otlpdata.Batch, error) {})
+		again := asked[3:]
+		slices.Sort(again)
+		if both := slices.Sorted(slices.Values(slices.Concat(want, want))); !slices.Equal(again, both) {
+			t.Errorf("%v: asked again were %v, want %v for each part", answers, again, want)
 		}
 	}
 	bad, down := pipeline.Permanent(errors.New("bad")), errors.New("down")
@@ -167,7 +166,7 @@ func TestRefusers(t *testing.T) {
 	f(map[string]error{"sink/a": bad, "sink/c": bad}, "sink/a", "sink/c")
 	f(map[string]error{"sink/a": bad, "sink/b": &pipeline.Partial{Rejected: 1, Err: bad}}, "sink/a")
 	f(map[string]error{"sink/a": bad, "sink/b": bad, "sink/c": bad}, "sink/a", "sink/b", "sink/c")
-	f(map[string]error{"sink/a": bad, "sink/b": down}, "sink/a", "sink/b", "sink/c")
+	f(map[string]error{"sink/a": bad, "sink/b": down})
 }
 
 // A processor that panics in a goroutine of the one before it costs one batch, not the process.

@@ -122,8 +122,8 @@ func (s *Secret) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Endpoint is the TCP address that a listener binds: `localhost:4317`, `:4317`, `[::1]:4317`; port 0 takes any free one. Two listeners of
-// one file on the same address are a load error.
+// Endpoint is the address that a listener binds: `localhost:4317`, `:4317`, `[::1]:4317`; port 0 takes any free one. It is one of TCP, or,
+// in a field with the tag `network:"udp"`, one of UDP. Two listeners of one file on the same address are a load error.
 type Endpoint string
 
 // String returns the address.

@@ -23,6 +23,8 @@ type Flag struct {
 	// Block is the path, below the component, of a block that must be configured for the flag to have a meaning; "" is the component.
 	// Missing, when set, is what to say when the block is not, and makes this an error for the environment variable, too.
 	Block, Missing string
+	// Unless is the path, below the component, of a key that leaves the flag without a meaning where it is true; Missing says so.
+	Unless string
 	// Presence: the flag is true or false and the key is a block; true puts the block there, false takes it away.
 	Presence bool
 	// Adds: where no component of the type is configured, the flag adds one with this key, to the pipeline `traces` or the only one there
@@ -45,7 +47,7 @@ func (f Flag) Env() string {
 // rank orders flags by what others depend on: those that add components first, then those that decide what is configured, then values.
 func (f Flag) rank() int {
 	switch {
-	case f.Instead != "":
+	case f.Instead != "" || f.Unless != "":
 		return rankValue
 	case f.Adds:
 		return rankAdds
@@ -87,10 +89,20 @@ const storageFlag = "span-storage.type"
 // frameworkFlags are the flags that belong to no component. Their keys begin at the root of the configuration.
 func frameworkFlags() []Flag {
 	return []Flag{
-		{Name: "log-level", Key: "service::telemetry::logs::level", Doc: "Least level that is logged: debug, info, warn or error."},
+		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel, Doc: "Least level that is logged: debug, info, warn or error."},
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "How log lines are written: json, console or auto."},
 		{Name: storageFlag, Doc: "Replaces the store of the configuration, and every reference to it, by an exporter of this type; " +
 			"of several, separated by commas, all are written and the first is read."},
+	}
+}
+
+// logLevel is the [Flag.Value] of levels as the field spells them. Those above error are error: nothing is logged at them.
+func logLevel(text string) (any, error) {
+	switch level := strings.ToLower(text); level {
+	case "dpanic", "panic", "fatal":
+		return "error", nil
+	default:
+		return level, nil
 	}
 }
 

@@ -117,7 +117,7 @@ func (o *overlayer) apply(g givenFlag) {
 	applied := false
 	for _, owner := range g.owners {
 		reason := o.applyTo(g, owner)
-		if reason != "" {
+		if reason != "" && !slices.Contains(missing, reason) { // one component may have several listeners
 			missing = append(missing, reason)
 		}
 		applied = applied || reason == ""
@@ -143,14 +143,13 @@ func (o *overlayer) applyTo(g givenFlag, owner flagOwner) (missing string) {
 			o.unlist(g, owner.kind, id.String())
 			return ""
 		}
-		block := split(owner.flag.Block)
-		switch there := o.base.tree.Has(slices.Concat(path, block)...); {
-		case there:
+		switch {
+		case o.means(owner.flag, path):
 		case owner.flag.Missing != "":
 			o.problem(g, "%s", owner.flag.Missing)
 			return ""
 		default:
-			return fmt.Sprintf("%s %s has no %s", owner.kind, id, conf.Display(block...))
+			return fmt.Sprintf("%s %s has no %s", owner.kind, id, conf.Display(split(owner.flag.Block)...))
 		}
 	}
 	value, err := owner.flag.value(g.text)
@@ -166,6 +165,19 @@ func (o *overlayer) applyTo(g givenFlag, owner flagOwner) (missing string) {
 		o.set(g, slices.Concat(path, split(owner.flag.Key)), value)
 	}
 	return ""
+}
+
+// means reports whether what the flag is about is configured in the component at path.
+func (o *overlayer) means(f Flag, path []string) bool {
+	if !o.base.tree.Has(slices.Concat(path, split(f.Block))...) {
+		return false
+	}
+	if f.Unless == "" {
+		return true
+	}
+	value, _ := o.base.tree.Get(slices.Concat(path, split(f.Unless))...).(conf.Scalar)
+	off, err := strconv.ParseBool(value.Text)
+	return err != nil || !off
 }
 
 // value converts what was given. A flag without a key is a switch of its component.

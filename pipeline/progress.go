@@ -21,6 +21,24 @@ func ProgressOf(ctx context.Context) *Progress {
 	return new(Progress)
 }
 
-func withProgress(ctx context.Context) context.Context {
-	return context.WithValue(ctx, progressKey{}, new(Progress))
+func (p *Progress) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, progressKey{}, p)
+}
+
+// unfinished is the error of a delivery that was given up while trying again might have helped, after the next hop had taken some of the
+// spans. To a caller it stands for all of them, as any error that is not a [Partial].
+type unfinished struct {
+	taken int
+	err   error
+}
+
+func (e *unfinished) Error() string { return e.err.Error() }
+func (e *unfinished) Unwrap() error { return e.err }
+
+// outcome is that of the delivery, of which the last attempt ended with err.
+func (p *Progress) outcome(err error) error {
+	if err == nil || p.Taken == 0 || !retryable(err) {
+		return err
+	}
+	return &unfinished{p.Taken, err}
 }

@@ -103,7 +103,8 @@ func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepSent }
 
 // Consume makes one attempt to send b, in as many messages as it takes. A message that is refused for good does not keep the others from
 // being sent. One that fails for the moment ends the attempt: the next one goes on with it. Where there is none, because time is up, the
-// error stands for all spans, and who sends them again sends those of the messages before once more.
+// error stands for all spans, and a caller who sends them again sends those of the messages before once more; behind a queue, where nobody
+// does, only the others count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	segments, err := b.Segments()
 	if err != nil {

@@ -55,6 +55,9 @@ func (b *Builder) Encoded(span []byte) {
 	b.buf = appendField(b.buf, 2, span)
 }
 
+// Len is about how long the request is so far.
+func (b *Builder) Len() int { return len(b.buf) }
+
 // Bytes returns the request, which is valid until Reset.
 func (b *Builder) Bytes() []byte {
 	b.closeResource()

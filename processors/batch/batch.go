@@ -9,7 +9,7 @@
 //	   ▲                                                        │
 //	   └──────────── the outcome of one's own spans ◀───────────┘
 //
-// When a joined request is refused for good, its parts are sent one by one: what one client sent wrong is refused to that client alone.
+// When a joined request is refused for good, its halves are sent, and so on: what one client sent wrong is refused to that client alone.
 package batch
 
 import (

@@ -175,7 +175,7 @@ func TestPermanentRefusalIsSortedOut(t *testing.T) {
 		if got["first"] != nil || got["good"] != nil || got["fine"] != nil || got["poison"] != poison {
 			t.Errorf("%v", got)
 		}
-		if len(s.got) != 1+1+3 {
+		if len(s.got) != 1+1+1+1+2 { // first, the joined one, good, poison with fine, each of these
 			t.Errorf("%d sends", len(s.got))
 		}
 	})

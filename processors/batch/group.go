@@ -2,8 +2,6 @@ package batch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/tracing-backend/tracing/pipeline"
@@ -38,51 +36,15 @@ func (g *group) leave() {
 // send sends the group as one request and tells each caller its outcome.
 func (g *group) send(next pipeline.Consumer) {
 	defer g.cancel()
-	if len(g.calls) == 1 {
-		g.alone(next)
-		return
-	}
-	parts := make([]*otlpdata.Batch, len(g.calls))
+	batches := make([]*otlpdata.Batch, len(g.calls))
 	for i, c := range g.calls {
-		parts[i] = c.batch
+		batches[i] = c.batch
 	}
-	joined, err := otlpdata.Concat(parts...)
-	if err != nil {
-		g.alone(next)
-		return
-	}
-	err = next.Consume(g.ctx, joined)
-	var partial *pipeline.Partial
-	switch {
-	case errors.As(err, &partial):
-		g.share(partial)
-	case err != nil && pipeline.IsPermanent(err):
-		g.alone(pipeline.Refusers(next, err))
-	default:
-		for _, c := range g.calls {
+	left := g.calls
+	pipeline.ConsumeJoined(g.ctx, next, batches, func(of []*otlpdata.Batch, err error) {
+		for _, c := range left[:len(of)] {
 			c.outcome <- err
 		}
-	}
-}
-
-// alone sends each request by itself.
-func (g *group) alone(next pipeline.Consumer) {
-	for _, c := range g.calls {
-		c.outcome <- next.Consume(g.ctx, c.batch)
-	}
-}
-
-// share spreads a partial success over the callers. Nobody knows whose spans were rejected, and sending them again is forbidden, so the
-// rejected ones are dealt out in order: the sum is exact, and the text says how it came about.
-func (g *group) share(p *pipeline.Partial) {
-	left := p.Rejected
-	for _, c := range g.calls {
-		n := min(left, c.batch.Len())
-		left -= n
-		if n == 0 {
-			c.outcome <- nil
-			continue
-		}
-		c.outcome <- &pipeline.Partial{Rejected: n, Err: fmt.Errorf("of %d requests that were sent as one: %w", len(g.calls), p.Err)}
-	}
+		left = left[len(of):]
+	})
 }

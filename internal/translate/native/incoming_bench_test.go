@@ -34,7 +34,7 @@ func BenchmarkIncoming(b *testing.B) {
 		"D":       func(in []byte) error { return ptraceotlp.NewExportRequest().UnmarshalProto(in) },
 		"compact": func(in []byte) error { _, err := FromThrift(in, Compact); return err },
 		"binary":  func(in []byte) error { _, err := FromThrift(in, Binary); return err },
-		"proto":   func(in []byte) error { _, err := FromPostSpans(in); return err },
+		"proto":   func(in []byte) error { _, err := FromPostSpans(in, 0); return err },
 	}
 	spent := map[string]time.Duration{}
 	for b.Loop() {

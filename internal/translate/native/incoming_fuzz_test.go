@@ -110,7 +110,7 @@ func FuzzPostSpans(f *testing.F) {
 func checkPostSpans(t *testing.T, in []byte) {
 	var tr translator
 	before := bytes.Clone(in)
-	err := tr.postSpans(in)
+	err := tr.postSpans(in, 0)
 	if !bytes.Equal(in, before) {
 		t.Fatal("the input is not what it was")
 	}

@@ -98,10 +98,28 @@ func TestGrowth(t *testing.T) {
 				tr.thriftBatch(&r, &Batch{})
 				err = r.err
 			} else {
-				err = tr.postSpans(in)
+				err = tr.postSpans(in, 0)
 			}
 			t.Logf("%d bytes: output %.1f, held %.1f, %v", len(in), float64(len(tr.output()))/float64(len(in)), float64(tr.held())/float64(len(in)), err)
 			checkGrowth(t, len(in), &tr)
 		})
+	}
+}
+
+// A caller learns that there is not enough room before much more than that is taken.
+func TestRoomForOutput(t *testing.T) {
+	in := greedy(t)["proto spans"]
+	whole, err := FromPostSpans(in, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]error{len(in): ErrOutput, len(whole) - 100: ErrOutput, len(whole): nil, 2 * len(whole): nil} {
+		if got, err := FromPostSpans(in, most); err != want || err == nil && !bytes.Equal(got, whole) {
+			t.Errorf("room for %d of %d bytes: %d bytes, %v", most, len(whole), len(got), err)
+		}
+	}
+	var tr translator
+	if err := tr.postSpans(in, len(in)); err != ErrOutput || tr.out.Len() > len(in)+200 {
+		t.Errorf("%d bytes were made where there is room for %d, %v", tr.out.Len(), len(in), err)
 	}
 }

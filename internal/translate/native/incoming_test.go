@@ -61,7 +61,7 @@ func TestIncomingGolden(t *testing.T) {
 			if name == "tags" {
 				return // the strict encoder takes no invalid UTF-8
 			}
-			otlp, err := FromPostSpans(protoBytes(t, asProto(b)))
+			otlp, err := FromPostSpans(protoBytes(t, asProto(b)), 0)
 			if err != nil {
 				t.Fatalf("protobuf: %v", err)
 			}
@@ -73,7 +73,7 @@ func TestIncomingGolden(t *testing.T) {
 	for name, b := range protoCases() {
 		t.Run(name, func(t *testing.T) {
 			in := protoBytes(t, b)
-			otlp, err := FromPostSpans(in)
+			otlp, err := FromPostSpans(in, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +186,7 @@ func TestThriftByHand(t *testing.T) {
 func TestProtoByHand(t *testing.T) {
 	f := func(want, in string) {
 		t.Helper()
-		otlp, err := FromPostSpans(unhex(t, in))
+		otlp, err := FromPostSpans(unhex(t, in), 0)
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -225,7 +225,7 @@ func TestProcessInLargePieces(t *testing.T) {
 	tag := func(c string) []byte { return inProto(inProto([]byte(strings.Repeat(c, 20_000)), 1), 2) }
 	in := inProto(slices.Concat(inProto(tag("a"), 2), inProto(nil, 1), inProto(tag("b"), 2)), 1)
 	before := bytes.Clone(in)
-	otlp, err := FromPostSpans(in)
+	otlp, err := FromPostSpans(in, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestSpansOfAlternatingProcesses(t *testing.T) {
 		}
 		b.Spans = append(b.Spans, s)
 	}
-	otlp, err := FromPostSpans(protoBytes(t, b))
+	otlp, err := FromPostSpans(protoBytes(t, b), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestThereAndBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := FromPostSpans(outgoing(t, in.OTLP))
+		again, err := FromPostSpans(outgoing(t, in.OTLP), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestNoAllocationPerSpan(t *testing.T) {
 	}
 	compact, post := thriftBytes(t, thriftBatch("svc", spans...), Compact), protoBytes(t, asProto(thriftBatch("svc", spans...)))
 	thrift := testing.AllocsPerRun(100, func() { _, _ = FromThrift(compact, Compact) })
-	proto := testing.AllocsPerRun(100, func() { _, _ = FromPostSpans(post) })
+	proto := testing.AllocsPerRun(100, func() { _, _ = FromPostSpans(post, 0) })
 	if thrift > 20 || proto > 20 {
 		t.Errorf("%v and %v allocations for 1000 spans", thrift, proto)
 	}

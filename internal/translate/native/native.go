@@ -5,6 +5,8 @@
 // memory than they should; sending them again cannot help.
 package native
 
+import "errors"
+
 // Encoding is a Thrift protocol.
 type Encoding uint8
 
@@ -62,11 +64,15 @@ func fromThrift(b []byte, enc Encoding, read func(*translator, *thriftReader, *B
 	return out, nil
 }
 
-// FromPostSpans translates a PostSpansRequest into an ExportTraceServiceRequest, which the caller owns.
-func FromPostSpans(b []byte) ([]byte, error) {
+// ErrOutput is the error of a translation that makes more than its caller has room for.
+var ErrOutput = errors.New("native: the spans would become much larger than they are")
+
+// FromPostSpans translates a PostSpansRequest into an ExportTraceServiceRequest, which the caller owns. Where that becomes larger than most
+// bytes, the translation ends after the span with which it does, and the error is [ErrOutput]. If most is 0, only [Growth] is the limit.
+func FromPostSpans(b []byte, most int) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()
-	if err := t.postSpans(b); err != nil {
+	if err := t.postSpans(b, most); err != nil {
 		return nil, err
 	}
 	return t.output(), nil

@@ -3,27 +3,11 @@ package native
 import (
 	"bytes"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-// AppendPostSpans appends one PostSpansRequest that holds all spans of the segments of a batch, by the rules of [SplitPostSpans]. Without
-// spans it is empty, which is a request, too.
-func AppendPostSpans(dst []byte, segments [][]byte) ([]byte, error) {
-	out := dst
-	err := SplitPostSpans(segments, math.MaxInt, func() []byte { return dst },
-		func(request []byte, _ int) error {
-			out = request
-			return nil
-		})
-	if err != nil {
-		return dst, err
-	}
-	return out, nil
-}
 
 // SplitPostSpans translates the spans of the segments of a batch into PostSpansRequests (package api_v2, reference 3.2 and 3.3) of at most
 // limit bytes, and gives each to send with the number of its spans. All spans come in one request as long as they fit; one that is larger

@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/internal/bench"
 )
 
-// BenchmarkAppendPostSpans translates requests of 512 spans, in turns with their decoding by pdata (D), so that both see the same machine.
+// BenchmarkSplitPostSpans translates requests of 512 spans, in turns with their decoding by pdata (D), so that both see the same machine.
 // The number to look at is ratio-D.
-func BenchmarkAppendPostSpans(b *testing.B) {
+func BenchmarkSplitPostSpans(b *testing.B) {
 	const spans, requests = 512, 20
 	var bodies [][]byte
 	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(10*spans*requests, spans) {
@@ -28,7 +28,7 @@ func BenchmarkAppendPostSpans(b *testing.B) {
 	}{
 		{&pdata, func(body []byte) error { return ptraceotlp.NewExportRequest().UnmarshalProto(body) }},
 		{&ours, func(body []byte) (err error) {
-			dst, err = AppendPostSpans(dst[:0], [][]byte{body})
+			dst, err = appendPostSpans(dst[:0], [][]byte{body})
 			return err
 		}},
 	}

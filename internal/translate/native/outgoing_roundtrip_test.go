@@ -1,6 +1,7 @@
 package native
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestRoundTrip(t *testing.T) {
 func checkRoundTrip(t *testing.T, request []byte) {
 	t.Helper()
 	first := outgoing(t, request)
-	otlp, err := FromPostSpans(first)
+	otlp, err := FromPostSpans(first, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func checkRoundTrip(t *testing.T, request []byte) {
 // checkComesIn checks that what goes out is accepted when it comes in again, with all spans.
 func checkComesIn(t *testing.T, request []byte, spans int) {
 	t.Helper()
-	otlp, err := FromPostSpans(request)
+	otlp, err := FromPostSpans(request, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,4 +56,14 @@ func checkComesIn(t *testing.T, request []byte, spans int) {
 	if b.Len() != spans {
 		t.Fatalf("%d of %d spans came in again", b.Len(), spans)
 	}
+}
+
+// appendPostSpans appends one request of all spans.
+func appendPostSpans(dst []byte, segments [][]byte) ([]byte, error) {
+	out := dst
+	err := SplitPostSpans(segments, math.MaxInt, func() []byte { return dst }, func(request []byte, _ int) error {
+		out = request
+		return nil
+	})
+	return out, err
 }

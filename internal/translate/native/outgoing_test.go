@@ -182,7 +182,7 @@ func encoded(t testing.TB, td ptrace.Traces) []byte {
 
 func outgoing(t testing.TB, segments ...[]byte) []byte {
 	t.Helper()
-	request, err := AppendPostSpans([]byte("before"), segments)
+	request, err := appendPostSpans([]byte("before"), segments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +322,7 @@ func TestOutgoingDoesNotAmplify(t *testing.T) {
 					ss.Spans().AppendEmpty()
 				}
 			})
-			_, err := AppendPostSpans(nil, [][]byte{encoded(t, td)})
+			_, err := appendPostSpans(nil, [][]byte{encoded(t, td)})
 			return err
 		}
 		if err := scoped(20_000, 900); err != nil {
@@ -349,7 +349,7 @@ func TestOutgoingAllocatesNothingPerSpan(t *testing.T) {
 	var dst []byte
 	allocations := testing.AllocsPerRun(5, func() {
 		var err error
-		if dst, err = AppendPostSpans(dst[:0], request); err != nil {
+		if dst, err = appendPostSpans(dst[:0], request); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -360,7 +360,7 @@ func TestOutgoingAllocatesNothingPerSpan(t *testing.T) {
 
 func TestSegmentsThatAreNone(t *testing.T) {
 	dst := []byte("before")
-	if got, err := AppendPostSpans(dst, [][]byte{{0xff}}); err == nil || string(got) != "before" {
+	if got, err := appendPostSpans(dst, [][]byte{{0xff}}); err == nil || string(got) != "before" {
 		t.Errorf("%q, error %v", got, err)
 	}
 }
@@ -376,7 +376,7 @@ func FuzzOutgoing(f *testing.F) {
 		if err != nil {
 			return // no request
 		}
-		whole, err := AppendPostSpans(nil, [][]byte{request})
+		whole, err := appendPostSpans(nil, [][]byte{request})
 		if errors.Is(err, errScopes) {
 			return
 		}

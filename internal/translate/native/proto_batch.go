@@ -2,7 +2,9 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"math"
 )
 
 // errAlternating says that the process of the batch would have to be written too often.
@@ -11,12 +13,13 @@ var errAlternating = errors.New("processes alternate")
 // postSpans translates a PostSpansRequest.
 type postSpans struct {
 	*translator
-	inherited []byte // the process of the batch, which spans without one have; aliases the request
+	inherited pieces // the process of the batch, which spans without one have
 	process   []byte // that of the current resource
 	open      bool   // whether there is a current resource
 	checked   bool   // whether inherited was read
 	repeated  int    // bytes of inherited that were translated again
 	allowed   int    // how many may be
+	most      int    // how large the output may become, in bytes
 }
 
 // selection says which spans are translated.
@@ -30,9 +33,10 @@ const (
 
 // postSpans translates a request. The order of spans is kept, unless spans with a process of their own and spans without alternate, and
 // the process of the batch is so large that to repeat it would make the output much larger than the input. Then one kind follows the other.
-func (t *translator) postSpans(b []byte) error {
-	p := postSpans{translator: t, allowed: len(b) / 2}
-	if err := eachOfBatch(b, batchProcess, p.inherit); err != nil {
+// The output may take about most bytes, or any number if that is 0.
+func (t *translator) postSpans(b []byte, most int) error {
+	p := postSpans{translator: t, allowed: len(b) / 2, most: cmp.Or(most, math.MaxInt)}
+	if err := eachOfBatch(b, batchProcess, p.inherited.add); err != nil {
 		return err
 	}
 	err := p.translate(b, allSpans)
@@ -40,7 +44,7 @@ func (t *translator) postSpans(b []byte) error {
 		err = p.translateApart(b)
 	}
 	if err == nil && !p.checked {
-		err = t.protoProcess(p.inherited)
+		err = t.protoProcess(p.inherited.data)
 	}
 	return err
 }
@@ -78,18 +82,37 @@ func eachOfBatch(b []byte, num uint32, visit func([]byte) error) error {
 	return request.err
 }
 
-func (p *postSpans) inherit(process []byte) error {
-	p.inherited = joined(p.inherited, process)
+// pieces is a message that may come in several pieces: it is their concatenation.
+type pieces struct {
+	data    []byte // nil: none came; aliases the input while there is one piece
+	several bool
+}
+
+// add adds a piece, without capacity to spare, so that appending never writes to the input. Each has to be a message by itself: two halves of
+// a field are none.
+func (p *pieces) add(piece []byte) error {
+	if p.data == nil {
+		p.data = piece
+		return nil
+	}
+	if !p.several {
+		p.several = true
+		if err := wellFormed(p.data); err != nil {
+			return err
+		}
+	}
+	if err := wellFormed(piece); err != nil {
+		return err
+	}
+	p.data = append(p.data, piece...)
 	return nil
 }
 
-// joined returns a message that consists of two pieces, nil standing for none: their concatenation. A piece has no capacity to spare, so
-// that appending never writes to the input.
-func joined(a, b []byte) []byte {
-	if a == nil {
-		return b
+func wellFormed(message []byte) error {
+	r := protoReader{b: message}
+	for r.next() {
 	}
-	return append(a, b...)
+	return r.err
 }
 
 func (p *postSpans) translate(b []byte, only selection) error {
@@ -105,7 +128,9 @@ func (p *postSpans) translate(b []byte, only selection) error {
 		if err := p.useProcess(process); err != nil {
 			return err
 		}
-		p.finish()
+		if p.finish(); p.out.Len() > p.most {
+			return ErrOutput
+		}
 		return nil
 	})
 }
@@ -114,7 +139,7 @@ func (p *postSpans) translate(b []byte, only selection) error {
 func (p *postSpans) useProcess(process []byte) error {
 	inherits := process == nil
 	if inherits {
-		process = p.inherited
+		process = p.inherited.data
 	}
 	if p.open && bytes.Equal(process, p.process) {
 		return nil

@@ -19,13 +19,15 @@ const (
 	leastItem = 5 // bytes
 )
 
-func itemsAllowed(b []byte) int { return freeItems + len(b)/leastItem }
+// ItemsAllowed is how many tags, logs and references FromPostSpans takes of an encoded Span or Process.
+func ItemsAllowed(b []byte) int { return freeItems + len(b)/leastItem }
 
 // protoSpan reads a Span into t.span. It returns its process, nil if it has none.
 func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 	s := &t.span
 	var start, duration seconds
-	t.items = itemsAllowed(b)
+	var own pieces
+	t.items = ItemsAllowed(b)
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {
@@ -48,7 +50,9 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 		case spanLogs<<3 | wireLen:
 			t.protoLog(&r)
 		case spanProcess<<3 | wireLen:
-			process = joined(process, r.data)
+			if err := own.add(r.data); err != nil {
+				r.fail(err)
+			}
 		case spanWarnings<<3 | wireLen:
 			t.addWarning(r.data)
 		}
@@ -58,7 +62,7 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 		s.Attributes = append(s.Attributes, otlpdata.KeyValue{Key: warningsAttribute,
 			Value: otlpdata.EncodedValue(otlpdata.ValueArray, aliasing(t.warnings))})
 	}
-	return process, r.err
+	return own.data, r.err
 }
 
 // addWarning appends an element to an encoded ArrayValue (opentelemetry-proto, common/v1).
@@ -109,7 +113,7 @@ func (t *translator) protoLog(r *protoReader) {
 // protoProcess reads a Process into t.process.
 func (t *translator) protoProcess(b []byte) error {
 	t.process.reset()
-	t.items = itemsAllowed(b)
+	t.items = ItemsAllowed(b)
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {

@@ -41,7 +41,10 @@ const (
 	fieldTagLong   = 6<<8 | int32(thriftI64)
 	fieldTagBinary = 7<<8 | int32(thriftString)
 	tagRequired    = 1<<1 | 1<<2
-	leastTag       = 5 // bytes of the smallest Tag: key, type and end
+
+	// Bytes of the smallest Tag: key, type and end.
+	leastCompactTag = 2 + 2 + 1
+	leastBinaryTag  = 7 + 7 + 1
 )
 
 // Names of fields, for errors.
@@ -143,8 +146,12 @@ func (t *translator) thriftLogs(r *thriftReader) {
 
 // thriftTags appends a list of tags.
 func (t *translator) thriftTags(r *thriftReader, kvs []otlpdata.KeyValue) []otlpdata.KeyValue {
+	least := leastBinaryTag
+	if r.compact {
+		least = leastCompactTag
+	}
 	n := r.list()
-	kvs = slices.Grow(kvs, min(n, (len(r.b)-r.pos)/leastTag))
+	kvs = slices.Grow(kvs, min(n, (len(r.b)-r.pos)/least))
 	for ; n > 0 && r.err == nil; n-- {
 		kvs = append(kvs, otlpdata.KeyValue{})
 		if kv := &kvs[len(kvs)-1]; !r.usualTag(kv) {

@@ -116,8 +116,14 @@ func forget[T any](s []T) []T {
 // output returns what was translated. It has memory of its own, of the right size: requests wait in queues.
 func (t *v1Translator) output() []byte { return bytes.Clone(t.out.Bytes()) }
 
-// beginSpan begins to write a span with what is the same by all rules, unless there were too many.
-func (t *v1Translator) beginSpan() error {
+// Native flags of debug spans. In B3 they are sampled as well; the rules for UDP (reference 5.7) set the one flag alone.
+const (
+	debugOverHTTP = otlpdata.FlagSampled | otlpdata.FlagDebug
+	debugOverUDP  = otlpdata.FlagDebug
+)
+
+// beginSpan begins to write a span with what is the same by all rules, unless there were too many. debug are the flags of a debug span.
+func (t *v1Translator) beginSpan(debug uint32) error {
 	if t.spansLeft--; t.spansLeft < 0 {
 		return &otlpdata.LimitError{Limit: "spans in one request", Max: t.opt.Limits.Spans, TooLarge: true}
 	}
@@ -126,7 +132,7 @@ func (t *v1Translator) beginSpan() error {
 	t.fields = t.fields[:0]
 	out.TraceID, out.SpanID, out.ParentID, out.Name, out.DroppedAttributes = in.traceID, in.id, in.parent, in.name, in.droppedTags
 	if in.debug || t.opt.Debug {
-		out.Attributes = append(out.Attributes, debugFlags())
+		out.Attributes = append(out.Attributes, intTag(otlpdata.FlagsAttribute, int64(debug)))
 	}
 	return nil
 }
@@ -151,8 +157,4 @@ func text(key, value string) otlpdata.KeyValue {
 
 func intTag(key string, n int64) otlpdata.KeyValue {
 	return otlpdata.KeyValue{Key: key, Value: otlpdata.IntValue(n)}
-}
-
-func debugFlags() otlpdata.KeyValue {
-	return intTag(otlpdata.FlagsAttribute, int64(otlpdata.FlagSampled|otlpdata.FlagDebug))
 }

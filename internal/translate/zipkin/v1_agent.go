@@ -22,7 +22,7 @@ const (
 // OTLP. Of one that is both a client and a server it makes two.
 func (t *v1Translator) writeAgent() error {
 	in, out := &t.in, &t.span
-	if err := t.beginSpan(); err != nil {
+	if err := t.beginSpan(debugOverUDP); err != nil {
 		return err
 	}
 	given := in.duration
@@ -153,7 +153,7 @@ func (t *v1Translator) writeOtherHalf(kind string) error {
 	if !isSent || !isReceived {
 		return nil
 	}
-	if err := t.beginSpan(); err != nil {
+	if err := t.beginSpan(debugOverUDP); err != nil {
 		return err
 	}
 	start, answer, other := received, serverSend, otlpdata.KindServer

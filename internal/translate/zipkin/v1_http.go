@@ -16,12 +16,12 @@ const (
 // writeV1 writes the span t.in by the rules for HTTP (reference 5.6), into the resource of the one before if its service is the same.
 func (t *v1Translator) writeV1() error {
 	in, out := &t.in, &t.span
-	if err := t.beginSpan(); err != nil {
+	if err := t.beginSpan(debugOverHTTP); err != nil {
 		return err
 	}
 	t.readV1Annotations()
 	component := t.readV1Tags()
-	if in.hasTimestamp {
+	if in.timestamp > 0 {
 		out.Start, out.End = nanos(in.timestamp), nanos(v1Sum(in.timestamp, in.duration))
 	}
 	if out.Start == 0 && t.stampUntimed {
@@ -40,10 +40,10 @@ func (t *v1Translator) readV1Annotations() {
 	for i := range t.in.annotations {
 		a := &t.in.annotations[i]
 		at := nanos(a.time)
-		if i == 0 {
-			out.Start, out.End = at, at
+		if at > 0 && (out.Start == 0 || at < out.Start) {
+			out.Start = at
 		}
-		out.Start, out.End = min(out.Start, at), max(out.End, at)
+		out.End = max(out.End, at)
 		switch kind := coreKind(a.value); {
 		case kind == otlpdata.KindUnspecified:
 			out.Events = append(out.Events, otlpdata.Event{Time: at, Name: a.value})

@@ -64,7 +64,6 @@ func (t *v1Translator) readSpan() (ids v1IDs) {
 			s.skip()
 		}
 	}
-	in.hasTimestamp = in.timestamp != 0
 	return ids
 }
 

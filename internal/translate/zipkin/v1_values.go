@@ -61,8 +61,8 @@ func (t *v1Translator) agentValue(typ int32, value string) otlpdata.Value {
 	return otlpdata.StringValue(alias(t.text[from:]))
 }
 
-// typedValue converts all values but bytes, numbers from their first, big-endian bytes. ok is false for a number that is cut short, and
-// for a type that does not exist.
+// typedValue converts all values but bytes, numbers from their first, big-endian bytes and with their sign, which other receivers lose over
+// HTTP. ok is false for a number that is cut short, and for a type that does not exist.
 func typedValue(typ int32, value string) (v otlpdata.Value, ok bool) {
 	b := bytesOf(value)
 	switch {

@@ -122,7 +122,7 @@ func (t *translator) write() error {
 	}
 	s.End = min(s.Start+s.End, math.MaxInt64)
 	if t.debug {
-		s.Attributes = append(s.Attributes, debugFlags())
+		s.Attributes = append(s.Attributes, intTag(otlpdata.FlagsAttribute, int64(debugOverHTTP)))
 	}
 	at := len(t.encoded)
 	t.encoded = otlpdata.AppendSpan(t.encoded, s)

@@ -104,14 +104,19 @@ func (t *translator) finish() []byte {
 	return t.out.Bytes()
 }
 
-// beginResource writes the resource of the group's service as its first span describes it. Of keys that repeat, readers take the first.
+// beginResource writes the resource of the group's service as its first span describes it. A tag for the service's name does not repeat it:
+// exporters that make tags of all resource attributes send it twice.
 func (t *translator) beginResource(g *group) []otlpdata.KeyValue {
 	s := &t.groups.all[g.first]
 	t.span.Attributes = t.span.Attributes[:0]
 	if g.service != "" {
 		t.span.Attributes = append(t.span.Attributes, text(g.nameAttribute, g.service))
 	}
-	t.span.Attributes = append(t.span.Attributes, t.resource[s.resource:s.resourceEnd]...)
+	for _, kv := range t.resource[s.resource:s.resourceEnd] {
+		if g.service == "" || kv.Key != g.nameAttribute {
+			t.span.Attributes = append(t.span.Attributes, kv)
+		}
+	}
 	t.out.Resource(t.span.Attributes)
 	return t.span.Attributes
 }

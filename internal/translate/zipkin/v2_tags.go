@@ -1,6 +1,7 @@
 package zipkin
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 func (t *translator) readTags() group {
 	s := &t.span
 	g := group{groupKey: groupKey{service: t.local.service}, nameAttribute: serviceName}
+	if g.service == noServiceName {
+		g.service = ""
+	}
 	var st v2Status
 	rest := s.Attributes[:0]
 	for i := range s.Attributes {
@@ -30,6 +34,9 @@ func (t *translator) readTags() group {
 	s.Attributes = st.apply(s)
 	return g
 }
+
+// noServiceName is what exporters from OTLP write where a resource names no service.
+const noServiceName = "OTLPResourceNoServiceName"
 
 // Tags that are more than attributes.
 const (
@@ -68,7 +75,7 @@ func (t *translator) special(kv *otlpdata.KeyValue, g *group, st *v2Status) bool
 			g.version = value
 		}
 	case serviceNameSource:
-		g.nameAttribute = value
+		g.nameAttribute = cmp.Or(value, serviceName)
 	case otlpdata.FlagsAttribute: // not for clients to set
 	default:
 		return t.linkTag(kv.Key, value) || t.resourceTag(kv)

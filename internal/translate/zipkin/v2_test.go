@@ -28,10 +28,15 @@ var rules = []struct{ name, body string }{
 		{` + s + `"localEndpoint":{"serviceName":"a"},"tags":{"host.name":"h1","service.version":"1","http.method":"GET","opencensus.starttime":"x"}},
 		{` + s + `"localEndpoint":{"serviceName":"a"},"tags":{"host.name":"h2","service.version":"1"}},
 		{` + s + `"localEndpoint":{"serviceName":"a"},"tags":{"service.name":"other","k8s.pod.name":"p"}}]`},
+	{"a tag that repeats the service, and one that contradicts it", `[
+		{` + s + `"localEndpoint":{"serviceName":"a"},"tags":{"service.name":"a","os.type":"linux"}},
+		{` + s + `"localEndpoint":{"serviceName":"b"},"tags":{"service.name":"c","os.type":"linux"}}]`},
 	{"tags for a resource without a service", `[{` + s + `"tags":{"service.name":"a","faas.name":"f","faas.trigger":"http"}}]`},
 	{"the attribute that names the service", `[
 		{` + s + `"localEndpoint":{"serviceName":"f"},"tags":{"otlp.service.name.source":"faas.name"}},
 		{` + s + `"localEndpoint":{"serviceName":"f"},"tags":{"otlp.service.name.source":"faas.name"}}]`},
+	{"no attribute that names the service", `[{` + s + `"localEndpoint":{"serviceName":"f"},"tags":{"otlp.service.name.source":""}}]`},
+	{"the name that stands for none", `[{` + s + `"localEndpoint":{"serviceName":"OTLPResourceNoServiceName"},"tags":{"host.name":"h"}},{` + s + `"name":"n"}]`},
 	{"a scope's version without a name", `[{` + s + `"tags":{"otel.scope.version":"1"}}]`},
 	{"scope beats library", `[{` + s + `"tags":{"otel.library.name":"l","otel.library.version":"1","otel.scope.name":"s","otel.scope.version":"2"}}]`},
 	{"kinds", `[{` + s + `"kind":"CLIENT"},{` + s + `"kind":"SERVER"},{` + s + `"kind":"PRODUCER"},{` + s + `"kind":"CONSUMER"},{` + s + `"kind":"server"},
