@@ -49,8 +49,8 @@ func TestUDPLoad(t *testing.T) {
 func TestUDPLoadThatIsNotTaken(t *testing.T) {
 	const away = `endpoint: "localhost:1", tls: {insecure: true}, retry_on_failure: {enabled: `
 	for name, exporter := range map[string]string{
-		"stopped":  "memory: ",
-		"refused":  "native: {" + away + "false}, sending_queue: {enabled: false}}",
+		"stopped": "memory: ",
+		"refused": "native: {" + away + "false}, sending_queue: {enabled: false}}",
 		"overflow": "native: {" + away + "true, initial_interval: 300ms, max_elapsed_time: 1s}, " +
 			"sending_queue: {sizer: bytes, queue_size: 20000, num_consumers: 50, block_on_overflow: false}}",
 	} {
