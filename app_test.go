@@ -124,7 +124,7 @@ func (p *program) admin() string {
 	return "http://" + p.app.Addr(pipeline.ID{Type: "admin"}, "http")
 }
 
-func fetch(t *testing.T, url string) (int, []byte) {
+func fetch(t testing.TB, url string) (int, []byte) {
 	t.Helper()
 	resp, err := http.Get(url)
 	if err != nil {
@@ -221,7 +221,7 @@ func (p *program) search(params ...string) []string {
 }
 
 // metrics returns the samples of /metrics by name and labels as they are written.
-func metrics(t *testing.T, adminURL string) map[string]float64 {
+func metrics(t testing.TB, adminURL string) map[string]float64 {
 	t.Helper()
 	status, body := fetch(t, adminURL+"/metrics")
 	if status != http.StatusOK {

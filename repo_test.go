@@ -24,7 +24,7 @@ var rooms = map[string][]string{
 	".":                              {"+"},
 	"cmd":                            {".", "pipeline"},
 	"config-examples":                {},
-	"pipeline":                       {"pipeline/otlpdata", "pipeline/vfs", "+pipeline/internal"},
+	"pipeline":                       {"pipeline/otlpdata", "pipeline/vfs", "+pipeline/internal", "internal/spool", "internal/wal"},
 	"pipeline/internal":              {},
 	"pipeline/otlpdata":              {},
 	"pipeline/tracestore":            {"pipeline/otlpdata"},
@@ -42,8 +42,11 @@ var rooms = map[string][]string{
 	"extensions":                     {"+pipeline", "+internal/wire", "+internal/translate"},
 	"examples":                       {".", "+pipeline"},
 	"internal/wal":                   {"pipeline/vfs"},
+	"internal/spool":                 {"pipeline/vfs", "internal/wal"},
 	"internal/wire":                  {"+internal/wire"},
 	"internal/translate":             {"pipeline/otlpdata", "+internal/wire", "+internal/translate"},
+	"internal/canary":                {"pipeline", "pipeline/otlpdata", "pipeline/server"},
+	"internal/simulation":            {},
 	"internal/bench":                 {"pipeline/otlpdata", "+internal/bench"},
 }
 

@@ -109,10 +109,14 @@ func startSafely(ctx context.Context, n *node) (err error) {
 			return err
 		}
 	}
-	if n.edge != nil {
-		n.edge.start()
+	if n.edge == nil {
+		return nil
 	}
-	return nil
+	err = n.edge.start()
+	if s, ok := n.value.(Stopper); ok && err != nil {
+		return errors.Join(err, s.Stop(ctx))
+	}
+	return err
 }
 
 func (a *App) logPipeline(p pipelineConfig) {

@@ -80,10 +80,12 @@ type sender struct {
 	retry   RetryConfig
 	env     Env
 	retried func() // told of every attempt after the first
+
+	stopping <-chan struct{} // closed: no more attempts; nil: never
 }
 
 // Consume returns the outcome of the last attempt. It ends early when the error is permanent, when max_elapsed_time would be over before
-// the next attempt, and when ctx ends; the error is then that of the last attempt.
+// the next attempt, and when ctx ends or the sender is stopped; the error is then that of the last attempt.
 func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	var p Progress
 	return p.outcome(s.attempts(p.in(ctx), b))
@@ -101,7 +103,7 @@ func (s *sender) attempts(ctx context.Context, b *otlpdata.Batch) error {
 		if most := s.retry.MaxElapsedTime.Std(); most > 0 && pause > most-s.env.Now().Sub(start) {
 			return fmt.Errorf("gave up after %s: %w", most, err)
 		}
-		if !sleep(ctx, pause) {
+		if !s.sleep(ctx, pause) {
 			return err
 		}
 		s.retried()
@@ -140,13 +142,14 @@ func scale(d time.Duration, f float64) time.Duration {
 	return math.MaxInt64
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+func (s *sender) sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
 	case <-ctx.Done():
-		return false
+	case <-s.stopping:
 	}
+	return false
 }

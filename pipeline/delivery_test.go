@@ -22,6 +22,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
 type netConfig struct {
@@ -44,6 +45,28 @@ func startNet(t *testing.T, settings string, send func(ctx context.Context, b *o
 // startNetWith is startNet with keys of service.
 func startNetWith(t *testing.T, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
 	t.Helper()
+	return startNetOn(t, vfs.OS(), settings, service, send)
+}
+
+// startNetOn is startNetWith on a file system.
+func startNetOn(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
+	p, source := newNet(t, fsys, settings, service, send)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.stop = sync.OnceValue(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		return p.Stop(ctx)
+	})
+	t.Cleanup(func() { p.stop() }) //nolint:errcheck // tests that care call it themselves
+	return p, source
+}
+
+// newNet builds source -> net.
+func newNet(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
 	w := newWorld()
 	factories := append(w.factories(), pipeline.Exporter("net", func() netConfig { return netConfig{pipeline.DefaultDelivery()} },
 		func(pipeline.Settings, netConfig) (*network, error) { return &network{send}, nil }))
@@ -55,20 +78,12 @@ func startNetWith(t *testing.T, settings, service string, send func(ctx context.
 		t.Fatal(err)
 	}
 	env := pipeline.SystemEnv()
+	env.FS = fsys
 	env.Rand = func() uint64 { return 1 << 19 } // no jitter
 	p := &program{log: &bytes.Buffer{}}
 	if p.App, err = pipeline.New(config, pipeline.AppOptions{Log: p.log, Env: &env}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.stop = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
-		defer cancel()
-		return p.Stop(ctx)
-	})
-	t.Cleanup(func() { p.stop() }) //nolint:errcheck // tests that care call it themselves
 	return p, w.source["source"]
 }
 

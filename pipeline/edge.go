@@ -69,6 +69,8 @@ func reason(err error) string {
 		return "stopping"
 	case errors.Is(err, errBug):
 		return "bug"
+	case errors.Is(err, errEvicted):
+		return "overflow"
 	case c.code == codes.Canceled:
 		return "canceled"
 	case c.code == codes.DeadlineExceeded:

@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -11,9 +9,6 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-// stopGrace is how long the end of sends that were given up is waited for: an exporter that ignores its context must not hold up the process.
-const stopGrace = 5 * time.Second
 
 // exporterEdge stands in front of an exporter. It counts, and for an exporter that sends over a network it tries again and queues:
 //
@@ -30,9 +25,12 @@ type exporterEdge struct {
 	log   *zap.Logger
 	dead  *deadLetters
 
-	queue     *queue // nil: none
-	consumers sync.WaitGroup
-	giveUp    context.CancelFunc // ends the sends of the consumers
+	queue       sendingQueue // nil: none
+	queueMemory int64        // the most that it holds, in bytes
+	senders     int          // how many read it
+	consumers   sync.WaitGroup
+	giveUp      context.CancelFunc // ends the sends of the consumers
+	stopping    chan struct{}      // closed when a queue on disk is stopped; nil: the queue is in memory
 }
 
 // Consume counts, then queues or passes on.
@@ -63,90 +61,6 @@ func (e *exporterEdge) saved(b *otlpdata.Batch, err error, took time.Duration) {
 	e.tel.collector.saved(b, "ok", took)
 	if e.log.Core().Enabled(zap.DebugLevel) {
 		e.logSpans(b)
-	}
-}
-
-// start begins to read the queue. It is called after the exporter has started.
-func (e *exporterEdge) start() {
-	if e.queue == nil {
-		return
-	}
-	var ctx context.Context
-	ctx, e.giveUp = context.WithCancel(context.Background())
-	for range e.queue.config.NumConsumers {
-		e.consumers.Go(func() { e.consume(ctx) })
-	}
-}
-
-// consume sends what is in the queue until it is closed and empty.
-func (e *exporterEdge) consume(ctx context.Context) {
-	for {
-		item, ok := e.queue.take()
-		if !ok {
-			return
-		}
-		err := guard(ctx, e.next, item.batch, e.log)
-		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", ErrStopping, err)
-		}
-		e.settle(item.batch, err)
-		e.queue.done(item)
-	}
-}
-
-// settle counts the outcome of a batch that was in the queue. What is dropped is logged, and kept as a dead letter if there is a place for
-// it and the destination refused it for good.
-func (e *exporterEdge) settle(b *otlpdata.Batch, err error) {
-	dropped := e.count.settle(b.Len(), err, outcomeDropped)
-	if dropped == 0 {
-		return
-	}
-	e.tel.collector.spansDropped.Add(float64(dropped))
-	fields := []zap.Field{zap.Int("spans", dropped), zap.String("reason", reason(err)), zap.Error(err)}
-	if partial := (*Partial)(nil); !errors.As(err, &partial) && IsPermanent(err) {
-		if file := e.dead.keep(e.count.component, b, e.log); file != "" {
-			fields = append(fields, zap.String("dead-letter", file))
-		}
-	}
-	e.log.Error("spans were dropped", fields...)
-}
-
-// stop takes nothing more and sends what is left. When ctx ends first, what is left is counted as dropped, and the error says how much.
-func (e *exporterEdge) stop(ctx context.Context) error {
-	if e.queue == nil || e.giveUp == nil {
-		return nil
-	}
-	defer e.giveUp()
-	e.queue.close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		e.consumers.Wait()
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-	}
-	lost := 0
-	for _, item := range e.queue.drain() {
-		lost += item.batch.Len()
-		e.settle(item.batch, ErrStopping)
-		e.queue.done(item)
-	}
-	if lost == 0 && e.queue.state().spans == 0 {
-		<-done
-		return nil // it was empty: only ctx had ended before
-	}
-	e.giveUp()
-	err := fmt.Errorf("the sending queue was not empty in time: %d waiting spans were dropped: %w", lost, ctx.Err())
-	grace := time.NewTimer(stopGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
-		return err
-	case <-grace.C:
-		return fmt.Errorf("%w; sends are still under way: the exporter does not end them with their context", err)
 	}
 }
 

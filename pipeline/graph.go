@@ -175,7 +175,7 @@ func (b *graphBuilder) collects(receiver *componentConfig) bool {
 			continue
 		}
 		for _, e := range p.exporters {
-			if keep := b.nodes[e].edge.keep; keep != KeepSent && keep != KeepQueued {
+			if keep := b.nodes[e].edge.keep; keep != KeepSent && keep != KeepQueued && keep != KeepOnDisk {
 				return true
 			}
 		}
@@ -193,11 +193,12 @@ func (b *graphBuilder) exporterEdge(n *node, exporter Consumer, set Settings) *e
 	}
 	d := c.delivery()
 	retries := b.app.tel.retries.WithLabelValues(n.config.key.id.String())
-	e.next = &sender{next: exporter, timeout: d.Timeout.Std(), retry: d.Retry, env: set.Env, retried: retries.Inc}
+	s := &sender{next: exporter, timeout: d.Timeout.Std(), retry: d.Retry, env: set.Env, retried: retries.Inc}
+	e.next = s
 	if q, on := d.Queue.Get(); on && q.Enabled {
-		e.queue = newQueue(q, set.Env.Now)
-		e.keep = KeepQueued
-		b.app.tel.registerQueue(n.config.key, e.queue)
+		e.setQueue(q.whole(), set)
+		s.stopping = e.stopping
+		b.app.tel.registerQueue(n.config.key, e.queue, set.Env.Now)
 	}
 	return e
 }

@@ -44,8 +44,8 @@ func (a *App) heldMemory() int64 {
 		if m, ok := n.value.(MemoryUser); ok {
 			held += m.MaxMemory()
 		}
-		if n.edge != nil && n.edge.queue != nil {
-			held += int64(n.edge.queue.config.MaxBytes)
+		if n.edge != nil {
+			held += n.edge.queueMemory
 		}
 	}
 	return held

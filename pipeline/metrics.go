@@ -3,6 +3,7 @@ package pipeline
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -23,7 +24,7 @@ type telemetry struct {
 	collector *collectorMetrics
 	spans     *prometheus.CounterVec
 	retries   *prometheus.CounterVec
-	queues    map[componentKey]*queue
+	queues    map[componentKey]sendingQueue
 }
 
 func newTelemetry(b Build, budget *Budget) *telemetry {
@@ -37,7 +38,7 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 			"component", "kind", "outcome", "reason"),
 	}
 	t.retries = counter("tracing_exporter_retries_total", "Attempts to send beyond the first of each batch.", "component")
-	t.queues = map[componentKey]*queue{}
+	t.queues = map[componentKey]sendingQueue{}
 	t.collector = newCollectorMetrics(t.registry)
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",
@@ -56,7 +57,7 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 }
 
 // registerQueue shows the state of a sending queue.
-func (t *telemetry) registerQueue(key componentKey, q *queue) {
+func (t *telemetry) registerQueue(key componentKey, q sendingQueue, now func() time.Time) {
 	t.queues[key] = q
 	gauge := func(name, help string, value func(queueState) float64) {
 		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
@@ -69,7 +70,7 @@ func (t *telemetry) registerQueue(key componentKey, q *queue) {
 		if s.oldest.IsZero() {
 			return 0
 		}
-		return q.now().Sub(s.oldest).Seconds()
+		return max(now().Sub(s.oldest), 0).Seconds() // clocks are set back
 	})
 }
 

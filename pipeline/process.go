@@ -51,6 +51,7 @@ const (
 	KeepWritten Keep = "written"   // on disk, synced later: the process may die, a power cut takes what is recent
 	KeepSent    Keep = "sent"      // acknowledged by the next hop
 	KeepQueued  Keep = "queued"    // in a queue in memory, to be sent; lost with the process
+	KeepOnDisk  Keep = "on disk"   // in a queue on disk, synced, to be sent
 )
 
 // Keeper is an exporter that says where it keeps spans. One that does not say is taken as KeepSent.

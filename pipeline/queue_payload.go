@@ -1,0 +1,127 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// A batch in a queue on disk, all numbers varints but the first byte:
+//
+//	version 1, time of arrival (ns since the Unix epoch), number of segments,
+//	lengths of: tenant, format, transport, each segment; then these in the same order
+//
+// The record around it has a checksum.
+const payloadVersion = 1
+
+// noLimits lets everything pass: what is in a queue was checked against the limits of the receiver that took it.
+var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt, Items: math.MaxInt}
+
+var errPayload = errors.New("not a batch of this version")
+
+// encodeBatch returns a batch as parts of a payload. The segments are not copied.
+func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
+	segments, err := b.Segments()
+	if err != nil {
+		return nil, err
+	}
+	m := b.Meta()
+	head := binary.AppendVarint([]byte{payloadVersion}, m.Received.UnixNano())
+	head = binary.AppendUvarint(head, uint64(len(segments)))
+	texts := []string{m.Tenant, m.Format, m.Transport}
+	for _, s := range texts {
+		head = binary.AppendUvarint(head, uint64(len(s)))
+	}
+	for _, s := range segments {
+		head = binary.AppendUvarint(head, uint64(len(s)))
+	}
+	for _, s := range texts {
+		head = append(head, s...)
+	}
+	return append([][]byte{head}, segments...), nil
+}
+
+// decodeBatch makes the batch of a payload, which it keeps. Any bytes are allowed.
+func decodeBatch(payload []byte) (*otlpdata.Batch, error) {
+	r := payloadReader{rest: payload}
+	if r.byte() != payloadVersion {
+		return nil, errPayload
+	}
+	received := r.varint()
+	n := r.count()
+	lengths := make([]int, 3+n)
+	for i := range lengths {
+		lengths[i] = r.count()
+	}
+	m := otlpdata.Meta{Tenant: string(r.take(lengths[0])), Format: string(r.take(lengths[1])), Transport: string(r.take(lengths[2])),
+		Received: time.Unix(0, received)}
+	var parts []*otlpdata.Batch
+	for _, length := range lengths[3:] {
+		segment := r.take(length)
+		if r.failed {
+			return nil, errPayload
+		}
+		part, err := otlpdata.FromOTLP(segment, m, noLimits)
+		if err != nil {
+			return nil, fmt.Errorf("segment of a queued batch: %w", err)
+		}
+		parts = append(parts, part)
+	}
+	if r.failed || len(r.rest) > 0 || len(parts) == 0 {
+		return nil, errPayload
+	}
+	return otlpdata.Concat(parts...)
+}
+
+// payloadReader reads a payload; what is not there is zero, and noted.
+type payloadReader struct {
+	rest   []byte
+	failed bool
+}
+
+func (r *payloadReader) byte() byte {
+	b := r.take(1)
+	if r.failed {
+		return 0
+	}
+	return b[0]
+}
+
+func (r *payloadReader) varint() int64 {
+	v, n := binary.Varint(r.rest)
+	r.skip(n)
+	return v
+}
+
+// count reads a number of things that take at least a byte each.
+func (r *payloadReader) count() int {
+	v, n := binary.Uvarint(r.rest)
+	r.skip(n)
+	if v > uint64(len(r.rest)) {
+		r.failed = true
+		return 0
+	}
+	return int(v)
+}
+
+func (r *payloadReader) skip(n int) {
+	if n <= 0 {
+		r.failed, r.rest = true, nil
+		return
+	}
+	r.rest = r.rest[n:]
+}
+
+func (r *payloadReader) take(n int) []byte {
+	if n > len(r.rest) {
+		r.failed, r.rest = true, nil
+		return nil
+	}
+	b := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return b
+}
