@@ -13,6 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/otlphttp"
 	"github.com/tracing-backend/tracing/extensions/admin"
 	"github.com/tracing-backend/tracing/extensions/query"
+	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/processors/batch"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
@@ -41,7 +42,7 @@ func Components() []pipeline.Factory {
 		debug.Factory(),
 		nop.Factory(),
 
-		query.Factory().Flags(queryFlags()...),
+		query.Factory().Flags(queryFlags()...).Commands(canary.Commands()...),
 		admin.Factory().Flags(adminFlags()...),
 	}
 }

@@ -1,0 +1,186 @@
+package canary
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	// requestTimeout bounds a request with its answer.
+	requestTimeout = 30 * time.Second
+	// maxAnswer is how much of an answer is read, in bytes: many times what a trace takes.
+	maxAnswer = 4 << 20
+	// maxQuoted is how much of an answer that is not understood is quoted, in bytes.
+	maxQuoted = 200
+	// searchLimit is how many traces a search asks for. There is one to find; more would be a mistake that must show.
+	searchLimit = 5
+)
+
+// way is a way to read a trace.
+type way int
+
+const (
+	byID way = iota
+	bySearch
+	ways
+)
+
+// String returns the name in metrics and logs.
+func (w way) String() string { return [...]string{"id", "search"}[w] }
+
+// api makes the requests: spans go to otlp, questions to query, which are URLs without a slash at the end.
+type api struct {
+	otlp, query string
+	header      http.Header
+	transport   http.RoundTripper
+}
+
+// write sends an ExportTraceServiceRequest. No error means that all of it was acknowledged.
+func (a *api) write(ctx context.Context, body []byte) error {
+	status, answer, err := a.do(ctx, http.MethodPost, a.otlp+"/v1/traces", body)
+	if err != nil {
+		return err
+	}
+	if status/100 != 2 {
+		return unexpected(status, answer)
+	}
+	return rejected(answer)
+}
+
+// rejected reads the answer to spans, an ExportTraceServiceResponse, and returns an error if some were not taken.
+func rejected(answer []byte) error {
+	partial, err := field(answer, 1, protowire.BytesType)
+	if err != nil {
+		return fmt.Errorf("the answer is no ExportTraceServiceResponse: %w", err)
+	}
+	count, err := field(partial, 1, protowire.VarintType)
+	if err != nil {
+		return fmt.Errorf("the answer is no ExportTraceServiceResponse: %w", err)
+	}
+	if n, _ := protowire.ConsumeVarint(count); n > 0 {
+		return fmt.Errorf("%d spans were rejected", n)
+	}
+	return nil
+}
+
+// field returns the value of a field; nil if there is none. The pieces of one with a length make one message, of others the last counts.
+func field(message []byte, num protowire.Number, typ protowire.Type) (value []byte, err error) {
+	for len(message) > 0 {
+		n, t, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return nil, protowire.ParseError(tag)
+		}
+		size := protowire.ConsumeFieldValue(n, t, message[tag:])
+		if size < 0 {
+			return nil, protowire.ParseError(size)
+		}
+		switch content := message[tag : tag+size]; {
+		case n != num || t != typ:
+		case typ == protowire.BytesType:
+			piece, _ := protowire.ConsumeBytes(content)
+			value = append(value, piece...)
+		default:
+			value = content
+		}
+		message = message[tag+size:]
+	}
+	return value, nil
+}
+
+// read asks for a trace.
+func (a *api) read(ctx context.Context, w way, t *trace) ([]shownTrace, error) {
+	target := a.query + "/api/traces/" + t.id.String()
+	if w == bySearch {
+		target = a.query + "/api/traces?" + searchFor(t).Encode()
+	}
+	status, body, err := a.do(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	return parseAnswer(status, body)
+}
+
+// searchFor returns the parameters of a search that finds this trace alone, by what its root has.
+func searchFor(t *trace) url.Values {
+	root := &t.spans[0]
+	tags, err := json.Marshal(map[string]string{"canary.trace": t.id.String(), t.lookup.shown.Key: fmt.Sprint(t.lookup.shown.Value)})
+	if err != nil {
+		panic(fmt.Sprintf("BUG: strings cannot be written as JSON: %v", err))
+	}
+	micros := func(ns uint64) string { return strconv.FormatUint(ns/1000, 10) }
+	return url.Values{
+		"service": {root.service.name}, "operation": {root.name}, "tags": {string(tags)}, "limit": {strconv.Itoa(searchLimit)},
+		"start": {micros(root.start)}, "end": {micros(root.end)},
+	}
+}
+
+const notFound = "trace not found"
+
+// parseAnswer reads an answer of the query API. That a trace is not there is no error.
+func parseAnswer(status int, body []byte) ([]shownTrace, error) {
+	var answer struct {
+		Data   []shownTrace `json:"data"`
+		Errors []struct {
+			Msg string `json:"msg"`
+		} `json:"errors"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	err := dec.Decode(&answer)
+	switch {
+	case err == nil && status == http.StatusNotFound && len(answer.Errors) == 1 && answer.Errors[0].Msg == notFound:
+		return nil, nil
+	case err == nil && len(answer.Errors) > 0:
+		return nil, fmt.Errorf("status %d: %s", status, answer.Errors[0].Msg)
+	case status != http.StatusOK:
+		return nil, unexpected(status, body)
+	case err != nil:
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	return answer.Data, nil
+}
+
+func unexpected(status int, body []byte) error {
+	return fmt.Errorf("status %d: %s", status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)])))
+}
+
+var errTooLong = errors.New("the answer is longer than any trace")
+
+// do makes a request. Redirects are not followed, since the headers may hold secrets.
+func (a *api) do(ctx context.Context, method, target string, body []byte) (status int, answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	maps.Copy(req.Header, a.header)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/x-protobuf")
+	}
+	resp, err := a.transport.RoundTrip(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // all that matters was read
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, nil, fmt.Errorf("reading the answer (status %d): %w", resp.StatusCode, err)
+	case len(answer) > maxAnswer:
+		return 0, nil, errTooLong
+	}
+	return resp.StatusCode, answer, nil
+}

@@ -1,0 +1,170 @@
+package canary
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Commands returns the command.
+func Commands() []pipeline.Command {
+	t := tool{env: pipeline.SystemEnv()}
+	return []pipeline.Command{{
+		Name: "canary", Args: "[--otlp URL] [--query URL] [flags]", Setup: t.setup,
+		Doc: "write known traces and read them back, for ever or --once; exit code 1: acknowledged spans were missing or wrong",
+	}}
+}
+
+// tool is what the command needs of the outside.
+type tool struct{ env pipeline.Env }
+
+const (
+	tenantHeader    = "X-Tenant"
+	defaultOTLP     = "http://localhost:4318"
+	defaultQuery    = "http://localhost:16686"
+	defaultListen   = "localhost:14280"
+	defaultAges     = "10s,1m,10m,1h,24h"
+	defaultRemember = 200_000 // two days of one a second
+	maxIdleConns    = 4       // of the client: one writes, one reads
+)
+
+// flags are those of the command.
+type flags struct {
+	otlp, query, listen, tenant, ages, ignored string
+	interval, readAfter, duration              pipeline.Duration
+	once, remember                             int
+	seed                                       uint64
+	header                                     http.Header
+}
+
+func (f *flags) define(fs *flag.FlagSet) {
+	fs.StringVar(&f.otlp, "otlp", defaultOTLP, "URL of OTLP over HTTP, where traces are written to ("+defaultOTLP+"); gRPC is not spoken.")
+	fs.StringVar(&f.query, "query", defaultQuery, "URL of the query API, with its base path if it has one ("+defaultQuery+").")
+	duration := func(to *pipeline.Duration, name string, value time.Duration, usage string) {
+		fs.TextVar(to, name, pipeline.Duration(value), usage)
+	}
+	duration(&f.interval, "interval", time.Second, "Time between traces (1s).")
+	duration(&f.readAfter, "read-after", time.Second, "Age of a trace, from its acknowledgement, at which it is read first (1s).")
+	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which it is read again ("+defaultAges+"); empty: never. Not with --once.")
+	duration(&f.duration, "duration", 0, "How long traces are written; then all that were not read are read once. 0: for ever.")
+	fs.IntVar(&f.once, "once", 0, "Writes so many traces, reads them once and ends; exit code 0: all came back. No metrics are served.")
+	fs.StringVar(&f.listen, "listen", defaultListen, "Address of /metrics; empty: none ("+defaultListen+").")
+	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent as "+strings.ToLower(tenantHeader)+".")
+	f.header = http.Header{}
+	fs.Func("header", "Header of all requests, as `Name: value`; may be repeated.", f.addHeader)
+	fs.IntVar(&f.remember, "remember", defaultRemember,
+		fmt.Sprintf("How many traces are remembered for readings; beyond that the oldest are forgotten (%d).", defaultRemember))
+	fs.StringVar(&f.ignored, "ignore-tags", "", "Keys of tags that something on the way adds, with commas between them.")
+	fs.Uint64Var(&f.seed, "seed", 0, "Seed of the traces; those of one seed and one time are the same. 0: a random one.")
+}
+
+func (f *flags) addHeader(s string) error {
+	name, value, ok := strings.Cut(s, ":")
+	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
+		return fmt.Errorf("%q is not of the form `Name: value`", s)
+	}
+	f.header[name] = append(f.header[name], strings.TrimSpace(value))
+	return nil
+}
+
+// options returns what the flags ask for.
+func (f *flags) options(random func() uint64) (Options, error) {
+	o := Options{
+		OTLP: f.otlp, Query: f.query, Header: f.header, Interval: f.interval.Std(), Ages: []time.Duration{f.readAfter.Std()},
+		Remember: f.remember, Duration: f.duration.Std(), Traces: f.once, Seed: f.seed, IgnoredTags: items(f.ignored),
+	}
+	if f.tenant != "" {
+		o.Header[tenantHeader] = []string{f.tenant}
+	}
+	if o.Seed == 0 {
+		o.Seed = random()
+	}
+	if f.once > 0 {
+		return o, o.validate()
+	}
+	for _, text := range items(f.ages) {
+		var d pipeline.Duration
+		if err := d.UnmarshalText([]byte(text)); err != nil {
+			return o, fmt.Errorf("--ages: %w", err)
+		}
+		o.Ages = append(o.Ages, d.Std())
+	}
+	return o, o.validate()
+}
+
+// items returns what stands between the commas.
+func items(list string) (out []string) {
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+	f := &flags{}
+	f.define(fs)
+	return func(ctx context.Context, in pipeline.Invocation) error {
+		if len(in.Args) > 0 {
+			return pipeline.Misuse("unexpected argument %q", in.Args[0])
+		}
+		opt, err := f.options(t.env.Rand)
+		if err != nil {
+			return pipeline.Misuse("%w", err)
+		}
+		if f.once > 0 {
+			f.listen = ""
+		}
+		return t.run(ctx, opt, pipeline.Endpoint(f.listen), in)
+	}
+}
+
+// run runs a canary and prints what came of it.
+func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in pipeline.Invocation) (err error) {
+	log := newLogger(in.Stderr)
+	registry := prometheus.NewRegistry()
+	transport := &http.Transport{
+		DialContext: t.env.Dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: maxIdleConns, TLSHandshakeTimeout: requestTimeout,
+	}
+	defer transport.CloseIdleConnections()
+	c, err := New(opt, Outside{Now: t.env.Now, Transport: transport, Logger: log, Metrics: registry})
+	if err != nil {
+		return err
+	}
+	if listen != "" {
+		stop, err := t.serveMetrics(ctx, listen, registry, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	log.Info("canary started", zap.String("otlp", opt.OTLP), zap.String("query", opt.Query), zap.Duration("interval", opt.Interval),
+		zap.Durations("ages", opt.Ages), zap.Uint64("seed", opt.Seed))
+	s := c.Run(ctx)
+	fmt.Fprintln(in.Stdout, s.String())
+	switch {
+	case opt.Traces == 0:
+		return s.Lost()
+	case ctx.Err() != nil && s.Lost() == nil:
+		return ctx.Err()
+	}
+	return s.Proven()
+}
+
+// newLogger returns a logger whose lines are those of the program.
+func newLogger(w io.Writer) *zap.Logger {
+	sink := zapcore.Lock(zapcore.AddSync(w))
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), sink, zap.InfoLevel), zap.AddCaller())
+}

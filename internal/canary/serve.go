@@ -1,0 +1,50 @@
+package canary
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+const (
+	// metricsBudget bounds the bytes of requests to the metrics' listener: they have no bodies to speak of.
+	metricsBudget = 1 << 20
+	// metricsStop is how long those who are reading metrics are given at the end.
+	metricsStop = 2 * time.Second
+)
+
+// serveMetrics listens; stop ends that.
+func (t tool) serveMetrics(ctx context.Context, at pipeline.Endpoint, registry *prometheus.Registry, log *zap.Logger) (func(), error) {
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cfg := server.DefaultHTTPConfig(at)
+	cfg.MaxRequestBodySize = metricsBudget / 4
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true, ErrorLog: zap.NewStdLog(log)}))
+	srv, err := server.NewHTTP(pipeline.Settings{
+		ID: pipeline.ID{Type: "canary"}, Logger: log, Metrics: registry, Env: t.env, Budget: pipeline.NewBudget(metricsBudget),
+		Report: func(error) {},
+	}, "metrics", cfg, mux)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if err := srv.Start(ctx); err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	log.Info("serving metrics", zap.String("http.host-port", srv.Addr()))
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsStop)
+		defer cancel()
+		if err := srv.Stop(ctx); err != nil {
+			log.Warn("serving metrics did not end cleanly", zap.Error(err))
+		}
+	}, nil
+}
