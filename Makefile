@@ -28,8 +28,9 @@ generate: ## write the Go code of the wire formats anew, from internal/wire/prot
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@./.ci/fuzz $(or $(FUZZTIME),20s)
 
-soak: ## run every fuzz target for 10 minutes, 1000 kills of the program, 2 million operations against the model (hours)
+soak: ## run every fuzz target for 10 minutes, 100,000 simulations, 1000 kills of the program, 2 million operations against the model (hours)
 	@./.ci/fuzz 10m
+	SIMULATION_SEEDS=100000 go test -run '^TestSimulation$$' -timeout 24h .
 	TRACING_KILLS=1000 go test -run TestKill -timeout 6h .
 	DISK_MODEL_OPERATIONS=2000000 go test -run TestModel -timeout 6h ./exporters/disk
 
@@ -38,6 +39,7 @@ bench: ## measure the hot path and the whole server against pdata, as ratios in 
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
 	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x .
 	go test -run '^$$' -bench '^BenchmarkWires$$' -benchtime 3x -timeout 1h .
+	go test -run '^$$' -bench '^BenchmarkQueue$$' -benchtime 3x -timeout 1h .
 
 bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data
 	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h .
