@@ -1,6 +1,7 @@
 package zipkin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -86,13 +87,24 @@ func (t *translator) readProto(b []byte) error {
 	return m.err
 }
 
+// protoIDs are the ids of a span as they came. Of a field that is repeated the last one counts, so they are looked at in the end.
+type protoIDs struct{ trace, parent, span []byte }
+
+func (ids *protoIDs) fill(s *otlpdata.Span) error {
+	return cmp.Or(
+		idProto("trace id", s.TraceID[:], ids.trace, len(ids.trace) == 8),
+		idProto("parent id", s.ParentID[:], ids.parent, false),
+		idProto("id", s.SpanID[:], ids.span, false))
+}
+
 func (t *translator) spanProto(b []byte) error {
 	m := message{b: b}
+	var ids protoIDs
 	for m.next() {
 		var err error
 		switch m.typ {
 		case protowire.BytesType:
-			err = t.spanBytesField(&m)
+			err = t.spanBytesField(&m, &ids)
 		case protowire.VarintType, protowire.Fixed64Type:
 			t.spanNumberField(&m)
 		}
@@ -100,20 +112,22 @@ func (t *translator) spanProto(b []byte) error {
 			return err
 		}
 	}
-	return m.err
+	if m.err != nil {
+		return m.err
+	}
+	return ids.fill(&t.span)
 }
 
-func (t *translator) spanBytesField(m *message) error {
-	s := &t.span
+func (t *translator) spanBytesField(m *message, ids *protoIDs) error {
 	switch m.num {
 	case 1:
-		return idProto("trace id", s.TraceID[:], m.data, len(m.data) == 8)
+		ids.trace = m.data
 	case 2:
-		return idProto("parent id", s.ParentID[:], m.data, false)
+		ids.parent = m.data
 	case 3:
-		return idProto("id", s.SpanID[:], m.data, false)
+		ids.span = m.data
 	case 5:
-		s.Name = m.text()
+		t.span.Name = m.text()
 	case 8:
 		return t.endpointProto(&t.local, m.data)
 	case 9:
