@@ -38,6 +38,15 @@ var binary = sync.OnceValues(func() (path string, err error) {
 	return path, nil
 })
 
+// skipShort leaves out a long test of the program as a process of its own where tests are shortened, which is under the race detector: it does
+// not see into other processes.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long, and in a process of its own")
+	}
+}
+
 // process is a running program.
 type process struct {
 	t       testing.TB

@@ -102,6 +102,7 @@ type client struct {
 // Clients of other makers send to the agent and to the collector as they are, and all that they send comes back exactly. What that is stands
 // in testdata/clients; -update writes it anew.
 func TestClients(t *testing.T) {
+	skipShort(t)
 	d := deploy(t)
 	start := time.Now().Truncate(time.Millisecond)
 	for _, c := range slices.Concat(goClients(), nodeClients(t)) {

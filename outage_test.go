@@ -38,6 +38,7 @@ service:
 // The collector is killed under load, and while it is away the agent is killed, too: every span that the agent acknowledged arrives when both
 // are back, once.
 func TestOutage(t *testing.T) {
+	skipShort(t)
 	dir := t.TempDir()
 	away := time.Duration(fromEnv(t, outageSeconds, 1)) * time.Second
 	collector := func(more ...string) *process {

@@ -300,6 +300,7 @@ func (p *process) softMemory() int {
 
 // Memory is bounded while clients send, many at once and again and again, what would be large to who believes it.
 func TestMemoryOnEveryWire(t *testing.T) {
+	skipShort(t)
 	file := filepath.Join(t.TempDir(), "wires.yaml")
 	if err := os.WriteFile(file, []byte(hostileWires), 0o600); err != nil {
 		t.Fatal(err)
