@@ -43,7 +43,7 @@ var binary = sync.OnceValues(func() (path string, err error) {
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("long, and in a process of its own")
+		t.Skip("tests are shortened: this one takes long and runs the program as a process of its own; make test runs it")
 	}
 }
 

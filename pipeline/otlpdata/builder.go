@@ -21,7 +21,7 @@ func (b *Builder) Reset() { b.buf, b.resource, b.scope = b.buf[:0], 0, 0 }
 // Resource begins a resource with these attributes. Scopes and spans that follow are its.
 func (b *Builder) Resource(attributes []KeyValue) {
 	b.closeResource()
-	b.buf, b.resource = begin(b.buf, 1, lengthRoom)
+	b.buf, b.resource = BeginMessage(b.buf, 1, lengthRoom)
 	b.buf = appendHead(b.buf, 1, attributesSize(attributes))
 	b.buf = appendAttributes(b.buf, 1, attributes)
 }
@@ -29,7 +29,7 @@ func (b *Builder) Resource(attributes []KeyValue) {
 // Scope begins a scope of the resource that was begun last. Spans that follow are its.
 func (b *Builder) Scope(name, version string, attributes []KeyValue) {
 	b.closeScope()
-	b.buf, b.scope = begin(b.buf, 2, lengthRoom)
+	b.buf, b.scope = BeginMessage(b.buf, 2, lengthRoom)
 	if n := textSize(name) + textSize(version) + attributesSize(attributes); n > 0 {
 		b.buf = appendHead(b.buf, 1, n)
 		b.buf = appendText(appendText(b.buf, 1, name), 2, version)
@@ -43,8 +43,8 @@ func (b *Builder) Span(s *Span) {
 		b.Scope("", "", nil)
 	}
 	const spanRoom = 2 // right for 128 bytes to 16 KiB
-	buf, at := begin(b.buf, 2, spanRoom)
-	b.buf = end(AppendSpan(buf, s), at, spanRoom)
+	buf, at := BeginMessage(b.buf, 2, spanRoom)
+	b.buf = EndMessage(AppendSpan(buf, s), at, spanRoom)
 }
 
 // Encoded writes a span that [AppendSpan] encoded, where Span would.
@@ -67,18 +67,18 @@ func (b *Builder) Bytes() []byte {
 func (b *Builder) closeResource() {
 	b.closeScope()
 	if b.resource > 0 {
-		b.buf, b.resource = end(b.buf, b.resource, lengthRoom), 0
+		b.buf, b.resource = EndMessage(b.buf, b.resource, lengthRoom), 0
 	}
 }
 
 func (b *Builder) closeScope() {
 	if b.scope > 0 {
-		b.buf, b.scope = end(b.buf, b.scope, lengthRoom), 0
+		b.buf, b.scope = EndMessage(b.buf, b.scope, lengthRoom), 0
 	}
 }
 
-// begin appends the tag of a message and room for its length. at is where its content begins.
-func begin(dst []byte, num, room int) (out []byte, at int) {
+// BeginMessage appends the tag of a message, for field numbers below 16, and room for its length, in bytes. at is where its content begins.
+func BeginMessage(dst []byte, num, room int) (out []byte, at int) {
 	dst = append(dst, byte(num<<3|wireLen))
 	for range room {
 		dst = append(dst, 0)
@@ -86,8 +86,9 @@ func begin(dst []byte, num, room int) (out []byte, at int) {
 	return dst, len(dst)
 }
 
-// end writes the length of the message that began at at, in as few bytes as it takes: the content is moved where that is not room.
-func end(dst []byte, at, room int) []byte {
+// EndMessage writes the length of the message whose content began at at, in as few bytes as it takes: the content is moved where that is not
+// room.
+func EndMessage(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := uvarintSize(uint64(n))
 	switch {

@@ -66,7 +66,7 @@ func AppendLinks(dst []byte, links []Link) []byte {
 	for i := range links {
 		k := &links[i]
 		var at int
-		dst, at = begin(dst, 13, room)
+		dst, at = BeginMessage(dst, 13, room)
 		if !k.TraceID.IsZero() {
 			dst = appendField(dst, 1, k.TraceID[:])
 		}
@@ -79,7 +79,7 @@ func AppendLinks(dst []byte, links []Link) []byte {
 		if k.Flags != 0 {
 			dst = binary.LittleEndian.AppendUint32(append(dst, 6<<3|wireI32), k.Flags)
 		}
-		dst = end(dst, at, room)
+		dst = EndMessage(dst, at, room)
 	}
 	return dst
 }

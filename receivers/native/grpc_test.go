@@ -262,11 +262,11 @@ func TestConfig(t *testing.T) {
 		t.Errorf("no protocol: %v", err)
 	}
 	c = testConfig()
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err != nil {
 		t.Errorf("good keys: %v", err)
 	}
 	c.MaxSpans, c.MaxItems = 0, -1
-	if err := c.Validate(); err == nil || strings.Count(err.Error(), "from 1 to") != 2 {
+	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err == nil || strings.Count(err.Error(), "from 1 to") != 2 {
 		t.Errorf("limits switched off: %v", err)
 	}
 	if f := Factory(); f.Type() != "native" || f.Kind() != pipeline.KindReceiver || f.Summary() == "" {

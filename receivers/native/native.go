@@ -5,7 +5,6 @@ package native
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -24,8 +23,7 @@ const format = "tracing"
 
 type config struct {
 	Protocols protocols `yaml:"protocols" doc:"What to listen for; at least one."`
-	MaxSpans  int       `yaml:"max_spans_per_request" doc:"Greatest number of spans in one request."`
-	MaxItems  int       `yaml:"max_items_per_list" doc:"Greatest number of tags, logs or references in one list; all fields of a span's logs are one."`
+	server.RequestLimits
 }
 
 type protocols struct {
@@ -34,32 +32,23 @@ type protocols struct {
 }
 
 func defaults() config {
-	lim := otlpdata.DefaultLimits()
 	return config{
 		Protocols: protocols{
 			GRPC: pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
 			HTTP: pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
 		},
-		MaxSpans: lim.Spans,
-		MaxItems: lim.Items,
+		RequestLimits: server.DefaultRequestLimits(),
 	}
 }
 
 // Validate reports mistakes between keys.
 func (c *config) Validate() error {
-	var errs []error
 	_, grpc := c.Protocols.GRPC.Get()
 	_, http := c.Protocols.HTTP.Get()
 	if !grpc && !http {
-		errs = append(errs, pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }"))
+		return pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }")
 	}
-	if c.MaxSpans < 1 || c.MaxSpans > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_spans_per_request", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxSpans))
-	}
-	if c.MaxItems < 1 || c.MaxItems > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_items_per_list", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxItems))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Factory makes receivers of type native.
@@ -77,9 +66,8 @@ type receiver struct {
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	// Size is the listeners' limit, and depends on the protocol.
 	r := &receiver{Group: server.Group{}, set: set, next: next, translations: server.NewTranslations(set.Budget),
-		lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems}}
+		lim: c.Limits()}
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {

@@ -5,7 +5,6 @@ package otlp
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -24,9 +23,8 @@ const (
 
 type config struct {
 	Protocols protocols `yaml:"protocols" doc:"What to listen for; at least one."`
-	MaxSpans  int       `yaml:"max_spans_per_request" doc:"Greatest number of spans in one request."`
-	MaxItems  int       `yaml:"max_items_per_list" doc:"Greatest number of attributes, events or links in one list; all attributes of a span's events and links are one."`
-	MaxDepth  int       `yaml:"max_nesting_depth" doc:"How deep attribute values may nest; 1 is a scalar, 2 an array of scalars."`
+	server.RequestLimits
+	MaxDepth int `yaml:"max_nesting_depth" doc:"How deep attribute values may nest; 1 is a scalar, 2 an array of scalars."`
 }
 
 type protocols struct {
@@ -46,9 +44,8 @@ func defaults() config {
 			GRPC: pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
 			HTTP: pipeline.Absent(httpConfig{server.DefaultHTTPConfig(defaultHTTPEndpoint), defaultTracesPath}),
 		},
-		MaxSpans: lim.Spans,
-		MaxItems: lim.Items,
-		MaxDepth: lim.Depth,
+		RequestLimits: server.DefaultRequestLimits(),
+		MaxDepth:      lim.Depth,
 	}
 }
 
@@ -59,12 +56,6 @@ func (c *config) Validate() error {
 	_, http := c.Protocols.HTTP.Get()
 	if !grpc && !http {
 		errs = append(errs, pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }"))
-	}
-	if c.MaxSpans < 1 || c.MaxSpans > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_spans_per_request", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxSpans))
-	}
-	if c.MaxItems < 1 || c.MaxItems > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_items_per_list", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxItems))
 	}
 	const deepest = 1000 // readers of a value recurse
 	if c.MaxDepth < 1 || c.MaxDepth > deepest {
@@ -95,9 +86,8 @@ type receiver struct {
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	// Size is the listeners' limit, and depends on the protocol.
-	r := &receiver{Group: server.Group{}, set: set, next: next,
-		lim: otlpdata.Limits{Bytes: math.MaxInt, Spans: c.MaxSpans, Items: c.MaxItems, Depth: c.MaxDepth}}
+	r := &receiver{Group: server.Group{}, set: set, next: next, lim: c.Limits()}
+	r.lim.Depth = c.MaxDepth
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {

@@ -343,7 +343,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("path without slash: %v", err)
 	}
 	c.MaxSpans, c.MaxDepth = 0, -1
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "from 1 to") {
+	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err == nil || !strings.Contains(err.Error(), "from 1 to") {
 		t.Errorf("limits switched off: %v", err)
 	}
 	if f := Factory(); f.Type() != "otlp" || f.Kind() != pipeline.KindReceiver || f.Summary() == "" {

@@ -210,11 +210,11 @@ func TestParseStringTags(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	c := defaults()
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.HTTPConfig.Validate(), c.RequestLimits.Validate()); err != nil {
 		t.Error(err)
 	}
 	c.MaxSpans, c.MaxItems = 0, 1<<40
-	err := c.Validate()
+	err := errors.Join(c.HTTPConfig.Validate(), c.RequestLimits.Validate())
 	for _, want := range []string{"from 1 to 2147483647, not 0", "from 1 to 2147483647, not 1099511627776"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -20,26 +20,12 @@ const defaultEndpoint = "localhost:9411"
 
 type config struct {
 	server.HTTPConfig
+	server.RequestLimits
 	ParseStringTags bool `yaml:"parse_string_tags" doc:"Make numbers and booleans of tags that look like them; Zipkin knows only text."`
-	MaxSpans        int  `yaml:"max_spans_per_request" doc:"Greatest number of spans in one request."`
-	MaxItems        int  `yaml:"max_items_per_list" doc:"Greatest number of tags or annotations of one span."`
 }
 
 func defaults() config {
-	lim := otlpdata.DefaultLimits()
-	return config{HTTPConfig: server.DefaultHTTPConfig(defaultEndpoint), MaxSpans: lim.Spans, MaxItems: lim.Items}
-}
-
-// Validate reports mistakes in the keys that are not the listener's.
-func (c *config) Validate() error {
-	var errs []error
-	if c.MaxSpans < 1 || c.MaxSpans > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_spans_per_request", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxSpans))
-	}
-	if c.MaxItems < 1 || c.MaxItems > math.MaxInt32 {
-		errs = append(errs, pipeline.BadKey("max_items_per_list", "must be from 1 to %d, not %d", math.MaxInt32, c.MaxItems))
-	}
-	return errors.Join(errs...)
+	return config{HTTPConfig: server.DefaultHTTPConfig(defaultEndpoint), RequestLimits: server.DefaultRequestLimits()}
 }
 
 // Factory makes receivers of type zipkin.
@@ -70,7 +56,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	r := &receiver{
 		set:             set,
 		next:            next,
-		lim:             otlpdata.Limits{Spans: c.MaxSpans, Items: c.MaxItems}, // the listener limits the size
+		lim:             c.Limits(),
 		parseStringTags: c.ParseStringTags,
 		translations:    server.NewTranslations(set.Budget),
 	}

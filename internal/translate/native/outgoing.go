@@ -135,7 +135,7 @@ func (w *requestWriter) begin() {
 		return
 	}
 	w.buf = slices.Grow(w.buffer(), w.expected+w.expected/8)
-	w.buf, w.batch = openMessage(w.buf, requestBatch, varintSize(uint64(w.expected)))
+	w.buf, w.batch = otlpdata.BeginMessage(w.buf, requestBatch, varintSize(uint64(w.expected)))
 	w.buf = appendBytes(w.buf, batchProcess, w.process)
 	w.inherited = w.buf[len(w.buf)-len(w.process):]
 	w.own, w.spans, w.carried = false, 0, 0
@@ -150,13 +150,13 @@ func (w *requestWriter) size() int {
 // span writes the span into the open request.
 func (w *requestWriter) span(s *otlpdata.Span) {
 	const room = 2 // right for 128 bytes to 16 KiB
-	buf, at := openMessage(w.buf, batchSpans, room)
+	buf, at := otlpdata.BeginMessage(w.buf, batchSpans, room)
 	buf = appendSpan(buf, s, w.scope)
 	if w.own {
 		buf = appendBytes(buf, spanProcess, w.process)
 		w.carried += len(w.process)
 	}
-	w.buf = closeMessage(appendWarnings(buf, s.Attributes), at, room)
+	w.buf = otlpdata.EndMessage(appendWarnings(buf, s.Attributes), at, room)
 }
 
 // finish sends the open request, if there is one.
@@ -164,7 +164,7 @@ func (w *requestWriter) finish() error {
 	if w.batch == 0 {
 		return nil
 	}
-	request := closeMessage(w.buf, w.batch, varintSize(uint64(w.expected)))
+	request := otlpdata.EndMessage(w.buf, w.batch, varintSize(uint64(w.expected)))
 	w.buf, w.batch, w.inherited = nil, 0, nil
 	return w.send(request, w.spans)
 }

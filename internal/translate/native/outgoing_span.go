@@ -154,7 +154,7 @@ func appendLogs(dst []byte, events []otlpdata.Event) []byte {
 	for i := range events {
 		e := &events[i]
 		var at int
-		dst, at = openMessage(dst, spanLogs, room)
+		dst, at = otlpdata.BeginMessage(dst, spanLogs, room)
 		dst = appendTimestamp(dst, logTimestamp, e.Time)
 		if v, ok := otlpdata.Get(e.Attributes, eventField); !ok || v.Str() != e.Name {
 			dst = appendText(dst, logFields, eventField, e.Name)
@@ -163,7 +163,7 @@ func appendLogs(dst []byte, events []otlpdata.Event) []byte {
 		for j := range e.Attributes {
 			dst = appendTag(dst, logFields, &e.Attributes[j], &invalid)
 		}
-		dst = closeMessage(dst, at, room)
+		dst = otlpdata.EndMessage(dst, at, room)
 	}
 	return dst
 }
@@ -188,12 +188,12 @@ func appendDuration(dst []byte, s *otlpdata.Span) []byte {
 
 func appendSeconds(dst []byte, num int, seconds, nanos uint64) []byte {
 	const room = 1
-	dst, at := openMessage(dst, num, room)
+	dst, at := otlpdata.BeginMessage(dst, num, room)
 	if seconds != 0 {
 		dst = binary.AppendUvarint(append(dst, timeSeconds<<3|wireVarint), seconds)
 	}
 	if nanos != 0 {
 		dst = binary.AppendUvarint(append(dst, timeNanos<<3|wireVarint), nanos)
 	}
-	return closeMessage(dst, at, room)
+	return otlpdata.EndMessage(dst, at, room)
 }

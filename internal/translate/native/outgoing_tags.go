@@ -44,11 +44,11 @@ func appendText(dst []byte, num int, key, value string) []byte {
 // appendNested appends a tag with the JSON of an array or a map.
 func appendNested(dst []byte, num int, kv *otlpdata.KeyValue) []byte {
 	const room = 2
-	dst, at := openMessage(dst, num, room)
+	dst, at := otlpdata.BeginMessage(dst, num, room)
 	dst = appendName(dst, tagKey, kv.Key)
-	dst, value := openMessage(dst, tagString, room)
-	dst = closeMessage(kv.Value.AppendJSON(dst), value, room)
-	return closeMessage(dst, at, room)
+	dst, value := otlpdata.BeginMessage(dst, tagString, room)
+	dst = otlpdata.EndMessage(kv.Value.AppendJSON(dst), value, room)
+	return otlpdata.EndMessage(dst, at, room)
 }
 
 // appendUsualTag appends a tag with a key that is UTF-8 and a value that is a scalar. Defaults are left out, as encoders of proto3 do.

@@ -109,31 +109,3 @@ func appendLen(dst []byte, num int, s string) []byte {
 func appendBytes(dst []byte, num int, b []byte) []byte {
 	return append(appendHead(dst, num, len(b)), b...)
 }
-
-// openMessage appends the tag of a message and room for its length. at is where its content begins.
-func openMessage(dst []byte, num, room int) (out []byte, at int) {
-	dst = append(dst, byte(num<<3|wireLen))
-	for range room {
-		dst = append(dst, 0)
-	}
-	return dst, len(dst)
-}
-
-// closeMessage writes the length of the message whose content began at at, in as few bytes as it takes: the content is moved where that is
-// not room.
-func closeMessage(dst []byte, at, room int) []byte {
-	n := len(dst) - at
-	need := varintSize(uint64(n))
-	switch {
-	case need < room:
-		copy(dst[at-room+need:], dst[at:])
-		dst = dst[:len(dst)-room+need]
-	case need > room:
-		for range need - room {
-			dst = append(dst, 0)
-		}
-		copy(dst[at-room+need:], dst[at:at+n])
-	}
-	binary.PutUvarint(dst[at-room:], uint64(n))
-	return dst
-}

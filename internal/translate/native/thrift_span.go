@@ -91,7 +91,7 @@ func (t *translator) thriftSpan(r *thriftReader) {
 		}
 		seen |= 1 << f.id
 	}
-	s.Start, s.End = microTime(start), microTime(addClamped(start, duration))
+	s.Start, s.End = microTime(start), microTime(AddClamped(start, duration))
 	r.require(spanRequired, seen, "Span", &spanNames)
 }
 

@@ -19,8 +19,8 @@ func microTime(us int64) uint64 {
 	return uint64(us) * 1000
 }
 
-// addClamped returns a+b, or what int64 has next to it.
-func addClamped(a, b int64) int64 {
+// AddClamped returns a+b, or what int64 has next to it.
+func AddClamped(a, b int64) int64 {
 	sum := a + b
 	switch {
 	case a > 0 && b > 0 && sum < 0:
@@ -35,7 +35,7 @@ func addClamped(a, b int64) int64 {
 type seconds struct{ seconds, nanos int64 }
 
 func (s seconds) add(o seconds) seconds {
-	return seconds{addClamped(s.seconds, o.seconds), s.nanos + o.nanos}
+	return seconds{AddClamped(s.seconds, o.seconds), s.nanos + o.nanos}
 }
 
 // time returns the time since the Unix epoch in nanoseconds.

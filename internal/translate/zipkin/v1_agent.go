@@ -27,7 +27,7 @@ func (t *v1Translator) writeAgent() error {
 	}
 	given := in.duration
 	in.mendTimes()
-	out.Start, out.End = nanos(in.timestamp), nanos(v1Sum(in.timestamp, in.duration))
+	out.Start, out.End = nanos(in.timestamp), nanos(native.AddClamped(in.timestamp, in.duration))
 	t.agentTags()
 	if given < 0 {
 		from := len(t.text)

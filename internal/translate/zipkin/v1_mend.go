@@ -1,7 +1,5 @@
 package zipkin
 
-import "math"
-
 // mendTimes finds times that were not sent in the annotations.
 func (s *v1Span) mendTimes() {
 	sent, isSent := s.when(clientSend)
@@ -54,16 +52,4 @@ func (s *v1Span) mendDuration() {
 	if !s.hasTimestamp {
 		s.timestamp, s.hasTimestamp = first, true
 	}
-}
-
-// v1Sum adds a duration to a time without wrapping around.
-func v1Sum(time, duration int64) int64 {
-	sum := time + duration
-	switch {
-	case time > 0 && duration > 0 && sum < 0:
-		return math.MaxInt64
-	case time < 0 && duration < 0 && sum >= 0:
-		return math.MinInt64
-	}
-	return sum
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
@@ -17,6 +18,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/pluginpb"
 )
+
+// served are the files whose services the program serves: only of these there is code for services.
+var served = []string{"tracing/api_v2/collector.proto"}
 
 // goProto writes what the plugins, which go.mod pins as tools, make of the .proto files below dir: each file into the folder of its
 // go_package below out.
@@ -31,10 +35,12 @@ func goProto(dir, out string) error {
 		request.FileToGenerate = append(request.FileToGenerate, f.Path())
 		appendFile(request, f, seen)
 	}
-	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
-		if err := runPlugin(plugin, request, out); err != nil {
-			return fmt.Errorf("%s: %w", plugin, err)
-		}
+	if err := runPlugin("protoc-gen-go", request, out); err != nil {
+		return fmt.Errorf("protoc-gen-go: %w", err)
+	}
+	request.FileToGenerate = slices.DeleteFunc(request.FileToGenerate, func(name string) bool { return !slices.Contains(served, name) })
+	if err := runPlugin("protoc-gen-go-grpc", request, out); err != nil {
+		return fmt.Errorf("protoc-gen-go-grpc: %w", err)
 	}
 	return nil
 }
