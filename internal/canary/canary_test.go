@@ -187,7 +187,7 @@ func TestWriteFailures(t *testing.T) {
 // Memory is bounded: the oldest are forgotten, which is counted, and what is new is read.
 func TestRemembersSoMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Second/2) // between two readings
 		defer cancel()
 		b := newBackend(t)
 		s, _, reg := b.run(ctx, Options{Interval: time.Second, Remember: 100, Ages: []time.Duration{time.Second, 3 * time.Minute}})
