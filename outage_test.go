@@ -36,7 +36,7 @@ service:
 `
 
 // The collector is killed under load, and while it is away the agent is killed, too: every span that the agent acknowledged arrives when both
-// are back, once.
+// are back, once, and the agent catches up though the load goes on.
 func TestOutage(t *testing.T) {
 	skipShort(t)
 	dir := t.TempDir()
@@ -56,75 +56,119 @@ func TestOutage(t *testing.T) {
 	agent.await("msg", "Health Check state change", "status", "ready")
 
 	l := &ledger{traces: make(map[string]map[string]bool)}
-	loadThroughOutage(t, agent.address("otlp", "protocols.grpc"), l, away, func() {
-		first.cmd.Process.Kill() //nolint:errcheck // wait tells
-		first.wait()
-	})
+	before := startPacedLoad(t, agent.address("otlp", "protocols.grpc"), 1, l)
+	before.await(20)
+	struck := time.Now()
+	first.kill()
+	time.Sleep(away)
+	before.end()
 	waiting := queued(t, agent)
 	if waiting == 0 {
 		t.Fatal("nothing is queued though the collector is away")
 	}
-	agent.cmd.Process.Kill() //nolint:errcheck // wait tells
-	agent.wait()
+	agent.kill()
 
 	agent = run(t, "--config", config)
 	if open := agent.await("msg", "sending queue is open"); open["spans"].(float64) < waiting {
 		t.Errorf("%v spans were queued, the next process finds %v", waiting, open["spans"])
 	}
+	after := startPacedLoad(t, agent.address("otlp", "protocols.grpc"), 2, l)
 	second := collector("--set", "receivers::native::protocols::grpc::endpoint="+addr)
-	for deadline := time.Now().Add(time.Minute); queued(t, agent) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%v spans are still queued", queued(t, agent))
-		}
-	}
+	outage, back, backlog := time.Since(struck), time.Now(), queued(t, agent)
+	awaitBacklog(t, agent, spansUnderWay)
+	caughtUp := time.Since(back)
+	after.end()
+	awaitBacklog(t, agent, 0)
 	acked, found := l.check(t, "http://"+second.address("query", "http"))
 	agent.terminate()
 	if line := agent.await("msg", "final accounting of spans"); line["balanced"] != true {
 		t.Errorf("the agent: %v", line)
 	}
 	t.Logf("%d spans acknowledged, %d found; %v were queued when the agent was killed", acked, found, waiting)
+	t.Logf("%.0f spans/s; after an outage of %.1f s %v were queued, %.1f s later, at %.0f spans/s, none was: %.2f of the outage",
+		before.rate(), outage.Seconds(), backlog, caughtUp.Seconds(), after.rate(), caughtUp.Seconds()/outage.Seconds())
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// loadThroughOutage sends spans, calls strike in the middle, and goes on for as long as the collector shall be away.
-func loadThroughOutage(t *testing.T, target string, l *ledger, away time.Duration, strike func()) {
+// Of the load in TestOutage.
+const (
+	spansOfLoad   = 100 // in a request
+	loadsAtOnce   = 4   // requests
+	spansUnderWay = spansOfLoad * loadsAtOnce
+	loadInterval  = 10 * time.Millisecond // between requests: a rate that the test's ledger keeps up with
+)
+
+// pacedLoad sends spans at a steady rate until it is told to end.
+type pacedLoad struct {
+	t       *testing.T
+	stop    context.CancelFunc // sends no more
+	done    chan struct{}
+	err     error       // set when done
+	result  load.Result // set when done
+	mu      sync.Mutex
+	acked   int // requests
+	changed *sync.Cond
+}
+
+func startPacedLoad(t *testing.T, target string, seed uint64, l *ledger) *pacedLoad {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), away+time.Minute)
-	defer cancel()
-	const before, perRequest = 20, 100 // requests
-	var mu sync.Mutex
-	requests, struck := 0, time.Time{}
-	middle := make(chan struct{})
-	done := make(chan error, 1)
+	stopped, stop := context.WithCancel(t.Context())
+	p := &pacedLoad{t: t, stop: stop, done: make(chan struct{})}
+	p.changed = sync.NewCond(&p.mu)
+	requests := func(yield func(bench.Request) bool) {
+		tick := time.NewTicker(loadInterval)
+		defer tick.Stop()
+		for r := range bench.New(seed, time.Now()).Requests(1<<30, spansOfLoad) {
+			l.note(t, r.Body, false)
+			if stopped.Err() != nil || !yield(r) {
+				return
+			}
+			<-tick.C
+		}
+	}
 	go func() {
-		_, err := load.Run(ctx, load.Options{Target: target, Connections: 2, InFlight: 2, Retry: time.Minute, Acked: func(r bench.Request) {
-			l.note(t, r.Body, true)
-			mu.Lock()
-			defer mu.Unlock()
-			if requests++; requests == before {
-				close(middle)
-			}
-		}}, func(yield func(bench.Request) bool) {
-			for r := range bench.New(1, time.Now()).Requests(1<<30, perRequest) {
-				mu.Lock()
-				over := !struck.IsZero() && time.Since(struck) > away
-				mu.Unlock()
-				l.note(t, r.Body, false)
-				if over || !yield(r) {
-					return
-				}
-				time.Sleep(5 * time.Millisecond) // a rate that the test's ledger keeps up with
-			}
-		})
-		done <- err
+		defer close(p.done)
+		p.result, p.err = load.Run(t.Context(), load.Options{Target: target, Connections: 2, InFlight: loadsAtOnce / 2, Retry: time.Minute,
+			Acked: func(r bench.Request) {
+				l.note(t, r.Body, true)
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.acked++
+				p.changed.Broadcast()
+			}}, requests)
 	}()
-	<-middle
-	strike()
-	mu.Lock()
-	struck = time.Now()
-	mu.Unlock()
-	if err := <-done; err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { <-p.done })
+	return p
+}
+
+// await waits until so many requests are acknowledged.
+func (p *pacedLoad) await(requests int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.acked < requests {
+		p.changed.Wait()
+	}
+}
+
+// end waits until what was sent is answered.
+func (p *pacedLoad) end() {
+	p.t.Helper()
+	p.stop()
+	if <-p.done; p.err != nil {
+		p.t.Fatal(p.err)
+	}
+}
+
+// rate is what was acknowledged, in spans per second.
+func (p *pacedLoad) rate() float64 { return float64(p.result.Acked) / p.result.Elapsed.Seconds() }
+
+// awaitBacklog waits until no more than so many spans are in the sending queue of a process.
+func awaitBacklog(t *testing.T, p *process, spans float64) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Minute); queued(t, p) > spans; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%v spans are still queued", queued(t, p))
+		}
 	}
 }
 

@@ -72,9 +72,9 @@ func (t *telemetry) accounts() (accounts, error) {
 			byComponent[key].outcomes[l["outcome"]] += int64(m.GetCounter().GetValue())
 		}
 	}
-	for key, q := range t.queues {
+	for key, q := range t.queues.states() {
 		if c, ok := byComponent[[2]string{key.kind.String(), key.id.String()}]; ok {
-			c.outcomes[outcomeQueued] = q.state().spans
+			c.outcomes[outcomeQueued] = q.spans
 		}
 	}
 	var all accounts

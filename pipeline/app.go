@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/zap"
 )
 
@@ -21,7 +23,6 @@ var observerType = reflect.TypeFor[Observer]()
 
 // App is one running configuration: the whole program, in a value that tests can own.
 type App struct {
-	config *Config
 	build  Build
 	env    Env
 	log    *zap.Logger
@@ -29,12 +30,19 @@ type App struct {
 	status *statusBook
 	tel    *telemetry
 	budget *Budget
-	dead   *deadLetters
-	graph  *graph
+	// softLimit is what the garbage collector was told, 0: nothing.
+	softLimit atomic.Int64
+	dead      atomic.Pointer[deadLetters]
+
+	changing sync.Mutex // held by what starts and stops components
+	retiring retirement
 
 	mu      sync.Mutex
+	config  *Config
+	graph   *graph
 	since   time.Time // zero while not ready
 	started []*node   // what must be stopped, in start order
+	reload  ReloadStatus
 }
 
 // AppOptions are what a program chooses for itself. The zero value is the real world.
@@ -46,7 +54,7 @@ type AppOptions struct {
 
 // New builds all components of a configuration. Nothing listens, runs or touches a file before Start.
 func New(c *Config, o AppOptions) (*App, error) {
-	a := &App{config: c, build: o.Build, env: SystemEnv(), budget: NewBudget(int64(c.service.Limits.Inflight))}
+	a := &App{build: o.Build, env: SystemEnv(), budget: NewBudget(int64(c.service.Limits.Inflight))}
 	if o.Env != nil {
 		a.env = *o.Env
 	}
@@ -58,44 +66,73 @@ func New(c *Config, o AppOptions) (*App, error) {
 		return nil, err
 	}
 	a.status = newStatusBook(a.env.Now)
-	a.tel = newTelemetry(o.Build, a.budget)
-	a.dead = newDeadLetters(c.service.DeadLetterDir, int64(c.service.DeadLetterSize), a.env.Now)
-	if a.graph, err = buildGraph(a, c); err != nil {
+	a.tel = newTelemetry(o.Build, a.budget, a.env.Now)
+	a.dead.Store(newDeadLetters(&c.service, a.env.Now))
+	g, err := buildGraph(a, c, &survivors{})
+	if err != nil {
 		return nil, err
 	}
-	for _, n := range a.graph.nodes {
+	for _, n := range g.nodes {
 		a.status.enter(n.String(), StateStarting)
+		g.connect(n, a.log)
 	}
+	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
 	return a, nil
+}
+
+// current returns the configuration in force and its graph.
+func (a *App) current() (*Config, *graph) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config, a.graph
 }
 
 // Start starts all components: observers, stores and extensions first, receivers last. When one fails, those that were started are stopped
 // again and the error names it.
 func (a *App) Start(ctx context.Context) error {
-	for _, w := range a.config.warnings {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	config, graph := a.current()
+	a.warn(config)
+	for _, n := range graph.nodes {
+		if err := a.startNode(ctx, n); err != nil {
+			return errors.Join(err, a.rollBack(ctx))
+		}
+	}
+	a.logPipelines(config, graph)
+	a.setReady(true)
+	return nil
+}
+
+func (a *App) warn(c *Config) {
+	for _, w := range c.warnings {
 		a.log.Warn(w)
 	}
-	for _, n := range a.graph.nodes {
-		if err := startSafely(ctx, n); err != nil {
-			return errors.Join(fmt.Errorf("starting %s: %w", n, err), a.rollBack(ctx))
-		}
-		a.status.enter(n.String(), StateOK)
-		a.mu.Lock()
-		a.started = append(a.started, n)
-		a.mu.Unlock()
+}
+
+// startNode starts a component and notes that it runs.
+func (a *App) startNode(ctx context.Context, n *node) error {
+	if err := startSafely(ctx, n); err != nil {
+		return fmt.Errorf("starting %s: %w", n, err)
 	}
-	for _, p := range a.config.pipelines {
-		a.logPipeline(p)
-	}
-	a.setReady(true)
+	a.status.enter(n.String(), StateOK)
+	a.mu.Lock()
+	a.started = append(a.started, n)
+	a.mu.Unlock()
 	return nil
 }
 
 // rollBack stops what was started, also when the start failed because ctx ended.
 func (a *App) rollBack(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.config.service.StopTimeout.Std())
+	ctx, cancel := a.stopContext(ctx)
 	defer cancel()
 	return a.stopNodes(ctx)
+}
+
+// stopContext returns the context of a stop, which has its time also when what ended was ctx.
+func (a *App) stopContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	config, _ := a.current()
+	return context.WithTimeout(context.WithoutCancel(ctx), config.service.StopTimeout.Std())
 }
 
 func startSafely(ctx context.Context, n *node) (err error) {
@@ -112,6 +149,10 @@ func startSafely(ctx context.Context, n *node) (err error) {
 	if n.edge == nil {
 		return nil
 	}
+	if n.edge.started {
+		n.edge.lead(n)
+		return nil
+	}
 	err = n.edge.start()
 	if s, ok := n.value.(Stopper); ok && err != nil {
 		return errors.Join(err, s.Stop(ctx))
@@ -119,7 +160,13 @@ func startSafely(ctx context.Context, n *node) (err error) {
 	return err
 }
 
-func (a *App) logPipeline(p pipelineConfig) {
+func (a *App) logPipelines(c *Config, g *graph) {
+	for _, p := range c.pipelines {
+		a.logPipeline(p, g)
+	}
+}
+
+func (a *App) logPipeline(p pipelineConfig, g *graph) {
 	names := func(cs []*componentConfig) []string {
 		out := make([]string, len(cs))
 		for i, c := range cs {
@@ -128,10 +175,8 @@ func (a *App) logPipeline(p pipelineConfig) {
 		return out
 	}
 	var meaning []string
-	for _, n := range a.graph.nodes {
-		if slices.Contains(p.exporters, n.config) {
-			meaning = append(meaning, n.config.key.id.String()+": "+string(n.edge.keep))
-		}
+	for _, e := range p.exporters {
+		meaning = append(meaning, e.key.id.String()+": "+string(g.find(e.key, "").keep))
 	}
 	a.log.Info("pipeline ready", zap.String("pipeline", p.id.String()), zap.Strings("receivers", names(p.receivers)),
 		zap.Strings("processors", names(p.processors)), zap.Strings("exporters", names(p.exporters)),
@@ -142,6 +187,8 @@ func (a *App) logPipeline(p pipelineConfig) {
 // or ctx ends. The last log line is the accounting of all spans.
 func (a *App) Stop(ctx context.Context) error {
 	a.setReady(false)
+	a.changing.Lock()
+	defer a.changing.Unlock()
 	return a.stopNodes(ctx)
 }
 
@@ -154,6 +201,7 @@ func (a *App) stopNodes(ctx context.Context) error {
 	accounted := false
 	for _, n := range slices.Backward(nodes) {
 		if _, last := n.value.(Observer); last && !accounted {
+			a.retiring.wait(ctx)
 			a.logAccounting()
 			accounted = true
 		}
@@ -163,6 +211,7 @@ func (a *App) stopNodes(ctx context.Context) error {
 		a.status.enter(n.String(), StateStopped)
 	}
 	if !accounted {
+		a.retiring.wait(ctx)
 		a.logAccounting()
 	}
 	return errors.Join(errs...)
@@ -170,18 +219,34 @@ func (a *App) stopNodes(ctx context.Context) error {
 
 // stopSafely empties the queue in front of a component, then stops it.
 func stopSafely(ctx context.Context, n *node) (err error) {
+	if n.edge != nil {
+		err = n.edge.stop(ctx)
+	}
+	return errors.Join(err, stopValue(ctx, n))
+}
+
+// stopValue stops a component alone.
+func stopValue(ctx context.Context, n *node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("BUG: Stop panicked: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if n.edge != nil {
-		err = n.edge.stop(ctx)
-	}
 	if s, ok := n.value.(Stopper); ok {
-		return errors.Join(err, s.Stop(ctx))
+		return s.Stop(ctx)
 	}
-	return err
+	return nil
+}
+
+// forget takes a component off the list of those that run, and reports whether it was on it.
+func (a *App) forget(n *node) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.started, n)
+	if i >= 0 {
+		a.started = slices.Delete(slices.Clone(a.started), i, i+1)
+	}
+	return i >= 0
 }
 
 func (a *App) setReady(ready bool) {
@@ -204,12 +269,15 @@ func (a *App) Health() Health {
 	return Health{Ready: !a.since.IsZero(), Since: a.since}
 }
 
-// Gatherer collects all metrics of the process.
+// Gatherer collects all metrics of the process, those of the components that run when it is asked.
 func (a *App) Gatherer() prometheus.Gatherer {
-	if a.config.service.Telemetry.Metrics.CompatMetrics {
-		return compatible{a.tel.registry}
-	}
-	return a.tel.registry
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		config, graph := a.current()
+		if config.service.Telemetry.Metrics.CompatMetrics {
+			return compatible{graph.registry}.Gather()
+		}
+		return graph.registry.Gather()
+	})
 }
 
 // Build says which program this is.
@@ -217,7 +285,8 @@ func (a *App) Build() Build { return a.build }
 
 // Addr returns the address of a component's listener, for example Addr(ID{Type: "otlp"}, "grpc"), or "" when there is none.
 func (a *App) Addr(id ID, listener string) string {
-	for _, n := range a.graph.nodes {
+	_, graph := a.current()
+	for _, n := range graph.nodes {
 		if l, ok := n.value.(Addressed); ok && n.config.key.id == id {
 			if addr := l.Addr(listener); addr != "" {
 				return addr

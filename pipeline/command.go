@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/pipeline/internal/conf"
 )
 
@@ -208,32 +206,6 @@ func (c *command) warn(config *Config) {
 	for _, w := range config.warnings {
 		fmt.Fprintln(c.stderr, "warning:", w)
 	}
-}
-
-func (c *command) serve(ctx context.Context) int {
-	app, code := c.prepare()
-	if app == nil {
-		return code
-	}
-	floor, release := app.tuneGC()
-	defer release()
-	if limit := app.applyMemoryLimit(floor); limit > 0 {
-		app.log.Info("soft memory limit", zap.Stringer("limit", ByteSize(limit)))
-	}
-	defer app.log.Sync() //nolint:errcheck // standard error cannot always be synced
-	if err := app.Start(ctx); err != nil {
-		app.log.Error("cannot start", zap.Error(err))
-		return exitFailed
-	}
-	<-ctx.Done()
-	app.log.Info("stopping", zap.Stringer("at-most", app.config.service.StopTimeout))
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.config.service.StopTimeout.Std())
-	defer cancel()
-	if err := app.Stop(stop); err != nil {
-		app.log.Error("did not stop cleanly", zap.Error(err))
-		return exitFailed
-	}
-	return exitOK
 }
 
 // buildInfo reads what the toolchain noted about this program.

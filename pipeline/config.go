@@ -112,6 +112,8 @@ type serviceConfig struct {
 	DeadLetterDir  string                     `yaml:"dead_letter_dir" doc:"Folder for spans that a destination refused for good after they had been acknowledged; empty keeps none."`
 	DeadLetterSize ByteSize                   `yaml:"dead_letter_size" doc:"Greatest size of that folder; beyond it such spans are only counted."`
 	StopTimeout    Duration                   `yaml:"stop_timeout" doc:"How long a shutdown may take to answer and drain what was accepted."`
+	Watch          bool                       `yaml:"watch" doc:"Whether to load the configuration again when one of its files has changed, as SIGHUP does."`
+	WatchInterval  Duration                   `yaml:"watch_interval" doc:"How often to look for changes. A file is taken once it was the same twice."`
 }
 
 type pipelineMembers struct {
@@ -144,6 +146,7 @@ const (
 	defaultInflight    = 256 << 20
 	defaultStopTimeout = 30e9
 	defaultDeadLetters = 1 << 30
+	defaultWatch       = 5e9
 )
 
 func defaultService() serviceConfig {
@@ -153,6 +156,7 @@ func defaultService() serviceConfig {
 		Telemetry:      telemetryConfig{Logs: logsConfig{Level: "info", Encoding: "auto"}},
 		DeadLetterSize: defaultDeadLetters,
 		StopTimeout:    defaultStopTimeout,
+		WatchInterval:  defaultWatch,
 	}
 }
 
@@ -166,6 +170,14 @@ func (c *logsConfig) Validate() error {
 		errs = append(errs, BadKey("encoding", "%q is not an encoding; write json, console or auto", c.Encoding))
 	}
 	return errors.Join(errs...)
+}
+
+// Validate checks the values that their types cannot.
+func (c *serviceConfig) Validate() error {
+	if c.WatchInterval <= 0 {
+		return BadKey("watch_interval", "must be above 0; leave out watch to look for no changes")
+	}
+	return nil
 }
 
 // Validate checks the values that their types cannot.

@@ -33,11 +33,11 @@ type deadLetters struct {
 	number  int
 }
 
-func newDeadLetters(dir string, limit int64, now func() time.Time) *deadLetters {
-	if dir == "" {
+func newDeadLetters(c *serviceConfig, now func() time.Time) *deadLetters {
+	if c.DeadLetterDir == "" {
 		return nil
 	}
-	return &deadLetters{dir: dir, max: limit, now: now}
+	return &deadLetters{dir: c.DeadLetterDir, max: int64(c.DeadLetterSize), now: now}
 }
 
 // keep writes b and returns the file's path, or "" when it is not kept: the folder is full, or cannot be written to, which is logged.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -76,12 +77,36 @@ const maxAsked = 10 * time.Minute
 // sender makes the attempts of one batch: each within the timeout, with growing waits between them.
 type sender struct {
 	next    Consumer
-	timeout time.Duration
-	retry   RetryConfig
+	config  atomic.Pointer[sending]
 	env     Env
 	retried func() // told of every attempt after the first
 
-	stopping <-chan struct{} // closed: no more attempts; nil: never
+	stopping <-chan struct{}               // closed: no more attempts; nil: never
+	hurry    atomic.Pointer[chan struct{}] // closed and exchanged: no more attempts of batches that are being sent now
+}
+
+// sending is what a configuration says about attempts.
+type sending struct {
+	timeout time.Duration
+	retry   RetryConfig
+}
+
+func newSender(next Consumer, env Env, retried func()) *sender {
+	s := &sender{next: next, env: env, retried: retried}
+	hurry := make(chan struct{})
+	s.hurry.Store(&hurry)
+	return s
+}
+
+// set changes what holds for the attempts of batches that come from now on.
+func (s *sender) set(d *Delivery) {
+	s.config.Store(&sending{d.Timeout.Std(), d.Retry})
+}
+
+// interrupt ends the pauses between attempts: callers get the error of their last one.
+func (s *sender) interrupt() {
+	next := make(chan struct{})
+	close(*s.hurry.Swap(&next))
 }
 
 // Consume returns the outcome of the last attempt. It ends early when the error is permanent, when max_elapsed_time would be over before
@@ -92,27 +117,27 @@ func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
 }
 
 func (s *sender) attempts(ctx context.Context, b *otlpdata.Batch) error {
-	start := s.env.Now()
-	wait := s.retry.InitialInterval.Std()
+	start, c, hurry := s.env.Now(), s.config.Load(), *s.hurry.Load()
+	wait := c.retry.InitialInterval.Std()
 	for {
-		err := s.attempt(ctx, b)
-		if err == nil || !s.retry.Enabled || !retryable(err) || ctx.Err() != nil {
+		err := s.attempt(ctx, b, c.timeout)
+		if err == nil || !c.retry.Enabled || !retryable(err) || ctx.Err() != nil {
 			return err
 		}
-		pause := max(s.jitter(wait), min(classify(err).asked, maxAsked))
-		if most := s.retry.MaxElapsedTime.Std(); most > 0 && pause > most-s.env.Now().Sub(start) {
+		pause := max(s.jitter(wait, c.retry.RandomizationFactor), min(classify(err).asked, maxAsked))
+		if most := c.retry.MaxElapsedTime.Std(); most > 0 && pause > most-s.env.Now().Sub(start) {
 			return fmt.Errorf("gave up after %s: %w", most, err)
 		}
-		if !s.sleep(ctx, pause) {
+		if !s.sleep(ctx, pause, hurry) {
 			return err
 		}
 		s.retried()
-		wait = min(scale(wait, s.retry.Multiplier), s.retry.MaxInterval.Std())
+		wait = min(scale(wait, c.retry.Multiplier), c.retry.MaxInterval.Std())
 	}
 }
 
-func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no answer within timeout (%s): %w", s.timeout, context.DeadlineExceeded))
+func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within timeout (%s): %w", timeout, context.DeadlineExceeded))
 	defer cancel()
 	err := s.next.Consume(ctx, b)
 	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
@@ -128,9 +153,9 @@ func retryable(err error) bool {
 }
 
 // jitter spreads waits, so that senders that failed together do not come back together.
-func (s *sender) jitter(wait time.Duration) time.Duration {
+func (s *sender) jitter(wait time.Duration, factor float64) time.Duration {
 	const steps = 1 << 20
-	share := 1 + s.retry.RandomizationFactor*(2*float64(s.env.Rand()%steps)/steps-1)
+	share := 1 + factor*(2*float64(s.env.Rand()%steps)/steps-1)
 	return scale(wait, share)
 }
 
@@ -142,7 +167,7 @@ func scale(d time.Duration, f float64) time.Duration {
 	return math.MaxInt64
 }
 
-func (s *sender) sleep(ctx context.Context, d time.Duration) bool {
+func (s *sender) sleep(ctx context.Context, d time.Duration, hurry <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -150,6 +175,7 @@ func (s *sender) sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	case <-ctx.Done():
 	case <-s.stopping:
+	case <-hurry:
 	}
 	return false
 }

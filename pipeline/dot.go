@@ -36,15 +36,15 @@ func idList(cs []*componentConfig) string {
 
 // beside returns what runs and is in no pipeline, in start order.
 func (a *App) beside() []*componentConfig {
-	in := map[*componentConfig]bool{}
+	in := map[componentKey]bool{}
 	for _, p := range a.config.pipelines {
 		for _, c := range p.members() {
-			in[c] = true
+			in[c.key] = true
 		}
 	}
 	var out []*componentConfig
 	for _, n := range a.graph.nodes {
-		if !in[n.config] {
+		if !in[n.config.key] {
 			out = append(out, n.config)
 		}
 	}

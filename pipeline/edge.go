@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -118,7 +119,7 @@ type receiverEdge struct {
 	log   *zap.Logger
 	// collects: the way of the spans ends in this process, at least in one of the branches. Where all of them only pass the spans on, as in
 	// an agent, nothing is counted or logged as the collector's.
-	collects bool
+	collects atomic.Bool
 }
 
 // Consume counts, passes on, and counts how it ended.
@@ -144,7 +145,7 @@ func (e *receiverEdge) consumeJoined(ctx context.Context, batches []*otlpdata.Ba
 
 func (e *receiverEdge) offered(b *otlpdata.Batch) {
 	e.count.in.Add(float64(b.Len()))
-	if e.collects {
+	if e.collects.Load() {
 		e.tel.collector.received(b)
 	}
 }
@@ -152,7 +153,7 @@ func (e *receiverEdge) offered(b *otlpdata.Batch) {
 // settle counts and logs what became of a batch that was offered.
 func (e *receiverEdge) settle(b *otlpdata.Batch, err error) {
 	e.count.settle(b.Len(), err, outcomeRefused)
-	if !e.collects {
+	if !e.collects.Load() {
 		return
 	}
 	if err != nil {

@@ -26,11 +26,11 @@ func (e *exporterEdge) setQueue(c QueueConfig, set Settings) {
 	e.senders = c.NumConsumers
 	evict := func(i queued) { e.settle(i.batch, errEvicted) }
 	if c.Storage != storageDisk {
-		e.queue, e.keep, e.queueMemory = newMemoryQueue(c, set.Env.Now, evict), KeepQueued, int64(c.MaxBytes)
+		e.queue, e.queueMemory = newMemoryQueue(c, set.Env.Now, evict), int64(c.MaxBytes)
 		return
 	}
-	e.queue, e.stopping = newDiskQueue(c, set, evict, e.lost), make(chan struct{})
-	e.keep, e.queueMemory = KeepOnDisk, min(diskQueueMemory, int64(c.MaxBytes))
+	e.queue, e.stopping = newDiskQueue(c, set, evict, e.lost, e.tel.lost.WithLabelValues(e.key.id.String())), make(chan struct{})
+	e.queueMemory = min(diskQueueMemory, int64(c.MaxBytes))
 }
 
 // lost counts spans that were in the queue and that the disk has lost; below zero: that it has given back.
@@ -44,20 +44,23 @@ func (e *exporterEdge) lost(spans int64) {
 }
 
 // start opens the queue and begins to read it. It is called after the exporter has started. What an earlier process has left counts as
-// having come in.
+// having come in; what an earlier queue of this process has left on disk has been counted.
 func (e *exporterEdge) start() error {
 	if e.queue == nil {
+		e.started = true
 		return nil
 	}
 	if err := e.queue.open(); err != nil {
 		return err
 	}
-	e.count.in.Add(float64(e.queue.state().spans))
+	known := e.tel.queues.enter(e.key, e.queue)
+	e.count.in.Add(float64(max(e.queue.state().spans-known, 0)))
 	var ctx context.Context
 	ctx, e.giveUp = context.WithCancel(context.Background())
 	for range e.senders {
 		e.consumers.Go(func() { e.consume(ctx) })
 	}
+	e.started = true
 	return nil
 }
 
@@ -100,7 +103,7 @@ func (e *exporterEdge) settle(b *otlpdata.Batch, err error) {
 	e.tel.collector.spansDropped.Add(float64(dropped))
 	fields := []zap.Field{zap.Int("spans", dropped), zap.String("reason", reason(err)), zap.Error(err)}
 	if partial := (*Partial)(nil); !errors.As(err, &partial) && IsPermanent(err) {
-		if file := e.dead.keep(e.count.component, b, e.log); file != "" {
+		if file := e.dead().keep(e.count.component, b, e.log); file != "" {
 			fields = append(fields, zap.String("dead-letter", file))
 		}
 	}
@@ -110,6 +113,7 @@ func (e *exporterEdge) settle(b *otlpdata.Batch, err error) {
 // stop takes nothing more. A queue in memory is emptied: when ctx ends first, what is left is counted as dropped, and the error says how much. One
 // on disk keeps what is left.
 func (e *exporterEdge) stop(ctx context.Context) error {
+	e.started = false
 	if e.queue == nil || e.giveUp == nil {
 		return nil
 	}
@@ -145,6 +149,9 @@ func (e *exporterEdge) stop(ctx context.Context) error {
 	}
 	return err
 }
+
+// holdsSpans reports whether the process would lose what is in the queue when it did not send it.
+func (e *exporterEdge) holdsSpans() bool { return e.queue != nil && e.stopping == nil }
 
 // stopDisk lets attempts that are under way end, soon, and closes the files. Nobody waits for another attempt.
 func (e *exporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan struct{}) error {

@@ -362,8 +362,8 @@ func TestPipelineMeaning(t *testing.T) {
 	for _, l := range p.logged(t, "pipeline ready") {
 		got = append(got, fmt.Sprint(l["pipeline"], l["receivers"], l["processors"], l["exporters"], l["acknowledged-spans-are"]))
 	}
-	want := []string{"traces[source source/2] [] [sink hop]hop: sent, sink: in memory",
-		"traces/b[source] [step] [sink/2 hop]hop: sent, sink/2: in memory"}
+	want := []string{"traces[source source/2] [] [sink hop]sink: in memory, hop: sent",
+		"traces/b[source] [step] [sink/2 hop]sink/2: in memory, hop: sent"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,20 +18,51 @@ import (
 // Without a queue the caller waits for the outcome and is told it. With one, a caller is told yes when its batch is in the queue; what
 // becomes of it later is counted as sent, or as dropped with a reason.
 type exporterEdge struct {
-	next  Consumer // the exporter, or the sender in front of it
-	tel   *telemetry
-	count outcomes
-	keep  Keep
-	now   func() time.Time
-	log   *zap.Logger
-	dead  *deadLetters
+	config QueueConfig // of the queue; zero: there is none
+	gate   *link       // to the exporter
+	sender *sender     // in front of the gate; nil: attempts are not the framework's business
+	next   Consumer    // the sender, or the gate
+	tel    *telemetry
+	key    componentKey
+	count  outcomes
+	stores atomic.Bool // the exporter is a store
+	now    func() time.Time
+	log    *zap.Logger
+	dead   func() *deadLetters
 
+	started     bool         // known to who starts and stops
 	queue       sendingQueue // nil: none
 	queueMemory int64        // the most that it holds, in bytes
 	senders     int          // how many read it
 	consumers   sync.WaitGroup
 	giveUp      context.CancelFunc // ends the sends of the consumers
 	stopping    chan struct{}      // closed when a queue on disk is stopped; nil: the queue is in memory
+}
+
+// newExporterEdge makes the edge for an exporter.
+func newExporterEdge(a *App, n *node, set Settings, queue QueueConfig) *exporterEdge {
+	e := &exporterEdge{config: queue, gate: &link{}, tel: a.tel, key: n.config.key, log: set.Logger, now: set.Env.Now, dead: a.dead.Load,
+		count: newOutcomes(a.tel, n.config.key, outcomeIn, outcomeSent)}
+	e.next = e.gate
+	if _, ok := n.config.value.(deliverable); ok {
+		e.sender = newSender(e.gate, set.Env, a.tel.retries.WithLabelValues(n.config.key.id.String()).Inc)
+		e.next = e.sender
+	}
+	if queue.Enabled {
+		e.setQueue(queue, set)
+		e.sender.stopping = e.stopping
+	}
+	e.lead(n)
+	return e
+}
+
+// lead makes the edge, which must be new or have its gate shut, lead to the exporter of a node, and opens its gate.
+func (e *exporterEdge) lead(n *node) {
+	if d, ok := n.config.value.(deliverable); ok {
+		e.sender.set(d.delivery())
+	}
+	e.stores.Store(n.keep == KeepMemory || n.keep == KeepStored || n.keep == KeepWritten)
+	e.gate.open(n.value.(Consumer))
 }
 
 // Consume counts, then queues or passes on.
@@ -46,7 +78,7 @@ func (e *exporterEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	start := e.now()
 	err := guard(ctx, e.next, b, e.log)
 	e.count.settle(b.Len(), err, outcomeRefused)
-	if e.keep == KeepMemory || e.keep == KeepStored || e.keep == KeepWritten {
+	if e.stores.Load() {
 		e.saved(b, err, e.now().Sub(start))
 	}
 	return err

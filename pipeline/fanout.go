@@ -69,8 +69,13 @@ func (e *refusedBy) Unwrap() error { return e.err }
 // refusersOf returns the part of next that refused a batch with err, so that the parts of that batch are sent there again, and branches which
 // took it do not get its spans twice. It is next itself, unless next is a fan-out.
 func refusersOf(next Consumer, err error) Consumer {
-	if g, ok := next.(*guarded); ok {
-		return &guarded{refusersOf(g.next, err), g.log}
+	switch n := next.(type) {
+	case *guarded:
+		return &guarded{refusersOf(n.next, err), n.log}
+	case *link:
+		return n.refusers(err)
+	case *linkPart:
+		return &linkPart{n.link, n.turn, refusersOf(n.part, err)}
 	}
 	var by *refusedBy
 	if f, ok := next.(*fanOut); ok && errors.As(err, &by) && by.of == f {

@@ -40,7 +40,8 @@ func (a *App) applyMemoryLimit(floor int64) int64 {
 // heldMemory returns the most that components and queues hold for long.
 func (a *App) heldMemory() int64 {
 	var held int64
-	for _, n := range a.graph.nodes {
+	_, graph := a.current()
+	for _, n := range graph.nodes {
 		if m, ok := n.value.(MemoryUser); ok {
 			held += m.MaxMemory()
 		}

@@ -20,26 +20,30 @@ const (
 
 // telemetry holds the metrics that the framework keeps at the edges of components.
 type telemetry struct {
-	registry  *prometheus.Registry
+	own       *registration
 	collector *collectorMetrics
 	spans     *prometheus.CounterVec
 	retries   *prometheus.CounterVec
-	queues    map[componentKey]sendingQueue
+	lost      *prometheus.CounterVec // batches of queues on disk
+	queues    *queueBook
+	reloads   reloadMetrics
 }
 
-func newTelemetry(b Build, budget *Budget) *telemetry {
+func newTelemetry(b Build, budget *Budget, now func() time.Time) *telemetry {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	t := &telemetry{
-		registry: prometheus.NewRegistry(),
+		own: &registration{},
 		spans: counter("tracing_pipeline_spans_total",
 			"Spans by what became of them. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
 			"component", "kind", "outcome", "reason"),
 	}
 	t.retries = counter("tracing_exporter_retries_total", "Attempts to send beyond the first of each batch.", "component")
-	t.queues = map[componentKey]sendingQueue{}
-	t.collector = newCollectorMetrics(t.registry)
+	t.lost = counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that a damaged file has cost.", "component")
+	t.queues = newQueueBook(now)
+	t.reloads = newReloadMetrics()
+	t.collector = newCollectorMetrics(t.own)
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",
 		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Commit, "build_date": b.Date},
@@ -48,30 +52,12 @@ func newTelemetry(b Build, budget *Budget) *telemetry {
 	gauge := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 	}
-	t.registry.MustRegister(t.spans, t.retries, info,
+	t.own.MustRegister(t.spans, t.retries, t.lost, t.queues, t.reloads.total, t.reloads.last, t.reloads.when, info,
 		gauge("tracing_inflight_bytes", "Bytes of requests in memory now.", budget.Used),
 		gauge("tracing_inflight_peak_bytes", "Most bytes of requests that were in memory at once.", budget.Peak),
 		gauge("tracing_inflight_limit_bytes", "Limit service.limits.inflight.", budget.Limit),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
-}
-
-// registerQueue shows the state of a sending queue.
-func (t *telemetry) registerQueue(key componentKey, q sendingQueue, now func() time.Time) {
-	t.queues[key] = q
-	gauge := func(name, help string, value func(queueState) float64) {
-		t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
-			ConstLabels: prometheus.Labels{"component": key.id.String()}}, func() float64 { return value(q.state()) }))
-	}
-	gauge("tracing_queue_spans", "Spans in the sending queue, those being sent included.", func(s queueState) float64 { return float64(s.spans) })
-	gauge("tracing_queue_bytes", "Bytes in the sending queue, those being sent included.", func(s queueState) float64 { return float64(s.bytes) })
-	gauge("tracing_queue_requests", "Batches that wait in the sending queue.", func(s queueState) float64 { return float64(s.requests) })
-	gauge("tracing_queue_oldest_seconds", "Age of the oldest batch that waits in the sending queue.", func(s queueState) float64 {
-		if s.oldest.IsZero() {
-			return 0
-		}
-		return max(now().Sub(s.oldest), 0).Seconds() // clocks are set back
-	})
 }
 
 // serviceLabels gives label values to service names: letters in lower case, everything but a-z, 0-9, `-` and `.` replaced by `_`

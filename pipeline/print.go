@@ -56,7 +56,7 @@ func (p *printer) print(w io.Writer, a *App) error {
 func (a *App) acknowledged(p pipelineConfig) string {
 	var parts []string
 	for _, c := range p.exporters {
-		parts = append(parts, fmt.Sprintf("%s (%s)", a.instance(c, "").edge.keep, c.key.id))
+		parts = append(parts, fmt.Sprintf("%s (%s)", a.graph.find(c.key, "").keep, c.key.id))
 	}
 	return strings.Join(parts, ", ")
 }

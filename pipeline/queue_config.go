@@ -92,3 +92,11 @@ func (c QueueConfig) whole() QueueConfig {
 	}
 	return c
 }
+
+// keep says where the spans are that the queue has taken.
+func (c *QueueConfig) keep() Keep {
+	if c.Storage == storageDisk {
+		return KeepOnDisk
+	}
+	return KeepQueued
+}

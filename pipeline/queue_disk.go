@@ -8,6 +8,7 @@ import (
 	"path"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/internal/spool"
@@ -21,8 +22,9 @@ type diskQueue struct {
 	dir   string
 	env   Env
 	log   *zap.Logger
-	evict func(queued)      // told of batches dropped for newer ones
-	lost  func(spans int64) // told of spans that were in the queue and are gone; below zero: that have turned up again
+	evict func(queued)       // told of batches dropped for newer ones
+	lost  func(spans int64)  // told of spans that were in the queue and are gone; below zero: that have turned up again
+	gone  prometheus.Counter // batches that damage has cost
 
 	spool  atomic.Pointer[spool.Queue] // nil before open: metrics are read already
 	failed atomic.Bool                 // the disk, as was reported last
@@ -32,9 +34,9 @@ type diskQueue struct {
 	end    context.CancelFunc
 }
 
-func newDiskQueue(c QueueConfig, set Settings, evict func(queued), lost func(spans int64)) *diskQueue {
+func newDiskQueue(c QueueConfig, set Settings, evict func(queued), lost func(spans int64), gone prometheus.Counter) *diskQueue {
 	q := &diskQueue{room: room{config: c}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger, report: set.Report,
-		evict: evict, lost: lost}
+		evict: evict, lost: lost, gone: gone}
 	q.taking, q.end = context.WithCancel(context.Background())
 	return q
 }
@@ -101,6 +103,7 @@ func (q *diskQueue) noteLoss(l spool.Loss) {
 	if cause == nil {
 		cause = fmt.Errorf("%d records are missing at %d places of the file", l.Report.Lost, len(l.Report.Damage))
 	}
+	q.gone.Add(float64(l.Items))
 	q.log.Error("the disk has lost batches of the sending queue; what is left of their files is set aside in "+path.Join(q.dir, "damaged"),
 		zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items), zap.Error(cause))
 }

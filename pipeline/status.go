@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,6 +31,8 @@ type Status struct {
 	State     State             `json:"status"`
 	Pipelines []PipelineStatus  `json:"pipelines"`
 	Beside    []ComponentStatus `json:"beside"` // what is in no pipeline
+
+	Configuration ReloadStatus `json:"configuration"`
 }
 
 // PipelineStatus is the state of one pipeline.
@@ -105,9 +108,21 @@ func (b *statusBook) of(n *node) ComponentStatus {
 	return s
 }
 
-// reporter returns the Report function of a component: a change of its state is logged once.
-func (a *App) reporter(name string, log *zap.Logger) func(error) {
+// leave forgets an instance.
+func (b *statusBook) leave(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.parts, name)
+}
+
+// reporter returns the Report function of a component: a change of its state is logged once. Once ended is set, which may be nil, what it says
+// is not heard.
+func (a *App) reporter(n *node, log *zap.Logger, ended *atomic.Bool) func(error) {
+	name := n.String()
 	return func(err error) {
+		if ended != nil && ended.Load() {
+			return
+		}
 		before := a.status.report(name, err)
 		switch {
 		case err == nil && before != nil:
@@ -118,37 +133,35 @@ func (a *App) reporter(name string, log *zap.Logger) func(error) {
 	}
 }
 
-// Status tells the state of every component.
+// Status tells the state of every component, and of the configuration.
 func (a *App) Status() Status {
-	s := Status{State: StateOK, Pipelines: []PipelineStatus{}, Beside: []ComponentStatus{}}
-	inPipeline := map[*componentConfig]bool{}
-	for _, p := range a.config.pipelines {
+	a.mu.Lock()
+	config, graph := a.config, a.graph
+	s := Status{State: StateOK, Pipelines: []PipelineStatus{}, Beside: []ComponentStatus{}, Configuration: a.reload}
+	a.mu.Unlock()
+	if s.Configuration.Problem != "" {
+		s.State = StateDegraded
+	}
+	inPipeline := map[componentKey]bool{}
+	for _, p := range config.pipelines {
 		ps := PipelineStatus{Pipeline: p.id.String(), State: StateOK}
 		for _, c := range p.members() {
-			inPipeline[c] = true
-			part := a.status.of(a.instance(c, p.id.String()))
+			inPipeline[c.key] = true
+			part := a.status.of(graph.find(c.key, p.id.String()))
 			ps.Components = append(ps.Components, part)
 			ps.State = worse(ps.State, part.State)
 		}
 		s.Pipelines = append(s.Pipelines, ps)
 		s.State = worse(s.State, ps.State)
 	}
-	for _, n := range a.graph.nodes {
-		if !inPipeline[n.config] {
+	for _, n := range graph.nodes {
+		if !inPipeline[n.config.key] {
 			part := a.status.of(n)
 			s.Beside = append(s.Beside, part)
 			s.State = worse(s.State, part.State)
 		}
 	}
 	return s
-}
-
-// instance returns the instance of a component in a pipeline: its only one, or, of a processor, the pipeline's own.
-func (a *App) instance(c *componentConfig, pipeline string) *node {
-	i := slices.IndexFunc(a.graph.nodes, func(n *node) bool {
-		return n.config == c && (n.pipeline == "" || n.pipeline == pipeline)
-	})
-	return a.graph.nodes[i]
 }
 
 // members returns the components of a pipeline in the direction of the spans.

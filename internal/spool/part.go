@@ -10,6 +10,9 @@ import (
 // retryRead is the time between attempts to read a log. Meanwhile the next ones are read.
 const retryRead = time.Second
 
+// retryRemove is the time between attempts to remove a log.
+const retryRemove = time.Second
+
 // maxReads is how often a log is read, of which the disk gives parts only, before the rest counts as lost.
 const maxReads = 10
 
@@ -25,6 +28,7 @@ type part struct {
 	damaged  bool       // the file lost records: it is set aside, not deleted
 	failed   bool       // a write or a sync of the file failed: it is not used for another log
 	removing bool       // somebody removes it
+	staying  time.Time  // until then nobody tries to remove it, since that has just failed
 
 	onDisk  bool                // items are to be read from the file, all but those in done
 	unread  State               // how much they are, as far as is known
@@ -86,7 +90,7 @@ func (q *Queue) find(epoch uint64) *part {
 	return q.parts[i]
 }
 
-// sweep removes the logs that are finished. One that cannot be removed stays for the next sweep.
+// sweep removes the logs that are finished. One that cannot be removed stays for a later sweep, and holds up no other.
 func (q *Queue) sweep() {
 	for {
 		p, last := q.claim()
@@ -100,9 +104,6 @@ func (q *Queue) sweep() {
 		q.mu.Lock()
 		q.removed(p, err)
 		q.mu.Unlock()
-		if err != nil {
-			return
-		}
 	}
 }
 
@@ -114,8 +115,9 @@ func (q *Queue) claim() (p *part, last appended) {
 	if q.closed {
 		return nil, last // the next Open does it
 	}
+	now := q.opt.Now()
 	for _, p := range q.parts {
-		if p.removing || !q.finished(p) {
+		if p.removing || !q.finished(p) || now.Before(p.staying) {
 			continue
 		}
 		p.removing = true
@@ -143,7 +145,7 @@ func (q *Queue) noteAgain(p *part) (last appended, err error) {
 // removed takes a log out of the list, and with it what others know of its items; err is why it could not be removed.
 func (q *Queue) removed(p *part, err error) {
 	if err != nil {
-		p.removing, q.err = false, err
+		p.removing, p.staying, q.err = false, q.opt.Now().Add(retryRemove), err
 		return
 	}
 	q.err = nil

@@ -134,11 +134,14 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 }
 
 // newPart makes the n-th part file of a log, from a spare if there is one. Its name is durable on return; if it is not a former spare
-// it is zero-filled by one step and synced.
+// it is zero-filled by one step and synced. A directory that somebody has deleted is made again.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	names, err := d.list()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = d.fs.MkdirAll(d.path)
+	}
 	if err != nil {
 		return nil, err
 	}
