@@ -81,6 +81,8 @@ type life struct {
 	app   *pipeline.App
 	disk  diskFaults
 	after atomic.Int64 // operations of the disk until strike
+	arms  sync.Mutex
+	shot  bool // the last of these operations has come; guarded by arms
 	how   death
 	rng   *rand.Rand // of a power cut
 	once  sync.Once
@@ -142,7 +144,7 @@ func (n *node) begin(strikes []deathblow) (*life, error) {
 		l.arm(strikes[0])
 	}
 	err := l.start()
-	l.after.Store(0)
+	l.disarm()
 	if err == nil && l.dead() {
 		err = errors.New("it died as soon as it had started")
 	}
@@ -198,8 +200,30 @@ func (l *life) arm(s deathblow) {
 
 // operation is called before everything that may change the disk.
 func (l *life) operation() {
-	if l.after.Load() > 0 && l.after.Add(-1) == 0 {
+	if l.after.Load() > 0 && l.last() {
 		l.strike(l.how)
+	}
+}
+
+// last counts an operation, and reports whether the program dies before it.
+func (l *life) last() bool {
+	l.arms.Lock()
+	defer l.arms.Unlock()
+	if l.after.Load() > 0 && l.after.Add(-1) == 0 {
+		l.shot = true
+		return true
+	}
+	return false
+}
+
+// disarm lets the program live, unless its last operation has come: then it returns when it is dead.
+func (l *life) disarm() {
+	l.arms.Lock()
+	l.after.Store(0)
+	shot := l.shot
+	l.arms.Unlock()
+	if shot {
+		<-l.ended
 	}
 }
 
