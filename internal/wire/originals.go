@@ -12,6 +12,9 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 )
 
 // described are the files whose types have two names.
@@ -20,6 +23,12 @@ func described() []protoreflect.FileDescriptor {
 		api_v2.File_tracing_api_v2_model_proto,
 		api_v2.File_tracing_api_v2_collector_proto,
 		api_v2.File_tracing_api_v2_sampling_proto,
+		api_v2.File_tracing_api_v2_query_proto,
+		api_v3.File_tracing_api_v3_query_service_proto,
+		storage_v1.File_tracing_storage_v1_storage_proto,
+		storage_v2.File_tracing_storage_v2_trace_storage_proto,
+		storage_v2.File_tracing_storage_v2_dependency_storage_proto,
+		storage_v2.File_tracing_storage_v2_capabilities_proto,
 	}
 }
 

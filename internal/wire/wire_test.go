@@ -207,6 +207,40 @@ func TestReflectionDescribesBothNames(t *testing.T) {
 	}
 }
 
+// Clients that know nothing else learn of every service what its methods take and send, OTLP included, by either name.
+func TestReflectionDescribesEveryService(t *testing.T) {
+	conn := serve(t, &collector{})
+	for service, want := range map[string]string{
+		"api_v2.QueryService":                  "GetTrace ArchiveTrace FindTraces GetServices GetOperations GetDependencies",
+		"api_v3.QueryService":                  "GetTrace FindTraces GetServices GetOperations GetDependencies FindTraceSummaries",
+		"storage.v1.SpanWriterPlugin":          "WriteSpan Close",
+		"storage.v1.StreamingSpanWriterPlugin": "WriteSpanStream",
+		"storage.v1.SpanReaderPlugin":          "GetTrace GetServices GetOperations FindTraces FindTraceIDs",
+		"storage.v1.ArchiveSpanWriterPlugin":   "WriteArchiveSpan",
+		"storage.v1.ArchiveSpanReaderPlugin":   "GetArchiveTrace",
+		"storage.v1.DependenciesReaderPlugin":  "GetDependencies",
+		"storage.v1.PluginCapabilities":        "Capabilities",
+		"storage.v2.TraceReader":               "GetTraces GetServices GetOperations FindTraces FindTraceIDs FindTraceSummaries",
+		"storage.v2.DependencyReader":          "GetDependencies",
+		"storage.v2.Capabilities":              "GetCapabilities",
+	} {
+		for _, pkg := range []string{"tracing.", "jaeger."} {
+			var methods []string
+			all := find(t, conn, pkg+service).(protoreflect.ServiceDescriptor).Methods()
+			for i := range all.Len() {
+				methods = append(methods, string(all.Get(i).Name()))
+			}
+			if got := strings.Join(methods, " "); got != want {
+				t.Errorf("%s%s: %s, want %s", pkg, service, got, want)
+			}
+		}
+	}
+	traces := find(t, conn, "jaeger.storage.v2.TraceReader").(protoreflect.ServiceDescriptor).Methods().ByName("GetTraces").Output()
+	if traces.FullName() != "opentelemetry.proto.trace.v1.TracesData" {
+		t.Errorf("traces are sent as %s", traces.FullName())
+	}
+}
+
 // Both versions of reflection answer, and what they don't know is not found.
 func TestReflectionOfOtherThings(t *testing.T) {
 	conn := serve(t, &collector{})

@@ -13,14 +13,24 @@ import (
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
 // served are the files whose services the program serves: only of these there is code for services.
-var served = []string{"tracing/api_v2/collector.proto"}
+var served = []string{
+	"tracing/api_v2/collector.proto",
+	"tracing/api_v2/query.proto",
+	"tracing/api_v3/query_service.proto",
+	"tracing/storage_v1/storage.proto",
+	"tracing/storage_v2/capabilities.proto",
+	"tracing/storage_v2/dependency_storage.proto",
+	"tracing/storage_v2/trace_storage.proto",
+}
 
 // goProto writes what the plugins, which go.mod pins as tools, make of the .proto files below dir: each file into the folder of its
 // go_package below out.
@@ -45,7 +55,8 @@ func goProto(dir, out string) error {
 	return nil
 }
 
-// compileProto compiles all files below dir, which call each other by their paths there.
+// compileProto compiles all files below dir, which call each other by their paths there. The files of OTLP, which they import, are those
+// that its own generated code holds.
 func compileProto(dir string) (linker.Files, error) {
 	var names []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -58,10 +69,25 @@ func compileProto(dir string) (linker.Files, error) {
 		return nil, err
 	}
 	c := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),
+		Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
+			&protocompile.SourceResolver{ImportPaths: []string{dir}}, protocompile.ResolverFunc(otlpFile),
+		}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	return c.Compile(context.Background(), names...)
+}
+
+func otlpFile(path string) (protocompile.SearchResult, error) {
+	trace := tracepb.File_opentelemetry_proto_trace_v1_trace_proto
+	if trace.Path() == path {
+		return protocompile.SearchResult{Desc: trace}, nil
+	}
+	for i := range trace.Imports().Len() {
+		if f := trace.Imports().Get(i); f.Path() == path {
+			return protocompile.SearchResult{Desc: f.FileDescriptor}, nil
+		}
+	}
+	return protocompile.SearchResult{}, protoregistry.NotFound
 }
 
 // appendFile appends a file behind those that it imports, each once.
