@@ -96,8 +96,7 @@ func (w *requestWriter) Resource(r *otlpdata.Resource) error {
 
 // Scope makes the scope the one of the spans that follow.
 func (w *requestWriter) Scope(s *otlpdata.Scope) error {
-	w.scope = appendText(w.scope[:0], spanTags, "otel.scope.name", s.Name)
-	w.scope = appendText(w.scope, spanTags, "otel.scope.version", s.Version)
+	w.scope = appendScope(w.scope[:0], s)
 	return nil
 }
 

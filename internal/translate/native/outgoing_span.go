@@ -40,7 +40,13 @@ func appendProcess(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	return dst
 }
 
-// appendSpan appends the fields of a Span, but for its process and its warnings. scope holds the tags that its scope makes.
+// appendScope appends the tags that a scope makes.
+func appendScope(dst []byte, s *otlpdata.Scope) []byte {
+	dst = appendText(dst, spanTags, "otel.scope.name", s.Name)
+	return appendText(dst, spanTags, "otel.scope.version", s.Version)
+}
+
+// appendSpan appends the fields of a Span, but for its process and its warnings. scope holds what appendScope makes.
 func appendSpan(dst []byte, s *otlpdata.Span, scope []byte) []byte {
 	dst = append(append(dst, spanTraceID<<3|wireLen, 16), s.TraceID[:]...)
 	dst = append(append(dst, spanID<<3|wireLen, 8), s.SpanID[:]...)

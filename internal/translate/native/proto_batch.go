@@ -35,7 +35,8 @@ const (
 // the process of the batch is so large that to repeat it would make the output much larger than the input. Then one kind follows the other.
 // The output may take about most bytes, or any number if that is 0.
 func (t *translator) postSpans(b []byte, most int) error {
-	p := postSpans{translator: t, allowed: len(b) / 2, most: cmp.Or(most, math.MaxInt)}
+	p := newPostSpans(t, most)
+	p.allowed = len(b) / 2
 	if err := eachOfBatch(b, batchProcess, p.inherited.add); err != nil {
 		return err
 	}
@@ -47,6 +48,10 @@ func (t *translator) postSpans(b []byte, most int) error {
 		err = t.protoProcess(p.inherited.data)
 	}
 	return err
+}
+
+func newPostSpans(t *translator, most int) postSpans {
+	return postSpans{translator: t, most: cmp.Or(most, math.MaxInt)}
 }
 
 // translateApart begins again, and translates one kind of spans after the other.
@@ -116,23 +121,26 @@ func wellFormed(message []byte) error {
 }
 
 func (p *postSpans) translate(b []byte, only selection) error {
-	return eachOfBatch(b, batchSpans, func(span []byte) error {
-		p.begin()
-		process, err := p.protoSpan(span)
-		if err != nil {
-			return err
-		}
-		if only == spansThatInherit && process != nil || only == spansWithProcess && process == nil {
-			return nil
-		}
-		if err := p.useProcess(process); err != nil {
-			return err
-		}
-		if p.finish(); p.out.Len() > p.most {
-			return ErrOutput
-		}
+	return eachOfBatch(b, batchSpans, func(span []byte) error { return p.add(span, only) })
+}
+
+// add translates one span, if it is of the selection.
+func (p *postSpans) add(span []byte, only selection) error {
+	p.begin()
+	process, err := p.protoSpan(span)
+	if err != nil {
+		return err
+	}
+	if only == spansThatInherit && process != nil || only == spansWithProcess && process == nil {
 		return nil
-	})
+	}
+	if err := p.useProcess(process); err != nil {
+		return err
+	}
+	if p.finish(); p.out.Len() > p.most {
+		return ErrOutput
+	}
+	return nil
 }
 
 // useProcess makes the process, nil for the inherited one, that of the resource into which spans are written.

@@ -1,0 +1,28 @@
+package native
+
+// FromSpans translates messages of remote storage, WriteSpanRequest and SpansResponseChunk (reference 3.7), into one
+// ExportTraceServiceRequest, which the caller owns. Both hold Spans in field 1, each with its process; one without has none. most is as in
+// [FromPostSpans].
+func FromSpans(most int, messages ...[]byte) ([]byte, error) {
+	t := translators.Get().(*translator)
+	defer t.release()
+	p := newPostSpans(t, most)
+	for _, m := range messages {
+		r := protoReader{b: m}
+		for r.next() {
+			if r.key != messageSpans<<3|wireLen {
+				continue
+			}
+			if err := p.add(r.data, allSpans); err != nil {
+				return nil, err
+			}
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+	}
+	return t.output(), nil
+}
+
+// messageSpans is the field of the spans, in both messages.
+const messageSpans = 1

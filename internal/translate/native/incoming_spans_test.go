@@ -1,0 +1,69 @@
+package native
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// remoteSpans are the messages of remote storage with the spans of a request: chunks of as many spans.
+func remoteSpans(tb testing.TB, request []byte, perChunk int) (messages [][]byte) {
+	tb.Helper()
+	c := NewChunks(ChunkLimits{Spans: perChunk, Bytes: math.MaxInt}, func(chunk []byte) error {
+		messages = append(messages, bytes.Clone(chunk))
+		return nil
+	})
+	if err := errors.Join(otlpdata.Walk(request, c), c.Finish()); err != nil {
+		tb.Fatal(err)
+	}
+	return messages
+}
+
+// Spans that carry their process become what a batch with that process does, however many come in one message.
+func TestFromSpans(t *testing.T) {
+	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
+		want, err := FromPostSpans(outgoing(t, r.Body), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, perChunk := range []int{1, 7, 1000} {
+			got, err := FromSpans(0, remoteSpans(t, r.Body, perChunk)...)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%d spans in each message: %d bytes, want %d; error %v", perChunk, len(got), len(want), err)
+			}
+		}
+	}
+	if got, err := FromSpans(0); err != nil || len(got) != 0 {
+		t.Errorf("nothing became %d bytes, %v", len(got), err)
+	}
+	if _, err := FromSpans(10, remoteSpans(t, encoded(t, one(outgoingCases()[0].build)), 1)...); !errors.Is(err, ErrOutput) {
+		t.Errorf("more than there is room for: error %v", err)
+	}
+	if _, err := FromSpans(0, inProto([]byte{1, 2, 3}, 1, spanTraceID)); !errors.Is(err, errTraceIDLength) {
+		t.Errorf("a wrong id: error %v", err)
+	}
+}
+
+// FuzzFromSpans: any bytes become valid OTLP of a bounded size, or an error.
+func FuzzFromSpans(f *testing.F) {
+	for _, c := range outgoingCases() {
+		f.Add(remoteSpans(f, encoded(f, one(c.build)), 10)[0])
+	}
+	f.Fuzz(func(t *testing.T, message []byte) {
+		otlp, err := FromSpans(0, message)
+		if err != nil {
+			return
+		}
+		if len(otlp) > Growth*len(message)+64 {
+			t.Errorf("%d bytes became %d", len(message), len(otlp))
+		}
+		if _, err := otlpdata.FromOTLP(otlp, otlpdata.Meta{}, otlpdata.Limits{}); err != nil {
+			t.Errorf("not OTLP: %v", err)
+		}
+	})
+}
