@@ -82,7 +82,7 @@ func TestCollectorFileRunsUnchanged(t *testing.T) {
 	for _, s := range sent {
 		checkSpan(t, got[0], s)
 	}
-	if log := collector.log.String(); !strings.Contains(log, `"acknowledged-spans-are":"debug: nowhere, otlp: queued"`) || !strings.Contains(log, `"balanced":true`) {
+	if log := collector.log.String(); !strings.Contains(log, `"acknowledged-spans-are":"otlp: queued, debug: nowhere"`) || !strings.Contains(log, `"balanced":true`) {
 		t.Errorf("%s", log)
 	}
 }

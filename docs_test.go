@@ -76,6 +76,11 @@ func TestInterfaceFlags(t *testing.T) {
 	f("collector.otlp.http.read-header-timeout", "3s", "read_header_timeout: 3s")
 	f("query.http-server.host-port", "[::1]:1", "endpoint: '[::1]:1'")
 	f("query.base-path", "/tracing", "base_path: /tracing")
+	f("query.grpc-server.host-port", "16685", "endpoint: :16685")
+	f("query.static-files", "/ui", "path: /ui")
+	f("query.max-clock-skew-adjustment", "5s", "max_clock_skew_adjustment: 5s")
+	f("query.bearer-token-propagation", "true", "bearer_token_propagation: true")
+	f("query.additional-headers", "X-A: b: c", "X-A: 'b: c'")
 }
 
 func TestSecurityFlags(t *testing.T) {
@@ -90,7 +95,8 @@ func TestSecurityFlags(t *testing.T) {
 		"allowed_origins: ['https://a', 'https://b'] # --collector.otlp.http.cors.allowed-origins",
 		tenancy, // native, gRPC
 		tenancy, // native, HTTP
-		tenancy, // query
+		tenancy, // query, HTTP
+		tenancy, // query, gRPC
 	}, "\n")
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -103,8 +109,7 @@ func TestSecurityFlags(t *testing.T) {
 
 func TestInterfaceFlagsWithoutEffect(t *testing.T) {
 	for _, flag := range []string{"memory.max-traces", "metrics-backend", "metrics-http-route", "collector.num-workers",
-		"collector.queue-size", "collector.queue-size-memory", "query.grpc-server.host-port", "query.ui-config", "query.static-files",
-		"query.log-static-assets-access", "query.max-clock-skew-adjustment", "query.enable-tracing"} {
+		"collector.queue-size", "collector.queue-size-memory", "query.log-static-assets-access", "query.enable-tracing"} {
 		if got := overlaid(t, "--"+flag, "1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
 			t.Errorf("--%s: %q", flag, got)
 		}

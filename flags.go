@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -64,13 +65,29 @@ func queryFlags() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: pipeline.HostPort, Doc: "Where the query API listens."},
 		{Name: "query.base-path", Key: "base_path", Doc: "Path under which all routes live, for example /tracing."},
-		{Name: "query.grpc-server.host-port", Instead: "the gRPC query service is not served in this version"},
-		{Name: "query.ui-config", Instead: "there is no page in this version"},
-		{Name: "query.static-files", Instead: "there is no page in this version"},
-		{Name: "query.log-static-assets-access", Instead: "there is no page in this version"},
-		{Name: "query.max-clock-skew-adjustment", Instead: "times are shown as they were recorded"},
+		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: pipeline.HostPort, Doc: "Where the gRPC query services listen."},
+		{Name: "query.ui-config", Key: "ui::config_file", Doc: "File with the configuration of the web UI, .json or .js."},
+		{Name: "query.static-files", Key: "ui::path", Doc: "Folder of a build of the web UI."},
+		{Name: "query.log-static-assets-access", Instead: "requests are not logged; metrics count them"},
+		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
+			Doc: "By how much times are moved at most where the clocks of hosts disagree; 0: never."},
+		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true, Doc: "Whether bearer tokens are passed on to a remote store."},
+		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers, Doc: "A header of every answer, `Name: value`; several on lines of their own."},
 		{Name: "query.enable-tracing", Instead: "the program does not trace itself in this version"},
-	}, tlsFlags("query.http", "http::tls"), tenancyFlags("http"))
+	}, tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
+}
+
+// headers reads `Name: value`, one a line.
+func headers(text string) (any, error) {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok {
+			return nil, fmt.Errorf("%q is not a header; write Name: value", line)
+		}
+		all[name] = strings.TrimSpace(value)
+	}
+	return all, nil
 }
 
 func adminFlags() []pipeline.Flag {

@@ -37,13 +37,16 @@ func TestStatus(t *testing.T) {
 	p := &process{registry: prometheus.NewRegistry()}
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
+	problemSince := time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC)
 	f := func(state pipeline.State, status int) {
 		t.Helper()
 		p.status = pipeline.Status{State: state, Pipelines: []pipeline.PipelineStatus{{Pipeline: "traces", State: state,
 			Components: []pipeline.ComponentStatus{{Component: "memory", Kind: "exporter", State: state, Reason: "full",
-				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []pipeline.ComponentStatus{}}
+				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []pipeline.ComponentStatus{},
+			Configuration: pipeline.ReloadStatus{Since: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Reloads: 2, Problem: "typo", ProblemSince: &problemSince}}
 		want := strings.ReplaceAll(`{"status":"S","pipelines":[{"pipeline":"traces","status":"S","components":[{"component":"memory",`+
-			`"kind":"exporter","status":"S","reason":"full","since":"2026-01-02T03:04:05Z"}]}],"beside":[]}`, "S", string(state))
+			`"kind":"exporter","status":"S","reason":"full","since":"2026-01-02T03:04:05Z"}]}],"beside":[],`+
+			`"configuration":{"since":"2026-01-02T03:04:06Z","reloads":2,"problem":"typo","problem_since":"2026-01-02T03:04:07Z"}}`, "S", string(state))
 		resp, body := get(t, a, "/status")
 		if resp.StatusCode != status || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, status, want)

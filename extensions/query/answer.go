@@ -1,7 +1,6 @@
 package query
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,95 +41,108 @@ var errUndelivered = errors.New("client is gone")
 // flushAt is how many bytes of an answer are gathered before they are sent. Until then an error can still change the status.
 const flushAt = 256 << 10
 
-// list writes an answer whose data is a list, element by element, so that no answer is held in memory as a whole.
-type list struct {
+// stream writes an answer in parts, so that no answer is held in memory as a whole.
+type stream struct {
 	w      http.ResponseWriter
-	pretty bool
+	pretty *indenter // nil: compact
 	buf    []byte
-	count  int
-	sent   bool // the status and a part of the body are with the client
+	wide   []byte // a part, indented
+	sent   int    // parts that are with the client, the status before the first
 }
 
 // buffers holds what answers are gathered in.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// newList begins an answer, to be ended with close. prettyPrint is the parameter of that name: anything but nothing and `false` asks for indented JSON.
-func newList(w http.ResponseWriter, r *http.Request) *list {
-	p := r.URL.Query().Get("prettyPrint")
-	l := &list{w: w, pretty: p != "" && p != "false", buf: (*buffers.Get().(*[]byte))[:0]}
-	l.text("{", "\n    ")
-	l.text(`"data":`, " ")
-	return l
+// newStream begins an answer, to be ended with close. prettyPrint is the parameter of that name: anything but nothing and `false` asks for
+// indented JSON.
+func newStream(w http.ResponseWriter, r *http.Request) stream {
+	s := stream{w: w, buf: (*buffers.Get().(*[]byte))[:0]}
+	if p := r.URL.Query().Get("prettyPrint"); p != "" && p != "false" {
+		s.pretty = &indenter{}
+	}
+	return s
 }
 
-// close gives back what the list was gathered in.
-func (l *list) close() {
+// close gives back what the answer was gathered in.
+func (s *stream) close() {
 	const keep = 2 * flushAt
-	if b := l.buf; cap(b) <= keep {
+	if b := s.buf; cap(b) <= keep {
 		buffers.Put(&b)
 	}
 }
 
-// text appends a piece of JSON, and behind it white space where the answer is indented.
-func (l *list) text(s, space string) {
-	l.buf = append(l.buf, s...)
-	if l.pretty {
-		l.buf = append(l.buf, space...)
-	}
-}
-
-// add appends the element that write appends to its argument. An error of write is returned and leaves the list as it was; other errors
-// say that the client is gone.
-func (l *list) add(write func([]byte) ([]byte, error)) error {
-	before := len(l.buf)
-	l.separate()
-	var err error
-	if l.pretty {
-		err = l.indent(write)
-	} else {
-		l.buf, err = write(l.buf)
-	}
-	switch {
-	case errors.Is(err, errUndelivered):
-		return err
-	case err != nil:
-		l.buf = l.buf[:before]
-		return err
-	}
-	l.count++
-	l.buf, err = l.spill(l.buf)
-	return err
-}
-
-// spill sends b, the answer up to here, when it is long enough, and returns what to append to. It is for answers that are not indented.
-func (l *list) spill(b []byte) ([]byte, error) {
+// spill sends b, the answer up to here, when it is long enough, and returns what to append to.
+func (s *stream) spill(b []byte) ([]byte, error) {
 	if len(b) < flushAt {
 		return b, nil
 	}
-	l.buf = b
-	err := l.flush()
-	return l.buf, err
+	s.buf = b
+	err := s.flush()
+	return s.buf, err
 }
 
-func (l *list) separate() {
-	mark := ","
-	if l.count == 0 {
-		mark = "["
+// flush sends what was gathered. The error is errUndelivered.
+func (s *stream) flush() error {
+	if s.sent == 0 {
+		s.w.Header().Set("Content-Type", "application/json")
 	}
-	l.text(mark, "\n        ")
-}
-
-func (l *list) indent(write func([]byte) ([]byte, error)) error {
-	element, err := write(nil)
+	s.sent++
+	part := s.buf
+	if s.pretty != nil {
+		s.wide = s.pretty.appendTo(s.wide[:0], s.buf)
+		part = s.wide
+	}
+	_, err := s.w.Write(part)
+	s.buf = s.buf[:0]
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUndelivered, err)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, element, "        ", "    "); err != nil {
-		return err
-	}
-	l.buf = append(l.buf, out.Bytes()...)
 	return nil
+}
+
+// add appends a part of the answer that write appends to its argument, which may go through spill. An error of write leaves the answer
+// as it was, unless some of the part is with the client: then the connection is cut, so that nobody takes half of it for the whole.
+func (s *stream) add(write func([]byte) ([]byte, error)) error {
+	before, sent := len(s.buf), s.sent
+	b, err := write(s.buf)
+	switch {
+	case err == nil:
+		s.buf, err = s.spill(b)
+	case errors.Is(err, errUndelivered):
+	case s.sent > sent:
+		panic(http.ErrAbortHandler)
+	default:
+		s.buf = s.buf[:before]
+	}
+	return err
+}
+
+// list is an answer whose data is a list.
+type list struct {
+	stream
+	count int
+}
+
+// newList begins an answer as newStream does.
+func newList(w http.ResponseWriter, r *http.Request) *list {
+	l := &list{stream: newStream(w, r)}
+	l.buf = append(l.buf, `{"data":`...)
+	return l
+}
+
+// add adds an element to the list, see stream.add.
+func (l *list) add(write func([]byte) ([]byte, error)) error {
+	err := l.stream.add(func(dst []byte) ([]byte, error) {
+		mark := byte(',')
+		if l.count == 0 {
+			mark = '['
+		}
+		return write(append(dst, mark))
+	})
+	if err == nil {
+		l.count++
+	}
+	return err
 }
 
 // finish ends the list and the answer. empty is what data is when nothing was added: `[]` or `null`.
@@ -138,34 +150,12 @@ func (l *list) finish(empty string, t tail) error {
 	if l.count == 0 {
 		l.buf = append(l.buf, empty...)
 	} else {
-		l.text("", "\n    ")
 		l.buf = append(l.buf, ']')
 	}
-	l.buf = append(l.buf, ',')
-	end, err := l.marshal(t)
+	end, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	l.buf = append(l.buf, end[1:]...) // without the brace that newList wrote
+	l.buf = append(append(l.buf, ','), end[1:]...) // without the brace that newList wrote
 	return l.flush()
-}
-
-func (l *list) marshal(t tail) ([]byte, error) {
-	if l.pretty {
-		return json.MarshalIndent(t, "", "    ")
-	}
-	return json.Marshal(t)
-}
-
-func (l *list) flush() error {
-	if !l.sent {
-		l.w.Header().Set("Content-Type", "application/json")
-		l.sent = true
-	}
-	_, err := l.w.Write(l.buf)
-	l.buf = l.buf[:0]
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUndelivered, err)
-	}
-	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -73,8 +74,12 @@ func api(t testing.TB, store Store, change ...func(*handler)) (http.Handler, *pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &handler{store: store, logger: zap.NewNop(), metrics: m, now: func() time.Time { return noon }}
-	h.limits = limits{timeout: time.Minute, traces: 1000, traceSize: 1000, scanned: 1000}
+	now := func() time.Time { return noon }
+	h := &handler{
+		backend: &backend{store: store, logger: zap.NewNop(), metrics: m, now: now, memory: pipeline.NewBudget(1 << 30)},
+		ui:      &ui{logger: zap.NewNop(), now: now},
+	}
+	h.limits = limits{timeout: time.Minute, traces: 1000, traceSize: 1000, scanned: 1000, queries: 10}
 	for _, f := range change {
 		f(h)
 	}
@@ -93,8 +98,12 @@ func record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 }
 
 // TestAPI runs the files in testdata/api. A file is a request line, a line of dashes, and the whole answer. Before the dashes there may be
-// a line `store: ` with the store to ask: shop (the default), empty, broken, partly (reads
-// only a part), plain (can do only what it must).
+// more lines:
+//
+//	store: what to ask: shop (the default), empty, broken, partly (reads only a part), plain (can do only what it must)
+//	archive: what the archive has: empty, shop, broken; there is none without this line
+//	body: what is posted
+//	skew: by how much times may be moved
 func TestAPI(t *testing.T) {
 	files, err := filepath.Glob("testdata/api/*.txt")
 	if err != nil || len(files) == 0 {
@@ -121,25 +130,25 @@ func TestAPI(t *testing.T) {
 }
 
 func serve(t *testing.T, head string) string {
-	request, options, _ := strings.Cut(strings.TrimSpace(head), "\n")
+	request, rest, _ := strings.Cut(strings.TrimSpace(head), "\n")
 	method, target, _ := strings.Cut(request, " ")
-	store := newFakeStore(shop())
-	var asked Store = store
-	switch strings.TrimPrefix(options, "store: ") {
-	case "":
-	case "empty":
-		asked = newFakeStore(ptrace.NewTraces())
-	case "broken":
-		store.fail = errStore
-	case "partly":
-		store.outcome = tracestore.Outcome{Reason: "a part is gone"}
-	case "plain":
-		asked = struct{ Store }{store}
-	default:
-		t.Fatalf("unknown option %q", options)
+	options := make(map[string]string)
+	for line := range strings.Lines(rest) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		options[name] = value
 	}
-	h, _ := api(t, asked)
-	w := ask(t, h, method, target)
+	h, _ := api(t, storeOf(t, options["store"]), func(h *handler) {
+		if name, ok := options["archive"]; ok {
+			h.archive = archiveOf(t, name)
+		}
+		if d, ok := options["skew"]; ok {
+			var err error
+			if h.limits.clockSkew, err = time.ParseDuration(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	w := record(h, httptest.NewRequest(method, target, strings.NewReader(options["body"])))
 	var out bytes.Buffer
 	fmt.Fprintln(&out, w.Code)
 	for _, name := range []string{"Content-Type", "X-Content-Type-Options"} {
@@ -152,4 +161,37 @@ func serve(t *testing.T, head string) string {
 	}
 	fmt.Fprintf(&out, "\n%s", w.Body)
 	return out.String()
+}
+
+func storeOf(t *testing.T, name string) Store {
+	store := newFakeStore(shop())
+	switch name {
+	case "":
+	case "empty":
+		return newFakeStore(ptrace.NewTraces())
+	case "broken":
+		store.fail = errStore
+	case "partly":
+		store.outcome = tracestore.Outcome{Reason: "a part is gone"}
+	case "plain":
+		return struct{ Store }{store}
+	default:
+		t.Fatalf("unknown store %q", name)
+	}
+	return store
+}
+
+func archiveOf(t *testing.T, name string) *fakeArchive {
+	switch name {
+	case "empty":
+		return &fakeArchive{fakeStore: newFakeStore(ptrace.NewTraces())}
+	case "shop":
+		return &fakeArchive{fakeStore: newFakeStore(shop())}
+	case "broken":
+		store := newFakeStore(ptrace.NewTraces())
+		store.fail = errStore
+		return &fakeArchive{fakeStore: store}
+	}
+	t.Fatalf("unknown archive %q", name)
+	return nil
 }

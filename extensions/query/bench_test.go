@@ -1,6 +1,9 @@
 package query
 
 import (
+	"context"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -117,5 +121,65 @@ func BenchmarkAnswer(b *testing.B) {
 			b.ReportMetric(float64(after.Mallocs-before.Mallocs)*perSpan, "allocs/span")
 			b.ReportMetric(float64(spans), "spans")
 		})
+	}
+}
+
+// diskStore returns a disk exporter that runs until the benchmark ends.
+func diskStore(b *testing.B) (store writableStore) {
+	b.Helper()
+	type config struct {
+		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
+	}
+	reader := pipeline.Extension("reader", func() config { return config{} }, func(_ pipeline.Settings, c config) (*int, error) {
+		store = c.Storage.Get()
+		return nil, nil
+	})
+	cfg, err := pipeline.Load(pipeline.LoadOptions{
+		Factories: []pipeline.Factory{disk.Factory(), reader},
+		Presets: []pipeline.Preset{{Name: "bench", YAML: fmt.Appendf(nil, `
+exporters: {disk: {reserve: 0}}
+extensions: {reader: {storage: disk}}
+service: {data_dir: %q, extensions: [reader]}
+`, b.TempDir())}},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	app, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard})
+	if err == nil {
+		err = app.Start(b.Context())
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := app.Stop(context.Background()); err != nil {
+			b.Error(err)
+		}
+	})
+	return store
+}
+
+var summarySpans = flag.Int("summary-spans", 300_000, "how many spans BenchmarkSummaries searches")
+
+// BenchmarkSummaries measures the search that the web UI begins with, behind the listener: the newest 20 traces of a service within an
+// hour, as summaries, of the disk store.
+func BenchmarkSummaries(b *testing.B) {
+	begin := noon.Add(-50 * time.Minute)
+	d := bench.New(7, begin)
+	store := diskStore(b)
+	fill(b, store, d, *summarySpans, nil)
+	h, _ := api(b, store, func(h *handler) { h.limits.scanned = defaults().MaxScanned })
+	const format = "2006-01-02T15:04:05Z"
+	target := fmt.Sprintf("/api/v3/trace-summaries?query.serviceName=%s&query.searchDepth=20&query.startTimeMin=%s&query.startTimeMax=%s",
+		d.Services()[0], begin.Format(format), begin.Add(time.Hour).Format(format))
+	w := ask(b, h, http.MethodGet, target)
+	if n := strings.Count(w.Body.String(), `"traceId"`); n != 20 {
+		b.Fatalf("%d traces: %s", n, w.Body)
+	}
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(discard{http.Header{}}, r)
 	}
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -35,11 +34,15 @@ func (h *handler) dependencies(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotImplemented, errNoDependencies.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
-	defer cancel()
+	turn, err := h.admit(r.Context())
+	if err != nil {
+		h.failed(w, r, err)
+		return
+	}
+	defer turn.done()
 	var g tracestore.Graph
 	err = h.measure(opGetDependencies, func() (_ int, err error) {
-		g, err = store.Dependencies(ctx, server.Tenant(ctx), from, to)
+		g, err = store.Dependencies(turn, server.Tenant(turn), from, to)
 		return len(g.Edges), err
 	})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -14,52 +14,74 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// handler serves the HTTP JSON API. Every answer is a list inside the same envelope.
+// handler serves the HTTP JSON API.
 type handler struct {
-	store   Store
-	limits  limits
-	logger  *zap.Logger
-	metrics *metrics
-	now     func() time.Time
+	*backend
+	ui *ui
 }
 
-// limits bound what one request may cost. All are above 0.
-type limits struct {
-	timeout   time.Duration
-	traces    int // in one answer
-	traceSize int // spans of one trace
-	scanned   int // spans examined for one search
-}
-
-// routes returns the API under base, which is "" or begins with a slash. What is no route is not found, whatever the method.
+// routes returns the API and the pages under base, which is "" or begins with a slash. What is no route is not found, whatever the method.
 func (h *handler) routes(base string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+base+"/api/traces", h.search)
-	mux.HandleFunc("GET "+base+"/api/traces/{id}", h.trace)
-	mux.HandleFunc("GET "+base+"/api/services", h.services)
-	mux.HandleFunc("GET "+base+"/api/services/{service}/operations", h.operationNames)
-	mux.HandleFunc("GET "+base+"/api/operations", h.operations)
-	mux.HandleFunc("GET "+base+"/api/dependencies", h.dependencies)
-	mux.HandleFunc("GET "+base+"/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "Tracing backend, query API. Begin with %[1]s/api/services, then %[1]s/api/traces?service=NAME\n", base)
-	})
-	mux.HandleFunc("/", http.NotFound)
-	return mux
+	for _, r := range []struct {
+		pattern string
+		answer  http.HandlerFunc
+	}{
+		{"GET /api/traces", h.search},
+		{"GET /api/traces/{id}", h.trace},
+		{"POST /api/archive/{id}", h.archiveTrace},
+		{"POST /api/transform", h.transform},
+		{"GET /api/services", h.services},
+		{"GET /api/services/{service}/operations", h.operationNames},
+		{"GET /api/operations", h.operations},
+		{"GET /api/dependencies", h.dependencies},
+		{"GET /api/metrics/latencies", h.noMetrics},
+		{"GET /api/metrics/calls", h.noMetrics},
+		{"GET /api/metrics/errors", h.noMetrics},
+		{"GET /api/metrics/minstep", h.noMetrics},
+		{"GET /api/v3/services", h.servicesV3},
+		{"GET /api/v3/operations", h.operationsV3},
+		{"GET /api/v3/traces", h.searchV3},
+		{"GET /api/v3/traces/{id}", h.traceV3},
+		{"GET /api/v3/trace-summaries", h.summariesV3},
+	} {
+		method, path, _ := strings.Cut(r.pattern, " ")
+		mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Cache-Control", "no-store") // the next answer may hold more spans
+			r.answer(w, req)
+		})
+	}
+	mux.HandleFunc(base+"/api/", http.NotFound)
+	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(h.ui.static)))
+	mux.HandleFunc(base+"/", h.ui.index)
+	return compressed(mux)
+}
+
+// noMetrics answers questions for metrics of services, of which there are none.
+func (h *handler) noMetrics(w http.ResponseWriter, _ *http.Request) {
+	writeError(w, http.StatusNotImplemented, "trace metrics are currently disabled - no metrics backend configured")
 }
 
 func (h *handler) services(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
-	defer cancel()
-	var names []string
-	err := h.measure(opGetServices, func() (_ int, err error) {
-		names, err = h.store.Services(ctx, server.Tenant(ctx))
-		return len(names), err
-	})
+	names, err := h.storedServices(r)
 	if err != nil {
 		h.failed(w, r, err)
 		return
 	}
 	h.answer(newList(w, r), "[]", len(names), func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
+}
+
+func (h *handler) storedServices(r *http.Request) (names []string, err error) {
+	t, err := h.admit(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer t.done()
+	err = h.measure(opGetServices, func() (_ int, err error) {
+		names, err = h.store.Services(t, server.Tenant(t))
+		return len(names), err
+	})
+	return names, err
 }
 
 // operationNames lists names only; a name occurs once, whatever kinds its spans are of.
@@ -92,18 +114,23 @@ func (h *handler) operations(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, err)
 		return
 	}
-	h.answer(newList(w, r), "[]", len(ops), func(dst []byte, i int) []byte {
-		dst = otlpdata.AppendJSONString(append(dst, `{"name":`...), ops[i].Name)
-		dst = otlpdata.AppendJSONString(append(dst, `,"spanKind":`...), ops[i].Kind)
-		return append(dst, '}')
-	})
+	h.answer(newList(w, r), "[]", len(ops), func(dst []byte, i int) []byte { return appendOperation(dst, &ops[i]) })
+}
+
+func appendOperation(dst []byte, op *tracestore.Operation) []byte {
+	dst = otlpdata.AppendJSONString(append(dst, `{"name":`...), op.Name)
+	dst = otlpdata.AppendJSONString(append(dst, `,"spanKind":`...), op.Kind)
+	return append(dst, '}')
 }
 
 func (h *handler) storedOperations(r *http.Request, service, kind string) (ops []tracestore.Operation, err error) {
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
-	defer cancel()
+	t, err := h.admit(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer t.done()
 	err = h.measure(opGetOperations, func() (_ int, err error) {
-		ops, err = h.store.Operations(ctx, server.Tenant(ctx), service, kind)
+		ops, err = h.store.Operations(t, server.Tenant(t), service, kind)
 		return len(ops), err
 	})
 	return ops, err
@@ -120,34 +147,34 @@ func (h *handler) answer(l *list, empty string, n int, element func(dst []byte, 
 	h.finish(l, empty, tail{Total: n})
 }
 
-func (h *handler) finish(l *list, empty string, t tail) {
-	if err := l.finish(empty, t); err != nil {
+func (h *handler) finish(l *list, empty string, t tail) { h.delivered(l.finish(empty, t)) }
+
+// delivered notes that an answer did not reach its client.
+func (h *handler) delivered(err error) {
+	if err != nil {
 		h.logger.Debug("answer not delivered", zap.Error(err))
 	}
 }
 
-// measure counts a question to the store, which returns the number of results. That the client went away is no failure of the store.
-func (h *handler) measure(op operation, ask func() (int, error)) error {
-	start := h.now()
-	n, err := ask()
-	failed := err != nil && !errors.Is(err, errUndelivered) && !errors.Is(err, context.Canceled)
-	h.metrics.observe(op, h.now().Sub(start), failed)
-	if err == nil {
-		h.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
+// failed answers a request that could not be answered.
+func (h *handler) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil { // nobody is listening
+		return
 	}
-	return err
+	status, text := h.explain(w.Header(), err)
+	writeError(w, status, text)
 }
 
-// failed answers a request that the store could not answer.
-func (h *handler) failed(w http.ResponseWriter, r *http.Request, err error) {
+// explain returns the status and the text of an error, and logs it when it is not about time or load. A header says when to try again.
+func (h *handler) explain(header http.Header, err error) (status int, text string) {
 	switch {
-	case r.Context().Err() != nil: // nobody is listening
 	case errors.Is(err, context.DeadlineExceeded):
-		writeError(w, http.StatusGatewayTimeout, h.timeoutText())
-	default:
-		h.logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
-		writeError(w, http.StatusInternalServerError, err.Error())
+		return http.StatusGatewayTimeout, h.timeoutText()
+	case errors.Is(err, errBusy):
+		return server.Status(header, err), err.Error()
 	}
+	h.logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
+	return http.StatusInternalServerError, err.Error()
 }
 
 func (h *handler) timeoutText() string {

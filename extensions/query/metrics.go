@@ -11,11 +11,17 @@ type operation string
 
 const (
 	opFindTraces      operation = "find_traces"
+	opFindSummaries   operation = "find_trace_summaries"
 	opGetTrace        operation = "get_trace"
 	opGetServices     operation = "get_services"
 	opGetOperations   operation = "get_operations"
 	opGetDependencies operation = "get_dependencies"
+	opArchiveTrace    operation = "archive_trace"
 )
+
+func operations() []operation {
+	return []operation{opFindTraces, opFindSummaries, opGetTrace, opGetServices, opGetOperations, opGetDependencies, opArchiveTrace}
+}
 
 // metrics counts the questions to the store, how long they took, and their results. A trace that does not exist is a good answer.
 type metrics struct {
@@ -42,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}, labels[:1]),
 	}
-	for _, op := range []operation{opFindTraces, opGetTrace, opGetServices, opGetOperations, opGetDependencies} {
+	for _, op := range operations() {
 		m.requests.WithLabelValues(string(op), "ok")
 		m.requests.WithLabelValues(string(op), "err")
 	}

@@ -1,4 +1,5 @@
-// Package query serves stored traces to people and clients: the HTTP JSON API of port 16686 over any store that can be read.
+// Package query serves stored traces to people and clients, from any store that can be read: the HTTP JSON API of port 16686, and the gRPC
+// services of port 16685.
 package query
 
 import (
@@ -21,33 +22,47 @@ type Store interface {
 
 // Config configures the extension.
 type Config struct {
-	Storage      pipeline.Ref[Store] `yaml:"storage" doc:"The exporter whose stored traces are served." ref:"a span store"`
-	HTTP         server.HTTPConfig   `yaml:"http" doc:"The listener of the HTTP JSON API."`
-	BasePath     string              `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
-	QueryTimeout pipeline.Duration   `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
-	MaxLimit     int                 `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
-	MaxTraceSize int                 `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
-	MaxScanned   int                 `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
+	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"The exporter whose stored traces are served." ref:"a span store"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Another exporter, to which people archive traces; absent: there is no archive." ref:"a span store that takes spans"`
+	HTTP           server.HTTPConfig                    `yaml:"http" doc:"The listener of the HTTP JSON API."`
+	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"The listener of the gRPC services; without it there is none."`
+
+	BasePath     string            `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
+	UI           UIConfig          `yaml:"ui" doc:"The web UI."`
+	QueryTimeout pipeline.Duration `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
+	MaxLimit     int               `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
+	MaxTraceSize int               `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
+	MaxScanned   int               `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
+	MaxQueries   int               `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
+	MaxMemory    pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory the traces in all answers together may take; further ones are told to come back later."`
+	PassTokens   bool              `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
+	MaxClockSkew pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
 }
 
 func defaults() Config {
 	return Config{
 		HTTP:         server.DefaultHTTPConfig("localhost:16686"),
+		GRPC:         pipeline.Absent(defaultGRPC()),
 		BasePath:     "/",
 		QueryTimeout: pipeline.Duration(30 * time.Second),
 		MaxLimit:     10_000,
-		MaxTraceSize: 100_000,
+		MaxTraceSize: 200_000,
 		MaxScanned:   50_000_000,
+		MaxQueries:   256,
+		MaxMemory:    1 << 30,
 	}
 }
 
 var _ pipeline.Validator = (*Config)(nil)
 
-// Validate checks that there is a store, the base path and the bounds.
+// Validate checks that there is a store, that the archive is another one, the base path and the bounds.
 func (c *Config) Validate() error {
 	var errs []error
 	if !c.Storage.IsSet() {
 		errs = append(errs, pipeline.BadKey("storage", "must be set: name the exporter whose traces are served"))
+	}
+	if c.ArchiveStorage.IsSet() && c.ArchiveStorage.ID() == c.Storage.ID() {
+		errs = append(errs, pipeline.BadKey("archive_storage", "must be another exporter than storage"))
 	}
 	if _, err := cleanBasePath(c.BasePath); err != nil {
 		errs = append(errs, err)
@@ -55,10 +70,15 @@ func (c *Config) Validate() error {
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
 	}
+	if c.MaxClockSkew < 0 {
+		errs = append(errs, pipeline.BadKey("max_clock_skew_adjustment", "must not be below 0"))
+	}
 	return errors.Join(append(errs,
 		above0("max_limit", c.MaxLimit),
 		above0("max_trace_size", c.MaxTraceSize),
-		above0("max_scanned_spans", c.MaxScanned))...)
+		above0("max_scanned_spans", c.MaxScanned),
+		above0("max_concurrent_queries", c.MaxQueries),
+		above0("max_answer_memory", int(c.MaxMemory)))...)
 }
 
 func above0(key string, n int) error {
@@ -84,12 +104,13 @@ func cleanBasePath(written string) (string, error) {
 // Factory makes extensions of type query.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("query", defaults, newQuery).
-		Doc("Serves stored traces to people and clients over the HTTP JSON API.")
+		Doc("Serves stored traces to people and clients over the HTTP JSON API and gRPC.")
 }
 
-// query is the extension: a handler behind a listener.
+// query is the extension: handlers behind listeners.
 type query struct {
-	http *server.HTTP
+	server.Group // `http`, and `grpc` if it is configured
+	ui           *ui
 }
 
 var (
@@ -103,34 +124,61 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
+	b, err := newBackend(set, &c)
+	if err != nil {
+		return nil, err
+	}
+	pages := newUI(set, c.UI, base, b.archive != nil)
+	h := &handler{backend: b, ui: pages}
+	routes := h.routes(base)
+	if c.PassTokens {
+		routes = withToken(set.Logger, routes)
+	}
+	srv, err := server.NewHTTP(set, "http", c.HTTP, routes)
+	if err != nil {
+		return nil, err
+	}
+	q := &query{Group: server.Group{"http": srv}, ui: pages}
+	if cfg, on := c.GRPC.Get(); on {
+		if q.Group["grpc"], err = newGRPC(set, cfg, b); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+func newBackend(set pipeline.Settings, c *Config) (*backend, error) {
 	m, err := newMetrics(set.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{
-		store:   c.Storage.Get(),
-		limits:  limits{timeout: c.QueryTimeout.Std(), traces: c.MaxLimit, traceSize: c.MaxTraceSize, scanned: c.MaxScanned},
+	b := &backend{
+		store: c.Storage.Get(),
+		limits: limits{timeout: c.QueryTimeout.Std(), traces: c.MaxLimit, traceSize: c.MaxTraceSize, scanned: c.MaxScanned,
+			queries: c.MaxQueries, clockSkew: c.MaxClockSkew.Std()},
+		memory:  pipeline.NewBudget(int64(c.MaxMemory)),
 		logger:  set.Logger,
 		metrics: m,
 		now:     set.Env.Now,
 	}
-	srv, err := server.NewHTTP(set, "http", c.HTTP, h.routes(base))
-	if err != nil {
-		return nil, err
+	if c.ArchiveStorage.IsSet() {
+		b.archive = c.ArchiveStorage.Get()
 	}
-	return &query{http: srv}, nil
+	return b, nil
 }
 
-// Start opens the listener.
-func (q *query) Start(ctx context.Context) error { return q.http.Start(ctx) }
+// Start reads the pages and opens the listeners.
+func (q *query) Start(ctx context.Context) error {
+	if err := q.ui.open(); err != nil {
+		return err
+	}
+	if err := q.Group.Start(ctx); err != nil {
+		return errors.Join(err, q.ui.close())
+	}
+	return nil
+}
 
 // Stop finishes the requests that are being answered.
-func (q *query) Stop(ctx context.Context) error { return q.http.Stop(ctx) }
-
-// Addr returns the address of the listener `http`.
-func (q *query) Addr(name string) string {
-	if name != "http" {
-		return ""
-	}
-	return q.http.Addr()
+func (q *query) Stop(ctx context.Context) error {
+	return errors.Join(q.Group.Stop(ctx), q.ui.close())
 }

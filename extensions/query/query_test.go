@@ -46,8 +46,13 @@ func TestValidate(t *testing.T) {
 	}
 	f(nil, func(*Config) {})
 	f([]string{"storage"}, func(c *Config) { c.Storage = pipeline.Ref[Store]{} })
-	f([]string{"query_timeout", "max_limit", "max_trace_size", "max_scanned_spans"}, func(c *Config) {
-		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned = 0, 0, -1, 0
+	f([]string{"archive_storage"}, func(c *Config) { c.ArchiveStorage = pipeline.RefTo[Archive](pipeline.ID{Type: "memory"}) })
+	f(nil, func(c *Config) {
+		c.ArchiveStorage = pipeline.RefTo[Archive](pipeline.ID{Type: "memory", Name: "archive"})
+	})
+	f([]string{"query_timeout", "max_clock_skew_adjustment", "max_limit", "max_trace_size", "max_scanned_spans", "max_concurrent_queries",
+		"max_answer_memory"}, func(c *Config) {
+		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned, c.MaxQueries, c.MaxMemory, c.MaxClockSkew = 0, 0, -1, 0, 0, 0, -1
 	})
 	for _, good := range []string{"", "/", "/a", "/a/", "/a/b-c_d.e~f"} {
 		f(nil, func(c *Config) { c.BasePath = good })
@@ -63,6 +68,9 @@ func TestServes(t *testing.T) {
 	c.HTTP.Endpoint = "localhost:0"
 	c.BasePath = "/tracing/"
 	c.Storage = pipeline.BoundRef[Store](newFakeStore(shop()))
+	c.ArchiveStorage = pipeline.BoundRef[Archive](archiveOf(t, "empty"))
+	c.UI.Path = uiFolder(t)
+	c.PassTokens = true
 	q, err := newQuery(pipeline.Settings{
 		Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Budget: pipeline.NewBudget(0), Report: func(error) {},
 	}, c)
@@ -89,7 +97,8 @@ func TestServes(t *testing.T) {
 	}
 	f("/tracing/api/services", http.StatusOK, `{"data":["a/b","web"]`)
 	f("/tracing/api/traces/1", http.StatusOK, `"traceID":"0000000000000001"`)
-	f("/tracing/", http.StatusOK, "/tracing/api/services")
+	f("/tracing/search", http.StatusOK, `JAEGER_BACKEND_CAPABILITIES = {"archiveStorage":true,`)
+	f("/tracing/static/main.js", http.StatusOK, "let x")
 	f("/api/services", http.StatusNotFound, "404 page not found")
 	if q.Addr("grpc") != "" {
 		t.Error("there is a listener that nobody made")
@@ -100,13 +109,31 @@ func TestServes(t *testing.T) {
 	}
 }
 
+func TestStartWithoutThePages(t *testing.T) {
+	c := defaults()
+	c.HTTP.Endpoint = "localhost:0"
+	c.Storage = pipeline.BoundRef[Store](newFakeStore(shop()))
+	c.UI.Path = t.TempDir()
+	q, err := newQuery(pipeline.Settings{
+		Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Budget: pipeline.NewBudget(0), Report: func(error) {},
+	}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "ui: cannot read the UI's index page") || q.Addr("http") != "" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	store := newFakeStore(shop())
-	h, reg := api(t, store)
+	h, reg := api(t, store, func(h *handler) { h.archive = archiveOf(t, "empty") })
 	for _, path := range []string{"/api/services", "/api/operations?service=web", "/api/services/web/operations", "/api/traces?service=web",
-		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz"} {
+		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz",
+		"/api/v3/trace-summaries?query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z"} {
 		ask(t, h, http.MethodGet, path)
 	}
+	ask(t, h, http.MethodPost, "/api/archive/77")
 	store.fail = errStore
 	ask(t, h, http.MethodGet, "/api/services")
 	ask(t, h, http.MethodGet, "/api/traces?service=web")
@@ -115,6 +142,7 @@ func TestMetrics(t *testing.T) {
 	store.hang = true
 	record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil)) // the client's doing, not the store's
 	want := map[string]uint64{
+		"archive_trace err": 0, "archive_trace ok": 1, "find_trace_summaries err": 0, "find_trace_summaries ok": 1,
 		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
@@ -126,7 +154,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("latencies: %v", got)
 	}
 	results := gatherSums(t, reg, "tracing_query_responses")
-	if want := map[string]float64{"find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2}; !reflect.DeepEqual(results, want) {
+	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2}; !reflect.DeepEqual(results, want) {
 		t.Errorf("results: %v", results)
 	}
 }

@@ -154,14 +154,25 @@ func traceIDParams(params []string) ([]otlpdata.TraceID, error) {
 	return ids, nil
 }
 
-// query returns what to ask the store for at most limit traces. The end is inclusive in microseconds, which is how clients see starts.
-func (s *search) query(tenant string, limit, scanned int) tracestore.Query {
+// query returns what to ask the store. The end is inclusive in microseconds, which is how clients see starts.
+func (s *search) query(tenant string, max *limits) tracestore.Query {
+	limit := s.limit
+	if limit <= 0 || limit > max.traces {
+		limit = max.traces
+	}
 	return tracestore.Query{
 		Tenant: tenant,
 		From:   s.from,
 		To:     s.to.Add(time.Microsecond - time.Nanosecond),
 		Where:  s.where(),
 		Limit:  limit,
-		Budget: tracestore.Budget{Spans: scanned},
+		Budget: tracestore.Budget{Spans: max.scanned},
 	}
+}
+
+// exactly is query for clients whose times are in nanoseconds.
+func (s *search) exactly(tenant string, max *limits) tracestore.Query {
+	q := s.query(tenant, max)
+	q.From, q.To = s.from, s.to
+	return q
 }

@@ -89,7 +89,7 @@ func (f *fakeStore) pieces(id otlpdata.TraceID) (out []*otlpdata.Batch) {
 	return out
 }
 
-func (f *fakeStore) Find(ctx context.Context, q tracestore.Query, _ tracestore.Want) (*tracestore.Results, error) {
+func (f *fakeStore) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if f.asked != nil {
 		f.asked(q)
 	}
@@ -102,13 +102,25 @@ func (f *fakeStore) Find(ctx context.Context, q tracestore.Query, _ tracestore.W
 				yield(tracestore.Result{}, err)
 				return
 			}
-			var err error
-			if r.Spans, err = otlpdata.Concat(f.pieces(r.ID)...); !yield(r, err) {
+			if !yield(f.fill(r, want)) {
 				return
 			}
 		}
 	}
 	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome { return f.outcome }}, nil
+}
+
+// fill adds what is wanted of a trace.
+func (f *fakeStore) fill(r tracestore.Result, want tracestore.Want) (_ tracestore.Result, err error) {
+	switch want {
+	case tracestore.WantFull:
+		r.Spans, err = otlpdata.Concat(f.pieces(r.ID)...)
+	case tracestore.WantSummaries:
+		var s tracestore.Summary
+		s, err = tracestore.Summarize(r.ID, f.pieces(r.ID)...)
+		r.Summary = &s
+	}
+	return r, err
 }
 
 func (f *fakeStore) matches(q tracestore.Query) (found []tracestore.Result) {
@@ -156,4 +168,18 @@ func (f *fakeStore) Operations(ctx context.Context, _, service, kind string) ([]
 	return slices.SortedFunc(maps.Keys(ops), func(a, b tracestore.Operation) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	}), nil
+}
+
+// fakeArchive is a store that remembers what it was given.
+type fakeArchive struct {
+	*fakeStore
+	took []*otlpdata.Batch
+}
+
+func (f *fakeArchive) Consume(_ context.Context, b *otlpdata.Batch) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	f.took = append(f.took, b)
+	return nil
 }

@@ -8,15 +8,11 @@ import (
 	"net/url"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
-
-const traceNotFound = "trace not found"
 
 // trace answers GET /api/traces/{id}.
 func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
@@ -25,21 +21,26 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
-	defer cancel()
+	t, err := h.admit(r.Context())
+	if err != nil {
+		h.failed(w, r, err)
+		return
+	}
+	defer t.done()
 	l := newList(w, r)
 	defer l.close()
 	err = h.measure(opGetTrace, func() (int, error) {
-		err := h.storedTraces(ctx, []tracestore.TraceRef{ref}, func(_ otlpdata.TraceID, pieces []*otlpdata.Batch) error {
-			return h.addTrace(l, raw, pieces)
-		})
+		pieces, err := t.trace(server.Tenant(t), ref)
+		if err == nil && len(pieces) > 0 {
+			err = h.addTrace(l, raw, pieces)
+		}
 		return l.count, err
 	})
 	switch {
 	case err != nil:
 		h.interrupted(l, r, err)
 	case l.count == 0:
-		writeError(w, http.StatusNotFound, traceNotFound)
+		writeError(w, http.StatusNotFound, errTraceNotFound.Error())
 	default:
 		h.finish(l, "[]", tail{})
 	}
@@ -78,8 +79,12 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.limits.timeout)
-	defer cancel()
+	turn, err := h.admit(r.Context())
+	if err != nil {
+		h.failed(w, r, err)
+		return
+	}
+	defer turn.done()
 	l := newList(w, r)
 	defer l.close()
 	op, ask := opFindTraces, h.find
@@ -88,7 +93,7 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 	}
 	var t tail
 	err = h.measure(op, func() (_ int, err error) {
-		t.Errors, err = ask(ctx, l, &s)
+		t.Errors, err = ask(turn, l, &s)
 		return l.count, err
 	})
 	if err != nil {
@@ -99,101 +104,61 @@ func (h *handler) search(w http.ResponseWriter, r *http.Request) {
 }
 
 // byIDs adds the traces that are asked for, and returns an error for each that does not exist.
-func (h *handler) byIDs(ctx context.Context, l *list, s *search) ([]apiError, error) {
-	refs := make([]tracestore.TraceRef, len(s.ids))
-	missing := make(map[otlpdata.TraceID]bool, len(s.ids))
-	for i, id := range s.ids {
-		refs[i].ID, missing[id] = id, true
-	}
-	err := h.storedTraces(ctx, refs, func(id otlpdata.TraceID, pieces []*otlpdata.Batch) error {
-		delete(missing, id)
-		return h.addTrace(l, s.raw, pieces)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var errs []apiError
+func (h *handler) byIDs(t *turn, l *list, s *search) (missing []apiError, _ error) {
 	for _, id := range s.ids {
-		if missing[id] {
-			errs = append(errs, apiError{Msg: traceNotFound, TraceID: id.String()})
+		pieces, err := t.trace(server.Tenant(t), tracestore.TraceRef{ID: id})
+		switch {
+		case err != nil:
+			return nil, err
+		case len(pieces) == 0:
+			missing = append(missing, apiError{Msg: errTraceNotFound.Error(), TraceID: id.String()})
+			continue
+		}
+		if err := h.addTrace(l, s.raw, pieces); err != nil {
+			return nil, err
 		}
 	}
-	return errs, nil
+	return missing, nil
 }
 
 // find adds the traces that a search finds, and returns what the client has to know when some may be missing.
-func (h *handler) find(ctx context.Context, l *list, s *search) ([]apiError, error) {
-	limit := s.limit
-	if limit <= 0 || limit > h.limits.traces {
-		limit = h.limits.traces
-	}
-	results, err := h.store.Find(ctx, s.query(server.Tenant(ctx), limit, h.limits.scanned), tracestore.WantFull)
+func (h *handler) find(t *turn, l *list, s *search) ([]apiError, error) {
+	q := h.query(t, s)
+	outcome, err := t.find(q, func(trace *otlpdata.Batch) error { return h.addTrace(l, s.raw, []*otlpdata.Batch{trace}) })
 	if err != nil {
 		return nil, err
 	}
-	for res, err := range results.All {
-		if err != nil {
-			return nil, err
-		}
-		if err := h.addTrace(l, s.raw, []*otlpdata.Batch{res.Spans}); err != nil {
-			return nil, err
-		}
-	}
-	outcome := results.Outcome()
-	switch {
-	case !outcome.Complete:
-		return []apiError{{Msg: "result is incomplete: " + outcome.Reason}}, nil
-	case outcome.Next.Set && limit != s.limit:
-		return []apiError{{Msg: fmt.Sprintf("result is incomplete: one answer holds at most max_limit (%d) traces", limit)}}, nil
+	if text := s.incomplete(&outcome, q.Limit); text != "" {
+		return []apiError{{Msg: text}}, nil
 	}
 	return nil, nil
 }
 
+// incomplete says why traces may be missing, "" when there are none.
+func (s *search) incomplete(o *tracestore.Outcome, limit int) string {
+	switch {
+	case !o.Complete:
+		return "result is incomplete: " + o.Reason
+	case o.Next.Set && limit != s.limit:
+		return fmt.Sprintf("result is incomplete: one answer holds at most max_limit (%d) traces", limit)
+	}
+	return ""
+}
+
 // addTrace adds one trace to the answer.
 func (h *handler) addTrace(l *list, raw bool, pieces []*otlpdata.Batch) error {
-	opt := uijson.Options{Raw: raw, MaxSpans: h.limits.traceSize}
-	if !l.pretty { // which takes the whole trace
-		opt.Flush = l.spill
-	}
+	opt := uijson.Options{Options: h.adjustment(raw), Flush: l.spill}
 	return l.add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
 }
 
-// storedTraces calls add for each trace that exists, with its pieces. It reads no more of a trace than it takes to know what is shown.
-func (h *handler) storedTraces(ctx context.Context, refs []tracestore.TraceRef,
-	add func(otlpdata.TraceID, []*otlpdata.Batch) error) error {
-	for i := range refs {
-		var pieces []*otlpdata.Batch
-		spans := 0
-		for t, err := range h.store.Traces(ctx, server.Tenant(ctx), refs[i:i+1]) {
-			if err != nil {
-				return err
-			}
-			pieces = append(pieces, t.Spans)
-			if spans += t.Spans.Len(); spans > h.limits.traceSize {
-				break
-			}
-		}
-		if len(pieces) == 0 {
-			continue
-		}
-		if err := add(refs[i].ID, pieces); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// interrupted ends an answer of traces that the store broke off. A search that ran out of time is answered with what it found. When
-// a part is with the client already, the answer is completed and says what happened.
+// interrupted ends an answer of traces that was broken off. A search that ran out of time is answered with what it found. When a part is
+// with the client already, the answer is completed and says what happened.
 func (h *handler) interrupted(l *list, r *http.Request, err error) {
-	timeout := errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case r.Context().Err() != nil || errors.Is(err, errUndelivered): // nobody is listening
-	case timeout && l.count > 0:
-		h.finish(l, "[]", tail{Errors: []apiError{{Code: http.StatusGatewayTimeout, Msg: "result is incomplete: " + h.timeoutText()}}})
-	case l.sent:
-		h.logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
-		h.finish(l, "[]", tail{Errors: []apiError{{Code: http.StatusInternalServerError, Msg: "result is incomplete: " + err.Error()}}})
+	case l.sent > 0, l.count > 0 && errors.Is(err, context.DeadlineExceeded):
+		status, text := h.explain(http.Header{}, err)
+		h.finish(l, "[]", tail{Errors: []apiError{{Code: status, Msg: "result is incomplete: " + text}}})
 	default:
 		h.failed(l.w, r, err)
 	}

@@ -101,7 +101,7 @@ func field(message []byte, num protowire.Number, typ protowire.Type) (value []by
 
 // read asks for a trace.
 func (a *api) read(ctx context.Context, w way, t *trace) ([]shownTrace, error) {
-	target := a.query + "/api/traces/" + t.id.String()
+	target := a.query + "/api/traces/" + t.id.String() + "?raw=true" // as it is stored, without remarks on what is missing
 	if w == bySearch {
 		target = a.query + "/api/traces?" + searchFor(t).Encode()
 	}
@@ -122,7 +122,7 @@ func searchFor(t *trace) url.Values {
 	micros := func(ns uint64) string { return strconv.FormatUint(ns/1000, 10) }
 	return url.Values{
 		"service": {root.service.name}, "operation": {root.name}, "tags": {string(tags)}, "limit": {strconv.Itoa(searchLimit)},
-		"start": {micros(root.start)}, "end": {micros(root.end)},
+		"start": {micros(root.start)}, "end": {micros(root.end)}, "raw": {"true"},
 	}
 }
 

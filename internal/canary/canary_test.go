@@ -100,7 +100,7 @@ func TestResults(t *testing.T) {
 			t.Helper()
 			b := newBackend(t)
 			b.change = func(n int, r *http.Request, status int, body string) (int, string) {
-				return change((n-1)/int(ways), r.URL.RawQuery != "", status, body)
+				return change((n-1)/int(ways), r.URL.Query().Has("tags"), status, body)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()

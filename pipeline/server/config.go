@@ -3,7 +3,10 @@ package server
 import (
 	"errors"
 	"math"
+	"net/http"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -26,7 +29,8 @@ type HTTPConfig struct {
 	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a request."`
 	MaxConnections     int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
 	SecurityConfig
-	CORS pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Let browsers send requests from pages of other origins."`
+	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Let browsers send requests from pages of other origins."`
+	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers that every answer gets."`
 }
 
 // DefaultHTTPConfig returns limits that are safe on an open network, and the given endpoint.
@@ -53,7 +57,32 @@ func (c *HTTPConfig) Validate() error {
 		checkSet("read_timeout", c.ReadTimeout),
 		checkSet("idle_timeout", c.IdleTimeout),
 		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+		checkHeaders(c.ResponseHeaders),
 	)
+}
+
+// checkHeaders refuses what would be no header, or end one and begin another.
+func checkHeaders(headers map[string]string) error {
+	var errs []error
+	for name, value := range headers {
+		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			errs = append(errs, pipeline.BadKey("response_headers", "%q: %q is not a header", name, value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// withHeaders adds headers to all answers; a handler can replace them.
+func withHeaders(headers map[string]string, h http.Handler) http.Handler {
+	if len(headers) == 0 {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range headers {
+			w.Header().Set(name, value)
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // GRPCConfig are the keys of a gRPC listener, named as in the OpenTelemetry Collector where it has them.

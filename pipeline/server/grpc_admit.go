@@ -70,6 +70,10 @@ func (c *call) Err() error {
 	return err
 }
 
+// EndCall ends the call whose handler has the context ctx, or one made of it: what is being sent is given up, and the client is told that the
+// call took too long.
+func EndCall(ctx context.Context) { callOf(ctx).tooSlow() }
+
 func (c *call) tooSlow() {
 	c.slow.Store(true)
 	c.cancel()

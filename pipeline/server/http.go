@@ -63,7 +63,7 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	s.srv = &http.Server{
-		Handler:           withCORS(cfg.CORS, http.HandlerFunc(s.serve)),
+		Handler:           withHeaders(cfg.ResponseHeaders, withCORS(cfg.CORS, http.HandlerFunc(s.serve))),
 		ReadHeaderTimeout: cfg.ReadHeaderTimeout.Std(),
 		ReadTimeout:       cfg.ReadTimeout.Std(),
 		WriteTimeout:      cfg.WriteTimeout.Std(),

@@ -7,20 +7,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-func appendSpan(dst []byte, s *span) []byte {
+func (w *writer) appendSpan(dst []byte, s *otlpdata.Span) []byte {
+	w.warnings = w.warnings[:0]
 	dst = append(dst, `{"traceID":"`...)
-	dst = appendTraceID(dst, s.traceID)
+	dst = appendTraceID(dst, s.TraceID)
 	dst = append(dst, `","spanID":"`...)
-	dst = hex.AppendEncode(dst, s.id[:])
+	dst = hex.AppendEncode(dst, s.SpanID[:])
 	dst = append(dst, '"')
-	if s.flags != 0 {
-		dst = strconv.AppendUint(append(dst, `,"flags":`...), uint64(s.flags), 10)
+	if flags := s.NativeFlags(); flags != 0 {
+		dst = strconv.AppendUint(append(dst, `,"flags":`...), uint64(flags), 10)
 	}
-	dst = append(dst, s.text[:s.head]...)
-	dst = appendReferences(dst, s)
-	dst = append(dst, s.text[s.head:]...)
-	dst = append(dst, `,"warnings":`...)
-	return append(appendWarnings(dst, s.warnings), '}')
+	dst = appendText(append(dst, `,"operationName":`...), s.Operation())
+	dst = appendReferences(append(dst, `,"references":`...), s)
+	dst = appendMicros(append(dst, `,"startTime":`...), s.Start)
+	dst = w.appendDuration(dst, s)
+	dst = appendTags(append(dst, `,"tags":`...), w.spanTags(s))
+	dst = append(dst, `,"logs":[`...)
+	for i := range s.Events {
+		e := &s.Events[i]
+		dst = appendMicros(append(comma(dst, i), `{"timestamp":`...), e.Time)
+		dst = append(appendTags(append(dst, `,"fields":`...), w.eventFields(e)), '}')
+	}
+	dst = appendProcessID(append(dst, `],"processID":"`...), w.processIndex())
+	dst = append(dst, `","warnings":`...)
+	return append(appendWarnings(dst, w.warnings), '}')
 }
 
 // appendTraceID appends otlpdata.TraceID.String.
@@ -46,40 +56,48 @@ func appendWarnings(dst []byte, warnings []string) []byte {
 }
 
 // appendReferences writes the parent first. A link to the parent is no second reference, it decides the type of the first.
-func appendReferences(dst []byte, s *span) []byte {
+func appendReferences(dst []byte, s *otlpdata.Span) []byte {
 	dst = append(dst, '[')
 	n := 0
-	if !s.parent.IsZero() {
-		parent := link{traceID: s.traceID, spanID: s.parent, childOf: true}
-		for _, l := range s.links {
-			if l.isTo(parent) {
-				parent.childOf = l.childOf
+	if !s.ParentID.IsZero() {
+		childOf := true
+		for i := range s.Links {
+			if isToParent(&s.Links[i], s) {
+				childOf = isChildOf(&s.Links[i])
 			}
 		}
-		dst = appendReference(dst, parent)
+		dst = appendReference(dst, s.TraceID, s.ParentID, childOf)
 		n++
 	}
-	for _, l := range s.links {
-		if !s.parent.IsZero() && l.isTo(link{traceID: s.traceID, spanID: s.parent}) {
+	for i := range s.Links {
+		l := &s.Links[i]
+		if isToParent(l, s) {
 			continue
 		}
-		dst = appendReference(comma(dst, n), l)
+		dst = appendReference(comma(dst, n), l.TraceID, l.SpanID, isChildOf(l))
 		n++
 	}
 	return append(dst, ']')
 }
 
-func (l link) isTo(other link) bool { return l.traceID == other.traceID && l.spanID == other.spanID }
+func isToParent(l *otlpdata.Link, s *otlpdata.Span) bool {
+	return !s.ParentID.IsZero() && l.TraceID == s.TraceID && l.SpanID == s.ParentID
+}
 
-func appendReference(dst []byte, l link) []byte {
-	if l.childOf {
+func isChildOf(l *otlpdata.Link) bool {
+	refType, _ := otlpdata.Get(l.Attributes, "opentracing.ref_type")
+	return refType.Str() == "child_of"
+}
+
+func appendReference(dst []byte, trace otlpdata.TraceID, span otlpdata.SpanID, childOf bool) []byte {
+	if childOf {
 		dst = append(dst, `{"refType":"CHILD_OF","traceID":"`...)
 	} else {
 		dst = append(dst, `{"refType":"FOLLOWS_FROM","traceID":"`...)
 	}
-	dst = appendTraceID(dst, l.traceID)
+	dst = appendTraceID(dst, trace)
 	dst = append(dst, `","spanID":"`...)
-	return append(hex.AppendEncode(dst, l.spanID[:]), `"}`...)
+	return append(hex.AppendEncode(dst, span[:]), `"}`...)
 }
 
 func appendProcess(dst []byte, service string, tags []otlpdata.KeyValue) []byte {

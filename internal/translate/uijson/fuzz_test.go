@@ -6,6 +6,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -30,7 +31,7 @@ func FuzzAppendTrace(f *testing.F) {
 		if err != nil {
 			return // no request
 		}
-		opt := uijson.Options{Raw: raw, MaxSpans: limit}
+		opt := uijson.Options{Options: adjust.Options{Raw: raw, MaxSpans: limit}}
 		out, err := uijson.AppendTrace([]byte("["), opt, b)
 		if err != nil {
 			t.Fatalf("accepted and not shown: %v", err)

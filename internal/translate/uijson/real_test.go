@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 )
 
@@ -46,7 +47,7 @@ func TestRecordings(t *testing.T) {
 	}
 	for _, file := range files {
 		docs := load(t, file)
-		tr := show(t, uijson.Options{Raw: true}, docs...)
+		tr := show(t, uijson.Options{Options: adjust.Options{Raw: true}}, docs...)
 		var want []span
 		var processes []process
 		for _, td := range docs {

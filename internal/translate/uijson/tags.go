@@ -5,18 +5,15 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// warningsKey is the attribute that carries a span's warnings through OTLP; it is shown as warnings, not as a tag.
-const warningsKey = "@jaeger@warnings"
-
-// spanTags returns the tags of a span in the order in which they are stored, until it is called again, and adds the warnings that
-// attributes carry.
-func (c *collector) spanTags(s *otlpdata.Span, warnings *[]string) []otlpdata.KeyValue {
-	tags := append(c.tags[:0], c.scopeTags...)
+// spanTags returns the tags of a span until it or eventFields is called again, and adds the warnings that attributes carry.
+func (w *writer) spanTags(s *otlpdata.Span) []otlpdata.KeyValue {
+	tags := append(w.tags[:0], w.scopeTags...)
 	tags = appendAttributes(tags, s.Attributes)
-	tags = takeReserved(tags, warnings)
+	tags = w.takeReserved(tags)
 	if s.Name != "" && !utf8.ValidString(s.Name) {
 		tags = appendTextTag(tags, otlpdata.InvalidSpanName, s.Name)
 	}
@@ -29,37 +26,52 @@ func (c *collector) spanTags(s *otlpdata.Span, warnings *[]string) []otlpdata.Ke
 		tags = append(tags, otlpdata.KeyValue{Key: "error", Value: otlpdata.BoolValue(true)})
 	}
 	tags = appendTextTag(tags, "otel.status_description", s.StatusMessage)
-	c.tags = appendTextTag(tags, "w3c.tracestate", s.TraceState)
-	return c.tags
+	w.tags = appendTextTag(tags, "w3c.tracestate", s.TraceState)
+	if !w.raw {
+		adjust.SortAttributes(w.tags)
+	}
+	return w.tags
 }
 
 // takeReserved removes the attribute that carries the flags, and moves the strings of the one that carries warnings to warnings.
-func takeReserved(tags []otlpdata.KeyValue, warnings *[]string) []otlpdata.KeyValue {
+func (w *writer) takeReserved(tags []otlpdata.KeyValue) []otlpdata.KeyValue {
 	return slices.DeleteFunc(tags, func(kv otlpdata.KeyValue) bool {
 		if kv.Key == otlpdata.FlagsAttribute {
 			return true
 		}
-		if kv.Key != warningsKey || kv.Value.Kind() != otlpdata.ValueArray {
+		if kv.Key != adjust.WarningsKey || kv.Value.Kind() != otlpdata.ValueArray {
 			return false
 		}
-		for w := range kv.Value.Elements() {
-			*warnings = append(*warnings, w.AsString())
+		for text := range kv.Value.Elements() {
+			w.warnings = append(w.warnings, text.AsString())
 		}
 		return true
 	})
 }
 
 // eventFields returns what the log of an event lists, in the order in which it is shown, until it or spanTags is called again.
-func (c *collector) eventFields(e *otlpdata.Event) []otlpdata.KeyValue {
-	fields := c.tags[:0]
+func (w *writer) eventFields(e *otlpdata.Event) []otlpdata.KeyValue {
+	fields := w.tags[:0]
 	if _, ok := otlpdata.Get(e.Attributes, "event"); !ok {
 		fields = appendTextTag(fields, "event", e.Name)
 	}
-	c.tags = appendAttributes(fields, e.Attributes)
-	if !c.opt.Raw {
-		sortFields(c.tags)
+	w.tags = appendAttributes(fields, e.Attributes)
+	if !w.raw {
+		sortFields(w.tags)
 	}
-	return c.tags
+	return w.tags
+}
+
+// sortFields sorts the fields of a log by key, behind the one that says what happened.
+func sortFields(fields []otlpdata.KeyValue) {
+	isEvent := func(kv otlpdata.KeyValue) bool { return kv.Key == "event" && kv.Value.Kind() == otlpdata.ValueString }
+	if i := slices.IndexFunc(fields, isEvent); i >= 0 {
+		e := fields[i]
+		copy(fields[1:i+1], fields[:i])
+		fields[0] = e
+		fields = fields[1:]
+	}
+	adjust.SortAttributes(fields)
 }
 
 // appendTextTag appends a string tag, unless there is nothing to say.

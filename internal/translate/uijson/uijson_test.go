@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -88,7 +89,7 @@ func show(t testing.TB, opt uijson.Options, tds ...ptrace.Traces) trace {
 	return tr
 }
 
-var raw = uijson.Options{Raw: true}
+var raw = uijson.Options{Options: adjust.Options{Raw: true}}
 
 // one returns a request of a single span, and the span.
 func one() (ptrace.Traces, ptrace.Span) {
@@ -397,9 +398,9 @@ func TestMaxSpans(t *testing.T) {
 		equal(t, "spans", len(tr.Spans), spans)
 		equal(t, "warning", strings.Join(tr.Spans[0].Warnings, ","), warning)
 	}
-	f(uijson.Options{Raw: true, MaxSpans: 4}, 4, "")
-	f(uijson.Options{Raw: true, MaxSpans: 3}, 3, "trace has more than 3 spans, showing first 3 spans only")
-	f(uijson.Options{MaxSpans: 1}, 1, "trace has more than 1 spans, showing first 1 spans only")
+	f(uijson.Options{Options: adjust.Options{Raw: true, MaxSpans: 4}}, 4, "")
+	f(uijson.Options{Options: adjust.Options{Raw: true, MaxSpans: 3}}, 3, "trace has more than 3 spans, showing first 3 spans only")
+	f(uijson.Options{Options: adjust.Options{MaxSpans: 1}}, 1, "trace has more than 1 spans, showing first 1 spans only")
 }
 
 // Texts are looked at in pieces of eight bytes: every byte must be seen wherever it is.

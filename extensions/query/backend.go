@@ -1,0 +1,163 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// backend is what all APIs share: the stores, the bounds of what an answer may cost, and what is counted.
+type backend struct {
+	store   Store
+	archive Archive // nil: there is none
+	limits  limits
+	memory  *pipeline.Budget // of traces in answers
+	running atomic.Int64     // queries
+	logger  *zap.Logger
+	metrics *metrics
+	now     func() time.Time
+}
+
+// limits bound what requests may cost. All but clockSkew are above 0.
+type limits struct {
+	timeout   time.Duration
+	traces    int // in one answer
+	traceSize int // spans of one trace
+	scanned   int // spans examined for one search
+	queries   int // at once
+	clockSkew time.Duration
+}
+
+var (
+	errTraceNotFound = errors.New("trace not found")
+	errNoArchive     = errors.New("archive span storage was not configured")
+	// errBusy is matched by errors that say that other answers take all there is.
+	errBusy = errors.New("too many queries at once")
+)
+
+// turn is a query that was let in. It ends with its client, with the time that it may take, or with done, which must be called.
+type turn struct {
+	context.Context
+	cancel  context.CancelFunc
+	backend *backend
+	memory  *pipeline.Reservation
+}
+
+// admit lets a query in, unless there are too many: the error matches errBusy, and is an overload (see pipeline.Overloaded).
+func (b *backend) admit(ctx context.Context) (*turn, error) {
+	if n := b.running.Add(1); n > int64(b.limits.queries) {
+		b.running.Add(-1)
+		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries (%d) are being answered", errBusy, b.limits.queries), 0)
+	}
+	memory, err := b.memory.Reserve(0)
+	if err != nil { // nothing always fits
+		b.running.Add(-1)
+		return nil, err
+	}
+	t := &turn{backend: b, memory: memory}
+	t.Context, t.cancel = context.WithTimeout(ctx, b.limits.timeout)
+	return t, nil
+}
+
+// done ends the query.
+func (t *turn) done() {
+	t.cancel()
+	t.memory.Release()
+	t.backend.running.Add(-1)
+}
+
+// hold accounts for the traces that the query holds in memory, in place of those before. The error is as in admit.
+func (t *turn) hold(pieces ...*otlpdata.Batch) error {
+	const perSpan = 160 // of what it takes to adjust a trace, about
+	n := 0
+	for _, b := range pieces {
+		n += b.Size() + perSpan*b.Len()
+	}
+	if err := t.memory.Resize(int64(n)); err != nil {
+		return pipeline.Overloaded(fmt.Errorf("%w: answers hold max_answer_memory (%d bytes)", errBusy, t.backend.memory.Limit()), 0)
+	}
+	return nil
+}
+
+// adjustment returns how traces are shown.
+func (b *backend) adjustment(raw bool) adjust.Options {
+	return adjust.Options{Raw: raw, MaxSpans: b.limits.traceSize, MaxClockSkew: b.limits.clockSkew}
+}
+
+// trace returns what is stored of a trace, from the archive when the store has nothing; nothing when it does not exist. It reads no more
+// than it takes to know what is shown. The query holds it until it reads another one.
+func (t *turn) trace(tenant string, ref tracestore.TraceRef) ([]*otlpdata.Batch, error) {
+	pieces, err := t.read(t.backend.store, tenant, ref)
+	if err == nil && len(pieces) == 0 && t.backend.archive != nil {
+		pieces, err = t.read(t.backend.archive, tenant, ref)
+	}
+	return pieces, err
+}
+
+func (t *turn) read(from tracestore.Reader, tenant string, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, err error) {
+	spans := 0
+	for piece, err := range from.Traces(t, tenant, []tracestore.TraceRef{ref}) {
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, piece.Spans)
+		if err := t.hold(pieces...); err != nil {
+			return nil, err
+		}
+		if spans += piece.Spans.Len(); spans > t.backend.limits.traceSize {
+			break
+		}
+	}
+	return pieces, nil
+}
+
+// query returns what a search asks the store for.
+func (b *backend) query(t *turn, s *search) tracestore.Query {
+	return s.query(server.Tenant(t), &b.limits)
+}
+
+// find calls visit for each trace that a search finds, and returns how the search ended.
+func (t *turn) find(q tracestore.Query, visit func(*otlpdata.Batch) error) (tracestore.Outcome, error) {
+	results, err := t.backend.store.Find(t, q, tracestore.WantFull)
+	if err != nil {
+		return tracestore.Outcome{}, err
+	}
+	for res, err := range results.All {
+		if err == nil {
+			err = t.hold(res.Spans)
+		}
+		if err == nil {
+			err = visit(res.Spans)
+		}
+		if err != nil {
+			return tracestore.Outcome{}, err
+		}
+	}
+	return results.Outcome(), nil
+}
+
+// measure counts a question to the store, which returns the number of results. That there is no such trace, that the client went away, and
+// that too much is asked at once, is no failure of the store.
+func (b *backend) measure(op operation, ask func() (int, error)) error {
+	start := b.now()
+	n, err := ask()
+	failed := err != nil
+	for _, usual := range []error{errTraceNotFound, errUndelivered, errBusy, context.Canceled} {
+		failed = failed && !errors.Is(err, usual)
+	}
+	b.metrics.observe(op, b.now().Sub(start), failed)
+	if err == nil {
+		b.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package query
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// capabilities is what the UI is told that there is behind it.
+type capabilities struct {
+	Archive   bool `json:"archiveStorage"`
+	Metrics   bool `json:"metricsStorage"`
+	Assistant bool `json:"aiAssistant"`
+}
+
+// uiVersion is which program the UI is told that it talks to.
+type uiVersion struct {
+	Commit  string `json:"gitCommit"`
+	Version string `json:"gitVersion"`
+	Date    string `json:"buildDate"`
+}
+
+// uiSettings is the content of the file that configures the UI; both nil: there is none.
+type uiSettings struct {
+	object []byte // a JSON object
+	script []byte // JavaScript that defines function UIConfig
+}
+
+func isUISettings(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".js" || ext == ".json"
+}
+
+// readUISettings reads the file that configures the UI.
+func readUISettings(name string) (s uiSettings, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return s, fmt.Errorf("cannot read UI config file %s: %w", name, err)
+	}
+	b, err := readBounded(f)
+	if err != nil {
+		return s, fmt.Errorf("cannot read UI config file %s: %w", name, err)
+	}
+	if filepath.Ext(name) == ".js" {
+		if !regexp.MustCompile(`function\s+UIConfig\s*\(\s*\)\s*\{`).Match(b) {
+			return s, fmt.Errorf("UI config file must define function UIConfig(): %s", name)
+		}
+		return uiSettings{script: b}, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(b, &object); err != nil {
+		return s, fmt.Errorf("cannot parse UI config file %s: %w", name, err)
+	}
+	if s.object, err = json.Marshal(object); err != nil {
+		return s, fmt.Errorf("cannot parse UI config file %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// render fills in what the UI's index page leaves open. The names in the page are those that builds of the UI have.
+func (u *ui) render(page []byte, s uiSettings) []byte {
+	replace := func(pattern string, text []byte) {
+		page = regexp.MustCompile(pattern).ReplaceAllLiteral(page, text)
+	}
+	if s.script != nil {
+		replace(`(?im)^[ \t]*//[ \t]*JAEGER_CONFIG_JS.*\n.*`, s.script)
+	}
+	if s.object != nil {
+		replace(assignment("JAEGER_CONFIG", "DEFAULT_CONFIG"), assigned("JAEGER_CONFIG", s.object))
+	}
+	able := asJSON(u.capabilities)
+	replace(assignment("JAEGER_STORAGE_CAPABILITIES", "DEFAULT_STORAGE_CAPABILITIES"), assigned("JAEGER_STORAGE_CAPABILITIES", able))
+	replace(assignment("JAEGER_BACKEND_CAPABILITIES", "DEFAULT_BACKEND_CAPABILITIES"), assigned("JAEGER_BACKEND_CAPABILITIES", able))
+	replace(assignment("JAEGER_VERSION", "DEFAULT_VERSION"), assigned("JAEGER_VERSION", asJSON(u.version)))
+	return bytes.ReplaceAll(page, []byte(`<base href="/"`), []byte(`<base href="`+u.base+`/"`))
+}
+
+// asJSON encodes what has only texts and booleans in it, such that it can stand in a page.
+func asJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return b
+}
+
+func assignment(name, standIn string) string { return name + ` *= *` + standIn + `;` }
+
+func assigned(name string, value []byte) []byte { return fmt.Appendf(nil, "%s = %s;", name, value) }

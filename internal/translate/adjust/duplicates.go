@@ -1,0 +1,66 @@
+package adjust
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// dropDuplicates marks a span that says the same as one before it, down to the nanosecond, as gone. Only spans with the same id can.
+func (p *plan) dropDuplicates(pieces []*otlpdata.Batch) error {
+	return walkAll(pieces, &deduplicator{plan: p, seen: make(map[[sha256.Size]byte]struct{})})
+}
+
+// deduplicator hashes what spans that share an id say. In what it hashes, every part has its length before it.
+type deduplicator struct {
+	*plan
+	at       int
+	seen     map[[sha256.Size]byte]struct{}
+	sorter   sorter
+	resource []byte // what the current resource says
+	scope    []byte
+	span     []byte
+}
+
+// Resource notes what the resource says.
+func (d *deduplicator) Resource(r *otlpdata.Resource) error {
+	d.resource = appendText(d.resource[:0], r.SchemaURL)
+	d.resource = appendList(d.resource, d.sorter.attributes(r.Attributes))
+	return nil
+}
+
+// Scope notes what the scope says.
+func (d *deduplicator) Scope(s *otlpdata.Scope) error {
+	d.scope = appendText(appendText(appendText(d.scope[:0], s.SchemaURL), s.Name), s.Version)
+	d.scope = appendList(d.scope, d.sorter.attributes(s.Attributes))
+	return nil
+}
+
+// Span looks whether the span was seen.
+func (d *deduplicator) Span(s *otlpdata.Span) error {
+	n := &d.nodes[d.at]
+	d.at++
+	if !n.shared {
+		return nil
+	}
+	sorted := *s
+	sorted.Attributes = d.sorter.attributes(s.Attributes)
+	sorted.Events = d.sorter.events(s.Events)
+	d.span = append(append(d.span[:0], d.resource...), d.scope...)
+	d.span = otlpdata.AppendSpan(d.span, &sorted)
+	key := sha256.Sum256(d.span)
+	_, n.gone = d.seen[key]
+	d.seen[key] = struct{}{}
+	return nil
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendList(dst []byte, kvs []otlpdata.KeyValue) []byte {
+	before := len(dst)
+	dst = otlpdata.AppendAttributes(dst, kvs)
+	return binary.BigEndian.AppendUint64(dst, uint64(len(dst)-before))
+}

@@ -1,0 +1,166 @@
+package adjust
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// emitter carries out a plan: it changes what a walk shows on its way to a visitor.
+type emitter struct {
+	plan    *plan
+	visitor otlpdata.Visitor
+	maxSkew time.Duration
+	at      int // the next node
+
+	resource otlpdata.Resource // sorted, without what spans move there
+	scope    otlpdata.Scope
+	open     bool                // the visitor has the resource, with what is in moved
+	moved    []otlpdata.KeyValue // of the span that was last
+	moving   []otlpdata.KeyValue // of this span
+
+	// What the visitor is shown, and scratch.
+	span                           otlpdata.Span
+	extended                       otlpdata.Resource
+	resourceKVs, scopeKVs, spanKVs sorter
+	joined                         []otlpdata.KeyValue
+	links                          []otlpdata.Link
+	warnings                       []string
+}
+
+func (e *emitter) begin(p *plan, v otlpdata.Visitor) {
+	e.plan, e.visitor, e.at, e.open = p, v, 0, false
+	e.moved = e.moved[:0]
+}
+
+// Resource keeps the resource until a span needs it.
+func (e *emitter) Resource(r *otlpdata.Resource) error {
+	e.resource, e.open = *r, false
+	e.resource.Raw = nil
+	e.resource.Attributes = e.resourceKVs.attributes(r.Attributes)
+	writeAddresses(e.resource.Attributes)
+	return nil
+}
+
+// Scope keeps the scope, and passes it on where the visitor has its resource.
+func (e *emitter) Scope(s *otlpdata.Scope) error {
+	e.scope = *s
+	e.scope.Raw = nil
+	e.scope.Attributes = e.scopeKVs.attributes(s.Attributes)
+	if e.open {
+		return e.visitor.Scope(&e.scope)
+	}
+	return nil
+}
+
+// Span passes on a span that is no duplicate, behind the resource that it belongs to.
+func (e *emitter) Span(s *otlpdata.Span) error {
+	n := &e.plan.nodes[e.at]
+	e.at++
+	if n.gone {
+		return nil
+	}
+	e.span = *s
+	out := &e.span
+	out.Raw, out.SpanID, out.ParentID = nil, n.id, n.parent
+	e.warnings = e.warnings[:0]
+	out.Attributes = e.spanAttributes(s.Attributes)
+	out.Links = e.usefulLinks(s.Links)
+	out.Events = e.spanKVs.events(s.Events)
+	if n.moved {
+		out.Start, out.End = shift(s.Start, n.delta), shift(s.End, n.delta)
+		for i := range out.Events {
+			out.Events[i].Time = shift(out.Events[i].Time, n.delta)
+		}
+	}
+	if text := n.text(e.maxSkew); text != "" {
+		e.warnings = append(e.warnings, text)
+	}
+	out.Attributes = addWarnings(out.Attributes, e.warnings)
+	if err := e.showResource(); err != nil {
+		return err
+	}
+	return e.visitor.Span(out)
+}
+
+// spanAttributes returns the sorted attributes without those that move to the resource. One that says something else than the resource
+// stays, with a warning.
+func (e *emitter) spanAttributes(attributes []otlpdata.KeyValue) []otlpdata.KeyValue {
+	kvs := e.spanKVs.attributes(attributes)
+	writeAddresses(kvs)
+	e.moving = e.moving[:0]
+	return slices.DeleteFunc(kvs, func(kv otlpdata.KeyValue) bool {
+		if !isLibrary(kv) {
+			return false
+		}
+		there, ok := otlpdata.Get(e.resource.Attributes, kv.Key)
+		if !ok {
+			there, ok = otlpdata.Get(e.moving, kv.Key)
+		}
+		switch {
+		case !ok:
+			e.moving = append(e.moving, kv)
+		case there != kv.Value:
+			e.warnings = append(e.warnings, "conflicting values between Span and Resource for attribute "+kv.Key)
+			return false
+		}
+		return true
+	})
+}
+
+// showResource passes on the resource and the scope, unless the visitor has them as they are for this span.
+func (e *emitter) showResource() error {
+	if e.open && slices.Equal(e.moving, e.moved) {
+		return nil
+	}
+	e.moved = append(e.moved[:0], e.moving...)
+	e.open = true
+	e.extended = e.resource
+	if len(e.moved) > 0 {
+		e.joined = append(append(e.joined[:0], e.resource.Attributes...), e.moved...)
+		SortAttributes(e.joined)
+		e.extended.Attributes = e.joined
+	}
+	if err := e.visitor.Resource(&e.extended); err != nil {
+		return err
+	}
+	return e.visitor.Scope(&e.scope)
+}
+
+// usefulLinks returns the links that lead to a trace.
+func (e *emitter) usefulLinks(links []otlpdata.Link) []otlpdata.Link {
+	isEmpty := func(l otlpdata.Link) bool { return l.TraceID.IsZero() }
+	if !slices.ContainsFunc(links, isEmpty) {
+		return links
+	}
+	e.links = e.links[:0]
+	for _, l := range links {
+		if isEmpty(l) {
+			e.warnings = append(e.warnings, "Invalid span link removed")
+			continue
+		}
+		e.links = append(e.links, l)
+	}
+	return e.links
+}
+
+// small reports whether no scratch takes more than n elements.
+func (e *emitter) small(n int) bool {
+	return e.resourceKVs.small(n) && e.scopeKVs.small(n) && e.spanKVs.small(n) &&
+		cap(e.joined) <= n && cap(e.links) <= n && cap(e.warnings) <= n && cap(e.moving) <= n && cap(e.moved) <= n
+}
+
+// forget drops what belongs to the trace, and keeps the scratch.
+func (e *emitter) forget() {
+	for _, s := range []*sorter{&e.resourceKVs, &e.scopeKVs, &e.spanKVs} {
+		s.forget()
+	}
+	for _, kvs := range [][]otlpdata.KeyValue{e.joined, e.moved, e.moving} {
+		clear(kvs[:cap(kvs)])
+	}
+	clear(e.links[:cap(e.links)])
+	clear(e.warnings[:cap(e.warnings)])
+	e.plan, e.visitor = nil, nil
+	e.resource, e.extended, e.scope, e.span = otlpdata.Resource{}, otlpdata.Resource{}, otlpdata.Scope{}, otlpdata.Span{}
+}

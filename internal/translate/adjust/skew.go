@@ -1,0 +1,168 @@
+package adjust
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"net/netip"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// warning is what evening out clocks has to say of a span.
+type warning uint8
+
+const (
+	noWarning warning = iota
+	movedTimes
+	movingDisabled
+	movingTooFar
+	duplicateID
+	missingParent
+)
+
+// text returns the warning, "" for none.
+func (n *node) text(most time.Duration) string {
+	d := time.Duration(n.delta)
+	switch n.warning {
+	case movedTimes:
+		return fmt.Sprintf("This span's timestamps were adjusted by %s", d)
+	case movingDisabled:
+		return fmt.Sprintf("clock skew adjustment disabled; not applying calculated delta of %s", d)
+	case movingTooFar:
+		return fmt.Sprintf("max clock skew adjustment delta of %s exceeded; not applying calculated delta of %s", most, d)
+	case duplicateID:
+		return "duplicate span IDs; skipping clock skew adjustment"
+	case missingParent:
+		return fmt.Sprintf("parent span ID=%s is not in the trace; skipping clock skew adjustment", n.parent)
+	}
+	return ""
+}
+
+// evenClocks moves the spans of a host that lie outside of their parents, on other hosts, such that they lie within: in the middle, as if
+// the way there and the way back took the same time. A span that lasts longer than its parent only begins no earlier. Spans below, on
+// the same host, move along. A span whose host is not known is compared with its parent always.
+func (p *plan) evenClocks(most time.Duration) {
+	p.emit.maxSkew = most
+	p.queue = p.queue[:0]
+	for i := len(p.nodes) - 1; i >= 0; i-- {
+		p.attach(i)
+	}
+	for at := 0; at < len(p.queue); at++ {
+		parent := &p.nodes[p.queue[at]]
+		for c := parent.child; c != 0; c = p.nodes[c-1].next {
+			n := &p.nodes[c-1]
+			n.delta = parent.delta
+			if n.host != parent.host || n.host == 0 {
+				n.delta = skew(parent, n)
+			}
+			n.move(most)
+			p.queue = append(p.queue, c-1)
+		}
+	}
+}
+
+// attach hangs a span below its parent. Roots begin the queue.
+func (p *plan) attach(i int) {
+	n := &p.nodes[i]
+	switch {
+	case n.gone:
+	case n.again:
+		n.warning = duplicateID
+	case n.parent.IsZero():
+		p.queue = append(p.queue, int32(i))
+	default:
+		at := p.first[n.parent]
+		if at == 0 {
+			n.warning = missingParent
+			return
+		}
+		parent := &p.nodes[at-1]
+		n.next, parent.child = parent.child, int32(i)+1
+	}
+}
+
+// skew returns how far the clock of a child is off, by its parent's.
+func skew(parent, child *node) int64 {
+	long, short := parent.end-parent.start, child.end-child.start
+	switch {
+	case short > long:
+		return max(difference(parent.start, child.start), 0)
+	case child.start >= parent.start && child.end <= parent.end:
+		return 0
+	}
+	return difference(later(parent.start, (long-short)/2), child.start)
+}
+
+// move moves a span, or warns.
+func (n *node) move(most time.Duration) {
+	switch {
+	case n.delta == 0:
+	case most == 0:
+		n.warning = movingDisabled
+	case n.delta > int64(most) || n.delta < -int64(most):
+		n.warning = movingTooFar
+	default:
+		n.warning, n.moved = movedTimes, true
+		n.start, n.end = shift(n.start, n.delta), shift(n.end, n.delta)
+	}
+}
+
+// later returns t + d, or the last time there is.
+func later(t, d uint64) uint64 {
+	if d > math.MaxUint64-t {
+		return math.MaxUint64
+	}
+	return t + d
+}
+
+// shift returns t + d, within the times there are.
+func shift(t uint64, d int64) uint64 {
+	if d >= 0 {
+		return later(t, uint64(d))
+	}
+	return t - min(t, uint64(-d))
+}
+
+// difference returns a - b, or what is nearest to it.
+func difference(a, b uint64) int64 {
+	if a >= b {
+		return int64(min(a-b, math.MaxInt64))
+	}
+	return -int64(min(b-a, math.MaxInt64))
+}
+
+// hostOf returns what tells one host from another, "" if nothing does: the host's id, address or name. The key `ip` is that of native
+// clients, which send a number or bytes as well.
+func hostOf(attributes []otlpdata.KeyValue) string {
+	for _, key := range [...]string{"host.id", "host.ip", "host.name", "ip"} {
+		v, ok := otlpdata.Get(attributes, key)
+		if !ok {
+			continue
+		}
+		if text := hostText(v); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func hostText(v otlpdata.Value) string {
+	switch v.Kind() {
+	case otlpdata.ValueString:
+		return v.Str()
+	case otlpdata.ValueArray:
+		for e := range v.Elements() {
+			return e.Str()
+		}
+	case otlpdata.ValueInt:
+		return dotted(v).Str()
+	case otlpdata.ValueBytes:
+		if ip, ok := netip.AddrFromSlice(v.Bytes()); ok {
+			return ip.String()
+		}
+		return hex.EncodeToString(v.Bytes())
+	}
+	return ""
+}
