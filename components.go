@@ -6,6 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/debug"
 	"github.com/tracing-backend/tracing/exporters/disk"
 	"github.com/tracing-backend/tracing/exporters/disk/storetool"
+	"github.com/tracing-backend/tracing/exporters/grpc"
 	"github.com/tracing-backend/tracing/exporters/memory"
 	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
 	"github.com/tracing-backend/tracing/exporters/nop"
@@ -13,7 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/otlphttp"
 	"github.com/tracing-backend/tracing/extensions/admin"
 	"github.com/tracing-backend/tracing/extensions/query"
+	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
 	"github.com/tracing-backend/tracing/internal/canary"
+	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/processors/batch"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
@@ -36,13 +39,15 @@ func Components() []pipeline.Factory {
 
 		disk.Factory().Flags(diskExporterFlags()...).Commands(storetool.Commands()...),
 		memory.Factory().Flags(memoryExporterFlags()...),
+		grpc.Factory().Flags(grpcExporterFlags()...),
 		nativeexporter.Factory().Flags(nativeExporterFlags()...),
 		otlpexporter.Factory(),
 		otlphttp.Factory(),
 		debug.Factory(),
 		nop.Factory(),
 
-		query.Factory().Flags(queryFlags()...).Commands(canary.Commands()...),
+		query.Factory().Flags(queryFlags()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
+		remotestorage.Factory().Flags(remoteStorageFlags()...),
 		admin.Factory().Flags(adminFlags()...),
 	}
 }
@@ -53,5 +58,6 @@ func Presets() []pipeline.Preset {
 		{Name: "all-in-one", YAML: examples.AllInOne},
 		{Name: "agent", YAML: examples.Agent},
 		{Name: "collector", YAML: examples.Collector},
+		{Name: "query", YAML: examples.Query},
 	}
 }

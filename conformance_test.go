@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 		"exporter disk":           diskExporter,
 		"exporter memory":         memoryExporter,
 		"exporter native":         nativeExporter,
+		"exporter grpc":           grpcExporter,
 		"exporter otlp":           otlpExporter,
 		"exporter otlphttp":       otlphttpExporter,
 		"exporter debug":          debugExporter,

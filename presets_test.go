@@ -22,15 +22,21 @@ func printed(t *testing.T, preset string, args ...string) string {
 	return stdout.String()
 }
 
-var endpointOf = regexp.MustCompile(`(?m)^ +endpoint: (.*)$`)
+var (
+	endpointOf = regexp.MustCompile(`(?m)^ +endpoint: (.*)$`)
+	dataDirOf  = regexp.MustCompile(`(?m)^ +data_dir: (.*)$`)
+)
 
 // Every preset starts, on free ports, and is ready.
 func TestPresetsStart(t *testing.T) {
 	for _, preset := range tracing.Presets() {
 		t.Run(preset.Name, func(t *testing.T) {
 			free := strings.NewReplacer(":4317", ":0", ":4318", ":0", ":6831", ":0", ":6832", ":0", ":5775", ":0",
-				":14250", ":0", ":14268", ":0", ":14269", ":0", ":14271", ":0", ":16686", ":0")
+				":14250", ":0", ":14268", ":0", ":14269", ":0", ":14271", ":0", ":16685", ":0", ":16686", ":0", ":16687", ":0")
 			yaml := free.Replace(string(preset.YAML))
+			if preset.Name == "collector" {
+				yaml = strings.Replace(yaml, ":17271", ":0", 1)
+			}
 			if preset.Name == "agent" { // its next hop is no listener; nothing needs to be there
 				yaml = strings.Replace(yaml, "${TRACING_COLLECTOR_HOST:-localhost}:0", "localhost:1", 1)
 			}
@@ -53,24 +59,24 @@ func TestPresetsStart(t *testing.T) {
 	}
 }
 
-// An agent and a collector run beside each other as they are.
-func TestAgentAndCollectorDoNotClash(t *testing.T) {
+// An agent, a collector and a query service run beside each other as they are.
+func TestProcessesDoNotClash(t *testing.T) {
 	t.Setenv("TRACING_COLLECTOR_HOST", "collector.example")
-	agent, collector := printed(t, "agent"), printed(t, "collector", "--collector.zipkin.host-port=localhost:9411")
-	taken := map[string]bool{}
-	for _, m := range endpointOf.FindAllStringSubmatch(agent, -1) {
-		taken[m[1]] = true
-	}
-	if !taken["collector.example:14250"] || len(taken) != 5 {
-		t.Errorf("the agent's addresses are %v", taken)
-	}
-	for _, m := range endpointOf.FindAllStringSubmatch(collector, -1) {
-		if taken[m[1]] {
-			t.Errorf("both listen on %s", m[1])
+	t.Setenv("TRACING_STORAGE_HOST", "store.example")
+	configs := []string{printed(t, "agent"), printed(t, "query"), printed(t, "collector", "--collector.zipkin.host-port=localhost:9411")}
+	seen := map[string]bool{}
+	for _, c := range configs {
+		for _, m := range append(endpointOf.FindAllStringSubmatch(c, -1), dataDirOf.FindStringSubmatch(c)) {
+			if seen[m[1]] {
+				t.Errorf("two of them use %s", m[1])
+			}
+			seen[m[1]] = true
 		}
 	}
-	if !strings.Contains(agent, "data_dir: ./data-agent\n") || !strings.Contains(collector, "data_dir: ./data\n") {
-		t.Error("they share a folder")
+	for _, want := range []string{"collector.example:14250", "store.example:17271", "localhost:17271", "./data"} {
+		if !seen[want] {
+			t.Errorf("none uses %s", want)
+		}
 	}
 }
 
@@ -82,11 +88,28 @@ func TestPresetsListenWhereTheyAreTold(t *testing.T) {
 		}
 		for _, preset := range tracing.Presets() {
 			for _, m := range endpointOf.FindAllStringSubmatch(printed(t, preset.Name), -1) {
-				nextHop := preset.Name == "agent" && m[1] == "localhost:14250"
+				nextHop := preset.Name == "agent" && m[1] == "localhost:14250" || preset.Name == "query" && m[1] == "localhost:17271"
 				if !strings.HasPrefix(m[1], host+":") && !nextHop {
 					t.Errorf("%s: %s is not on %s", preset.Name, m[1], host)
 				}
 			}
 		}
+	}
+}
+
+// Flags of a query service say where its store is, and how it is reached.
+func TestStorageFlags(t *testing.T) {
+	for line, want := range map[string]string{
+		"--grpc-storage.server=store.example:17271": "endpoint: store.example:17271",
+		"--grpc-storage.connection-timeout=3s":      "connect_timeout: 3s",
+		"--grpc-storage.tls.enabled":                "insecure: false",
+		"--multi-tenancy.header=x-scope":            "tenant_header: x-scope",
+	} {
+		if got := printed(t, "query", line); !strings.Contains(got, want+"\n") {
+			t.Errorf("%s: %q is missing in\n%s", line, want, got)
+		}
+	}
+	if got := printed(t, "collector", "--grpc.host-port=:1"); !strings.Contains(got, "remote_storage:\n    endpoint: :1\n") {
+		t.Errorf("got\n%s", got)
 	}
 }

@@ -46,6 +46,7 @@ var rooms = map[string][]string{
 	"internal/wire":                  {"+internal/wire"},
 	"internal/translate":             {"pipeline/otlpdata", "+internal/wire", "+internal/translate"},
 	"internal/canary":                {"pipeline", "pipeline/otlpdata", "pipeline/server"},
+	"internal/tracecli":              {"pipeline"},
 	"internal/simulation":            {},
 	"internal/bench":                 {"pipeline/otlpdata", "+internal/bench"},
 }

@@ -18,3 +18,8 @@ var Agent []byte
 //
 //go:embed collector.yaml
 var Collector []byte
+
+// Query is the preset query.
+//
+//go:embed query.yaml
+var Query []byte

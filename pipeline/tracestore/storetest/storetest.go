@@ -10,6 +10,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -29,6 +30,21 @@ type Subject interface {
 func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
+	}
+}
+
+// StoreOf runs the suite on a store that cannot keep all that OTLP says: it is sent what as makes of each request, which it must keep. Checks of
+// what as takes away are left out by their names.
+func StoreOf(t *testing.T, open func(tb testing.TB) Subject, as func(testing.TB, *otlpdata.Batch) *otlpdata.Batch, without ...string) {
+	for _, c := range checks() {
+		if slices.Contains(without, c.name) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			s := newSuite(t, open(t))
+			s.as = as
+			c.run(s)
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ type suite struct {
 	store Subject
 	sent  *oracle
 	sends int
+	as    func(testing.TB, *otlpdata.Batch) *otlpdata.Batch // what is sent of a request; nil: all
 }
 
 func newSuite(tb testing.TB, store Subject) *suite {
@@ -70,7 +71,7 @@ func putUint(b []byte, n uint64) {
 func (s *suite) send(tenant string, td ptrace.Traces) {
 	s.Helper()
 	b := s.encode(tenant, td)
-	if s.sends++; s.sends%2 == 0 {
+	if s.sends++; s.sends%2 == 0 && s.as == nil {
 		b = otlpdata.FromTraces(td, b.Meta())
 	}
 	s.consume(b)
@@ -80,6 +81,9 @@ func (s *suite) send(tenant string, td ptrace.Traces) {
 func (s *suite) encode(tenant string, td ptrace.Traces) *otlpdata.Batch {
 	s.Helper()
 	b := encodeRequest(s.TB, tenant, td)
+	if s.as != nil {
+		b = s.as(s.TB, b)
+	}
 	s.sent.add(b)
 	return b
 }

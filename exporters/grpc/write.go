@@ -1,0 +1,170 @@
+package grpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/internal/translate/remotestore"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+var errNoArchive = errors.New("the remote store has no archive")
+
+// Consume makes one attempt to write b. When one of several messages fails for the moment, the error stands for all spans, and those that
+// were stored are sent again: stores show duplicates once.
+func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
+	parts, err := b.Segments()
+	if err != nil {
+		return pipeline.Permanent(err)
+	}
+	err = e.write(e.withTenant(ctx, b.Meta().Tenant), parts, b)
+	var partial *pipeline.Partial
+	if err != nil && !errors.As(err, &partial) {
+		err = fmt.Errorf("writing to the remote store at %s: %w", e.cfg.Endpoint, err)
+	}
+	return e.hop.Settle(ctx, err)
+}
+
+func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch) error {
+	if e.writer != nil {
+		return e.export(ctx, e.writer, parts, b)
+	}
+	c, err := e.peer.capabilities(ctx)
+	switch {
+	case err != nil:
+		return err
+	case e.cfg.Archive && !c.archive:
+		return pipeline.Permanent(errNoArchive)
+	case e.cfg.Archive:
+		return e.writeSpans(ctx, storage_v1.ArchiveSpanWriterPlugin_WriteArchiveSpan_FullMethodName, parts)
+	case c.version == v2Name:
+		return e.export(ctx, e.conn, parts, b)
+	case c.streaming:
+		return e.stream(ctx, parts)
+	}
+	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, parts)
+}
+
+// export writes OTLP, in as many messages as it takes. A message that is refused for good does not keep the others from being sent.
+func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte, b *otlpdata.Batch) error {
+	if b.Size() <= int(e.cfg.MaxMessageSize) {
+		return e.exportOne(ctx, conn, parts)
+	}
+	rejected := 0
+	var refusal error
+	err := remotestore.Split(parts, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
+		err := e.exportOne(ctx, conn, [][]byte{request})
+		var partial *pipeline.Partial
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &partial):
+			rejected += partial.Rejected
+		case pipeline.IsPermanent(err):
+			rejected += spans
+		default:
+			return err
+		}
+		if refusal == nil {
+			refusal = err
+		}
+		return nil
+	})
+	if err != nil || refusal == nil {
+		return err
+	}
+	if rejected >= b.Len() {
+		return pipeline.Permanent(refusal)
+	}
+	return &pipeline.Partial{Rejected: rejected, Err: refusal}
+}
+
+func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte) error {
+	var raw server.Raw
+	if err := conn.Invoke(ctx, exportMethod, segments(parts), &raw); err != nil {
+		return err
+	}
+	resp := ptraceotlp.NewExportResponse()
+	if err := resp.UnmarshalProto(raw); err != nil {
+		return e.hop.Partial(0, fmt.Sprintf("the answer of %s is not one of OTLP: %v", e.cfg.Endpoint, err))
+	}
+	return e.hop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
+}
+
+// eachRequest calls send with a WriteSpanRequest for each span, which send owns. What the native model cannot say is lost, see
+// [native.SplitPostSpans].
+func eachRequest(parts [][]byte, send func(request server.Raw) error) error {
+	// A SpansResponseChunk of one span is a WriteSpanRequest.
+	requests := native.NewChunks(native.ChunkLimits{Spans: 1, Bytes: math.MaxInt}, func(chunk []byte) error { return send(bytes.Clone(chunk)) })
+	for _, p := range parts {
+		if err := otlpdata.Walk(p, requests); err != nil {
+			return err
+		}
+	}
+	return requests.Finish()
+}
+
+// stream writes the spans in one stream, whose answer says that all are stored.
+func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := e.peer.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
+		storage_v1.StreamingSpanWriterPlugin_WriteSpanStream_FullMethodName)
+	if err != nil {
+		return err
+	}
+	err = eachRequest(parts, func(request server.Raw) error { return stream.SendMsg(&request) })
+	if err != nil && err != io.EOF { // of which the answer says more
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	var answer server.Raw
+	return stream.RecvMsg(&answer)
+}
+
+// unaryWrites is how many calls write the spans of one batch at once, where each takes one span.
+const unaryWrites = 16
+
+// writeSpans writes the spans in a call each. The first error ends it.
+func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, unaryWrites)
+	var calls sync.WaitGroup
+	err := eachRequest(parts, func(request server.Raw) error {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		calls.Go(func() {
+			defer func() { <-slots }()
+			var answer server.Raw
+			if err := e.peer.conn.Invoke(ctx, method, &request, &answer); err != nil {
+				cancel(err)
+			}
+		})
+		return nil
+	})
+	calls.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+package remotestorage
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+func TestMain(m *testing.M) {
+	server.RegisterCompressors() // before any test serves
+	goleak.VerifyTestMain(m)
+}
+
+// store is a store that finds everything. Its parts can be replaced.
+type store struct {
+	mu      sync.Mutex
+	batches []*otlpdata.Batch
+	queries []tracestore.Query
+	outcome tracestore.Outcome
+	refuse  func() error
+	reading func(ctx context.Context)
+}
+
+func (s *store) spans() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.batches {
+		n += b.Len()
+	}
+	return n
+}
+
+func (s *store) Consume(_ context.Context, b *otlpdata.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		if err := s.refuse(); err != nil {
+			return err
+		}
+	}
+	s.batches = append(s.batches, b)
+	return nil
+}
+
+func (s *store) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
+		for _, ref := range refs {
+			for _, b := range s.batches {
+				if b.Meta().Tenant == tenant && idOf(b) == ref.ID && !yield(tracestore.Trace{ID: ref.ID, Spans: b}, ctx.Err()) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// idOf returns the id of the first span.
+func idOf(b *otlpdata.Batch) (id otlpdata.TraceID) {
+	first := errors.New("found")
+	_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
+		id = s.TraceID
+		return first
+	})
+	return id
+}
+
+func (s *store) Find(ctx context.Context, q tracestore.Query, _ tracestore.Want) (*tracestore.Results, error) {
+	s.mu.Lock()
+	s.queries = append(s.queries, q)
+	s.mu.Unlock()
+	if s.reading != nil {
+		s.reading(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return &tracestore.Results{
+		All: func(yield func(tracestore.Result, error) bool) {
+			for _, b := range s.batches {
+				if !yield(tracestore.Result{ID: idOf(b), Spans: b, Summary: &tracestore.Summary{ID: idOf(b), Spans: b.Len(), RootName: "\xff",
+					Services: []tracestore.ServiceSummary{{Name: "shop", Spans: b.Len()}}}}, nil) {
+					return
+				}
+			}
+		},
+		Outcome: func() tracestore.Outcome { return s.outcome },
+	}, nil
+}
+
+func (*store) Services(_ context.Context, tenant string) ([]string, error) {
+	return []string{"of " + tenant}, nil
+}
+
+func (*store) Operations(_ context.Context, _, service, kind string) ([]tracestore.Operation, error) {
+	return []tracestore.Operation{{Name: service, Kind: ""}, {Name: service, Kind: "client"}, {Name: "z", Kind: kind}}, nil
+}
+
+func (*store) Dependencies(context.Context, string, time.Time, time.Time) (tracestore.Graph, error) {
+	return tracestore.Graph{Edges: []tracestore.Edge{{Parent: "a", Child: "a", Calls: 1}, {Parent: "a", Child: "b", Calls: 2},
+		{Parent: "a", Child: "b", Messaging: true, Calls: 3}}, Reason: "some are missing"}, nil
+}
+
+// serve serves a store and returns a connection to it.
+func serve(t testing.TB, s *store, change func(*Config)) *grpc.ClientConn {
+	t.Helper()
+	conn, _ := serveAndStop(t, s, change)
+	return conn
+}
+
+// serveAndStop returns how to stop serving, too.
+func serveAndStop(t testing.TB, s *store, change func(*Config)) (*grpc.ClientConn, func()) {
+	t.Helper()
+	c := defaults()
+	c.Endpoint, c.Storage = "127.0.0.1:0", pipeline.BoundRef[Store](s)
+	if change != nil {
+		change(&c)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := newExtension(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(),
+		Budget: pipeline.NewBudget(64 << 20), Report: func(error) {}}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceFunc(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+		stop()
+	})
+	return conn, stop
+}

@@ -1,0 +1,168 @@
+package remotestorage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// parameters are those that the queries of both versions have in common.
+type parameters interface {
+	GetServiceName() string
+	GetOperationName() string
+	GetStartTimeMin() *timestamppb.Timestamp
+	GetStartTimeMax() *timestamppb.Timestamp
+	GetDurationMin() *durationpb.Duration
+	GetDurationMax() *durationpb.Duration
+}
+
+var (
+	errNoQuery = status.Error(codes.InvalidArgument, "missing query")
+	errFilter  = errors.New("filter and page_token are not supported")
+)
+
+func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Query, error) {
+	if p == nil {
+		return tracestore.Query{}, errNoQuery
+	}
+	where := tracestore.And{}
+	for _, key := range slices.Sorted(maps.Keys(p.GetTags())) {
+		where = append(where, tracestore.WhereTag(key, p.GetTags()[key]))
+	}
+	return query(tenant, p, p.GetNumTraces(), where)
+}
+
+func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Query, error) {
+	switch {
+	case p == nil:
+		return tracestore.Query{}, errNoQuery
+	case p.GetFilter() != nil, p.GetPagination().GetPageToken() != "":
+		return tracestore.Query{}, invalid(errFilter)
+	}
+	where := tracestore.And{}
+	for _, kv := range p.GetAttributes() {
+		text, err := anyText(kv.GetValue())
+		if err != nil {
+			return tracestore.Query{}, invalid(err)
+		}
+		where = append(where, tracestore.WhereTag(kv.GetKey(), text))
+	}
+	return query(tenant, p, p.GetSearchDepth(), where)
+}
+
+func query(tenant string, p parameters, depth int32, where tracestore.And) (q tracestore.Query, err error) {
+	q = tracestore.Query{Tenant: tenant, Limit: int(depth)}
+	if depth <= 0 {
+		q.Limit = defaultLimit
+	}
+	if q.From, q.To, err = window(p.GetStartTimeMin(), p.GetStartTimeMax()); err != nil {
+		return q, err
+	}
+	if s := p.GetServiceName(); s != "" {
+		where = append(where, equals(tracestore.Service, s))
+	}
+	if o := p.GetOperationName(); o != "" {
+		where = append(where, equals(tracestore.Name, o))
+	}
+	if where, err = duration(where, tracestore.Ge, p.GetDurationMin()); err != nil {
+		return q, err
+	}
+	if where, err = duration(where, tracestore.Le, p.GetDurationMax()); err != nil {
+		return q, err
+	}
+	if len(where) > 0 {
+		q.Where = where
+	}
+	return q, nil
+}
+
+func equals(p tracestore.Place, value string) tracestore.Expr {
+	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(value)}
+}
+
+// duration adds a bound, unless it is absent or 0, which is what clients send for none.
+func duration(where tracestore.And, op tracestore.Op, d *durationpb.Duration) (tracestore.And, error) {
+	if d.GetSeconds() == 0 && d.GetNanos() == 0 {
+		return where, nil
+	}
+	if err := d.CheckValid(); err != nil {
+		return nil, invalid(err)
+	}
+	ns := float64(d.GetSeconds())*1e9 + float64(d.GetNanos())
+	if d.GetSeconds() < math.MaxInt64/int64(time.Second) {
+		ns = float64(d.AsDuration()) // exact where a time.Duration can be
+	}
+	return append(where, tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: op, Value: tracestore.Number(ns)}), nil
+}
+
+// window returns bounds; a time that is absent, or the year 1 that clients send for none, does not bound.
+func window(from, to *timestamppb.Timestamp) (f, t time.Time, err error) {
+	if f, err = moment(from); err != nil {
+		return f, t, err
+	}
+	t, err = moment(to)
+	return f, t, err
+}
+
+func moment(ts *timestamppb.Timestamp) (time.Time, error) {
+	if ts == nil {
+		return time.Time{}, nil
+	}
+	if err := ts.CheckValid(); err != nil {
+		return time.Time{}, invalid(err)
+	}
+	return ts.AsTime(), nil
+}
+
+func invalid(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
+
+// anyText returns the text form by which a value is compared.
+func anyText(v *storage_v2.AnyValue) (string, error) {
+	switch v := v.GetValue().(type) {
+	case *storage_v2.AnyValue_StringValue:
+		return v.StringValue, nil
+	case *storage_v2.AnyValue_BoolValue:
+		return strconv.FormatBool(v.BoolValue), nil
+	case *storage_v2.AnyValue_IntValue:
+		return strconv.FormatInt(v.IntValue, 10), nil
+	case *storage_v2.AnyValue_DoubleValue:
+		return otlpdata.DoubleValue(v.DoubleValue).AsString(), nil
+	case *storage_v2.AnyValue_BytesValue:
+		return otlpdata.EncodedValue(otlpdata.ValueBytes, string(v.BytesValue)).AsString(), nil
+	case *storage_v2.AnyValue_ArrayValue:
+		return encodedText(otlpdata.ValueArray, v.ArrayValue)
+	case *storage_v2.AnyValue_KvlistValue:
+		return encodedText(otlpdata.ValueMap, v.KvlistValue)
+	}
+	return "", nil
+}
+
+// maxListValue bounds an array or a map in a query, in bytes: its text is made by recursion.
+const maxListValue = 1 << 10
+
+// encodedText relies on these messages being encoded as those of OTLP are.
+func encodedText(kind otlpdata.ValueKind, m proto.Message) (string, error) {
+	if n := proto.Size(m); n > maxListValue {
+		return "", fmt.Errorf("a list of %d bytes is too long for a condition", n)
+	}
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return "", err
+	}
+	return otlpdata.EncodedValue(kind, string(b)).AsString(), nil
+}

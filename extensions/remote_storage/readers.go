@@ -1,0 +1,145 @@
+package remotestorage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/internal/translate/remotestore"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// readers bound what reading costs.
+type readers struct {
+	tenants tenants
+	timeout time.Duration
+	slots   chan struct{}
+	limit   int // traces
+	scanned int // spans
+	chunk   int // bytes
+}
+
+var errBusy = errors.New("too many queries at once (max_queries)")
+
+// read calls f for one read, whose context ends after query_timeout. Its error is the answer.
+func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant string) error) error {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	default:
+		return pipeline.GRPCStatus(pipeline.Overloaded(errBusy, time.Second)).Err()
+	}
+	tenant, err := r.tenants.of(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	return failed(f(ctx, tenant))
+}
+
+// failed is the answer to a read that failed: a status stays as it is.
+func failed(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Err()
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+// find searches, and calls each for every trace found, newest first. It tells the client in a trailer when the answer is not complete.
+func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestore.Query, want tracestore.Want, trailer func(metadata.MD),
+	each func(*tracestore.Result) error) error {
+	asked := q.Limit
+	q.Limit = min(q.Limit, r.limit)
+	q.Budget.Spans = r.scanned
+	results, err := store.Find(ctx, q, want)
+	if err != nil {
+		return err
+	}
+	for res, err := range results.All {
+		if err != nil {
+			return err
+		}
+		if err := each(&res); err != nil {
+			return err
+		}
+	}
+	outcome := results.Outcome()
+	switch {
+	case !outcome.Complete:
+		trailer(incomplete(outcome.Reason))
+	case outcome.Next.Set && q.Limit < asked:
+		trailer(incomplete(fmt.Sprintf("one answer holds at most max_limit (%d) traces", r.limit)))
+	}
+	return nil
+}
+
+func incomplete(reason string) metadata.MD {
+	return metadata.Pairs(remotestore.IncompleteTrailer, reason)
+}
+
+// traces calls send with every piece of the traces that exist.
+func traces(ctx context.Context, all iter.Seq2[tracestore.Trace, error], send func(*otlpdata.Batch) error) error {
+	for t, err := range all {
+		if err != nil {
+			return err
+		}
+		if err := send(t.Spans); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// unaryTrailer sets a trailer of a call that has one answer. The error says that the call has ended already.
+func unaryTrailer(ctx context.Context) func(metadata.MD) {
+	return func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) }
+}
+
+// graph reads which services call each other.
+func graph(ctx context.Context, store Store, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	d, ok := store.(tracestore.Dependencies)
+	if !ok {
+		return tracestore.Graph{}, status.Error(codes.Unimplemented, "not implemented")
+	}
+	return d.Dependencies(ctx, tenant, from, to)
+}
+
+// links returns the calls between two different services, those of any kind together: that is all that clients in the field know of. Edges
+// are sorted, and so are links.
+func links(edges []tracestore.Edge) (out []tracestore.Edge) {
+	for _, e := range edges {
+		if e.Parent == e.Child {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Parent == e.Parent && out[n-1].Child == e.Child {
+			out[n-1].Calls += e.Calls
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func exact(edges []tracestore.Edge) []remotestore.Edge {
+	out := make([]remotestore.Edge, len(edges))
+	for i, e := range edges {
+		out[i] = remotestore.Edge(e)
+	}
+	return out
+}

@@ -1,0 +1,245 @@
+package remotestorage
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tracing-backend/tracing/internal/translate/remotestore"
+	"github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	traceService = "opentelemetry.proto.collector.trace.v1.TraceService"
+	exportMethod = "/" + traceService + "/Export"
+	// traceWriter has no methods. It is a name of the health service that clients know.
+	traceWriter = "tracing.storage.v2.TraceWriter"
+)
+
+// v2 serves a store as OTLP.
+type v2 struct {
+	storage_v2.UnimplementedTraceReaderServer
+	storage_v2.UnimplementedDependencyReaderServer
+	storage_v2.UnimplementedCapabilitiesServer
+	*readers
+	writers *writers
+	store   Store
+}
+
+func registerV2(srv *server.GRPC, r *readers, w *writers, store Store) {
+	s := &v2{readers: r, writers: w, store: store}
+	wire.Register(srv, &storage_v2.TraceReader_ServiceDesc, s)
+	wire.Register(srv, &storage_v2.DependencyReader_ServiceDesc, s)
+	wire.Register(srv, &storage_v2.Capabilities_ServiceDesc, s)
+	wire.Register(srv, &grpc.ServiceDesc{ServiceName: traceWriter, HandlerType: (*any)(nil)}, s)
+	srv.RegisterService(&grpc.ServiceDesc{
+		ServiceName: traceService,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
+		Metadata:    "opentelemetry/proto/collector/trace/v1/trace_service.proto",
+	}, s)
+	srv.Describe(wire.Originals())
+}
+
+func (s *v2) export(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
+	var req server.Raw
+	if err := dec(&req); err != nil {
+		return nil, err
+	}
+	return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: exportMethod}, s.write)
+}
+
+// write answers an export when the store has the spans. What the store refused of them for good is a part of the answer.
+func (s *v2) write(ctx context.Context, req any) (any, error) {
+	resp := ptraceotlp.NewExportResponse()
+	err := s.writers.otlp(ctx, s.store, *req.(*server.Raw))
+	var partial *pipeline.Partial
+	if errors.As(err, &partial) {
+		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))
+		resp.PartialSuccess().SetErrorMessage(strings.ToValidUTF8(partial.Error(), "\uFFFD"))
+	} else if err != nil {
+		return nil, answer(err)
+	}
+	raw, err := resp.MarshalProto()
+	return (*server.Raw)(&raw), err
+}
+
+// GetCapabilities says how the store searches.
+func (*v2) GetCapabilities(context.Context, *storage_v2.GetCapabilitiesRequest) (*storage_v2.GetCapabilitiesResponse, error) {
+	return &storage_v2.GetCapabilitiesResponse{Search: &storage_v2.SearchCapabilities{
+		WithoutServiceName: true, SameSpanConjunction: true}}, nil
+}
+
+// GetTraces sends the traces that exist, in the order asked for.
+func (s *v2) GetTraces(req *storage_v2.GetTracesRequest, stream grpc.ServerStreamingServer[tracepb.TracesData]) error {
+	refs := make([]tracestore.TraceRef, len(req.GetQuery()))
+	for i, q := range req.GetQuery() {
+		id := q.GetTraceId()
+		if len(id) != len(refs[i].ID) {
+			return status.Error(codes.InvalidArgument, "a trace_id must have 16 bytes")
+		}
+		refs[i].ID = otlpdata.TraceID(id)
+		var err error
+		if refs[i].From, refs[i].To, err = window(q.GetStartTime(), q.GetEndTime()); err != nil {
+			return err
+		}
+	}
+	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
+		return traces(ctx, s.store.Traces(ctx, tenant, refs), func(b *otlpdata.Batch) error { return s.send(stream, b) })
+	})
+}
+
+// FindTraces sends the traces found, newest first.
+func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStreamingServer[tracepb.TracesData]) error {
+	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
+		q, err := queryV2(tenant, req.GetQuery())
+		if err != nil {
+			return err
+		}
+		return s.find(ctx, s.store, q, tracestore.WantFull, stream.SetTrailer,
+			func(r *tracestore.Result) error { return s.send(stream, r.Spans) })
+	})
+}
+
+// send sends a trace, or a piece of one, in messages that are not too large.
+func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
+	segments, err := b.Segments()
+	if err != nil {
+		return err
+	}
+	if len(segments) == 1 && len(segments[0]) <= s.chunk && b.Len() > 0 {
+		return stream.SendMsg((*server.Raw)(&segments[0]))
+	}
+	return remotestore.Split(segments, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
+}
+
+// FindTraceIDs answers with the ids of the traces found, newest first. When they were it does not know.
+func (s *v2) FindTraceIDs(ctx context.Context, req *storage_v2.FindTraceIDsRequest) (*storage_v2.FindTraceIDsResponse, error) {
+	resp := &storage_v2.FindTraceIDsResponse{}
+	err := s.read(ctx, func(inner context.Context, tenant string) error {
+		q, err := queryV2(tenant, req.GetQuery())
+		if err != nil {
+			return err
+		}
+		return s.find(inner, s.store, q, tracestore.WantIDs, unaryTrailer(ctx), func(r *tracestore.Result) error {
+			resp.TraceIds = append(resp.TraceIds, &storage_v2.FoundTraceID{TraceId: r.ID[:]})
+			return nil
+		})
+	})
+	return resp, err
+}
+
+// summariesPerMessage is how many summaries one message holds.
+const summariesPerMessage = 100
+
+// FindTraceSummaries sends the summaries of the traces found, newest first.
+func (s *v2) FindTraceSummaries(req *storage_v2.FindTraceSummariesRequest,
+	stream grpc.ServerStreamingServer[storage_v2.FindTraceSummariesResponse]) error {
+	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
+		q, err := queryV2(tenant, req.GetQuery())
+		if err != nil {
+			return err
+		}
+		resp := &storage_v2.FindTraceSummariesResponse{}
+		err = s.find(ctx, s.store, q, tracestore.WantSummaries, stream.SetTrailer, func(r *tracestore.Result) error {
+			if resp.Summaries = append(resp.Summaries, summary(r.Summary)); len(resp.Summaries) < summariesPerMessage {
+				return nil
+			}
+			full := resp
+			resp = &storage_v2.FindTraceSummariesResponse{}
+			return stream.Send(full)
+		})
+		if err != nil || len(resp.Summaries) == 0 {
+			return err
+		}
+		return stream.Send(resp)
+	})
+}
+
+func summary(s *tracestore.Summary) *storage_v2.TraceSummary {
+	text := func(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+	out := &storage_v2.TraceSummary{
+		TraceId: s.ID[:], RootServiceName: text(s.RootService), RootOperationName: text(s.RootName),
+		MinStartTimeUnixNano: s.Start, MaxEndTimeUnixNano: s.End,
+		SpanCount: int32(s.Spans), ErrorSpanCount: int32(s.Errors), OrphanSpanCount: int32(s.Orphans),
+	}
+	for _, svc := range s.Services {
+		out.Services = append(out.Services, &storage_v2.ServiceSummary{Name: text(svc.Name), SpanCount: int32(svc.Spans),
+			ErrorSpanCount: int32(svc.Errors)})
+	}
+	return out
+}
+
+// GetServices lists the services.
+func (s *v2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {
+	resp := &storage_v2.GetServicesResponse{}
+	err := s.read(ctx, func(ctx context.Context, tenant string) error {
+		names, err := s.store.Services(ctx, tenant)
+		resp.Services = remotestore.PutNames(resp, names)
+		return err
+	})
+	return resp, err
+}
+
+// GetOperations lists the operations of a service.
+func (s *v2) GetOperations(ctx context.Context, req *storage_v2.GetOperationsRequest) (*storage_v2.GetOperationsResponse, error) {
+	resp := &storage_v2.GetOperationsResponse{}
+	err := s.read(ctx, func(ctx context.Context, tenant string) error {
+		ops, err := s.store.Operations(ctx, tenant, remotestore.Name(req, req.GetService()), req.GetSpanKind())
+		for _, op := range ops {
+			resp.Operations = append(resp.Operations, &storage_v2.Operation{Name: op.Name, SpanKind: op.Kind})
+		}
+		return err
+	})
+	return resp, err
+}
+
+// GetDependencies counts the calls between services.
+func (s *v2) GetDependencies(ctx context.Context, req *storage_v2.GetDependenciesRequest) (*storage_v2.GetDependenciesResponse, error) {
+	resp := &storage_v2.GetDependenciesResponse{}
+	err := s.dependencies(ctx, s.store, req, func(g tracestore.Graph) {
+		for _, l := range links(g.Edges) {
+			resp.Dependencies = append(resp.Dependencies, &storage_v2.Dependency{
+				Parent: strings.ToValidUTF8(l.Parent, "\uFFFD"), Child: strings.ToValidUTF8(l.Child, "\uFFFD"), CallCount: l.Calls})
+		}
+		remotestore.PutEdges(resp, exact(g.Edges))
+	})
+	return resp, err
+}
+
+// interval is a request for dependencies of either version.
+type interval interface {
+	GetStartTime() *timestamppb.Timestamp
+	GetEndTime() *timestamppb.Timestamp
+}
+
+// dependencies reads the graph of an interval and gives it to fill.
+func (r *readers) dependencies(ctx context.Context, store Store, req interval, fill func(tracestore.Graph)) error {
+	from, to, err := window(req.GetStartTime(), req.GetEndTime())
+	if err != nil {
+		return err
+	}
+	return r.read(ctx, func(inner context.Context, tenant string) error {
+		g, err := graph(inner, store, tenant, from, to)
+		if err != nil {
+			return err
+		}
+		if !g.Complete {
+			unaryTrailer(ctx)(incomplete(g.Reason))
+		}
+		fill(g)
+		return nil
+	})
+}

@@ -1,0 +1,109 @@
+package remotestorage
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// writers put spans into stores. What they answer with success the store has.
+type writers struct {
+	set          pipeline.Settings
+	tenants      tenants
+	limits       otlpdata.Limits
+	translations *server.Translations
+	refused      func(reason string)
+	streams      sync.WaitGroup // goroutines that receive for WriteSpanStream
+	// stopping ends when the extension stops: clients keep streams open as long as they run.
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+func newWriters(set pipeline.Settings, c Config, t tenants, refused func(string)) *writers {
+	w := &writers{set: set, tenants: t, limits: c.Limits(), translations: server.NewTranslations(set.Budget), refused: refused}
+	w.stopping, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+func (w *writers) meta(tenant, format string) otlpdata.Meta {
+	return otlpdata.Meta{Tenant: tenant, Format: format, Transport: "grpc", Received: w.set.Env.Now()}
+}
+
+// otlp stores an ExportTraceServiceRequest.
+func (w *writers) otlp(ctx context.Context, to pipeline.Consumer, request []byte) error {
+	tenant, err := w.tenants.of(ctx)
+	if err != nil {
+		return err
+	}
+	b, err := otlpdata.FromOTLP(request, w.meta(tenant, "otlp"), w.limits)
+	if err != nil {
+		w.refused(server.ReasonOf(err))
+		return pipeline.Permanent(err)
+	}
+	walk, err := w.set.Budget.Reserve(int64(b.WalkMemory()))
+	if err != nil {
+		w.refused(server.ReasonOf(err))
+		return err
+	}
+	defer walk.Release()
+	return to.Consume(ctx, b)
+}
+
+// translationBase is what a translation takes whatever it is of, in bytes.
+const translationBase = 256 << 10
+
+// native stores the spans of WriteSpanRequests, all of them or none that the client could tell from the others: it sends them again.
+func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...[]byte) error {
+	tenant, err := w.tenants.of(ctx)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, r := range requests {
+		size += len(r)
+	}
+	memory := int64(native.WorkGrowth*size + translationBase)
+	b, err := w.translations.Do(ctx, requests[0], memory, func(*server.TranslationMemory) (*otlpdata.Batch, error) {
+		otlp, err := native.FromSpans(0, requests...)
+		if err != nil {
+			return nil, pipeline.Permanent(&undecodable{err})
+		}
+		b, err := otlpdata.FromOTLP(otlp, w.meta(tenant, "tracing"), w.limits)
+		if err != nil {
+			return nil, pipeline.Permanent(err)
+		}
+		return b, nil
+	})
+	if err != nil {
+		w.refused(server.ReasonOf(err))
+		return err
+	}
+	defer b.Release()
+	return to.Consume(ctx, b.Batch)
+}
+
+// undecodable is the error of bytes that are no spans.
+type undecodable struct{ err error }
+
+func (e *undecodable) Error() string { return e.err.Error() }
+func (e *undecodable) Unwrap() error { return e.err }
+
+// answer is the status of an error, as everywhere, but for bytes that cannot be decoded, which are what gRPC itself says of them.
+func answer(err error) error {
+	var u *undecodable
+	if err == nil {
+		return nil
+	}
+	if errors.As(err, &u) {
+		return status.Error(codes.Internal, u.Error())
+	}
+	return pipeline.GRPCStatus(err).Err()
+}

@@ -1,0 +1,23 @@
+package tracing
+
+import (
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// The flags of remote storage, on both sides.
+
+func grpcExporterFlags() []pipeline.Flag {
+	return slices.Concat([]pipeline.Flag{
+		{Name: "grpc-storage.server", Key: "endpoint", Value: hostPorts, Doc: "The store of another process, host:port."},
+		{Name: "multi-tenancy.header", Key: "tenant_header", Doc: "The header that names the tenant."},
+		{Name: "grpc-storage.connection-timeout", Key: "connect_timeout", Doc: "How long one attempt to connect to it may take."},
+	}, clientTLSFlags("grpc-storage", "tls"))
+}
+
+func remoteStorageFlags() []pipeline.Flag {
+	return slices.Concat([]pipeline.Flag{
+		{Name: "grpc.host-port", Key: "endpoint", Value: pipeline.HostPort, Doc: "Where the store is served to other processes."},
+	}, tlsFlags("grpc", "tls"), tenancyFlags(""))
+}

@@ -1,0 +1,100 @@
+package tracecli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+const (
+	defaultQuery = "http://localhost:16686"
+	tenantHeader = "X-Tenant"
+)
+
+// common are the flags of all commands.
+type common struct {
+	query, tenant string
+	header        http.Header
+	timeout       pipeline.Duration
+	maxAnswer     pipeline.ByteSize
+	json          bool
+}
+
+func (c *common) define(fs *flag.FlagSet) {
+	c.header = http.Header{}
+	fs.StringVar(&c.query, "query", defaultQuery, "URL of the query API, with its base path if it has one ("+defaultQuery+").")
+	fs.StringVar(&c.tenant, "tenant", "", "Tenant whose traces are shown, sent as "+strings.ToLower(tenantHeader)+".")
+	fs.Func("header", "Header of all requests, as `Name: value`; may be repeated.", c.addHeader)
+	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), fmt.Sprintf("How long an answer may take (%s).", defaultTimeout))
+	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer),
+		fmt.Sprintf("How much is read of an answer (%s).", pipeline.ByteSize(defaultMaxAnswer)))
+	fs.BoolVar(&c.json, "json", false, "Prints the answer of the API.")
+}
+
+func (c *common) addHeader(s string) error {
+	name, value, ok := strings.Cut(s, ":")
+	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
+		return fmt.Errorf("%q is not of the form `Name: value`", s)
+	}
+	c.header[name] = append(c.header[name], strings.TrimSpace(value))
+	return nil
+}
+
+// check reports every value that cannot work.
+func (c *common) check() error {
+	var errs []error
+	if !isURL(c.query) {
+		errs = append(errs, fmt.Errorf("--query: %q is no URL; write %s", c.query, defaultQuery))
+	}
+	if c.timeout <= 0 {
+		errs = append(errs, errors.New("--timeout must be above 0"))
+	}
+	if c.maxAnswer <= 0 {
+		errs = append(errs, errors.New("--max-answer must be above 0"))
+	}
+	return errors.Join(errs...)
+}
+
+func isURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return false
+	}
+	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // which would be shown, or sent with no request
+}
+
+// ask runs f with a client, once the flags were found to be right.
+func (t tool) ask(ctx context.Context, c *common, f func(context.Context, *client) error) error {
+	if err := c.check(); err != nil {
+		return pipeline.Misuse("%w", err)
+	}
+	if c.tenant != "" {
+		c.header[tenantHeader] = []string{c.tenant}
+	}
+	timeout := c.timeout.Std()
+	transport := &http.Transport{DialContext: t.env.Dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: timeout}
+	defer transport.CloseIdleConnections()
+	return f(ctx, &client{
+		base: strings.TrimRight(c.query, "/"), header: c.header, timeout: timeout, maxAnswer: int64(c.maxAnswer), transport: transport,
+	})
+}
+
+// moment reads a time: RFC 3339, or how long ago it was.
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at, nil
+	}
+	var ago pipeline.Duration
+	if ago.UnmarshalText([]byte(text)) != nil {
+		return time.Time{}, fmt.Errorf("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 30m, 1h or 7d for so long ago", flag, text)
+	}
+	return now.Add(-ago.Std()), nil
+}

@@ -1,0 +1,69 @@
+package tracecli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// now is when commands of tests run.
+var now = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+
+// command runs a command as the program does.
+func command(ctx context.Context, t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	env := pipeline.SystemEnv()
+	env.Now = func() time.Time { return now }
+	it := tool{env: env, getenv: func(string) string { return "" }, zone: time.UTC}
+	setup := map[string]func(*flag.FlagSet) runner{"trace": it.trace, "search": it.search, "services": it.services}[name]
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	run := setup(fs)
+	var operands []string
+	for ; len(args) > 0; args = args[1:] { // flags stand before and behind what is none
+		if err := fs.Parse(args); err != nil {
+			return "", "", err
+		}
+		if args = fs.Args(); len(args) == 0 {
+			break
+		}
+		operands = append(operands, args[0])
+	}
+	var out, log bytes.Buffer
+	err = run(ctx, pipeline.Invocation{Args: operands, Stdout: &out, Stderr: &log})
+	return out.String(), log.String(), err
+}
+
+// golden compares a text with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Errorf("%s (%v):\n%s\nwant\n%s", file, err, got, want)
+	}
+}
+
+// invocation writes everything to out.
+func invocation(out io.Writer) pipeline.Invocation {
+	return pipeline.Invocation{Args: []string{"service"}, Stdout: out, Stderr: out}
+}

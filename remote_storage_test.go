@@ -1,0 +1,192 @@
+package tracing_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
+)
+
+// probe is an extension that hands the store which it names to a test.
+type probe struct{ store storetest.Subject }
+
+type probeConfig struct {
+	Storage pipeline.Ref[storetest.Subject] `yaml:"storage" doc:"The store." ref:"a span store"`
+}
+
+func (p *probe) factory() pipeline.Factory {
+	return pipeline.Extension("probe", func() probeConfig { return probeConfig{} }, func(_ pipeline.Settings, c probeConfig) (*probe, error) {
+		p.store = c.Storage.Get()
+		return p, nil
+	})
+}
+
+// runConfig runs a configuration until the test ends.
+func runConfig(tb testing.TB, yaml string, more ...pipeline.Factory) *pipeline.App {
+	tb.Helper()
+	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: append(tracing.Components(), more...), Files: []string{"test.yaml"},
+		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	app, err := pipeline.New(cfg, pipeline.AppOptions{Log: &lockedBuffer{}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := app.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := app.Stop(context.Background()); err != nil {
+			tb.Errorf("stopping: %v", err)
+		}
+	})
+	return app
+}
+
+// serveStore runs a store that others can use, and returns its address.
+func serveStore(tb testing.TB, store string) string {
+	tb.Helper()
+	app := runConfig(tb, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {%[1]s: , memory/archive: }
+extensions: {remote_storage: {endpoint: "localhost:0", storage: %[1]s, archive_storage: memory/archive}}
+service:
+  data_dir: %[2]s
+  extensions: [remote_storage]
+  pipelines: {traces: {receivers: [otlp], exporters: [%[1]s]}}
+`, store, tb.TempDir()))
+	return app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc")
+}
+
+// useStore returns the exporter grpc for an address; keys are more of its configuration.
+func useStore(tb testing.TB, addr, keys string) storetest.Subject {
+	tb.Helper()
+	var p probe
+	runConfig(tb, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {grpc: {endpoint: %q, tls: {insecure: true}, compression: none, wait_for_ready: true%s}}
+extensions: {probe: {storage: grpc}}
+service:
+  data_dir: %s
+  extensions: [probe]
+  pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}
+`, addr, keys, tb.TempDir()), p.factory())
+	return p.store
+}
+
+// A store behind remote storage v2 is like one in the same process.
+func TestRemoteStoresV2(t *testing.T) {
+	for _, store := range []string{"memory", "disk"} {
+		t.Run(store, func(t *testing.T) {
+			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), "") })
+		})
+	}
+}
+
+// inNative is what is left of a batch after its way through the native model. After the second time nothing more is lost.
+func inNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
+	t.Helper()
+	segments, err := b.Segments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := native.NewChunks(native.ChunkLimits{Spans: b.Len() + 1, Bytes: 1 << 30}, func(chunk []byte) error {
+		otlp, err := native.FromSpans(0, chunk)
+		if err == nil {
+			b, err = otlpdata.FromOTLP(otlp, b.Meta(), otlpdata.Limits{})
+		}
+		return err
+	})
+	for _, s := range segments {
+		if err := otlpdata.Walk(s, chunks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := chunks.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A store behind remote storage v1 is like one in the same process for what the native model can say.
+func TestRemoteStoresV1(t *testing.T) {
+	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return inNative(tb, inNative(tb, b)) }
+	for _, store := range []string{"memory", "disk"} {
+		t.Run(store, func(t *testing.T) {
+			storetest.StoreOf(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v1") }, twice,
+				"everything in a span comes back",             // attributes of scopes and links do not
+				"spans that share an id and differ both stay", // schema URLs are no difference
+				"unicode and invalid UTF-8",                   // which is mended; a status message without a status is an attribute
+				"writers and readers at once",                 // spans of a request are written one by one
+				"services without a proper name")              // all are without a name
+		})
+	}
+}
+
+// A store behind remote storage v1 keeps and finds what the native model can say: random spans, traces, searches, catalogs and calls.
+func TestRandomSpansOverV1(t *testing.T) {
+	for i, store := range []string{"memory", "disk"} {
+		t.Run(store, func(t *testing.T) {
+			m := storetest.NewModel(t, uint64(i))
+			s := useStore(t, serveStore(t, store), ", protocol: v1")
+			for range 10 {
+				for range 5 {
+					b := inNative(t, inNative(t, m.Next()))
+					if err := s.Consume(t.Context(), b); err != nil {
+						t.Fatal(err)
+					}
+					m.Remember(b)
+				}
+				for range 20 {
+					m.Ask(s)
+				}
+			}
+			m.AskAll(s)
+		})
+	}
+}
+
+// An archive keeps traces apart from the store, and is read by ids.
+func TestRemoteArchive(t *testing.T) {
+	addr := serveStore(t, "memory")
+	store, archive := useStore(t, addr, ""), useStore(t, addr, ", archive: true")
+	m := storetest.NewModel(t, 1)
+	b := inNative(t, m.Next())
+	if err := archive.Consume(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[otlpdata.TraceID]int{}
+	if err := tracestore.WalkSpans(b, func(s tracestore.Span) error { ids[s.TraceID]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for id := range ids {
+		if n := spansOf(t, archive, b.Meta().Tenant, id); n == 0 {
+			t.Errorf("trace %s is not in the archive", id)
+		}
+		if n := spansOf(t, store, b.Meta().Tenant, id); n > 0 {
+			t.Errorf("%d spans of trace %s are in the store, too", n, id)
+		}
+	}
+	if _, err := archive.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs); err == nil || !strings.Contains(err.Error(), "by trace ids only") {
+		t.Errorf("searching the archive: %v", err)
+	}
+}
+
+func spansOf(t *testing.T, r tracestore.Reader, tenant string, id otlpdata.TraceID) (spans int) {
+	t.Helper()
+	for tr, err := range r.Traces(t.Context(), tenant, []tracestore.TraceRef{{ID: id}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans += tr.Spans.Len()
+	}
+	return spans
+}
