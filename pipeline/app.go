@@ -112,6 +112,9 @@ func (a *App) warn(c *Config) {
 
 // startNode starts a component and notes that it runs.
 func (a *App) startNode(ctx context.Context, n *node) error {
+	if n.edge != nil && !n.edge.started {
+		a.status.report(n.String()+ofQueue, nil) // what an earlier queue said
+	}
 	if err := startSafely(ctx, n); err != nil {
 		return fmt.Errorf("starting %s: %w", n, err)
 	}

@@ -12,17 +12,13 @@ import (
 // request into memory, grow the reservation while they inflate it, and release it when the answer is known. Nothing waits: over the
 // limit a request is refused as overloaded.
 type Budget struct {
-	limit atomic.Int64
+	limit int64
 	used  atomic.Int64
 	peak  atomic.Int64
 }
 
 // NewBudget returns a budget of limit bytes; zero or less means no limit, which is for tests.
-func NewBudget(limit int64) *Budget {
-	b := &Budget{}
-	b.limit.Store(limit)
-	return b
-}
+func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // Reserve takes n bytes; below zero counts as zero. The error is an [Overloaded] that wraps [ErrOverBudget].
 func (b *Budget) Reserve(n int64) (*Reservation, error) {
@@ -40,18 +36,18 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
 // Limit returns the limit in bytes.
-func (b *Budget) Limit() int64 { return b.limit.Load() }
+func (b *Budget) Limit() int64 { return b.limit }
 
 // take adds n > 0 bytes if they fit. A request that does not fit is never counted, not even for a moment: it must not make others fail.
 func (b *Budget) take(n int64) error {
-	limit := b.limit.Load()
+	limit := b.limit
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
 	for {
 		used := b.used.Load()
 		if n > limit-used {
-			return Overloaded(fmt.Errorf("%w: service.limits.inflight is %d bytes", ErrOverBudget, b.limit.Load()), time.Second)
+			return Overloaded(fmt.Errorf("%w: service.limits.inflight is %d bytes", ErrOverBudget, b.limit), time.Second)
 		}
 		if b.used.CompareAndSwap(used, used+n) {
 			b.notePeak(used + n)

@@ -114,6 +114,7 @@ func (e *exporterEdge) settle(b *otlpdata.Batch, err error) {
 // on disk keeps what is left.
 func (e *exporterEdge) stop(ctx context.Context) error {
 	e.started = false
+	e.ended.Store(true)
 	if e.queue == nil || e.giveUp == nil {
 		return nil
 	}

@@ -30,7 +30,8 @@ type exporterEdge struct {
 	log    *zap.Logger
 	dead   func() *deadLetters
 
-	started     bool         // known to who starts and stops
+	started     bool // known to who starts and stops
+	ended       atomic.Bool
 	queue       sendingQueue // nil: none
 	queueMemory int64        // the most that it holds, in bytes
 	senders     int          // how many read it
@@ -49,6 +50,7 @@ func newExporterEdge(a *App, n *node, set Settings, queue QueueConfig) *exporter
 		e.next = e.sender
 	}
 	if queue.Enabled {
+		set.Report = a.reporter(n.String()+ofQueue, set.Logger, &e.ended)
 		e.setQueue(queue, set)
 		e.sender.stopping = e.stopping
 	}

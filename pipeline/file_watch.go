@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"maps"
 	"os"
 	"sync"
@@ -15,8 +16,9 @@ import (
 type fileWatch struct {
 	readFile func(string) ([]byte, error)
 
-	mu   sync.Mutex
-	sums map[string][]byte // of what was read
+	mu    sync.Mutex
+	sums  map[string][]byte // of what was read
+	again bool              // everything has been read once
 }
 
 func newFileWatch(readFile func(string) ([]byte, error)) *fileWatch {
@@ -28,11 +30,22 @@ func newFileWatch(readFile func(string) ([]byte, error)) *fileWatch {
 
 // read reads a file and remembers it.
 func (w *fileWatch) read(name string) ([]byte, error) {
-	b, err := w.readFile(name)
+	w.mu.Lock()
+	again := w.again
+	w.mu.Unlock()
+	b, err := w.content(name, again)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sums[name] = sum(b, err)
 	return b, err
+}
+
+// content reads a file. A pipe can be read once: a second time nothing may ever come out of it.
+func (w *fileWatch) content(name string, again bool) ([]byte, error) {
+	if info, err := os.Stat(name); again && err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file that can be read again", name)
+	}
+	return w.readFile(name)
 }
 
 // sum stands for the content of a file; one that cannot be read has its error for content.
@@ -49,6 +62,7 @@ func (w *fileWatch) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.sums)
+	w.again = true
 }
 
 // watch looks for changes, if the configuration in force asks for that, until end is called. The channel is closed when there is one.
@@ -97,7 +111,7 @@ func (w *fileWatch) look() (loaded, now map[string][]byte) {
 	w.mu.Unlock()
 	now = make(map[string][]byte, len(loaded))
 	for name := range loaded {
-		now[name] = sum(w.readFile(name))
+		now[name] = sum(w.content(name, true))
 	}
 	return loaded, now
 }

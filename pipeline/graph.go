@@ -297,7 +297,6 @@ func (b *graphBuilder) putEdge(n *node, set Settings) {
 	if e := b.alive.edges[n.config.key]; e != nil && e.config == queue {
 		n.edge = e
 	} else {
-		set.Report = b.app.reporter(n, set.Logger, nil) // the edge may outlive the node
 		n.edge = newExporterEdge(b.app, n, set, queue)
 	}
 	n.consumer = n.edge
@@ -360,7 +359,7 @@ func (b *graphBuilder) settings(n *node) Settings {
 		Dir:     filepath.Join(b.config.service.DataDir, n.dir()),
 		Env:     b.app.env,
 		Budget:  b.app.budget,
-		Report:  b.app.reporter(n, log, &n.ended),
+		Report:  b.app.reporter(n.String(), log, &n.ended),
 		Process: b.app,
 	}
 }

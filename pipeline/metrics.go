@@ -42,7 +42,7 @@ func newTelemetry(b Build, budget *Budget, now func() time.Time) *telemetry {
 	t.retries = counter("tracing_exporter_retries_total", "Attempts to send beyond the first of each batch.", "component")
 	t.lost = counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that a damaged file has cost.", "component")
 	t.queues = newQueueBook(now)
-	t.reloads = newReloadMetrics()
+	t.reloads = newReloadMetrics(now())
 	t.collector = newCollectorMetrics(t.own)
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1; the labels say which program this is.",

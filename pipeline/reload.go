@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +32,7 @@ type reloadMetrics struct {
 	last, when prometheus.Gauge
 }
 
-func newReloadMetrics() reloadMetrics {
+func newReloadMetrics(now time.Time) reloadMetrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
@@ -45,7 +46,21 @@ func newReloadMetrics() reloadMetrics {
 		m.total.WithLabelValues(result)
 	}
 	m.last.Set(1)
+	m.when.Set(seconds(now))
 	return m
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
+
+// note counts a reload.
+func (m *reloadMetrics) note(result string, now time.Time) {
+	m.total.WithLabelValues(result).Inc()
+	if result == reloadRefused {
+		m.last.Set(0)
+		return
+	}
+	m.last.Set(1)
+	m.when.Set(seconds(now))
 }
 
 // Reload makes a running process run another configuration, which load returns. Everything is built before anything is stopped. Components
@@ -71,18 +86,15 @@ func (a *App) Reload(ctx context.Context, load func() (*Config, error)) error {
 		a.reload.Reloads++
 	}
 	a.mu.Unlock()
-	m := &a.tel.reloads
-	m.total.WithLabelValues(result).Inc()
-	m.last.Set(0)
-	if err == nil {
-		m.last.Set(1)
-		m.when.Set(float64(now.UnixNano()) / 1e9)
+	a.tel.reloads.note(result, now)
+	switch {
+	case err == nil:
 		a.log.Info("the configuration was loaded again", zap.String("result", result))
-		return nil
-	}
-	a.log.Error("the configuration was not taken; the one before stays in force", zap.Error(err))
-	if errors.Is(err, errBroken) {
+	case errors.Is(err, errBroken):
+		a.log.Error("the configuration was not taken, and the one before is not whole any more", zap.Error(err))
 		a.setReady(false)
+	default:
+		a.log.Error("the configuration was not taken; the one before stays in force", zap.Error(err))
 	}
 	return err
 }
@@ -140,26 +152,27 @@ func (a *App) settle(c *Config, g *graph) {
 	}
 }
 
-// reorder puts what runs into the order of the graph, in which it will be stopped.
+// reorder puts what runs into the order of the graph, in which it will be stopped. What runs and is not in the graph is stopped before.
 func (a *App) reorder(g *graph) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	running := map[*node]bool{}
-	for _, n := range a.started {
-		running[n] = true
-	}
-	a.started = nil
+	var ordered, others []*node
 	for _, n := range g.nodes {
-		if running[n] {
-			a.started = append(a.started, n)
+		if slices.Contains(a.started, n) {
+			ordered = append(ordered, n)
 		}
 	}
+	for _, n := range a.started {
+		if !g.has(n) {
+			others = append(others, n)
+		}
+	}
+	a.started = append(ordered, others...)
 }
 
 // adopt takes over what a configuration says about the process itself. The level of the log is left alone where the file says what it said
 // before: somebody may have changed it meanwhile.
 func (a *App) adopt(before, now *serviceConfig) {
-	a.budget.limit.Store(int64(now.Limits.Inflight))
 	if level := now.Telemetry.Logs.Level; level != before.Telemetry.Logs.Level {
 		if l, err := parseLevel(level); err == nil { // it was checked when it was loaded
 			a.level.SetLevel(l)
@@ -179,5 +192,6 @@ func (c *Config) needsRestart(next *Config) error {
 		return fmt.Errorf("service::%s: %q cannot become %q while the process runs; restart it", key, is, becomes)
 	}
 	return errors.Join(fixed("data_dir", c.service.DataDir, next.service.DataDir),
+		fixed("limits::inflight", c.service.Limits.Inflight.String(), next.service.Limits.Inflight.String()),
 		fixed("telemetry::logs::encoding", c.service.Telemetry.Logs.Encoding, next.service.Telemetry.Logs.Encoding))
 }

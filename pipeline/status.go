@@ -76,6 +76,9 @@ func (b *statusBook) enter(name string, phase State) {
 	defer b.mu.Unlock()
 	p := b.parts[name]
 	p.phase, p.since = phase, b.now()
+	if phase == StateStarting {
+		p.degraded = nil // what its predecessor said
+	}
 	b.parts[name] = p
 }
 
@@ -98,6 +101,9 @@ func (b *statusBook) of(n *node) ComponentStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.parts[n.String()]
+	if queue := b.parts[n.String()+ofQueue]; p.degraded == nil && queue.degraded != nil {
+		p.degraded, p.reported = queue.degraded, queue.reported
+	}
 	s := ComponentStatus{Component: n.config.key.id.String(), Kind: n.config.key.kind.String(), State: p.phase, Since: p.since}
 	if p.phase == StateOK && p.reported.After(p.since) {
 		s.Since = p.reported
@@ -108,19 +114,21 @@ func (b *statusBook) of(n *node) ComponentStatus {
 	return s
 }
 
-// leave forgets an instance.
+// ofQueue is what the name of an exporter's queue ends with: it may outlive the exporter, and speaks for itself.
+const ofQueue = " queue"
+
+// leave forgets an instance and its queue.
 func (b *statusBook) leave(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.parts, name)
+	delete(b.parts, name+ofQueue)
 }
 
-// reporter returns the Report function of a component: a change of its state is logged once. Once ended is set, which may be nil, what it says
-// is not heard.
-func (a *App) reporter(n *node, log *zap.Logger, ended *atomic.Bool) func(error) {
-	name := n.String()
+// reporter returns the Report function of a component: a change of its state is logged once. Once ended is set, what it says is not heard.
+func (a *App) reporter(name string, log *zap.Logger, ended *atomic.Bool) func(error) {
 	return func(err error) {
-		if ended != nil && ended.Load() {
+		if ended.Load() {
 			return
 		}
 		before := a.status.report(name, err)
@@ -147,7 +155,10 @@ func (a *App) Status() Status {
 		ps := PipelineStatus{Pipeline: p.id.String(), State: StateOK}
 		for _, c := range p.members() {
 			inPipeline[c.key] = true
-			part := a.status.of(graph.find(c.key, p.id.String()))
+			part := ComponentStatus{Component: c.key.id.String(), Kind: c.key.kind.String(), State: StateStopped}
+			if n := graph.find(c.key, p.id.String()); n != nil { // else it could not even be built again
+				part = a.status.of(n)
+			}
 			ps.Components = append(ps.Components, part)
 			ps.State = worse(ps.State, part.State)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -39,7 +40,7 @@ func (t *transition) clear(ctx context.Context) {
 		case !t.to.has(n):
 			t.end(ctx, n)
 		case !t.to.leads(n):
-			n.out.drain(t.hurry)
+			n.out.drain(func() { t.hurry(n) })
 		}
 	}
 }
@@ -51,26 +52,44 @@ func (t *transition) end(ctx context.Context, n *node) {
 	n.ended.Store(true)
 	inherited := n.edge != nil && t.to.hasEdge(n.edge)
 	if inherited {
-		n.edge.gate.drain(t.hurry)
+		n.edge.gate.drain(func() { t.hurry(n) })
 	}
 	if !running {
 		return
 	}
 	t.app.status.enter(n.String(), StateStopped)
-	var err error
 	switch {
 	case inherited:
-		err = stopValue(ctx, n)
+		t.stop(ctx, n, stopValue)
 	case n.edge != nil && n.edge.holdsSpans():
 		t.app.retiring.begin(t.app, n)
 	default:
-		err = stopSafely(ctx, n)
-	}
-	if err != nil {
-		t.app.log.Error("a component that is not needed any more did not stop cleanly", zap.Stringer("stopped", n), zap.Error(err))
+		t.stop(ctx, n, stopSafely)
 	}
 	if n.out != nil {
 		n.out.open(nowhere{}) // for calls that it has left behind
+	}
+}
+
+// stop stops a component, and gives it all the time that a stop may take: what it leaves behind its successor may need. It waits for calls that are
+// inside, so those that wait for another attempt are made to go.
+func (t *transition) stop(ctx context.Context, n *node, stop func(context.Context, *node) error) {
+	ctx, cancel := t.app.stopContext(ctx)
+	defer cancel()
+	hurry := time.NewTicker(drainPatience)
+	defer hurry.Stop()
+	done := make(chan error, 1)
+	go func() { done <- stop(ctx, n) }()
+	for {
+		select {
+		case <-hurry.C:
+			t.hurry(n)
+		case err := <-done:
+			if err != nil {
+				t.app.log.Error("a component that is not needed any more did not stop cleanly", zap.Stringer("stopped", n), zap.Error(err))
+			}
+			return
+		}
 	}
 }
 
@@ -80,11 +99,15 @@ type nowhere struct{}
 // Consume refuses.
 func (nowhere) Consume(context.Context, *otlpdata.Batch) error { return ErrStopping }
 
-// hurry makes callers that wait for another attempt to send their spans go, with the error of the last one.
-func (t *transition) hurry() {
-	for _, n := range t.from.nodes {
-		if n.edge != nil && n.edge.queue == nil && n.edge.sender != nil {
-			n.edge.sender.interrupt()
+// hurry makes callers behind a node that wait for another attempt to send their spans go, with the error of the last one.
+func (t *transition) hurry(n *node) {
+	if n.edge != nil && n.edge.queue == nil && n.edge.sender != nil {
+		n.edge.sender.interrupt()
+	}
+	for _, c := range n.next {
+		i := slices.IndexFunc(t.from.nodes, func(m *node) bool { return m.consumer == c && m.intake == nil })
+		if i >= 0 {
+			t.hurry(t.from.nodes[i])
 		}
 	}
 }
@@ -104,27 +127,46 @@ func (t *transition) fill(ctx context.Context) error {
 	return nil
 }
 
-// run makes the transition, or, when something cannot be started, one back to what config describes. Then it returns an error that matches
-// errBroken if that was not possible either.
+// run makes the transition, or, when something cannot be started, one back to what config describes. It returns the graph that runs then; if
+// that was not possible either, with an error that matches errBroken.
 func (t *transition) run(ctx context.Context, config *Config) (now *graph, err error) {
 	if err = t.once(ctx); err == nil {
 		return t.to, nil
 	}
 	back, failed := buildGraph(t.app, config, t.to.survivors(t.app.started))
-	if failed == nil {
-		failed = (&transition{app: t.app, from: t.to, to: back}).once(ctx)
-	}
 	if failed != nil {
+		t.abandon(ctx, t.from, t.to)
 		return t.to, fmt.Errorf("%w; %w: %w", err, errBroken, failed)
+	}
+	if failed = (&transition{app: t.app, from: t.to, to: back}).once(ctx); failed != nil {
+		t.abandon(ctx, t.from, t.to, back)
+		return back, fmt.Errorf("%w; %w: %w", err, errBroken, failed)
 	}
 	return back, err
 }
 
 func (t *transition) once(ctx context.Context) error {
-	stop, cancel := t.app.stopContext(ctx)
-	defer cancel()
-	t.clear(stop)
+	t.clear(ctx)
 	return t.fill(context.WithoutCancel(ctx))
+}
+
+// abandon refuses all who wait at a link that will not be opened again, and stops the queues that nobody is behind.
+func (t *transition) abandon(ctx context.Context, graphs ...*graph) {
+	for _, g := range graphs {
+		for _, n := range g.nodes {
+			running := slices.Contains(t.app.started, n)
+			if n.out != nil && n.out.isShut() {
+				n.out.open(nowhere{})
+			}
+			if n.edge == nil || running || !n.edge.gate.isShut() {
+				continue
+			}
+			n.edge.gate.open(nowhere{})
+			if n.edge.started {
+				t.stop(ctx, n, func(ctx context.Context, n *node) error { return n.edge.stop(ctx) })
+			}
+		}
+	}
 }
 
 // errBroken says that the process has lost components.
