@@ -146,14 +146,8 @@ func (s *search) gather(ctx context.Context) ([]match, error) {
 
 // give yields the traces of matches. It returns false when that was the last result.
 func (s *search) give(ctx context.Context, batch []match, yield func(tracestore.Result) bool) (bool, error) {
-	if s.want == tracestore.WantFull && len(batch) > 1 {
-		ids := make([]otlpdata.TraceID, len(batch))
-		for i := range batch {
-			ids[i] = batch[i].trace
-		}
-		if err := s.reader.readAhead(ctx, ids); err != nil {
-			return false, err
-		}
+	if err := s.readAhead(ctx, batch); err != nil {
+		return false, err
 	}
 	for _, m := range batch {
 		res, err := s.result(ctx, m)
@@ -170,6 +164,21 @@ func (s *search) give(ctx context.Context, batch []match, yield func(tracestore.
 		}
 	}
 	return true, nil
+}
+
+// readAhead reads what the caller wants of all traces of a batch.
+func (s *search) readAhead(ctx context.Context, batch []match) error {
+	if len(batch) < 2 || s.want != tracestore.WantFull && s.want != tracestore.WantSummaries {
+		return nil
+	}
+	ids := make([]otlpdata.TraceID, len(batch))
+	for i := range batch {
+		ids[i] = batch[i].trace
+	}
+	if s.want == tracestore.WantSummaries {
+		return s.reader.readHeadsAhead(ctx, ids)
+	}
+	return s.reader.readAhead(ctx, ids)
 }
 
 // prepare lists the blocks that may hold spans within the bounds.

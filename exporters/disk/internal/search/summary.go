@@ -13,24 +13,82 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
+// maxHeads is how many spans may be in headsAhead: their traces together are about as large as what is read ahead of whole ones.
+const maxHeads = 20_000
+
+// headsAhead is what summaries need of the spans of traces, read before it is asked for, so that a block is decoded once for all of them.
+type headsAhead struct {
+	ids   []otlpdata.TraceID
+	lists [maxAhead][]tracestore.SummarySpan // by place in ids; nil: it was taken, or is too long
+	spans int
+}
+
+// take returns the spans of a trace that was read, once.
+func (a *headsAhead) take(id otlpdata.TraceID) []tracestore.SummarySpan {
+	i := slices.Index(a.ids, id)
+	if i < 0 {
+		return nil
+	}
+	list := a.lists[i]
+	a.lists[i] = nil
+	return list
+}
+
+// readHeadsAhead reads what summaries need of up to maxAhead different traces, but for those that are too long together. Damage is noted.
+func (r *traceReader) readHeadsAhead(ctx context.Context, ids []otlpdata.TraceID) error {
+	a := &r.heads
+	*a = headsAhead{ids: ids}
+	var long [maxAhead]bool
+	for src := range r.sources {
+		err := r.decode(ctx, func() error {
+			return r.traces(ctx, src, ids, func(t *rows.Tables, b source.Block, which int, list []int32) error {
+				if long[which] || a.spans+len(list) > maxHeads {
+					a.spans -= len(a.lists[which])
+					a.lists[which], long[which] = nil, true
+					return nil
+				}
+				before, err := len(a.lists[which]), error(nil)
+				a.lists[which], err = r.appendHeads(a.lists[which], ids[which], src, t, b, list)
+				a.spans += len(a.lists[which]) - before
+				return err
+			})
+		})
+		if err = r.damage.note(r.sources[src], "traces", 0, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendHeads appends what summaries need of rows. Damage is noted.
+func (r *traceReader) appendHeads(
+	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
+) ([]tracestore.SummarySpan, error) {
+	for _, row := range list {
+		s, err := summarySpan(t, b, int(row))
+		if err == nil {
+			dst = append(dst, s)
+		} else if err = r.damage.note(r.sources[src], partOfTrace(id), 1, err); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
 // summary returns the summary of a trace. It reads heads; whole spans only where two have the same start and id and may be duplicates.
 func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*tracestore.Summary, error) {
-	var spans []tracestore.SummarySpan
-	err := r.eachPart(ctx, id, func(src int, t *rows.Tables, b source.Block, list []int32) error {
-		for _, row := range list {
-			s, err := summarySpan(t, b, int(row))
-			if err == nil {
-				spans = append(spans, s)
-			} else if err = r.damage.note(r.sources[src], partOfTrace(id), 1, err); err != nil {
-				return err
-			}
+	spans := r.heads.take(id)
+	if spans == nil {
+		err := r.eachPart(ctx, id, func(src int, t *rows.Tables, b source.Block, list []int32) (err error) {
+			spans, err = r.appendHeads(spans, id, src, t, b, list)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
-	if spans, err = r.withoutDuplicates(ctx, id, spans); err != nil {
+	spans, err := r.withoutDuplicates(ctx, id, spans)
+	if err != nil {
 		return nil, err
 	}
 	out := tracestore.SummarizeSpans(id, spans)

@@ -54,6 +54,7 @@ type traceReader struct {
 	own          spanList
 	spare        []byte
 	ahead        ahead
+	heads        headsAhead
 
 	cells     []rows.Cell
 	assembler rows.Assembler
