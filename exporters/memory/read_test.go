@@ -103,3 +103,29 @@ func TestReadLargeTrace(t *testing.T) {
 		t.Errorf("%d spans in %d pieces, %v", spans, len(pieces), err)
 	}
 }
+
+// A search reads no more of a long trace than its caller has use for.
+func TestLongTraceIsNotReadWhole(t *testing.T) {
+	e, _ := open(t, 0)
+	const spans = 20
+	td := ptrace.NewTraces()
+	all := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i := range spans {
+		s := all.AppendEmpty()
+		s.SetTraceID([16]byte{1})
+		s.SetSpanID([8]byte{1, byte(i)})
+		s.Attributes().PutStr("k", strings.Repeat(string(rune('a'+i)), pieceBytes/4))
+	}
+	consume(t, e, batch(t, "", td))
+	for most, want := range map[int][2]int{0: {spans, spans}, spans: {spans, spans}, 5: {6, spans - 1}} {
+		res, err := e.Find(t.Context(), tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range res.All {
+			if err != nil || r.Spans.Len() < want[0] || r.Spans.Len() > want[1] {
+				t.Errorf("at most %d: %d spans, %v", most, r.Spans.Len(), err)
+			}
+		}
+	}
+}

@@ -164,11 +164,15 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 		return res, nil
 	}
 	var pieces []*otlpdata.Batch
+	spans, most := 0, s.query.Budget.TraceSpans
 	for b, err := range s.store.batches(ctx, s.query.Tenant, s.store.blocks(r.trace, s.scan.snapshot)) {
 		if err != nil {
 			return res, err
 		}
 		pieces = append(pieces, b)
+		if spans += b.Len(); s.want == tracestore.WantFull && most > 0 && spans > most {
+			break
+		}
 	}
 	var err error
 	if s.want == tracestore.WantFull {

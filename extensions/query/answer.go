@@ -1,10 +1,12 @@
 package query
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -41,12 +43,15 @@ var errUndelivered = errors.New("client is gone")
 // flushAt is how many bytes of an answer are gathered before they are sent. Until then an error can still change the status.
 const flushAt = 256 << 10
 
+// indentAt is how many bytes of an answer are indented at once. Deep in values that lie in each other, a byte can become hundreds of blanks.
+const indentAt = 16 << 10
+
 // stream writes an answer in parts, so that no answer is held in memory as a whole.
 type stream struct {
 	w      http.ResponseWriter
 	pretty *indenter // nil: compact
 	buf    []byte
-	wide   []byte // a part, indented
+	wide   []byte // what is written next, indented
 	sent   int    // parts that are with the client, the status before the first
 }
 
@@ -87,17 +92,32 @@ func (s *stream) flush() error {
 		s.w.Header().Set("Content-Type", "application/json")
 	}
 	s.sent++
-	part := s.buf
-	if s.pretty != nil {
-		s.wide = s.pretty.appendTo(s.wide[:0], s.buf)
-		part = s.wide
-	}
-	_, err := s.w.Write(part)
+	err := s.write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUndelivered, err)
 	}
 	return nil
+}
+
+func (s *stream) write(part []byte) error {
+	if s.pretty == nil {
+		_, err := s.w.Write(part)
+		return err
+	}
+	for p := range slices.Chunk(part, indentAt) {
+		s.wide = s.pretty.appendTo(s.wide[:0], p)
+		if _, err := s.w.Write(s.wide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isWorth reports whether an answer that was broken off is ended with what it holds, which is found many traces: when the time ran out, and,
+// once there is no other answer to give, when the memory did. A store that fails is no reason to give a part for the whole.
+func (s *stream) isWorth(found int, err error) bool {
+	return found > 0 && errors.Is(err, context.DeadlineExceeded) || s.sent > 0 && errors.Is(err, errBusy)
 }
 
 // add appends a part of the answer that write appends to its argument, which may go through spill. An error of write leaves the answer

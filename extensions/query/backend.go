@@ -51,6 +51,7 @@ type turn struct {
 	cancel  context.CancelFunc
 	backend *backend
 	memory  *pipeline.Reservation
+	held    int64 // bytes that memory accounts for
 }
 
 // admit lets a query in, unless there are too many: the error matches errBusy, and is an overload (see pipeline.Overloaded).
@@ -76,14 +77,17 @@ func (t *turn) done() {
 	t.backend.running.Add(-1)
 }
 
-// hold accounts for the traces that the query holds in memory, in place of those before. The error is as in admit.
-func (t *turn) hold(pieces ...*otlpdata.Batch) error {
-	const perSpan = 160 // of what it takes to adjust a trace, about
-	n := 0
-	for _, b := range pieces {
-		n += b.Size() + perSpan*b.Len()
-	}
-	if err := t.memory.Resize(int64(n)); err != nil {
+// hold accounts for what the query holds in memory of traces, in place of what it held before. The error is as in admit.
+func (t *turn) hold(b *otlpdata.Batch) error {
+	t.held = 0
+	return t.holdAlso(b)
+}
+
+// holdAlso is hold, but beside what the query holds already.
+func (t *turn) holdAlso(b *otlpdata.Batch) error {
+	const perSpan = 160 // bytes of what it takes to adjust a trace, about
+	t.held += int64(b.Size() + perSpan*b.Len())
+	if err := t.memory.Resize(t.held); err != nil {
 		return pipeline.Overloaded(fmt.Errorf("%w: answers hold max_answer_memory (%d bytes)", errBusy, t.backend.memory.Limit()), 0)
 	}
 	return nil
@@ -106,14 +110,15 @@ func (t *turn) trace(tenant string, ref tracestore.TraceRef) ([]*otlpdata.Batch,
 
 func (t *turn) read(from tracestore.Reader, tenant string, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, err error) {
 	spans := 0
+	t.held = 0 // of a trace before
 	for piece, err := range from.Traces(t, tenant, []tracestore.TraceRef{ref}) {
 		if err != nil {
 			return nil, err
 		}
-		pieces = append(pieces, piece.Spans)
-		if err := t.hold(pieces...); err != nil {
+		if err := t.holdAlso(piece.Spans); err != nil {
 			return nil, err
 		}
+		pieces = append(pieces, piece.Spans)
 		if spans += piece.Spans.Len(); spans > t.backend.limits.traceSize {
 			break
 		}

@@ -51,7 +51,7 @@ func (h *handler) dependencies(w http.ResponseWriter, r *http.Request) {
 	}
 	var t tail
 	if !g.Complete {
-		t.Errors = []apiError{{Msg: "result is incomplete: " + g.Reason}}
+		t.Errors = []apiError{{Msg: incompleteText + g.Reason}}
 	}
 	h.answerLinks(newList(w, r), links(g.Edges, params.Get("service")), t)
 }

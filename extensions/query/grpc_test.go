@@ -201,7 +201,7 @@ func TestGRPCParameters(t *testing.T) {
 	var asked tracestore.Query
 	store := newFakeStore(ptrace.NewTraces())
 	store.asked = func(q tracestore.Query) { asked = q }
-	conn := dial(t, store, func(c *Config) { c.MaxLimit, c.MaxScanned = 500, 9 })
+	conn := dial(t, store, func(c *Config) { c.MaxLimit, c.MaxScanned, c.MaxTraceSize = 500, 9, 5 })
 	from, to := time.Unix(100, 1).UTC(), time.Unix(200, 2).UTC()
 	for _, c := range []struct {
 		in   *api_v2.TraceQueryParameters
@@ -217,7 +217,7 @@ func TestGRPCParameters(t *testing.T) {
 		}, tracestore.Query{From: from, To: to, Limit: 7, Where: (&search{service: "web", operation: "GET",
 			tags: map[string]string{"a": "b", "error": "true"}, minDuration: time.Second, maxDuration: time.Minute}).where()}},
 	} {
-		c.want.Budget.Spans = 9
+		c.want.Budget = tracestore.Budget{Spans: 9, TraceSpans: 5}
 		if _, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: c.in})); err != nil {
 			t.Fatal(err)
 		}

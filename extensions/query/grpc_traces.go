@@ -1,7 +1,6 @@
 package query
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -19,7 +18,10 @@ type spanWriter interface {
 
 // write writes one trace.
 func (q grpcQuery) write(out spanWriter, raw bool, pieces ...*otlpdata.Batch) error {
-	return errors.Join(adjust.Walk(q.adjustment(raw), out, pieces...), out.Finish())
+	if err := adjust.Walk(q.adjustment(raw), out, pieces...); err != nil {
+		return err
+	}
+	return out.Finish()
 }
 
 // writeTrace writes a trace, and returns how many that were: one, or none where it does not exist.

@@ -56,6 +56,29 @@ func TestAnswersThatAreNotCompressed(t *testing.T) {
 	}
 }
 
+// widest is a client that notes the longest part of an answer.
+type widest struct {
+	discard
+	bytes int
+}
+
+func (w *widest) Write(p []byte) (int, error) {
+	w.bytes = max(w.bytes, len(p))
+	return len(p), nil
+}
+
+// Indenting values that lie deep in each other takes memory for a part of them at a time.
+func TestDeepValuesIndented(t *testing.T) {
+	const depth, elements = 200, 50_000
+	w := &widest{discard: discard{http.Header{}}}
+	s := newStream(w, httptest.NewRequest(http.MethodGet, "/?prettyPrint=true", nil))
+	defer s.close()
+	s.buf = append(s.buf, strings.Repeat("[", depth)+strings.Repeat("1,", elements)+"1"+strings.Repeat("]", depth)...)
+	if err := s.flush(); err != nil || w.bytes > 8<<20 {
+		t.Errorf("%d MiB at once, %v", w.bytes>>20, err)
+	}
+}
+
 // FuzzIndent compares with the standard library, whatever the parts in which the JSON comes.
 func FuzzIndent(f *testing.F) {
 	for _, s := range []string{`{"a":[],"b":{},"c":[1,"x\"]\\",{"d":null}]}`, `[]`, `"\\\""`, `[[[{}]],true]`, `{"":{"":[""]}}`} {

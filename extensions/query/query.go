@@ -49,7 +49,7 @@ func defaults() Config {
 		MaxTraceSize: 200_000,
 		MaxScanned:   50_000_000,
 		MaxQueries:   256,
-		MaxMemory:    1 << 30,
+		MaxMemory:    512 << 20,
 	}
 }
 
@@ -111,12 +111,14 @@ func Factory() pipeline.Factory {
 type query struct {
 	server.Group // `http`, and `grpc` if it is configured
 	ui           *ui
+	memory       *pipeline.Budget
 }
 
 var (
-	_ pipeline.Starter   = (*query)(nil)
-	_ pipeline.Stopper   = (*query)(nil)
-	_ pipeline.Addressed = (*query)(nil)
+	_ pipeline.Starter    = (*query)(nil)
+	_ pipeline.Stopper    = (*query)(nil)
+	_ pipeline.Addressed  = (*query)(nil)
+	_ pipeline.MemoryUser = (*query)(nil)
 )
 
 func newQuery(set pipeline.Settings, c Config) (*query, error) {
@@ -138,7 +140,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &query{Group: server.Group{"http": srv}, ui: pages}
+	q := &query{Group: server.Group{"http": srv}, ui: pages, memory: b.memory}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.Group["grpc"], err = newGRPC(set, cfg, b); err != nil {
 			return nil, err
@@ -177,6 +179,9 @@ func (q *query) Start(ctx context.Context) error {
 	}
 	return nil
 }
+
+// MaxMemory returns the most that the traces in all answers may take.
+func (q *query) MaxMemory() int64 { return q.memory.Limit() }
 
 // Stop finishes the requests that are being answered.
 func (q *query) Stop(ctx context.Context) error {

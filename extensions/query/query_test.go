@@ -220,28 +220,53 @@ func big() ptrace.Traces {
 	})
 }
 
+// threePaths are questions for the three traces of many.
+func threePaths() []string {
+	return []string{"/api/traces?service=svc", "/api/traces?traceID=1&traceID=2&traceID=3", "/api/v3/traces?" + allDay}
+}
+
+// allDay are the parameters of a search for what the tests store.
+const allDay = "query.startTimeMin=2024-05-01T00:00:00Z&query.startTimeMax=2024-05-02T00:00:00Z"
+
 func TestStoreThatBreaksOff(t *testing.T) {
-	f := func(td ptrace.Traces, path string, status, traces int, msg string) {
-		t.Helper()
-		store := newFakeStore(td)
+	for _, path := range append(threePaths(), "/api/v3/trace-summaries?"+allDay) {
+		store := newFakeStore(many(3, func(int, ptrace.ResourceSpans, ptrace.Span) {}))
 		store.fail, store.failAt = errStore, 2
 		h, _ := api(t, store)
-		w := ask(t, h, http.MethodGet, path)
-		if w.Code != status || !strings.HasSuffix(strings.TrimSpace(w.Body.String()), `"errors":[{"code":500,"msg":"`+msg+`"}]}`) {
+		if w := ask(t, h, http.MethodGet, path); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "disk on fire") {
 			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 		}
-		store.read = 0
-		if status == http.StatusOK && len(search200(t, h, strings.TrimPrefix(path, "/api/traces?")).Data) != traces {
-			t.Errorf("%s: other than %d traces", path, traces)
+	}
+}
+
+// When a part of an answer is with the client, what is left to tell of a store that fails is that the answer ends too early.
+func TestStoreThatBreaksOffInTheMiddle(t *testing.T) {
+	core, logs := observer.New(zapcore.ErrorLevel)
+	for _, path := range threePaths() {
+		for _, coding := range []string{"", "gzip"} {
+			store := newFakeStore(big())
+			store.fail, store.failAt = errStore, 2
+			routes, _ := api(t, store, func(h *handler) { h.logger = zap.New(core) })
+			srv := httptest.NewServer(routes)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept-Encoding", coding)
+			res, err := srv.Client().Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+				t.Errorf("%s: %v", path, err)
+			}
+			srv.Close()
+			if n := logs.TakeAll(); len(n) != 1 {
+				t.Errorf("%s: logged %v", path, n)
+			}
 		}
 	}
-	small := many(3, func(int, ptrace.ResourceSpans, ptrace.Span) {})
-	const ids = "/api/traces?traceID=1&traceID=2&traceID=3"
-	f(small, "/api/traces?service=svc", http.StatusInternalServerError, 0, "disk on fire")
-	f(small, ids, http.StatusInternalServerError, 0, "disk on fire")
-	// A part of these was with the client before the error.
-	f(big(), "/api/traces?service=svc", http.StatusOK, 2, "result is incomplete: disk on fire")
-	f(big(), ids, http.StatusOK, 2, "result is incomplete: disk on fire")
 }
 
 func TestSlowStore(t *testing.T) {
@@ -266,6 +291,12 @@ func TestSlowStore(t *testing.T) {
 	f("/api/traces?service=svc", 0, http.StatusGatewayTimeout, text)
 	f("/api/traces?service=svc", 2, http.StatusOK, partly)
 	f("/api/traces?traceID=1&traceID=2&traceID=3", 2, http.StatusOK, partly)
+	const partlyV3 = `],"warnings":["result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"]}`
+	f("/api/v3/traces?"+allDay, 2, http.StatusOK, strings.Replace(partlyV3, "]", "]}", 1))
+	f("/api/v3/trace-summaries?"+allDay, 2, http.StatusOK, partlyV3)
+	const textV3 = `{"error":{"httpCode":504,"message":"the store did not finish within query_timeout (1m0s); ask for less"}}`
+	f("/api/v3/traces?"+allDay, 0, http.StatusGatewayTimeout, textV3)
+	f("/api/v3/trace-summaries?"+allDay, 0, http.StatusGatewayTimeout, textV3)
 }
 
 // goneClient takes nothing.

@@ -166,7 +166,7 @@ func (s *search) query(tenant string, max *limits) tracestore.Query {
 		To:     s.to.Add(time.Microsecond - time.Nanosecond),
 		Where:  s.where(),
 		Limit:  limit,
-		Budget: tracestore.Budget{Spans: max.scanned},
+		Budget: tracestore.Budget{Spans: max.scanned, TraceSpans: max.traceSize},
 	}
 }
 

@@ -28,7 +28,8 @@ func (h *handler) summariesV3(w http.ResponseWriter, r *http.Request) {
 	defer a.close()
 	a.buf = append(a.buf, `{"summaries":[`...)
 	var incomplete string
-	err = h.measure(opFindSummaries, func() (n int, err error) {
+	n := 0
+	err = h.measure(opFindSummaries, func() (int, error) {
 		q := s.exactly(server.Tenant(t), &h.limits)
 		outcome, err := t.summaries(q, func(sum *tracestore.Summary) {
 			a.buf = appendSummary(comma(a.buf, n), sum)
@@ -37,7 +38,11 @@ func (h *handler) summariesV3(w http.ResponseWriter, r *http.Request) {
 		incomplete = s.incomplete(&outcome, q.Limit)
 		return n, err
 	})
-	if err != nil {
+	switch {
+	case err != nil && a.isWorth(n, err):
+		_, text := h.explain(http.Header{}, err)
+		incomplete = incompleteText + text
+	case err != nil:
 		h.failedV3(w, r, err)
 		return
 	}

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -134,13 +133,16 @@ func (h *handler) find(t *turn, l *list, s *search) ([]apiError, error) {
 	return nil, nil
 }
 
+// incompleteText begins what clients are told about an answer that is not complete.
+const incompleteText = "result is incomplete: "
+
 // incomplete says why traces may be missing, "" when there are none.
 func (s *search) incomplete(o *tracestore.Outcome, limit int) string {
 	switch {
 	case !o.Complete:
-		return "result is incomplete: " + o.Reason
+		return incompleteText + o.Reason
 	case o.Next.Set && limit != s.limit:
-		return fmt.Sprintf("result is incomplete: one answer holds at most max_limit (%d) traces", limit)
+		return fmt.Sprintf(incompleteText+"one answer holds at most max_limit (%d) traces", limit)
 	}
 	return ""
 }
@@ -151,15 +153,22 @@ func (h *handler) addTrace(l *list, raw bool, pieces []*otlpdata.Batch) error {
 	return l.add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
 }
 
-// interrupted ends an answer of traces that was broken off. A search that ran out of time is answered with what it found. When a part is
-// with the client already, the answer is completed and says what happened.
+// interrupted ends an answer of traces that was broken off. A search that ran out of time is answered with what it found, and says so.
 func (h *handler) interrupted(l *list, r *http.Request, err error) {
 	switch {
 	case r.Context().Err() != nil || errors.Is(err, errUndelivered): // nobody is listening
-	case l.sent > 0, l.count > 0 && errors.Is(err, context.DeadlineExceeded):
+	case l.isWorth(l.count, err):
 		status, text := h.explain(http.Header{}, err)
-		h.finish(l, "[]", tail{Errors: []apiError{{Code: status, Msg: "result is incomplete: " + text}}})
+		h.finish(l, "[]", tail{Errors: []apiError{{Code: status, Msg: incompleteText + text}}})
+	case l.sent > 0:
+		h.tear(err)
 	default:
 		h.failed(l.w, r, err)
 	}
+}
+
+// tear cuts the connection, since a part of the answer is with the client, who must not take it for the whole.
+func (h *handler) tear(err error) {
+	h.explain(http.Header{}, err)
+	panic(http.ErrAbortHandler)
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ type uiVersion struct {
 // uiSettings is the content of the file that configures the UI; both nil: there is none.
 type uiSettings struct {
 	object []byte // a JSON object
-	script []byte // JavaScript that defines function UIConfig
+	script []byte // JavaScript that defines function UIConfig, as it can stand in a page
 }
 
 func isUISettings(name string) bool {
@@ -48,16 +49,24 @@ func readUISettings(name string) (s uiSettings, err error) {
 		if !regexp.MustCompile(`function\s+UIConfig\s*\(\s*\)\s*\{`).Match(b) {
 			return s, fmt.Errorf("UI config file must define function UIConfig(): %s", name)
 		}
-		return uiSettings{script: b}, nil
+		return uiSettings{script: inPage(b)}, nil
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(b, &object); err != nil {
+	if err = json.Unmarshal(b, &object); err == nil && object == nil {
+		err = errors.New("it is null, not an object")
+	}
+	if err != nil {
 		return s, fmt.Errorf("cannot parse UI config file %s: %w", name, err)
 	}
 	if s.object, err = json.Marshal(object); err != nil {
 		return s, fmt.Errorf("cannot parse UI config file %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// inPage returns a script as it can stand in a page, where the text `</script` would end it: the backslash changes nothing in a string.
+func inPage(script []byte) []byte {
+	return regexp.MustCompile(`(?i)</(script)`).ReplaceAll(script, []byte(`<\/$1`))
 }
 
 // render fills in what the UI's index page leaves open. The names in the page are those that builds of the UI have.

@@ -102,8 +102,8 @@ func TestIndexPage(t *testing.T) {
 
 func TestIndexPageWithScript(t *testing.T) {
 	settings := filepath.Join(t.TempDir(), "ui.js")
-	const script = "function UIConfig() { return {$0: 1}; }"
-	writeFile(t, settings, script)
+	const script = "function UIConfig() { return {$0: '<\\/Script>'}; }"
+	writeFile(t, settings, strings.Replace(script, `<\/`, "</", 1))
 	h, _ := pages(t, UIConfig{Path: uiFolder(t), ConfigFile: settings}, "", zap.NewNop())
 	page := ask(t, h, http.MethodGet, "/").Body.String()
 	if !strings.Contains(page, "}\n"+script+"\nconst") || strings.Contains(page, "may be replaced") || !strings.Contains(page, "JAEGER_CONFIG = DEFAULT_CONFIG;") {
@@ -173,6 +173,8 @@ func TestUIThatIsWrong(t *testing.T) {
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "none.json")}, "cannot read UI config file")
 	writeFile(t, filepath.Join(dir, "a.json"), "[]")
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "a.json")}, "cannot parse UI config file")
+	writeFile(t, filepath.Join(dir, "null.json"), "null")
+	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "null.json")}, "cannot parse UI config file")
 	writeFile(t, filepath.Join(dir, "a.js"), "function uiconfig() {}")
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "a.js")}, "UI config file must define function UIConfig(): ")
 	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "needs path", {Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {

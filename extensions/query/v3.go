@@ -22,16 +22,14 @@ type errorV3 struct {
 	Message  string `json:"message"`
 }
 
-func appendErrorV3(dst []byte, status int, msg string) []byte {
-	body, err := json.Marshal(errorV3{status, msg})
-	if err != nil { // of a number and a string
-		return append(dst, "null"...)
-	}
-	return append(append(dst, `"error":`...), body...)
-}
-
 func writeErrorV3(w http.ResponseWriter, status int, msg string) {
-	http.Error(w, string(append(appendErrorV3([]byte("{"), status, msg), '}')), status)
+	body, err := json.Marshal(struct {
+		Error errorV3 `json:"error"`
+	}{errorV3{status, msg}})
+	if err != nil { // of a number and a string
+		body = []byte(msg)
+	}
+	http.Error(w, string(body), status)
 }
 
 func (h *handler) failedV3(w http.ResponseWriter, r *http.Request, err error) {
@@ -174,14 +172,16 @@ func (h *handler) answerTraces(w http.ResponseWriter, r *http.Request, op operat
 		incomplete, err = fill(t, a)
 		return a.traces, err
 	})
+	if err != nil && a.isWorth(a.traces, err) {
+		_, text := h.explain(http.Header{}, err)
+		incomplete, err = incompleteText+text, nil
+	}
 	switch {
 	case err != nil && (r.Context().Err() != nil || errors.Is(err, errUndelivered)): // nobody is listening
-	case err != nil && a.sent == 0:
-		h.failedV3(w, r, err)
+	case err != nil && a.sent > 0:
+		h.tear(err)
 	case err != nil:
-		status, text := h.explain(http.Header{}, err)
-		a.buf = append(appendErrorV3(append(a.buf, "]},"...), status, "result is incomplete: "+text), '}')
-		h.delivered(a.flush())
+		h.failedV3(w, r, err)
 	case a.traces == 0 && incomplete == "":
 		writeErrorV3(w, http.StatusNotFound, noTraces)
 	default:

@@ -62,6 +62,8 @@ type Query struct {
 // Budget bounds the work of one query. Zero fields do not bound.
 type Budget struct {
 	Spans int // spans that may be examined
+	// TraceSpans is how many spans of one trace are of use: Result.Spans of a longer one may end anywhere behind them.
+	TraceSpans int
 }
 
 // Cursor is a place in the order of results: the key (greatest matching start, trace id) of the last result. The zero Cursor is the

@@ -98,8 +98,9 @@ func TestClockSkew(t *testing.T) {
 	f(94*time.Millisecond, "1 100-200\n2 50-60; max clock skew adjustment delta of 94ms exceeded; not applying calculated delta of 95ms",
 		root, leg{"b", 2, 1, 50, 60})
 	f(time.Hour, "1 100-200\n1 1-2; duplicate span IDs; skipping clock skew adjustment", root, leg{"b", 1, 0, 1, 2})
-	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 0-5",
-		leg{"b", 2, 7, 1, 2}, leg{"c", 3, 2, 0, 5})
+	// A span without its parent is left alone, and those below it go by its clock.
+	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 1-6"+moved+"1ms\n4 2-3"+moved+"1ms",
+		leg{"b", 2, 7, 1, 2}, leg{"c", 3, 2, 0, 5}, leg{"c", 4, 3, 1, 2})
 	f(time.Hour, "2 1-2\n3 0-5", leg{"b", 2, 3, 1, 2}, leg{"c", 3, 2, 0, 5}) // parents of each other
 	f(time.Hour, "2 1-2", leg{"b", 2, 2, 1, 2})
 }

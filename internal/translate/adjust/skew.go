@@ -63,7 +63,7 @@ func (p *plan) evenClocks(most time.Duration) {
 	}
 }
 
-// attach hangs a span below its parent. Roots begin the queue.
+// attach hangs a span below its parent. Roots begin the queue: also a span whose parent is missing, so that those below it are compared with it.
 func (p *plan) attach(i int) {
 	n := &p.nodes[i]
 	switch {
@@ -76,6 +76,7 @@ func (p *plan) attach(i int) {
 		at := p.first[n.parent]
 		if at == 0 {
 			n.warning = missingParent
+			p.queue = append(p.queue, int32(i))
 			return
 		}
 		parent := &p.nodes[at-1]

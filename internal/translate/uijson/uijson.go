@@ -21,7 +21,7 @@ import (
 // Options say how a trace is shown.
 type Options struct {
 	adjust.Options
-	// Flush, when set, is called with what is appended so far after every span. It may take that away, and returns what to append to. Its
+	// Flush, when set, is called with what is appended so far after every span and every process. It may take that away, and returns what to append to. Its
 	// error ends the work and is returned.
 	Flush func(dst []byte) ([]byte, error)
 }
@@ -33,7 +33,7 @@ func AppendTrace(dst []byte, opt Options, pieces ...*otlpdata.Batch) ([]byte, er
 	w.dst, w.flush, w.raw = dst, opt.Flush, opt.AsStored(pieces...)
 	err := adjust.Walk(opt.Options, w, pieces...)
 	if err == nil {
-		w.end()
+		err = w.end()
 	}
 	dst = w.dst
 	w.release()

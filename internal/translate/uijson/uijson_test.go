@@ -430,7 +430,7 @@ func TestFlush(t *testing.T) {
 		return dst[:0], nil
 	}}
 	rest := string(encode(t, opt, td))
-	equal(t, "parts", len(parts), 2)
+	equal(t, "parts, two spans and the process", len(parts), 3)
 	equal(t, "JSON", strings.Join(parts, "")+rest, want)
 
 	gone := errors.New("gone")

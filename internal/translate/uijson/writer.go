@@ -81,12 +81,16 @@ func (w *writer) Scope(s *otlpdata.Scope) error {
 }
 
 // Span writes a span.
-func (w *writer) Span(s *otlpdata.Span) (err error) {
+func (w *writer) Span(s *otlpdata.Span) error {
 	if w.spans == 0 {
 		w.begin(s.TraceID)
 	}
 	w.dst = w.appendSpan(comma(w.dst, w.spans), s)
 	w.spans++
+	return w.spill()
+}
+
+func (w *writer) spill() (err error) {
 	if w.flush != nil {
 		w.dst, err = w.flush(w.dst)
 	}
@@ -100,7 +104,7 @@ func (w *writer) begin(id otlpdata.TraceID) {
 }
 
 // end writes what stands behind the spans.
-func (w *writer) end() {
+func (w *writer) end() error {
 	if w.spans == 0 {
 		w.dst = append(w.dst, `{"traceID":"","spans":[`...)
 	}
@@ -109,8 +113,12 @@ func (w *writer) end() {
 		w.dst = append(comma(w.dst, i), '"')
 		w.dst = append(appendProcessID(w.dst, i), `":`...)
 		w.dst = append(w.dst, p...)
+		if err := w.spill(); err != nil {
+			return err
+		}
 	}
 	w.dst = append(w.dst, `},"warnings":null}`...)
+	return nil
 }
 
 // appendDuration appends the length of a span, and adds a warning where that is not what the span says.

@@ -292,7 +292,7 @@ func (s *search) result(ctx context.Context, m match) (tracestore.Result, error)
 	var err error
 	switch s.want {
 	case tracestore.WantFull:
-		r.Spans, err = s.reader.whole(ctx, m.trace)
+		r.Spans, err = s.reader.whole(ctx, m.trace, s.query.Budget.TraceSpans)
 	case tracestore.WantSummaries:
 		r.Summary, err = s.reader.summary(ctx, m.trace)
 	}

@@ -139,15 +139,19 @@ func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2
 	}
 }
 
-// whole returns a trace as one batch.
-func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID) (*otlpdata.Batch, error) {
+// whole returns a trace as one batch. Behind more than most spans, if that is not 0, it may end.
+func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, most int) (*otlpdata.Batch, error) {
 	r.only = nil
 	var all []*otlpdata.Batch
+	spans := 0
 	for b, err := range r.pieces(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, b)
+		if spans += b.Len(); most > 0 && spans > most {
+			break
+		}
 	}
 	if len(all) == 0 { // all of it is damaged
 		return otlpdata.FromStored(nil, otlpdata.Meta{Tenant: r.tenant}), nil

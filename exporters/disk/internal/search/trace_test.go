@@ -92,6 +92,19 @@ func TestLargeTraceInPieces(t *testing.T) {
 	}
 }
 
+// A search reads no more of a long trace than its caller has use for, and the next trace from its beginning.
+func TestLongTraceIsNotReadWhole(t *testing.T) {
+	s := openStore(3, 2, Options{PieceBytes: 4 << 10})
+	b := wideTrace(t, 1000)
+	must(s.Consume(t.Context(), b))
+	for most, want := range map[int][2]int{0: {1000, 1000}, 1000: {1000, 1000}, 100: {101, 200}} {
+		got, outcome := s.ask(t, tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
+		if n := got[0].Spans.Len(); len(got) != 1 || !outcome.Complete || n < want[0] || n > want[1] {
+			t.Errorf("at most %d: %d spans of %d traces, %+v", most, n, len(got), outcome)
+		}
+	}
+}
+
 // Summaries count duplicates once, and the halves of a shared span twice.
 func TestSummaryOfDuplicates(t *testing.T) {
 	s := openStore(3, 2, Options{PieceBytes: 4 << 10})
