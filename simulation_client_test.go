@@ -23,19 +23,11 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 )
 
-// spanState is what is known of a span.
-type spanState int
-
-const (
-	sentSpan  spanState = iota + 1 // it may have arrived
-	ackedSpan                      // it has
-)
-
-// spanLedger knows all spans that were sent, by number.
+// spanLedger knows all spans that were sent: their numbers are 1 to last.
 type spanLedger struct {
-	mu     sync.Mutex
-	last   uint64
-	states map[uint64]spanState
+	mu    sync.Mutex
+	last  uint64
+	acked map[uint64]lifespan // by one of which lives
 }
 
 // more returns the numbers of new spans.
@@ -46,33 +38,33 @@ func (l *spanLedger) more(n int) []uint64 {
 	for i := range numbers {
 		l.last++
 		numbers[i] = l.last
-		l.states[l.last] = sentSpan
 	}
 	return numbers
 }
 
-func (l *spanLedger) ack(numbers []uint64) {
+func (l *spanLedger) ack(numbers []uint64, by lifespan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range numbers {
-		l.states[n] = ackedSpan
+		l.acked[n] = by
 	}
 }
 
 // sender is an application: it sends spans to one agent over gRPC, HTTP or in datagrams, and notes what it is told.
 type sender struct {
-	w    *world
-	rng  *rand.Rand
-	host *simulation.Host
-	conn *grpc.ClientConn // nil: another protocol
-	http *http.Client     // nil: another protocol
-	udp  net.PacketConn   // nil: another protocol
-	addr string           // of the agent
+	w     *world
+	rng   *rand.Rand
+	host  *simulation.Host
+	conn  *grpc.ClientConn // nil: another protocol
+	http  *http.Client     // nil: another protocol
+	udp   net.PacketConn   // nil: another protocol
+	agent *node
+	addr  string // of the agent
 }
 
 func newSender(w *world, i int) *sender {
-	agent := agentAddr(i % w.plan.agents)
-	c := &sender{w: w, rng: rand.New(rand.NewPCG(w.plan.seed, uint64(i)+1)), host: w.net.Host(clientAddr(i)), addr: agent}
+	agent := w.agents[i%w.plan.agents]
+	c := &sender{w: w, rng: rand.New(rand.NewPCG(w.plan.seed, uint64(i)+1)), host: w.net.Host(clientAddr(i)), agent: agent, addr: agent.addr}
 	var err error
 	switch c.rng.IntN(5) {
 	case 0:
@@ -85,7 +77,7 @@ func newSender(w *world, i int) *sender {
 		return c
 	}
 	patience := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: 2 * time.Second}
-	c.conn, err = grpc.NewClient("passthrough:///"+agent+":4317", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	c.conn, err = grpc.NewClient("passthrough:///"+c.addr+":4317", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: patience}),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return c.host.Dial(ctx, "tcp", addr) }))
 	if err != nil {
@@ -115,12 +107,16 @@ func (c *sender) deliver(numbers []uint64, patience int) {
 	}
 	request := ptraceotlp.NewExportRequestFromTraces(spans)
 	for range 1 + patience {
+		first := c.agent.latest()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		err := c.send(ctx, request)
 		cancel()
 		if err == nil {
-			c.w.ledger.ack(numbers)
+			c.w.ledger.ack(numbers, lifespan{c.agent, first, c.agent.latest()})
 			return
+		}
+		if c.w.plan.gentle {
+			c.w.t.Errorf("%s refuses spans, although nothing but reloads happens: %v", c.agent.name, err)
 		}
 		time.Sleep(500 * time.Millisecond)
 	}

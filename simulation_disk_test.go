@@ -14,24 +14,31 @@ import (
 // diskFaults is what can be wrong with the disk of a life.
 type diskFaults struct {
 	broken vfstest.Rule // a sync fails
+	once   vfstest.Rule // the next sync fails, and none after it
 	full   vfstest.Rule // nothing more can be written
 
 	mu    sync.Mutex
 	wrong int           // faults that hold
+	begun int           // faults so far
 	quiet bool          // the program ends: no sync takes time any more
 	stall chan struct{} // not nil: syncs wait until it is closed
-	end   chan struct{} // closed when quiet
+	cut   chan struct{} // closed when the stall must end early
+
+	reloading bool          // nothing hangs for long
+	end       chan struct{} // closed when quiet
 }
 
 // inject puts the faults between a program and its disk.
 func (d *diskFaults) inject(l *life, mem *vfstest.Mem) vfs.FS {
 	d.end = make(chan struct{})
-	d.broken.Op, d.broken.Err = vfstest.OpSync, vfstest.ErrIO
+	d.broken.Op, d.broken.Err = vfstest.OpSync|vfstest.OpSyncDir, vfstest.ErrIO
+	d.once.Op, d.once.Err, d.once.Times = vfstest.OpSync, vfstest.ErrIO, 1
 	d.full.Op, d.full.Err, d.full.Short = vfstest.OpWrite|vfstest.OpTruncate|vfstest.OpCreate, vfstest.ErrNoSpace, true
-	d.broken.Switch(false)
-	d.full.Switch(false)
+	for _, r := range []*vfstest.Rule{&d.broken, &d.once, &d.full} {
+		r.Switch(false)
+	}
 	return sparse{vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSync, Hook: func() { d.sync(l) }},
-		&vfstest.Rule{Op: vfstest.OpChanges, Hook: l.operation}, &d.broken, &d.full)}
+		&vfstest.Rule{Op: vfstest.OpChanges, Hook: l.operation}, &d.broken, &d.once, &d.full)}
 }
 
 // sparse is a file system on which zeros behind the end of a file cost nothing: logs are filled with megabytes of them ahead of what is written,
@@ -66,7 +73,7 @@ func (f sparseFile) WriteAt(p []byte, off int64) (int, error) {
 // sync lets time pass in the syncs that acknowledgements wait for, and only in those: others are made under locks, and while somebody waits
 // for a lock fake time stands still.
 func (d *diskFaults) sync(l *life) {
-	if !calledBy("internal/wal.(*Log).Commit") {
+	if !calledBy("internal/wal.(*Log).Commit", "internal/wal.(*Dir).newPart") {
 		return
 	}
 	d.mu.Lock()
@@ -90,19 +97,24 @@ func (d *diskFaults) sync(l *life) {
 	}
 }
 
-func calledBy(function string) bool {
+// calledBy reports whether a function is on the stack, and but is not.
+func calledBy(function, but string) bool {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, function) {
+		switch {
+		case strings.HasSuffix(f.Function, function):
 			return true
-		}
-		if !more {
+		case !more, strings.HasSuffix(f.Function, but):
 			return false
 		}
 	}
 }
+
+// shortHang is how long syncs may take during a reload, so that none takes longer than callers are waited for: the next thing would be to close
+// the files, under a lock.
+const shortHang = time.Second
 
 // hang makes syncs wait for so long.
 func (d *diskFaults) hang(how time.Duration) {
@@ -111,23 +123,41 @@ func (d *diskFaults) hang(how time.Duration) {
 		d.mu.Unlock()
 		return
 	}
+	if d.reloading {
+		how = min(how, shortHang)
+	}
+	cut := make(chan struct{})
+	d.cut = cut
 	stall := make(chan struct{})
 	d.stall = stall
+	d.begin()
 	d.mu.Unlock()
 	select {
 	case <-time.After(how):
+	case <-cut:
 	case <-d.end:
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(stall)
-	d.stall = nil
+	d.stall, d.cut = nil, nil
+	d.wrong--
+}
+
+// hurry begins or ends a time in which nothing hangs for long.
+func (d *diskFaults) hurry(begin bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reloading = begin; begin && d.cut != nil {
+		close(d.cut)
+		d.cut = nil
+	}
 }
 
 // during switches a rule on for a while.
 func (d *diskFaults) during(r *vfstest.Rule, how time.Duration) {
 	d.mu.Lock()
-	d.wrong++
+	d.begin()
 	d.mu.Unlock()
 	r.Switch(true)
 	time.Sleep(how)
@@ -137,10 +167,23 @@ func (d *diskFaults) during(r *vfstest.Rule, how time.Duration) {
 	d.wrong--
 }
 
-func (d *diskFaults) troubled() bool {
+// begin notes a fault. The caller holds the lock.
+func (d *diskFaults) begin() {
+	d.wrong++
+	d.begun++
+}
+
+// failOnce makes one sync fail, after so long, as disks do that have tried again and again. A life has no more than one of these.
+func (d *diskFaults) failOnce(how time.Duration) {
+	d.once.Switch(true)
+	d.hang(how)
+}
+
+// troubles returns how many faults hold, and how many there were so far.
+func (d *diskFaults) troubles() (hold, soFar int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.wrong > 0
+	return d.wrong, d.begun + d.once.Hits()
 }
 
 // release ends all waiting, for good.

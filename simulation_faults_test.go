@@ -14,6 +14,12 @@ func (f fault) happen(w *world) {
 		f.restart(w, n)
 	case clockJump:
 		n.ahead.Store(int64(f.jump))
+	case reload:
+		f.reload(w, n)
+	case badSync:
+		if f.spoil(n); f.jump > 0 { // what was acknowledged after the failure must be on the disk all the same
+			f.restart(w, n)
+		}
 	default:
 		f.spoil(n)
 	}
@@ -48,6 +54,8 @@ func (f fault) spoil(n *node) {
 		l.disk.during(&l.disk.full, f.length)
 	case badDisk:
 		l.disk.during(&l.disk.broken, f.length/4)
+	case badSync:
+		l.disk.failOnce(f.length / 5)
 	case hungDisk:
 		l.disk.hang(f.length)
 	}
@@ -77,6 +85,11 @@ func (f fault) restart(w *world, n *node) {
 			l.strike(first.how)
 		}
 	}
+	f.revive(n)
+}
+
+// revive starts a program again, some time after its end.
+func (f fault) revive(n *node) {
 	n.mu.Lock()
 	n.life = nil
 	n.mu.Unlock()

@@ -3,90 +3,52 @@ package tracing_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/internal/simulation"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
-const simulatedAgent = `
-receivers:
-  otlp: {protocols: {grpc: {endpoint: "%[1]s:4317"}, http: {endpoint: "%[1]s:4318"}}}
-  thriftudp: {compact: {endpoint: "%[1]s:6831"}}
-processors: {batch: {concurrency: 2}}
-exporters:
-  %[2]s:
-    endpoint: "%[3]s"
-    tls: {insecure: true}
-    timeout: 5s
-    retry_on_failure: {initial_interval: 200ms, max_interval: 3s, max_elapsed_time: 0s}
-    sending_queue: {storage: disk, queue_size: 0, num_consumers: %[4]d, max_bytes: %[5]d, overflow: %[6]s}
-service:
-  data_dir: /data
-  limits: {inflight: 64MiB}
-  pipelines: {traces: {receivers: [otlp, thriftudp], processors: [batch], exporters: [%[2]s]}}
-`
-
-const simulatedCollector = `
-receivers:
-  otlp: {protocols: {grpc: {endpoint: "%[1]s:4317"}}}
-  native: {protocols: {grpc: {endpoint: "%[1]s:14250"}}}
-processors: {batch: {concurrency: 2}}
-exporters: {disk: {memtable: {max_bytes: 1MiB, max_spans: 1000, max_age: %[2]s}, cache: 1MiB, decoders: 1, reserve: 64KiB, min_free: 64KiB}}
-extensions: {query: {storage: disk, http: {endpoint: "%[1]s:16686"}}}
-service:
-  data_dir: /data
-  limits: {inflight: 64MiB}
-  extensions: [query]
-  pipelines: {traces: {receivers: [otlp, native], processors: [batch], exporters: [disk]}}
-`
-
-func agentConfig(addr string, endpoints []string, p *plan) string {
-	return fmt.Sprintf(simulatedAgent, addr, p.exporter, strings.Join(endpoints, ","), p.senders, p.queueBytes, p.overflow)
-}
-
-func collectorConfig(addr string, p *plan) string {
-	return fmt.Sprintf(simulatedCollector, addr, p.memtableAge)
-}
-
 // node is a machine with a program and a disk, through all its lives.
 type node struct {
-	w      *world
-	name   string
-	addr   string
-	config string
-	seed   uint64
-	log    lockedBuffer
-	ahead  atomic.Int64 // what its clock shows beyond the time, in ns
+	w         *world
+	name      string
+	addr      string
+	configure func(variant) string
+	inMemory  bool // an agent whose queue is lost when it dies
+	seed      uint64
+	log       lockedBuffer
+	ahead     atomic.Int64 // what its clock shows beyond the time, in ns
 
-	mu   sync.Mutex
-	disk *vfstest.Mem // of the next life
-	life *life        // nil: between two
-	held bool         // somebody ends and starts it
-	born int
+	mu      sync.Mutex
+	variant variant      // of the configuration that is written down
+	disk    *vfstest.Mem // of the next life
+	life    *life        // nil: between two
+	held    bool         // somebody ends, starts or reloads it
+	born    int
 }
 
 // life is one run of a node's program.
 type life struct {
-	node  *node
-	host  *simulation.Host
-	mem   *vfstest.Mem
-	app   *pipeline.App
-	disk  diskFaults
-	after atomic.Int64 // operations of the disk until strike
-	arms  sync.Mutex
-	shot  bool // the last of these operations has come; guarded by arms
-	how   death
-	rng   *rand.Rand // of a power cut
-	once  sync.Once
-	ended chan struct{} // closed when the program has died
+	node    *node
+	number  int // among the node's lives
+	host    *simulation.Host
+	mem     *vfstest.Mem
+	app     *pipeline.App
+	disk    diskFaults
+	after   atomic.Int64 // operations of the disk until strike
+	arms    sync.Mutex
+	shot    bool // the last of these operations has come; guarded by arms
+	how     death
+	rng     *rand.Rand // of a power cut
+	once    sync.Once
+	struck  atomic.Bool    // it was no stop that ended it
+	ended   chan struct{}  // closed when the program has died
+	reloads sync.WaitGroup // that are under way
 }
 
 // death is how a program ends.
@@ -98,8 +60,8 @@ const (
 	stopped  death = "stop"      // SIGTERM
 )
 
-func newNode(w *world, name, addr string, seed uint64, config string) *node {
-	return &node{w: w, name: name, addr: addr, seed: seed, config: config, disk: vfstest.NewMem()}
+func newNode(w *world, name, addr string, configure func(variant) string) *node {
+	return &node{w: w, name: name, addr: addr, seed: w.plan.seed, configure: configure, disk: vfstest.NewMem()}
 }
 
 // boot starts a life, and as many more as it takes when the first ones fail for a reason: the disk is full, or they are struck while they start.
@@ -110,7 +72,7 @@ func (n *node) boot(strikes ...deathblow) {
 			return
 		}
 		n.w.logf("%s does not start: %v", n.name, err)
-		if !l.dead() && !l.disk.troubled() {
+		if wrong, _ := l.disk.troubles(); !l.dead() && wrong == 0 {
 			n.w.t.Errorf("%s does not start: %v", n.name, err)
 			return
 		}
@@ -132,8 +94,8 @@ type deathblow struct {
 // begin starts a life, which is struck if it is told to.
 func (n *node) begin(strikes []deathblow) (*life, error) {
 	n.mu.Lock()
-	l := &life{node: n, mem: n.disk, ended: make(chan struct{})}
 	n.born++
+	l := &life{node: n, number: n.born, mem: n.disk, ended: make(chan struct{})}
 	n.mu.Unlock()
 	n.w.count(func(r *simulationResult) {
 		r.Starts++
@@ -160,8 +122,7 @@ func (n *node) begin(strikes []deathblow) (*life, error) {
 
 func (l *life) start() error {
 	n := l.node
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(),
-		Presets: []pipeline.Preset{{Name: n.name, YAML: []byte(n.config)}}})
+	cfg, err := n.load()
 	if err != nil {
 		n.w.t.Fatal(err)
 	}
@@ -232,6 +193,7 @@ func (l *life) strike(how death) {
 	l.once.Do(func() {
 		n := l.node
 		n.w.logf("%s: %s", n.name, how)
+		l.struck.Store(true)
 		l.disk.release()
 		var next *vfstest.Mem
 		if how == powerCut {
@@ -255,6 +217,7 @@ func (l *life) strike(how death) {
 // bury waits until a dead program has noticed.
 func (l *life) bury() {
 	time.Sleep(5 * time.Second) // whatever it still tries, it must have no effect
+	l.reloads.Wait()            // a stop would wait for a lock, and fake time for the stop
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	l.app.Stop(ctx) //nolint:errcheck // nothing can be written any more
@@ -291,7 +254,7 @@ func (l *life) stop() error {
 		l.node.disk = l.mem.Kill()
 		l.node.mu.Unlock()
 		close(l.ended)
-		l.node.checkAccount(account(l.app))
+		l.node.checkAccount(account(l.app), l.node.inMemory && err != nil)
 	})
 	return err
 }

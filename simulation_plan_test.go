@@ -17,6 +17,8 @@ type plan struct {
 	senders                     int    // consumers of a queue
 	queueBytes                  int    // greatest size of a queue
 	overflow                    string // what becomes of more
+	inMemory                    []bool // agents whose queue is not on disk
+	gentle                      bool   // nothing goes wrong: there are reloads, and that is all
 	memtableAge                 time.Duration
 	syncTime                    time.Duration // of disks
 	calm                        simulation.Conditions
@@ -32,11 +34,18 @@ func newPlan(seed uint64) plan {
 		syncTime: between(r, 0, 5*time.Millisecond), requests: 5 + r.IntN(15), length: between(r, 5*time.Second, 30*time.Second)}
 	p.calm = simulation.Conditions{Delay: between(r, 0, 5*time.Millisecond), Jitter: between(r, 0, 5*time.Millisecond)}
 	p.queueBytes, p.overflow = 1<<30, []string{"refuse", "block", "drop_oldest"}[r.IntN(3)]
-	if r.IntN(3) == 0 {
+	p.gentle = r.IntN(8) == 0
+	if r.IntN(3) == 0 && !p.gentle {
 		p.queueBytes = 2000 + r.IntN(20_000)
 	}
-	if r.IntN(2) == 0 {
+	if r.IntN(2) == 0 && !p.gentle {
 		p.calm.Loss, p.calm.Duplicate = r.Float64()/4, r.Float64()/4
+	}
+	if p.gentle {
+		p.length /= 5
+	}
+	for range p.agents {
+		p.inMemory = append(p.inMemory, r.IntN(4) == 0)
 	}
 	for range 2 + r.IntN(8) {
 		p.faults = append(p.faults, p.fault(r))
@@ -77,8 +86,10 @@ const (
 	restart   kind = "restart"
 	fullDisk  kind = "full disk"
 	badDisk   kind = "failing disk"
+	badSync   kind = "failing sync"
 	hungDisk  kind = "hung disk"
 	clockJump kind = "clock jump"
+	reload    kind = "reload" // which must do no harm, whatever else goes wrong
 )
 
 // fault is one thing that goes wrong.
@@ -91,6 +102,9 @@ type fault struct {
 	bytes  int    // until a cut
 	jump   time.Duration
 	deaths []deathblow // the first, and those of the lives after it while they start
+
+	variants []variant // that a node is to become, one after the other
+	amid     kind      // what goes wrong with it meanwhile: restart is a death; or nothing
 }
 
 // String returns a line for the report.
@@ -102,6 +116,10 @@ func (f fault) String() string {
 		return fmt.Sprintf("%s of node %d by %v", f.kind, f.index, f.jump)
 	case fullDisk, badDisk, hungDisk:
 		return fmt.Sprintf("%s of node %d for %v", f.kind, f.index, f.length)
+	case reload:
+		return fmt.Sprintf("%s of node %d, at intervals of %v, amid a %q: %+v", f.kind, f.index, f.length/pauses, f.amid, f.variants)
+	case badSync:
+		return fmt.Sprintf("%s of node %d", f.kind, f.index)
 	case cut:
 		return fmt.Sprintf("%s between %s and %s after %d bytes", f.kind, f.a, f.b, f.bytes)
 	}
@@ -111,8 +129,8 @@ func (f fault) String() string {
 // String returns the plan in lines.
 func (p *plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d collectors with memtables of %v; %d agents with exporter %s, %d senders, a queue of %d bytes (%s); ",
-		p.collectors, p.memtableAge, p.agents, p.exporter, p.senders, p.queueBytes, p.overflow)
+	fmt.Fprintf(&b, "%d collectors with memtables of %v; %d agents with exporter %s, %d senders, a queue of %d bytes (%s), in memory %v; ",
+		p.collectors, p.memtableAge, p.agents, p.exporter, p.senders, p.queueBytes, p.overflow, p.inMemory)
 	fmt.Fprintf(&b, "%d clients with %d requests each; syncs of %v; links %+v\n", p.clients, p.requests, p.syncTime, p.calm)
 	for _, f := range p.faults {
 		fmt.Fprintf(&b, "%10.6f  %s\n", f.at.Seconds(), f)
@@ -122,7 +140,7 @@ func (p *plan) String() string {
 
 func (p *plan) fault(r *rand.Rand) fault {
 	kinds := []kind{partition, partition, slowLink, refusal, cut, cut, cut, restart, restart, restart, restart, restart, // as often as they count
-		fullDisk, badDisk, hungDisk, clockJump}
+		fullDisk, badDisk, badSync, badSync, hungDisk, clockJump, reload, reload, reload, reload, reload}
 	f := fault{kind: kinds[r.IntN(len(kinds))], at: between(r, 0, p.length), length: between(r, 10*time.Millisecond, 20*time.Second),
 		index: r.IntN(p.collectors + p.agents), bytes: r.IntN(3000)}
 	f.a, f.b = p.someLink(r)
@@ -133,6 +151,13 @@ func (p *plan) fault(r *rand.Rand) fault {
 	for more := true; more; more = r.IntN(4) == 0 {
 		f.deaths = append(f.deaths, deathblow{how: []death{kill, powerCut, powerCut, stopped}[r.IntN(4)],
 			after: 1 + r.Int64N(20), seed: r.Uint64()})
+	}
+	for more := true; more; more = r.IntN(2) == 0 {
+		f.variants = append(f.variants, newVariant(r))
+	}
+	f.amid = []kind{"", "", "", restart, restart, fullDisk, badDisk, badSync, hungDisk}[r.IntN(9)]
+	if p.gentle {
+		f.kind, f.amid = reload, ""
 	}
 	return f
 }

@@ -50,6 +50,17 @@ var plantedBugs = []plantedBug{
 		instead: `q.evict(i)
 		q.evict(i)
 		q.done(i)`},
+	{name: "swap without drain", promise: "what waits in memory for an exporter that goes is sent", file: "pipeline/transition.go",
+		piece: `t.app.retiring.begin(t.app, n)`,
+		instead: `now, end := context.WithCancel(ctx)
+		end()
+		_ = stopSafely(now, n)`},
+	{name: "swap without waiting", promise: "a reload refuses nobody", file: "pipeline/transition.go",
+		piece:   `n.out.drain(func() { t.hurry(n) })`,
+		instead: `_ = n.out // it leads to what goes until what comes has started`},
+	{name: "swap that counts again", promise: "of every span that came in it is counted once what became of it", file: "pipeline/edge_queue.go",
+		piece:   `e.count.in.Add(float64(max(e.queue.state().spans-known, 0)))`,
+		instead: `e.count.in.Add(float64(e.queue.state().spans))`},
 }
 
 // plantedSeeds is how many scenarios may pass before a planted bug must have been found.

@@ -17,17 +17,23 @@ type simulationResult struct {
 	Starts, Kills, Cuts, Stops int
 	Faults                     int
 	Dropped                    int // spans that full queues gave up for newer ones
+	Reloads, Refusals          int // configurations that were taken, and that were not because of a bad disk
+	DiedReloading, Broken      int // programs that died in the middle of a reload, and that had to be started again after one
+	Unpromised                 int // spans that an agent has acknowledged which died with its queue in memory
 }
 
 func (r *simulationResult) add(o *simulationResult) {
 	r.Sent, r.Acked, r.Found, r.Twice = r.Sent+o.Sent, r.Acked+o.Acked, r.Found+o.Found, r.Twice+o.Twice
-	r.Dropped += o.Dropped
+	r.Dropped, r.Unpromised = r.Dropped+o.Dropped, r.Unpromised+o.Unpromised
+	r.Reloads, r.Refusals = r.Reloads+o.Reloads, r.Refusals+o.Refusals
+	r.DiedReloading, r.Broken = r.DiedReloading+o.DiedReloading, r.Broken+o.Broken
 	r.Starts, r.Kills, r.Cuts, r.Stops, r.Faults = r.Starts+o.Starts, r.Kills+o.Kills, r.Cuts+o.Cuts, r.Stops+o.Stops, r.Faults+o.Faults
 }
 
 // thorough reports whether everything that can happen has happened.
 func (r *simulationResult) thorough() bool {
-	return min(r.Sent-r.Acked, r.Acked, r.Twice, r.Starts, r.Kills, r.Cuts, r.Stops, r.Faults, r.Dropped) > 0
+	return min(r.Sent-r.Acked, r.Acked, r.Twice, r.Starts, r.Kills, r.Cuts, r.Stops, r.Faults, r.Dropped, r.Reloads,
+		r.Refusals, r.DiedReloading, r.Broken, r.Unpromised) > 0
 }
 
 // world is one scenario.
@@ -51,15 +57,14 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, plan: newPlan(seed), net: simulation.New(seed), began: time.Now()}
-	w.ledger.states = map[uint64]spanState{}
-	var endpoints []string
+	w.ledger.acked = map[uint64]lifespan{}
 	for i := range w.plan.collectors {
-		n := newNode(w, fmt.Sprint("collector", i), collectorAddr(i), seed, collectorConfig(collectorAddr(i), &w.plan))
+		n := newNode(w, fmt.Sprint("collector", i), collectorAddr(i), func(v variant) string { return w.plan.collectorConfig(i, v) })
 		w.collectors = append(w.collectors, n)
-		endpoints = append(endpoints, w.plan.hopAddr(i))
 	}
 	for i := range w.plan.agents {
-		n := newNode(w, fmt.Sprint("agent", i), agentAddr(i), seed, agentConfig(agentAddr(i), endpoints, &w.plan))
+		n := newNode(w, fmt.Sprint("agent", i), agentAddr(i), func(v variant) string { return w.plan.agentConfig(i, v) })
+		n.inMemory = w.plan.inMemory[i]
 		w.agents = append(w.agents, n)
 	}
 	for i := range w.plan.clients {
