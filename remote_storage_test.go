@@ -3,8 +3,15 @@ package tracing_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/internal/translate/native"
@@ -125,7 +132,7 @@ func TestRemoteStoresV1(t *testing.T) {
 				"everything in a span comes back",             // attributes of scopes and links do not
 				"spans that share an id and differ both stay", // schema URLs are no difference
 				"unicode and invalid UTF-8",                   // which is mended; a status message without a status is an attribute
-				"writers and readers at once",                 // spans of a request are written one by one
+				"writers and readers at once",                 // spans of a request are written one by one: readers may see some of them
 				"services without a proper name")              // all are without a name
 		})
 	}
@@ -151,6 +158,55 @@ func TestRandomSpansOverV1(t *testing.T) {
 			}
 			m.AskAll(s)
 		})
+	}
+}
+
+// Both sides prove who they are, and a server with tenants hears of one in every call, the first read of a process included.
+func TestRemoteStoreOverTLSForTenants(t *testing.T) {
+	dir := t.TempDir()
+	selfSigned(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app := runConfig(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {memory: }
+extensions:
+  remote_storage:
+    endpoint: "localhost:0"
+    storage: memory
+    tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem, client_ca_file: %[1]s/cert.pem}
+    auth: {bearer_tokens_file: %[1]s/token}
+    tenancy: {enabled: true, tenants: [acme, other]}
+service: {data_dir: %[1]s, extensions: [remote_storage], pipelines: {traces: {receivers: [otlp], exporters: [memory]}}}
+`, dir))
+	use := func(keys string) storetest.Subject {
+		var p probe
+		runConfig(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {grpc: {endpoint: %q, tls: {ca_file: %[2]s/cert.pem, server_name_override: localhost%s}, auth: {bearer_token_file: %[2]s/token}}}
+extensions: {probe: {storage: grpc}}
+service: {data_dir: %[2]s/client, extensions: [probe], pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}}
+`, app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc"), dir, keys), p.factory())
+		return p.store
+	}
+	certificate := fmt.Sprintf(", cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem", dir)
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetTraceID(pcommon.TraceID{1})
+	if err := use(certificate).Consume(t.Context(), otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "acme"})); err != nil {
+		t.Fatal(err)
+	}
+	reader := use(certificate)
+	for tenant, want := range map[string]int{"acme": 1, "other": 0} {
+		if n := spansOf(t, reader, tenant, otlpdata.TraceID{1}); n != want {
+			t.Errorf("tenant %s has %d spans, want %d", tenant, n, want)
+		}
+	}
+	if _, err := use(certificate).Services(t.Context(), "unknown"); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a tenant that does not exist: %v", err)
+	}
+	if _, err := use("").Services(t.Context(), "acme"); status.Code(err) != codes.Unavailable {
+		t.Errorf("without a certificate: %v", err)
 	}
 }
 

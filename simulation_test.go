@@ -40,7 +40,7 @@ func TestSimulation(t *testing.T) {
 			t.Fatalf("replay: go test -run TestSimulation -seed %d .", seed)
 		}
 	}
-	if runs >= 100 && !sum.thorough() {
+	if runs >= simulationRuns && !sum.thorough() {
 		t.Errorf("the scenarios leave out something: %+v", sum)
 	}
 	t.Logf("%d seeds, %v each: %+v", runs, (time.Since(began) / time.Duration(runs)).Round(time.Millisecond), sum)

@@ -24,7 +24,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if e.cfg.Archive {
 		return nil, pipeline.Permanent(errArchiveByID)
 	}
-	r, c, err := e.reader(ctx)
+	r, c, err := e.reader(e.reading(ctx, q.Tenant))
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +46,7 @@ type search struct {
 	from, to uint64            // the window of the query
 	cursor   tracestore.Cursor // what is at or before it was yielded, or need not be
 	found    int
+	cut      string // what is missing of the traces that were found; "" is nothing
 	outcome  tracestore.Outcome
 }
 
@@ -74,16 +75,22 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 	}
 	s.question.limit = s.firstLimit()
 	for s.question.from <= s.question.to {
-		r, err := s.ask(ctx)
-		if err != nil {
-			return err
-		}
-		if end, err := s.settle(ctx, r, yield); end || err != nil {
+		if end, err := s.round(ctx, yield); end || err != nil {
 			return err
 		}
 	}
 	s.complete()
 	return nil
+}
+
+// round asks the question and yields what is certain then. end says that there is nothing more to ask.
+func (s *search) round(ctx context.Context, yield func(tracestore.Result) bool) (end bool, err error) {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer r.memory.Release()
+	return s.settle(ctx, r, yield)
 }
 
 // firstLimit is one more than is wanted, where all that is found matches: what is found of the last start need not be all.
@@ -95,7 +102,7 @@ func (s *search) firstLimit() int {
 	return min(limit, s.cfg.MaxQuestion)
 }
 
-func (s *search) complete() { s.outcome.Complete, s.outcome.Reason = true, "" }
+func (s *search) complete() { s.outcome.Complete, s.outcome.Reason = s.cut == "", s.cut }
 
 // settle yields what is certain after a round, and prepares the next one. end says that there is none.
 func (s *search) settle(ctx context.Context, r *round, yield func(tracestore.Result) bool) (end bool, err error) {
@@ -169,12 +176,7 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 		return res, nil
 	}
 	if c.dropped {
-		c.pieces = nil
-		err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
-			c.pieces = append(c.pieces, b)
-			return nil
-		})
-		if err != nil {
+		if err := s.readAgain(ctx, c); err != nil {
 			return res, err
 		}
 	}
@@ -186,6 +188,24 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 	sum, err := tracestore.Summarize(c.id, c.pieces...)
 	res.Summary = &sum
 	return res, err
+}
+
+// readAgain reads the pieces of a trace that were not kept, up to max_trace_size of them: the other side need not come to an end.
+func (s *search) readAgain(ctx context.Context, c *candidate) error {
+	c.pieces = nil
+	size := 0
+	err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
+		if size += b.Size(); size > int(s.cfg.MaxTrace) {
+			s.cut = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is shown in part", c.id, s.cfg.MaxTrace)
+			return errStop
+		}
+		c.pieces = append(c.pieces, b)
+		return nil
+	})
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
 }
 
 // behind reports whether a key is behind a cursor.

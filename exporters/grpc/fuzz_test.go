@@ -23,7 +23,7 @@ func FuzzPieces(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
 		got := 0
-		err := pieces(message, "", func(id otlpdata.TraceID, b *otlpdata.Batch) error {
+		err := pieces(t.Context(), message, "", func(id otlpdata.TraceID, b *otlpdata.Batch) error {
 			got += b.Len()
 			return tracestore.WalkSpans(b, func(s tracestore.Span) error {
 				if s.TraceID != id {

@@ -25,7 +25,8 @@ type config struct {
 	Archive        bool                                 `yaml:"archive" doc:"Use the archive of the other side, which v1 has besides its store: traces are written and read by id."`
 	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Greatest size of one message, uncompressed, that is sent; larger batches are sent as several messages."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Greatest message in MiB that is received."`
-	MaxHeld        pipeline.ByteSize                    `yaml:"max_held_size" doc:"How much of the spans that a search looks at is kept until it is known which are shown; what was not kept is read once more."`
+	MaxHeld        pipeline.ByteSize                    `yaml:"max_held_size" doc:"How much of the spans that searches look at is kept until it is known which are shown, all searches together; what was not kept is read once more."`
+	MaxTrace       pipeline.ByteSize                    `yaml:"max_trace_size" doc:"How much of one trace a search holds; of a larger one it shows a part, and says so."`
 	MaxQuestion    int                                  `yaml:"max_traces_per_question" doc:"How many traces one question to the other side may ask for; a search asks as many questions as it takes."`
 }
 
@@ -41,7 +42,7 @@ const (
 func defaults() config {
 	return config{GRPCConfig: client.DefaultGRPCConfig(), HopConfig: client.DefaultHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		Writer: pipeline.Absent(client.DefaultGRPCConfig()), Protocol: auto, MaxMessageSize: 4000 << 10, MaxRecvMsgSize: 64, MaxHeld: 64 << 20,
-		MaxQuestion: 1000}
+		MaxTrace: 512 << 20, MaxQuestion: 1000}
 }
 
 // Validate reports values that cannot work.
@@ -65,6 +66,9 @@ func (c *config) Validate() error {
 	if c.MaxHeld < 0 {
 		errs = append(errs, pipeline.BadKey("max_held_size", "must not be below 0"))
 	}
+	if c.MaxTrace <= 0 {
+		errs = append(errs, pipeline.BadKey("max_trace_size", "must be above 0"))
+	}
 	if c.MaxQuestion < 1 || c.MaxQuestion > mostQuestion {
 		errs = append(errs, pipeline.BadKey("max_traces_per_question", "must be from 1 to %d, not %d", mostQuestion, c.MaxQuestion))
 	}
@@ -84,6 +88,7 @@ type exporter struct {
 	writer *client.GRPC // nil: conn
 	peer   *peer
 	hop    *client.Hop
+	kept   *pipeline.Budget // of the spans that searches look at
 }
 
 var (
@@ -97,6 +102,7 @@ var (
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	e := &exporter{cfg: c, set: set, hop: client.NewHop(set), peer: newPeer(c)}
+	e.kept = pipeline.NewBudget(max(int64(c.MaxHeld), 1)) // which would be none for 0
 	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
 	var err error
 	if e.conn, err = client.NewGRPC(set, c.GRPCConfig, call, grpc.WithStatsHandler(e.peer)); err != nil {

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
@@ -64,6 +65,50 @@ func TestRefusedSpans(t *testing.T) {
 	}
 }
 
+// A span that is refused does not keep the others of its batch from being written, and is the only one that is not tried again.
+func TestOneSpanIsRefused(t *testing.T) {
+	for _, streaming := range []bool{true, false} {
+		f := &fake{write: func(name string) error {
+			if strings.HasPrefix(name, "b") {
+				return status.Error(codes.InvalidArgument, "not b")
+			}
+			return nil
+		}}
+		addr, _ := f.serve(t, "localhost:0", f, &capabilities1{can: &storage_v1.CapabilitiesResponse{StreamingSpanWriter: streaming}})
+		err := start(t, addr, nil).Consume(t.Context(), spans(t, "", "a", "b", "c", "d"))
+		var partial *pipeline.Partial
+		if !errors.As(err, &partial) || partial.Rejected != 1 || !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "not b") {
+			t.Errorf("streaming %t: error %v", streaming, err)
+		}
+		for _, name := range []string{"a", "c", "d"} {
+			if !slices.Contains(f.written, "v1 "+name+"@shop") {
+				t.Errorf("streaming %t: wrote %q", streaming, f.written)
+			}
+		}
+	}
+}
+
+// Servers of v1 say Unknown for every error of their store: the spans are tried again. Who may not write at all is told so once.
+func TestErrorsOfWriters(t *testing.T) {
+	for code, permanent := range map[codes.Code]bool{codes.Unknown: false, codes.PermissionDenied: true} {
+		for _, streaming := range []bool{true, false} {
+			calls := 0
+			f := &fake{write: func(string) error {
+				calls++
+				return status.Error(code, "because")
+			}}
+			addr, _ := f.serve(t, "localhost:0", f, &capabilities1{can: &storage_v1.CapabilitiesResponse{StreamingSpanWriter: streaming}})
+			err := start(t, addr, nil).Consume(t.Context(), spans(t, "", strings.Split(strings.Repeat("a", 100), "")...))
+			var partial *pipeline.Partial
+			f.mu.Lock()
+			if err == nil || pipeline.IsPermanent(err) != permanent || errors.As(err, &partial) || calls > 2*unaryWrites {
+				t.Errorf("%v, streaming %t: error %v after %d calls", code, streaming, err, calls)
+			}
+			f.mu.Unlock()
+		}
+	}
+}
+
 // Another process may answer after a connection was made anew: it is asked again.
 func TestAsksAgainAfterAReconnect(t *testing.T) {
 	old := &fake{}
@@ -103,6 +148,11 @@ func TestTenantAndToken(t *testing.T) {
 	}
 	if got := slices.Concat(f.header.Get("x-scope"), f.header.Get("bearer.token")); !slices.Equal(got, []string{"acme", "secret"}) {
 		t.Errorf("sent %q", got)
+	}
+	for _, header := range f.headers { // a server that asks for them does so whatever it is asked
+		if !slices.Equal(header.Get("x-scope"), []string{"acme"}) || !slices.Equal(header.Get("bearer.token"), []string{"secret"}) {
+			t.Errorf("sent %v", header)
+		}
 	}
 	incoming := metadata.NewIncomingContext(t.Context(), metadata.Pairs("bearer.token", "passed on"))
 	if _, err := e.Services(incoming, ""); err != nil || !slices.Equal(f.header.Get("bearer.token"), []string{"passed on"}) || len(f.header.Get("x-scope")) > 0 {
@@ -243,6 +293,75 @@ func TestIncompleteAnswers(t *testing.T) {
 	}
 	if ids, o, err := find(t, e, tracestore.Query{Limit: 5}); err != nil || len(ids) != 0 || o.Complete || !strings.Contains(o.Reason, "max_traces_per_question") {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
+	}
+}
+
+// Stores that do not come to an end are left, and what they have sent is shown.
+func TestEndlessAnswers(t *testing.T) {
+	f := &fake{}
+	sent := uint64(0)
+	r := &reader2{find: func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) (err error) {
+		for ; err == nil; sent++ {
+			m := trace(0, "a", 1000+sent)
+			binary.BigEndian.PutUint64(m.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId, sent)
+			err = s.Send(m)
+		}
+		return err
+	}, get: func(p *storage_v2.GetTraceParams, s grpc.ServerStreamingServer[tracepb.TracesData]) (err error) {
+		for err == nil {
+			m := trace(1, "a", 5)
+			m.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId = p.GetTraceId()
+			err = s.Send(m)
+		}
+		return err
+	}}
+	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
+	e := start(t, addr, func(c *config) { c.MaxQuestion, c.MaxHeld, c.MaxTrace = 20, 0, 1000 })
+	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range res.All {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := res.Outcome(); n != 20 || o.Complete || !strings.Contains(o.Reason, "more traces than it is asked for") {
+		t.Errorf("%d traces, %+v", n, o)
+	}
+	r.find = func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
+		return s.Send(trace(1, "a", 5))
+	}
+	ids, o, err := find(t, e, tracestore.Query{})
+	if err != nil || string(ids) != "\x01" || o.Complete || !strings.Contains(o.Reason, "max_trace_size") {
+		t.Errorf("found %v, %+v, %v", ids, o, err)
+	}
+}
+
+// What a search keeps is given back at its end, also when its reader stops.
+func TestKeptSpansAreGivenBack(t *testing.T) {
+	f := &fake{}
+	r := &reader2{find: func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
+		return errors.Join(s.Send(trace(1, "a", 5)), s.Send(trace(2, "a", 6)))
+	}}
+	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
+	e := start(t, addr, nil)
+	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantFull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range res.All {
+		if e.kept.Used() == 0 {
+			t.Error("nothing is kept")
+		}
+		break
+	}
+	r.find = func(*storage_v2.TraceQueryParameters, grpc.ServerStreamingServer[tracepb.TracesData]) error {
+		return status.Error(codes.Internal, "broken")
+	}
+	if _, _, err := find(t, e, tracestore.Query{}); err == nil || e.kept.Used() != 0 {
+		t.Errorf("error %v, %d bytes are kept", err, e.kept.Used())
 	}
 }
 

@@ -37,8 +37,9 @@ type fake struct {
 
 	mu      sync.Mutex
 	calls   []string
-	header  metadata.MD
-	written []string // names of spans, with how they were written
+	header  metadata.MD   // of the last call
+	headers []metadata.MD // of all calls
+	written []string      // names of spans, with how they were written
 	write   func(name string) error
 }
 
@@ -47,6 +48,7 @@ func (f *fake) note(ctx context.Context, method string) {
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, method)
 	f.header, _ = metadata.FromIncomingContext(ctx)
+	f.headers = append(f.headers, f.header)
 }
 
 // asked returns how often a method was called.
@@ -122,6 +124,11 @@ type reader2 struct {
 	storage_v2.UnimplementedTraceReaderServer
 	services []string
 	find     func(*storage_v2.TraceQueryParameters, grpc.ServerStreamingServer[tracepb.TracesData]) error
+	get      func(*storage_v2.GetTraceParams, grpc.ServerStreamingServer[tracepb.TracesData]) error
+}
+
+func (r *reader2) GetTraces(req *storage_v2.GetTracesRequest, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
+	return r.get(req.GetQuery()[0], s)
 }
 
 func (r *reader2) GetServices(context.Context, *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {

@@ -25,7 +25,8 @@ var (
 // errStop ends a call whose caller wants no more.
 var errStop = errors.New("stopped")
 
-// reader returns what reads spans of the other side, and its capabilities.
+// reader returns what reads spans of the other side, and its capabilities. ctx says who asks, see [exporter.reading]: servers with tenants
+// answer nobody else, not even what they can do. So it is with lister.
 func (e *exporter) reader(ctx context.Context) (spansReader, *capabilities, error) {
 	c, err := e.peer.capabilities(ctx)
 	switch {
@@ -93,13 +94,14 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	ctx = e.reading(ctx, tenant)
 	r, _, err := e.reader(ctx)
 	if err != nil {
 		return err
 	}
 	var stopped error
-	err = r.trace(e.reading(ctx, tenant), ref, func(otlp []byte) error {
-		return pieces(otlp, tenant, func(id otlpdata.TraceID, b *otlpdata.Batch) error {
+	err = r.trace(ctx, ref, func(otlp []byte) error {
+		return pieces(ctx, otlp, tenant, func(id otlpdata.TraceID, b *otlpdata.Batch) error {
 			if id != ref.ID {
 				return fmt.Errorf("asked for trace %s, it sent spans of trace %s", ref.ID, id)
 			}
@@ -116,26 +118,31 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 	return nil
 }
 
-// pieces gives the spans of a message to each, those of one trace together as long as they follow each other.
-func pieces(otlp []byte, tenant string, each func(otlpdata.TraceID, *otlpdata.Batch) error) error {
+// pieces gives the spans of a message to each: all at once, or one by one where they are of several traces, which the protocol excludes.
+func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.TraceID, *otlpdata.Batch) error) error {
 	b, err := batch(otlp, tenant)
 	if err != nil || b.Len() == 0 {
 		return err
 	}
-	var ids []otlpdata.TraceID
+	var first otlpdata.TraceID
+	spans, several := 0, false
 	if err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
-		if len(ids) == 0 || ids[len(ids)-1] != s.TraceID {
-			ids = append(ids, s.TraceID)
+		if spans == 0 {
+			first = s.TraceID
 		}
+		spans++
+		several = several || s.TraceID != first
 		return nil
 	}); err != nil {
 		return err
 	}
-	if len(ids) == 1 {
-		return each(ids[0], b)
+	if !several {
+		return each(first, b)
 	}
-	// Not what the protocol promises: taken apart span by span.
 	return tracestore.WalkSpans(b, func(s tracestore.Span) error {
+		if err := ctx.Err(); err != nil { // every span gets a copy of its resource: a message may be made to take long
+			return err
+		}
 		one, err := batch(otlpdata.AppendResourceSpans(nil, s.Resource, s.Scope, s.Raw), tenant)
 		if err != nil {
 			return err
@@ -146,11 +153,12 @@ func pieces(otlp []byte, tenant string, each func(otlpdata.TraceID, *otlpdata.Ba
 
 // Services implements tracestore.Catalog.
 func (e *exporter) Services(ctx context.Context, tenant string) ([]string, error) {
+	ctx = e.reading(ctx, tenant)
 	l, err := e.lister(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names, err := l.services(e.reading(ctx, tenant))
+	names, err := l.services(ctx)
 	if err != nil {
 		return nil, e.failed(ctx, err)
 	}
@@ -160,11 +168,12 @@ func (e *exporter) Services(ctx context.Context, tenant string) ([]string, error
 
 // Operations implements tracestore.Catalog.
 func (e *exporter) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+	ctx = e.reading(ctx, tenant)
 	l, err := e.lister(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ops, err := l.operations(e.reading(ctx, tenant), service, kind)
+	ops, err := l.operations(ctx, service, kind)
 	if err != nil {
 		return nil, e.failed(ctx, err)
 	}
@@ -182,11 +191,12 @@ func (e *exporter) Operations(ctx context.Context, tenant, service, kind string)
 
 // Dependencies implements tracestore.Dependencies. Errors, durations and what is messaging only stores of ours can tell.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	ctx = e.reading(ctx, tenant)
 	l, err := e.lister(ctx)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	edges, incomplete, err := l.dependencies(e.reading(ctx, tenant), from, to)
+	edges, incomplete, err := l.dependencies(ctx, from, to)
 	if err != nil {
 		return tracestore.Graph{}, e.failed(ctx, err)
 	}

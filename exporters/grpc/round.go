@@ -2,8 +2,10 @@ package grpc
 
 import (
 	"context"
+	"errors"
 	"slices"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -12,9 +14,10 @@ import (
 type round struct {
 	search     *search
 	candidates map[otlpdata.TraceID]*candidate
-	count      int    // traces
-	held       int    // bytes of pieces
-	incomplete string // what the other side said of its answer
+	count      int                   // traces
+	held       int64                 // bytes of pieces
+	memory     *pipeline.Reservation // for them
+	incomplete string                // what the other side said of its answer
 	// asked: traces have a span that the question asks for. oldest is the least of their keys: every trace with a greater one is here.
 	asked  bool
 	oldest uint64
@@ -31,14 +34,24 @@ type candidate struct {
 	newest  uint64 // greatest start of a span that the question asks for
 }
 
-// ask asks the question, and looks at what comes.
+// errTooManyTraces ends the answer of a store that sends more traces than any question asks for.
+var errTooManyTraces = errors.New("the remote store sends more traces than it is asked for (max_traces_per_question)")
+
+// ask asks the question, and looks at what comes. The round holds memory until it is released.
 func (s *search) ask(ctx context.Context) (*round, error) {
-	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate)}
-	var err error
+	memory, err := s.kept.Reserve(0)
+	if err != nil { // nothing always fits
+		return nil, err
+	}
+	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate), memory: memory}
 	r.incomplete, err = s.reader.find(s.reading(ctx, s.query.Tenant), s.question, func(otlp []byte) error {
-		return pieces(otlp, s.query.Tenant, r.add)
+		return pieces(ctx, otlp, s.query.Tenant, r.add)
 	})
+	if errors.Is(err, errTooManyTraces) {
+		r.incomplete, err = err.Error(), nil
+	}
 	if err != nil {
+		memory.Release()
 		return nil, s.failed(ctx, err)
 	}
 	r.count = len(r.candidates)
@@ -54,6 +67,9 @@ func (s *search) ask(ctx context.Context) (*round, error) {
 func (r *round) add(id otlpdata.TraceID, b *otlpdata.Batch) error {
 	c := r.candidates[id]
 	if c == nil {
+		if len(r.candidates) >= r.search.cfg.MaxQuestion {
+			return errTooManyTraces
+		}
 		c = &candidate{id: id}
 		r.candidates[id] = c
 	}
@@ -72,15 +88,16 @@ func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 	if r.search.want == tracestore.WantIDs || c.dropped {
 		return
 	}
-	if r.held+b.Size() > int(r.search.cfg.MaxHeld) {
-		for _, p := range c.pieces {
-			r.held -= p.Size()
-		}
-		c.pieces, c.dropped = nil, true
+	if r.memory.Resize(r.held+int64(b.Size())) == nil {
+		c.pieces = append(c.pieces, b)
+		r.held += int64(b.Size())
 		return
 	}
-	c.pieces = append(c.pieces, b)
-	r.held += b.Size()
+	for _, p := range c.pieces {
+		r.held -= int64(p.Size())
+	}
+	c.pieces, c.dropped = nil, true
+	_ = r.memory.Resize(r.held) // less never fails
 }
 
 // examine looks whether a span makes its trace newer.

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/translate/remotestore"
+	"github.com/tracing-backend/tracing/internal/translate/otlpchunks"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -50,13 +53,16 @@ func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch)
 	case e.cfg.Archive && !c.archive:
 		return pipeline.Permanent(errNoArchive)
 	case e.cfg.Archive:
-		return e.writeSpans(ctx, storage_v1.ArchiveSpanWriterPlugin_WriteArchiveSpan_FullMethodName, parts)
+		return e.writeSpans(ctx, storage_v1.ArchiveSpanWriterPlugin_WriteArchiveSpan_FullMethodName, parts, b.Len())
 	case c.version == v2Name:
 		return e.export(ctx, e.conn, parts, b)
 	case c.streaming:
-		return e.stream(ctx, parts)
+		if err := e.stream(ctx, parts); b.Len() < 2 || !isOfData(err) {
+			return err
+		}
+		// One of the spans was refused, nobody says which, and those behind it were not looked at.
 	}
-	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, parts)
+	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, parts, b.Len())
 }
 
 // export writes OTLP, in as many messages as it takes. A message that is refused for good does not keep the others from being sent.
@@ -64,33 +70,14 @@ func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, pa
 	if b.Size() <= int(e.cfg.MaxMessageSize) {
 		return e.exportOne(ctx, conn, parts)
 	}
-	rejected := 0
-	var refusal error
-	err := remotestore.Split(parts, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
-		err := e.exportOne(ctx, conn, [][]byte{request})
-		var partial *pipeline.Partial
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &partial):
-			rejected += partial.Rejected
-		case pipeline.IsPermanent(err):
-			rejected += spans
-		default:
-			return err
-		}
-		if refusal == nil {
-			refusal = err
-		}
-		return nil
+	var refused refusals
+	err := otlpchunks.Split(parts, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
+		return refused.except(e.exportOne(ctx, conn, [][]byte{request}), spans)
 	})
-	if err != nil || refusal == nil {
+	if err != nil {
 		return err
 	}
-	if rejected >= b.Len() {
-		return pipeline.Permanent(refusal)
-	}
-	return &pipeline.Partial{Rejected: rejected, Err: refusal}
+	return refused.outcome(b.Len())
 }
 
 func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte) error {
@@ -135,18 +122,27 @@ func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
 		return err
 	}
 	var answer server.Raw
-	return stream.RecvMsg(&answer)
+	return fromV1(stream.RecvMsg(&answer))
+}
+
+// fromV1 is the outcome of a write to a server of v1. They say Unknown for every error of their store, which may be one that passes.
+func fromV1(err error) error {
+	if status.Code(err) == codes.Unknown {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // unaryWrites is how many calls write the spans of one batch at once, where each takes one span.
 const unaryWrites = 16
 
-// writeSpans writes the spans in a call each. The first error ends it.
-func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte) error {
+// writeSpans writes the spans in a call each. A span that is refused for good does not keep the others from being sent.
+func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte, spans int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, unaryWrites)
 	var calls sync.WaitGroup
+	var refused refusals
 	err := eachRequest(parts, func(request server.Raw) error {
 		select {
 		case slots <- struct{}{}:
@@ -156,15 +152,15 @@ func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte
 		calls.Go(func() {
 			defer func() { <-slots }()
 			var answer server.Raw
-			if err := e.peer.conn.Invoke(ctx, method, &request, &answer); err != nil {
+			if err := refused.except(fromV1(e.peer.conn.Invoke(ctx, method, &request, &answer)), 1); err != nil {
 				cancel(err)
 			}
 		})
 		return nil
 	})
 	calls.Wait()
-	if err == nil {
-		err = context.Cause(ctx)
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return err
 	}
-	return err
+	return refused.outcome(spans)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,6 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -30,7 +32,7 @@ type readers struct {
 
 var errBusy = errors.New("too many queries at once (max_queries)")
 
-// read calls f for one read, whose context ends after query_timeout. Its error is the answer.
+// read calls f for one read, which ends after query_timeout even while it waits for its client. Its error is the answer.
 func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant string) error) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -42,9 +44,15 @@ func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant s
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return failed(f(ctx, tenant))
+	giveUp := time.AfterFunc(r.timeout, func() { server.EndCall(ctx) })
+	defer giveUp.Stop()
+	err = f(limited, tenant)
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return failed(err)
 }
 
 // failed is the answer to a read that failed: a status stays as it is.
@@ -135,6 +143,9 @@ func links(edges []tracestore.Edge) (out []tracestore.Edge) {
 	}
 	return out
 }
+
+// text returns a name as a string of protobuf: an answer with one that is not UTF-8 could not be sent.
+func text(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 func exact(edges []tracestore.Edge) []remotestore.Edge {
 	out := make([]remotestore.Edge, len(edges))

@@ -1,7 +1,6 @@
 package remotestorage
 
 import (
-	"context"
 	"errors"
 	"io"
 	"reflect"
@@ -313,6 +312,12 @@ func TestListsAndSummaries(t *testing.T) {
 	if err != nil || !slices.Equal(ops.GetOperationNames(), []string{"a", "z"}) || len(ops.GetOperations()) != 3 || ops.GetOperations()[2].GetSpanKind() != "server" {
 		t.Errorf("%v, %v", ops, err)
 	}
+	invalid := &storage_v2.GetOperationsRequest{}
+	invalid.Service = remotestore.PutName(invalid, "\xff") // and so is called its operation
+	ops2, err := storage_v2.NewTraceReaderClient(conn).GetOperations(t.Context(), invalid)
+	if err != nil || ops2.GetOperations()[0].GetName() != "\uFFFD" {
+		t.Errorf("%v, %v", ops2, err)
+	}
 	if _, err := coltracepb.NewTraceServiceClient(conn).Export(t.Context(), export(1, 3)); err != nil {
 		t.Fatal(err)
 	}
@@ -324,41 +329,5 @@ func TestListsAndSummaries(t *testing.T) {
 	m, err := stream.Recv()
 	if err != nil || len(m.GetSummaries()) != 1 || m.GetSummaries()[0].GetSpanCount() != 3 || m.GetSummaries()[0].GetRootOperationName() != "\uFFFD" {
 		t.Errorf("%v, %v", m, err)
-	}
-}
-
-// Reads are bounded in number.
-func TestTooManyReads(t *testing.T) {
-	reading, release := make(chan struct{}), make(chan struct{})
-	s := &store{reading: func(context.Context) {
-		close(reading)
-		<-release
-	}}
-	conn := serve(t, s, func(c *Config) { c.MaxQueries = 1 })
-	c := storage_v2.NewTraceReaderClient(conn)
-	stream, err := c.FindTraces(t.Context(), &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-reading
-	if _, err := c.GetServices(t.Context(), &storage_v2.GetServicesRequest{}); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a second read: %v", err)
-	}
-	close(release)
-	if _, err := stream.Recv(); err != io.EOF {
-		t.Errorf("the first read: %v", err)
-	}
-	if _, err := c.GetServices(t.Context(), &storage_v2.GetServicesRequest{}); err != nil {
-		t.Errorf("a read after that: %v", err)
-	}
-}
-
-// Reads are bounded in time.
-func TestSlowStore(t *testing.T) {
-	s := &store{reading: func(ctx context.Context) { <-ctx.Done() }}
-	conn := serve(t, s, func(c *Config) { c.QueryTimeout = pipeline.Duration(time.Millisecond) })
-	_, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(t.Context(), &storage_v2.FindTraceIDsRequest{Query: &storage_v2.TraceQueryParameters{}})
-	if status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("error %v", err)
 	}
 }

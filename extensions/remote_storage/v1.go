@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -170,8 +169,8 @@ func (s *v1) GetOperations(ctx context.Context, req *storage_v1.GetOperationsReq
 	err := s.read(ctx, func(ctx context.Context, tenant string) error {
 		ops, err := s.store.Operations(ctx, tenant, remotestore.Name(req, req.GetService()), req.GetSpanKind())
 		for _, op := range ops {
-			resp.Operations = append(resp.Operations, &storage_v1.Operation{Name: op.Name, SpanKind: op.Kind})
-			resp.OperationNames = append(resp.OperationNames, op.Name)
+			resp.Operations = append(resp.Operations, &storage_v1.Operation{Name: text(op.Name), SpanKind: op.Kind})
+			resp.OperationNames = append(resp.OperationNames, text(op.Name))
 		}
 		resp.OperationNames = slices.Compact(resp.OperationNames)
 		return err
@@ -185,7 +184,7 @@ func (s *v1) GetDependencies(ctx context.Context, req *storage_v1.GetDependencie
 	err := s.dependencies(ctx, s.store, req, func(g tracestore.Graph) {
 		for _, l := range links(g.Edges) {
 			resp.Dependencies = append(resp.Dependencies, &api_v2.DependencyLink{
-				Parent: strings.ToValidUTF8(l.Parent, "\uFFFD"), Child: strings.ToValidUTF8(l.Child, "\uFFFD"), CallCount: l.Calls})
+				Parent: text(l.Parent), Child: text(l.Child), CallCount: l.Calls})
 		}
 		remotestore.PutEdges(resp, exact(g.Edges))
 	})

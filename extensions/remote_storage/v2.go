@@ -3,7 +3,7 @@ package remotestorage
 import (
 	"context"
 	"errors"
-	"strings"
+	"math"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/tracing-backend/tracing/internal/translate/otlpchunks"
 	"github.com/tracing-backend/tracing/internal/translate/remotestore"
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
@@ -68,7 +69,7 @@ func (s *v2) write(ctx context.Context, req any) (any, error) {
 	var partial *pipeline.Partial
 	if errors.As(err, &partial) {
 		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))
-		resp.PartialSuccess().SetErrorMessage(strings.ToValidUTF8(partial.Error(), "\uFFFD"))
+		resp.PartialSuccess().SetErrorMessage(text(partial.Error()))
 	} else if err != nil {
 		return nil, answer(err)
 	}
@@ -122,7 +123,7 @@ func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	if len(segments) == 1 && len(segments[0]) <= s.chunk && b.Len() > 0 {
 		return stream.SendMsg((*server.Raw)(&segments[0]))
 	}
-	return remotestore.Split(segments, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
+	return otlpchunks.Split(segments, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
 }
 
 // FindTraceIDs answers with the ids of the traces found, newest first. When they were it does not know.
@@ -169,18 +170,19 @@ func (s *v2) FindTraceSummaries(req *storage_v2.FindTraceSummariesRequest,
 }
 
 func summary(s *tracestore.Summary) *storage_v2.TraceSummary {
-	text := func(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 	out := &storage_v2.TraceSummary{
 		TraceId: s.ID[:], RootServiceName: text(s.RootService), RootOperationName: text(s.RootName),
 		MinStartTimeUnixNano: s.Start, MaxEndTimeUnixNano: s.End,
-		SpanCount: int32(s.Spans), ErrorSpanCount: int32(s.Errors), OrphanSpanCount: int32(s.Orphans),
+		SpanCount: count(s.Spans), ErrorSpanCount: count(s.Errors), OrphanSpanCount: count(s.Orphans),
 	}
 	for _, svc := range s.Services {
-		out.Services = append(out.Services, &storage_v2.ServiceSummary{Name: text(svc.Name), SpanCount: int32(svc.Spans),
-			ErrorSpanCount: int32(svc.Errors)})
+		out.Services = append(out.Services, &storage_v2.ServiceSummary{Name: text(svc.Name), SpanCount: count(svc.Spans),
+			ErrorSpanCount: count(svc.Errors)})
 	}
 	return out
 }
+
+func count(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 // GetServices lists the services.
 func (s *v2) GetServices(ctx context.Context, _ *storage_v2.GetServicesRequest) (*storage_v2.GetServicesResponse, error) {
@@ -199,7 +201,7 @@ func (s *v2) GetOperations(ctx context.Context, req *storage_v2.GetOperationsReq
 	err := s.read(ctx, func(ctx context.Context, tenant string) error {
 		ops, err := s.store.Operations(ctx, tenant, remotestore.Name(req, req.GetService()), req.GetSpanKind())
 		for _, op := range ops {
-			resp.Operations = append(resp.Operations, &storage_v2.Operation{Name: op.Name, SpanKind: op.Kind})
+			resp.Operations = append(resp.Operations, &storage_v2.Operation{Name: text(op.Name), SpanKind: op.Kind})
 		}
 		return err
 	})
@@ -212,7 +214,7 @@ func (s *v2) GetDependencies(ctx context.Context, req *storage_v2.GetDependencie
 	err := s.dependencies(ctx, s.store, req, func(g tracestore.Graph) {
 		for _, l := range links(g.Edges) {
 			resp.Dependencies = append(resp.Dependencies, &storage_v2.Dependency{
-				Parent: strings.ToValidUTF8(l.Parent, "\uFFFD"), Child: strings.ToValidUTF8(l.Child, "\uFFFD"), CallCount: l.Calls})
+				Parent: text(l.Parent), Child: text(l.Child), CallCount: l.Calls})
 		}
 		remotestore.PutEdges(resp, exact(g.Edges))
 	})

@@ -57,24 +57,17 @@ func (w *writers) otlp(ctx context.Context, to pipeline.Consumer, request []byte
 	return to.Consume(ctx, b)
 }
 
-// translationBase is what a translation takes whatever it is of, in bytes.
-const translationBase = 256 << 10
-
 // native stores the spans of WriteSpanRequests, all of them or none that the client could tell from the others: it sends them again.
 func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...[]byte) error {
 	tenant, err := w.tenants.of(ctx)
 	if err != nil {
 		return err
 	}
-	size := 0
-	for _, r := range requests {
-		size += len(r)
-	}
-	memory := int64(native.WorkGrowth*size + translationBase)
-	b, err := w.translations.Do(ctx, requests[0], memory, func(*server.TranslationMemory) (*otlpdata.Batch, error) {
-		otlp, err := native.FromSpans(0, requests...)
+	memory := native.SpansMemory(native.UsualGrowth, requests...)
+	b, err := w.translations.Do(ctx, requests[0], memory, func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+		otlp, err := spansOf(requests, m)
 		if err != nil {
-			return nil, pipeline.Permanent(&undecodable{err})
+			return nil, err
 		}
 		b, err := otlpdata.FromOTLP(otlp, w.meta(tenant, "tracing"), w.limits)
 		if err != nil {
@@ -88,6 +81,25 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 	}
 	defer b.Release()
 	return to.Consume(ctx, b.Batch)
+}
+
+// spansOf translates requests for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
+func spansOf(requests [][]byte, m *server.TranslationMemory) ([]byte, error) {
+	most := native.Base
+	for _, r := range requests {
+		most += native.UsualGrowth * len(r)
+	}
+	otlp, err := native.FromSpans(most, requests...)
+	if errors.Is(err, native.ErrOutput) {
+		if err := m.Resize(native.SpansMemory(native.Growth, requests...)); err != nil {
+			return nil, err
+		}
+		otlp, err = native.FromSpans(0, requests...)
+	}
+	if err != nil {
+		return nil, pipeline.Permanent(&undecodable{err})
+	}
+	return otlp, nil
 }
 
 // undecodable is the error of bytes that are no spans.

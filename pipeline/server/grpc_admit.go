@@ -44,7 +44,7 @@ type call struct {
 	deadline    *time.Timer // ends the call unless its first message arrives
 	slow        atomic.Bool // and that is what happened
 	entered     atomic.Bool // the handler was called
-	heard       bool        // the first message has arrived; known to who receives only
+	heard       atomic.Bool // the first message has arrived, or the call has ended without
 	holders     atomic.Int32
 }
 
@@ -70,8 +70,8 @@ func (c *call) Err() error {
 	return err
 }
 
-// EndCall ends the call whose handler has the context ctx, or one made of it: what is being sent is given up, and the client is told that the
-// call took too long.
+// EndCall ends the call whose handler has the context ctx, or one made of it: the handler waits no more for its client, which is told, behind
+// what gRPC holds for it already, that the call took too long.
 func EndCall(ctx context.Context) { callOf(ctx).tooSlow() }
 
 func (c *call) tooSlow() {
@@ -169,7 +169,7 @@ func (c *call) leave() {
 		return
 	}
 	c.deadline.Stop()
-	if !c.heard {
+	if !c.heard.Swap(true) { // a handler may leave while another goroutine of it receives
 		c.arrived()
 	}
 	if c.reservation != nil {
@@ -200,8 +200,7 @@ func (g *GRPC) received(ctx context.Context, msg any, err error) error {
 		c.notReceived(err)
 		return err
 	}
-	if !c.heard {
-		c.heard = true
+	if !c.heard.Swap(true) {
 		c.deadline.Stop()
 		c.arrived()
 	}
@@ -228,7 +227,7 @@ func (c *call) notReceived(err error) {
 	case codes.ResourceExhausted:
 		c.server.Refused(ReasonTooLarge)
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
-		if !c.heard {
+		if !c.heard.Load() {
 			c.server.Refused(ReasonIncomplete)
 		}
 	default:

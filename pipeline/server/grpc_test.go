@@ -321,6 +321,50 @@ func TestSlowHandlerIsNotEnded(t *testing.T) {
 	})
 }
 
+// A handler can end its call, whatever it waits for: here the client takes no more of the answer.
+func TestEndCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0).inMemory()
+		conn, _ := w.grpc(grpcConfig(), func(ctx context.Context, size int) error {
+			inner, cancel := context.WithCancel(ctx)
+			defer cancel()
+			if size > 0 {
+				time.AfterFunc(time.Second, func() { server.EndCall(ctx) })
+				return nil
+			}
+			server.EndCall(inner)
+			<-inner.Done()
+			return ctx.Err()
+		})
+		if err := call(t.Context(), conn, "Raw", 0); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("a call that ended itself: %v", err)
+		}
+		ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Echo/Stream")
+		const sent = 2 // gRPC keeps one answer, and the next one waits
+		for range sent {
+			err = errors.Join(err, ss.SendMsg(wrapperspb.Bytes(make([]byte, 500<<10))))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if used := w.set.Budget.Used(); used == 0 {
+			t.Error("the call has ended by itself")
+		}
+		time.Sleep(time.Minute)
+		if used := w.set.Budget.Used(); used != 0 {
+			t.Errorf("%d bytes are still held", used)
+		}
+		received := -1
+		for err = nil; err == nil; received++ {
+			err = ss.RecvMsg(new(wrapperspb.BytesValue))
+		}
+		if status.Code(err) != codes.DeadlineExceeded || received != sent-1 {
+			t.Errorf("%v after %d of %d messages", err, received, sent)
+		}
+	})
+}
+
 func TestPanicsOfCalls(t *testing.T) {
 	w := newWorld(t, 0)
 	conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error { panic("boom") })

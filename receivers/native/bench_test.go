@@ -3,6 +3,7 @@ package native
 import (
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkTranslate(b *testing.B) {
 		})
 		b.Run(name+" memory", func(b *testing.B) {
 			for b.Loop() {
-				c.format.memory(c.body, usualGrowth)
+				c.format.memory(c.body, native.UsualGrowth)
 			}
 			perSpan(b)
 		})

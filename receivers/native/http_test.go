@@ -245,22 +245,22 @@ func TestMemoryOfTranslations(t *testing.T) {
 		body   []byte
 		growth int
 	}{
-		"ordinary Thrift":       {thriftBatch, thriftRequest(1000), usualGrowth},
-		"tags":                  {thriftBatch, manyTags(n), usualGrowth},
-		"logs":                  {thriftBatch, logs(0), usualGrowth},
-		"logs with a field":     {thriftBatch, logs(1), usualGrowth},
-		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}}), usualGrowth},
-		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)}), usualGrowth},
-		"ordinary protobuf":     {postSpans, protoRequest(1000), usualGrowth},
-		"tags in protobuf":      {postSpans, smallTags(n), usualGrowth},
-		"few tags in protobuf":  {postSpans, smallTags(1000), usualGrowth},
-		"one large text":        {postSpans, protoText(1 << 20), usualGrowth},
-		"large text and Thrift": {thriftBatch, thriftText(1 << 20), usualGrowth},
+		"ordinary Thrift":       {thriftBatch, thriftRequest(1000), native.UsualGrowth},
+		"tags":                  {thriftBatch, manyTags(n), native.UsualGrowth},
+		"logs":                  {thriftBatch, logs(0), native.UsualGrowth},
+		"logs with a field":     {thriftBatch, logs(1), native.UsualGrowth},
+		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}}), native.UsualGrowth},
+		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)}), native.UsualGrowth},
+		"ordinary protobuf":     {postSpans, protoRequest(1000), native.UsualGrowth},
+		"tags in protobuf":      {postSpans, smallTags(n), native.UsualGrowth},
+		"few tags in protobuf":  {postSpans, smallTags(1000), native.UsualGrowth},
+		"one large text":        {postSpans, protoText(1 << 20), native.UsualGrowth},
+		"large text and Thrift": {thriftBatch, thriftText(1 << 20), native.UsualGrowth},
 		"greedy spans":          {postSpans, greedySpans(n), native.Growth},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := c.format.translate(c.body, c.growth*len(c.body)+base); err != nil {
+		if _, err := c.format.translate(c.body, c.growth*len(c.body)+native.Base); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		runtime.ReadMemStats(&after)

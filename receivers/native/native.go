@@ -94,14 +94,14 @@ func (e *undecodable) Unwrap() error { return e.err }
 // translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
 // ctx has ended, and wraps an *undecodable or a limit.
 func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
-	return r.translations.Do(ctx, body, w.memory(body, usualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	return r.translations.Do(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		return r.decode(ctx, body, w, m)
 	})
 }
 
 // decode translates a body for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
 func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *server.TranslationMemory) (*otlpdata.Batch, error) {
-	otlp, err := w.translate(body, usualGrowth*len(body)+base)
+	otlp, err := w.translate(body, native.UsualGrowth*len(body)+native.Base)
 	if errors.Is(err, native.ErrOutput) {
 		if err := m.Resize(w.memory(body, native.Growth)); err != nil {
 			return nil, err

@@ -106,8 +106,7 @@ func check(t *testing.T, limit int, request []byte) (messages [][]byte) {
 		}
 		for _, m := range messages {
 			strict(t, m)
-			const lengths = 64
-			if n := len(lines(t, m)); n == 0 || n > 1 && len(m) > limit+lengths {
+			if n := len(lines(t, m)); n == 0 || n > 1 && len(m) > limit {
 				t.Errorf("a message of %d spans in %d bytes, limit %d", n, len(m), limit)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package remotestore is what both sides of remote storage (reference 3.7 and 3.8) have in common: requests and answers of OTLP in pieces of
-// a bounded size, and what two processes of ours tell each other beyond the protocol.
+// Package remotestore is what two processes of ours, at both ends of remote storage (reference 3.7 and 3.8), tell each other beyond the
+// protocol.
 //
 // The protocol has no place for a name that is not UTF-8, nor for errors, durations and kinds of calls between services, nor for an answer
 // that is not complete. They travel as fields that the messages do not define, which every other reader passes over, and as a trailer.
