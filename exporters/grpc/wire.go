@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
@@ -156,14 +157,7 @@ func (w wireV2) dependencies(ctx context.Context, from, to time.Time) ([]tracest
 	if err != nil {
 		return nil, "", err
 	}
-	if edges := known(remotestore.Edges(resp)); edges != nil {
-		return edges, incomplete(trailer), nil
-	}
-	var out []tracestore.Edge
-	for _, d := range resp.GetDependencies() {
-		out = append(out, tracestore.Edge{Parent: d.GetParent(), Child: d.GetChild(), Calls: d.GetCallCount()})
-	}
-	return out, incomplete(trailer), nil
+	return edgesOf(resp, resp.GetDependencies()), incomplete(trailer), nil
 }
 
 func (w wireV1) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {
@@ -173,19 +167,26 @@ func (w wireV1) dependencies(ctx context.Context, from, to time.Time) ([]tracest
 	if err != nil {
 		return nil, "", err
 	}
-	if edges := known(remotestore.Edges(resp)); edges != nil {
-		return edges, incomplete(trailer), nil
-	}
-	var out []tracestore.Edge
-	for _, d := range resp.GetDependencies() {
-		out = append(out, tracestore.Edge{Parent: d.GetParent(), Child: d.GetChild(), Calls: d.GetCallCount()})
-	}
-	return out, incomplete(trailer), nil
+	return edgesOf(resp, resp.GetDependencies()), incomplete(trailer), nil
 }
 
-func known(edges []remotestore.Edge) (out []tracestore.Edge) {
-	for _, e := range edges {
+// callCount is a message that says how often one service called another.
+type callCount interface {
+	GetParent() string
+	GetChild() string
+	GetCallCount() uint64
+}
+
+// edgesOf returns the edges of an answer: all that is known of them where a server like this one says it, else what the protocol has.
+func edgesOf[C callCount](answer proto.Message, counts []C) (out []tracestore.Edge) {
+	for _, e := range remotestore.Edges(answer) {
 		out = append(out, tracestore.Edge(e))
+	}
+	if out != nil {
+		return out
+	}
+	for _, c := range counts {
+		out = append(out, tracestore.Edge{Parent: c.GetParent(), Child: c.GetChild(), Calls: c.GetCallCount()})
 	}
 	return out
 }
@@ -207,9 +208,10 @@ func earliest(t time.Time) *timestamppb.Timestamp {
 	return &timestamppb.Timestamp{}
 }
 
+// The latest time is one that servers can also count in nanoseconds with 63 bits.
 func latest(t time.Time) *timestamppb.Timestamp {
 	if ts := timestamp(t); ts != nil {
 		return ts
 	}
-	return timestamppb.New(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	return timestamppb.New(time.Date(2262, 1, 1, 0, 0, 0, 0, time.UTC))
 }
