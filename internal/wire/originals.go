@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2/metrics"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
@@ -24,6 +25,8 @@ func described() []protoreflect.FileDescriptor {
 		api_v2.File_tracing_api_v2_collector_proto,
 		api_v2.File_tracing_api_v2_sampling_proto,
 		api_v2.File_tracing_api_v2_query_proto,
+		metrics.File_tracing_api_v2_metrics_openmetrics_proto,
+		metrics.File_tracing_api_v2_metrics_metricsquery_proto,
 		api_v3.File_tracing_api_v3_query_service_proto,
 		storage_v1.File_tracing_storage_v1_storage_proto,
 		storage_v2.File_tracing_storage_v2_trace_storage_proto,

@@ -212,6 +212,7 @@ func TestReflectionDescribesEveryService(t *testing.T) {
 	conn := serve(t, &collector{})
 	for service, want := range map[string]string{
 		"api_v2.QueryService":                  "GetTrace ArchiveTrace FindTraces GetServices GetOperations GetDependencies",
+		"api_v2.metrics.MetricsQueryService":   "GetMinStepDuration GetLatencies GetCallRates GetErrorRates",
 		"api_v3.QueryService":                  "GetTrace FindTraces GetServices GetOperations GetDependencies FindTraceSummaries",
 		"storage.v1.SpanWriterPlugin":          "WriteSpan Close",
 		"storage.v1.StreamingSpanWriterPlugin": "WriteSpanStream",

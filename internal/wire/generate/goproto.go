@@ -24,6 +24,7 @@ import (
 // served are the files whose services the program serves: only of these there is code for services.
 var served = []string{
 	"tracing/api_v2/collector.proto",
+	"tracing/api_v2/metrics/metricsquery.proto",
 	"tracing/api_v2/query.proto",
 	"tracing/api_v3/query_service.proto",
 	"tracing/storage_v1/storage.proto",
