@@ -151,7 +151,7 @@ func serve(t *testing.T, head string) string {
 	w := record(h, httptest.NewRequest(method, target, strings.NewReader(options["body"])))
 	var out bytes.Buffer
 	fmt.Fprintln(&out, w.Code)
-	for _, name := range []string{"Content-Type", "X-Content-Type-Options"} {
+	for _, name := range []string{"Content-Type", "X-Content-Type-Options", "Tracing-Warning"} {
 		if v := w.Header().Get(name); v != "" {
 			fmt.Fprintf(&out, "%s: %s\n", name, v)
 		}

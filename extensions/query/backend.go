@@ -161,7 +161,7 @@ func (b *backend) measure(op operation, ask func() (int, error)) error {
 		failed = failed && !errors.Is(err, usual)
 	}
 	b.metrics.observe(op, b.now().Sub(start), failed)
-	if err == nil {
+	if err == nil && op.hasResults() {
 		b.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
 	}
 	return err

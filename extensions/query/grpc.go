@@ -15,6 +15,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	metricspb "github.com/tracing-backend/tracing/internal/wire/api_v2/metrics"
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -46,6 +47,7 @@ func newGRPC(set pipeline.Settings, cfg server.GRPCConfig, b *backend) (*server.
 	q := grpcQuery{b}
 	wire.Register(s, &api_v2.QueryService_ServiceDesc, &queryV2{grpcQuery: q})
 	wire.Register(s, &api_v3.QueryService_ServiceDesc, &queryV3{grpcQuery: q})
+	wire.Register(s, &metricspb.MetricsQueryService_ServiceDesc, &queryRates{grpcQuery: q})
 	s.Describe(wire.Originals())
 	return s, nil
 }
@@ -73,7 +75,7 @@ func (q grpcQuery) failure(ctx context.Context, doing string, err error) error {
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, errTraceNotFound):
 		return status.Error(codes.NotFound, err.Error())
-	case errors.Is(err, errNoDependencies):
+	case errors.Is(err, errNoDependencies), errors.Is(err, errNoRates):
 		return status.Error(codes.Unimplemented, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the store did not finish within query_timeout (%s); ask for less", q.limits.timeout))

@@ -35,10 +35,10 @@ func (h *handler) routes(base string) http.Handler {
 		{"GET /api/services/{service}/operations", h.operationNames},
 		{"GET /api/operations", h.operations},
 		{"GET /api/dependencies", h.dependencies},
-		{"GET /api/metrics/latencies", h.noMetrics},
-		{"GET /api/metrics/calls", h.noMetrics},
-		{"GET /api/metrics/errors", h.noMetrics},
-		{"GET /api/metrics/minstep", h.noMetrics},
+		{"GET /api/metrics/latencies", h.latencies},
+		{"GET /api/metrics/calls", h.callRates},
+		{"GET /api/metrics/errors", h.errorRates},
+		{"GET /api/metrics/minstep", h.leastStep},
 		{"GET /api/v3/services", h.servicesV3},
 		{"GET /api/v3/operations", h.operationsV3},
 		{"GET /api/v3/traces", h.searchV3},
@@ -55,11 +55,6 @@ func (h *handler) routes(base string) http.Handler {
 	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(h.ui.static)))
 	mux.HandleFunc(base+"/", h.ui.index)
 	return compressed(mux)
-}
-
-// noMetrics answers questions for metrics of services, of which there are none.
-func (h *handler) noMetrics(w http.ResponseWriter, _ *http.Request) {
-	writeError(w, http.StatusNotImplemented, "trace metrics are currently disabled - no metrics backend configured")
 }
 
 func (h *handler) services(w http.ResponseWriter, r *http.Request) {

@@ -17,10 +17,24 @@ const (
 	opGetOperations   operation = "get_operations"
 	opGetDependencies operation = "get_dependencies"
 	opArchiveTrace    operation = "archive_trace"
+	opGetLatencies    operation = "get_latencies"
+	opGetCallRates    operation = "get_call_rates"
+	opGetErrorRates   operation = "get_error_rates"
+	opGetMinStep      operation = "get_min_step_duration"
 )
 
 func operations() []operation {
-	return []operation{opFindTraces, opFindSummaries, opGetTrace, opGetServices, opGetOperations, opGetDependencies, opArchiveTrace}
+	return []operation{opFindTraces, opFindSummaries, opGetTrace, opGetServices, opGetOperations, opGetDependencies, opArchiveTrace,
+		opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep}
+}
+
+// hasResults reports whether the number of results says anything: how calls went is one.
+func (op operation) hasResults() bool {
+	switch op {
+	case opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep:
+		return false
+	}
+	return true
 }
 
 // metrics counts the questions to the store, how long they took, and their results. A trace that does not exist is a good answer.

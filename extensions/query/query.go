@@ -130,7 +130,8 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := newUI(set, c.UI, base, b.archive != nil)
+	_, rates := b.store.(tracestore.Metrics)
+	pages := newUI(set, c.UI, base, capabilities{Archive: b.archive != nil, Metrics: rates})
 	h := &handler{backend: b, ui: pages}
 	routes := h.routes(base)
 	if c.PassTokens {

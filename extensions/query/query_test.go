@@ -97,7 +97,7 @@ func TestServes(t *testing.T) {
 	}
 	f("/tracing/api/services", http.StatusOK, `{"data":["a/b","web"]`)
 	f("/tracing/api/traces/1", http.StatusOK, `"traceID":"0000000000000001"`)
-	f("/tracing/search", http.StatusOK, `JAEGER_BACKEND_CAPABILITIES = {"archiveStorage":true,`)
+	f("/tracing/search", http.StatusOK, `JAEGER_BACKEND_CAPABILITIES = {"archiveStorage":true,"metricsStorage":true,`)
 	f("/tracing/static/main.js", http.StatusOK, "let x")
 	f("/api/services", http.StatusNotFound, "404 page not found")
 	if q.Addr("grpc") != "" {
@@ -130,13 +130,15 @@ func TestMetrics(t *testing.T) {
 	h, reg := api(t, store, func(h *handler) { h.archive = archiveOf(t, "empty") })
 	for _, path := range []string{"/api/services", "/api/operations?service=web", "/api/services/web/operations", "/api/traces?service=web",
 		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz",
-		"/api/v3/trace-summaries?query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z"} {
+		"/api/v3/trace-summaries?query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z",
+		"/api/metrics/minstep", "/api/metrics/calls?service=web", "/api/metrics/latencies?service=web&quantile=1", "/api/metrics/calls"} {
 		ask(t, h, http.MethodGet, path)
 	}
 	ask(t, h, http.MethodPost, "/api/archive/77")
 	store.fail = errStore
 	ask(t, h, http.MethodGet, "/api/services")
 	ask(t, h, http.MethodGet, "/api/traces?service=web")
+	ask(t, h, http.MethodGet, "/api/metrics/errors?service=web&endTs=1714561200000")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store.hang = true
@@ -144,6 +146,8 @@ func TestMetrics(t *testing.T) {
 	want := map[string]uint64{
 		"archive_trace err": 0, "archive_trace ok": 1, "find_trace_summaries err": 0, "find_trace_summaries ok": 1,
 		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
+		"get_latencies err": 0, "get_latencies ok": 1, "get_call_rates err": 0, "get_call_rates ok": 1, "get_error_rates err": 1, "get_error_rates ok": 0,
+		"get_min_step_duration err": 0, "get_min_step_duration ok": 1,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
 	if got := gather(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {

@@ -280,6 +280,7 @@ func FuzzSearch(f *testing.F) {
 		"traceID=1&traceID=ab000000000000000000000000000002&traceID=77",
 		"service=%ff&tags=null&limit=-1&start=-62135596800000000",
 		"traceID=&service=;",
+		"service=web&service=a/b&groupByOperation=true&spanKind=client&quantile=0.5&endTs=1714557780000&lookback=180000&step=60001&ratePer=1",
 	} {
 		f.Add(seed, "1")
 	}
@@ -289,7 +290,7 @@ func FuzzSearch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, id string) {
 		id = url.PathEscape(id)
 		for _, path := range []string{"/api/traces", "/api/traces/" + id, "/api/operations", "/api/services/" + id + "/operations",
-			"/api/dependencies"} {
+			"/api/dependencies", "/api/metrics/calls", "/api/metrics/latencies"} {
 			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}}
 			if u, err := url.ParseRequestURI(path); err == nil {
 				r.URL.Path, r.URL.RawPath = u.Path, u.RawPath

@@ -17,14 +17,15 @@ import (
 
 // fakeStore answers from a slice, by looking at every span. It can also fail in the ways that stores do.
 type fakeStore struct {
-	spans   *otlpdata.Batch
-	fail    error                       // of every call
-	failAt  int                         // fail only after so many traces
-	hang    bool                        // like failAt, but until the context ends
-	outcome tracestore.Outcome          // of Find
-	asked   func(tracestore.Query)      // told of every search
-	refs    func([]tracestore.TraceRef) // told of every request for traces
-	read    int                         // pieces of traces that were taken
+	spans      *otlpdata.Batch
+	fail       error                       // of every call
+	failAt     int                         // fail only after so many traces
+	hang       bool                        // like failAt, but until the context ends
+	outcome    tracestore.Outcome          // of Find
+	asked      func(tracestore.Query)      // told of every search
+	refs       func([]tracestore.TraceRef) // told of every request for traces
+	askedRates func(tracestore.MetricsQuery)
+	read       int // pieces of traces that were taken
 }
 
 var errStore = errors.New("disk on fire")
@@ -153,6 +154,28 @@ func (f *fakeStore) Dependencies(ctx context.Context, _ string, from, to time.Ti
 	}
 	edges, err := tracestore.CountCalls(from, to, f.spans)
 	return tracestore.Graph{Edges: edges, Complete: f.outcome.Complete, Reason: f.outcome.Reason}, err
+}
+
+func (f *fakeStore) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	if err := f.broken(ctx, 0); err != nil {
+		return tracestore.MetricsAnswer{}, err
+	}
+	if f.askedRates != nil {
+		f.askedRates(q)
+	}
+	c := tracestore.NewMetricsCounter(q)
+	from, to, ok := q.Window()
+	f.each(func(s tracestore.Span, _ *otlpdata.Batch) {
+		if !ok || s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
+			return
+		}
+		if series, room := c.Series(s.Resource.Service, s.Operation()); room {
+			c.Span(series, s.Start, s.End-s.Start, s.StatusCode == otlpdata.StatusError)
+		}
+	})
+	a := c.Answer()
+	a.Complete, a.Reason = f.outcome.Complete, f.outcome.Reason
+	return a, nil
 }
 
 func (f *fakeStore) Operations(ctx context.Context, _, service, kind string) ([]tracestore.Operation, error) {

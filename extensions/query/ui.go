@@ -58,8 +58,8 @@ type ui struct {
 	read time.Time
 }
 
-func newUI(set pipeline.Settings, c UIConfig, base string, archive bool) *ui {
-	u := &ui{config: c, base: base, capabilities: capabilities{Archive: archive}, logger: set.Logger, now: set.Env.Now}
+func newUI(set pipeline.Settings, c UIConfig, base string, able capabilities) *ui {
+	u := &ui{config: c, base: base, capabilities: able, logger: set.Logger, now: set.Env.Now}
 	if set.Process != nil {
 		b := set.Process.Build()
 		u.version = uiVersion{Commit: b.Commit, Version: b.Version, Date: b.Date}
@@ -197,6 +197,7 @@ func plainPage(base string) []byte {
 <li><code>BASE/api/services/SERVICE/operations</code></li>
 <li><code>BASE/api/traces?service=SERVICE</code> and <code>BASE/api/traces/ID</code></li>
 <li><a href="BASE/api/dependencies">BASE/api/dependencies</a></li>
+<li><code>BASE/api/metrics/calls?service=SERVICE</code>, and <code>errors</code>, <code>latencies</code></li>
 <li><a href="BASE/api/v3/services">BASE/api/v3/services</a>, <code>BASE/api/v3/operations?service=SERVICE</code></li>
 <li><code>BASE/api/v3/traces</code>, <code>BASE/api/v3/traces/ID</code>, <code>BASE/api/v3/trace-summaries</code></li>
 </ul>

@@ -59,7 +59,7 @@ func writeFile(t *testing.T, name, text string) {
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
 	now := noon
-	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base, true)
+	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base, capabilities{Archive: true})
 	u.version = uiVersion{"abc", "v1", "today"}
 	if err := u.open(); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestUIThatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	f := func(c UIConfig, want string) {
 		t.Helper()
-		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, c, "", false)
+		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, c, "", capabilities{})
 		if err := u.open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
