@@ -86,8 +86,13 @@ func (t *turn) hold(b *otlpdata.Batch) error {
 // holdAlso is hold, but beside what the query holds already.
 func (t *turn) holdAlso(b *otlpdata.Batch) error {
 	const perSpan = 160 // bytes of what it takes to adjust a trace, about
-	t.held += int64(b.Size() + perSpan*b.Len())
-	if err := t.memory.Resize(t.held); err != nil {
+	return t.holdBytes(t.held + int64(b.Size()+perSpan*b.Len()))
+}
+
+// holdBytes accounts for so many bytes in place of those before.
+func (t *turn) holdBytes(n int64) error {
+	t.held = n
+	if err := t.memory.Resize(n); err != nil {
 		return pipeline.Overloaded(fmt.Errorf("%w: answers hold max_answer_memory (%d bytes)", errBusy, t.backend.memory.Limit()), 0)
 	}
 	return nil

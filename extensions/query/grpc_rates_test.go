@@ -75,7 +75,7 @@ func TestGRPCRatesDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := <-asked
-	// The points of an hour, 60 or 61 minutes apart at their ends, and the 10 minutes before.
+	// 60 points, the first of which is about 10 minutes, or one less while the last minute settles.
 	if d := q.To.Sub(q.From); d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) || q.To.After(time.Now()) ||
 		strings.Join(q.Kinds, " ") != "server" || q.ByOperation || q.Step != time.Minute {
 		t.Errorf("asked %+v", q)

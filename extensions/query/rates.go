@@ -94,6 +94,9 @@ func (b *backend) rates(t *turn, m measurement, q *rateQuestion, g rateGrid) (*r
 	from, to := g.times()
 	got, err := store.Metrics(t, server.Tenant(t), tracestore.MetricsQuery{
 		Services: q.services, Kinds: q.kinds, ByOperation: q.byOperation, From: from, To: to, Step: g.length()})
+	if err == nil {
+		err = t.holdBytes(int64(sizeOf(got.Series)))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +105,20 @@ func (b *backend) rates(t *turn, m measurement, q *rateQuestion, g rateGrid) (*r
 	}
 	a.choose(got.Series, maxRatePoints)
 	return a, nil
+}
+
+// sizeOf returns about how many bytes series take.
+func sizeOf(all []tracestore.MetricSeries) int {
+	const perSeries, perPoint, perBucket = 128, 64, 8
+	n := 0
+	for i := range all {
+		n += perSeries
+		for j := range all[i].Points {
+			_, counts := all[i].Points[j].Durations.Counts()
+			n += perPoint + perBucket*len(counts)
+		}
+	}
+	return n
 }
 
 // choose takes the first series, in order, that have at most so many points together.

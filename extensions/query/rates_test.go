@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -135,6 +136,18 @@ func TestRatesBounded(t *testing.T) {
 		a.choose(all, most)
 		if len(a.series) != want || (a.missing == "") != (want == 4) {
 			t.Errorf("%d points: %d series, %q", most, len(a.series), a.missing)
+		}
+	}
+}
+
+// Series that take more memory than answers may are a reason to come back later.
+func TestRatesHoldMemory(t *testing.T) {
+	const path = "/api/metrics/calls?service=web&endTs=1714557780000"
+	for memory, status := range map[int64]int{100: http.StatusTooManyRequests, 1000: http.StatusOK} {
+		budget := pipeline.NewBudget(memory)
+		h, _ := api(t, newFakeStore(shop()), func(h *handler) { h.memory = budget })
+		if w := ask(t, h, http.MethodGet, path); w.Code != status || budget.Used() != 0 {
+			t.Errorf("of %d bytes: %d %s, %d bytes stay in use", memory, w.Code, w.Body, budget.Used())
 		}
 	}
 }
