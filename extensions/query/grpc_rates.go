@@ -41,7 +41,9 @@ func (q *queryRates) GetErrorRates(ctx context.Context, r *metricspb.GetErrorRat
 }
 
 // GetMinStepDuration tells the shortest step.
-func (q *queryRates) GetMinStepDuration(ctx context.Context, _ *metricspb.GetMinStepDurationRequest) (*metricspb.GetMinStepDurationResponse, error) {
+func (q *queryRates) GetMinStepDuration(ctx context.Context, _ *metricspb.GetMinStepDurationRequest) (
+	*metricspb.GetMinStepDurationResponse, error,
+) {
 	err := q.ask(ctx, opGetMinStep, "failed to fetch min step duration", func(*turn) (int, error) {
 		if _, ok := q.store.(tracestore.Metrics); !ok {
 			return 0, errNoRates
@@ -51,7 +53,9 @@ func (q *queryRates) GetMinStepDuration(ctx context.Context, _ *metricspb.GetMin
 	return &metricspb.GetMinStepDurationResponse{MinStep: durationpb.New(leastRateStep)}, err
 }
 
-func (q *queryRates) measured(ctx context.Context, m measurement, r *metricspb.MetricsQueryBaseRequest) (*metricspb.GetMetricsResponse, error) {
+func (q *queryRates) measured(ctx context.Context, m measurement, r *metricspb.MetricsQueryBaseRequest) (
+	*metricspb.GetMetricsResponse, error,
+) {
 	now := q.now()
 	question, err := rateQuestionOf(r, now)
 	if err != nil {

@@ -41,7 +41,8 @@ type measurement struct {
 
 // latencies tells a quantile, which is above 0 and at most 1, of durations in milliseconds.
 func latencies(quantile float64) measurement {
-	return measurement{opGetLatencies, "failed to fetch latencies", "latencies", fmt.Sprintf("%.2fth quantile latency, grouped by service", quantile),
+	return measurement{opGetLatencies, "failed to fetch latencies", "latencies",
+		fmt.Sprintf("%.2fth quantile latency, grouped by service", quantile),
 		func(w *rateWindow) float64 { return w.milliseconds(quantile) }}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -89,7 +88,9 @@ func (h *handler) measured(w http.ResponseWriter, r *http.Request, which func(ur
 	h.writeRates(w, r, a)
 }
 
-func parseRates(r *http.Request, which func(url.Values) (measurement, error), now time.Time) (m measurement, q *rateQuestion, g rateGrid, err error) {
+func parseRates(r *http.Request, which func(url.Values) (measurement, error), now time.Time) (
+	m measurement, q *rateQuestion, g rateGrid, err error,
+) {
 	params, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return m, q, g, err
@@ -104,39 +105,40 @@ func parseRates(r *http.Request, which func(url.Values) (measurement, error), no
 	return m, q, g, err
 }
 
-// parseRateQuestion reads the parameters that all have in common. Times are milliseconds.
-func parseRateQuestion(v url.Values, now time.Time) (*rateQuestion, error) {
-	q := &rateQuestion{services: v["service"]}
-	var errs [6]error
+// parseRateQuestion reads the parameters that all have in common.
+func parseRateQuestion(v url.Values, now time.Time) (q *rateQuestion, err error) {
+	q = &rateQuestion{services: v["service"]}
 	if len(q.services) == 0 {
-		errs[0] = paramError("service", errNoRateService)
+		return nil, paramError("service", errNoRateService)
 	}
 	if p := v.Get("groupByOperation"); p != "" {
-		var err error
 		if q.byOperation, err = strconv.ParseBool(p); err != nil {
-			errs[1] = paramError("groupByOperation", err)
+			return nil, paramError("groupByOperation", err)
 		}
 	}
-	q.kinds, errs[2] = parseKinds(v["spanKind"])
-	q.end, errs[3] = parseEnd(v, now)
+	if q.kinds, err = parseKinds(v["spanKind"]); err != nil {
+		return nil, err
+	}
+	return q, q.parseTimes(v, now)
+}
+
+// parseTimes reads the times, which are milliseconds.
+func (q *rateQuestion) parseTimes(v url.Values, now time.Time) error {
+	end, err := millisParam(v, "endTs", now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	q.end = time.UnixMilli(end)
 	for _, p := range []struct {
 		name   string
 		absent time.Duration
 		to     *time.Duration
 	}{{"lookback", defaultRateLookback, &q.lookback}, {"step", defaultRateStep, &q.step}, {"ratePer", defaultRatePer, &q.per}} {
-		if *p.to, errs[4] = millisDuration(v, p.name, p.absent); errs[4] != nil {
-			break
+		if *p.to, err = millisDuration(v, p.name, p.absent); err != nil {
+			return err
 		}
 	}
-	if i := slices.IndexFunc(errs[:], func(err error) bool { return err != nil }); i >= 0 {
-		return nil, errs[i]
-	}
-	return q, nil
-}
-
-func parseEnd(v url.Values, now time.Time) (time.Time, error) {
-	ms, err := millisParam(v, "endTs", now.UnixMilli())
-	return time.UnixMilli(ms), err
+	return nil
 }
 
 // parseKinds returns the kinds of spans as stores name them.

@@ -80,8 +80,8 @@ func (g *rateGrid) unitOf(p *tracestore.MetricPoint) int64 {
 	return int64(p.Start / uint64(g.length()))
 }
 
-// begin returns the first point of a series: the first one behind a call. Whether nothing was called before that, or nothing was kept of it,
-// nobody knows; later on, no calls is a fact.
+// begin returns the first point of a series: the first one behind a call. Whether nothing was called before that, or nothing was kept of
+// it, nobody knows; later on, no calls is a fact.
 func (g *rateGrid) begin(s *tracestore.MetricSeries) int64 {
 	if len(s.Points) == 0 {
 		return g.last + 1
