@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,10 +60,14 @@ func attributesText(kvs []otlpdata.KeyValue) string {
 }
 
 func attributeText(kv *otlpdata.KeyValue) string {
-	if kv.Value.Kind() == otlpdata.ValueBytes {
-		return fmt.Sprintf("%s=bytes % x", kv.Key, kv.Value.Bytes())
+	key := kv.Key
+	if strings.Contains(key, "\n") { // an attribute is a line
+		key = strconv.Quote(key)
 	}
-	return kv.Key + "=" + string(kv.Value.AppendJSON(nil))
+	if kv.Value.Kind() == otlpdata.ValueBytes {
+		return fmt.Sprintf("%s=bytes % x", key, kv.Value.Bytes())
+	}
+	return key + "=" + string(kv.Value.AppendJSON(nil))
 }
 
 func droppedText(n uint32) string {
