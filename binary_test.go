@@ -47,6 +47,14 @@ func skipShort(t *testing.T) {
 	}
 }
 
+// skipLong leaves out a long test where tests are shortened: what it goes through is raced by the tests of the packages themselves.
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("tests are shortened: this one takes long under the race detector; make test runs it")
+	}
+}
+
 // process is a running program.
 type process struct {
 	t       testing.TB

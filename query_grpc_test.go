@@ -230,6 +230,7 @@ func same(t *testing.T, what string, got, want []string) {
 
 // Clients that were made for the original get over gRPC what the JSON API says, by the original's names and by ours.
 func TestOriginalQueryClient(t *testing.T) {
+	skipLong(t)
 	p, large := filled(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory")
 	c := p.queryClient(grpc.WithDefaultCallOptions(grpc.ForceCodecV2(originalCodec{})))
 	stub, ctx := api_v2.NewQueryServiceClient(c.conn), t.Context()
@@ -418,6 +419,7 @@ func (p *program) fromV3(path string) ptrace.Traces {
 
 // Version 3 over gRPC says what it says over HTTP, by both names.
 func TestQueryV3(t *testing.T) {
+	skipLong(t)
 	p, large := filled(t)
 	c, ctx := p.queryClient(), t.Context()
 	from, to := time.Now().Add(-time.Hour), time.Now()

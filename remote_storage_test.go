@@ -89,9 +89,18 @@ service:
 	return p.store
 }
 
+// behindRemote returns the stores that the suite is run on through remote storage: one of them where tests are shortened.
+func behindRemote(t *testing.T) []string {
+	if testing.Short() {
+		t.Log("tests are shortened: the disk store is left out; make test has it")
+		return []string{"memory"}
+	}
+	return []string{"memory", "disk"}
+}
+
 // A store behind remote storage v2 is like one in the same process.
 func TestRemoteStoresV2(t *testing.T) {
-	for _, store := range []string{"memory", "disk"} {
+	for _, store := range behindRemote(t) {
 		t.Run(store, func(t *testing.T) {
 			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), "") })
 		})
@@ -125,8 +134,9 @@ func inNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 
 // A store behind remote storage v1 is like one in the same process for what the native model can say.
 func TestRemoteStoresV1(t *testing.T) {
+	skipLong(t)
 	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return inNative(tb, inNative(tb, b)) }
-	for _, store := range []string{"memory", "disk"} {
+	for _, store := range behindRemote(t) {
 		t.Run(store, func(t *testing.T) {
 			storetest.StoreOf(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v1") }, twice,
 				"everything in a span comes back",             // attributes of scopes and links do not
@@ -140,7 +150,7 @@ func TestRemoteStoresV1(t *testing.T) {
 
 // A store behind remote storage v1 keeps and finds what the native model can say: random spans, traces, searches, catalogs and calls.
 func TestRandomSpansOverV1(t *testing.T) {
-	for i, store := range []string{"memory", "disk"} {
+	for i, store := range behindRemote(t) {
 		t.Run(store, func(t *testing.T) {
 			m := storetest.NewModel(t, uint64(i))
 			s := useStore(t, serveStore(t, store), ", protocol: v1")

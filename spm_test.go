@@ -77,7 +77,10 @@ func shuffled(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
 // TestServicePerformance: every store counts every call and error once, and knows durations within 6 %, in whatever order spans come, and
 // after a restart.
 func TestServicePerformance(t *testing.T) {
-	const spans = 20_000
+	spans := 20_000
+	if testing.Short() {
+		spans = 2_000
+	}
 	stores := map[string][]string{
 		"memory": {"exporters::memory::max_bytes=256MiB",
 			"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory"},
