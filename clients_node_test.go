@@ -34,7 +34,7 @@ func nodeClients(t *testing.T) []client {
 	} {
 		all = append(all, client{"node-" + c.kind, func(t *testing.T, d *deployment, start time.Time) sent {
 			if dir == "" {
-				t.Skip("there is no node on this machine")
+				t.Skip("there is no node on this machine: the clients in Node are left out")
 			}
 			return runNode(t, dir, c.kind, c.target(d), start)
 		}})

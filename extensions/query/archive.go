@@ -18,18 +18,12 @@ type Archive interface {
 
 // archiveTrace answers POST /api/archive/{id}.
 func (h *handler) archiveTrace(w http.ResponseWriter, r *http.Request) {
-	ref, _, err := parseTraceRequest(r)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	t, err := h.admit(r.Context())
-	if err != nil {
-		h.failed(w, r, err)
+	ref, _, t := h.admitTrace(w, r)
+	if t == nil {
 		return
 	}
 	defer t.done()
-	err = h.measure(opArchiveTrace, func() (int, error) { return t.copyToArchive(server.Tenant(r.Context()), ref) })
+	err := h.measure(opArchiveTrace, func() (int, error) { return t.copyToArchive(server.Tenant(r.Context()), ref) })
 	switch {
 	case errors.Is(err, errTraceNotFound):
 		writeError(w, http.StatusNotFound, err.Error())

@@ -83,7 +83,7 @@ func heapNow() int64 {
 // A trace of 200,000 spans costs no more than three times its size and 64 MiB.
 func TestGRPCLargeTraceMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes large traces")
+		t.Skip("tests are shortened: this one writes large traces; make test runs it")
 	}
 	const spans = 200_000
 	store, size := newLargeStore(t, spans/piece)

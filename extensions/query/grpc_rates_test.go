@@ -75,8 +75,8 @@ func TestGRPCRatesDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := <-asked
-	// 60 points, the first of which is about 10 minutes, or one less while the last minute settles.
-	if d := q.To.Sub(q.From); d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) || q.To.After(time.Now()) ||
+	// 60 points, the first of which is about 10 minutes, or one less while the last minute settles; both bounds are inclusive.
+	if d := q.To.Sub(q.From) + 1; d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) || q.To.After(time.Now()) ||
 		strings.Join(q.Kinds, " ") != "server" || q.ByOperation || q.Step != time.Minute {
 		t.Errorf("asked %+v", q)
 	}

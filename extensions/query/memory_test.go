@@ -77,7 +77,7 @@ func (h *highWater) Write(p []byte) (int, error) {
 // The largest trace that is shown takes at most three times its size, and 64 MiB.
 func TestMemoryOfTheLargestTrace(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second for each form")
+		t.Skip("tests are shortened: this one takes a second for each form of an answer; make test runs it")
 	}
 	store := &pieceStore{fakeStore: newFakeStore(shop())}
 	most, size := defaults().MaxTraceSize, 0

@@ -13,22 +13,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// trace answers GET /api/traces/{id}.
-func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
+// admitTrace reads a request that is about one trace and lets it in. Where it does not, the turn is nil, and the request is answered.
+func (h *handler) admitTrace(w http.ResponseWriter, r *http.Request) (ref tracestore.TraceRef, raw bool, t *turn) {
 	ref, raw, err := parseTraceRequest(r)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
-		return
+		return ref, raw, nil
 	}
-	t, err := h.admit(r.Context())
-	if err != nil {
+	if t, err = h.admit(r.Context()); err != nil {
 		h.failed(w, r, err)
+		return ref, raw, nil
+	}
+	return ref, raw, t
+}
+
+// trace answers GET /api/traces/{id}.
+func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
+	ref, raw, t := h.admitTrace(w, r)
+	if t == nil {
 		return
 	}
 	defer t.done()
 	l := newList(w, r)
 	defer l.close()
-	err = h.measure(opGetTrace, func() (int, error) {
+	err := h.measure(opGetTrace, func() (int, error) {
 		pieces, err := t.trace(server.Tenant(t), ref)
 		if err == nil && len(pieces) > 0 {
 			err = h.addTrace(l, raw, pieces)
