@@ -76,6 +76,11 @@ func TestFlags(t *testing.T) {
 // serve makes a deployment of the backend, and returns its URL.
 func serve(t *testing.T, b *backend) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the canary was stopped while it wrote
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if r.Method == http.MethodPost {

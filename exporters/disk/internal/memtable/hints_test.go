@@ -83,22 +83,21 @@ func TestHintsSayNo(t *testing.T) {
 	for _, c := range []struct {
 		block     int
 		key, text string
-		want      bool
-	}{{0, "cloud.region", "eu-central-1", true}, {0, "cloud.region", "mars", false}, {0, "no such key", "x", false},
-		{0, "request.id", "x", false}, {0, "cloud.region", "mars", false}, {0, "link.key", "link value", true},
-		{0, "link.key", "other", false}, {1, "request.id", "x", true}} {
-		if got := src.MayHold(c.block, c.key, c.text); got != c.want {
-			t.Errorf("block %d, %s=%s: %v", c.block, c.key, c.text, got)
+	}{{0, "cloud.region", "eu-central-1"}, {0, "link.key", "link value"}, {1, "request.id", "x"}} {
+		if !src.MayHold(c.block, c.key, c.text) {
+			t.Errorf("block %d has no %s=%s", c.block, c.key, c.text)
 		}
 	}
-	wrong := 0
-	for i := range 1000 {
-		if src.MayHold(0, "request.id", fmt.Sprint("absent ", i)) {
-			wrong++
+	for _, key := range []string{"cloud.region", "no such key", "link.key", "request.id"} {
+		wrong := 0
+		for i := range 1000 { // a filter is wrong about some, and about others in each process
+			if src.MayHold(0, key, fmt.Sprint("absent ", i)) {
+				wrong++
+			}
 		}
-	}
-	if wrong > 50 {
-		t.Errorf("%d of 1000 texts that are not there pass the filter", wrong)
+		if wrong > 50 {
+			t.Errorf("%s: %d of 1000 texts that are not there pass the filter", key, wrong)
+		}
 	}
 	if _, known := src.Constant(0, 0); known {
 		t.Error("a constant is known")
