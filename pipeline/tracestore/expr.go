@@ -34,8 +34,8 @@ func (Cond) isExpr() {}
 // Place says where a field is looked for.
 type Place uint8
 
-// The places of a field. Attributes are looked up by Key; the others are properties of the span and have no key. A span has one value,
-// be it "", of every property except EventName (one for each event) and ParentID.
+// The places of a field. Attributes are looked up by Key; the others are properties of the span or of its trace and have no key. A span has
+// one value, be it "", of every property except EventName (one for each event), ParentID and those of the trace.
 const (
 	AnyAttribute      Place = iota // span, resource, scope, event and link attributes
 	SpanAttribute                  //
@@ -53,6 +53,9 @@ const (
 	ScopeVersion                   //
 	EventName                      //
 	ParentID                       // 16 hex digits; no value for a root
+	TraceDuration                  // of the trace, nanoseconds from its first start to its last end; see Span.Trace
+	RootService                    // Summary.RootService of the trace
+	RootName                       // Summary.RootName of the trace
 )
 
 // Field names what a condition looks at.
@@ -100,4 +103,7 @@ type Span struct {
 	Resource *otlpdata.Resource
 	Scope    *otlpdata.Scope
 	*otlpdata.Span
+	// Trace is what the whole trace is like; nil where that is not known, and the places of the trace have no value. [Reader.Find] does not
+	// know it, [FindSet] does.
+	Trace *Summary
 }
