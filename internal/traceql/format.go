@@ -1,0 +1,345 @@
+package traceql
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Format returns a set as a search. [Parse] reads it as the same set, as long as that came from Parse and the text is within MaxText. Of
+// other sets, what the language has no words for is written in a way that shows what is meant.
+func Format(set tracestore.SpanSet) string {
+	var w printer
+	w.set(set, setOr)
+	return w.String()
+}
+
+type printer struct{ strings.Builder }
+
+// How tightly operators bind.
+const (
+	setOr = iota
+	setAnd
+	setBelow
+	setAlone
+
+	exprOr
+	exprAnd
+	exprAlone
+)
+
+// set writes a set, in brackets where it binds less tightly than its place asks for.
+func (w *printer) set(s tracestore.SpanSet, place int) {
+	switch s := s.(type) {
+	case nil:
+		w.choice(nil)
+	case tracestore.Select:
+		w.choice(s.Where)
+	case tracestore.Either:
+		w.binary(s.Left, " || ", s.Right, setOr, place)
+	case tracestore.Both:
+		w.binary(s.Left, " && ", s.Right, setAnd, place)
+	case tracestore.Below:
+		op := " >> "
+		if s.Direct {
+			op = " > "
+		}
+		w.binary(s.Above, op, s.Spans, setBelow, place)
+	}
+}
+
+func (w *printer) binary(left tracestore.SpanSet, op string, right tracestore.SpanSet, own, place int) {
+	w.bracketed(own < place, func() {
+		w.set(left, own)
+		w.WriteString(op)
+		w.set(right, own+1)
+	})
+}
+
+func (w *printer) bracketed(needed bool, write func()) {
+	if !needed {
+		write()
+		return
+	}
+	w.WriteByte('(')
+	write()
+	w.WriteByte(')')
+}
+
+func (w *printer) choice(e tracestore.Expr) {
+	if e == nil {
+		w.WriteString("{}")
+		return
+	}
+	w.WriteString("{ ")
+	w.expr(e, exprOr)
+	w.WriteString(" }")
+}
+
+func (w *printer) expr(e tracestore.Expr, place int) {
+	switch e := e.(type) {
+	case nil:
+		w.WriteString("true")
+	case tracestore.And:
+		w.and(e, place)
+	case tracestore.Or:
+		w.or(e, place)
+	case tracestore.Not:
+		w.not(e.Expr)
+	case tracestore.Cond:
+		w.cond(e)
+	}
+}
+
+func (w *printer) or(parts tracestore.Or, place int) {
+	if len(parts) == 0 {
+		w.WriteString("false")
+		return
+	}
+	w.bracketed(exprOr < place && len(parts) > 1, func() {
+		for i, part := range parts {
+			if i > 0 {
+				w.WriteString(" || ")
+			}
+			w.expr(part, exprAnd)
+		}
+	})
+}
+
+func (w *printer) and(parts tracestore.And, place int) {
+	if len(parts) == 0 {
+		w.WriteString("true")
+		return
+	}
+	w.bracketed(exprAnd < place, func() {
+		for i := 0; i < len(parts); i++ {
+			if i > 0 {
+				w.WriteString(" && ")
+			}
+			if like, ok := unlike(parts[i:]); ok {
+				w.comparison(like, " !~ ", literal(like))
+				i++
+				continue
+			}
+			w.expr(parts[i], exprAlone)
+		}
+	})
+}
+
+// unlike reports whether parts begin with the two that !~ stands for.
+func unlike(parts tracestore.And) (like tracestore.Cond, ok bool) {
+	if len(parts) < 2 {
+		return like, false
+	}
+	exists, isCond := parts[0].(tracestore.Cond)
+	negation, isNot := parts[1].(tracestore.Not)
+	if !isCond || !isNot || exists.Op != tracestore.Exists {
+		return like, false
+	}
+	like, ok = negation.Expr.(tracestore.Cond)
+	return like, ok && like.Op == tracestore.Like && like.Field == exists.Field
+}
+
+func (w *printer) not(e tracestore.Expr) {
+	c, ok := e.(tracestore.Cond)
+	switch {
+	case ok && c.Op == tracestore.Exists && c.Field.Place == tracestore.ParentID:
+		w.WriteString("root")
+		return
+	case ok && c.Op == tracestore.Exists:
+		w.WriteByte('!')
+		w.cond(c)
+		return
+	case ok && isLone(c):
+		w.WriteByte('!')
+		w.WriteString(lone(c.Field))
+		return
+	}
+	w.WriteByte('!')
+	w.bracketed(!isConstantExpr(e), func() { w.expr(e, exprOr) })
+}
+
+// isConstantExpr reports whether an expression is written as true or false.
+func isConstantExpr(e tracestore.Expr) bool {
+	switch e := e.(type) {
+	case nil:
+		return true
+	case tracestore.And:
+		return len(e) == 0
+	case tracestore.Or:
+		return len(e) == 0
+	}
+	return false
+}
+
+// isLone reports whether a condition can be written as a field without a comparison.
+func isLone(c tracestore.Cond) bool {
+	if c.Op != tracestore.Eq || c.Value.IsNumber {
+		return false
+	}
+	return isAttribute(c.Field) && c.Value.Text == "true" || c.Field.Place == tracestore.Status && c.Value.Text == "error"
+}
+
+func isAttribute(f tracestore.Field) bool { return f.Place <= tracestore.LinkAttribute }
+
+func lone(f tracestore.Field) string {
+	if f.Place == tracestore.Status {
+		return "error"
+	}
+	return FormatField(f)
+}
+
+func (w *printer) cond(c tracestore.Cond) {
+	switch {
+	case c.Op == tracestore.Exists && c.Field.Place == tracestore.ParentID:
+		w.WriteString("!root")
+	case c.Op == tracestore.Exists:
+		w.WriteString("exists(" + FormatField(c.Field) + ")")
+	case c.Op == tracestore.Like:
+		w.comparison(c, " =~ ", literal(c))
+	default:
+		w.comparison(c, opText(c.Op), literal(c))
+	}
+}
+
+func (w *printer) comparison(c tracestore.Cond, op, value string) {
+	w.WriteString(FormatField(c.Field))
+	w.WriteString(op)
+	w.WriteString(value)
+}
+
+func opText(op tracestore.Op) string {
+	switch op {
+	case tracestore.Eq:
+		return " = "
+	case tracestore.Ne:
+		return " != "
+	case tracestore.Lt:
+		return " < "
+	case tracestore.Le:
+		return " <= "
+	case tracestore.Gt:
+		return " > "
+	}
+	return " >= "
+}
+
+// FormatField returns the name of a field. Parse reads it as the same field, as in Format.
+func FormatField(f tracestore.Field) string {
+	for _, s := range scopes() {
+		if f.Place == s.place {
+			return s.prefix + keyText(f.Key)
+		}
+	}
+	return placeText(f.Place)
+}
+
+func placeText(p tracestore.Place) string {
+	switch p {
+	case tracestore.Service:
+		return "service"
+	case tracestore.Name:
+		return "name"
+	case tracestore.Kind:
+		return "kind"
+	case tracestore.Status:
+		return "status"
+	case tracestore.StatusMessage:
+		return "statusMessage"
+	case tracestore.Duration:
+		return "duration"
+	case tracestore.ScopeName:
+		return "instrumentation:name"
+	case tracestore.ScopeVersion:
+		return "instrumentation:version"
+	case tracestore.EventName:
+		return "event:name"
+	case tracestore.ParentID:
+		return "span:parentID"
+	case tracestore.TraceDuration:
+		return "trace.duration"
+	case tracestore.RootService:
+		return "trace.rootService"
+	}
+	return "trace.rootName"
+}
+
+func keyText(key string) string {
+	for _, c := range key {
+		if !isWordRune(c) {
+			return quotedText(key)
+		}
+	}
+	if key == "" {
+		return `""`
+	}
+	return key
+}
+
+func literal(c tracestore.Cond) string {
+	v := c.Value
+	switch {
+	case v.Regexp != nil:
+		source := strings.TrimPrefix(v.Regexp.String(), anchorBegin)
+		return rawText(strings.TrimSuffix(source, anchorEnd))
+	case v.IsNumber && (c.Field.Place == tracestore.Duration || c.Field.Place == tracestore.TraceDuration):
+		return durationText(v.Number)
+	case v.IsNumber:
+		return strconv.FormatFloat(v.Number, 'g', -1, 64)
+	case c.Field.Place == tracestore.Kind && v.Text == "":
+		return unspecified
+	case c.Field.Place == tracestore.Kind || c.Field.Place == tracestore.Status:
+		return v.Text
+	case isAttribute(c.Field) && (v.Text == "true" || v.Text == "false") && (c.Op == tracestore.Eq || c.Op == tracestore.Ne):
+		return v.Text
+	}
+	return quotedText(v.Text)
+}
+
+// quotedText returns a text in double quotes, as Parse reads it, with as few escapes as possible.
+func quotedText(s string) string {
+	b := append(make([]byte, 0, len(s)+2), '"')
+	for rest := s; rest != ""; {
+		c, n := utf8.DecodeRuneInString(rest)
+		switch {
+		case c == utf8.RuneError && n == 1, c == '"', c == '\\', c == '\n':
+			escaped := strconv.Quote(rest[:n])
+			b = append(b, escaped[1:len(escaped)-1]...)
+		default:
+			b = append(b, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	return string(append(b, '"'))
+}
+
+// rawText returns a text in backquotes where escapes would make it hard to read.
+func rawText(s string) string {
+	if strings.ContainsAny(s, `\"`) && !strings.Contains(s, "`") && utf8.ValidString(s) {
+		return "`" + s + "`"
+	}
+	return quotedText(s)
+}
+
+func durationText(ns float64) string {
+	if ns < 0 || ns >= math.MaxInt64 || ns != math.Trunc(ns) {
+		return strconv.FormatFloat(ns, 'g', -1, 64) + "ns"
+	}
+	return formatDuration(time.Duration(ns))
+}
+
+// formatDuration is time.Duration.String without the zeros at the end.
+func formatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}

@@ -1,0 +1,236 @@
+package traceql
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type kind uint8
+
+// The kinds of tokens.
+const (
+	end    kind = iota
+	word        // field names, kinds, statuses, true, false, nil
+	number      // and durations
+	quoted      // "..." or `...`
+	mark        // operators and brackets
+	wrong       // what is none of these; msg says why
+)
+
+// token is a piece of a search.
+type token struct {
+	kind       kind
+	text       string // without quotes
+	plain      int    // of a word: how many bytes of text come before its first quoted part
+	begin, end int    // bytes of the search
+	msg        string
+}
+
+// is reports whether the token is that operator or bracket.
+func (t token) is(text string) bool { return t.kind == mark && t.text == text }
+
+// isWord reports whether the token is that word, without quotes.
+func (t token) isWord(text string) bool {
+	return t.kind == word && t.text == text && t.plain == len(text)
+}
+
+// tokens returns the pieces of a search, up to the first that is wrong. The last one is wrong or the end.
+func tokens(text string) []token {
+	l := lexer{text: text}
+	var all []token
+	for {
+		t := l.next()
+		if all = append(all, t); t.kind == end || t.kind == wrong {
+			return all
+		}
+	}
+}
+
+type lexer struct {
+	text string
+	at   int
+}
+
+func (l *lexer) next() token {
+	rest := strings.TrimLeftFunc(l.text[l.at:], unicode.IsSpace)
+	l.at = len(l.text) - len(rest)
+	t := token{begin: l.at}
+	c, size := utf8.DecodeRuneInString(rest)
+	switch {
+	case rest == "":
+		t.kind = end
+	case c == '"' || c == '`':
+		t.kind = quoted
+		l.quoted(&t)
+	case beginsNumber(rest):
+		t.kind = number
+		l.at += numberLen(rest)
+		t.text = l.text[t.begin:l.at]
+	case c == '.' || c == '_' || unicode.IsLetter(c):
+		l.word(&t)
+	default:
+		l.mark(&t, size)
+	}
+	t.end = l.at
+	return t
+}
+
+// fail makes the token a wrong one, n bytes long.
+func (t *token) fail(l *lexer, n int, msg string) {
+	t.kind, t.msg = wrong, msg
+	l.at = min(t.begin+n, len(l.text))
+}
+
+// isMark reports whether s is an operator or bracket. Those that the grammar does not know are there for what it says of them.
+func isMark(s string) bool {
+	switch s {
+	case "!>>", "!<<", "&>>", "&<<",
+		"&&", "||", ">>", "<<", ">=", "<=", "!=", "!~", "=~", "==", "!>", "!<", "&>", "&<", "&~",
+		"{", "}", "(", ")", ",", "|", "=", "<", ">", "!", "~", "+", "-", "*", "/", "%", "^", "&":
+		return true
+	}
+	return false
+}
+
+// mark reads the longest operator.
+func (l *lexer) mark(t *token, size int) {
+	rest := l.text[l.at:]
+	for n := min(3, len(rest)); n > 0; n-- {
+		if isMark(rest[:n]) {
+			t.kind, t.text = mark, rest[:n]
+			l.at += n
+			return
+		}
+	}
+	msg := "this character means nothing here; text stands in quotes"
+	if rest[0] == '\'' {
+		msg = "text stands in double quotes or in backquotes"
+	}
+	t.fail(l, size, msg)
+}
+
+func beginsNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	return s != "" && s[0] >= '0' && s[0] <= '9'
+}
+
+// numberLen returns how long the number or duration is with which s begins, and the letters that are not set apart from it.
+func numberLen(s string) int {
+	for i, c := range s {
+		switch {
+		case unicode.IsLetter(c) || unicode.IsDigit(c) || c == '.' || c == '_':
+		case c == '-' && i == 0:
+		case (c == '-' || c == '+') && (s[i-1] == 'e' || s[i-1] == 'E') && isDigits(s[i+1:min(i+2, len(s))]):
+		default:
+			return i
+		}
+	}
+	return len(s)
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// isWordRune says which characters names consist of that need no quotes.
+func isWordRune(c rune) bool {
+	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_.-/:@", c)
+}
+
+// word reads a name, parts of which may be in double quotes behind a dot: span."a b".c.
+func (l *lexer) word(t *token) {
+	var text strings.Builder
+	t.kind, t.plain = word, -1
+	for l.at < len(l.text) {
+		rest := l.text[l.at:]
+		if rest[0] == '"' && strings.HasSuffix(l.text[t.begin:l.at], ".") {
+			if t.plain < 0 {
+				t.plain = text.Len()
+			}
+			part := token{begin: l.at}
+			if l.quoted(&part); part.kind == wrong {
+				part.end = l.at
+				*t = part
+				return
+			}
+			text.WriteString(part.text)
+			continue
+		}
+		n := strings.IndexFunc(rest, func(c rune) bool { return c == '.' || !isWordRune(c) })
+		switch {
+		case n < 0:
+			n = len(rest)
+		case rest[n] == '.':
+			n++
+		}
+		if n == 0 {
+			break
+		}
+		text.WriteString(rest[:n])
+		l.at += n
+	}
+	if t.text = text.String(); t.plain < 0 {
+		t.plain = len(t.text)
+	}
+}
+
+const unclosed = "this text is not closed"
+
+// quoted reads "..." with the escapes of Go, or `...` without escapes.
+func (l *lexer) quoted(t *token) {
+	rest := l.text[l.at:]
+	if rest[0] == '`' {
+		n := strings.IndexByte(rest[1:], '`')
+		if n < 0 {
+			t.fail(l, len(rest), unclosed)
+			return
+		}
+		t.text = rest[1 : n+1]
+		l.at += n + 2
+		return
+	}
+	n := 1
+	for n < len(rest) && rest[n] != '"' && rest[n] != '\n' {
+		if rest[n] == '\\' {
+			n++
+		}
+		n++
+	}
+	if n >= len(rest) || rest[n] == '\n' {
+		t.fail(l, min(n, len(rest)), unclosed+"; a line feed in it is written \\n")
+		return
+	}
+	text, at, err := unquote(rest[1:n])
+	if err != nil {
+		t.begin += 1 + at
+		t.fail(l, 2, "there is no such escape; write \\\\ for a backslash, or put the text in backquotes")
+		return
+	}
+	t.text = text
+	l.at += n + 1
+}
+
+var errEscape = errors.New("no escape")
+
+// unquote returns what s means between double quotes, or where it has no meaning.
+func unquote(s string) (text string, at int, err error) {
+	if !strings.Contains(s, `\`) {
+		return s, 0, nil
+	}
+	b := slices.Grow([]byte(nil), len(s))
+	for rest := s; rest != ""; {
+		c, multibyte, tail, err := strconv.UnquoteChar(rest, '"')
+		if err != nil {
+			return "", len(s) - len(rest), errEscape
+		}
+		if c < utf8.RuneSelf || !multibyte {
+			b = append(b, byte(c))
+		} else {
+			b = utf8.AppendRune(b, c)
+		}
+		rest = tail
+	}
+	return string(b), 0, nil
+}
