@@ -13,8 +13,9 @@ import (
 type Aggregator interface {
 	// Aggregate describes the spans that start within the window of q and on which q.Where holds. Limit and After are not looked at.
 	// Budget.Spans bounds how many spans are examined one by one: where there are more, a store examines a part of them that does not
-	// depend on their content and is spread over the window, and says which share that is. An error says that nothing can be said;
-	// where something could not be read or time ran out, Aggregate.Complete is false.
+	// depend on their content and is spread over the window, and says which share that is. The same question to a store that has not
+	// changed gets the same answer. An error says that nothing can be said, as where Aggregation.Check has one or ctx was cancelled; where
+	// something could not be read or time ran out, Aggregate.Complete is false.
 	Aggregate(ctx context.Context, q Query, a Aggregation) (Aggregate, error)
 }
 
@@ -22,13 +23,13 @@ type Aggregator interface {
 type Aggregation struct {
 	Heatmap   HeatmapQuery
 	Facets    FacetQuery
-	Exemplars int // how many spans to return as examples; at most MaxExemplars
+	Exemplars int // how many spans to return as examples; at most MaxExemplars. Fewer come where more are costly to find
 }
 
 // HeatmapQuery asks for the spans by start and duration.
 type HeatmapQuery struct {
 	// Step is the width of a column; 0: no heatmap. Columns begin at its multiples since the Unix epoch. There are at most MaxColumns:
-	// longer windows are an error.
+	// longer windows are an error, also those without an end.
 	Step time.Duration
 }
 
@@ -37,8 +38,9 @@ type FacetQuery struct {
 	// Values is how many values of each field to return, the most frequent ones (or, with a Selection, the most telling ones); 0: no
 	// facets. At most MaxFacetValues.
 	Values int
-	// Fields to count; none: Service, Name, Kind and Status, and every key of span and resource attributes, the most frequent ones first,
-	// MaxFacets in all. Fields of the trace have no values.
+	// Fields to count, at most MaxFacets, none of them twice. Those of the trace have no values. None: Service, Name, Kind and Status, and
+	// the keys of span and resource attributes that the most spans have (of those that as many have the first ones by place and key),
+	// MaxFacets in all. Then a field that no span has is left out, and so is the key otlpdata.FlagsAttribute.
 	Fields []Field
 	// Selection compares: spans that it covers are counted a second time. nil: there is none.
 	Selection *Selection
@@ -56,16 +58,22 @@ const (
 	MaxExemplars   = 1000
 	MaxFacets      = 200
 	MaxFacetValues = 1000
-	// MaxDistinct is how many values of a field are counted; those that are met later count as FacetCount.Other. Values are told apart by
-	// the first MaxFacetText bytes of their text form.
+	// MaxDistinct is how many values of a field are counted; those that are met later count as Facet.Other. Values are told apart by
+	// FacetText, which is at most MaxFacetText bytes long.
 	MaxDistinct  = 10_000
 	MaxFacetText = 256
+	// MaxFacetKeys is how many keys are counted where no fields were named, and MaxFacetMemory how many bytes all values and keys take
+	// together, about. What is met later is not counted, or as Facet.Other.
+	MaxFacetKeys   = 10_000
+	MaxFacetMemory = 64 << 20
 )
 
 // Aggregate is what is known of the spans.
 type Aggregate struct {
-	// Spans and Errors (those with the status error) are counted as the heatmap is where one was asked for, else as the facets are.
+	// Spans and Errors (those with the status error) are counted as the heatmap is where one was asked for, else as the facets are, else
+	// for themselves. Share is that of what they were counted in; see Heatmap.Share.
 	Spans, Errors uint64
+	Share         float64
 	Heatmap       *Heatmap // nil unless asked for
 	Facets        *Facets  // nil unless asked for
 	Exemplars     []Exemplar
@@ -80,7 +88,7 @@ type Aggregate struct {
 type Heatmap struct {
 	Step  uint64     // nanoseconds
 	Cells []HeatCell // sorted by start and bucket; none is empty
-	Share float64    // of the spans that was examined, above 0 and at most 1, which is all; divide counts by it to estimate the whole
+	Share float64    // of the spans that was examined, above 0 and at most 1, which is all (or none); divide counts by it to estimate the whole
 }
 
 // HeatCell is the spans of a column in a bucket of durations.
@@ -92,12 +100,12 @@ type HeatCell struct {
 
 // Facets are the values of fields.
 type Facets struct {
-	// Facets are in the order of FacetQuery.Fields; without those sorted by the number of spans that have the field, or by Score where
-	// there is a Selection, descending; then by place and key.
+	// Facets are in the order of FacetQuery.Fields; without those sorted by Score, which is 0 without a Selection, and by Spans, both
+	// descending, then by place and key.
 	Facets          []Facet
 	Spans, Selected uint64  // that were examined and fit; Selected are those of the Selection
 	Share           float64 // see Heatmap.Share
-	// Omitted is how many further fields there were.
+	// Omitted is how many further fields were counted.
 	Omitted int
 }
 
@@ -106,8 +114,9 @@ type Facet struct {
 	Field Field
 	// Spans have a value of the field; a span counts once for each of its distinct values, and once here.
 	Spans, Selected uint64
-	Values          []FacetValue // by Count, or by the greatest absolute Score where there is a Selection, descending; then by text
-	// Distinct is how many values there are, at most MaxDistinct. Other counts the spans whose values are not told apart.
+	// Values are sorted by absolute Score, which is 0 without a Selection, then by Score and by Count, all descending, then by Text.
+	Values []FacetValue
+	// Distinct is how many values were told apart. Other is how often spans had other ones.
 	Distinct int
 	Other    uint64
 	// Score is the greatest absolute Score of all values, those that are not returned included.
@@ -116,10 +125,9 @@ type Facet struct {
 
 // FacetValue is one value of a field.
 type FacetValue struct {
-	Text            string // otlpdata.Value.AsString, cut to MaxFacetText bytes
+	Text            string // FacetText of otlpdata.Value.AsString
 	Count, Selected uint64 // Count includes Selected
-	// Score says how telling the value is of the selection: the share of the selected spans that have it less that of the others, from -1
-	// to 1; 0 without a Selection, or where one of the two is empty.
+	// Score says how telling the value is of the selection; see FacetScore.
 	Score float64
 }
 

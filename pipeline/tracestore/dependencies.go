@@ -3,6 +3,7 @@ package tracestore
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -59,8 +60,16 @@ type edgeName struct {
 
 // Add adds the calls, errors and duration of e. It keeps none of its strings.
 func (c *CallCounter) Add(e *Edge) {
+	c.addWithin(e, math.MaxInt)
+}
+
+// addWithin is Add unless that would make more than most edges. It is false then.
+func (c *CallCounter) addWithin(e *Edge, most int) bool {
 	i, ok := c.index[edgeName{e.Parent, e.Child, e.Messaging}]
 	if !ok {
+		if len(c.edges) >= most {
+			return false
+		}
 		if c.index == nil {
 			c.index = make(map[edgeName]int)
 		}
@@ -73,6 +82,7 @@ func (c *CallCounter) Add(e *Edge) {
 	sum.Calls += e.Calls
 	sum.Errors += e.Errors
 	sum.Duration = addUpTo(sum.Duration, e.Duration)
+	return true
 }
 
 // addUpTo returns the sum, or the greatest number where it exceeds that.

@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"cmp"
+	"iter"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -90,6 +91,11 @@ func compare[T cmp.Ordered](op Op, a, b T) bool {
 	return false
 }
 
+// Values ranges over the field's values on s, which are valid as long as s is.
+func (f Field) Values(s Span) iter.Seq[otlpdata.Value] {
+	return func(yield func(otlpdata.Value) bool) { f.visit(s, yield) }
+}
+
 // visit calls yield with the field's values on s until it returns false.
 func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	switch f.Place {
@@ -142,6 +148,22 @@ func property(p Place, s Span) (otlpdata.Value, bool) {
 		return otlpdata.StringValue(s.Scope.Version), true
 	case ParentID:
 		return otlpdata.StringValue(s.ParentID.String()), !s.ParentID.IsZero()
+	}
+	if s.Trace == nil {
+		return otlpdata.Value{}, false
+	}
+	return factOf(p, s.Trace)
+}
+
+// factOf returns the value of a place of the trace.
+func factOf(p Place, t *Summary) (otlpdata.Value, bool) {
+	switch p {
+	case TraceDuration:
+		return otlpdata.DoubleValue(float64(t.End - t.Start)), true
+	case RootService:
+		return otlpdata.StringValue(t.RootService), true
+	case RootName:
+		return otlpdata.StringValue(t.RootName), true
 	}
 	return otlpdata.Value{}, false
 }

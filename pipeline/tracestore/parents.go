@@ -14,21 +14,22 @@ type CallSpan struct {
 	ID, Parent      otlpdata.SpanID
 	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
 	Service         string // as otlpdata.ServiceName mends it
+	Peer            string // see PeerOf; calls between services do without
 	Kind            int32
 	Failed          bool
 }
 
-// CallSpanOf returns what counting calls needs of s. It aliases the service of s.
+// CallSpanOf returns what counting calls needs of s. It aliases strings of s.
 func CallSpanOf(s Span) CallSpan {
 	ns, _ := s.Duration()
-	return CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind,
-		Failed: s.StatusCode == otlpdata.StatusError}
+	return CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Peer: PeerOf(s.Span),
+		Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError}
 }
 
 // server reports on which side of a call the span is.
-func (s *CallSpan) server() bool {
-	return s.Kind == otlpdata.KindServer || s.Kind == otlpdata.KindConsumer
-}
+func (s *CallSpan) server() bool { return isServer(s.Kind) }
+
+func isServer(kind int32) bool { return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer }
 
 func messaging(parent, child *CallSpan) bool {
 	return parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer
@@ -45,8 +46,8 @@ type Parents struct {
 	next  []int32                   // by span: 1 + index of the next one with its id
 }
 
-// Take takes the spans of a trace, which must stay as they are until Each has returned, and reports whether some share an id. It then
-// sorts them by their start.
+// Take takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
+// then sorts them by their start.
 func (p *Parents) Take(spans []CallSpan) (shared bool) {
 	p.spans = spans
 	if shared = p.link(); shared {
@@ -61,7 +62,11 @@ func (p *Parents) Take(spans []CallSpan) (shared bool) {
 // Each calls visit with each span that was taken, among which are no duplicates, and with its parent, nil where that is not among them.
 func (p *Parents) Each(visit func(span, parent *CallSpan)) {
 	for i := range p.spans {
-		visit(&p.spans[i], p.parent(int32(i)))
+		var parent *CallSpan
+		if at := p.Parent(i); at >= 0 {
+			parent = &p.spans[at]
+		}
+		visit(&p.spans[i], parent)
 	}
 	p.spans = nil
 }
@@ -82,52 +87,46 @@ func (p *Parents) link() (shared bool) {
 	return shared
 }
 
-func (p *Parents) parent(at int32) *CallSpan {
+// Parent returns which span is the parent of another, by their places among those that were taken, as Take left them: below 0 where it is
+// not among them.
+func (p *Parents) Parent(at int) int {
 	s := &p.spans[at]
 	if s.server() {
-		if client := p.among(s.ID, at, func(o *CallSpan) bool { return !o.server() }); client != nil {
+		if client := p.among(s.ID, at, func(o *CallSpan) bool { return !o.server() }); client >= 0 {
 			return client
 		}
 	}
 	if s.Parent.IsZero() {
-		return nil
+		return -1
 	}
-	if o := p.among(s.Parent, at, func(o *CallSpan) bool { return o.Service == s.Service }); o != nil {
-		return o
+	if i := p.among(s.Parent, at, func(o *CallSpan) bool { return o.Service == s.Service }); i >= 0 {
+		return i
 	}
-	if o := p.among(s.Parent, at, (*CallSpan).server); o != nil {
-		return o
+	if i := p.among(s.Parent, at, (*CallSpan).server); i >= 0 {
+		return i
 	}
 	return p.among(s.Parent, at, func(*CallSpan) bool { return true })
 }
 
-// among returns the earliest span with an id that will do and is not the one at self.
-func (p *Parents) among(id otlpdata.SpanID, self int32, will func(*CallSpan) bool) *CallSpan {
-	i := p.first[id]
-	for n := 0; i > 0 && n <= MaxAlike; n++ {
-		if i-1 != self && will(&p.spans[i-1]) {
-			return &p.spans[i-1]
+// among returns the place of the earliest span with an id that will do and is not the one at self, or a number below 0.
+func (p *Parents) among(id otlpdata.SpanID, self int, will func(*CallSpan) bool) int {
+	next := p.first[id]
+	for n := 0; next > 0 && n <= MaxAlike; n++ {
+		i := int(next - 1)
+		if i != self && will(&p.spans[i]) {
+			return i
 		}
-		i = p.next[i-1]
+		next = p.next[i]
 	}
-	return nil
+	return -1
 }
 
 // CountCalls returns the calls among the spans of one tenant in batches; duplicates count once. It is the reference for [Dependencies].
 // The error says that a batch cannot be read.
 func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]Edge, error) {
-	seen := NewDedup()
-	traces := make(map[otlpdata.TraceID][]CallSpan)
-	for _, b := range batches {
-		err := WalkSpans(b, func(s Span) error {
-			if seen.First(s) {
-				traces[s.TraceID] = append(traces[s.TraceID], CallSpanOf(s))
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("counting calls: %w", err)
-		}
+	traces, err := callSpans(batches)
+	if err != nil {
+		return nil, fmt.Errorf("counting calls: %w", err)
 	}
 	var calls CallCounter
 	first, last, ok := Query{From: from, To: to}.Window()
@@ -144,4 +143,22 @@ func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]Edge, error) 
 		})
 	}
 	return calls.Edges(), nil
+}
+
+// callSpans returns the spans of batches by trace, without duplicates.
+func callSpans(batches []*otlpdata.Batch) (map[otlpdata.TraceID][]CallSpan, error) {
+	seen := NewDedup()
+	traces := make(map[otlpdata.TraceID][]CallSpan)
+	for _, b := range batches {
+		err := WalkSpans(b, func(s Span) error {
+			if seen.First(s) {
+				traces[s.TraceID] = append(traces[s.TraceID], CallSpanOf(s))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return traces, nil
 }

@@ -33,6 +33,7 @@ type SummarySpan struct {
 	ID, Parent      otlpdata.SpanID
 	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
 	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them
+	Kind            int32  // of outlines only; summaries do without
 	Failed          bool
 }
 
@@ -40,12 +41,16 @@ func (s *summarizer) add(sp Span) error {
 	if sp.TraceID != s.id || !s.seen.First(sp) {
 		return nil
 	}
-	ns, _ := sp.Duration()
-	s.spans = append(s.spans, SummarySpan{
-		ID: sp.SpanID, Parent: sp.ParentID, Start: sp.Start, Duration: ns,
-		Service: sp.Resource.Service, Name: sp.Operation(), Failed: sp.StatusCode == otlpdata.StatusError,
-	})
+	s.spans = append(s.spans, summarySpanOf(sp))
 	return nil
+}
+
+func summarySpanOf(s Span) SummarySpan {
+	ns, _ := s.Duration()
+	return SummarySpan{
+		ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
+		Service: s.Resource.Service, Name: s.Operation(), Failed: s.StatusCode == otlpdata.StatusError,
+	}
 }
 
 // end is the greatest time there is where the sum exceeds it.

@@ -22,6 +22,11 @@ func appendAttributes(dst []byte, kvs []otlpdata.KeyValue) []byte {
 	return append(dst, ']')
 }
 
+// AppendAttribute appends one KeyValue.
+func AppendAttribute(dst []byte, key string, v otlpdata.Value) []byte {
+	return appendEntry(dst, &otlpdata.KeyValue{Key: key, Value: v})
+}
+
 func appendEntry(dst []byte, kv *otlpdata.KeyValue) []byte {
 	dst = otlpdata.AppendJSONString(append(dst, `{"key":`...), kv.Key)
 	return append(appendValue(append(dst, `,"value":`...), kv.Value), '}')

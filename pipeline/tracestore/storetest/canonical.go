@@ -123,3 +123,38 @@ func describeExpr(b *strings.Builder, e tracestore.Expr) {
 		fmt.Fprintf(b, "%v", e)
 	}
 }
+
+// describeSet returns a query of a span set for messages.
+func describeSet(q tracestore.Query, set tracestore.SpanSet) string {
+	var b strings.Builder
+	writeSet(&b, set)
+	return describe(q) + " of " + b.String()
+}
+
+func writeSet(b *strings.Builder, set tracestore.SpanSet) {
+	both := func(left tracestore.SpanSet, op string, right tracestore.SpanSet) {
+		b.WriteByte('(')
+		writeSet(b, left)
+		b.WriteString(op)
+		writeSet(b, right)
+		b.WriteByte(')')
+	}
+	switch s := set.(type) {
+	case tracestore.Select:
+		b.WriteByte('{')
+		describeExpr(b, s.Where)
+		b.WriteByte('}')
+	case tracestore.Both:
+		both(s.Left, " && ", s.Right)
+	case tracestore.Either:
+		both(s.Left, " || ", s.Right)
+	case tracestore.Below:
+		op := " >> "
+		if s.Direct {
+			op = " > "
+		}
+		both(s.Above, op, s.Spans)
+	default:
+		fmt.Fprintf(b, "%v", set)
+	}
+}

@@ -118,6 +118,12 @@ func (m *Model) Ask(stores ...Subject) {
 			if r, ok := s.(tracestore.Metrics); ok {
 				m.askMetrics(&g, r)
 			}
+		case 16, 17, 18:
+			m.askSet(&g)
+		case 14, 15:
+			if a, ok := s.(tracestore.Aggregator); ok {
+				m.askAggregate(&g, a)
+			}
 		case 1, 2, 4, 5, 6, 7:
 			m.checkSome(&g)
 		default:

@@ -196,13 +196,13 @@ func (g *generator) cond() tracestore.Cond {
 	if g.IntN(2) == 0 {
 		c.Op = tracestore.Eq // what stores have indexes for
 	}
-	c.Field.Place = tracestore.Place(g.IntN(int(tracestore.ParentID) + 1))
+	c.Field.Place = tracestore.Place(g.IntN(int(tracestore.RootName) + 1))
 	c.Field.Key = g.key()
 	switch {
 	case c.Op == tracestore.Like:
 		c.Value = tracestore.Pattern(pick(g, regexp.MustCompile("a"), regexp.MustCompile("^$"), regexp.MustCompile("[0-9]$")))
 	case g.IntN(3) == 0:
-		c.Value = tracestore.Number(pick(g, 0, -1, 1, 2.5, 3, 200))
+		c.Value = tracestore.Number(pick(g, 0, -1, 1, 2.5, 3, 30, 200))
 	case c.Field.Place == tracestore.ParentID:
 		c.Value = tracestore.Text(spanID(g.Uint64N(50)).String())
 	default:

@@ -147,25 +147,34 @@ func checkBudget(s *suite) {
 		Op: tracestore.Like, Value: tracestore.Pattern(regexp.MustCompile("^y"))}}
 	want := s.sent.find(whole)
 	for _, spans := range []int{1, 7, 1000} {
-		q := whole
-		q.Budget.Spans = spans
-		var all []tracestore.Result
-		for steps := 0; ; steps++ {
-			got, outcome := s.find(q, tracestore.WantIDs)
-			all = append(all, got...)
-			if outcome.Complete && !outcome.Next.Set {
-				break
-			}
-			if !outcome.Complete && outcome.Reason == "" {
-				s.Errorf("Find(%s): incomplete without a reason", describe(q))
-			}
-			if !outcome.Next.Set || steps > 100 {
-				s.Fatalf("Find(%s): incomplete after %d steps with no way to go on", describe(q), steps)
-			}
-			q.After = outcome.Next
-		}
-		s.sameResults(q, all, want)
+		whole.Budget.Spans = spans
+		s.stepsOf(whole, want, func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+			return s.find(q, tracestore.WantIDs)
+		})
 	}
+}
+
+// stepsOf goes on with a query where its budget ran out, and compares all answers together with the whole.
+func (s *suite) stepsOf(
+	q tracestore.Query, whole []tracestore.Result, ask func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
+) {
+	s.Helper()
+	var all []tracestore.Result
+	for steps := 0; ; steps++ {
+		got, outcome := ask(q)
+		all = append(all, got...)
+		if outcome.Complete && !outcome.Next.Set {
+			break
+		}
+		if !outcome.Complete && outcome.Reason == "" {
+			s.Errorf("Find(%s): incomplete without a reason", describe(q))
+		}
+		if !outcome.Next.Set || steps > 100 {
+			s.Fatalf("Find(%s): incomplete after %d steps with no way to go on", describe(q), steps)
+		}
+		q.After = outcome.Next
+	}
+	s.sameResults(describe(q), all, whole)
 }
 
 func checkWants(s *suite) {

@@ -17,8 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Subject is a store under test. Where it is a tracestore.AttributeCatalog, tracestore.Dependencies or tracestore.Metrics as well, that is
-// tested too. What Consume took without an error must be seen by the next read.
+// Subject is a store under test. Where it is a tracestore.AttributeCatalog, tracestore.Dependencies, tracestore.Metrics or
+// tracestore.Aggregator as well, that is tested too. What Consume took without an error must be seen by the next read.
 type Subject interface {
 	Consume(ctx context.Context, b *otlpdata.Batch) error
 	tracestore.Reader
@@ -79,10 +79,21 @@ func checks() []check {
 		{"writers and readers at once", checkConcurrency},
 		{"catalog", checkCatalog},
 		{"attribute catalog", checkAttributeCatalog},
+		{"span sets", checkSets},
+		{"windows, pages and budgets of span sets", checkSetBounds},
+		{"span sets of long traces", checkLongSets},
+		{"span sets that are rarely found", checkRareSets},
+		{"the context and the caller end a span set", checkSetEnds},
+		{"random span sets", checkRandomSets},
 		{"calls between services", checkDependencies},
 		{"random calls", checkRandomCalls},
 		{"rates, errors and durations", checkMetrics},
 		{"random rates, errors and durations", checkRandomMetrics},
+		{"heatmaps, facets and exemplars", checkAggregates},
+		{"more fields and values than are counted", checkManyValues},
+		{"random aggregates", checkRandomAggregates},
+		{"spans as they are stored", checkFollow},
+		{"outlines have all spans", checkOutlines},
 		{"deleted spans are gone, later ones stay", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},

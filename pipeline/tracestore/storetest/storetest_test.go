@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"iter"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -19,6 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // naive is a right store made of the oracle itself.
 type naive struct {
+	tracestore.Hub
 	mu sync.RWMutex
 	o  *oracle
 }
@@ -26,7 +28,10 @@ type naive struct {
 var (
 	_ tracestore.AttributeCatalog = (*naive)(nil)
 	_ tracestore.Dependencies     = (*naive)(nil)
+	_ tracestore.Peers            = (*naive)(nil)
 	_ tracestore.Metrics          = (*naive)(nil)
+	_ tracestore.Aggregator       = (*naive)(nil)
+	_ tracestore.Follower         = (*naive)(nil)
 )
 
 func newNaive() *naive { return &naive{o: newOracle()} }
@@ -45,6 +50,7 @@ func (n *naive) Consume(_ context.Context, b *otlpdata.Batch) error {
 		}
 		n.o.add(part)
 	}
+	n.Publish(b)
 	return nil
 }
 
@@ -142,6 +148,12 @@ func (n *naive) Dependencies(ctx context.Context, tenant string, from, to time.T
 	return g, ctx.Err()
 }
 
+func (n *naive) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	g := tracestore.Graph{Complete: true}
+	n.read(func(o *oracle) { g.Edges, _ = o.peers(tenant, from, to) })
+	return g, ctx.Err()
+}
+
 func (n *naive) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	from, to, _ := q.Window()
 	c := tracestore.NewMetricsCounter(q)
@@ -156,6 +168,29 @@ func (n *naive) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 		}
 	})
 	return c.Answer(), ctx.Err()
+}
+
+// Aggregate examines every second span, or every third and so on.
+func (n *naive) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	c, err := tracestore.NewAggregateCounter(q, a)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	share := 1.0
+	n.read(func(o *oracle) {
+		spans := o.tenant(q.Tenant).spans
+		every := 1
+		if b := q.Budget.Spans; b > 0 && len(spans) > b {
+			every = (len(spans) + b - 1) / b
+		}
+		for i := 0; i < len(spans); i += every {
+			c.Span(spans[i])
+		}
+		if len(spans) > 0 {
+			share = float64(c.Scanned()) / float64(len(spans))
+		}
+	})
+	return c.Answer(share), ctx.Err()
 }
 
 func cut(list []string, limit int) []string {
@@ -186,10 +221,30 @@ type (
 	callsByMinute  struct{ *naive }
 	callsOfAll     struct{ *naive }
 	callsLateOnes  struct{ *naive }
+	peersByMinute  struct{ *naive }
+	peersAnswered  struct{ *naive }
 	ratesByMinute  struct{ *naive }
 	ratesOfAKind   struct{ *naive }
 	roughDurations struct{ *naive }
+	newestOnly     struct{ *naive }
+	proudOfSamples struct{ *naive }
+	scalesCounts   struct{ *naive }
+	tearsText      struct{ *naive }
+	countsTwice    struct{ *naive }
+	selectsAll     struct{ *naive }
+	wideColumns    struct{ *naive }
+	strayExamples  struct{ *naive }
+	asksNobody     struct{ *naive }
+	byChance       struct{ *naive }
+	tellsTenants   struct{ *naive }
+	tellsNobody    struct{ *naive }
 )
+
+func (w tellsTenants) Follow(_ string, room int) *tracestore.Feed { return w.naive.Follow("", room) }
+
+func (w tellsNobody) Follow(tenant string, room int) *tracestore.Feed {
+	return new(tracestore.Hub).Follow(tenant, room)
+}
 
 func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
@@ -362,6 +417,31 @@ func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to
 	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, ctx.Err()
 }
 
+func (w peersByMinute) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	if !to.IsZero() {
+		to = to.Truncate(time.Minute).Add(time.Minute - 1)
+	}
+	return w.naive.Peers(ctx, tenant, from, to)
+}
+
+// Peers knows only answers that came before.
+func (w peersAnswered) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	known := newOracle()
+	var calls tracestore.PeerCounter
+	first, last, ok := tracestore.Query{From: from, To: to}.Window()
+	w.read(func(o *oracle) {
+		for _, s := range o.tenant(tenant).spans {
+			t := known.tenant(tenant)
+			t.traces[s.TraceID] = append(t.traces[s.TraceID], s)
+			c := tracestore.CallSpanOf(s)
+			if ok && c.Peer != "" && c.Start >= first && c.Start <= last && !isAnswered(t.traces[s.TraceID], s.SpanID) {
+				calls.Call(&c)
+			}
+		}
+	})
+	return calls.Graph(), ctx.Err()
+}
+
 func (w ratesByMinute) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	if !q.From.IsZero() {
 		q.From = q.From.Truncate(time.Minute)
@@ -392,8 +472,123 @@ func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore
 	return a, err
 }
 
-// all is a predicate for RemoveIf.
-func all[T any](T) bool { return true }
+// Aggregate examines the first spans, and says that there are no others.
+func (w newestOnly) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	c, err := tracestore.NewAggregateCounter(q, a)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	w.read(func(o *oracle) {
+		for _, s := range o.tenant(q.Tenant).spans {
+			if c.Scanned() < max(q.Budget.Spans, 1) || q.Budget.Spans == 0 {
+				c.Span(s)
+			}
+		}
+	})
+	return c.Answer(1), ctx.Err()
+}
+
+// Aggregate examines a part, and says that it is twice as large as it is.
+func (w proudOfSamples) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+		out.Share = min(2*out.Share, 1)
+		if out.Heatmap != nil {
+			out.Heatmap.Share = out.Share
+		}
+		if out.Facets != nil {
+			out.Facets.Share = out.Share
+		}
+	})
+}
+
+// mend changes an answer of the right store.
+func (n *naive) mend(ctx context.Context, q tracestore.Query, a tracestore.Aggregation, f func(*tracestore.Aggregate)) (tracestore.Aggregate, error) {
+	out, err := n.Aggregate(ctx, q, a)
+	if err == nil {
+		f(&out)
+	}
+	return out, err
+}
+
+func (w scalesCounts) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) { out.Spans = uint64(1.5 * float64(out.Spans) / out.Share) })
+}
+
+func (w tearsText) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+		if out.Facets == nil {
+			return
+		}
+		for _, f := range out.Facets.Facets {
+			for i, v := range f.Values {
+				if len(v.Text) == tracestore.MaxFacetText-1 {
+					f.Values[i].Text += "\xc3"
+				}
+			}
+		}
+	})
+}
+
+// Aggregate counts a span as often as it came, also within a request.
+func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	c, err := tracestore.NewAggregateCounter(q, a)
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	w.read(func(o *oracle) {
+		for _, s := range o.tenant(q.Tenant).spans {
+			for range 1 + o.tenant(q.Tenant).requests[content(s)] {
+				c.Span(s)
+			}
+		}
+	})
+	return c.Answer(1), ctx.Err()
+}
+
+func (w selectsAll) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	if s := a.Facets.Selection; s != nil {
+		a.Facets.Selection = &tracestore.Selection{Where: s.Where}
+	}
+	return w.naive.Aggregate(ctx, q, a)
+}
+
+// Aggregate makes columns begin with the window.
+func (w wideColumns) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+		if out.Heatmap == nil {
+			return
+		}
+		from, _, _ := q.Window()
+		for i := range out.Heatmap.Cells {
+			out.Heatmap.Cells[i].Start += from % out.Heatmap.Step
+		}
+	})
+}
+
+func (w strayExamples) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	out, err := w.naive.Aggregate(ctx, q, a)
+	q.Where = nil
+	all, _ := w.naive.Aggregate(ctx, q, a)
+	out.Exemplars = all.Exemplars
+	return out, err
+}
+
+// Aggregate takes what nobody may ask for as if it had not been asked.
+func (w asksNobody) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	if a.Check(q) != nil {
+		a = tracestore.Aggregation{}
+	}
+	return w.naive.Aggregate(ctx, q, a)
+}
+
+// Aggregate shows other examples every time.
+func (w byChance) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+		rand.Shuffle(len(out.Exemplars), func(i, j int) {
+			out.Exemplars[i], out.Exemplars[j] = out.Exemplars[j], out.Exemplars[i]
+		})
+	})
+}
 
 // TestWrongStoresFail is the reason to believe the suite: each wrong store fails the check of the promise that it breaks.
 func TestWrongStoresFail(t *testing.T) {
@@ -422,11 +617,30 @@ func TestWrongStoresFail(t *testing.T) {
 		{"calls between services", callsByMinute{newNaive()}},
 		{"calls between services", callsOfAll{newNaive()}},
 		{"calls between services", callsLateOnes{newNaive()}},
+		{"calls between services", peersByMinute{newNaive()}},
+		{"calls between services", peersAnswered{newNaive()}},
+		{"random calls", peersAnswered{newNaive()}},
 		{"random calls", callsByMinute{newNaive()}},
 		{"rates, errors and durations", ratesByMinute{newNaive()}},
 		{"rates, errors and durations", ratesOfAKind{newNaive()}},
 		{"rates, errors and durations", roughDurations{newNaive()}},
 		{"random rates, errors and durations", ratesByMinute{newNaive()}},
+		{"heatmaps, facets and exemplars", newestOnly{newNaive()}},
+		{"heatmaps, facets and exemplars", tearsText{newNaive()}},
+		{"heatmaps, facets and exemplars", countsTwice{newNaive()}},
+		{"heatmaps, facets and exemplars", selectsAll{newNaive()}},
+		{"heatmaps, facets and exemplars", wideColumns{newNaive()}},
+		{"heatmaps, facets and exemplars", strayExamples{newNaive()}},
+		{"heatmaps, facets and exemplars", asksNobody{newNaive()}},
+		{"more fields and values than are counted", newestOnly{newNaive()}},
+		{"more fields and values than are counted", proudOfSamples{newNaive()}},
+		{"more fields and values than are counted", scalesCounts{newNaive()}},
+		{"more fields and values than are counted", byChance{newNaive()}},
+		{"random aggregates", countsTwice{newNaive()}},
+		{"random aggregates", selectsAll{newNaive()}},
+		{"random aggregates", strayExamples{newNaive()}},
+		{"spans as they are stored", tellsTenants{newNaive()}},
+		{"spans as they are stored", tellsNobody{newNaive()}},
 	} {
 		c, ok := byName[w.check]
 		if !ok || !fails(t, c, w.store) {

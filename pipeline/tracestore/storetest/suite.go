@@ -21,10 +21,11 @@ type suite struct {
 	sent  *oracle
 	sends int
 	as    func(testing.TB, *otlpdata.Batch) *otlpdata.Batch // what is sent of a request; nil: all
+	plan  planner
 }
 
 func newSuite(tb testing.TB, store Subject) *suite {
-	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle()}
+	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: tracestore.FindSet}
 }
 
 // request builds one request under one resource and scope.
@@ -200,13 +201,19 @@ func (s *suite) sameSpans(id otlpdata.TraceID, got, want []string) {
 func (s *suite) find(q tracestore.Query, want tracestore.Want) ([]tracestore.Result, tracestore.Outcome) {
 	s.Helper()
 	res, err := s.store.Find(s.ctx, q, want)
+	return s.results(describe(q), res, err)
+}
+
+// results reads an answer to its end.
+func (s *suite) results(question string, res *tracestore.Results, err error) ([]tracestore.Result, tracestore.Outcome) {
+	s.Helper()
 	if err != nil {
-		s.Fatalf("Find(%s): %v", describe(q), err)
+		s.Fatalf("Find(%s): %v", question, err)
 	}
 	var out []tracestore.Result
 	for r, err := range res.All {
 		if err != nil {
-			s.Fatalf("Find(%s): after %d results: %v", describe(q), len(out), err)
+			s.Fatalf("Find(%s): after %d results: %v", question, len(out), err)
 		}
 		out = append(out, r)
 	}
@@ -220,7 +227,7 @@ func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore
 	if !outcome.Complete {
 		s.Errorf("Find(%s): incomplete without a budget: %s", describe(q), outcome.Reason)
 	}
-	s.sameResults(q, got, s.sent.find(q))
+	s.sameResults(describe(q), got, s.sent.find(q))
 	for _, r := range got {
 		s.checkResult(q.Tenant, r, want)
 	}
@@ -228,16 +235,16 @@ func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore
 }
 
 // sameResults compares ids, starts and order.
-func (s *suite) sameResults(q tracestore.Query, got, want []tracestore.Result) {
+func (s *suite) sameResults(question string, got, want []tracestore.Result) {
 	s.Helper()
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			s.Errorf("Find(%s): %d results, want %d; the first that is missing: %s", describe(q), len(got), len(want), key(want[i]))
+			s.Errorf("Find(%s): %d results, want %d; the first that is missing: %s", question, len(got), len(want), key(want[i]))
 		case i >= len(want):
-			s.Errorf("Find(%s): %d results, want %d; the first too many: %s", describe(q), len(got), len(want), key(got[i]))
+			s.Errorf("Find(%s): %d results, want %d; the first too many: %s", question, len(got), len(want), key(got[i]))
 		case key(got[i]) != key(want[i]):
-			s.Errorf("Find(%s): result %d is %s, want %s", describe(q), i, key(got[i]), key(want[i]))
+			s.Errorf("Find(%s): result %d is %s, want %s", question, i, key(got[i]), key(want[i]))
 		default:
 			continue
 		}
@@ -262,17 +269,26 @@ func (s *suite) checkResult(tenant string, r tracestore.Result, want tracestore.
 // pages reads the whole answer in pages of a size and compares it with the oracle's.
 func (s *suite) pages(q tracestore.Query, size int) {
 	s.Helper()
-	whole := s.sent.find(q)
+	s.pagesOf(q, size, s.sent.find(q), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		return s.find(q, tracestore.WantIDs)
+	})
+}
+
+// pagesOf reads what ask answers in pages and compares it with the whole.
+func (s *suite) pagesOf(
+	q tracestore.Query, size int, whole []tracestore.Result, ask func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
+) {
+	s.Helper()
 	q.Limit = size
 	var all []tracestore.Result
 	for range len(whole) + 2 {
-		page, outcome := s.find(q, tracestore.WantIDs)
+		page, outcome := ask(q)
 		if len(page) > size {
 			s.Errorf("Find(%s): a page of %d", describe(q), len(page))
 		}
 		all = append(all, page...)
 		if !outcome.Next.Set {
-			s.sameResults(q, all, whole)
+			s.sameResults(describe(q), all, whole)
 			return
 		}
 		q.After = outcome.Next

@@ -1,0 +1,116 @@
+package tracestore
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// AggregateSpans describes the spans of one tenant in batches for which q holds; duplicates count once. It is the reference for [Aggregator]:
+// it knows no budget. The error says that the aggregation cannot be had, or that a batch cannot be read.
+func AggregateSpans(q Query, a Aggregation, batches ...*otlpdata.Batch) (Aggregate, error) {
+	c, err := NewAggregateCounter(q, a)
+	if err != nil {
+		return Aggregate{}, err
+	}
+	seen := NewDedup()
+	for _, b := range batches {
+		err := WalkSpans(b, func(s Span) error {
+			if seen.First(s) {
+				c.Span(s)
+			}
+			return nil
+		})
+		if err != nil {
+			return Aggregate{}, fmt.Errorf("describing spans: %w", err)
+		}
+	}
+	return c.Answer(1), nil
+}
+
+// AggregateCounter makes an aggregate of the spans that it is shown. Not for concurrent use.
+type AggregateCounter struct {
+	where         Expr
+	window        window
+	heatmap       *HeatmapCounter // nil: not asked for
+	facets        *FacetCounter   // nil: not asked for
+	selection     *Selection      // nil: there is none
+	selected      window
+	exemplars     *ExemplarPicker // nil: not asked for
+	scanned       int
+	spans, errors uint64
+}
+
+// window is the bounds on starts, both inclusive.
+type window struct {
+	from, to uint64
+	ok       bool
+}
+
+func windowOf(q Query) (w window) {
+	w.from, w.to, w.ok = q.Window()
+	return w
+}
+
+func (w window) has(start uint64) bool { return w.ok && start >= w.from && start <= w.to }
+
+// NewAggregateCounter returns an AggregateCounter. The error is that of Aggregation.Check.
+func NewAggregateCounter(q Query, a Aggregation) (*AggregateCounter, error) {
+	if err := a.Check(q); err != nil {
+		return nil, err
+	}
+	c := &AggregateCounter{where: q.Where, window: windowOf(q)}
+	if a.Heatmap.Step > 0 {
+		c.heatmap = NewHeatmapCounter(q, a.Heatmap)
+	}
+	if a.Facets.Values > 0 {
+		c.facets = NewFacetCounter(a.Facets)
+		if c.selection = a.Facets.Selection; c.selection != nil {
+			c.selected = windowOf(Query{From: c.selection.From, To: c.selection.To})
+		}
+	}
+	if a.Exemplars > 0 {
+		c.exemplars = NewExemplarPicker(a.Exemplars)
+	}
+	return c, nil
+}
+
+// Span examines a span, and counts it if the query holds for it. What it points to is not kept, but its texts are until Answer.
+func (c *AggregateCounter) Span(s Span) {
+	c.scanned++
+	if !c.window.has(s.Start) || !Match(c.where, s) {
+		return
+	}
+	failed := s.StatusCode == otlpdata.StatusError
+	c.spans++
+	c.errors += one(failed)
+	duration, _ := s.Duration()
+	if c.heatmap != nil {
+		c.heatmap.Span(s.Start, duration, failed)
+	}
+	if c.facets != nil {
+		c.facets.Span(s, c.selection != nil && c.selected.has(s.Start) && Match(c.selection.Where, s))
+	}
+	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
+		c.exemplars.Offer(Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration, Service: s.Resource.Service,
+			Name: s.Operation(), Failed: failed})
+	}
+}
+
+// Scanned returns how many spans were examined.
+func (c *AggregateCounter) Scanned() int { return c.scanned }
+
+// Answer returns the aggregate of a share of the spans, see Heatmap.Share. It is complete.
+func (c *AggregateCounter) Answer(share float64) Aggregate {
+	out := Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
+	if c.heatmap != nil {
+		out.Heatmap = c.heatmap.Answer(share)
+	}
+	if c.facets != nil {
+		out.Facets = c.facets.Answer(share)
+	}
+	if c.exemplars != nil {
+		out.Exemplars = c.exemplars.Answer()
+	}
+	return out
+}

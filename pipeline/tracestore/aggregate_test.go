@@ -1,0 +1,253 @@
+package tracestore
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// TestAggregationCheck: what cannot be had is said in words that help.
+func TestAggregationCheck(t *testing.T) {
+	from := time.Unix(1_700_000_000, 0)
+	hour := Query{From: from, To: from.Add(time.Hour)}
+	heatmap := func(step time.Duration) Aggregation { return Aggregation{Heatmap: HeatmapQuery{Step: step}} }
+	fields := func(f ...Field) Aggregation { return Aggregation{Facets: FacetQuery{Values: 1, Fields: f}} }
+	for name, c := range map[string]struct {
+		q    Query
+		a    Aggregation
+		want string // a part of the error; "": none
+	}{
+		"nothing":             {Query{}, Aggregation{}, ""},
+		"a column for all":    {Query{}, heatmap(math.MaxInt64), ""},
+		"fine columns":        {hour, heatmap(time.Hour / (MaxColumns - 1)), ""},
+		"too fine columns":    {hour, heatmap(time.Second), "at least 1.8"},
+		"no end":              {Query{From: from}, heatmap(time.Minute), "a beginning and an end"},
+		"an empty window":     {Query{From: from, To: from.Add(-time.Hour)}, heatmap(1), ""},
+		"a negative column":   {hour, heatmap(-time.Second), "-1s"},
+		"negative exemplars":  {hour, Aggregation{Exemplars: -1}, "-1 examples"},
+		"many exemplars":      {hour, Aggregation{Exemplars: MaxExemplars + 1}, "1001 examples"},
+		"negative values":     {hour, Aggregation{Facets: FacetQuery{Values: -1}}, "-1 values"},
+		"many values":         {hour, Aggregation{Facets: FacetQuery{Values: MaxFacetValues + 1}}, "1001 values"},
+		"the greatest values": {hour, Aggregation{Exemplars: MaxExemplars, Facets: FacetQuery{Values: MaxFacetValues}}, ""},
+		"many fields":         {hour, fields(make([]Field, MaxFacets+1)...), "201 fields"},
+		"two fields":          {hour, fields(Field{Place: SpanAttribute, Key: "a"}, Field{Key: "a"}), ""},
+		"a field twice":       {hour, fields(Field{Key: "a"}, Field{Place: Name}, Field{Key: "a"}), `"a"`},
+		"an unknown place":    {hour, fields(Field{Place: RootName + 1}), "no place"},
+	} {
+		err := c.a.Check(c.q)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+	for range 1000 { // what an error advises is right
+		q := Query{From: time.Unix(0, rand.Int64()), To: time.Unix(0, rand.Int64())}
+		if err := (&HeatmapQuery{Step: 1}).check(q); err != nil {
+			text := err.Error()
+			least, err := time.ParseDuration(text[strings.LastIndex(text, " ")+1:])
+			if err != nil || (HeatmapQuery{Step: least}).check(q) != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+	}
+}
+
+// TestFacetText: texts are cut between characters.
+func TestFacetText(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int // bytes
+	}{
+		{"", 0}, {strings.Repeat("a", 256), 256}, {strings.Repeat("a", 257), 256},
+		{strings.Repeat("ü", 128), 256}, {strings.Repeat("ü", 200), 256}, {"a" + strings.Repeat("ü", 200), 255},
+		{"ab" + strings.Repeat("😀", 100), 254}, {"abc" + strings.Repeat("😀", 100), 255}, {strings.Repeat("\xbf", 300), 256},
+	} {
+		got := FacetText(c.text)
+		if len(got) != c.want || !strings.HasPrefix(c.text, got) || utf8.ValidString(c.text) && !utf8.ValidString(got) {
+			t.Errorf("%.8q of %d bytes was cut to %d, want %d", c.text, len(c.text), len(got), c.want)
+		}
+	}
+}
+
+func TestFacetScore(t *testing.T) {
+	for _, c := range []struct {
+		count, selected, all, allSelected uint64
+		want                              float64
+	}{
+		{5, 5, 10, 5, 1}, {5, 0, 10, 5, -1}, {10, 5, 10, 5, 0}, {3, 2, 10, 2, 1 - 1.0/8}, {3, 0, 10, 0, 0}, {3, 3, 10, 10, 0}, {0, 0, 0, 0, 0},
+	} {
+		if got := FacetScore(c.count, c.selected, c.all, c.allSelected); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// shopSpans is a request of n spans, whose keys and values are easily counted.
+func shopSpans(n int) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	list := rs.ScopeSpans().AppendEmpty().Spans()
+	for i := range n {
+		s := list.AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{byte(i), byte(i >> 8), 1})
+		s.SetSpanID(pcommon.SpanID{byte(i), byte(i >> 8), 1})
+		s.SetName("buy")
+		s.SetStartTimestamp(pcommon.Timestamp(1000 + i))
+		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(1+i*i))
+		s.Attributes().PutInt("parity", int64(i%2))
+		if i%4 == 0 {
+			s.Status().SetCode(ptrace.StatusCodeError)
+			s.Attributes().PutStr("failure", fmt.Sprint("of ", i))
+		}
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+// TestAggregateSpans compares a small answer, in full, with what one counts by hand.
+func TestAggregateSpans(t *testing.T) {
+	b := shopSpans(8)
+	q := Query{From: time.Unix(0, 1001), To: time.Unix(0, 1007), Where: Cond{Field: Field{Place: Service}, Value: Text("shop")}}
+	selection := &Selection{From: time.Unix(0, 1004), Where: Cond{Field: Field{Place: SpanAttribute, Key: "parity"}, Value: Number(0)}}
+	got, err := AggregateSpans(q, Aggregation{Heatmap: HeatmapQuery{Step: 4}, Facets: FacetQuery{Values: 1, Selection: selection}}, b, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := []HeatCell{{1000, 8, 1, 0}, {1000, 18, 1, 0}, {1000, 26, 1, 0}, {1004, 32, 1, 1}, {1004, 37, 1, 0}, {1004, 41, 1, 0}, {1004, 45, 1, 0}}
+	if h := got.Heatmap; h.Step != 4 || h.Share != 1 || !slices.Equal(h.Cells, cells) {
+		t.Errorf("heatmap %+v", *h)
+	}
+	facets := &Facets{Spans: 7, Selected: 2, Share: 1, Facets: []Facet{
+		{Field{SpanAttribute, "parity"}, 7, 2, []FacetValue{{"0", 3, 2, 0.8}}, 2, 0, 0.8},
+		{Field{Status, ""}, 7, 2, []FacetValue{{"error", 1, 1, 0.5}}, 2, 0, 0.5},
+		{Field{SpanAttribute, "failure"}, 1, 1, []FacetValue{{"of 4", 1, 1, 0.5}}, 1, 0, 0.5},
+		{Field{ResourceAttribute, "service.name"}, 7, 2, []FacetValue{{"shop", 7, 2, 0}}, 1, 0, 0},
+		{Field{Service, ""}, 7, 2, []FacetValue{{"shop", 7, 2, 0}}, 1, 0, 0},
+		{Field{Name, ""}, 7, 2, []FacetValue{{"buy", 7, 2, 0}}, 1, 0, 0},
+		{Field{Kind, ""}, 7, 2, []FacetValue{{"", 7, 2, 0}}, 1, 0, 0},
+	}}
+	if g, w := fmt.Sprintf("%+v", *got.Facets), fmt.Sprintf("%+v", *facets); g != w {
+		t.Errorf("facets\n got %s\nwant %s", g, w)
+	}
+	if got.Spans != 7 || got.Errors != 1 || got.Scanned != 8 || got.Share != 1 || !got.Complete || len(got.Exemplars) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFacetCounterBounds: what is counted takes no more than it may, whatever comes, and what is left out is counted as that.
+func TestFacetCounterBounds(t *testing.T) {
+	c := NewFacetCounter(FacetQuery{Values: 3})
+	const long = 1 << 20
+	counted := 0
+	for i := range MaxFacetMemory/long + 10 {
+		if c.Field(Field{SpanAttribute, strings.Repeat("k", long) + fmt.Sprint(i)}) != nil {
+			counted++
+		}
+	}
+	if c.memory > MaxFacetMemory || counted < MaxFacetMemory/long-1 || counted > MaxFacetMemory/long {
+		t.Errorf("%d long keys take %d bytes", counted, c.memory)
+	}
+	c = NewFacetCounter(FacetQuery{Values: 3})
+	for i := range MaxFacetKeys + 5 {
+		if f := c.Field(Field{ResourceAttribute, fmt.Sprint(i)}); f != nil {
+			f.Spans(uint64(i), 0)
+		}
+	}
+	if c.Field(Field{ResourceAttribute, "1"}) == nil || c.Field(Field{ScopeAttribute, "1"}) != nil || c.Field(Field{Place: Duration}) != nil {
+		t.Error("fields are counted that should not be, or the other way round")
+	}
+	if a := c.Answer(0.5); len(a.Facets) != MaxFacets || a.Omitted != MaxFacetKeys-1-MaxFacets || a.Facets[0].Spans != MaxFacetKeys-1 || a.Share != 0.5 {
+		t.Errorf("%d fields, %d omitted, the first of %d spans", len(a.Facets), a.Omitted, a.Facets[0].Spans)
+	}
+	c = NewFacetCounter(FacetQuery{Values: 3, Fields: []Field{{SpanAttribute, "k"}}})
+	f := c.Field(Field{SpanAttribute, "k"})
+	for i := range MaxDistinct + 7 {
+		f.Value(fmt.Sprint(i), 2, 0)
+	}
+	f.Value("123", 1, 0)
+	a := c.Answer(1).Facets[0]
+	want := []FacetValue{{"123", 3, 0, 0}, {"0", 2, 0, 0}, {"1", 2, 0, 0}}
+	if a.Distinct != MaxDistinct || a.Other != 14 || !slices.Equal(a.Values, want) {
+		t.Errorf("%d values, %d others, %+v", a.Distinct, a.Other, a.Values)
+	}
+}
+
+// TestExemplars: as many as are asked for, spread over starts and durations, the same in whatever order spans come.
+func TestExemplars(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 5, 300, 20_000} {
+		var all []Exemplar
+		for i := range n {
+			e := Exemplar{TraceID: otlpdata.TraceID{byte(i), byte(i >> 8)}, Start: rnd.Uint64N(1e12), Duration: 1000 + rnd.Uint64N(100), Name: "usual"}
+			if i%(1+n/20) == 0 {
+				e.Duration, e.Name = 1e9*(1+rnd.Uint64N(10)), "slow"
+			}
+			all = append(all, e)
+		}
+		for _, want := range []int{1, 10, MaxExemplars} {
+			var before []Exemplar
+			for range 2 {
+				p := NewExemplarPicker(want)
+				for _, e := range all {
+					if p.Wants(e.Start, e.Duration, e.TraceID, e.SpanID) {
+						p.Offer(e)
+					}
+				}
+				got := p.Answer()
+				if len(got) != min(n, want) || len(p.cells) > p.most {
+					t.Fatalf("%d of %d spans, want %d; %d cells", len(got), n, want, len(p.cells))
+				}
+				if before != nil && !slices.Equal(got, before) {
+					t.Errorf("%d of %d spans are others when they come in another order", len(got), n)
+				}
+				before = got
+				rnd.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+			}
+			slow, first, last := 0, before[len(before)-1].Start, before[0].Start
+			for _, e := range before {
+				if e.Name == "slow" {
+					slow++
+				}
+			}
+			if n == 20_000 && (want == MaxExemplars && slow < 15 || want >= 10 && last-first < 5e11) {
+				t.Errorf("%d of 20 slow spans, starts from %d to %d", slow, first, last)
+			}
+		}
+	}
+}
+
+func TestAggregateSpansRefuses(t *testing.T) {
+	if _, err := AggregateSpans(Query{}, Aggregation{Exemplars: -1}, shopSpans(1)); err == nil {
+		t.Error("no error")
+	}
+}
+
+func BenchmarkAggregateCounter(b *testing.B) {
+	batch := shopSpans(1000)
+	q := Query{From: time.Unix(0, 1000), To: time.Unix(0, 2000)}
+	c, err := NewAggregateCounter(q, Aggregation{Heatmap: HeatmapQuery{Step: 10}, Facets: FacetQuery{Values: 10}, Exemplars: 100})
+	if err != nil {
+		b.Fatal(err)
+	}
+	spans := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := WalkSpans(batch, func(s Span) error {
+			c.Span(s)
+			spans++
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(spans), "ns/span")
+}

@@ -1,0 +1,135 @@
+package tracestore
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// ExemplarPicker chooses spans that are spread over starts and durations. What it chooses depends on which spans it was shown, not on their
+// order. Not for concurrent use.
+//
+// It keeps one span for each cell, a bucket of durations in a stretch of time. The stretches begin with a nanosecond, and double in length
+// when there are too many cells; so at least half as many as were allowed are left, which is more than are asked for.
+type ExemplarPicker struct {
+	want, most int
+	shift      int // a stretch is 2^shift nanoseconds long
+	cells      map[exemplarCell]Exemplar
+}
+
+type exemplarCell struct {
+	bucket  int
+	stretch uint64
+}
+
+func (a exemplarCell) compare(b exemplarCell) int {
+	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.stretch, b.stretch))
+}
+
+// NewExemplarPicker returns an ExemplarPicker that chooses at most want spans, and takes memory for a few times as many.
+func NewExemplarPicker(want int) *ExemplarPicker {
+	// One cell for each bucket is the least to which they can be joined.
+	return &ExemplarPicker{want: want, most: max(2*want, 2*Buckets), cells: make(map[exemplarCell]Exemplar)}
+}
+
+// Wants reports whether a span of this start and duration and of these ids may be chosen: if not, it need not be offered.
+func (p *ExemplarPicker) Wants(start, duration uint64, trace otlpdata.TraceID, span otlpdata.SpanID) bool {
+	old, known := p.cells[p.cellOf(start, duration)]
+	return !known || order(trace, span) <= order(old.TraceID, old.SpanID)
+}
+
+// Offer shows the picker a span. It keeps the texts of e.
+func (p *ExemplarPicker) Offer(e Exemplar) {
+	p.put(p.cellOf(e.Start, e.Duration), e)
+	for len(p.cells) > p.most {
+		p.double()
+	}
+}
+
+func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
+	return exemplarCell{BucketOf(duration), start >> p.shift}
+}
+
+func (p *ExemplarPicker) put(at exemplarCell, e Exemplar) {
+	if old, known := p.cells[at]; !known || e.compare(old) < 0 {
+		p.cells[at] = e
+	}
+}
+
+func (p *ExemplarPicker) double() {
+	old := p.cells
+	p.shift++
+	p.cells = make(map[exemplarCell]Exemplar, len(old))
+	for at, e := range old {
+		at.stretch /= 2
+		p.put(at, e)
+	}
+}
+
+// Answer returns the spans, the newest first. Their texts are copies.
+func (p *ExemplarPicker) Answer() []Exemplar {
+	cells := make([]exemplarCell, 0, len(p.cells))
+	for at := range p.cells {
+		cells = append(cells, at)
+	}
+	slices.SortFunc(cells, exemplarCell.compare)
+	var out []Exemplar
+	for _, at := range spread(cells, p.want) {
+		e := p.cells[at]
+		e.Service, e.Name = strings.Clone(e.Service), strings.Clone(e.Name)
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Exemplar) int { return cmp.Or(cmp.Compare(b.Start, a.Start), a.compare(b)) })
+	return out
+}
+
+// spread chooses some of sorted cells: as many of each bucket as of any other that has as many, and in each from all of its time.
+func spread(cells []exemplarCell, want int) []exemplarCell {
+	buckets := byBucket(cells)
+	slices.SortStableFunc(buckets, func(a, b []exemplarCell) int { return cmp.Compare(len(a), len(b)) })
+	var out []exemplarCell
+	for i, bucket := range buckets { // what smaller ones do not need is left for the greater ones
+		n := min((want-len(out))/(len(buckets)-i), len(bucket))
+		const golden = 0.6180339887498949
+		_, phase := math.Modf(float64(i) * golden) // where one of each bucket is chosen, they are not all from the middle
+		for k := range n {
+			out = append(out, bucket[int((float64(k)+phase)*float64(len(bucket))/float64(n))])
+		}
+	}
+	return out
+}
+
+// byBucket divides sorted cells.
+func byBucket(cells []exemplarCell) (out [][]exemplarCell) {
+	from := 0
+	for i := range cells {
+		if i+1 == len(cells) || cells[i+1].bucket != cells[i].bucket {
+			out = append(out, cells[from:i+1])
+			from = i + 1
+		}
+	}
+	return out
+}
+
+// compare orders by chance, and then by all there is.
+func (e Exemplar) compare(o Exemplar) int {
+	if c := cmp.Compare(order(e.TraceID, e.SpanID), order(o.TraceID, o.SpanID)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(e.Start, o.Start), cmp.Compare(e.Duration, o.Duration), cmp.Compare(e.Service, o.Service),
+		cmp.Compare(e.Name, o.Name), slices.Compare(e.TraceID[:], o.TraceID[:]), slices.Compare(e.SpanID[:], o.SpanID[:]),
+		cmp.Compare(one(e.Failed), one(o.Failed)))
+}
+
+// order makes of the ids of a span a number that looks random.
+func order(trace otlpdata.TraceID, span otlpdata.SpanID) uint64 {
+	const mix1, mix2 = 0xbf58476d1ce4e5b9, 0x94d049bb133111eb
+	h := binary.LittleEndian.Uint64(trace[8:]) ^ binary.LittleEndian.Uint64(trace[:8])*mix1 ^ binary.LittleEndian.Uint64(span[:])*mix2
+	h = (h ^ h>>30) * mix1
+	h = (h ^ h>>27) * mix2
+	return h ^ h>>31
+}

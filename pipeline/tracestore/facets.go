@@ -1,0 +1,288 @@
+package tracestore
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// FacetText returns what values are told apart by: a text cut to MaxFacetText bytes, before a character that would be torn apart.
+func FacetText(s string) string {
+	if len(s) <= MaxFacetText {
+		return s
+	}
+	for end := MaxFacetText; end > MaxFacetText-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
+	}
+	return s[:MaxFacetText] // no UTF-8
+}
+
+// FacetScore returns the score of a value that count of all spans have, and selected of those that are selected: the share of the selected
+// spans that have it less that of the others, from -1 to 1; 0 where one of the two is empty. allSelected is a part of all, as selected is of count.
+func FacetScore(count, selected, all, allSelected uint64) float64 {
+	if allSelected == 0 || allSelected >= all {
+		return 0
+	}
+	return float64(selected)/float64(allSelected) - float64(count-selected)/float64(all-allSelected)
+}
+
+// FacetCounter counts the values of fields, within the bounds of this package. A caller shows it the spans; or it counts them elsewhere and
+// adds what came out with Total and Field. Not for concurrent use.
+type FacetCounter struct {
+	query           FacetQuery
+	spans, selected uint64
+	fields          []*FieldCounter // those of the query, or properties and keys
+	index           map[Field]*FieldCounter
+	memory          int
+	text            []byte // scratch
+	// What yield counts, which is made once for all spans.
+	yield    func(otlpdata.Value) bool
+	field    *FieldCounter
+	ofChosen bool // the span is selected
+}
+
+// FieldCounter counts the values of one field.
+type FieldCounter struct {
+	counter         *FacetCounter
+	field           Field
+	spans, selected uint64
+	last            uint64 // the number of the span that was counted last
+	values          map[string]*valueCount
+	other           uint64
+}
+
+// valueCount is a value. last is as that of FieldCounter.
+type valueCount struct {
+	text                  string
+	count, selected, last uint64
+}
+
+// properties are the fields beside keys that are counted where none are named.
+func properties() []Place { return []Place{Service, Name, Kind, Status} }
+
+// NewFacetCounter returns a FacetCounter for a query for which Aggregation.Check has no error.
+func NewFacetCounter(q FacetQuery) *FacetCounter {
+	c := &FacetCounter{query: q, index: make(map[Field]*FieldCounter)}
+	c.yield = func(v otlpdata.Value) bool {
+		c.value(c.field, v)
+		return true
+	}
+	for _, f := range q.Fields {
+		c.add(f)
+	}
+	if len(q.Fields) == 0 {
+		for _, p := range properties() {
+			c.add(Field{Place: p})
+		}
+	}
+	return c
+}
+
+func (c *FacetCounter) add(f Field) *FieldCounter {
+	f.Key = strings.Clone(f.Key)
+	n := &FieldCounter{counter: c, field: f, values: make(map[string]*valueCount)}
+	c.fields = append(c.fields, n)
+	c.index[f] = n
+	return n
+}
+
+// Span counts a span.
+func (c *FacetCounter) Span(s Span, selected bool) {
+	c.Total(1, one(selected))
+	c.ofChosen = selected
+	for _, c.field = range c.fields {
+		if len(c.query.Fields) == 0 && c.field.field.Place <= LinkAttribute {
+			break // keys, which are behind the properties
+		}
+		c.field.field.visit(s, c.yield)
+	}
+	if len(c.query.Fields) == 0 {
+		c.keys(SpanAttribute, s.Attributes)
+		c.keys(ResourceAttribute, s.Resource.Attributes)
+	}
+}
+
+func one(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (c *FacetCounter) keys(p Place, kvs []otlpdata.KeyValue) {
+	for i := range kvs {
+		if f := c.Field(Field{p, kvs[i].Key}); f != nil {
+			c.value(f, kvs[i].Value)
+		}
+	}
+}
+
+// value counts a value of the span at hand, once.
+func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
+	if f.last != c.spans {
+		f.last = c.spans
+		f.Spans(1, one(c.ofChosen))
+	}
+	if v.Kind() == otlpdata.ValueString {
+		c.text = append(c.text[:0], FacetText(v.Str())...)
+	} else if c.text = v.AppendText(c.text[:0]); len(c.text) > MaxFacetText {
+		c.text = []byte(FacetText(string(c.text)))
+	}
+	n := f.values[string(c.text)]
+	if n == nil {
+		n = f.newValue(string(c.text))
+	}
+	switch {
+	case n == nil:
+		f.other++
+	case n.last != c.spans:
+		n.last = c.spans
+		n.count++
+		n.selected += one(c.ofChosen)
+	}
+}
+
+// Total counts so many spans, of which so many are selected, without their fields.
+func (c *FacetCounter) Total(spans, selected uint64) {
+	c.spans += spans
+	c.selected += selected
+}
+
+// Field returns the counter of a field: one of the query; where it names none, of a property or a key of span or resource attributes. It
+// is nil where the field is not counted.
+func (c *FacetCounter) Field(f Field) *FieldCounter {
+	n := c.index[f]
+	switch {
+	case n != nil:
+		return n
+	case len(c.query.Fields) > 0 || f.Place != SpanAttribute && f.Place != ResourceAttribute || f.Key == otlpdata.FlagsAttribute:
+		return nil
+	case len(c.fields)-len(properties()) >= MaxFacetKeys || !c.room(2*costOfValue+len(f.Key)):
+		return nil
+	}
+	return c.add(f)
+}
+
+// costOfValue is what a value takes beside its text: a valueCount of 48 bytes and its place in a map, which is at least half full.
+const costOfValue = 100
+
+// room reports whether so many bytes may be taken, and takes them.
+func (c *FacetCounter) room(bytes int) bool {
+	if c.memory+bytes > MaxFacetMemory {
+		return false
+	}
+	c.memory += bytes
+	return true
+}
+
+// Spans counts so many spans that have a value of the field, of which so many are selected.
+func (f *FieldCounter) Spans(spans, selected uint64) {
+	f.spans += spans
+	f.selected += selected
+}
+
+// Value counts so many spans that have a value, of which so many are selected. It does not keep the text.
+func (f *FieldCounter) Value(text string, spans, selected uint64) {
+	text = FacetText(text)
+	n := f.values[text]
+	if n == nil {
+		if n = f.newValue(text); n == nil {
+			f.other += spans
+			return
+		}
+	}
+	n.count += spans
+	n.selected += selected
+}
+
+// newValue returns nil where there is no room.
+func (f *FieldCounter) newValue(text string) *valueCount {
+	if len(f.values) >= MaxDistinct || !f.counter.room(costOfValue+len(text)) {
+		return nil
+	}
+	n := &valueCount{text: strings.Clone(text)}
+	f.values[n.text] = n
+	return n
+}
+
+// Answer returns the facets.
+func (c *FacetCounter) Answer(share float64) *Facets {
+	out := &Facets{Spans: c.spans, Selected: c.selected, Share: share}
+	fields, omitted := c.chosen()
+	out.Omitted = omitted
+	for _, f := range fields {
+		out.Facets = append(out.Facets, f.answer())
+	}
+	if len(c.query.Fields) == 0 {
+		slices.SortFunc(out.Facets, func(a, b Facet) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), a.Field.compare(b.Field))
+		})
+	}
+	return out
+}
+
+// chosen returns the fields of the answer, and how many there are beside them.
+func (c *FacetCounter) chosen() (fields []*FieldCounter, omitted int) {
+	if len(c.query.Fields) > 0 {
+		return c.fields, 0
+	}
+	own := len(properties())
+	keys := slices.Clone(c.fields[own:])
+	slices.SortFunc(keys, func(a, b *FieldCounter) int {
+		return cmp.Or(cmp.Compare(b.spans, a.spans), a.field.compare(b.field))
+	})
+	fields = slices.Concat(c.fields[:own], keys)
+	fields = slices.DeleteFunc(fields, func(f *FieldCounter) bool { return f.spans == 0 })
+	n := min(len(fields), MaxFacets)
+	return fields[:n], len(fields) - n
+}
+
+func (f Field) compare(o Field) int {
+	return cmp.Or(cmp.Compare(f.Place, o.Place), strings.Compare(f.Key, o.Key))
+}
+
+func (f *FieldCounter) answer() Facet {
+	c := f.counter
+	out := Facet{Field: f.field, Spans: f.spans, Selected: f.selected, Distinct: len(f.values), Other: f.other}
+	var best bestValues
+	for text, n := range f.values {
+		v := FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: FacetScore(n.count, n.selected, c.spans, c.selected)}
+		out.Score = max(out.Score, math.Abs(v.Score))
+		best.add(v, c.query.Values)
+	}
+	out.Values = best.cut(c.query.Values)
+	return out
+}
+
+// bestValues are the first of those that were added, and some more: there may be thousands, of which few are asked for.
+type bestValues struct {
+	list  []FacetValue
+	least *FacetValue // what those that are added must be before; nil: none
+}
+
+func (b *bestValues) add(v FacetValue, want int) {
+	if b.least != nil && v.compare(*b.least) > 0 {
+		return
+	}
+	if b.list = append(b.list, v); len(b.list) >= 2*want+16 {
+		b.list = b.cut(want)
+		least := b.list[len(b.list)-1]
+		b.least = &least
+	}
+}
+
+func (b *bestValues) cut(want int) []FacetValue {
+	slices.SortFunc(b.list, FacetValue.compare)
+	return b.list[:min(want, len(b.list))]
+}
+
+func (v FacetValue) compare(o FacetValue) int {
+	return cmp.Or(cmp.Compare(math.Abs(o.Score), math.Abs(v.Score)), cmp.Compare(o.Score, v.Score), cmp.Compare(o.Count, v.Count),
+		strings.Compare(v.Text, o.Text))
+}

@@ -1,0 +1,64 @@
+package tracestore
+
+// HeatmapCounter counts spans by start and duration. It takes memory for the cells that have spans: at most MaxColumns columns of 8 KiB. Not
+// for concurrent use.
+type HeatmapCounter struct {
+	step, first uint64 // first is the number of the first column
+	columns     []heatColumn
+}
+
+type heatColumn struct{ all, failed Histogram }
+
+// NewHeatmapCounter returns a HeatmapCounter for the window of a query, for which HeatmapQuery.Step is above 0 and Aggregation.Check has no
+// error.
+func NewHeatmapCounter(q Query, h HeatmapQuery) *HeatmapCounter {
+	c := &HeatmapCounter{step: uint64(h.Step)}
+	if from, to, ok := q.Window(); ok {
+		c.first = from / c.step
+		c.columns = make([]heatColumn, to/c.step-c.first+1)
+	}
+	return c
+}
+
+// Span counts a span that starts within the window.
+func (c *HeatmapCounter) Span(start, duration uint64, failed bool) {
+	errors := uint64(0)
+	if failed {
+		errors = 1
+	}
+	c.Add(start, BucketOf(duration), 1, errors)
+}
+
+// Add counts so many spans, at least one, in the column of a start within the window.
+func (c *HeatmapCounter) Add(start uint64, bucket int, spans, errors uint64) {
+	column := &c.columns[start/c.step-c.first]
+	column.all.AddBucket(bucket, spans)
+	if errors > 0 {
+		column.failed.AddBucket(bucket, errors)
+	}
+}
+
+// Answer returns the heatmap.
+func (c *HeatmapCounter) Answer(share float64) *Heatmap {
+	out := &Heatmap{Step: c.step, Share: share}
+	for i := range c.columns {
+		out.Cells = c.columns[i].cells(out.Cells, (c.first+uint64(i))*c.step)
+	}
+	return out
+}
+
+func (c *heatColumn) cells(dst []HeatCell, start uint64) []HeatCell {
+	first, counts := c.all.Counts()
+	firstFailed, failed := c.failed.Counts()
+	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
+		cell := HeatCell{Start: start, Bucket: first + i, Count: n}
+		if j := cell.Bucket - firstFailed; j >= 0 && j < len(failed) {
+			cell.Errors = failed[j]
+		}
+		dst = append(dst, cell)
+	}
+	return dst
+}

@@ -1,0 +1,158 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// whole is a trace with what is known of it, for the evaluation of span sets.
+type whole struct {
+	id      otlpdata.TraceID
+	spans   []tracestore.Span
+	parents []int // by span; -1 where there is none
+}
+
+// wholes returns the traces of a tenant.
+func (o *oracle) wholes(tb testing.TB, tenant string) (out []whole) {
+	tb.Helper()
+	for id, spans := range o.tenant(tenant).traces {
+		if len(spans) == 0 {
+			continue
+		}
+		sum := o.summary(tb, tenant, id)
+		w := whole{id: id, spans: slices.Clone(spans)}
+		slices.SortFunc(w.spans, earliestFirst)
+		for i := range w.spans {
+			w.spans[i].Trace = &sum
+			w.parents = append(w.parents, parentOf(w.spans, i))
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+func earliestFirst(a, b tracestore.Span) int {
+	if c := cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.SpanID[:], b.SpanID[:])); c != 0 {
+		return c
+	}
+	x, _ := a.Duration()
+	y, _ := b.Duration()
+	return cmp.Or(cmp.Compare(a.Resource.Service, b.Resource.Service), cmp.Compare(a.Kind, b.Kind),
+		bytes.Compare(a.ParentID[:], b.ParentID[:]), cmp.Compare(x, y), bytes.Compare(a.Raw, b.Raw))
+}
+
+// parentOf finds a parent by the rules of tracestore.Dependencies. It does without the bound on spans that share an id.
+func parentOf(spans []tracestore.Span, self int) int {
+	server := func(s tracestore.Span) bool {
+		return s.Kind == int32(ptrace.SpanKindServer) || s.Kind == int32(ptrace.SpanKindConsumer)
+	}
+	s := spans[self]
+	first := func(id otlpdata.SpanID, will func(o tracestore.Span) bool) int {
+		for i, o := range spans {
+			if i != self && o.SpanID == id && will(o) {
+				return i
+			}
+		}
+		return -1
+	}
+	parent := -1
+	if server(s) {
+		parent = first(s.SpanID, func(o tracestore.Span) bool { return !server(o) })
+	}
+	if s.ParentID.IsZero() {
+		return parent
+	}
+	for _, will := range []func(o tracestore.Span) bool{
+		func(o tracestore.Span) bool { return o.Resource.Service == s.Resource.Service }, server, all[tracestore.Span],
+	} {
+		if parent < 0 {
+			parent = first(s.ParentID, will)
+		}
+	}
+	return parent
+}
+
+// all is a predicate that holds on everything.
+func all[T any](T) bool { return true }
+
+// chosen evaluates a set from its definition.
+func (w *whole) chosen(set tracestore.SpanSet) map[int]bool {
+	out := make(map[int]bool)
+	switch s := set.(type) {
+	case nil:
+		return w.chosen(tracestore.Select{})
+	case tracestore.Select:
+		for i := range w.spans {
+			if tracestore.Match(s.Where, w.spans[i]) {
+				out[i] = true
+			}
+		}
+	case tracestore.Both:
+		left, right := w.chosen(s.Left), w.chosen(s.Right)
+		if len(left) > 0 && len(right) > 0 {
+			addAll(out, left, right)
+		}
+	case tracestore.Either:
+		addAll(out, w.chosen(s.Left), w.chosen(s.Right))
+	case tracestore.Below:
+		above := w.chosen(s.Above)
+		for i := range w.chosen(s.Spans) {
+			if w.isBelow(i, above, s.Direct) {
+				out[i] = true
+			}
+		}
+	}
+	return out
+}
+
+func addAll(to map[int]bool, from ...map[int]bool) {
+	for _, m := range from {
+		for i := range m {
+			to[i] = true
+		}
+	}
+}
+
+func (w *whole) isBelow(span int, above map[int]bool, direct bool) bool {
+	seen := map[int]bool{span: true}
+	for at := w.parents[span]; at >= 0 && !seen[at]; at = w.parents[at] {
+		if above[at] {
+			return true
+		}
+		if direct {
+			return false
+		}
+		seen[at] = true
+	}
+	return false
+}
+
+// findSet answers a query of a span set from its definition.
+func findSet(traces []whole, q tracestore.Query, set tracestore.SpanSet) []tracestore.Result {
+	from, to, ok := q.Window()
+	var out []tracestore.Result
+	for i := range traces {
+		w := &traces[i]
+		r, found := tracestore.Result{ID: w.id}, false
+		for at := range w.chosen(set) {
+			if s := w.spans[at]; ok && s.Start >= from && s.Start <= to && tracestore.Match(q.Where, s) {
+				r.Start, found = max(r.Start, s.Start), true
+			}
+		}
+		if found && (!q.After.Set || newestFirst(tracestore.Result{ID: q.After.ID, Start: q.After.Start}, r) < 0) {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, newestFirst)
+	if q.Limit > 0 && len(out) > q.Limit {
+		out = out[:q.Limit]
+	}
+	return out
+}
