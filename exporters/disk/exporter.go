@@ -28,6 +28,7 @@ type exporter struct {
 	report  func(error)
 	metrics *metrics
 	*search.Engine
+	tracestore.Hub
 
 	dir     *directory.Dir
 	logs    *wal.Dir
@@ -73,6 +74,9 @@ var (
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
+	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Follower         = (*exporter)(nil)
+	_ tracestore.Outliner         = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
 )
 
@@ -88,7 +92,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e := &exporter{
 		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
 		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
-		cache:  segment.NewCache(int64(c.Cache) * 3 / 4), // the rest is the engine's
+		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest is the engine's
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
 		deletions: deletions{turn: make(chan struct{}, 1)},
 	}

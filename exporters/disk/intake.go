@@ -36,6 +36,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 				return err
 			}
 			if taken += record.spans; taken >= b.Len() || record.spans == 0 {
+				e.Publish(b)
 				return nil
 			}
 			patience = nil

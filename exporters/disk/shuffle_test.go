@@ -82,6 +82,7 @@ func (s *shuffled) make(traces int) {
 			span.SetName(fmt.Sprint("operation ", s.rng.IntN(4)))
 			span.SetKind(ptrace.SpanKind(s.rng.IntN(6)))
 			span.Status().SetCode(ptrace.StatusCode(s.rng.IntN(3)))
+			span.Attributes().PutStr("peer.service", fmt.Sprint("peer ", s.rng.IntN(4)))
 			start := begin.Add(time.Duration(s.rng.Int64N(int64(time.Duration(n+1) * 5 * time.Second))))
 			span.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
 			span.SetEndTimestamp(span.StartTimestamp() + pcommon.Timestamp(s.rng.Uint64()>>(24+s.rng.IntN(40))))
@@ -149,6 +150,15 @@ func (s *shuffled) checkCalls(when string, from, to time.Time) {
 	got, err := s.store.Dependencies(s.Context(), "", from, to)
 	if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
 		s.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
+	}
+	peers, err := tracestore.CountPeers(from, to, s.sent...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	got, err = s.store.Peers(s.Context(), "", from, to)
+	if err != nil || !got.Complete || len(got.Edges)+len(peers.Edges) > 0 && !reflect.DeepEqual(got.Edges, peers.Edges) {
+		s.Errorf("%s: calls to peers from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges,
+			peers.Edges)
 	}
 }
 

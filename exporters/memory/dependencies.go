@@ -14,35 +14,73 @@ import (
 // traces that are evicted meanwhile.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
-	var ok bool
-	if c.from, c.to, ok = (tracestore.Query{From: from, To: to}).Window(); !ok {
-		return tracestore.Graph{Complete: true}, ctx.Err()
-	}
-	traces, err := c.traces(ctx)
+	var calls tracestore.CallCounter
+	var parents tracestore.Parents
+	err := c.run(ctx, from, to, func(spans []tracestore.CallSpan) {
+		parents.Take(spans)
+		parents.Each(func(span, parent *tracestore.CallSpan) {
+			if parent != nil && c.has(span) {
+				calls.Call(parent, span)
+			}
+		})
+	})
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
-	for tr := range traces {
-		if err := ctx.Err(); err != nil {
-			return tracestore.Graph{}, err
-		}
-		if err := c.count(tr); err != nil {
-			return tracestore.Graph{}, err
-		}
-	}
-	return tracestore.Graph{Edges: c.calls.Edges(), Complete: true}, nil
+	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, nil
 }
 
-// callReader counts the calls within a window.
+// Peers implements tracestore.Peers. It counts as Dependencies does.
+func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
+	var calls tracestore.PeerCounter
+	var leaves tracestore.Leaves
+	err := c.run(ctx, from, to, func(spans []tracestore.CallSpan) {
+		leaves.Each(spans, func(s *tracestore.CallSpan) {
+			if c.has(s) {
+				calls.Call(s)
+			}
+		})
+	})
+	if err != nil {
+		return tracestore.Graph{}, err
+	}
+	return calls.Graph(), nil
+}
+
+// callReader reads the traces that have a span within a window.
 type callReader struct {
 	store    *exporter
 	tenant   string
 	snapshot uint64
 	from, to uint64
 	reader   otlpdata.SpanReader
-	parents  tracestore.Parents
-	calls    tracestore.CallCounter
 	spans    []tracestore.CallSpan // of the trace at hand
+}
+
+// has reports whether a span starts within the window.
+func (c *callReader) has(s *tracestore.CallSpan) bool { return s.Start >= c.from && s.Start <= c.to }
+
+// run calls visit with all spans of each trace.
+func (c *callReader) run(ctx context.Context, from, to time.Time, visit func([]tracestore.CallSpan)) error {
+	var ok bool
+	if c.from, c.to, ok = (tracestore.Query{From: from, To: to}).Window(); !ok {
+		return ctx.Err()
+	}
+	traces, err := c.traces(ctx)
+	if err != nil {
+		return err
+	}
+	for tr := range traces {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.read(tr); err != nil {
+			return err
+		}
+		visit(c.spans)
+	}
+	return nil
 }
 
 // traces returns the traces with a span within the window. It takes some rows at a time, and the lock only for that.
@@ -80,8 +118,8 @@ func (c *callReader) before(end position, dst []*row) []*row {
 	return dst
 }
 
-// count counts the calls of a trace.
-func (c *callReader) count(tr *trace) error {
+// read makes spans those of a trace.
+func (c *callReader) read(tr *trace) error {
 	c.spans = c.spans[:0]
 	for _, b := range c.store.blocks(tr, c.snapshot) {
 		for i := range b.rows {
@@ -93,11 +131,5 @@ func (c *callReader) count(tr *trace) error {
 			c.spans = append(c.spans, tracestore.CallSpanOf(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
 		}
 	}
-	c.parents.Take(c.spans)
-	c.parents.Each(func(span, parent *tracestore.CallSpan) {
-		if parent != nil && span.Start >= c.from && span.Start <= c.to {
-			c.calls.Call(parent, span)
-		}
-	})
 	return nil
 }

@@ -139,6 +139,18 @@ func (l *list) newest() *row {
 	return b[len(b)-1]
 }
 
+// rank returns how many rows there are before p.
+func (l *list) rank(p position) int {
+	if l.n == 0 {
+		return 0
+	}
+	i, j := l.search(p)
+	for _, b := range l.blocks[:i] {
+		j += len(b)
+	}
+	return j
+}
+
 // below appends to dst the rows before p, newest first, until there are n of them.
 func (l *list) below(p position, dst []*row, n int) []*row {
 	if l.n == 0 {

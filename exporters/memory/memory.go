@@ -6,7 +6,7 @@
 // reader holds the lock only while it takes the next rows of a list, and reads them without it.
 //
 // Files: stage.go reads a request, tenant.go and index.go keep spans, list.go is the sorted list, evict.go makes room, plan.go and
-// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go and metrics.go count calls,
+// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go and metrics.go count calls, aggregate.go describes spans,
 // delete.go deletes on request.
 package memory
 
@@ -54,6 +54,7 @@ func Factory() pipeline.Factory {
 // exporter is the store. Tenants have indexes of their own and share the bytes: one that floods the store drives out the others' traces,
 // oldest first, whoever owns them.
 type exporter struct {
+	tracestore.Hub
 	maxBytes    int64
 	allowDelete bool
 	log         *zap.Logger
@@ -82,7 +83,10 @@ var (
 	_ tracestore.Catalog          = (*exporter)(nil)
 	_ tracestore.AttributeCatalog = (*exporter)(nil)
 	_ tracestore.Dependencies     = (*exporter)(nil)
+	_ tracestore.Peers            = (*exporter)(nil)
+	_ tracestore.Follower         = (*exporter)(nil)
 	_ tracestore.Metrics          = (*exporter)(nil)
+	_ tracestore.Aggregator       = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
@@ -126,12 +130,18 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if need := st.cost(); need > e.maxBytes {
 		return pipeline.Permanent(fmt.Errorf("%w: it needs up to %d bytes, max_bytes is %d", errTooLarge, need, e.maxBytes))
 	}
+	e.store(b.Meta().Tenant, st)
+	e.Publish(b)
+	return nil
+}
+
+// store makes a request visible, and room for it.
+func (e *exporter) store(tenant string, st *stage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.insert(b.Meta().Tenant, st)
+	e.insert(tenant, st)
 	e.evict()
 	e.metrics.show(e.usage)
-	return nil
 }
 
 var errTooLarge = errors.New("the request does not fit into the memory store")

@@ -120,12 +120,29 @@ func (b *Block) Head(row int, h *rows.Head) error {
 	return nil
 }
 
+// SpanIDs returns the ids of the spans of all rows, 8 bytes each.
+func (b *Block) SpanIDs() ([]byte, error) {
+	if err := b.need(haveSpans); err != nil {
+		return nil, err
+	}
+	return b.heads.spans, nil
+}
+
 // SpanID returns the id of the span of a row.
 func (b *Block) SpanID(row int) (otlpdata.SpanID, error) {
 	if err := b.need(haveSpans); err != nil {
 		return otlpdata.SpanID{}, err
 	}
 	return b.heads.spanID(int32(row)), nil
+}
+
+// Parents returns the row of each row's parent: the first row of its trace in the block with the parent's id, or a number below 0 where there
+// is none.
+func (b *Block) Parents() ([]int32, error) {
+	if err := b.need(needParents); err != nil {
+		return nil, err
+	}
+	return b.heads.parents, nil
 }
 
 // IsOwnParent reports whether the parent of a row has the id of the row's span.

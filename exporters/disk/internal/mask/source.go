@@ -188,3 +188,9 @@ func (s *Source) Constant(shape uint32, position int) (rows.Cell, bool) {
 
 // Words knows nothing: the dictionary of the source may have words that only hidden rows have.
 func (s *Source) Words(uint32) (words []string, complete bool) { return nil, false }
+
+// Distinct reports whether the source is known to hold no duplicates.
+func (s *Source) Distinct() bool {
+	_, counted := s.src.(source.Statistics)
+	return counted
+}

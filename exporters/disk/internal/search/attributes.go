@@ -9,109 +9,154 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// AttributeKeys implements tracestore.AttributeCatalog. Of keys that stand in rows those of the newest spans are listed.
-func (e *Engine) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
-	s := e.begin()
-	defer s.lease.release()
-	a := newAttributes(s, s.newList(prefix, limit))
-	add := func(key string) {
-		if key != otlpdata.FlagsAttribute {
-			a.list.add(key)
-		}
-	}
-	a.take = func(kv otlpdata.KeyValue) { add(kv.Key) }
-	a.column = func(_ int, t *rows.Tables, id uint32, index int) bool {
-		if c := &t.Columns[t.Shapes[id].Columns[index]]; c.Place == rows.Attribute || c.Place == rows.EventAttribute {
-			add(c.Key)
-		}
-		return false
-	}
-	return a.collect(ctx, tenant)
-}
-
-// AttributeValues implements tracestore.AttributeCatalog. Of values that stand in rows those of the newest spans are listed, and no more
-// than are asked for.
-func (e *Engine) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
-	if key == otlpdata.FlagsAttribute {
-		return []string{}, nil
-	}
-	s := e.begin()
-	defer s.lease.release()
-	a := newAttributes(s, s.newList(prefix, limit))
-	a.take = func(kv otlpdata.KeyValue) {
-		if kv.Key == key {
-			a.list.add(kv.Value.AsString())
-		}
-	}
-	v := values{attributes: a, key: key, tenant: tenant, known: make(map[sourceID]bool), foreign: make([]map[uint32]bool, len(s.sources))}
-	a.column = v.column
-	return a.collect(ctx, tenant)
-}
-
-// attributes goes over attributes to make a list of their keys or values.
+// attributes goes over the attributes of one source, and adds what is of a topic to a list.
 type attributes struct {
 	*scan
+	src    int
+	topic  topic
 	list   *list
-	take   func(otlpdata.KeyValue)
-	scopes map[sourceID]bool // that were taken
-	// column takes what is known of a column of a shape, and reports whether its cells are to be read.
-	column    func(src int, t *rows.Tables, shape uint32, index int) bool
+	tables *rows.Tables    // nil until there is a shape
+	roles  []role          // by column
+	scopes map[uint32]bool // that were taken
+	// By column: whether its dictionary is complete and was taken, and whether spans of other tenants fill it as well; nil until asked for.
+	known     map[uint32]bool
+	foreign   map[uint32]bool
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
 
-// sourceID is the number of something in a source.
-type sourceID struct {
-	src int
-	id  uint32
+// role is what a column has of a topic.
+type role uint8
+
+const (
+	hasNothing role = iota // or no more than was taken
+	hasKey                 // its key is listed
+	hasValues              // its cells are listed
+	hasEncoded             // whatever is encoded in its cells
+)
+
+func newAttributes(s *session, src int, t topic, l *list) *attributes {
+	return &attributes{scan: s.newScan(), src: src, topic: t, list: l, scopes: make(map[uint32]bool), known: make(map[uint32]bool)}
 }
 
-func newAttributes(s *session, l *list) *attributes {
-	return &attributes{scan: s.newScan(), list: l, scopes: make(map[sourceID]bool)}
-}
-
-// collect reads rows only where the list is not full without them.
-func (a *attributes) collect(ctx context.Context, tenant string) ([]string, error) {
-	last := -1
-	err := a.eachShape(ctx, a.all(), tenant, func(src int, t *rows.Tables, id uint32, shape *rows.Shape) {
-		if src != last { // a resource without spans is in no source
-			last = src
-			a.takeResources(t, tenant)
+// vocabulary adds what the source says without its rows, and finds out which rows have more.
+func (a *attributes) vocabulary(ctx context.Context) error {
+	return a.eachShape(ctx, []int{a.src}, a.topic.tenant, func(_ int, t *rows.Tables, id uint32, shape *rows.Shape) {
+		if a.tables == nil {
+			a.begin(t)
 		}
-		if scope := (sourceID{src, shape.Scope}); !a.scopes[scope] {
-			a.scopes[scope] = true
+		if !a.scopes[shape.Scope] {
+			a.scopes[shape.Scope] = true
 			a.takeAll(t.Scopes[shape.Scope].Attributes)
 		}
 		for i, c := range shape.Columns {
-			if encodes(tracestore.AnyAttribute, t.Columns[c].Place) {
-				a.want(src, t, id).encoded = true
-			} else if a.column(src, t, id, i) {
-				w := a.want(src, t, id)
-				w.positions = append(w.positions, i)
+			switch a.roles[c] {
+			case hasKey:
+				a.list.add(t.Columns[c].Key)
+				a.roles[c] = hasNothing
+			case hasValues:
+				if !a.takeColumn(id, i, c) {
+					w := a.want(a.src, t, id)
+					w.positions = append(w.positions, i)
+				}
+			case hasEncoded:
+				a.want(a.src, t, id).encoded = true
 			}
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	if !a.list.full() {
-		err = a.run(ctx, a.row)
-	}
-	return a.list.sorted(), err
 }
 
-func (a *attributes) takeResources(t *rows.Tables, tenant string) {
+// begin takes the resources: one without spans is in no source.
+func (a *attributes) begin(t *rows.Tables) {
+	a.tables, a.roles = t, make([]role, len(t.Columns))
+	for i := range t.Columns {
+		a.roles[i] = a.topic.role(&t.Columns[i])
+	}
 	for i := range t.Resources {
-		if t.Resources[i].Tenant == tenant {
+		if t.Resources[i].Tenant == a.topic.tenant {
 			a.takeAll(t.Resources[i].Attributes)
 		}
 	}
+}
+
+func (t topic) role(c *rows.Column) role {
+	switch {
+	case encodes(tracestore.AnyAttribute, c.Place):
+		return hasEncoded
+	case t.keys && (c.Place == rows.Attribute || c.Place == rows.EventAttribute) && c.Key != otlpdata.FlagsAttribute:
+		return hasKey
+	case !t.keys && concerns(tracestore.Field{Place: tracestore.AnyAttribute, Key: t.key}, c):
+		return hasValues
+	}
+	return hasNothing
 }
 
 func (a *attributes) takeAll(kvs []otlpdata.KeyValue) {
 	for _, kv := range kvs {
 		a.take(kv)
 	}
+}
+
+func (a *attributes) take(kv otlpdata.KeyValue) {
+	switch {
+	case a.topic.keys && kv.Key != otlpdata.FlagsAttribute:
+		a.list.add(kv.Key)
+	case !a.topic.keys && kv.Key == a.topic.key:
+		a.list.add(kv.Value.AsString())
+	}
+}
+
+// takeColumn takes the values that all spans of a shape have at a position, and reports whether they are known without the rows.
+func (a *attributes) takeColumn(shape uint32, position int, column uint32) bool {
+	if a.tables.Columns[column].Kind == otlpdata.ValueEmpty {
+		a.list.add("")
+		return true
+	}
+	if c, ok := a.sources[a.src].Constant(shape, position); ok {
+		a.list.add(a.tables.Value(column, c).AsString())
+		return true
+	}
+	if a.tables.Columns[column].Kind != otlpdata.ValueString {
+		return false
+	}
+	known, asked := a.known[column]
+	if !asked {
+		known = a.dictionary(column)
+		a.known[column] = known
+	}
+	return known
+}
+
+// dictionary takes all texts of a column, if they are known to be the tenant's.
+func (a *attributes) dictionary(column uint32) bool {
+	if a.foreign == nil {
+		a.foreign = make(map[uint32]bool)
+		for i := range a.tables.Shapes {
+			if a.tables.Shapes[i].Tenant != a.topic.tenant {
+				for _, c := range a.tables.Shapes[i].Columns {
+					a.foreign[c] = true
+				}
+			}
+		}
+	}
+	words, complete := a.sources[a.src].Words(column)
+	if !complete || a.foreign[column] {
+		return false
+	}
+	for _, w := range words {
+		a.list.add(w)
+	}
+	return true
+}
+
+// rest adds what only rows say, of at most so many rows, while the list is not full. It returns how many it may have read.
+func (a *attributes) rest(ctx context.Context, most int) (read int, _ error) {
+	if a.list.full() {
+		return 0, nil
+	}
+	a.left = most
+	err := a.run(ctx, a.row)
+	return most - a.left, err
 }
 
 // row takes the attributes of a row that were not known without it.
@@ -146,60 +191,4 @@ func (a *attributes) span(w *scanned, b source.Block, row int) error {
 		a.takeAll(s.Links[i].Attributes)
 	}
 	return nil
-}
-
-// values knows what columns hold.
-type values struct {
-	*attributes
-	key, tenant string
-	known       map[sourceID]bool // columns: whether their dictionaries are complete and were taken
-	foreign     []map[uint32]bool // by source: columns that spans of other tenants fill as well; nil until asked for
-}
-
-// column implements attributes.column.
-func (v *values) column(src int, t *rows.Tables, shape uint32, index int) bool {
-	id := t.Shapes[shape].Columns[index]
-	if !concerns(tracestore.Field{Place: tracestore.AnyAttribute, Key: v.key}, &t.Columns[id]) {
-		return false
-	}
-	if t.Columns[id].Kind == otlpdata.ValueEmpty {
-		v.list.add("")
-		return false
-	}
-	if c, ok := v.sources[src].Constant(shape, index); ok {
-		v.list.add(t.Value(id, c).AsString())
-		return false
-	}
-	if t.Columns[id].Kind != otlpdata.ValueString {
-		return true
-	}
-	at := sourceID{src, id}
-	known, asked := v.known[at]
-	if !asked {
-		known = v.dictionary(src, t, id)
-		v.known[at] = known
-	}
-	return !known
-}
-
-// dictionary takes all texts of a column, if they are known to be the tenant's.
-func (v *values) dictionary(src int, t *rows.Tables, column uint32) bool {
-	if v.foreign[src] == nil {
-		v.foreign[src] = make(map[uint32]bool)
-		for i := range t.Shapes {
-			if t.Shapes[i].Tenant != v.tenant {
-				for _, c := range t.Shapes[i].Columns {
-					v.foreign[src][c] = true
-				}
-			}
-		}
-	}
-	words, complete := v.sources[src].Words(column)
-	if !complete || v.foreign[src][column] {
-		return false
-	}
-	for _, w := range words {
-		v.list.add(w)
-	}
-	return true
 }

@@ -34,8 +34,8 @@ type callGroup struct {
 type pooledRow struct {
 	id, parent      otlpdata.SpanID
 	start, duration uint64
-	shape           uint32
-	next            int32 // 1 + index of the next row of the trace, 0 behind the last one
+	shape, peer     uint32 // peer: number of its name; 0: none, or not asked for
+	next            int32  // 1 + index of the next row of the trace, 0 behind the last one
 }
 
 func (p *callPool) reset() {
@@ -43,7 +43,7 @@ func (p *callPool) reset() {
 	p.groups, p.rows = p.groups[:0], p.rows[:0]
 }
 
-func (p *callPool) add(h *rows.Head, within bool) {
+func (p *callPool) add(h *rows.Head, within bool, peer uint32) {
 	i, ok := p.index[h.TraceID]
 	if !ok {
 		i = int32(len(p.groups))
@@ -51,7 +51,7 @@ func (p *callPool) add(h *rows.Head, within bool) {
 		p.groups = append(p.groups, callGroup{id: h.TraceID})
 	}
 	g := &p.groups[i]
-	p.rows = append(p.rows, pooledRow{h.SpanID, h.ParentID, h.Start, h.Duration(), h.Shape, g.first})
+	p.rows = append(p.rows, pooledRow{h.SpanID, h.ParentID, h.Start, h.Duration(), h.Shape, peer, g.first})
 	g.first, g.within = int32(len(p.rows)), g.within || within
 }
 
@@ -85,10 +85,7 @@ func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.Trace
 	for row := range b.Len() {
 		err := b.Head(row, &h)
 		if err == nil && wanted(&h.TraceID) {
-			var ours bool
-			if ours, err = c.ours(c.tables, h.Shape); ours {
-				p.add(&h, c.window.has(h.Start))
-			}
+			err = c.fillRow(p, b, row, &h)
 		}
 		if err == nil {
 			continue
@@ -98,6 +95,19 @@ func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.Trace
 		}
 	}
 	return nil
+}
+
+func (c *callScan) fillRow(p *callPool, b source.Block, row int, h *rows.Head) error {
+	ours, err := c.ours(c.tables, h.Shape)
+	if !ours {
+		return err
+	}
+	within, peer := c.window.has(h.Start), uint32(0)
+	if within && c.peers != nil {
+		peer, err = c.peers.names.of(b, row, h.Shape)
+	}
+	p.add(h, within, peer)
+	return err
 }
 
 // countPool counts the calls of the traces in the pool. Those in which spans share an id may have duplicates, and are left out.
@@ -113,13 +123,20 @@ func (c *callScan) countPool(ctx context.Context, p *callPool) error {
 			shape := &c.tables.Shapes[r.shape]
 			c.spans = append(c.spans, tracestore.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
 				Service: shape.Service, Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
+			if r.peer > 0 {
+				c.spans[len(c.spans)-1].Peer = c.peers.names.names[r.peer]
+			}
 		}
 		if c.parents.Take(c.spans) {
 			c.apart[g.id] = struct{}{}
 			continue
 		}
-		c.countTaken(c.src, g.id, c.window)
-		if err := c.adoptMany(ctx); err != nil {
+		if c.peers != nil {
+			c.peers.count(g.id, c.window, c.spans)
+		} else {
+			c.countTaken(c.src, g.id, c.window)
+		}
+		if err := c.relieve(ctx); err != nil {
 			return err
 		}
 	}

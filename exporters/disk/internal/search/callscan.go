@@ -12,16 +12,10 @@ import (
 
 // scan counts the calls of the spans of a source that start within a window. Damage is noted.
 func (c *callReader) scan(ctx context.Context, src int, w window) error {
-	t, err := c.tablesOf(src)
-	if err != nil || t == nil {
+	part, err := c.callScan(src, w)
+	if err != nil || part == nil {
 		return err
 	}
-	blocks, err := c.blocksOf(src)
-	if err != nil {
-		return err
-	}
-	part := &callScan{callReader: c, src: src, tables: t, blocks: blocks, window: w, apart: make(map[otlpdata.TraceID]struct{})}
-	part.statistics, _ = c.sources[src].(source.Statistics)
 	if part.statistics == nil {
 		err = part.pooled(ctx, maxPooled)
 	} else {
@@ -46,6 +40,29 @@ type callScan struct {
 	contentReader
 }
 
+// callScan returns nil where the tables of a source are damaged, which is noted.
+func (c *callReader) callScan(src int, w window) (*callScan, error) {
+	t, err := c.tablesOf(src)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	blocks, err := c.blocksOf(src)
+	if err != nil {
+		return nil, err
+	}
+	s := &callScan{callReader: c, src: src, tables: t, blocks: blocks, window: w, apart: make(map[otlpdata.TraceID]struct{})}
+	s.statistics, _ = c.sources[src].(source.Statistics)
+	return s, nil
+}
+
+// relieve gives up what was gathered on the way as soon as that is much.
+func (c *callReader) relieve(ctx context.Context) error {
+	if c.peers != nil {
+		return c.peers.clearMany(ctx)
+	}
+	return c.adoptMany(ctx)
+}
+
 // callSpan reads a row as far as calls need it. It is false for spans of other tenants.
 func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) (bool, error) {
 	if err := b.Head(row, h); err != nil {
@@ -57,7 +74,12 @@ func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.H
 	shape := &t.Shapes[h.Shape]
 	*s = tracestore.CallSpan{ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
 		Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError}
-	return true, nil
+	if c.peers == nil {
+		return true, nil
+	}
+	peer, err := c.peers.names.of(b, row, h.Shape)
+	s.Peer = c.peers.names.names[peer]
+	return err == nil, err
 }
 
 // ours reports whether spans of a shape are of the tenant. The error is that of a shape that was lost.
@@ -82,7 +104,7 @@ func (c *callScan) clustered(ctx context.Context) error {
 		if err = c.damage.note(c.sources[c.src], blockName(i), c.blocks[i].Rows, err); err != nil {
 			return err
 		}
-		if err := c.adoptMany(ctx); err != nil {
+		if err := c.relieve(ctx); err != nil {
 			return err
 		}
 	}
@@ -136,6 +158,10 @@ func (c *callScan) isCut(id otlpdata.TraceID) bool {
 
 // countTrace counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
 func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
+	if c.peers != nil {
+		c.peers.count(id, w, spans)
+		return
+	}
 	c.parents.Take(spans)
 	c.countTaken(src, id, w)
 }
@@ -174,7 +200,7 @@ func (c *callScan) wholeTraces(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.adoptMany(ctx); err != nil {
+		if err := c.relieve(ctx); err != nil {
 			return err
 		}
 	}

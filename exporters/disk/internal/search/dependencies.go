@@ -46,6 +46,7 @@ type callReader struct {
 	*session
 	tenant   string
 	from, to uint64
+	peers    *peerReader // counts the calls to peers instead; nil: those between services are counted
 	calls    tracestore.CallCounter
 	parents  tracestore.Parents
 	spans    []tracestore.CallSpan // of the trace at hand

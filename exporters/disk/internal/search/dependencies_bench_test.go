@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// BenchmarkDependencies counts the calls of a memtable, of a segment whole and from its rows, and of segments that cut most traces.
+// BenchmarkDependencies counts the calls of a memtable, of a segment whole and from its rows, and of segments that cut most traces; and of each the calls to peers.
 func BenchmarkDependencies(b *testing.B) {
 	const spans = 100_000
 	s := newCallStore(b, 1, Options{})
@@ -31,6 +31,17 @@ func BenchmarkDependencies(b *testing.B) {
 				g, err := e.Dependencies(b.Context(), "", time.Time{}, time.Time{})
 				must(err)
 				if len(g.Edges) < 100 {
+					b.Fatalf("%d edges", len(g.Edges))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/spans, "ns/span")
+		})
+		b.Run("peers of "+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				g, err := e.Peers(b.Context(), "", time.Time{}, time.Time{})
+				must(err)
+				if len(g.Edges) < 30 {
 					b.Fatalf("%d edges", len(g.Edges))
 				}
 			}

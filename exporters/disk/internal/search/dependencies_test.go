@@ -96,6 +96,7 @@ func calls(tb testing.TB, traces, spans int, start time.Time) []*otlpdata.Batch 
 			s.SetStartTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(n) * 10 * time.Millisecond)))
 			s.SetEndTimestamp(s.StartTimestamp() + 1000)
 			s.Status().SetCode(ptrace.StatusCode(n % 3))
+			s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n%5))
 		}
 		out = append(out, otlpdata.FromTraces(td, otlpdata.Meta{}))
 	}
@@ -129,6 +130,20 @@ func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
 			t.Errorf("%v: %+v, %v, want %+v", w, got, err, want)
 		}
+		s.checkPeers(t, from, to, sent...)
+	}
+}
+
+// checkPeers compares the calls to peers with the reference.
+func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdata.Batch) {
+	t.Helper()
+	want, err := tracestore.CountPeers(from, to, sent...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Peers(t.Context(), "", from, to)
+	if err != nil || !got.Complete || len(got.Edges)+len(want.Edges) > 0 && !reflect.DeepEqual(got.Edges, want.Edges) {
+		t.Errorf("from %s to %s: calls to peers: %v\n got %+v\nwant %+v", from, to, err, got, want)
 	}
 }
 
@@ -200,6 +215,7 @@ func TestCallsPastBadStatistics(t *testing.T) {
 		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
 			t.Errorf("%+v: %+v, %v, want %+v", f, got, err, want)
 		}
+		s.checkPeers(t, from, to, sent...)
 		if reported := f.edges != nil || f.orphans != nil; reported != (damage > 0) {
 			t.Errorf("%+v: %d reports", f, damage)
 		}
@@ -296,6 +312,9 @@ func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 		s.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(rng.IntN(200_000))*time.Millisecond)) + pcommon.Timestamp(n))
 		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(rng.IntN(1000)))
 		s.Status().SetCode(ptrace.StatusCode(rng.IntN(3)))
+		if rng.IntN(3) > 0 {
+			s.Attributes().PutStr("db.system", fmt.Sprint("base ", rng.IntN(3)))
+		}
 	}
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
@@ -322,6 +341,7 @@ func TestSharedIDs(t *testing.T) {
 				if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
 					t.Errorf("seed %d, %s, %v:\n got %+v, %v\nwant %+v", seed, name, w, got, err, want)
 				}
+				s.checkPeers(t, from, to, sent)
 			}
 		}
 	}

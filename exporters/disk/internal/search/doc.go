@@ -22,6 +22,10 @@
 // A condition on a span is evaluated on the cells of its row. Cells that hold several encoded fields (rows.Extra, rows.Events, rows.Links)
 // cannot be looked into one by one: the span is then assembled and given to tracestore.Match, with which everything here agrees.
 //
+// Aggregates count the rows that match instead of listing them. Where there are more than a budget allows, they take one block of so many,
+// which are spread over the window by their number alone, so that what they count is in proportion. Values are counted by their codes, shape
+// by shape; what a shape or a resource decides is counted once for all its rows.
+//
 // What sources that do not change say of names and of calls is kept between queries, within Options.Memory for each: names of services and
 // operations, and the calls between segments, see ledger. It is brought up to date when a query finds other sources than the one before.
 //

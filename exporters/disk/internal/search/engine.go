@@ -18,7 +18,7 @@ type Options struct {
 	PieceBytes int
 	// MaxValues is the greatest length of a list of names, keys or values; 100,000.
 	MaxValues int
-	// Memory bounds what is kept between queries, twice: names, and calls between segments; 8 MiB.
+	// Memory bounds what is kept between queries: names, calls between segments, and, by half of it, keys and values of attributes; 8 MiB.
 	Memory int64
 	// OnDamage is told once per query of every part of a file that it could not read. It is called by several goroutines at once.
 	OnDamage func(*source.DamageError)
@@ -42,6 +42,7 @@ type Engine struct {
 	options  Options
 	decoders chan struct{} // holds a token for every decoder at work
 	names    atomic.Pointer[names]
+	texts    *textCache
 	ledgers  ledgers
 }
 
@@ -69,7 +70,8 @@ func New(snapshot func() View, o Options) *Engine {
 	if o.OnDamage == nil {
 		o.OnDamage = func(*source.DamageError) {}
 	}
-	return &Engine{snapshot: snapshot, options: o, decoders: make(chan struct{}, o.Decoders), ledgers: newLedgers()}
+	return &Engine{snapshot: snapshot, options: o, decoders: make(chan struct{}, o.Decoders), texts: newTextCache(o.Memory / 2),
+		ledgers: newLedgers()}
 }
 
 // lease is a view that is released once, whoever comes first.

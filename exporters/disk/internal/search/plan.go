@@ -111,8 +111,7 @@ func newPlan(q *query, src source.Source, t *rows.Tables) *plan {
 // enter makes a block the one that programs are judged for, and reports whether it can hold a match. Filters are asked first: they answer
 // for many blocks at once.
 func (p *plan) enter(block int) bool {
-	p.block = block
-	p.turn++
+	p.enterUnasked(block)
 	if p.filtered != nil && !p.filtered.possible(p) {
 		return false
 	}
@@ -127,11 +126,14 @@ func (p *plan) enter(block int) bool {
 	return possible
 }
 
-// enterAny prepares for rows of a block of which nothing is known.
-func (p *plan) enterAny() {
-	p.block = unknownBlock
+// enterUnasked makes a block the one that programs are judged for, and does not ask which shapes it has.
+func (p *plan) enterUnasked(block int) {
+	p.block = block
 	p.turn++
 }
+
+// enterAny prepares for rows of a block of which nothing is known.
+func (p *plan) enterAny() { p.enterUnasked(unknownBlock) }
 
 const unknownBlock = -1
 

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -16,7 +17,9 @@ const maxScanned = 2048
 // scan goes over the rows of some shapes, block by block.
 type scan struct {
 	*session
-	wanted []map[uint32]*scanned // by source: shapes
+	wanted [][]*scanned // by source: by shape, nil if it is not visited; nil for none
+	spare  []scanned
+	left   int // rows of blocks that may be opened
 }
 
 // scanned is a shape whose rows are visited.
@@ -28,23 +31,36 @@ type scanned struct {
 }
 
 func (s *session) newScan() *scan {
-	return &scan{session: s, wanted: make([]map[uint32]*scanned, len(s.sources))}
+	return &scan{session: s, wanted: make([][]*scanned, len(s.sources)), left: math.MaxInt}
 }
 
 // want adds a shape of a source.
 func (s *scan) want(src int, t *rows.Tables, shape uint32) *scanned {
 	if s.wanted[src] == nil {
-		s.wanted[src] = make(map[uint32]*scanned)
+		s.wanted[src] = make([]*scanned, len(t.Shapes))
 	}
 	w := s.wanted[src][shape]
 	if w == nil {
-		w = &scanned{tables: t, shape: &t.Shapes[shape]}
+		const atOnce = 64 // sources may have thousands of shapes
+		if len(s.spare) == 0 {
+			s.spare = make([]scanned, atOnce)
+		}
+		w, s.spare = &s.spare[0], s.spare[1:]
+		w.tables, w.shape = t, &t.Shapes[shape]
 		s.wanted[src][shape] = w
 	}
 	return w
 }
 
-// run calls visit for the rows of the shapes until it returns false. Damage is noted. The limit on blocks holds.
+// wants returns nil where the rows of a shape are not visited.
+func (s *scan) wants(src int, shape uint32) *scanned {
+	if wanted := s.wanted[src]; int(shape) < len(wanted) {
+		return wanted[shape]
+	}
+	return nil
+}
+
+// run calls visit for the rows of the shapes until it returns false. Damage is noted. The limits on blocks and rows hold.
 func (s *scan) run(ctx context.Context, visit func(w *scanned, b source.Block, row int) (bool, error)) error {
 	blocks, err := s.blocks()
 	if err != nil {
@@ -52,6 +68,10 @@ func (s *scan) run(ctx context.Context, visit func(w *scanned, b source.Block, r
 	}
 	more := true
 	for _, u := range blocks[:min(maxScanned, len(blocks))] {
+		if s.left <= 0 {
+			return nil
+		}
+		s.left -= u.info.Rows
 		err := s.open(ctx, u.src, u.block, func(b source.Block) (err error) {
 			more, err = s.rows(u, b, visit)
 			return err
@@ -69,7 +89,7 @@ func (s *scan) rows(u unreadBlock, b source.Block, visit func(w *scanned, b sour
 		return true, err
 	}
 	for row, shape := range shapes {
-		w := s.wanted[u.src][shape]
+		w := s.wants(u.src, shape)
 		if w == nil {
 			continue
 		}
@@ -89,7 +109,7 @@ func (s *scan) blocks() ([]unreadBlock, error) {
 	var out []unreadBlock
 	var shapes []source.BlockShape // scratch
 	for src, wanted := range s.wanted {
-		if len(wanted) == 0 {
+		if wanted == nil {
 			continue
 		}
 		blocks, err := s.blocksOf(src)
@@ -100,7 +120,7 @@ func (s *scan) blocks() ([]unreadBlock, error) {
 			b := &blocks[i]
 			var known bool
 			shapes, known = s.sources[src].BlockShapes(shapes[:0], i)
-			if !known || slices.ContainsFunc(shapes, func(sh source.BlockShape) bool { return wanted[sh.Shape] != nil }) {
+			if !known || slices.ContainsFunc(shapes, func(sh source.BlockShape) bool { return s.wants(src, sh.Shape) != nil }) {
 				out = append(out, unreadBlock{src: src, block: i, info: b, newest: b.MaxStart})
 			}
 		}

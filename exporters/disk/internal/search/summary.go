@@ -113,7 +113,7 @@ func summarySpan(t *rows.Tables, b source.Block, row int) (tracestore.SummarySpa
 	}
 	return tracestore.SummarySpan{
 		ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(),
-		Service: shape.Service, Name: name.Operation(), Failed: shape.Status == otlpdata.StatusError,
+		Service: shape.Service, Name: name.Operation(), Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError,
 	}, nil
 }
 
@@ -159,7 +159,7 @@ func (r *traceReader) withoutDuplicates(
 				ns, _ := s.Duration()
 				spans = append(spans, tracestore.SummarySpan{
 					ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
-					Service: s.Resource.Service, Name: s.Operation(), Failed: s.StatusCode == otlpdata.StatusError,
+					Service: s.Resource.Service, Name: s.Operation(), Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError,
 				})
 				return nil
 			})

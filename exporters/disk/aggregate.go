@@ -1,0 +1,5 @@
+package disk
+
+import "github.com/tracing-backend/tracing/pipeline/tracestore"
+
+var _ tracestore.Aggregator = (*exporter)(nil)

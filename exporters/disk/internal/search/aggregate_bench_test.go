@@ -1,0 +1,63 @@
+//go:build unix
+
+package search
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// BenchmarkAggregate asks what a user interface asks for when it shows one service, and all. Beside the time it reports the processor time
+// of the whole process, how many spans were examined, and which part of all that was.
+func BenchmarkAggregate(b *testing.B) {
+	sources := benchSegments(b)
+	from, to, spans := ^uint64(0), uint64(0), 0
+	for _, s := range sources {
+		n, oldest, newest := s.Bounds()
+		from, to, spans = min(from, oldest), max(to, newest), spans+n
+	}
+	e := New(func() View { return sources }, Options{})
+	service := property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, someDay).Services()[5]))
+	slow := property(tracestore.Duration, tracestore.Gt, tracestore.Number(20e6))
+	box := &tracestore.Selection{From: at(from + (to-from)/3), To: at(from + (to-from)/2), Where: slow}
+	facets, compare := tracestore.FacetQuery{Values: 10}, tracestore.FacetQuery{Values: 10, Selection: box}
+	minutes, seconds := tracestore.HeatmapQuery{Step: time.Minute}, tracestore.HeatmapQuery{Step: time.Second}
+	for _, c := range []struct {
+		name   string
+		where  tracestore.Expr
+		budget int
+		want   tracestore.Aggregation
+	}{
+		{"heatmap/minutes", service, 0, tracestore.Aggregation{Heatmap: minutes}},
+		{"heatmap/minutes+exemplars", service, 0, tracestore.Aggregation{Heatmap: minutes, Exemplars: 100}},
+		{"heatmap/seconds", service, 0, tracestore.Aggregation{Heatmap: seconds}},
+		{"heatmap/seconds/1M", service, 1_000_000, tracestore.Aggregation{Heatmap: seconds, Exemplars: 100}},
+		{"heatmap/slow/1M", tracestore.And{service, slow}, 1_000_000, tracestore.Aggregation{Heatmap: minutes, Exemplars: 100}},
+		{"facets", service, 0, tracestore.Aggregation{Facets: facets}},
+		{"facets/1M", service, 1_000_000, tracestore.Aggregation{Facets: facets}},
+		{"facets/200k", service, 200_000, tracestore.Aggregation{Facets: facets}},
+		{"facets/all/1M", nil, 1_000_000, tracestore.Aggregation{Facets: facets}},
+		{"compare/1M", service, 1_000_000, tracestore.Aggregation{Facets: compare}},
+		{"compare/all/1M", nil, 1_000_000, tracestore.Aggregation{Facets: compare}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			q := tracestore.Query{From: at(from), To: at(to), Where: c.where, Budget: tracestore.Budget{Spans: c.budget}}
+			var a tracestore.Aggregate
+			var err error
+			b.ReportAllocs()
+			before := cpuTime(b)
+			for b.Loop() {
+				a, err = e.Aggregate(b.Context(), q, c.want)
+				must(err)
+			}
+			b.ReportMetric(float64((cpuTime(b)-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64(a.Scanned), "scanned/op")
+			b.ReportMetric(float64(a.Spans), "counted/op")
+			b.ReportMetric(a.Share, "share")
+			b.ReportMetric(float64(spans), "spans")
+		})
+	}
+}

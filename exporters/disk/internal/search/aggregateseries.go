@@ -1,0 +1,182 @@
+package search
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// countable reports whether series may tell what the heatmap needs: its columns are whole minutes, and the query asks for nothing that
+// series do not know.
+func (a *aggregator) countable() bool {
+	return uint64(a.want.Heatmap.Step)%minute == 0 && ofSeries(a.query.Where)
+}
+
+// ofSeries reports whether all spans of a series with the same status are equal to a condition.
+func ofSeries(e tracestore.Expr) bool {
+	switch e := e.(type) {
+	case nil:
+		return true
+	case tracestore.And:
+		return allOfSeries(e)
+	case tracestore.Or:
+		return allOfSeries(e)
+	case tracestore.Not:
+		return ofSeries(e.Expr)
+	case tracestore.Cond:
+		switch e.Field.Place {
+		case tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status:
+			return true
+		}
+	}
+	return false
+}
+
+func allOfSeries(parts []tracestore.Expr) bool {
+	for _, e := range parts {
+		if !ofSeries(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// heatFromSeries makes the heatmap of whole minutes from statistics and of the rest from rows. If the map is not heated afterwards, then
+// statistics cannot tell it, or the rest has more rows than the budget, and nothing is counted.
+func (a *aggregator) heatFromSeries(ctx context.Context) error {
+	rest := make([]window, len(a.sources))
+	for src := range a.sources {
+		n, oldest, newest := a.sources[src].Bounds()
+		if n == 0 || newest < a.window.from || oldest > a.window.to {
+			continue
+		}
+		var exact bool
+		var err error
+		if rest[src], exact, err = a.heatFromSource(ctx, src, divide(a.window, oldest, newest)); err != nil || !exact {
+			a.newHeat()
+			return err
+		}
+	}
+	f, err := a.frame(ctx, rest)
+	if err != nil {
+		return err
+	}
+	if f.share < 1 {
+		a.newHeat()
+		return nil
+	}
+	a.heated = true
+	return a.scan(ctx, f, targets{heat: a.heat})
+}
+
+// heatFromSource adds what a source knows of whole minutes, and returns where rows are to be read.
+func (a *aggregator) heatFromSource(ctx context.Context, src int, d divided) (rest window, exact bool, _ error) {
+	known, exact := false, true
+	err := a.decode(ctx, func() (err error) {
+		switch s := a.sources[src].(type) {
+		case source.Statistics:
+			known, exact, err = a.heatFromStatistics(s, d)
+		case source.Tally:
+			known, err = s.Tally(ctx, func(c *stats.Collector, oldest, newest uint64) {
+				d = divide(a.window, oldest, newest) // it may have newer rows than the source
+				exact = a.heatFromTally(c, d)
+			})
+		}
+		return err
+	})
+	if known {
+		return d.rest, exact, err
+	}
+	return d.all, exact, err
+}
+
+// heatFromStatistics adds what a segment knows of whole minutes. It is not known where that is damaged, which costs no spans, or not all
+// spans had room in it.
+func (a *aggregator) heatFromStatistics(s source.Statistics, d divided) (known, exact bool, _ error) {
+	if !d.some {
+		return true, true, nil
+	}
+	series, err := s.Series()
+	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {
+		a.engine.options.OnDamage(damage)
+		return false, true, nil
+	}
+	if err != nil || series.Dropped > 0 {
+		return false, true, err
+	}
+	wanted, some, exact := a.wantedSeries(series.Series)
+	if some && exact {
+		for p := range series.PointsOf(d.minutes.from, d.minutes.to, wanted) {
+			a.heatPoint(p.Minute, &p.Durations, series.Series[p.Series].Error)
+		}
+	}
+	return true, exact, nil
+}
+
+// heatFromTally adds what a memtable knows of whole minutes.
+func (a *aggregator) heatFromTally(c *stats.Collector, d divided) (exact bool) {
+	all := c.All()
+	wanted, some, exact := a.wantedSeries(all)
+	if some && exact && d.some {
+		c.EachPoint(d.minutes.from, d.minutes.to, wanted, func(i int, minute uint64, durations *tracestore.Histogram) {
+			a.heatPoint(minute, durations, all[i].Error)
+		})
+	}
+	return exact
+}
+
+// wantedSeries tells on which series the query holds. It is not exact where it holds on a part of one: series do not tell the status ok
+// from none.
+func (a *aggregator) wantedSeries(series []stats.Series) (wanted []bool, some, exact bool) {
+	wanted = make([]bool, len(series))
+	for i := range series {
+		s := &series[i]
+		if s.Tenant != a.query.Tenant {
+			continue
+		}
+		span := otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind), StatusCode: otlpdata.StatusError}
+		of := tracestore.Span{Resource: &otlpdata.Resource{Service: s.Service}, Scope: &otlpdata.Scope{}, Span: &span}
+		if !s.Error {
+			span.StatusCode = otlpdata.StatusUnset
+		}
+		wanted[i] = tracestore.Match(a.query.Where, of)
+		if !s.Error {
+			span.StatusCode = otlpdata.StatusOK
+			if tracestore.Match(a.query.Where, of) != wanted[i] {
+				return nil, false, false
+			}
+		}
+		some = some || wanted[i]
+	}
+	return wanted, some, true
+}
+
+// kindOf returns a kind with a name of otlpdata.Span.KindName.
+func kindOf(name string) int32 {
+	for kind := int32(otlpdata.KindInternal); kind <= otlpdata.KindConsumer; kind++ {
+		if s := (otlpdata.Span{Kind: kind}); s.KindName() == name {
+			return kind
+		}
+	}
+	return 0
+}
+
+func (a *aggregator) heatPoint(at uint64, durations *tracestore.Histogram, failed bool) {
+	first, counts := durations.Counts()
+	for i, n := range counts {
+		if n == 0 {
+			continue
+		}
+		errors := uint64(0)
+		if failed {
+			errors = n
+		}
+		// The minute may begin before the window, where nothing of it does.
+		a.heat.Add(max(at*minute, a.window.from), first+i, n, errors)
+		a.heat.add(int(n), failed)
+	}
+}

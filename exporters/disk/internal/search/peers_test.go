@@ -1,0 +1,156 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// lonely makes a request of spans each of which is a trace of its own; edit completes each.
+func lonely(spans int, edit func(n int, s ptrace.Span)) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for n := range spans {
+		s := list.AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{byte(n), byte(n >> 8), byte(n >> 16), 1})
+		s.SetSpanID(pcommon.SpanID{1})
+		s.SetKind(ptrace.SpanKindClient)
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay))
+		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(n))
+		edit(n, s)
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+// TestPeersOfRareKeys: keys that come in ever new sets are encoded in rows, in whatever order they stand among others.
+func TestPeersOfRareKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	keys := tracestore.PeerKeys()
+	sent := lonely(6000, func(_ int, s ptrace.Span) {
+		for range rng.IntN(6) {
+			switch rng.IntN(3) {
+			case 0:
+				s.Attributes().PutStr(keys[rng.IntN(len(keys))], fmt.Sprint("peer ", rng.IntN(4)))
+			case 1:
+				s.Attributes().PutInt(keys[rng.IntN(len(keys))], 1)
+			default:
+				s.Attributes().PutStr(fmt.Sprint("key ", rng.IntN(100_000)), "")
+			}
+		}
+	})
+	live := newCallStore(t, 1, Options{})
+	if _, err := live.tables[0].Append(sent, 0); err != nil {
+		t.Fatal(err)
+	}
+	sealed := newCallStore(t, 1, Options{})
+	sealed.segmentOf(t, sent)
+	tables, err := sealed.segments[0].Tables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded := 0
+	names := newPeerNames()
+	names.enter(sealed.segments[0], tables)
+	for i := range tables.Shapes {
+		if names.shape(uint32(i)).encoded {
+			encoded++
+		}
+	}
+	if encoded == 0 {
+		t.Error("no keys are encoded in rows")
+	}
+	live.checkPeers(t, time.Time{}, time.Time{}, sent)
+	sealed.checkPeers(t, time.Time{}, time.Time{}, sent)
+}
+
+// TestTooManyPeers: an answer has a bound, and says so.
+func TestTooManyPeers(t *testing.T) {
+	const more = 100
+	sent := lonely(tracestore.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })
+	s := newCallStore(t, 1, Options{})
+	s.segmentOf(t, sent)
+	got, err := s.Peers(t.Context(), "", time.Time{}, time.Time{})
+	if err != nil || got.Complete || len(got.Edges) != tracestore.MaxPeerEdges || !strings.Contains(got.Reason, "further peers") {
+		t.Errorf("%d edges, %q, %v", len(got.Edges), got.Reason, err)
+	}
+	want, err := tracestore.CountPeers(time.Time{}, time.Time{}, sent)
+	if err != nil || want.Complete || len(want.Edges) != tracestore.MaxPeerEdges {
+		t.Errorf("the reference has %d edges, %q, %v", len(want.Edges), want.Reason, err)
+	}
+}
+
+// TestSuspects: a filter that lets everything through costs time and nothing else.
+func TestSuspects(t *testing.T) {
+	sent := calls(t, 50, 60, someDay)
+	s := newCallStore(t, 1, Options{Decoders: 1})
+	s.segmentOf(t, sent[0])
+	s.segmentOf(t, sent[1])
+	if _, err := s.tables[0].Append(sent[2], 0); err != nil {
+		t.Fatal(err)
+	}
+	want, err := tracestore.CountPeers(time.Time{}, time.Time{}, sent...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPeerReader(s.begin(), "", bounds{0, math.MaxUint64})
+	defer p.lease.release()
+	p.filter = newParentFilter(0)
+	for i := range p.filter.words {
+		p.filter.words[i] = math.MaxUint64
+	}
+	if err := p.scanAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.suspects) == 0 || len(p.sums.Graph().Edges) > 0 {
+		t.Errorf("%d suspects, and %+v was counted", len(p.suspects), p.sums.Graph())
+	}
+	if err := p.clear(t.Context()); err != nil || !reflect.DeepEqual(p.sums.Graph(), want) {
+		t.Errorf("%v\n got %+v\nwant %+v", err, p.sums.Graph(), want)
+	}
+}
+
+// TestParentFilter: what was added is in it, and little else.
+func TestParentFilter(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	key := func() (k parentKey) {
+		for i := range k.id {
+			k.trace[i], k.id[i] = byte(rng.Uint32()), byte(rng.Uint32())
+		}
+		return k
+	}
+	const keys = 100_000
+	f := newParentFilter(keys)
+	var added []parentKey
+	for range keys {
+		k := key()
+		f.add(k)
+		added = append(added, k)
+	}
+	for _, k := range added {
+		if !f.mayHave(k) {
+			t.Fatalf("%v is not in it", k)
+		}
+	}
+	wrong := 0
+	for range keys {
+		if f.mayHave(key()) {
+			wrong++
+		}
+	}
+	if wrong > keys/50 {
+		t.Errorf("%d of %d other keys are let through", wrong, keys)
+	}
+	if n := len(newParentFilter(math.MaxInt).words); n != maxFilter {
+		t.Errorf("%d words, want %d", n, maxFilter)
+	}
+}

@@ -1,0 +1,64 @@
+package disk
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// setsSeed is the environment variable that repeats a run of TestRandomSearches.
+const setsSeed = "DISK_SETS_SEED"
+
+// TestRandomSearches asks random searches of a store with spans in memory and in segments, and of the memory store, and compares the
+// answers with the definition. Those that the language has words for are written down and read again before.
+func TestRandomSearches(t *testing.T) {
+	const searches = 500 // of the same spans
+	rounds := 20
+	if testing.Short() {
+		rounds = 1
+	}
+	seed := rand.Uint64()
+	if text := os.Getenv(setsSeed); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", setsSeed, err)
+		}
+	}
+	t.Logf("%s=%d", setsSeed, seed)
+	written := 0
+	as := func(set tracestore.SpanSet) (meant, asked tracestore.SpanSet) {
+		q, err := traceql.Parse(traceql.Format(set))
+		if err != nil {
+			return set, set
+		}
+		written++
+		return q.Set, writtenDown(t, q.Set)
+	}
+	for i := range rounds {
+		s := small(vfstest.NewMem())
+		s.config.Memtable.MaxSpans = 40
+		e := s.start(t)
+		storetest.AskSets(t, seed+uint64(i), searches, as, e, openMemory(t))
+		stopStore(t, e)
+	}
+	if written < rounds*searches/3 {
+		t.Errorf("%d of %d searches can be written down", written, rounds*searches)
+	}
+}
+
+// writtenDown returns what is read of a set when it is written down.
+func writtenDown(t *testing.T, set tracestore.SpanSet) tracestore.SpanSet {
+	t.Helper()
+	text := traceql.Format(set)
+	q, err := traceql.Parse(text)
+	if err != nil || traceql.Format(q.Set) != text {
+		t.Errorf("%s is read as %s, %v", text, traceql.Format(q.Set), err)
+	}
+	return q.Set
+}
