@@ -26,6 +26,7 @@ var served = []string{
 	"tracing/api_v2/collector.proto",
 	"tracing/api_v2/metrics/metricsquery.proto",
 	"tracing/api_v2/query.proto",
+	"tracing/api_v2/sampling.proto",
 	"tracing/api_v3/query_service.proto",
 	"tracing/storage_v1/storage.proto",
 	"tracing/storage_v2/capabilities.proto",

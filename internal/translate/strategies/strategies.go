@@ -1,0 +1,85 @@
+// Package strategies translates sampling strategies between the project's own form and the native protobuf model.
+package strategies
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+)
+
+// ToProto returns the message of a strategy.
+func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
+	out := &api_v2.SamplingStrategyResponse{StrategyType: api_v2.SamplingStrategyType(s.Type)}
+	if s.Probability != nil {
+		out.ProbabilisticSampling = &api_v2.ProbabilisticSamplingStrategy{SamplingRate: *s.Probability}
+	}
+	if s.Limit != nil {
+		out.RateLimitingSampling = &api_v2.RateLimitingSamplingStrategy{MaxTracesPerSecond: *s.Limit}
+	}
+	if o := s.Operations; o != nil {
+		out.OperationSampling = &api_v2.PerOperationSamplingStrategies{DefaultSamplingProbability: o.Default,
+			DefaultLowerBoundTracesPerSecond: o.LowerBound, DefaultUpperBoundTracesPerSecond: o.UpperBound}
+		for _, e := range o.Each {
+			out.OperationSampling.PerOperationStrategies = append(out.OperationSampling.PerOperationStrategies, &api_v2.OperationSamplingStrategy{
+				Operation: e.Name, ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{SamplingRate: e.Probability}})
+		}
+	}
+	return out
+}
+
+// FromProto returns the strategy of a message. It fails for one that no client could make sense of: an unknown type, an operation without a
+// strategy, numbers that are none. Probabilities are not checked further: what a collector tells is passed on.
+func FromProto(m *api_v2.SamplingStrategyResponse) (*sampling.Strategy, error) {
+	s := &sampling.Strategy{Type: sampling.Type(m.StrategyType)}
+	if m.StrategyType != api_v2.SamplingStrategyType_PROBABILISTIC && m.StrategyType != api_v2.SamplingStrategyType_RATE_LIMITING {
+		return nil, fmt.Errorf("strategy of an unknown type %d", m.StrategyType)
+	}
+	if p := m.ProbabilisticSampling; p != nil {
+		s.Probability = &p.SamplingRate
+	}
+	if l := m.RateLimitingSampling; l != nil {
+		s.Limit = &l.MaxTracesPerSecond
+	}
+	if err := finite(m.GetProbabilisticSampling().GetSamplingRate()); err != nil {
+		return nil, err
+	}
+	if m.OperationSampling != nil {
+		var err error
+		if s.Operations, err = operations(m.OperationSampling); err != nil {
+			return nil, err
+		}
+	}
+	if s.Probability == nil && s.Limit == nil && s.Operations == nil {
+		return nil, fmt.Errorf("the strategy is empty")
+	}
+	return s, nil
+}
+
+func operations(m *api_v2.PerOperationSamplingStrategies) (*sampling.Operations, error) {
+	o := &sampling.Operations{Default: m.DefaultSamplingProbability, LowerBound: m.DefaultLowerBoundTracesPerSecond,
+		UpperBound: m.DefaultUpperBoundTracesPerSecond, Each: make([]sampling.Operation, len(m.PerOperationStrategies))}
+	if err := finite(o.Default, o.LowerBound, o.UpperBound); err != nil {
+		return nil, err
+	}
+	for i, e := range m.PerOperationStrategies {
+		if e.ProbabilisticSampling == nil {
+			return nil, fmt.Errorf("operation %q has no strategy", e.Operation)
+		}
+		o.Each[i] = sampling.Operation{Name: e.Operation, Probability: e.ProbabilisticSampling.SamplingRate}
+		if err := finite(o.Each[i].Probability); err != nil {
+			return nil, fmt.Errorf("operation %q: %w", e.Operation, err)
+		}
+	}
+	return o, nil
+}
+
+func finite(numbers ...float64) error {
+	for _, n := range numbers {
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return fmt.Errorf("%v is not a number of traces", n)
+		}
+	}
+	return nil
+}
