@@ -25,7 +25,7 @@ func TestMemoryOfTheLargestTraceInAProcess(t *testing.T) {
 	const spans = 199_900 // and a few more: the last of what makes the trace is whole. max_trace_size is 200,000
 	p := run(t, onFreePorts("all-in-one", filepath.Join(t.TempDir(), "data"), "receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http",
 		"receivers::native::protocols::grpc", "receivers::native::protocols::http", "receivers::thriftudp::compact", "receivers::thriftudp::binary",
-		"receivers::thriftudp::zipkin", "extensions::query::http", "extensions::query::grpc", "extensions::admin")...)
+		"receivers::thriftudp::zipkin", "extensions::sampling::http", "extensions::query::http", "extensions::query::grpc", "extensions::admin")...)
 	data := bench.New(5, time.Now().Add(-time.Hour))
 	requests := slices.Collect(data.Hostile(bench.OneTrace, spans, 1000))
 	size := 0

@@ -49,6 +49,25 @@ func shop() ptrace.Traces {
 	return td
 }
 
+// shopWithPeers returns the shop, which also sends a message and calls a database, a queue and a service of somebody else.
+func shopWithPeers() ptrace.Traces {
+	td := shop()
+	web, billing := service(td, "web"), service(td, "billing")
+	trace := pcommon.TraceID{15: 3}
+	sent := put(web, trace, 1, 0, "send", 3*time.Second)
+	sent.SetKind(ptrace.SpanKindProducer)
+	sent.Attributes().PutStr("messaging.system", "kafka")
+	put(billing, trace, 2, 1, "receive", 4*time.Second).SetKind(ptrace.SpanKindConsumer)
+	for i, peer := range [][2]string{{"db.system", "postgresql"}, {"db.system.name", "postgresql"}, {"messaging.system", "kafka"},
+		{"peer.service", "<bank>"}} {
+		s := put(billing, trace, byte(3+i), 2, "call", 5*time.Second)
+		s.SetKind(ptrace.SpanKindClient)
+		s.Attributes().PutStr(peer[0], peer[1])
+		s.Status().SetCode(ptrace.StatusCode(i))
+	}
+	return td
+}
+
 func service(td ptrace.Traces, name string) ptrace.ScopeSpans {
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", name)
@@ -78,8 +97,9 @@ func api(t testing.TB, store Store, change ...func(*handler)) (http.Handler, *pr
 	h := &handler{
 		backend: &backend{store: store, logger: zap.NewNop(), metrics: m, now: now, memory: pipeline.NewBudget(1 << 30)},
 		ui:      &ui{logger: zap.NewNop(), now: now},
+		tails:   newTails(defaultTail()),
 	}
-	h.limits = limits{timeout: time.Minute, traces: 1000, traceSize: 1000, scanned: 1000, queries: 10}
+	h.limits = limits{timeout: time.Minute, traces: 1000, traceSize: 1000, scanned: 1000, aggregated: 1000, queries: 10}
 	for _, f := range change {
 		f(h)
 	}
@@ -100,7 +120,8 @@ func record(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 // TestAPI runs the files in testdata/api. A file is a request line, a line of dashes, and the whole answer. Before the dashes there may be
 // more lines:
 //
-//	store: what to ask: shop (the default), empty, broken, partly (reads only a part), plain (can do only what it must)
+//	store: what to ask: shop (the default), empty, broken, partly (reads only a part), plain (can do only what it must),
+//	memory (the shop in a real store), peers (a shop that calls more, in one), no peers (knows calls between services only)
 //	archive: what the archive has: empty, shop, broken; there is none without this line
 //	body: what is posted
 //	skew: by how much times may be moved
@@ -173,6 +194,16 @@ func storeOf(t *testing.T, name string) Store {
 		store.fail = errStore
 	case "partly":
 		store.outcome = tracestore.Outcome{Reason: "a part is gone"}
+	case "memory":
+		return filledMemory(t, shop())
+	case "peers":
+		return filledMemory(t, shopWithPeers())
+	case "no peers":
+		type calls = tracestore.Dependencies
+		return struct {
+			Store
+			calls
+		}{store, store}
 	case "plain":
 		return struct{ Store }{store}
 	default:

@@ -30,12 +30,13 @@ type backend struct {
 
 // limits bound what requests may cost. All but clockSkew are above 0.
 type limits struct {
-	timeout   time.Duration
-	traces    int // in one answer
-	traceSize int // spans of one trace
-	scanned   int // spans examined for one search
-	queries   int // at once
-	clockSkew time.Duration
+	timeout    time.Duration
+	traces     int // in one answer
+	traceSize  int // spans of one trace
+	scanned    int // spans examined for one search
+	aggregated int // spans examined to count spans by their values
+	queries    int // at once
+	clockSkew  time.Duration
 }
 
 var (
@@ -136,21 +137,36 @@ func (b *backend) query(t *turn, s *search) tracestore.Query {
 	return s.query(server.Tenant(t), &b.limits)
 }
 
-// find calls visit for each trace that a search finds, and returns how the search ended.
-func (t *turn) find(q tracestore.Query, visit func(*otlpdata.Batch) error) (tracestore.Outcome, error) {
-	results, err := t.backend.store.Find(t, q, tracestore.WantFull)
+// results asks the store for what fits a query and, unless it is nil, a set.
+func (t *turn) results(q tracestore.Query, set tracestore.SpanSet, want tracestore.Want) (*tracestore.Results, error) {
+	if set == nil {
+		return t.backend.store.Find(t, q, want)
+	}
+	return tracestore.FindSet(t, t.backend.store, q, set, want)
+}
+
+// find calls visit for each trace that a search finds, and returns how the search ended. Set may be nil.
+func (t *turn) find(q tracestore.Query, set tracestore.SpanSet, visit func(*otlpdata.Batch) error) (tracestore.Outcome, error) {
+	return t.findNamed(q, set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return visit(trace) })
+}
+
+// findNamed is find for who needs ids.
+func (t *turn) findNamed(q tracestore.Query, set tracestore.SpanSet, visit func(otlpdata.TraceID, *otlpdata.Batch) error) (
+	o tracestore.Outcome, err error,
+) {
+	results, err := t.results(q, set, tracestore.WantFull)
 	if err != nil {
-		return tracestore.Outcome{}, err
+		return o, err
 	}
 	for res, err := range results.All {
 		if err == nil {
 			err = t.hold(res.Spans)
 		}
 		if err == nil {
-			err = visit(res.Spans)
+			err = visit(res.ID, res.Spans)
 		}
 		if err != nil {
-			return tracestore.Outcome{}, err
+			return o, err
 		}
 	}
 	return results.Outcome(), nil

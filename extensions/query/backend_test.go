@@ -20,7 +20,8 @@ func allPaths() []string {
 	const times = "query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z"
 	return []string{"/api/services", "/api/operations?service=x", "/api/services/x/operations", "/api/traces/1", "/api/traces?service=web",
 		"/api/traces?traceID=1", "/api/dependencies", "/api/v3/services", "/api/v3/operations?service=x", "/api/v3/traces/1",
-		"/api/v3/traces?" + times, "/api/v3/trace-summaries?" + times}
+		"/api/v3/traces?" + times, "/api/v3/trace-summaries?" + times, "/tempo/api/traces/1", "/tempo/api/v2/traces/1", "/tempo/api/search",
+		"/tempo/api/v2/search/tag/name/values"}
 }
 
 func TestTooManyQueries(t *testing.T) {

@@ -29,7 +29,7 @@ type writableStore interface {
 }
 
 // memoryStore returns a memory exporter, built as a process does it: an extension asks for it by reference.
-func memoryStore(b *testing.B) (store writableStore) {
+func memoryStore(b testing.TB) (store writableStore) {
 	b.Helper()
 	type config struct {
 		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
@@ -125,7 +125,15 @@ func BenchmarkAnswer(b *testing.B) {
 }
 
 // diskStore returns a disk exporter that runs until the benchmark ends.
-func diskStore(b *testing.B) (store writableStore) {
+func diskStore(b *testing.B) writableStore {
+	b.Helper()
+	store, stop := diskStoreIn(b, b.TempDir(), "reserve: 0")
+	b.Cleanup(stop)
+	return store
+}
+
+// diskStoreIn returns a disk exporter with a configuration that has its files in a folder, and runs until stop.
+func diskStoreIn(b *testing.B, dir, settings string) (store writableStore, stop func()) {
 	b.Helper()
 	type config struct {
 		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
@@ -137,10 +145,10 @@ func diskStore(b *testing.B) (store writableStore) {
 	cfg, err := pipeline.Load(pipeline.LoadOptions{
 		Factories: []pipeline.Factory{disk.Factory(), reader},
 		Presets: []pipeline.Preset{{Name: "bench", YAML: fmt.Appendf(nil, `
-exporters: {disk: {reserve: 0}}
+exporters: {disk: {%s}}
 extensions: {reader: {storage: disk}}
 service: {data_dir: %q, extensions: [reader]}
-`, b.TempDir())}},
+`, settings, dir)}},
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -152,12 +160,11 @@ service: {data_dir: %q, extensions: [reader]}
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	return store, func() {
 		if err := app.Stop(context.Background()); err != nil {
 			b.Error(err)
 		}
-	})
-	return store
+	}
 }
 
 var summarySpans = flag.Int("summary-spans", 300_000, "how many spans BenchmarkSummaries searches")

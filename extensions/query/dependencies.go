@@ -24,7 +24,7 @@ func (h *handler) dependencies(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	from, to, err := parseDependencies(params, h.now())
+	q, err := parseDependencies(params, h.now())
 	if err != nil {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
@@ -40,38 +40,64 @@ func (h *handler) dependencies(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer turn.done()
-	var g tracestore.Graph
+	var calls, peers tracestore.Graph
 	err = h.measure(opGetDependencies, func() (_ int, err error) {
-		g, err = store.Dependencies(turn, server.Tenant(turn), from, to)
-		return len(g.Edges), err
+		calls, peers, err = q.ask(turn, store)
+		return len(calls.Edges) + len(peers.Edges), err
 	})
 	if err != nil {
 		h.failed(w, r, err)
 		return
 	}
 	var t tail
-	if !g.Complete {
-		t.Errors = []apiError{{Msg: incompleteText + g.Reason}}
+	for _, reason := range []string{calls.Reason, peers.Reason} {
+		if reason != "" {
+			t.Errors = append(t.Errors, apiError{Msg: incompleteText + reason})
+		}
 	}
-	h.answerLinks(newList(w, r), links(g.Edges, params.Get("service")), t)
+	l := newList(w, r)
+	if q.details {
+		answerEach(h, l, detailedLinks(calls.Edges, peers.Edges, q.service), detailedLink.appendJSON, t)
+		return
+	}
+	answerEach(h, l, links(calls.Edges, q.service), link.appendJSON, t)
+}
+
+// dependenciesQuery is what is asked for.
+type dependenciesQuery struct {
+	from, to time.Time // inclusive
+	service  string    // that calls or is called; "": any
+	details  bool
+}
+
+// ask returns the calls between services and, with details, those to peers, which not every store knows.
+func (q *dependenciesQuery) ask(t *turn, store tracestore.Dependencies) (calls, peers tracestore.Graph, err error) {
+	calls, err = store.Dependencies(t, server.Tenant(t), q.from, q.to)
+	if p, ok := store.(tracestore.Peers); ok && q.details && err == nil {
+		peers, err = p.Peers(t, server.Tenant(t), q.from, q.to)
+	}
+	return calls, peers, err
 }
 
 // parseDependencies reads the parameters: milliseconds since the Unix epoch, and how many to look back. The end is inclusive in
 // milliseconds, which is how clients see it.
-func parseDependencies(v url.Values, now time.Time) (from, to time.Time, err error) {
+func parseDependencies(v url.Values, now time.Time) (q dependenciesQuery, err error) {
 	end, err := millisParam(v, "endTs", now.UnixMilli())
 	if err != nil {
-		return from, to, err
+		return q, err
 	}
 	lookback, err := millisParam(v, "lookback", defaultDependenciesLookback.Milliseconds())
 	if err != nil {
-		return from, to, err
+		return q, err
 	}
 	begin := end - lookback
 	if lookback > 0 && begin > end { // too far back
 		begin = math.MinInt64
 	}
-	return time.UnixMilli(begin), time.UnixMilli(end).Add(time.Millisecond - time.Nanosecond), nil
+	q.from, q.to = time.UnixMilli(begin), time.UnixMilli(end).Add(time.Millisecond-time.Nanosecond)
+	q.service = v.Get("service")
+	q.details, err = boolParam(v, "details")
+	return q, err
 }
 
 func millisParam(v url.Values, name string, absent int64) (int64, error) {
@@ -110,16 +136,18 @@ func links(edges []tracestore.Edge, service string) []link {
 	return out
 }
 
-func (h *handler) answerLinks(l *list, all []link, t tail) {
+func (l link) appendJSON(dst []byte) []byte {
+	dst = otlpdata.AppendJSONString(append(dst, `{"parent":`...), l.parent)
+	dst = otlpdata.AppendJSONString(append(dst, `,"child":`...), l.child)
+	dst = strconv.AppendUint(append(dst, `,"callCount":`...), l.calls, 10)
+	return append(dst, '}')
+}
+
+// answerEach writes a list of small elements.
+func answerEach[E any](h *handler, l *list, all []E, appendJSON func(E, []byte) []byte, t tail) {
 	defer l.close()
-	for i := range all {
-		err := l.add(func(dst []byte) ([]byte, error) {
-			dst = otlpdata.AppendJSONString(append(dst, `{"parent":`...), all[i].parent)
-			dst = otlpdata.AppendJSONString(append(dst, `,"child":`...), all[i].child)
-			dst = strconv.AppendUint(append(dst, `,"callCount":`...), all[i].calls, 10)
-			return append(dst, '}'), nil
-		})
-		if err != nil {
+	for _, e := range all {
+		if err := l.add(func(dst []byte) ([]byte, error) { return appendJSON(e, dst), nil }); err != nil {
 			return // the client is gone
 		}
 	}

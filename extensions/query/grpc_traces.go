@@ -36,7 +36,7 @@ func (q grpcQuery) writeTrace(t *turn, ref tracestore.TraceRef, raw bool, out sp
 // writeFound writes the traces that a search finds, and returns their number.
 func (q grpcQuery) writeFound(t *turn, s *search, out spanWriter) (n int, err error) {
 	asked := q.question(t, s)
-	outcome, err := t.find(asked, func(trace *otlpdata.Batch) error {
+	outcome, err := t.find(asked, s.set, func(trace *otlpdata.Batch) error {
 		n++
 		return q.write(out, s.raw, trace)
 	})
@@ -56,7 +56,7 @@ func (q grpcQuery) question(t *turn, s *search) tracestore.Query {
 // foundSummaries returns the summaries of the traces that a search finds, of which max_limit bounds the number.
 func (q grpcQuery) foundSummaries(t *turn, s *search) (found []*tracestore.Summary, err error) {
 	asked := q.question(t, s)
-	outcome, err := t.summaries(asked, func(sum *tracestore.Summary) { found = append(found, sum) })
+	outcome, err := t.summaries(asked, s.set, func(sum *tracestore.Summary) { found = append(found, sum) })
 	if err == nil {
 		warn(t, s.incomplete(&outcome, asked.Limit))
 	}

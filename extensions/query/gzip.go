@@ -100,6 +100,8 @@ func (g *gzipWriter) begin(first []byte) {
 func compressible(contentType string) bool {
 	t, _, _ := strings.Cut(contentType, ";")
 	switch t {
+	case "text/event-stream": // goes out event by event
+		return false
 	case "application/json", "text/javascript", "application/javascript", "image/svg+xml":
 		return true
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -17,22 +19,43 @@ import (
 // handler serves the HTTP JSON API.
 type handler struct {
 	*backend
-	ui *ui
+	ui      *ui
+	tails   *tails
+	tenancy bool // tenants are kept apart
 }
 
 // routes returns the API and the pages under base, which is "" or begins with a slash. What is no route is not found, whatever the method.
 func (h *handler) routes(base string) http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range []struct {
-		pattern string
-		answer  http.HandlerFunc
-	}{
+	for _, r := range slices.Concat(h.apiRoutes(), h.pageRoutes(), h.tempoRoutes()) {
+		method, path, _ := strings.Cut(r.pattern, " ")
+		mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Cache-Control", "no-store") // the next answer may hold more spans
+			r.answer(w, req)
+		})
+	}
+	mux.HandleFunc(base+"/api/", http.NotFound)
+	mux.HandleFunc(base+"/tempo/", tempoUnknown)
+	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(h.ui.static)))
+	mux.HandleFunc(base+"/", h.ui.index)
+	return compressed(mux)
+}
+
+// route is what is served and who answers it: a method and a path below the base.
+type route struct {
+	pattern string
+	answer  http.HandlerFunc
+}
+
+func (h *handler) apiRoutes() []route {
+	return []route{
 		{"GET /api/traces", h.search},
 		{"GET /api/traces/{id}", h.trace},
 		{"POST /api/archive/{id}", h.archiveTrace},
 		{"POST /api/transform", h.transform},
 		{"GET /api/services", h.services},
 		{"GET /api/services/{service}/operations", h.operationNames},
+		{"GET /api/services/{rest...}", h.operationNames},
 		{"GET /api/operations", h.operations},
 		{"GET /api/dependencies", h.dependencies},
 		{"GET /api/metrics/latencies", h.latencies},
@@ -44,17 +67,7 @@ func (h *handler) routes(base string) http.Handler {
 		{"GET /api/v3/traces", h.searchV3},
 		{"GET /api/v3/traces/{id}", h.traceV3},
 		{"GET /api/v3/trace-summaries", h.summariesV3},
-	} {
-		method, path, _ := strings.Cut(r.pattern, " ")
-		mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, req *http.Request) {
-			w.Header().Set("Cache-Control", "no-store") // the next answer may hold more spans
-			r.answer(w, req)
-		})
 	}
-	mux.HandleFunc(base+"/api/", http.NotFound)
-	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(h.ui.static)))
-	mux.HandleFunc(base+"/", h.ui.index)
-	return compressed(mux)
 }
 
 func (h *handler) services(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +94,15 @@ func (h *handler) storedServices(r *http.Request) (names []string, err error) {
 
 // operationNames lists names only; a name occurs once, whatever kinds its spans are of.
 func (h *handler) operationNames(w http.ResponseWriter, r *http.Request) {
-	ops, err := h.storedOperations(r, r.PathValue("service"), "")
+	service, ok := pathService(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	ops, err := h.storedOperations(r, service, "")
+	if once, bad := url.PathUnescape(service); err == nil && len(ops) == 0 && bad == nil && once != service {
+		ops, err = h.storedOperations(r, once, "") // a client escaped it twice
+	}
 	if err != nil {
 		h.failed(w, r, err)
 		return
@@ -95,6 +116,14 @@ func (h *handler) operationNames(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	h.answer(newList(w, r), "null", len(names), func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
+}
+
+// pathService returns the service in a path. Clients leave slashes in names as they are.
+func pathService(r *http.Request) (string, bool) {
+	if s := r.PathValue("service"); s != "" {
+		return s, true
+	}
+	return strings.CutSuffix(r.PathValue("rest"), "/operations")
 }
 
 func (h *handler) operations(w http.ResponseWriter, r *http.Request) {

@@ -21,17 +21,20 @@ const (
 	opGetCallRates    operation = "get_call_rates"
 	opGetErrorRates   operation = "get_error_rates"
 	opGetMinStep      operation = "get_min_step_duration"
+	opGetTags         operation = "get_tags"
+	opGetTagValues    operation = "get_tag_values"
+	opAggregate       operation = "aggregate"
 )
 
 func operations() []operation {
 	return []operation{opFindTraces, opFindSummaries, opGetTrace, opGetServices, opGetOperations, opGetDependencies, opArchiveTrace,
-		opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep}
+		opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep, opGetTags, opGetTagValues, opAggregate}
 }
 
 // hasResults reports whether the number of results says anything: how calls went is one.
 func (op operation) hasResults() bool {
 	switch op {
-	case opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep:
+	case opGetLatencies, opGetCallRates, opGetErrorRates, opGetMinStep, opAggregate:
 		return false
 	}
 	return true

@@ -27,29 +27,33 @@ type Config struct {
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"The listener of the HTTP JSON API."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"The listener of the gRPC services; without it there is none."`
 
-	BasePath     string            `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
-	UI           UIConfig          `yaml:"ui" doc:"The web UI."`
-	QueryTimeout pipeline.Duration `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
-	MaxLimit     int               `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
-	MaxTraceSize int               `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
-	MaxScanned   int               `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
-	MaxQueries   int               `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
-	MaxMemory    pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory the traces in all answers together may take; further ones are told to come back later."`
-	PassTokens   bool              `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
-	MaxClockSkew pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
+	BasePath      string            `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
+	UI            UIConfig          `yaml:"ui" doc:"The web UI."`
+	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
+	MaxLimit      int               `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
+	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
+	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
+	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Greatest number of spans that the store examines one by one to count spans by their values; of more it takes a sample, and the answer says which share that is."`
+	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
+	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory the traces in all answers together may take; further ones are told to come back later."`
+	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
+	Tail          TailConfig        `yaml:"tail" doc:"Spans that a page shows as they are stored."`
+	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
 }
 
 func defaults() Config {
 	return Config{
-		HTTP:         server.DefaultHTTPConfig("localhost:16686"),
-		GRPC:         pipeline.Absent(defaultGRPC()),
-		BasePath:     "/",
-		QueryTimeout: pipeline.Duration(30 * time.Second),
-		MaxLimit:     10_000,
-		MaxTraceSize: 200_000,
-		MaxScanned:   50_000_000,
-		MaxQueries:   256,
-		MaxMemory:    512 << 20,
+		HTTP:          server.DefaultHTTPConfig("localhost:16686"),
+		GRPC:          pipeline.Absent(defaultGRPC()),
+		BasePath:      "/",
+		QueryTimeout:  pipeline.Duration(30 * time.Second),
+		MaxLimit:      10_000,
+		MaxTraceSize:  200_000,
+		MaxScanned:    50_000_000,
+		MaxAggregated: 200_000,
+		Tail:          defaultTail(),
+		MaxQueries:    256,
+		MaxMemory:     512 << 20,
 	}
 }
 
@@ -77,6 +81,7 @@ func (c *Config) Validate() error {
 		above0("max_limit", c.MaxLimit),
 		above0("max_trace_size", c.MaxTraceSize),
 		above0("max_scanned_spans", c.MaxScanned),
+		above0("max_aggregated_spans", c.MaxAggregated),
 		above0("max_concurrent_queries", c.MaxQueries),
 		above0("max_answer_memory", int(c.MaxMemory)))...)
 }
@@ -111,6 +116,7 @@ func Factory() pipeline.Factory {
 type query struct {
 	server.Group // `http`, and `grpc` if it is configured
 	ui           *ui
+	tails        *tails
 	memory       *pipeline.Budget
 }
 
@@ -132,7 +138,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	}
 	_, rates := b.store.(tracestore.Metrics)
 	pages := newUI(set, c.UI, base, capabilities{Archive: b.archive != nil, Metrics: rates})
-	h := &handler{backend: b, ui: pages}
+	h := &handler{backend: b, ui: pages, tails: newTails(c.Tail), tenancy: keepsTenants(c.HTTP)}
 	routes := h.routes(base)
 	if c.PassTokens {
 		routes = withToken(set.Logger, routes)
@@ -141,7 +147,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &query{Group: server.Group{"http": srv}, ui: pages, memory: b.memory}
+	q := &query{Group: server.Group{"http": srv}, ui: pages, tails: h.tails, memory: b.memory}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.Group["grpc"], err = newGRPC(set, cfg, b); err != nil {
 			return nil, err
@@ -157,7 +163,7 @@ func newBackend(set pipeline.Settings, c *Config) (*backend, error) {
 	}
 	b := &backend{
 		store: c.Storage.Get(),
-		limits: limits{timeout: c.QueryTimeout.Std(), traces: c.MaxLimit, traceSize: c.MaxTraceSize, scanned: c.MaxScanned,
+		limits: limits{timeout: c.QueryTimeout.Std(), traces: c.MaxLimit, traceSize: c.MaxTraceSize, scanned: c.MaxScanned, aggregated: c.MaxAggregated,
 			queries: c.MaxQueries, clockSkew: c.MaxClockSkew.Std()},
 		memory:  pipeline.NewBudget(int64(c.MaxMemory)),
 		logger:  set.Logger,
@@ -184,7 +190,14 @@ func (q *query) Start(ctx context.Context) error {
 // MaxMemory returns the most that the traces in all answers may take.
 func (q *query) MaxMemory() int64 { return q.memory.Limit() }
 
-// Stop finishes the requests that are being answered.
+// keepsTenants reports whether requests must name their tenant.
+func keepsTenants(c server.HTTPConfig) bool {
+	t, on := c.Tenancy.Get()
+	return on && t.Enabled
+}
+
+// Stop lets those go who watch, and finishes the other requests that are being answered.
 func (q *query) Stop(ctx context.Context) error {
+	q.tails.close()
 	return errors.Join(q.Group.Stop(ctx), q.ui.close())
 }

@@ -54,6 +54,7 @@ func TestValidate(t *testing.T) {
 		"max_answer_memory"}, func(c *Config) {
 		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned, c.MaxQueries, c.MaxMemory, c.MaxClockSkew = 0, 0, -1, 0, 0, 0, -1
 	})
+	f([]string{"max_aggregated_spans"}, func(c *Config) { c.MaxAggregated = 0 })
 	for _, good := range []string{"", "/", "/a", "/a/", "/a/b-c_d.e~f"} {
 		f(nil, func(c *Config) { c.BasePath = good })
 	}
@@ -131,7 +132,8 @@ func TestMetrics(t *testing.T) {
 	for _, path := range []string{"/api/services", "/api/operations?service=web", "/api/services/web/operations", "/api/traces?service=web",
 		"/api/dependencies", "/api/traces?traceID=1", "/api/traces/1", "/api/traces/77", "/api/traces/zzz",
 		"/api/v3/trace-summaries?query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z",
-		"/api/metrics/minstep", "/api/metrics/calls?service=web", "/api/metrics/latencies?service=web&quantile=1", "/api/metrics/calls"} {
+		"/api/metrics/minstep", "/api/metrics/calls?service=web", "/api/metrics/latencies?service=web&quantile=1", "/api/metrics/calls",
+		"/tempo/api/search/tags", "/tempo/api/v2/search/tags", "/tempo/api/search/tag/name/values"} {
 		ask(t, h, http.MethodGet, path)
 	}
 	ask(t, h, http.MethodPost, "/api/archive/77")
@@ -147,7 +149,8 @@ func TestMetrics(t *testing.T) {
 		"archive_trace err": 0, "archive_trace ok": 1, "find_trace_summaries err": 0, "find_trace_summaries ok": 1,
 		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
 		"get_latencies err": 0, "get_latencies ok": 1, "get_call_rates err": 0, "get_call_rates ok": 1, "get_error_rates err": 1, "get_error_rates ok": 0,
-		"get_min_step_duration err": 0, "get_min_step_duration ok": 1,
+		"get_min_step_duration err": 0, "get_min_step_duration ok": 1, "get_tags err": 0, "get_tags ok": 2, "get_tag_values err": 0,
+		"get_tag_values ok": 1, "aggregate err": 0, "aggregate ok": 0,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
 	}
 	if got := gather(t, reg, "tracing_query_requests_total"); !reflect.DeepEqual(got, want) {
@@ -158,7 +161,8 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("latencies: %v", got)
 	}
 	results := gatherSums(t, reg, "tracing_query_responses")
-	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2}; !reflect.DeepEqual(results, want) {
+	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2,
+		"get_tags": 42, "get_tag_values": 3}; !reflect.DeepEqual(results, want) {
 		t.Errorf("results: %v", results)
 	}
 }

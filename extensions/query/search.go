@@ -19,11 +19,15 @@ const (
 	defaultLookback = 48 * time.Hour // of a search that does not say when to start
 )
 
-var errNoService = errors.New("parameter 'service' is required")
+var (
+	errNoService = errors.New("parameter 'service' is required")
+	errWindow    = errors.New("'start' must not be after 'end'")
+)
 
 // search is what the parameters of GET /api/traces ask for: the traces with these ids, or those with a span that fits everything else.
 type search struct {
 	ids                      []otlpdata.TraceID
+	set                      tracestore.SpanSet // what is asked for in the search language; nil: nothing
 	service, operation       string
 	from, to                 time.Time // inclusive
 	minDuration, maxDuration time.Duration
@@ -63,12 +67,18 @@ func parseSearch(v url.Values, now time.Time) (s search, err error) {
 	if s.ids, err = traceIDParams(v["traceID"]); err != nil {
 		return s, err
 	}
+	if s.set, err = setParam(v, "q"); err != nil {
+		return s, err
+	}
 	return s, s.check()
 }
 
 func (s *search) check() error {
-	if s.service == "" && len(s.ids) == 0 {
+	if s.service == "" && s.set == nil && len(s.ids) == 0 {
 		return errNoService
+	}
+	if s.set != nil && s.from.After(s.to) { // without a set it has always found nothing
+		return errWindow
 	}
 	if s.minDuration != 0 && s.maxDuration != 0 && s.maxDuration < s.minDuration {
 		return errors.New("'maxDuration' should be greater than 'minDuration'")
@@ -111,6 +121,14 @@ func boolParam(v url.Values, name string) (bool, error) {
 		return false, paramError(name, err)
 	}
 	return b, nil
+}
+
+// setParam reads a parameter in the search language; nil where it is absent.
+func setParam(v url.Values, name string) (tracestore.SpanSet, error) {
+	if v.Get(name) == "" {
+		return nil, nil
+	}
+	return parseSet(v, name)
 }
 
 func paramError(name string, err error) error {

@@ -136,6 +136,9 @@ func (f *fakeStore) matches(q tracestore.Query) (found []tracestore.Result) {
 		found = append(found, tracestore.Result{ID: id, Start: start})
 	}
 	slices.SortFunc(found, func(a, b tracestore.Result) int { return cmp.Compare(b.Start, a.Start) })
+	if q.Limit <= 0 {
+		return found
+	}
 	return found[:min(len(found), q.Limit)]
 }
 
@@ -154,6 +157,13 @@ func (f *fakeStore) Dependencies(ctx context.Context, _ string, from, to time.Ti
 	}
 	edges, err := tracestore.CountCalls(from, to, f.spans)
 	return tracestore.Graph{Edges: edges, Complete: f.outcome.Complete, Reason: f.outcome.Reason}, err
+}
+
+func (f *fakeStore) Peers(ctx context.Context, _ string, from, to time.Time) (tracestore.Graph, error) {
+	if err := f.broken(ctx, 0); err != nil {
+		return tracestore.Graph{}, err
+	}
+	return tracestore.CountPeers(from, to, f.spans)
 }
 
 func (f *fakeStore) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {

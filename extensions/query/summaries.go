@@ -31,7 +31,7 @@ func (h *handler) summariesV3(w http.ResponseWriter, r *http.Request) {
 	n := 0
 	err = h.measure(opFindSummaries, func() (int, error) {
 		q := s.exactly(server.Tenant(t), &h.limits)
-		outcome, err := t.summaries(q, func(sum *tracestore.Summary) {
+		outcome, err := t.summaries(q, s.set, func(sum *tracestore.Summary) {
 			a.buf = appendSummary(comma(a.buf, n), sum)
 			n++
 		})
@@ -50,9 +50,9 @@ func (h *handler) summariesV3(w http.ResponseWriter, r *http.Request) {
 	h.delivered(a.flush())
 }
 
-// summaries calls visit for the summary of each trace that a search finds, and returns how the search ended.
-func (t *turn) summaries(q tracestore.Query, visit func(*tracestore.Summary)) (tracestore.Outcome, error) {
-	results, err := t.backend.store.Find(t, q, tracestore.WantSummaries)
+// summaries is find for summaries.
+func (t *turn) summaries(q tracestore.Query, set tracestore.SpanSet, visit func(*tracestore.Summary)) (tracestore.Outcome, error) {
+	results, err := t.results(q, set, tracestore.WantSummaries)
 	if err != nil {
 		return tracestore.Outcome{}, err
 	}

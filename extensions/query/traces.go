@@ -131,7 +131,7 @@ func (h *handler) byIDs(t *turn, l *list, s *search) (missing []apiError, _ erro
 // find adds the traces that a search finds, and returns what the client has to know when some may be missing.
 func (h *handler) find(t *turn, l *list, s *search) ([]apiError, error) {
 	q := h.query(t, s)
-	outcome, err := t.find(q, func(trace *otlpdata.Batch) error { return h.addTrace(l, s.raw, []*otlpdata.Batch{trace}) })
+	outcome, err := t.find(q, s.set, func(trace *otlpdata.Batch) error { return h.addTrace(l, s.raw, []*otlpdata.Batch{trace}) })
 	if err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (h *handler) searchV3(w http.ResponseWriter, r *http.Request) {
 	h.answerTraces(w, r, opFindTraces, func(t *turn, a *tracesV3) (string, error) {
 		q := s.exactly(server.Tenant(t), &h.limits)
 		opt := h.adjustment(s.raw)
-		outcome, err := t.find(q, func(trace *otlpdata.Batch) error { return a.add(opt, trace) })
+		outcome, err := t.find(q, s.set, func(trace *otlpdata.Batch) error { return a.add(opt, trace) })
 		return s.incomplete(&outcome, q.Limit), err
 	})
 }

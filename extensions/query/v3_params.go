@@ -86,6 +86,9 @@ func parseSearchV3(query string) (s search, err error) {
 	if s.raw, err = boolV3(v, "query.rawTraces"); err != nil {
 		return s, err
 	}
+	if s.set, err = setParam(v, "query.q"); err != nil {
+		return s, err
+	}
 	return s, s.checkV3()
 }
 

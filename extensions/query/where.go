@@ -7,6 +7,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
+// serviceKey is the resource attribute that names the service.
+const serviceKey = "service.name"
+
 // where returns the condition that one span of a trace must meet.
 func (s *search) where() tracestore.Expr {
 	var all tracestore.And

@@ -21,7 +21,7 @@ func Commands() []pipeline.Command {
 	return []pipeline.Command{
 		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Setup: t.trace,
 			Doc: "show a trace of a running query service on the terminal"},
-		{Name: "search", Args: "[--service S] [--operation O] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Setup: t.search,
+		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Setup: t.search,
 			Doc: "list the traces of a running query service that fit"},
 		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Setup: t.services,
 			Doc: "list the services of a running query service, or the operations of one"},

@@ -46,7 +46,10 @@ func TestFlagsThatCannotWork(t *testing.T) {
 	f("--timeout must be above 0\n--max-answer must be above 0", "services", "--timeout=0", "--max-answer=0")
 	f("invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`", "services", "--header=x")
 	f("name one service, not 2", "services", "a", "b")
-	f(`unexpected argument "a"`, "search", "a")
+	f("give one search in quotes, as '{ duration > 1s }', not 2 arguments", "search", "a", "b")
+	f("the search is empty; {} is all spans", "search", "")
+	f("column 12: unknown field \"durration\"; write .durration for an attribute of that name, and text in quotes\n"+
+		"  { error && durration > 1s }\n             ^^^^^^^^^", "search", "{ error && durration > 1s }")
 	f("invalid value \"x\" for flag -tag: \"x\" is not of the form `key=value`", "search", "--tag=x")
 	f(`invalid value "x=2" for flag -tag: "x" is asked for twice`, "search", "--tag=x=1", "--tag=x=2")
 	f(`--from: "soon" is no time; write 2026-11-21T17:00:00Z, or 30m, 1h or 7d for so long ago`, "search", "--from=soon")
@@ -82,6 +85,8 @@ func TestRequests(t *testing.T) {
 		"search", "--service=web", "--operation=GET /", "--min=100ms", "--max=2s", "--errors", "--tag=k=a=b", "--limit=5", "--from=7d")
 	f(summaries+"query.searchDepth=20&query.startTimeMax=2023-11-14T22%3A13%3A21.5Z&query.startTimeMin=2023-11-14T22%3A13%3A20Z",
 		"search", "--from=2023-11-14T22:13:20Z", "--to=2023-11-14T23:13:21.5+01:00", "--json")
+	f(summaries+"query.q=%7B+error+%7D&query.searchDepth=20&query.startTimeMax=2026-11-21T18%3A00%3A00Z&"+
+		"query.startTimeMin=2026-11-21T17%3A00%3A00Z", "search", "{ error }")
 }
 
 // What goes wrong is said in words that help.
@@ -224,6 +229,10 @@ func TestSearchWithoutSummaries(t *testing.T) {
 			t.Errorf("%v: %s", err, stderr)
 		}
 		golden(t, "search-traces", stdout)
+		if _, _, err := command(t.Context(), t, "search", "--query", url, "--service=wb", "{ error }"); err == nil ||
+			!strings.Contains(err.Error(), "too old for searches of this kind") {
+			t.Errorf("an expression that is ignored: %v", err)
+		}
 	}
 }
 

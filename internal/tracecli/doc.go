@@ -1,5 +1,6 @@
 // Package tracecli shows traces of a running query service on a terminal: the commands `tracing trace`, `tracing search` and
-// `tracing services`. It speaks the HTTP JSON API and knows nothing else of the service.
+// `tracing services`. It speaks the HTTP JSON API and knows nothing else of the service but the search language, in which it finds
+// mistakes by itself.
 //
 //	GET /api/traces/{id}          ──▶ reader ──spans──▶ forest ──▶ waterfall
 //	GET /api/v3/trace-summaries   ──▶ reader ──summaries──▶ table

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -28,6 +29,7 @@ type search struct {
 	min, max                     pipeline.Duration
 	limit                        int
 	errors                       bool
+	expression                   string // in the search language
 }
 
 func (s *search) define(fs *flag.FlagSet) {
@@ -62,6 +64,7 @@ type conditions struct {
 	from, to           time.Time
 	min, max           time.Duration // 0: any
 	tags               string        // a JSON object; "" for none
+	expression         string        // in the search language; "" for none
 	limit              int
 }
 
@@ -87,6 +90,7 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 	}
 	c := &conditions{
 		service: s.service, operation: s.operation, from: from, to: to, min: s.min.Std(), max: s.max.Std(), limit: s.limit,
+		expression: s.expression,
 	}
 	if len(s.tags) > 0 {
 		tags, err := json.Marshal(s.tags)
@@ -95,11 +99,24 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 	return c, errors.Join(errs...)
 }
 
+// checkExpression finds mistakes before a service is asked, and shows where they are.
+func checkExpression(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, err := traceql.Parse(text)
+	if wrong := (*traceql.Error)(nil); errors.As(err, &wrong) {
+		return errors.New(wrong.Detail())
+	}
+	return err
+}
+
 // summariesQuery returns the parameters of GET /api/v3/trace-summaries.
 func (c *conditions) summariesQuery() url.Values {
 	return c.params(map[string]string{
 		"service": "query.serviceName", "operation": "query.operationName", "tags": "query.attributes", "limit": "query.searchDepth",
-		"min": "query.durationMin", "max": "query.durationMax", "from": "query.startTimeMin", "to": "query.startTimeMax",
+		"expression": "query.q",
+		"min":        "query.durationMin", "max": "query.durationMax", "from": "query.startTimeMin", "to": "query.startTimeMax",
 	}, func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) })
 }
 
@@ -122,6 +139,7 @@ func (c *conditions) params(names map[string]string, timeText func(time.Time) st
 	set("service", c.service)
 	set("operation", c.operation)
 	set("tags", c.tags)
+	set("expression", c.expression)
 	if c.min > 0 {
 		set("min", c.min.String())
 	}
@@ -135,12 +153,22 @@ func (t tool) search(fs *flag.FlagSet) runner {
 	var s search
 	s.define(fs)
 	return func(ctx context.Context, in pipeline.Invocation) error {
-		if len(in.Args) > 0 {
-			return pipeline.Misuse("unexpected argument %q", in.Args[0])
+		switch len(in.Args) {
+		case 0:
+		case 1:
+			s.expression = in.Args[0]
+			if s.expression == "" {
+				return pipeline.Misuse("the search is empty; {} is all spans")
+			}
+		default:
+			return pipeline.Misuse("give one search in quotes, as '{ duration > 1s }', not %d arguments", len(in.Args))
 		}
 		c, err := s.conditions(t.env.Now())
 		if err != nil {
 			return pipeline.Misuse("%w", err)
+		}
+		if err := checkExpression(c.expression); err != nil {
+			return err // without the usage, which would push out of sight what it shows
 		}
 		return t.ask(ctx, &s.common, func(ctx context.Context, api *client) error {
 			if s.json {
@@ -174,6 +202,9 @@ func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]
 	}
 	err := api.get(ctx, summariesPath, c.summariesQuery(), gather("summaries", (*reader).summary))
 	if refused := (*statusError)(nil); errors.As(err, &refused) && refused.unknown {
+		if c.expression != "" { // which would be ignored
+			return nil, fmt.Errorf("%w; or the service is too old for searches of this kind", err)
+		}
 		err = api.get(ctx, "/api/traces", c.tracesQuery(), gather("data", (*reader).summarize))
 	}
 	return found, err

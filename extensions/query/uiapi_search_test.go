@@ -1,0 +1,175 @@
+package query
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// inShares is a store that finds what the fake does, one trace in each share of the work, and says why it stopped.
+type inShares struct {
+	*fakeStore
+	now     *time.Time
+	takes   time.Duration // a share
+	reasons []string      // of the shares; the last is that of all others
+	budgets []int
+}
+
+func (s *inShares) Find(_ context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	all := s.matches(tracestore.Query{Limit: 100})
+	for i, r := range all {
+		if q.After.Set && r.Start == q.After.Start && r.ID == q.After.ID {
+			all = all[i+1:]
+			break
+		}
+	}
+	o := tracestore.Outcome{Complete: len(all) == 0}
+	if !o.Complete {
+		all = all[:1]
+		o = tracestore.Outcome{Scanned: 70_000, Reason: s.reasons[min(len(s.budgets), len(s.reasons)-1)],
+			Next: tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}}
+	}
+	s.budgets = append(s.budgets, q.Budget.Spans)
+	*s.now = s.now.Add(s.takes)
+	return &tracestore.Results{Outcome: func() tracestore.Outcome { return o }, All: func(yield func(tracestore.Result, error) bool) {
+		if len(all) > 0 {
+			yield(s.fill(all[0], want))
+		}
+	}}, nil
+}
+
+const inShop = "/api/ui/v1/search?start=1714557600000000000&end=1714557660000000000"
+
+func TestSearchInShares(t *testing.T) {
+	const budget = "stopped after examining 70000 spans; narrow the search or the time range"
+	f := func(takes time.Duration, scanned int, reasons []string, target string, budgets []int, want ...string) {
+		t.Helper()
+		now := noon
+		s := &inShares{fakeStore: newFakeStore(shop()), now: &now, takes: takes, reasons: reasons}
+		h, _ := api(t, s, func(h *handler) {
+			h.now = func() time.Time { return now }
+			h.limits.scanned = scanned
+		})
+		var got []string
+		for line := range strings.Lines(ask(t, h, http.MethodGet, target).Body.String()) {
+			if strings.HasPrefix(line, `{"trace"`) {
+				line = "trace"
+			}
+			got = append(got, strings.TrimSpace(line))
+		}
+		if !slices.Equal(got, want) || !slices.Equal(s.budgets, budgets) {
+			t.Errorf("budgets %v, answer\n%s", s.budgets, strings.Join(got, "\n"))
+		}
+	}
+	const begun = `{"progress":{"scanned":0}}`
+	f(time.Second, 1e6, []string{budget}, inShop, []int{100_000, 100_000, 100_000}, begun, "trace", `{"progress":{"scanned":70000}}`, "trace",
+		`{"progress":{"scanned":140000}}`, `{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
+	f(time.Millisecond, 1e6, []string{budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
+	f(0, 90_000, []string{budget}, inShop, []int{90_000, 20_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range","traces":2,`+
+			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
+	f(0, 1e6, []string{budget + "; a file is damaged", budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"`+budget+`; a file is damaged","traces":2,"scanned":140000,"next":""}}`)
+	f(0, 1e6, []string{budget}, inShop+"&limit=1", []int{100_000}, begun, "trace",
+		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
+			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
+}
+
+// A search that runs out of time says where to go on.
+func TestSearchRunsOutOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newFakeStore(shop())
+		s.failAt, s.hang = 1, true
+		h, _ := api(t, s)
+		w := ask(t, h, http.MethodGet, inShop)
+		want := `{"outcome":{"complete":false,"reason":"the store did not finish within query_timeout (1m0s); ask for less","traces":1,"scanned":0,` +
+			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`
+		if lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n"); len(lines) != 3 || lines[2] != want {
+			t.Errorf("answer %s", w.Body)
+		}
+	})
+}
+
+// The first line comes before the store has found anything, and a client that goes away stops the store.
+func TestSearchStreams(t *testing.T) {
+	s := newFakeStore(shop())
+	s.failAt, s.hang = 1, true
+	ended := make(chan struct{})
+	h, _ := api(t, s)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		h.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+inShop, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for _, want := range []string{"progress", "trace"} {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"`+want+`"`) {
+			t.Fatalf("line %q, want %s", lines.Text(), want)
+		}
+	}
+	cancel()
+	<-ended // else the test times out
+}
+
+// Pages together are the whole answer.
+func TestSearchPages(t *testing.T) {
+	h, _ := api(t, filledMemory(t, shop()))
+	var ids []string
+	for cursor := "-"; cursor != ""; {
+		target := inShop + "&limit=1"
+		if cursor != "-" {
+			target += "&cursor=" + cursor
+		}
+		for line := range strings.Lines(ask(t, h, http.MethodGet, target).Body.String()) {
+			var l struct {
+				Trace   struct{ TraceID string }
+				Outcome *struct{ Next string }
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.Trace.TraceID != "" {
+				ids = append(ids, l.Trace.TraceID)
+			}
+			if l.Outcome != nil {
+				cursor = l.Outcome.Next
+			}
+		}
+	}
+	if want := []string{"ab000000000000000000000000000002", fmt.Sprintf("%032d", 1)}; !slices.Equal(ids, want) {
+		t.Errorf("traces %v", ids)
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("1714557602000000000.ab000000000000000000000000000002")
+	f.Add("1.")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseCursor(text)
+		if again, e := parseCursor(formatCursor(c)); err == nil && (e != nil || again != c) {
+			t.Errorf("%q: %v, then %v %v", text, c, again, e)
+		}
+	})
+}
