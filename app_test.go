@@ -67,6 +67,7 @@ var anyPort = []string{
 	"receivers::thriftudp::compact::endpoint=localhost:0",
 	"receivers::thriftudp::binary::endpoint=localhost:0",
 	"receivers::thriftudp::zipkin::endpoint=localhost:0",
+	"extensions::sampling::http::endpoint=localhost:0",
 	"extensions::query::http::endpoint=localhost:0",
 	"extensions::query::grpc::endpoint=localhost:0",
 	"extensions::admin::endpoint=localhost:0",

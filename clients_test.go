@@ -69,14 +69,14 @@ func deploy(t *testing.T) *deployment {
 func preset(name, dir string, more ...string) []string {
 	ports := map[string][]string{
 		"agent": {"receivers::thriftudp::compact::endpoint", "receivers::thriftudp::binary::endpoint", "receivers::thriftudp::zipkin::endpoint",
-			"extensions::admin::endpoint"},
+			"extensions::sampling::http::endpoint", "extensions::admin::endpoint"},
 		"collector": {"receivers::otlp::protocols::grpc::endpoint", "receivers::otlp::protocols::http::endpoint",
 			"receivers::native::protocols::grpc::endpoint", "receivers::native::protocols::http::endpoint", "extensions::query::http::endpoint",
 			"extensions::remote_storage::endpoint", "extensions::admin::endpoint"},
 	}
 	args := []string{name, "--set", "service::data_dir=" + dir}
 	if name == "collector" { // tests ask it what it has
-		args = append(args, "--set", "extensions::query::storage=disk", "--set", "service::extensions=[remote_storage, query, admin]")
+		args = append(args, "--set", "extensions::query::storage=disk", "--set", "service::extensions=[sampling, remote_storage, query, admin]")
 	}
 	for _, p := range ports[name] {
 		args = append(args, "--set", p+"=localhost:0")

@@ -15,10 +15,12 @@ import (
 	"github.com/tracing-backend/tracing/extensions/admin"
 	"github.com/tracing-backend/tracing/extensions/query"
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
+	"github.com/tracing-backend/tracing/extensions/sampling"
 	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/processors/batch"
+	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
 	"github.com/tracing-backend/tracing/receivers/native"
 	"github.com/tracing-backend/tracing/receivers/otlp"
@@ -35,6 +37,7 @@ func Components() []pipeline.Factory {
 		zipkin.Factory().Flags(zipkinReceiverFlags()...),
 
 		batch.Factory(),
+		probabilisticsampler.Factory(),
 		resourcetags.Factory().Flags(resourceTagsFlags()...),
 
 		disk.Factory().Flags(diskExporterFlags()...).Commands(storetool.Commands()...),
@@ -47,6 +50,7 @@ func Components() []pipeline.Factory {
 		nop.Factory(),
 
 		query.Factory().Flags(queryFlags()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
+		sampling.Factory().Flags(samplingFlags()...).Commands(sampling.Commands()...),
 		remotestorage.Factory().Flags(remoteStorageFlags()...),
 		admin.Factory().Flags(adminFlags()...),
 	}

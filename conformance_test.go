@@ -30,6 +30,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/processors/batch"
+	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	"github.com/tracing-backend/tracing/receivers/otlp"
 )
 
@@ -44,18 +45,19 @@ func TestConformance(t *testing.T) {
 			t.Run("grpc", nativeReceiverOverGRPC)
 			t.Run("http", nativeReceiverOverHTTP)
 		},
-		"receiver thriftudp":      thriftUDPReceiver,
-		"receiver zipkin":         zipkinReceiver,
-		"processor batch":         batchProcessor,
-		"processor resource_tags": resourceTagsProcessor,
-		"exporter disk":           diskExporter,
-		"exporter memory":         memoryExporter,
-		"exporter native":         nativeExporter,
-		"exporter grpc":           grpcExporter,
-		"exporter otlp":           otlpExporter,
-		"exporter otlphttp":       otlphttpExporter,
-		"exporter debug":          debugExporter,
-		"exporter nop":            nopExporter,
+		"receiver thriftudp":              thriftUDPReceiver,
+		"receiver zipkin":                 zipkinReceiver,
+		"processor batch":                 batchProcessor,
+		"processor resource_tags":         resourceTagsProcessor,
+		"processor probabilistic_sampler": probabilisticSampler,
+		"exporter disk":                   diskExporter,
+		"exporter memory":                 memoryExporter,
+		"exporter native":                 nativeExporter,
+		"exporter grpc":                   grpcExporter,
+		"exporter otlp":                   otlpExporter,
+		"exporter otlphttp":               otlphttpExporter,
+		"exporter debug":                  debugExporter,
+		"exporter nop":                    nopExporter,
 	}
 	for _, f := range tracing.Components() {
 		name := f.Kind().String() + " " + f.Type()
@@ -66,6 +68,11 @@ func TestConformance(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, test)
 	}
+}
+
+// probabilisticSampler has it pass on everything: the suite misses what is dropped.
+func probabilisticSampler(t *testing.T) {
+	pipelinetest.Processor(t, probabilisticsampler.Factory(), "")
 }
 
 func otlpReceiverOverGRPC(t *testing.T) {

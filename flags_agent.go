@@ -18,10 +18,7 @@ func thriftUDPFlags() []pipeline.Flag {
 	return slices.Concat(
 		processorFlags("tracing-compact", "compact"), processorFlags("jaeger-compact", "compact"),
 		processorFlags("tracing-binary", "binary"), processorFlags("jaeger-binary", "binary"),
-		processorFlags("zipkin-compact", "zipkin"),
-		[]pipeline.Flag{
-			{Name: "http-server.host-port", Instead: "sampling strategies are not served in this version"},
-		})
+		processorFlags("zipkin-compact", "zipkin"))
 }
 
 // processorFlags are the flags of one UDP listener, whose block is key.

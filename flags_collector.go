@@ -33,7 +33,7 @@ func nativeReceiverFlags() []pipeline.Flag {
 		{Name: "collector.enable-span-size-metrics", Instead: "the bytes in flight are always measured: tracing_inflight_bytes"},
 	},
 		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http),
-		samplingFlags())
+		downsamplingFlags())
 }
 
 func zipkinReceiverFlags() []pipeline.Flag {
@@ -44,20 +44,11 @@ func zipkinReceiverFlags() []pipeline.Flag {
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
-// samplingFlags are those of what does not exist yet: they are accepted, so that existing command lines start.
-func samplingFlags() []pipeline.Flag {
-	const (
-		sampling     = "sampling strategies are not served in this version; clients sample as they are configured themselves"
-		downsampling = "all spans that arrive are kept; have clients sample"
-	)
-	var flags []pipeline.Flag
-	for _, name := range []string{"strategies-file", "strategies-reload-interval", "strategies.bugfix-5270", "target-samples-per-second",
-		"delta-tolerance", "buckets-for-calculation", "calculation-interval", "aggregation-buckets", "delay", "initial-sampling-probability",
-		"min-sampling-probability", "min-samples-per-second", "leader-lease-refresh-interval", "follower-lease-refresh-interval"} {
-		flags = append(flags, pipeline.Flag{Name: "sampling." + name, Instead: sampling})
+// downsamplingFlags are accepted, so that existing command lines start.
+func downsamplingFlags() []pipeline.Flag {
+	const instead = "all spans that arrive are kept; the processor probabilistic_sampler keeps a share of them"
+	return []pipeline.Flag{
+		{Name: "downsampling.ratio", Instead: instead},
+		{Name: "downsampling.hashsalt", Instead: instead},
 	}
-	for _, name := range []string{"ratio", "hashsalt"} {
-		flags = append(flags, pipeline.Flag{Name: "downsampling." + name, Instead: downsampling})
-	}
-	return flags
 }

@@ -14,6 +14,11 @@ func TestAgentFlags(t *testing.T) {
 			t.Errorf("--%s=%s: got %q, want %q", flag, value, got, want)
 		}
 	}
+	twice := func(flag, value, want string) { // of the connection for spans, and of the one for strategies
+		t.Helper()
+		f(flag, value, want+" # --"+flag+"\n"+want)
+	}
+	f("http-server.host-port", ":1", "endpoint: :1")
 	for _, name := range []string{"tracing-compact", "jaeger-compact", "tracing-binary", "jaeger-binary", "zipkin-compact"} {
 		p := "processor." + name + "."
 		f(p+"server-host-port", "7000", "endpoint: :7000")
@@ -25,14 +30,14 @@ func TestAgentFlags(t *testing.T) {
 		f(p+"server-socket-buffer-size", "0", "socket_buffer: 0")
 		f(p+"workers", "50", "workers: 50")
 	}
-	f("reporter.grpc.host-port", "a:14250, b:14250", "endpoint: a:14250,b:14250")
-	f("reporter.grpc.host-port", "dns:///collectors:14250", "endpoint: dns:///collectors:14250")
-	f("reporter.grpc.tls.enabled", "true", "insecure: false")
+	twice("reporter.grpc.host-port", "a:14250, b:14250", "endpoint: a:14250,b:14250")
+	twice("reporter.grpc.host-port", "dns:///collectors:14250", "endpoint: dns:///collectors:14250")
+	twice("reporter.grpc.tls.enabled", "true", "insecure: false")
 	t.Setenv("REPORTER_GRPC_TLS_ENABLED", "true")
 	const tls = "insecure: false # environment REPORTER_GRPC_TLS_ENABLED\n"
-	f("reporter.grpc.tls.ca", "ca.pem", tls+"ca_file: ca.pem")
-	f("reporter.grpc.tls.server-name", "c", tls+"server_name_override: c")
-	f("reporter.grpc.tls.skip-host-verify", "true", tls+"insecure_skip_verify: true")
+	twice("reporter.grpc.tls.ca", "ca.pem", tls+"ca_file: ca.pem")
+	twice("reporter.grpc.tls.server-name", "c", tls+"server_name_override: c")
+	twice("reporter.grpc.tls.skip-host-verify", "true", tls+"insecure_skip_verify: true")
 }
 
 // Whoever asks for something of TLS gets TLS, or no agent.
@@ -56,7 +61,7 @@ func TestAgentFlagsThatDoNotFit(t *testing.T) {
 		"--reporter.type=grpc":                               "warning: --reporter.type: has no effect: ",
 		"--reporter.grpc.retry.max=3":                        "warning: --reporter.grpc.retry.max: has no effect: ",
 		"--reporter.grpc.discovery.min-peers=3":              "warning: --reporter.grpc.discovery.min-peers: has no effect: ",
-		"--http-server.host-port=:5778":                      "warning: --http-server.host-port: has no effect: ",
+		"--sampling.strategies-file=s.json":                  "extension sampling has no file",
 		"--collector.grpc-server.host-port=:1":               "no receiver of type native is configured",
 	} {
 		if got := overlaidOn(t, "agent", line); !strings.Contains(got, want) {
@@ -80,6 +85,8 @@ func TestCollectorFlags(t *testing.T) {
 	f("collector.http-server.idle-timeout", "3s", "idle_timeout: 3s")
 	f("collector.http-server.read-timeout", "3s", "read_timeout: 3s")
 	f("collector.http-server.read-header-timeout", "3s", "read_header_timeout: 3s")
+	f("sampling.strategies-file", "http://host/s.json", "path: http://host/s.json")
+	f("sampling.strategies-reload-interval", "3s", "reload_interval: 3s")
 	got := overlaidOn(t, "collector", "--collector.grpc.tls.enabled", "--collector.grpc.tls.cert=c", "--collector.grpc.tls.key=k",
 		"--collector.http.tls.enabled", "--collector.http.tls.cert=c", "--collector.http.tls.key=k", "--collector.http.tls.client-ca=ca")
 	const want = "cert_file: c # --collector.grpc.tls.cert\nkey_file: k # --collector.grpc.tls.key\n" +
@@ -87,7 +94,7 @@ func TestCollectorFlags(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	for _, flag := range []string{"collector.enable-span-size-metrics", "sampling.strategies-file", "sampling.strategies-reload-interval",
+	for _, flag := range []string{"collector.enable-span-size-metrics",
 		"sampling.strategies.bugfix-5270", "sampling.delay", "downsampling.ratio", "downsampling.hashsalt"} {
 		if got := overlaidOn(t, "collector", "--"+flag+"=1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
 			t.Errorf("--%s: %q", flag, got)

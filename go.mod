@@ -7,7 +7,7 @@ require (
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/golang/snappy v1.0.0
-	github.com/jaegertracing/jaeger-idl v0.13.1
+	github.com/jaegertracing/jaeger-idl v0.13.2
 	github.com/klauspost/compress v1.20.3
 	github.com/knadh/koanf/v2 v2.4.1
 	github.com/opentracing/opentracing-go v1.2.0
@@ -20,6 +20,7 @@ require (
 	github.com/rs/cors v1.11.1
 	github.com/uber/jaeger-client-go v2.30.0+incompatible
 	go.opentelemetry.io/collector/pdata v1.70.0
+	go.opentelemetry.io/contrib/samplers/jaegerremote v0.38.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/jaeger v1.17.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0

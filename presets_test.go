@@ -31,14 +31,14 @@ var (
 func TestPresetsStart(t *testing.T) {
 	for _, preset := range tracing.Presets() {
 		t.Run(preset.Name, func(t *testing.T) {
-			free := strings.NewReplacer(":4317", ":0", ":4318", ":0", ":6831", ":0", ":6832", ":0", ":5775", ":0",
+			free := strings.NewReplacer(":4317", ":0", ":4318", ":0", ":6831", ":0", ":6832", ":0", ":5775", ":0", ":5778", ":0",
 				":14250", ":0", ":14268", ":0", ":14269", ":0", ":14271", ":0", ":16685", ":0", ":16686", ":0", ":16687", ":0")
 			yaml := free.Replace(string(preset.YAML))
 			if preset.Name == "collector" {
 				yaml = strings.Replace(yaml, ":17271", ":0", 1)
 			}
 			if preset.Name == "agent" { // its next hop is no listener; nothing needs to be there
-				yaml = strings.Replace(yaml, "${TRACING_COLLECTOR_HOST:-localhost}:0", "localhost:1", 1)
+				yaml = strings.ReplaceAll(yaml, "${TRACING_COLLECTOR_HOST:-localhost}:0", "localhost:1")
 			}
 			o := pipeline.LoadOptions{Factories: tracing.Components(), Strict: true,
 				Presets: []pipeline.Preset{{Name: preset.Name, YAML: []byte(yaml)}}}
@@ -67,7 +67,7 @@ func TestProcessesDoNotClash(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range configs {
 		for _, m := range append(endpointOf.FindAllStringSubmatch(c, -1), dataDirOf.FindStringSubmatch(c)) {
-			if seen[m[1]] {
+			if nextHop := m[1] == "collector.example:14250"; seen[m[1]] && !nextHop {
 				t.Errorf("two of them use %s", m[1])
 			}
 			seen[m[1]] = true

@@ -16,6 +16,7 @@ import (
 )
 
 // grpcServer is the CollectorService, under its own name and under the one that clients in the field call. Its requests are taken as bytes.
+// Beside it is the SamplingManager.
 type grpcServer struct {
 	*server.GRPC
 	receiver *receiver
@@ -34,6 +35,9 @@ func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 		Methods:     []grpc.MethodDesc{{MethodName: "PostSpans", Handler: s.postSpans}},
 		Metadata:    desc.Metadata,
 	}, s)
+	if r.sampling != nil {
+		wire.Register(s, &api_v2.SamplingManager_ServiceDesc, &samplingManager{provider: r.sampling})
+	}
 	s.Describe(wire.Originals())
 	return s, nil
 }

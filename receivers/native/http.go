@@ -20,14 +20,15 @@ const (
 	reasonMediaType = "media_type"
 )
 
-// httpServer takes POSTs to the traces path.
+// httpServer takes POSTs to the traces path, and tells clients what to sample.
 type httpServer struct {
 	*server.HTTP
 	receiver *receiver
+	sampling map[string]http.HandlerFunc // by path
 }
 
 func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
-	s := &httpServer{receiver: r}
+	s := &httpServer{receiver: r, sampling: samplingRoutes(r.sampling)}
 	var err error
 	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg, s); err != nil {
 		return nil, err
@@ -41,6 +42,10 @@ func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 
 // ServeHTTP answers everything on the port.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if route, ok := s.sampling[r.URL.Path]; ok {
+		route(w, r)
+		return
+	}
 	switch {
 	case r.URL.Path != tracesPath:
 		s.Refused(reasonPath)

@@ -1,5 +1,5 @@
 // Package native receives spans in the native model: protobuf over gRPC (PostSpans), and Thrift in the binary protocol over HTTP. Both are
-// translated to OTLP bytes in one pass.
+// translated to OTLP bytes in one pass. On the same ports it tells clients which traces to sample.
 package native
 
 import (
@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -22,7 +23,8 @@ const (
 const format = "tracing"
 
 type config struct {
-	Protocols protocols `yaml:"protocols" doc:"What to listen for; at least one."`
+	Protocols protocols                       `yaml:"protocols" doc:"What to listen for; at least one."`
+	Sampling  pipeline.Ref[sampling.Provider] `yaml:"sampling" ref:"a sampling provider" doc:"Extension that decides what clients sample; without one they are not told."`
 	server.RequestLimits
 }
 
@@ -61,6 +63,7 @@ type receiver struct {
 	server.Group // by protocol, of which at least one
 	set          pipeline.Settings
 	next         pipeline.Consumer
+	sampling     sampling.Provider // nil: clients are not told what to sample
 	lim          otlpdata.Limits
 	translations *server.Translations
 }
@@ -68,6 +71,9 @@ type receiver struct {
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	r := &receiver{Group: server.Group{}, set: set, next: next, translations: server.NewTranslations(set.Budget),
 		lim: c.Limits()}
+	if c.Sampling.IsSet() {
+		r.sampling = c.Sampling.Get()
+	}
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {

@@ -1,0 +1,84 @@
+package sampling
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// run runs a command, with the clock at half past noon.
+func run(t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	env := pipeline.SystemEnv()
+	env.Now = func() time.Time { return time.Date(2026, 1, 2, 12, 30, 0, 0, time.UTC) }
+	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": tool{env}.explain, "check": tool{env}.check}
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	f := tools[name](fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	var out, warnings bytes.Buffer
+	err = f(t.Context(), pipeline.Invocation{Args: fs.Args(), Stdout: &out, Stderr: &warnings})
+	return out.String(), warnings.String(), err
+}
+
+func TestCheckCommand(t *testing.T) {
+	out, warnings, err := run(t, "check", "testdata/strategies.json")
+	if err != nil || out != "the strategies are valid: 4 services have one of their own\n" || strings.Count(warnings, "means nothing") != 2 {
+		t.Errorf("%q %q %v", out, warnings, err)
+	}
+	for _, args := range [][]string{{"testdata/bad/no-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
+		if out, _, err := run(t, "check", args...); err == nil || out != "" {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+}
+
+const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"probabilistic","param":0.2,"ofOperation":true},
+	"origin":{"source":"file","place":"s.json:17","rule":"its own entry","since":"2026-01-02T12:00:00Z","problem":"the file is gone"},
+	"strategy":{"strategyType":"PROBABILISTIC"},"askers":[
+	{"address":"10.0.0.1","client":"sdk\u001b[2J","transport":"http","at":"2026-01-02T12:29:50Z","told":"probabilistic 0.2","current":true},
+	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"probabilistic 1","current":false}],"notes":["Note this."]}`
+
+func TestExplainCommand(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Tenant") != "acme" {
+			http.Error(w, "missing tenant header", http.StatusForbidden)
+			return
+		}
+		if r.URL.String() != "/api/sampling/explain?operation=GET+%2F&service=cart" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		w.Write([]byte(explanation))
+	}))
+	defer srv.Close()
+	args := []string{"--operation=GET /", "--url=" + srv.URL + "/", "--header=X-Tenant: acme", "cart"}
+	out, _, err := run(t, "explain", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "explain.golden", out)
+	if out, _, err = run(t, "explain", append([]string{"--json"}, args...)...); err != nil || out != explanation {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, _, err := run(t, "explain", slices.Delete(slices.Clone(args), 2, 3)...); err == nil || !strings.HasSuffix(err.Error(), "answers 403 Forbidden: missing tenant header") {
+		t.Errorf("%v", err)
+	}
+	for want, args := range map[string][]string{
+		"name one service, not 0":               {},
+		`--url: "localhost:1" is no URL`:        {"--url=localhost:1", "cart"},
+		"nothing listens at http://127.0.0.1:1": {"--url=http://127.0.0.1:1", "cart"},
+	} {
+		if _, _, err := run(t, "explain", args...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package sampling
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+)
+
+// told is the strategy that a client gets, in a few words.
+func (e *extension) told(t *testing.T) string {
+	t.Helper()
+	a, err := e.Strategy(t.Context(), sampling.Question{Service: "cart"})
+	if err != nil {
+		return err.Error()
+	}
+	return a.Strategy.String()
+}
+
+// A file that changes is in force after an interval. Mistakes in it are reported, and leave in force what was.
+func TestReload(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	write(t, file, "0.5")
+	synctest.Test(t, func(t *testing.T) {
+		e, r := start(t, ofFile(file, func(f *FileConfig) { f.ReloadInterval = pipeline.Duration(time.Minute) }))
+		begin := time.Now()
+		expect := func(told, report string) {
+			t.Helper()
+			time.Sleep(time.Minute + time.Second)
+			synctest.Wait()
+			if got := e.told(t); got != told {
+				t.Errorf("told %s, want %s", got, told)
+			}
+			x, err := e.Explain(t.Context(), "", "cart", "")
+			if err != nil || x.Origin.Problem != r.get() || r.get() != report {
+				t.Errorf("reported %q, %+v, want %q", r.get(), x, report)
+			}
+		}
+		const stays = "new sampling strategies are not in force: "
+		expect("probabilistic 0.5", "")
+		write(t, file, "0.25")
+		expect("probabilistic 0.25", "")
+		write(t, file, "25")
+		expect("probabilistic 0.25", stays+file+`:1:57: 25 is not a probability from 0 to 1; for 25 % write 0.25, for a number of traces per second take the type "ratelimiting"`)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		expect("probabilistic 0.25", stays+"stat "+file+": no such file or directory")
+		write(t, file, "0.25")
+		expect("probabilistic 0.25", "")
+		x, err := e.Explain(t.Context(), "", "cart", "")
+		if since := x.Origin.Since.Sub(begin); err != nil || since < time.Minute || since > 3*time.Minute {
+			t.Errorf("in force since %s after the start, %v", since, err)
+		}
+		write(t, file, "1")
+		expect("probabilistic 1", "")
+	})
+}
+
+// Who asked before a change is known to have been told something else.
+func TestToldBeforeAChange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	write(t, file, "0.5")
+	e, _ := start(t, ofFile(file))
+	ask := func() {
+		if _, err := e.Strategy(t.Context(), sampling.Question{Service: "cart", Asker: sampling.Asker{Address: "h"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes := func() string {
+		x, err := e.Explain(t.Context(), "", "cart", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(x.Notes, "\n")
+	}
+	ask()
+	write(t, file, "0.25")
+	e.source.(*fileSource).reload(t.Context())
+	const outdated = "What holds now is not what was told last."
+	if n := notes(); !strings.Contains(n, outdated) {
+		t.Errorf("notes: %s", n)
+	}
+	ask()
+	if n := notes(); strings.Contains(n, outdated) {
+		t.Errorf("notes: %s", n)
+	}
+}
+
+// A server of strategies may be away: the program starts without it, and goes on with what it knows.
+func TestURL(t *testing.T) {
+	var status atomic.Int32
+	var body atomic.Value
+	status.Store(503)
+	body.Store("no strategies today")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "k" || r.URL.RawQuery != "token=t" {
+			t.Errorf("asked with %v, %s", r.Header, r.URL)
+		}
+		w.WriteHeader(int(status.Load()))
+		w.Write([]byte(body.Load().(string)))
+	}))
+	defer srv.Close()
+	e, r := start(t, ofFile(srv.URL+"/s.json?token=t", func(f *FileConfig) {
+		f.Headers, f.DefaultProbability, f.MaxSize = map[string]pipeline.Secret{"X-Key": "k"}, 0.01, 4<<10
+	}))
+	step := func(code int32, text, told, source, report string) {
+		t.Helper()
+		status.Store(code)
+		body.Store(text)
+		e.source.(*fileSource).reload(t.Context())
+		a, err := e.Strategy(t.Context(), sampling.Question{Service: "cart"})
+		if err != nil || a.Strategy.String() != told || a.Origin.Source != source {
+			t.Errorf("%d %s: %+v, %v", code, text, a, err)
+		}
+		if got := strings.ReplaceAll(r.get(), srv.URL, "URL"); got != report {
+			t.Errorf("%d %s: reported %q, want %q", code, text, got, report)
+		}
+	}
+	const stays = "new sampling strategies are not in force: "
+	const good = `{"default_strategy": {"type": "ratelimiting", "param": 5}}`
+	step(503, "", "probabilistic 0.01", "built-in", stays+"reading URL/s.json: the server answers 503 Service Unavailable")
+	step(200, good, "5 traces per second", "url", "")
+	step(302, good, "5 traces per second", "url", stays+"reading URL/s.json: the server answers 302 Found")
+	step(200, "<html>", "5 traces per second", "url", stays+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")
+	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", stays+"reading URL/s.json: the answer (200 OK) is larger than 4096 bytes")
+	step(200, good, "5 traces per second", "url", "")
+	step(200, "null", "probabilistic 0.01", "built-in", "")
+}

@@ -1,0 +1,203 @@
+// Package sampling is the extension "sampling": it decides which traces clients sample, and tells those that ask on port 5778 or, through
+// the receiver "native", on 14268 and 14250.
+//
+// Strategies come from a file or URL, as in a collector, or from a collector, as in an agent. What comes from where, and who was told, is
+// what an explanation says.
+package sampling
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// The endpoints that clients expect.
+const (
+	defaultHTTPEndpoint = "localhost:5778"
+	defaultGRPCEndpoint = "localhost:5779"
+)
+
+// Config is the configuration of the extension.
+type Config struct {
+	File   pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies of a file or URL."`
+	Remote pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies of a collector, which is asked over gRPC."`
+	HTTP   pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Where clients ask over HTTP: an agent's port."`
+	GRPC   pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Where clients ask over gRPC, besides the receiver native."`
+	Asked  int                                  `yaml:"remembered_services" doc:"Of how many services, those asked for last, is remembered who asked and what the answer was; 0: none."`
+}
+
+func defaults() Config {
+	return Config{
+		File:   pipeline.Absent(defaultFile()),
+		Remote: pipeline.Absent(defaultRemote()),
+		HTTP:   pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
+		GRPC:   pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
+		Asked:  1000,
+	}
+}
+
+// mostAsked bounds remembered_services: each takes up to 8 KiB.
+const mostAsked = 100_000
+
+// Validate reports mistakes between keys.
+func (c *Config) Validate() error {
+	var errs []error
+	_, file := c.File.Get()
+	_, remote := c.Remote.Get()
+	switch {
+	case !file && !remote:
+		errs = append(errs, pipeline.BadKey("", "no source of strategies: write file or remote; "+
+			"an empty file: {} has one probability for all services"))
+	case file && remote:
+		errs = append(errs, pipeline.BadKey("remote", "file and remote exclude each other: strategies have one source; delete one"))
+	}
+	if c.Asked < 0 || c.Asked > mostAsked {
+		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", mostAsked, c.Asked))
+	}
+	return errors.Join(errs...)
+}
+
+// Factory makes the extension, type sampling.
+func Factory() pipeline.Factory {
+	return pipeline.Extension("sampling", defaults, newExtension).
+		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector.")
+}
+
+// source is where strategies come from. decide may wait for somebody else to say.
+type source interface {
+	pipeline.Starter
+	pipeline.Stopper
+	decide(ctx context.Context, tenant, service string) (decision, error)
+}
+
+// decision is the strategy of a service as a source has it.
+type decision struct {
+	*entry
+	source  string // see sampling.Origin
+	problem string
+}
+
+func (d decision) origin() sampling.Origin {
+	return sampling.Origin{Source: d.source, Place: d.place, Rule: d.rule, Since: d.since, Problem: d.problem}
+}
+
+type extension struct {
+	set       pipeline.Settings
+	source    source
+	listeners server.Group
+	askers    *askers
+	requests  *prometheus.CounterVec
+}
+
+var (
+	_ pipeline.Starter   = (*extension)(nil)
+	_ pipeline.Stopper   = (*extension)(nil)
+	_ pipeline.Addressed = (*extension)(nil)
+	_ sampling.Provider  = (*extension)(nil)
+	_ sampling.Explainer = (*extension)(nil)
+)
+
+func newExtension(set pipeline.Settings, c Config) (*extension, error) {
+	e := &extension{set: set, listeners: server.Group{}, askers: newAskers(c.Asked)}
+	e.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_sampling_requests_total",
+		Help: "Questions of clients for their strategy."}, []string{"transport", "result"})
+	for _, transport := range []string{"http", "legacy", "grpc"} { // they are there from the start
+		e.requests.WithLabelValues(transport, "ok")
+		e.requests.WithLabelValues(transport, "err")
+	}
+	err := set.Metrics.Register(e.requests)
+	if err == nil {
+		err = e.connect(c)
+	}
+	if err == nil {
+		err = e.listen(c)
+	}
+	return e, err
+}
+
+// connect makes the source.
+func (e *extension) connect(c Config) (err error) {
+	if file, ok := c.File.Get(); ok {
+		e.source, err = newFileSource(e.set, file)
+		return err
+	}
+	remote, _ := c.Remote.Get()
+	e.source, err = newRemoteSource(e.set, remote)
+	return err
+}
+
+// Start gets the strategies, and then answers.
+func (e *extension) Start(ctx context.Context) error {
+	if err := e.source.Start(ctx); err != nil {
+		return err
+	}
+	if err := e.listeners.Start(ctx); err != nil {
+		return errors.Join(err, e.source.Stop(ctx))
+	}
+	return nil
+}
+
+// Stop answers no more.
+func (e *extension) Stop(ctx context.Context) error {
+	return errors.Join(e.listeners.Stop(ctx), e.source.Stop(ctx))
+}
+
+// Addr returns the address of listener `http` or `grpc`.
+func (e *extension) Addr(listener string) string { return e.listeners.Addr(listener) }
+
+// Strategy implements sampling.Provider.
+func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling.Answer, error) {
+	d, err := e.source.decide(ctx, q.Tenant, q.Service)
+	now, transport := e.set.Env.Now(), cmp.Or(q.Asker.Transport, "other")
+	if err != nil {
+		e.requests.WithLabelValues(transport, "err").Inc()
+		e.askers.remember(q, now, "error: "+err.Error(), time.Time{})
+		return sampling.Answer{}, err
+	}
+	e.requests.WithLabelValues(transport, "ok").Inc()
+	e.askers.remember(q, now, d.strategy.String(), d.since)
+	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
+}
+
+// Explain implements sampling.Explainer.
+func (e *extension) Explain(ctx context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
+	d, err := e.source.decide(ctx, tenant, service)
+	if err != nil {
+		return nil, fmt.Errorf("explaining %q: %w", service, err)
+	}
+	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Sampler: d.strategy.Sampler(operation),
+		Origin: d.origin(), Askers: e.askers.of(tenant, service, d.since)}
+	if o, ok := d.operations[operation]; ok {
+		out.Origin.Place, out.Origin.Rule = o.place, o.rule
+	}
+	out.Notes = notes(out)
+	return out, nil
+}
+
+// notes are what is easily overlooked of an explanation.
+func notes(x *sampling.Explanation) []string {
+	all := []string{"The service in which a trace begins decides for the whole trace; the services behind it follow."}
+	if x.Sampler.Type == "ratelimiting" {
+		all = append(all, "The limit is one of each process of the service, not of all together.")
+	}
+	if x.Sampler.LowerBound > 0 {
+		all = append(all, fmt.Sprintf("Of each operation, and in each process, %.3g traces per second are sampled in any case.",
+			x.Sampler.LowerBound))
+	}
+	if len(x.Askers) == 0 {
+		return append(all, "Nobody has asked for this service here since the process started: "+
+			"its clients ask elsewhere, or sample as they are configured themselves.")
+	}
+	if last := x.Askers[0]; !last.Current {
+		all = append(all, "What holds now is not what was told last. Clients ask every 60 seconds, unless they are configured otherwise.")
+	}
+	return all
+}

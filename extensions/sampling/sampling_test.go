@@ -1,0 +1,263 @@
+package sampling
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// reports are what a component says of itself.
+type reports struct {
+	mu   sync.Mutex
+	last string // "" is healthy
+}
+
+func (r *reports) report(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last = ""
+	if err != nil {
+		r.last = err.Error()
+	}
+}
+
+func (r *reports) get() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+func settings(r *reports) pipeline.Settings {
+	return pipeline.Settings{ID: pipeline.ID{Type: "sampling"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(),
+		Budget: pipeline.NewBudget(64 << 20), Report: r.report}
+}
+
+// ofFile is the configuration for strategies of a file.
+func ofFile(path string, change ...func(*FileConfig)) Config {
+	file := defaultFile()
+	file.Path, file.ReloadInterval = path, 0
+	for _, f := range change {
+		f(&file)
+	}
+	c := defaults()
+	c.File = pipeline.Present(file)
+	return c
+}
+
+// listening adds listeners on free ports.
+func listening(c Config) Config {
+	c.HTTP, c.GRPC = pipeline.Present(server.DefaultHTTPConfig("127.0.0.1:0")), pipeline.Present(server.DefaultGRPCConfig("127.0.0.1:0"))
+	return c
+}
+
+func start(t *testing.T, c Config) (*extension, *reports) {
+	t.Helper()
+	r := &reports{}
+	e, err := newExtension(settings(r), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Stop(context.Background()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	return e, r
+}
+
+// write makes a strategies file, the probability of all services being p.
+func write(t *testing.T, file, p string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(`{"default_strategy": {"type": "probabilistic", "param": `+p+`}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (e *extension) get(t *testing.T, method, path string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, "http://"+e.Addr("http")+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestAgentPort(t *testing.T) {
+	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	f := func(method, path string, code int, want string) {
+		t.Helper()
+		if got, body := e.get(t, method, path); got != code || body != want {
+			t.Errorf("%s %s: %d %q\nwant %d %q", method, path, got, body, code, want)
+		}
+	}
+	f("GET", "/sampling?service=limited", 200, `{"strategyType":"RATE_LIMITING","rateLimitingSampling":{"maxTracesPerSecond":7}}`)
+	f("GET", "/api/sampling?service=limited", 200, `{"strategyType":"RATE_LIMITING","rateLimitingSampling":{"maxTracesPerSecond":7}}`)
+	f("GET", "/?service=limited", 200, `{"strategyType":1,"rateLimitingSampling":{"maxTracesPerSecond":7}}`)
+	f("GET", "/sampling", 400, "'service' parameter must be provided once\n")
+	f("POST", "/sampling?service=limited", 405, "")
+	f("GET", "/baggageRestrictions?service=limited", 500, "collector error: baggage not implemented\n")
+	f("GET", "/credits?service=limited", 404, "404 page not found\n")
+}
+
+// gRPC answers under both names of the service, and needs no name of a service that asks.
+func TestGRPC(t *testing.T) {
+	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, name := range []string{"tracing", "jaeger"} {
+		for service, want := range map[string]string{"limited": "7 traces per second", "": "probabilistic 0.8; operations of their own: 2"} {
+			var r api_v2.SamplingStrategyResponse
+			err := conn.Invoke(t.Context(), "/"+name+".api_v2.SamplingManager/GetSamplingStrategy", &api_v2.SamplingStrategyParameters{ServiceName: service}, &r)
+			if err != nil || (service == "limited") != (r.GetRateLimitingSampling().GetMaxTracesPerSecond() == 7) {
+				t.Errorf("%s: %v, %v, want %s", name, &r, err, want)
+			}
+		}
+	}
+	if got := e.askers.of("", "limited", time.Time{}); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].Client, "grpc-go") {
+		t.Errorf("asked by %+v", got)
+	}
+}
+
+// An explanation says which line decides, since when, and who was told what.
+func TestExplain(t *testing.T) {
+	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	e.get(t, "GET", "/sampling?service=cart")
+	e.get(t, "GET", "/?service=cart")
+	f := func(query string, check func(x sampling.Explanation) bool) {
+		t.Helper()
+		code, body := e.get(t, "GET", "/api/sampling/explain?"+query)
+		var x sampling.Explanation // but for the Strategy, which is not read back
+		if err := json.Unmarshal([]byte(body), &x); err != nil || code != 200 || !check(x) {
+			t.Errorf("%s: %d %v %s", query, code, err, body)
+		}
+	}
+	f("service=cart&operation=health", func(x sampling.Explanation) bool {
+		return x.Sampler == sampling.Sampler{Type: "probabilistic", Named: true} && x.Origin.Source == "file" && x.Origin.Place == "testdata/strategies.json:8" &&
+			x.Origin.Rule == "the operation's entry in default_strategy" && !x.Origin.Since.IsZero() && len(x.Notes) == 1 &&
+			len(x.Askers) == 2 && x.Askers[0].Transport == "legacy" && x.Askers[1].Transport == "http" && x.Askers[1].Current &&
+			x.Askers[1].Told == "probabilistic 0.5; operations of their own: 3"
+	})
+	f("service=cart&operation=unknown", func(x sampling.Explanation) bool {
+		return x.Sampler.Param == 0.5 && x.Origin.Place == "testdata/strategies.json:12"
+	})
+	f("service=limited", func(x sampling.Explanation) bool {
+		return x.Sampler.Type == "ratelimiting" && len(x.Askers) == 0 && strings.Contains(strings.Join(x.Notes, "\n"), "one of each process") &&
+			strings.Contains(strings.Join(x.Notes, "\n"), "Nobody has asked")
+	})
+}
+
+func TestWithoutFile(t *testing.T) {
+	e, _ := start(t, ofFile(""))
+	a, err := e.Strategy(t.Context(), sampling.Question{Service: "a"})
+	if err != nil || a.Strategy.String() != "probabilistic 0.001" || a.Origin.Source != "built-in" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// What cannot be used when the program starts ends the start, and says where it is wrong.
+func TestBadStart(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large.json")
+	write(t, large, "0."+strings.Repeat("1", 5000))
+	for want, c := range map[string]Config{
+		"file::path: stat testdata/none.json: no such file or directory":                                           ofFile("testdata/none.json"),
+		"file::path: " + dir + " is not a regular file":                                                            ofFile(dir),
+		"file::path: " + large + " is larger than 4KiB; file::max_size allows more":                                ofFile(large, func(f *FileConfig) { f.MaxSize = 4 << 10 }),
+		"file::path: testdata/bad/no-type.json:2:23: type is missing; write \"probabilistic\" or \"ratelimiting\"": ofFile("testdata/bad/no-type.json"),
+	} {
+		e, err := newExtension(settings(&reports{}), listening(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Start(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	both := ofFile("")
+	both.Remote = pipeline.Present(defaultRemote())
+	none := defaults()
+	many := ofFile("")
+	many.Asked = -1
+	for want, c := range map[string]*Config{
+		"no source of strategies: write file or remote; an empty file: {} has one probability for all services": &none,
+		"file and remote exclude each other: strategies have one source; delete one":                            &both,
+		"must be from 0 to 100000, not -1": &many,
+	} {
+		if err := c.Validate(); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	file := FileConfig{Path: "http://user:secret@host/s.json", DefaultProbability: 1.5}
+	if err := file.Validate(); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("%v", err)
+	}
+	remote := defaultRemote()
+	remote.Timeout, remote.StaleFor, remote.CacheSize, remote.MaxAnswer = 0, 1, 0, 0
+	if err := remote.Validate(); err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// Who asked is remembered of so many services, and of each so many clients; names do not grow it.
+func TestAskersAreBounded(t *testing.T) {
+	a, now := newAskers(2), time.Unix(1, 0)
+	ask := func(service, client string) {
+		a.remember(sampling.Question{Service: service, Asker: sampling.Asker{Address: "h", Client: client}}, now, "told", now)
+	}
+	for i := range 20 {
+		ask("a", strings.Repeat("c", i+1))
+	}
+	ask("a", "c")
+	if got := a.of("", "a", now); len(got) != askersPerService || got[0].Client != "c" || got[1].Client != strings.Repeat("c", 20) || !got[0].Current {
+		t.Errorf("%+v", got)
+	}
+	ask("b", "c")
+	ask("a", strings.Repeat("x", 10_000))
+	ask("c", "c")
+	ask(strings.Repeat("y", 10_000), "c")
+	if len(a.services) != 2 || a.recent.Len() != 2 || len(a.of("", "b", now)) != 0 {
+		t.Errorf("%d services are remembered", len(a.services))
+	}
+	if got := a.of("", "a", now.Add(1)); len(got[0].Client) != maxRemembered || got[0].Current {
+		t.Errorf("%+v", got[0])
+	}
+	a.remember(sampling.Question{Service: "d"}, now, "told", now)
+	if len(a.of("", "d", now)) != 0 || len(newAskers(0).of("", "a", now)) != 0 {
+		t.Error("nobody is remembered")
+	}
+}

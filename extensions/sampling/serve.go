@@ -1,0 +1,89 @@
+package sampling
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tracing-backend/tracing/internal/translate/strategies"
+	"github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// reasonPath is the reason of refused requests for paths that there are not.
+const reasonPath = "path"
+
+// listen makes the listeners.
+func (e *extension) listen(c Config) error {
+	if cfg, on := c.HTTP.Get(); on {
+		s, err := newHTTPServer(e.set, cfg, e)
+		if err != nil {
+			return err
+		}
+		e.listeners["http"] = s
+	}
+	if cfg, on := c.GRPC.Get(); on {
+		s, err := server.NewGRPC(e.set, "grpc", cfg)
+		if err != nil {
+			return err
+		}
+		wire.Register(s, &api_v2.SamplingManager_ServiceDesc, &manager{provider: e})
+		s.Describe(wire.Originals())
+		e.listeners["grpc"] = s
+	}
+	return nil
+}
+
+// httpServer is an agent's HTTP port.
+type httpServer struct {
+	*server.HTTP
+	routes map[string]http.HandlerFunc
+}
+
+func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Provider) (*httpServer, error) {
+	answers := sampling.HTTP{Provider: p, Tenant: server.Tenant}
+	s := &httpServer{routes: map[string]http.HandlerFunc{
+		"/":                     answers.LegacyStrategy,
+		"/sampling":             answers.Strategy,
+		"/api/sampling":         answers.Strategy,
+		"/api/sampling/explain": answers.Explain,
+		"/baggageRestrictions":  answers.Baggage("baggage not implemented"),
+	}}
+	var err error
+	if s.HTTP, err = server.NewHTTP(set, "http", cfg, s); err != nil {
+		return nil, err
+	}
+	s.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
+		code, _ := pipeline.HTTPStatus(d)
+		http.Error(w, d.Msg, code)
+	})
+	return s, nil
+}
+
+// ServeHTTP answers everything on the port.
+func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	route, ok := s.routes[r.URL.Path]
+	if !ok {
+		s.Refused(reasonPath)
+		http.NotFound(w, r)
+		return
+	}
+	route(w, r)
+}
+
+// manager answers over gRPC.
+type manager struct {
+	api_v2.UnimplementedSamplingManagerServer
+	provider sampling.Provider
+}
+
+// GetSamplingStrategy implements api_v2.SamplingManagerServer.
+func (m *manager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
+	a, err := m.provider.Strategy(ctx, sampling.Question{Tenant: server.Tenant(ctx), Service: p.ServiceName, Asker: strategies.Asker(ctx)})
+	if err != nil {
+		return nil, pipeline.GRPCStatus(err).Err()
+	}
+	return strategies.ToProto(a.Strategy), nil
+}

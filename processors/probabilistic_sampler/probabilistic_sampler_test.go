@@ -1,0 +1,358 @@
+package probabilisticsampler
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/goleak"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sink remembers what it was given last, and answers with an error.
+type sink struct {
+	got   *otlpdata.Batch
+	calls int
+	err   error
+}
+
+func (s *sink) Consume(_ context.Context, b *otlpdata.Batch) error {
+	s.got, s.calls = b, s.calls+1
+	return s.err
+}
+
+func build(tb testing.TB, percentage float64, mode string) (*sampler, *sink) {
+	tb.Helper()
+	next := &sink{}
+	c := defaults()
+	c.Percentage, c.Mode = percentage, mode
+	if err := c.Validate(); err != nil {
+		tb.Fatal(err)
+	}
+	s, err := newSampler(pipeline.Settings{Budget: pipeline.NewBudget(64 << 20), Metrics: prometheus.NewRegistry()}, c, next)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s, next
+}
+
+// The thresholds that the specification and the OpenTelemetry Collector have for these shares.
+func TestThresholds(t *testing.T) {
+	f := func(share float64, precision int, want string) {
+		t.Helper()
+		if got := string(thresholdOf(share, precision).append(nil)); got != want {
+			t.Errorf("%v with %d digits: %s, want %s", share, precision, got, want)
+		}
+	}
+	f(1, 4, "0")
+	f(0.5, 4, "8")
+	f(0.25, 4, "c")
+	f(0.1, 4, "e666")
+	f(0.1, 14, "e6666666666666")
+	f(0.01, 4, "fd70a")
+	f(1./3, 3, "aab")
+	f(0x1p-56, 4, "ffffffffffffff")
+	f(1e-30, 4, "ffffffffffffff")
+	f(1-0x1p-50, 1, "0")
+	if thresholdOf(0, 4) != never {
+		t.Error("a share of nothing samples something")
+	}
+}
+
+// consumed returns the spans that pass, by name, with their tracestates.
+func consumed(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) map[string]string {
+	t.Helper()
+	next.got = nil
+	if err := s.Consume(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	if next.got == nil {
+		return out
+	}
+	td, err := next.got.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for span := range spansOf(td) {
+		out[span.Name()] = span.TraceState().AsRaw()
+	}
+	return out
+}
+
+func spansOf(td ptrace.Traces) func(yield func(ptrace.Span) bool) {
+	return func(yield func(ptrace.Span) bool) {
+		for _, rs := range td.ResourceSpans().All() {
+			for _, ss := range rs.ScopeSpans().All() {
+				for _, span := range ss.Spans().All() {
+					if !yield(span) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// oneSpan is a span with so much randomness and this tracestate.
+func oneSpan(randomness uint64, tracestate string) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	id := pcommon.TraceID{1, 2, 3}
+	binary.BigEndian.PutUint64(id[8:], 0xab<<56|randomness)
+	span.SetTraceID(id)
+	span.SetName("span")
+	span.TraceState().FromRaw(tracestate)
+	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+func TestDecisions(t *testing.T) {
+	const dropped = "-"
+	f := func(percentage float64, mode string, randomness uint64, before, want string) {
+		t.Helper()
+		s, next := build(t, percentage, mode)
+		got, kept := consumed(t, s, next, oneSpan(randomness, before))["span"]
+		if !kept {
+			got = dropped
+		}
+		if got != want {
+			t.Errorf("%v %% %s of %x with %q: %q, want %q", percentage, mode, randomness, before, got, want)
+		}
+		if k, d := testutil.ToFloat64(s.kept), testutil.ToFloat64(s.dropped); k+d != 1 || (k == 1) != kept {
+			t.Errorf("%v kept and %v dropped are counted", k, d)
+		}
+	}
+	const half, most, all = 1 << 55, 1<<56 - 1, 0
+	f(50, modeEqualizing, half, "", "ot=th:8")
+	f(50, modeEqualizing, half-1, "", dropped)
+	f(0, modeEqualizing, most, "", dropped)
+	f(100, modeEqualizing, all, "a=b", "a=b")
+	f(50, modeEqualizing, most, "a=1, ot=x:7;rv:8000000000000f;y:2 ,b=2", "ot=th:8;x:7;rv:8000000000000f;y:2,a=1,b=2")
+	f(50, modeEqualizing, all, "ot=rv:80000000000000", "ot=th:8;rv:80000000000000")
+	f(50, modeEqualizing, most, "ot=rv:7fffffffffffff", dropped)
+	// What was sampled further down already passes as it is, and what was not gets the threshold.
+	f(50, modeEqualizing, most, "ot=th:c", "ot=th:c")
+	f(50, modeEqualizing, most, "a=1,ot=th:80", "a=1,ot=th:80")
+	f(50, modeEqualizing, most, "ot=th:4", "ot=th:8")
+	f(50, modeEqualizing, half-1, "ot=th:4", dropped)
+	// Half of a half is a quarter.
+	f(50, modeProportional, most, "ot=th:8", "ot=th:c")
+	f(50, modeProportional, 0xbfffffffffffff, "ot=th:8", dropped)
+	f(50, modeProportional, half, "", "ot=th:8")
+	// Who claims to have sampled what it should not have, or writes no number, has said nothing.
+	f(50, modeEqualizing, half, "ot=th:c", "ot=th:8")
+	for _, nonsense := range []string{"ot=th:", "ot=th:C", "ot=th:000000000000000", "ot=th", "ot", "ot=", "=", ",,", "ot=rv:8"} {
+		s, next := build(t, 50, modeEqualizing)
+		if got := consumed(t, s, next, oneSpan(half, nonsense)); !strings.HasPrefix(got["span"], "ot=th:8") {
+			t.Errorf("%q became %q", nonsense, got)
+		}
+	}
+}
+
+// random is traces with the same resource, each with two spans in different scopes.
+func random(r *rand.Rand, n int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", "cart")
+	rs.SetSchemaUrl("schema")
+	roots, children := rs.ScopeSpans().AppendEmpty(), rs.ScopeSpans().AppendEmpty()
+	roots.Scope().SetName("scope")
+	for i := range n {
+		var id pcommon.TraceID
+		binary.BigEndian.PutUint64(id[:], r.Uint64())
+		binary.BigEndian.PutUint64(id[8:], r.Uint64())
+		for which, scope := range []ptrace.ScopeSpans{roots, children} {
+			span := scope.Spans().AppendEmpty()
+			span.SetTraceID(id)
+			span.SetSpanID(pcommon.SpanID{byte(which), 1})
+			span.SetName(fmt.Sprint(i, " ", which))
+			span.Attributes().PutInt("i", int64(i))
+		}
+	}
+	return td
+}
+
+// The share is the one that was asked for, all spans of a trace have one fate, and a trace that passes at a small share passes at a greater one.
+func TestShares(t *testing.T) {
+	const traces = 20_000
+	b := otlpdata.FromTraces(random(rand.New(rand.NewPCG(1, 2)), traces), otlpdata.Meta{Tenant: "acme"})
+	var smaller map[string]string
+	for _, percentage := range []float64{1, 10, 33.3, 50, 90} {
+		s, next := build(t, percentage, modeEqualizing)
+		got := consumed(t, s, next, b)
+		p := percentage / 100
+		if n := float64(len(got)) / 2; math.Abs(n-traces*p) > 5*math.Sqrt(traces*p*(1-p)) {
+			t.Errorf("%v %%: %v traces of %d", percentage, n, traces)
+		}
+		for name := range got {
+			if _, other := got[strings.TrimRight(name, "01")+"0"]; !other {
+				t.Fatalf("%v %%: a part of a trace is missing", percentage)
+			}
+		}
+		for name := range smaller {
+			if _, still := got[name]; !still {
+				t.Fatalf("%v %%: %s passes at a smaller share only", percentage, name)
+			}
+		}
+		if smaller = got; next.got.Meta() != b.Meta() {
+			t.Errorf("%+v", next.got.Meta())
+		}
+	}
+}
+
+// Nothing but the tracestate of what passes is changed, and nothing is passed on if nothing is left.
+func TestTheRestStays(t *testing.T) {
+	td := random(rand.New(rand.NewPCG(3, 4)), 50)
+	td.ResourceSpans().AppendEmpty().Resource().Attributes().PutStr("service.name", "empty")
+	half, err := otlpdata.Concat(otlpdata.FromTraces(td, otlpdata.Meta{}), otlpdata.FromTraces(random(rand.New(rand.NewPCG(5, 6)), 50), otlpdata.Meta{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, next := build(t, 30, modeEqualizing)
+	checkRest(t, s, next, half)
+	if n := next.got.Len(); n == 0 || n == half.Len() {
+		t.Errorf("%d of %d spans are left", n, half.Len())
+	}
+	s, next = build(t, 0, modeEqualizing)
+	if err := s.Consume(t.Context(), half); err != nil || next.calls != 0 {
+		t.Errorf("%v, %d calls", err, next.calls)
+	}
+}
+
+// checkRest compares what passes with the same decisions made on objects.
+func checkRest(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
+	t.Helper()
+	next.got = nil
+	if err := s.Consume(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	want, err := b.Edit(func(td ptrace.Traces) error {
+		td.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
+			rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
+				ss.Spans().RemoveIf(func(span ptrace.Span) bool {
+					id, before := span.TraceID(), span.TraceState().AsRaw()
+					target, sampled := s.decide(id[:], []byte(before))
+					if p := parseState([]byte(before)); sampled && (!p.hasThreshold || p.threshold != target) {
+						span.TraceState().FromRaw(string(appendState(nil, []byte(before), target)))
+					}
+					return !sampled
+				})
+				return ss.Spans().Len() == 0
+			})
+			return rs.ScopeSpans().Len() == 0
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.got == nil {
+		if want.Len() != 0 {
+			t.Fatalf("nothing passes, want %d spans", want.Len())
+		}
+		return
+	}
+	if got, want := marshalled(t, next.got), marshalled(t, want); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func marshalled(t *testing.T, b *otlpdata.Batch) string {
+	t.Helper()
+	td, err := b.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// An error of what follows is the sender's to know, and nothing is counted: it sends all of it again.
+func TestErrors(t *testing.T) {
+	s, next := build(t, 50, modeEqualizing)
+	next.err = errors.New("full")
+	if err := s.Consume(t.Context(), oneSpan(1<<55, "")); !errors.Is(err, next.err) {
+		t.Errorf("%v", err)
+	}
+	if n := testutil.ToFloat64(s.kept) + testutil.ToFloat64(s.dropped); n != 0 {
+		t.Errorf("%v spans are counted", n)
+	}
+	s.budget = pipeline.NewBudget(10)
+	var limit *otlpdata.LimitError
+	if err := s.Consume(t.Context(), oneSpan(1<<55, "")); !errors.As(err, &limit) || !limit.TooLarge {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	c := Config{Percentage: math.NaN(), Mode: "hash_seed"}
+	const want = "must be from 0 to 100, not NaN\n\"hash_seed\" is not a mode; write equalizing or proportional\nmust be from 1 to 14, not 0"
+	if err := c.Validate(); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+}
+
+// Of any request the same is left as when the decisions are made on objects.
+func FuzzConsume(f *testing.F) {
+	m := &ptrace.ProtoMarshaler{}
+	for _, td := range []ptrace.Traces{random(rand.New(rand.NewPCG(7, 8)), 4), ptrace.NewTraces()} {
+		b, err := m.MarshalTraces(td)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, 50.0)
+	}
+	old, _ := hex.DecodeString("0a0fc23e0c120a0a080102030405060708") // scope spans in field 1000
+	f.Add(old, 100.0)
+	f.Fuzz(func(t *testing.T, body []byte, percentage float64) {
+		if !(percentage >= 0 && percentage <= 100) {
+			return
+		}
+		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil {
+			return
+		}
+		for _, mode := range []string{modeEqualizing, modeProportional} {
+			s, next := build(t, percentage, mode)
+			if s.own != 0 {
+				checkRest(t, s, next, b)
+			}
+		}
+	})
+}
+
+func BenchmarkConsume(b *testing.B) {
+	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(random(rand.New(rand.NewPCG(1, 2)), 500))
+	if err != nil {
+		b.Fatal(err)
+	}
+	batch, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, _ := build(b, 10, modeEqualizing)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Consume(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/span")
+}

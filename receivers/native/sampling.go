@@ -1,0 +1,40 @@
+package native
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tracing-backend/tracing/internal/translate/strategies"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// samplingRoutes are the paths on which a collector tells clients what to sample; none without a provider.
+func samplingRoutes(p sampling.Provider) map[string]http.HandlerFunc {
+	if p == nil {
+		return nil
+	}
+	answers := sampling.HTTP{Provider: p, Tenant: server.Tenant}
+	return map[string]http.HandlerFunc{
+		"/api/sampling":            answers.Strategy,
+		"/api/sampling/explain":    answers.Explain,
+		"/api/baggageRestrictions": answers.Baggage("baggage restrictions not implemented"),
+	}
+}
+
+// samplingManager answers over gRPC.
+type samplingManager struct {
+	api_v2.UnimplementedSamplingManagerServer
+	provider sampling.Provider
+}
+
+// GetSamplingStrategy implements api_v2.SamplingManagerServer.
+func (m *samplingManager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
+	a, err := m.provider.Strategy(ctx, sampling.Question{Tenant: server.Tenant(ctx), Service: p.ServiceName, Asker: strategies.Asker(ctx)})
+	if err != nil {
+		return nil, pipeline.GRPCStatus(err).Err()
+	}
+	return strategies.ToProto(a.Strategy), nil
+}
