@@ -32,7 +32,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if c.needsService && s.question.service == "" {
 		return nil, pipeline.Permanent(errNeedsService)
 	}
-	s.outcome.Reason = "the results were not read to their end"
+	s.outcome.Reason = tracestore.Unread
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 

@@ -17,7 +17,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 		return nil, err
 	}
 	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
-	s.outcome.Reason = "the results were not read to their end"
+	s.outcome.Reason = tracestore.Unread
 	s.begin()
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }

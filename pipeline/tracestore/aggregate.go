@@ -88,7 +88,8 @@ type Aggregate struct {
 type Heatmap struct {
 	Step  uint64     // nanoseconds
 	Cells []HeatCell // sorted by start and bucket; none is empty
-	Share float64    // of the spans that was examined, above 0 and at most 1, which is all (or none); divide counts by it to estimate the whole
+	// Share of the spans that was examined, above 0 and at most 1, which is all (or none). Counts divided by it estimate the whole.
+	Share float64
 }
 
 // HeatCell is the spans of a column in a bucket of durations.
@@ -136,6 +137,6 @@ type Exemplar struct {
 	TraceID         otlpdata.TraceID
 	SpanID          otlpdata.SpanID
 	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
-	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them
+	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them, cut by FacetText
 	Failed          bool
 }

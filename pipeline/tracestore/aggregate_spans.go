@@ -6,8 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// AggregateSpans describes the spans of one tenant in batches for which q holds; duplicates count once. It is the reference for [Aggregator]:
-// it knows no budget. The error says that the aggregation cannot be had, or that a batch cannot be read.
+// AggregateSpans describes the spans of one tenant in batches for which q holds; duplicates count once. It is the reference for
+// [Aggregator]: it knows no budget. The error says that the aggregation cannot be had, or that a batch cannot be read.
 func AggregateSpans(q Query, a Aggregation, batches ...*otlpdata.Batch) (Aggregate, error) {
 	c, err := NewAggregateCounter(q, a)
 	if err != nil {

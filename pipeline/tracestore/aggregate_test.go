@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,6 +223,72 @@ func TestExemplars(t *testing.T) {
 				t.Errorf("%d of 20 slow spans, starts from %d to %d", slow, first, last)
 			}
 		}
+	}
+}
+
+// TestExemplarStretches: stretches are the shortest ones of which there are few enough cells, in whatever order spans came.
+func TestExemplarStretches(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{100, 1000, 1500, 4000, 30_000} {
+		var all []Exemplar
+		for i := range n {
+			e := Exemplar{TraceID: otlpdata.TraceID{byte(i), byte(i >> 8)}, Start: rnd.Uint64() >> rnd.IntN(64), Duration: 1 + rnd.Uint64N(100)}
+			all = append(all, e)
+		}
+		p := NewExemplarPicker(1)
+		for _, e := range all {
+			p.Offer(e)
+		}
+		p.Answer()
+		want := 0
+		for ; ; want++ {
+			cells := make(map[exemplarCell]bool)
+			for _, e := range all {
+				cells[exemplarCell{BucketOf(e.Duration), e.Start >> want}] = true
+			}
+			if len(cells) <= p.most {
+				break
+			}
+		}
+		if p.shift != want {
+			t.Errorf("%d spans: stretches of 2^%d ns, want 2^%d", n, p.shift, want)
+		}
+	}
+}
+
+// TestExemplarsOfLongNames: they are cut.
+func TestExemplarsOfLongNames(t *testing.T) {
+	p := NewExemplarPicker(1)
+	p.Offer(Exemplar{Service: strings.Repeat("s", 300), Name: strings.Repeat("ü", 300)})
+	if e := p.Answer()[0]; len(e.Service) != MaxFacetText || e.Name != strings.Repeat("ü", MaxFacetText/2) {
+		t.Errorf("%d bytes of the service, %d of the name", len(e.Service), len(e.Name))
+	}
+}
+
+// TestCommonAttributes: what spans have in common counts as if it was counted for each of them.
+func TestCommonAttributes(t *testing.T) {
+	kvs := func(texts ...string) (out []otlpdata.KeyValue) {
+		for i := 0; i < len(texts); i += 2 {
+			out = append(out, otlpdata.KeyValue{Key: texts[i], Value: otlpdata.StringValue(texts[i+1])})
+		}
+		return out
+	}
+	long := strings.Repeat("x", 300)
+	once, each := NewFacetCounter(FacetQuery{Values: 9}), NewFacetCounter(FacetQuery{Values: 9})
+	for i, list := range [][]otlpdata.KeyValue{
+		kvs("k", "a", "k", "a", "k", "b", "l", long, "l", long+"y"), kvs("k", "a"), nil, kvs("k", "b", "m", ""),
+	} {
+		once.Total(5, uint64(i))
+		once.Attributes(ResourceAttribute, list, 5, uint64(i))
+		r := &otlpdata.Resource{Attributes: list, Service: "s"}
+		for n := range 5 {
+			each.Span(Span{Resource: r, Scope: &otlpdata.Scope{}, Span: &otlpdata.Span{}}, n < i)
+		}
+	}
+	got, want := once.Answer(1), each.Answer(1)
+	want.Facets = slices.DeleteFunc(want.Facets, func(f Facet) bool { return f.Field.Place != ResourceAttribute })
+	if !reflect.DeepEqual(got, want) || len(got.Facets) != 3 {
+		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -29,10 +30,7 @@ func NewDedup() *Dedup {
 
 // First reports whether s is the first of its duplicates that is asked for.
 func (d *Dedup) First(s Span) bool {
-	id := identity{
-		resource: s.Resource.Raw, resourceURL: s.Resource.SchemaURL,
-		scope: s.Scope.Raw, scopeURL: s.Scope.SchemaURL, span: s.Raw,
-	}
+	id := identityOf(s)
 	h := maphash.Bytes(d.seed, id.span)
 	for i := d.heads[h]; i != 0; i = d.seen[i-1].prev {
 		if d.seen[i-1].equal(&id) {
@@ -43,6 +41,19 @@ func (d *Dedup) First(s Span) bool {
 	d.seen = append(d.seen, id)
 	d.heads[h] = len(d.seen)
 	return true
+}
+
+func identityOf(s Span) identity {
+	return identity{
+		resource: s.Resource.Raw, resourceURL: s.Resource.SchemaURL,
+		scope: s.Scope.Raw, scopeURL: s.Scope.SchemaURL, span: s.Raw,
+	}
+}
+
+// compare orders identities by resource and scope; that of their spans it does not look at.
+func (a *identity) compare(b *identity) int {
+	return cmp.Or(bytes.Compare(a.resource, b.resource), bytes.Compare(a.scope, b.scope), cmp.Compare(a.resourceURL, b.resourceURL),
+		cmp.Compare(a.scopeURL, b.scopeURL))
 }
 
 func (a *identity) equal(b *identity) bool {

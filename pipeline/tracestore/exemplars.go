@@ -3,7 +3,9 @@ package tracestore
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -42,12 +44,25 @@ func (p *ExemplarPicker) Wants(start, duration uint64, trace otlpdata.TraceID, s
 	return !known || order(trace, span) <= order(old.TraceID, old.SpanID)
 }
 
-// Offer shows the picker a span. It keeps the texts of e.
+// Offer shows the picker a span. It keeps the texts of e, unless they are cut.
 func (p *ExemplarPicker) Offer(e Exemplar) {
+	e.Service, e.Name = shortText(e.Service), shortText(e.Name)
 	p.put(p.cellOf(e.Start, e.Duration), e)
-	for len(p.cells) > p.most {
-		p.double()
+	if len(p.cells) > overfull*p.most {
+		p.join()
 	}
+}
+
+// overfull is how many times as many cells there may be as in the end: to join them at each one that is too many would take longer than all
+// else. Which stretches are left does not depend on when cells were joined.
+const overfull = 2
+
+// shortText returns a text that does not keep a long one in memory.
+func shortText(s string) string {
+	if len(s) <= MaxFacetText {
+		return s
+	}
+	return strings.Clone(FacetText(s))
 }
 
 func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
@@ -60,25 +75,45 @@ func (p *ExemplarPicker) put(at exemplarCell, e Exemplar) {
 	}
 }
 
-func (p *ExemplarPicker) double() {
-	old := p.cells
-	p.shift++
-	p.cells = make(map[exemplarCell]Exemplar, len(old))
+// join doubles the stretches as often as it takes until there are few enough cells.
+func (p *ExemplarPicker) join() {
+	old, times := p.cells, p.doublings()
+	p.shift += times
+	p.cells = make(map[exemplarCell]Exemplar, p.most)
 	for at, e := range old {
-		at.stretch /= 2
+		at.stretch >>= times
 		p.put(at, e)
 	}
 }
 
+// doublings returns how often stretches are to be doubled. Two cells of a bucket that follow each other are one after as many times as the
+// numbers of their stretches have different bits, counted from the highest that differs; those between two others are so before these.
+func (p *ExemplarPicker) doublings() int {
+	cells := p.sorted()
+	var joined [65]int // by how many doublings that takes
+	for i := 1; i < len(cells); i++ {
+		if a, b := cells[i-1], cells[i]; a.bucket == b.bucket {
+			joined[bits.Len64(a.stretch^b.stretch)]++
+		}
+	}
+	times := 0
+	for left := len(cells); left > p.most; left -= joined[times] {
+		times++ // one cell for each bucket is left in the end, which is few enough
+	}
+	return times
+}
+
+func (p *ExemplarPicker) sorted() []exemplarCell {
+	return slices.SortedFunc(maps.Keys(p.cells), exemplarCell.compare)
+}
+
 // Answer returns the spans, the newest first. Their texts are copies.
 func (p *ExemplarPicker) Answer() []Exemplar {
-	cells := make([]exemplarCell, 0, len(p.cells))
-	for at := range p.cells {
-		cells = append(cells, at)
+	if len(p.cells) > p.most {
+		p.join()
 	}
-	slices.SortFunc(cells, exemplarCell.compare)
 	var out []Exemplar
-	for _, at := range spread(cells, p.want) {
+	for _, at := range spread(p.sorted(), p.want) {
 		e := p.cells[at]
 		e.Service, e.Name = strings.Clone(e.Service), strings.Clone(e.Name)
 		out = append(out, e)

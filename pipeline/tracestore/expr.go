@@ -77,9 +77,13 @@ const (
 	Le
 	Gt
 	Ge
-	Like   // the text form matches Literal.Regexp somewhere
+	Like   // the first MaxLike bytes of the text form match Literal.Regexp somewhere
 	Exists // there is a value; the literal is not looked at
 )
+
+// MaxLike is how many bytes of a value Like looks at. Expressions that people may write take tens of microseconds for a byte, and no
+// query can be stopped while one value is looked at.
+const MaxLike = 256 << 10
 
 // Literal is the constant of a condition.
 type Literal struct {

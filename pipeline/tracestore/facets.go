@@ -24,7 +24,8 @@ func FacetText(s string) string {
 }
 
 // FacetScore returns the score of a value that count of all spans have, and selected of those that are selected: the share of the selected
-// spans that have it less that of the others, from -1 to 1; 0 where one of the two is empty. allSelected is a part of all, as selected is of count.
+// spans that have it less that of the others, from -1 to 1; 0 where one of the two is empty. allSelected is a part of all, as selected is
+// of count.
 func FacetScore(count, selected, all, allSelected uint64) float64 {
 	if allSelected == 0 || allSelected >= all {
 		return 0
@@ -41,10 +42,11 @@ type FacetCounter struct {
 	index           map[Field]*FieldCounter
 	memory          int
 	text            []byte // scratch
+	turn            uint64 // counts spans, and attributes that spans have in common
+	now             struct{ spans, selected uint64 }
 	// What yield counts, which is made once for all spans.
-	yield    func(otlpdata.Value) bool
-	field    *FieldCounter
-	ofChosen bool // the span is selected
+	yield func(otlpdata.Value) bool
+	field *FieldCounter
 }
 
 // FieldCounter counts the values of one field.
@@ -52,7 +54,7 @@ type FieldCounter struct {
 	counter         *FacetCounter
 	field           Field
 	spans, selected uint64
-	last            uint64 // the number of the span that was counted last
+	last            uint64 // the turn in which it was counted last
 	values          map[string]*valueCount
 	other           uint64
 }
@@ -95,7 +97,7 @@ func (c *FacetCounter) add(f Field) *FieldCounter {
 // Span counts a span.
 func (c *FacetCounter) Span(s Span, selected bool) {
 	c.Total(1, one(selected))
-	c.ofChosen = selected
+	c.begin(1, one(selected))
 	for _, c.field = range c.fields {
 		if len(c.query.Fields) == 0 && c.field.field.Place <= LinkAttribute {
 			break // keys, which are behind the properties
@@ -106,6 +108,19 @@ func (c *FacetCounter) Span(s Span, selected bool) {
 		c.keys(SpanAttribute, s.Attributes)
 		c.keys(ResourceAttribute, s.Resource.Attributes)
 	}
+}
+
+// Attributes counts those that so many spans have in common, of which so many are selected. Their values are cut as they are counted, and
+// one that is given twice counts once.
+func (c *FacetCounter) Attributes(p Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
+	c.begin(spans, selected)
+	c.keys(p, kvs)
+}
+
+// begin begins a turn, in which each value counts once.
+func (c *FacetCounter) begin(spans, selected uint64) {
+	c.turn++
+	c.now.spans, c.now.selected = spans, selected
 }
 
 func one(is bool) uint64 {
@@ -123,11 +138,11 @@ func (c *FacetCounter) keys(p Place, kvs []otlpdata.KeyValue) {
 	}
 }
 
-// value counts a value of the span at hand, once.
+// value counts a value of the spans at hand, once.
 func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
-	if f.last != c.spans {
-		f.last = c.spans
-		f.Spans(1, one(c.ofChosen))
+	if f.last != c.turn {
+		f.last = c.turn
+		f.Spans(c.now.spans, c.now.selected)
 	}
 	if v.Kind() == otlpdata.ValueString {
 		c.text = append(c.text[:0], FacetText(v.Str())...)
@@ -140,11 +155,11 @@ func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	}
 	switch {
 	case n == nil:
-		f.other++
-	case n.last != c.spans:
-		n.last = c.spans
-		n.count++
-		n.selected += one(c.ofChosen)
+		f.other += c.now.spans
+	case n.last != c.turn:
+		n.last = c.turn
+		n.count += c.now.spans
+		n.selected += c.now.selected
 	}
 }
 

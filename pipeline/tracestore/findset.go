@@ -18,7 +18,8 @@ import (
 // itself, looks at the traces that may fit, and goes on until the limit is reached.
 //
 // Of a trace that is longer than Budget.TraceSpans it looks at a part, where it has to look at spans, and the outcome is not complete then.
-// Budget.Spans bounds what the store examines, and the spans of traces that are looked at, each.
+// Budget.Spans bounds what the store examines, and the spans of traces that are looked at, each. When most of the time until the deadline
+// of ctx is over, it ends between two traces as if the budget had run out.
 func FindSet(ctx context.Context, r Reader, q Query, set SpanSet, want Want) (*Results, error) {
 	set = simplifySet(set)
 	if s, ok := set.(Select); ok {
@@ -43,8 +44,10 @@ type setAnswer struct {
 	want    Want
 	yield   func(Result, error) bool
 	found   int
-	scanned int    // spans, by the store and here
-	cut     string // what was not looked at of the traces that may be results
+	scanned int       // spans, by the store and here
+	cut     string    // what was not looked at of the traces that may be results
+	lost    string    // what could not be read
+	until   time.Time // when to say how far it got; zero: never
 	ended   bool
 	outcome Outcome
 }
@@ -54,12 +57,13 @@ var errEnough = errors.New("no more results are wanted")
 
 // results returns the answer that run gives. Run says the outcome, unless an error ends it.
 func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) error) *Results {
-	a.outcome.Reason = "the results were not read to their end"
+	a.outcome.Reason = Unread
 	all := func(yield func(Result, error) bool) {
 		if a.ended {
 			return
 		}
 		a.ended, a.yield = true, yield
+		a.until = mostOfTime(ctx)
 		if err := run(ctx); err != nil && !errors.Is(err, errEnough) {
 			a.outcome.Reason = err.Error()
 			yield(Result{}, err)
@@ -68,8 +72,32 @@ func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) e
 	return &Results{All: all, Outcome: func() Outcome {
 		o := a.outcome
 		o.Scanned = a.scanned
+		if missing := joinReasons(a.lost, a.cut); missing != "" {
+			o.Complete, o.Reason = false, joinReasons(o.Reason, missing)
+		}
 		return o
 	}}
+}
+
+// mostOfTime returns when a tenth of the time until the deadline of ctx is left to answer in. It is zero where there is no deadline.
+func mostOfTime(ctx context.Context) time.Time {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return time.Time{}
+	}
+	return end.Add(-time.Until(end) / 10)
+}
+
+// late reports whether it is time to end.
+func (a *setAnswer) late() bool { return !a.until.IsZero() && !time.Now().Before(a.until) }
+
+const lateReason = "stopped because the time was nearly over; narrow the search or the time range"
+
+// lose notes what a store that was not asked to its end says that it could not read.
+func (a *setAnswer) lose(o Outcome) {
+	if _, lost, ok := strings.Cut(o.Reason, Unread+"; "); ok {
+		a.lost = joinReasons(a.lost, lost)
+	}
 }
 
 // give yields a result.
@@ -78,7 +106,7 @@ func (a *setAnswer) give(r Result) error {
 		return errEnough
 	}
 	if a.found++; a.found == a.query.Limit {
-		a.outcome = Outcome{Complete: a.cut == "", Reason: a.cut, Next: cursorOf(r)}
+		a.outcome = Outcome{Complete: true, Next: cursorOf(r)}
 		return errEnough
 	}
 	return nil
@@ -96,30 +124,42 @@ func (r *Result) behind(c Cursor) bool {
 	return !c.Set || r.compare(Result{ID: c.ID, Start: c.Start}) > 0
 }
 
-// readTraces returns the spans of traces, and nothing of those that are gone. Of a trace that is longer than a number (0: none) it returns
-// a longer part.
-func readTraces(ctx context.Context, r Reader, q Query, refs []TraceRef) (map[otlpdata.TraceID]*otlpdata.Batch, error) {
-	pieces := make(map[otlpdata.TraceID][]*otlpdata.Batch, len(refs))
-	spans := make(map[otlpdata.TraceID]int, len(refs))
-	for t, err := range r.Traces(ctx, q.Tenant, refs) {
-		if err != nil {
-			return nil, err
-		}
-		if most := q.Budget.TraceSpans; most > 0 && spans[t.ID] > most {
-			continue
-		}
-		pieces[t.ID] = append(pieces[t.ID], t.Spans)
-		spans[t.ID] += t.Spans.Len()
+// read gives a result the spans of its trace. It is false where the trace is gone by now. Of a damaged one it gives what can be read.
+func (a *setAnswer) read(ctx context.Context, r *Result, ref TraceRef) (ok bool, err error) {
+	r.Spans, err = readTrace(ctx, a.reader, a.query, ref)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
 	}
-	out := make(map[otlpdata.TraceID]*otlpdata.Batch, len(pieces))
-	for id, list := range pieces {
-		b, err := otlpdata.Concat(list...)
-		if err != nil {
-			return nil, fmt.Errorf("reading trace %s: %w", id, err)
-		}
-		out[id] = b
+	if err != nil && a.lost == "" {
+		a.lost = err.Error()
 	}
-	return out, nil
+	return r.Spans != nil, nil
+}
+
+// readTrace returns the spans of a trace, and nil where it is gone. Of one that is longer than Budget.TraceSpans it returns a longer part.
+// What could be read comes also with an error.
+func readTrace(ctx context.Context, r Reader, q Query, ref TraceRef) (*otlpdata.Batch, error) {
+	var pieces []*otlpdata.Batch
+	var failure error
+	spans := 0
+	for t, err := range r.Traces(ctx, q.Tenant, []TraceRef{ref}) {
+		if err != nil {
+			failure = fmt.Errorf("reading trace %s: %w", ref.ID, err)
+			break
+		}
+		pieces = append(pieces, t.Spans)
+		if spans += t.Spans.Len(); q.Budget.TraceSpans > 0 && spans > q.Budget.TraceSpans {
+			break
+		}
+	}
+	if len(pieces) == 0 {
+		return nil, failure
+	}
+	b, err := otlpdata.Concat(pieces...)
+	if err != nil {
+		return nil, fmt.Errorf("reading trace %s: %w", ref.ID, err)
+	}
+	return b, failure
 }
 
 // timeOf returns a start as a time of a query, which is a bound where it is not zero.

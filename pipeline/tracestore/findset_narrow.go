@@ -2,6 +2,7 @@ package tracestore
 
 import (
 	"context"
+	"reflect"
 	"slices"
 )
 
@@ -9,34 +10,52 @@ import (
 // below, or together with, another has a span of either, wherever in time. It is bounded so that asking in vain costs little.
 const (
 	patience    = 64      // candidates that are looked at before
+	mostNeeds   = 8       // rarer conditions that are asked for
 	mostNarrow  = 512     // traces that meet a rarer condition
 	narrowSpans = 1 << 17 // spans that a store examines for one condition
 )
 
-// needs returns conditions on spans that each trace has a span for of which a set chooses a span.
+// needs returns different conditions on spans that each trace has a span for of which a set chooses a span. That on which candidates are
+// found is none of them.
 func needs(set SpanSet) []Expr {
+	found := cover(set)
+	var out []Expr
+	for _, e := range eachNeed(nil, set) {
+		same := func(o Expr) bool { return reflect.DeepEqual(o, e) }
+		if len(out) < mostNeeds && !same(found) && !slices.ContainsFunc(out, same) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// eachNeed appends what each part of a set needs.
+func eachNeed(dst []Expr, set SpanSet) []Expr {
 	switch s := set.(type) {
 	case Both:
-		return append(needs(s.Left), needs(s.Right)...)
+		return eachNeed(eachNeed(dst, s.Left), s.Right)
 	case Below:
-		return append(needs(s.Above), needs(s.Spans)...)
+		return eachNeed(eachNeed(dst, s.Above), s.Spans)
+	case Either:
+		left, right := eachNeed(nil, s.Left), eachNeed(nil, s.Right)
+		if len(left) > 0 && len(right) > 0 {
+			// Of the many pairs one is enough: the first of a side is what its uppermost spans must be like.
+			return append(dst, simplify(Or{left[0], right[0]}))
+		}
+		return dst
 	}
 	if e := cover(set); e != nil {
-		return []Expr{e}
+		return append(dst, e)
 	}
-	return nil
+	return dst
 }
 
 // narrow looks at all traces that meet the rarest need, if these are few, so that all results that come behind a place wait. It is false
 // where that cannot be known, and leaves things as they were.
 func (s *traceSearch) narrow(ctx context.Context, place Cursor) (bool, error) {
-	list := needs(s.matcher.set)
-	if len(list) < 2 {
-		return false, nil
-	}
 	var rarest []TraceRef
 	known := false
-	for _, e := range list {
+	for _, e := range needs(s.matcher.set) {
 		refs, ok := s.few(ctx, e)
 		if ok && (!known || len(refs) < len(rarest)) {
 			rarest, known = refs, true
@@ -57,6 +76,9 @@ func (s *traceSearch) narrow(ctx context.Context, place Cursor) (bool, error) {
 // few returns the traces with a span on which a condition holds, if the store knows all of them with little work.
 func (s *traceSearch) few(ctx context.Context, e Expr) (refs []TraceRef, ok bool) {
 	q := Query{Tenant: s.query.Tenant, Where: e, Limit: mostNarrow, Budget: Budget{Spans: narrowSpans}}
+	if b := s.query.Budget.Spans; b > 0 {
+		q.Budget.Spans = min(narrowSpans, b)
+	}
 	found, err := s.reader.Find(ctx, q, WantIDs)
 	if err != nil {
 		return nil, false // some stores cannot answer every question
@@ -72,19 +94,20 @@ func (s *traceSearch) few(ctx context.Context, e Expr) (refs []TraceRef, ok bool
 	return refs, o.Complete && !o.Next.Set
 }
 
-// lookAtRefs looks at traces. It is false where not all could be read, or the budget ran out.
+// lookAtRefs looks at traces. It is false where not all could be read, or the budget or the time ran out.
 func (s *traceSearch) lookAtRefs(ctx context.Context, refs []TraceRef) bool {
-	for part := range slices.Chunk(refs, mostRead) {
-		traces, err := readTraces(ctx, s.reader, s.query, part)
+	for _, ref := range refs {
+		spans, err := readTrace(ctx, s.reader, s.query, ref)
 		if err != nil {
 			return false
 		}
-		for id, spans := range traces {
-			if err := s.lookAt(Result{ID: id, Spans: spans}); err != nil {
-				return false
-			}
+		if spans == nil {
+			continue // it is gone by now
 		}
-		if b := s.query.Budget.Spans; b > 0 && s.looked >= b {
+		if err := s.lookAt(ctx, Result{ID: ref.ID, Spans: spans}); err != nil {
+			return false
+		}
+		if b := s.query.Budget.Spans; b > 0 && s.looked >= b || s.late() {
 			return false
 		}
 	}

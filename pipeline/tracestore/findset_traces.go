@@ -32,7 +32,7 @@ type traceSearch struct {
 }
 
 // maxHeld is how many bytes of traces wait for others, which may come before them, to be looked at. Further ones are read again.
-const maxHeld = 32 << 20
+const maxHeld = 8 << 20
 
 func findByTraces(ctx context.Context, r Reader, q Query, set SpanSet, want Want) (*Results, error) {
 	s := &traceSearch{setAnswer: setAnswer{reader: r, query: q, want: want}, inner: q, matcher: newSetMatcher(set, simplify(q.Where))}
@@ -56,17 +56,18 @@ func (s *traceSearch) run(ctx context.Context) error {
 		inner := s.candidates.Outcome()
 		s.scanned += inner.Scanned
 		if err != nil {
+			s.lose(inner)
 			return err
 		}
 		if s.narrowed {
 			inner = Outcome{Complete: true}
 		}
 		if inner.Complete || !inner.Next.Set {
+			s.lost = joinReasons(s.lost, inner.Reason)
 			if err := s.giveAll(ctx); err != nil {
 				return err
 			}
-			reason := joinReasons(inner.Reason, s.cut)
-			s.outcome = Outcome{Complete: inner.Complete && s.cut == "", Reason: reason}
+			s.outcome = Outcome{Complete: inner.Complete}
 			return nil
 		}
 		if behind := (&Result{ID: inner.Next.ID, Start: inner.Next.Start}).behind(s.query.After); behind {
@@ -88,7 +89,7 @@ func (s *traceSearch) lookAtAll(ctx context.Context) error {
 			return err
 		}
 		place := cursorOf(r)
-		if err := s.lookAt(r); err != nil {
+		if err := s.lookAt(ctx, r); err != nil {
 			return err
 		}
 		if err := s.giveUpTo(ctx, place); err != nil {
@@ -101,7 +102,7 @@ func (s *traceSearch) lookAtAll(ctx context.Context) error {
 	return nil
 }
 
-// enough reports whether there is another way than looking at further candidates. It gives up where the budget ran out.
+// enough reports whether there is another way than looking at further candidates. It gives up where the budget or the time ran out.
 func (s *traceSearch) enough(ctx context.Context, place Cursor) (done bool, err error) {
 	if s.tries++; s.tries == patience {
 		if s.narrowed, err = s.narrow(ctx, place); s.narrowed || err != nil {
@@ -109,22 +110,28 @@ func (s *traceSearch) enough(ctx context.Context, place Cursor) (done bool, err 
 		}
 	}
 	here := Result{ID: place.ID, Start: place.Start}
-	if b := s.query.Budget.Spans; b <= 0 || s.looked < b || !here.behind(s.query.After) { // who goes on must get further
+	if !here.behind(s.query.After) { // who goes on must get further
 		return false, nil
 	}
-	reason := fmt.Sprintf("stopped after looking at traces of %d spans; narrow the search or the time range", s.looked)
-	return true, s.giveUp(ctx, place, reason)
+	if b := s.query.Budget.Spans; b > 0 && s.looked >= b {
+		reason := fmt.Sprintf("stopped after looking at traces of %d spans; narrow the search or the time range", s.looked)
+		return true, s.giveUp(ctx, place, reason)
+	}
+	if s.late() {
+		return true, s.giveUp(ctx, place, lateReason)
+	}
+	return false, nil
 }
 
 // lookAt evaluates the set on a candidate, which waits for its turn if it is a result.
-func (s *traceSearch) lookAt(r Result) error {
+func (s *traceSearch) lookAt(ctx context.Context, r Result) error {
 	n := r.Spans.Len()
 	s.looked += n
 	s.scanned += n
 	if most := s.query.Budget.TraceSpans; most > 0 && n > most {
 		s.cut = fmt.Sprintf("of traces with more than %d spans only a part was looked at", most)
 	}
-	if err := s.matcher.evaluate(r.ID, s.dedup(), walkBatches(r.Spans)); err != nil {
+	if err := s.matcher.evaluate(ctx, r.ID, s.dedup(), walkBatches(r.Spans)); err != nil {
 		return fmt.Errorf("looking at trace %s: %w", r.ID, err)
 	}
 	start, ok := s.key()
@@ -214,12 +221,10 @@ func (s *traceSearch) giveUpTo(ctx context.Context, place Cursor) error {
 		if r.Spans != nil {
 			s.held -= r.Spans.Size()
 		} else if s.want == WantFull {
-			spans, err := readTraces(ctx, s.reader, s.query, []TraceRef{{ID: r.ID}})
-			if err != nil {
+			if ok, err := s.read(ctx, &r, TraceRef{ID: r.ID}); err != nil {
 				return err
-			}
-			if r.Spans = spans[r.ID]; r.Spans == nil {
-				continue // it is gone by now
+			} else if !ok {
+				continue
 			}
 		}
 		if err := s.give(r); err != nil {
@@ -234,7 +239,7 @@ func (s *traceSearch) giveUp(ctx context.Context, place Cursor, reason string) e
 	if err := s.giveUpTo(ctx, place); err != nil {
 		return err
 	}
-	s.outcome = Outcome{Reason: joinReasons(reason, s.cut), Next: place}
+	s.outcome = Outcome{Reason: reason, Next: place}
 	return errEnough
 }
 

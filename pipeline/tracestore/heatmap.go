@@ -1,7 +1,7 @@
 package tracestore
 
-// HeatmapCounter counts spans by start and duration. It takes memory for the cells that have spans: at most MaxColumns columns of 8 KiB. Not
-// for concurrent use.
+// HeatmapCounter counts spans by start and duration. It takes memory for the cells that have spans: at most MaxColumns columns of 8 KiB.
+// Not for concurrent use.
 type HeatmapCounter struct {
 	step, first uint64 // first is the number of the first column
 	columns     []heatColumn

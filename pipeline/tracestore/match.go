@@ -3,6 +3,7 @@ package tracestore
 import (
 	"cmp"
 	"iter"
+	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -51,7 +52,7 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 	case c.Op == Exists:
 		return true
 	case c.Op == Like:
-		return c.Value.Regexp != nil && c.Value.Regexp.MatchString(v.AsString())
+		return c.Value.Regexp != nil && c.Value.Regexp.MatchString(beginning(v.AsString()))
 	case c.Value.IsNumber:
 		n, ok := number(v)
 		return ok && compare(c.Op, n, c.Value.Number)
@@ -59,6 +60,18 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 		return compare(c.Op, v.AsString(), c.Value.Text)
 	}
 	return v.Kind() == otlpdata.ValueString && compare(c.Op, v.Str(), c.Value.Text)
+}
+
+// beginning returns what Like looks at of a text, in whole characters.
+func beginning(s string) string {
+	if len(s) <= MaxLike {
+		return s
+	}
+	n := MaxLike
+	for n > MaxLike-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // number returns an integer or a float as what number literals are compared with.

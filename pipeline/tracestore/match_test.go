@@ -3,6 +3,7 @@ package tracestore
 import (
 	"math"
 	"regexp"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -190,4 +191,22 @@ func TestMatchCombinations(t *testing.T) {
 	f(false, Not{nil})
 	f(true, Not{And{yes, Not{Or{yes, no}}}})
 	f(true, Not{Cond{Field{AnyAttribute, "missing"}, Eq, Text("")}})
+}
+
+// A regular expression sees the beginning of a long text, up to a whole character.
+func TestMatchLongText(t *testing.T) {
+	for _, test := range []struct {
+		text, pattern string
+		want          bool
+	}{
+		{strings.Repeat("a", MaxLike-1) + "z", "^a*z$", true},
+		{strings.Repeat("a", MaxLike) + "z", "z", false},
+		{strings.Repeat("a", MaxLike-1) + "\u00fcz", "^a*$", true},
+		{strings.Repeat("\xbf", MaxLike+9), "z", false},
+	} {
+		c := Cond{Op: Like, Value: Pattern(regexp.MustCompile(test.pattern))}
+		if got := c.Holds(otlpdata.StringValue(test.text)); got != test.want {
+			t.Errorf("%q on %d bytes: %v", test.pattern, len(test.text), got)
+		}
+	}
 }

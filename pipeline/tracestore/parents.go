@@ -44,13 +44,15 @@ type Parents struct {
 	spans []CallSpan
 	first map[otlpdata.SpanID]int32 // 1 + index of the earliest with an id
 	next  []int32                   // by span: 1 + index of the next one with its id
+	alike bool                      // some share an id
 }
 
 // Take takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
 // then sorts them by their start.
 func (p *Parents) Take(spans []CallSpan) (shared bool) {
 	p.spans = spans
-	if shared = p.link(); shared {
+	shared = p.link()
+	if p.alike = shared; shared {
 		slices.SortStableFunc(spans, func(a, b CallSpan) int {
 			return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]))
 		})
@@ -91,26 +93,27 @@ func (p *Parents) link() (shared bool) {
 // not among them.
 func (p *Parents) Parent(at int) int {
 	s := &p.spans[at]
-	if s.server() {
-		if client := p.among(s.ID, at, func(o *CallSpan) bool { return !o.server() }); client >= 0 {
+	if p.alike && s.server() {
+		if client := p.among(p.first[s.ID], at, func(o *CallSpan) bool { return !o.server() }); client >= 0 {
 			return client
 		}
 	}
 	if s.Parent.IsZero() {
 		return -1
 	}
-	if i := p.among(s.Parent, at, func(o *CallSpan) bool { return o.Service == s.Service }); i >= 0 {
+	first := p.first[s.Parent]
+	if i := p.among(first, at, func(o *CallSpan) bool { return o.Service == s.Service }); i >= 0 {
 		return i
 	}
-	if i := p.among(s.Parent, at, (*CallSpan).server); i >= 0 {
+	if i := p.among(first, at, (*CallSpan).server); i >= 0 {
 		return i
 	}
-	return p.among(s.Parent, at, func(*CallSpan) bool { return true })
+	return p.among(first, at, func(*CallSpan) bool { return true })
 }
 
-// among returns the place of the earliest span with an id that will do and is not the one at self, or a number below 0.
-func (p *Parents) among(id otlpdata.SpanID, self int, will func(*CallSpan) bool) int {
-	next := p.first[id]
+// among returns the place of the earliest span that will do, from next on among those with its id, which is not the one at self, or a
+// number below 0.
+func (p *Parents) among(next int32, self int, will func(*CallSpan) bool) int {
 	for n := 0; next > 0 && n <= MaxAlike; n++ {
 		i := int(next - 1)
 		if i != self && will(&p.spans[i]) {

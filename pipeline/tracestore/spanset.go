@@ -1,6 +1,7 @@
 package tracestore
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -39,7 +40,7 @@ func EvaluateSet(set SpanSet, trace []Span) []bool {
 		return nil
 	}
 	m := newSetMatcher(set, nil)
-	err := m.evaluate(trace[0].TraceID, nil, func(visit func(Span) error) error {
+	err := m.evaluate(context.Background(), trace[0].TraceID, nil, func(visit func(Span) error) error {
 		for _, s := range trace {
 			if err := visit(s); err != nil {
 				return err
@@ -55,12 +56,12 @@ func EvaluateSet(set SpanSet, trace []Span) []bool {
 
 // VisitSet calls visit for each span of a trace that a set chooses, with what is known of the trace. batches hold all spans of the trace
 // and no others; duplicates count once. What a span points to is valid during the call only. An error of visit ends the walk and is
-// returned; any other says that a batch cannot be read.
-func VisitSet(set SpanSet, id otlpdata.TraceID, visit func(Span) error, batches ...*otlpdata.Batch) error {
+// returned; any other is that of ctx, or says that a batch cannot be read.
+func VisitSet(ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(Span) error, batches ...*otlpdata.Batch) error {
 	m := newSetMatcher(set, nil)
 	m.facts = true
 	walk := walkBatches(batches...)
-	if err := m.evaluate(id, NewDedup(), walk); err != nil {
+	if err := m.evaluate(ctx, id, NewDedup(), walk); err != nil {
 		return fmt.Errorf("looking for spans of trace %s: %w", id, err)
 	}
 	i := 0

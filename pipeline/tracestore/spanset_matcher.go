@@ -3,6 +3,7 @@ package tracestore
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -25,7 +26,8 @@ type setMatcher struct {
 	again   []bool   // by span: it is a duplicate
 	heads   []SummarySpan
 	members []member
-	parents []int32 // by span; below 0 where there is none. Empty until it is needed
+	origins []identity // of members, as they come
+	parents []int32    // by span; below 0 where there is none. Empty until it is needed
 	finder  Parents
 	calls   []CallSpan
 	next    int // condition of the next selection
@@ -35,8 +37,9 @@ type setMatcher struct {
 // member is a span by which parents are found.
 type member struct {
 	CallSpan
-	raw []byte
-	at  int32 // its place in the order in which spans come
+	raw    []byte
+	at     int32 // its place in the order in which spans come
+	origin int32
 }
 
 func newSetMatcher(set SpanSet, fits Expr) *setMatcher {
@@ -69,8 +72,9 @@ func (m *setMatcher) collect(set SpanSet) {
 	}
 }
 
-// evaluate finds the chosen spans of a trace. walk is called once or twice. Without dedup there are no duplicates.
-func (m *setMatcher) evaluate(id otlpdata.TraceID, dedup *Dedup, walk func(visit func(Span) error) error) error {
+// evaluate finds the chosen spans of a trace. walk is called once or twice. Without dedup there are no duplicates. The error is that of
+// walk or of ctx.
+func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *Dedup, walk func(visit func(Span) error) error) error {
 	m.reset()
 	err := walk(func(s Span) error {
 		again := dedup != nil && !dedup.First(s)
@@ -79,10 +83,10 @@ func (m *setMatcher) evaluate(id otlpdata.TraceID, dedup *Dedup, walk func(visit
 		if !again {
 			m.remember(s)
 		}
-		if !m.facts {
-			m.judge(s, again)
+		if m.facts {
+			return nil
 		}
-		return nil
+		return m.judge(ctx, s, len(m.starts)-1)
 	})
 	if err != nil {
 		return err
@@ -92,9 +96,8 @@ func (m *setMatcher) evaluate(id otlpdata.TraceID, dedup *Dedup, walk func(visit
 		i := 0
 		err := walk(func(s Span) error {
 			s.Trace = &m.summary
-			m.judge(s, m.again[i])
 			i++
-			return nil
+			return m.judge(ctx, s, i-1)
 		})
 		if err != nil {
 			return err
@@ -106,6 +109,7 @@ func (m *setMatcher) evaluate(id otlpdata.TraceID, dedup *Dedup, walk func(visit
 
 func (m *setMatcher) reset() {
 	m.starts, m.again, m.heads, m.members, m.parents, m.next = m.starts[:0], m.again[:0], m.heads[:0], m.members[:0], m.parents[:0], 0
+	m.origins = m.origins[:0]
 	for i := range m.truth {
 		m.truth[i] = m.truth[i][:0]
 	}
@@ -119,15 +123,30 @@ func (m *setMatcher) remember(s Span) {
 	if m.structure {
 		ns, _ := s.Duration()
 		call := CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Kind: s.Kind}
-		m.members = append(m.members, member{call, s.Raw, int32(len(m.starts) - 1)})
+		m.members = append(m.members, member{call, s.Raw, int32(len(m.starts) - 1), m.origin(s)})
 	}
 }
 
-// judge evaluates all conditions on a span.
-func (m *setMatcher) judge(s Span, again bool) {
-	for i, e := range m.conds {
-		m.truth[i] = append(m.truth[i], !again && Match(e, s))
+// origin returns which of the origins the resource and the scope of a span are.
+func (m *setMatcher) origin(s Span) int32 {
+	id := identityOf(s)
+	id.span = nil
+	if n := len(m.origins); n == 0 || !m.origins[n-1].equal(&id) {
+		m.origins = append(m.origins, id)
 	}
+	return int32(len(m.origins) - 1)
+}
+
+// judge evaluates all conditions on a span, by its place.
+func (m *setMatcher) judge(ctx context.Context, s Span, at int) error {
+	const atOnce = 64 // spans; conditions may be many and slow
+	if at%atOnce == 0 && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for i, e := range m.conds {
+		m.truth[i] = append(m.truth[i], !m.again[at] && Match(e, s))
+	}
+	return nil
 }
 
 // combine finds the chosen spans when all conditions were evaluated.
@@ -198,7 +217,7 @@ func (m *setMatcher) findParents() {
 			return c
 		}
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Kind, b.Kind), bytes.Compare(a.Parent[:], b.Parent[:]),
-			cmp.Compare(a.Duration, b.Duration), bytes.Compare(a.raw, b.raw))
+			cmp.Compare(a.Duration, b.Duration), bytes.Compare(a.raw, b.raw), m.origins[a.origin].compare(&m.origins[b.origin]))
 	})
 	m.calls = m.calls[:0]
 	for i := range m.members {

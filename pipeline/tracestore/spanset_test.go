@@ -73,6 +73,26 @@ func TestEvaluateSet(t *testing.T) {
 	}
 }
 
+// TestAlike: spans that differ in their resource only have an order, whatever order they come in.
+func TestAlike(t *testing.T) {
+	trace := family("c<a a a")
+	trace[2].Start, trace[2].End = trace[1].Start, trace[1].End
+	for i, host := range []string{"", "h2", "h1"} {
+		trace[i].Resource = &otlpdata.Resource{Raw: []byte(host)}
+		trace[i].Resource.Attributes = []otlpdata.KeyValue{{Key: "host", Value: otlpdata.StringValue(host)}}
+	}
+	on := func(host string) SpanSet {
+		return Below{Above: Select{Cond{Field: Field{Place: ResourceAttribute, Key: "host"}, Value: Text(host)}}, Spans: Select{}}
+	}
+	for range 2 {
+		first, second := EvaluateSet(on("h1"), trace), EvaluateSet(on("h2"), trace)
+		if !slices.Contains(first, true) || slices.Contains(second, true) {
+			t.Errorf("below the first: %v, below the second: %v", first, second)
+		}
+		slices.Reverse(trace)
+	}
+}
+
 // TestDeepTrace: each span of a chain is gone over once, whatever order the spans come in.
 func TestDeepTrace(t *testing.T) {
 	const depth = 100_000
@@ -82,7 +102,8 @@ func TestDeepTrace(t *testing.T) {
 			copy(id[:], fmt.Sprintf("%08d", n))
 			return id
 		}
-		trace[i] = Span{Resource: &otlpdata.Resource{}, Span: &otlpdata.Span{SpanID: id(i), ParentID: id(i - 1), Name: "s"}}
+		span := &otlpdata.Span{SpanID: id(i), ParentID: id(i - 1), Name: "s"}
+		trace[i] = Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span}
 	}
 	trace[0].Name = "top"
 	for range 2 {
@@ -113,7 +134,7 @@ func TestVisitSet(t *testing.T) {
 	}
 	batches := []*otlpdata.Batch{one("b", 'a'), one("a", 0), one("b", 'a'), one("c", 'b')}
 	var got []string
-	err := VisitSet(Below{Above: namedSpans("a"), Spans: Select{}}, otlpdata.TraceID{1}, func(s Span) error {
+	err := VisitSet(t.Context(), Below{Above: namedSpans("a"), Spans: Select{}}, otlpdata.TraceID{1}, func(s Span) error {
 		got = append(got, fmt.Sprint(s.Name, s.Trace.RootName, s.Trace.Spans, s.Trace.End))
 		return nil
 	}, batches...)
@@ -121,7 +142,7 @@ func TestVisitSet(t *testing.T) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	stop := errors.New("stop")
-	if err := VisitSet(nil, otlpdata.TraceID{1}, func(Span) error { return stop }, batches...); !errors.Is(err, stop) {
+	if err := VisitSet(t.Context(), nil, otlpdata.TraceID{1}, func(Span) error { return stop }, batches...); !errors.Is(err, stop) {
 		t.Errorf("the error of visit is %v", err)
 	}
 }

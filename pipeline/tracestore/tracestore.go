@@ -100,6 +100,9 @@ type Results struct {
 	Outcome func() Outcome
 }
 
+// Unread begins the Reason of an outcome when the caller ended the results early. What was missing by then follows after "; ".
+const Unread = "the results were not read to their end"
+
 // Outcome says how a query ended.
 type Outcome struct {
 	// Complete: everything that matches within Limit was returned. Otherwise Reason says in the user's words what is missing.

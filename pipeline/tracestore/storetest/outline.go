@@ -30,7 +30,7 @@ func checkOutlines(s *suite) {
 			s.checkOutline(store, tenant, id, spans)
 		}
 	}
-	err := store.Outline(s.ctx, "", traceID(1<<40), 0, func([]tracestore.SummarySpan) error { return errTaken })
+	err := store.Outline(s.ctx, "", traceID(1<<40), 0, heldByNobody, func([]tracestore.SummarySpan) error { return errTaken })
 	if err != nil {
 		s.Errorf("an unknown trace has an outline: %v", err)
 	}
@@ -42,6 +42,8 @@ func checkOutlines(s *suite) {
 // errTaken is returned to a store that gives an outline.
 var errTaken = errors.New("taken")
 
+func heldByNobody(int, int) error { return nil }
+
 func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
 	s.Helper()
 	var got, want []string
@@ -52,9 +54,18 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 			Service: sp.Resource.Service, Name: sp.Operation(), Kind: sp.Kind, Failed: sp.StatusCode == otlpdata.StatusError,
 		}))
 	}
-	err := store.Outline(s.ctx, tenant, id, 0, func(outline []tracestore.SummarySpan) error {
+	held, names := 0, 0
+	hold := func(spans, bytes int) error {
+		held, names = spans, bytes
+		return nil
+	}
+	err := store.Outline(s.ctx, tenant, id, 0, hold, func(outline []tracestore.SummarySpan) error {
 		for _, sp := range outline {
 			got = append(got, fmt.Sprint(sp))
+			names -= len(sp.Name)
+		}
+		if held < len(outline) || names < 0 {
+			s.Errorf("the outline of trace %s has %d spans, and names of %d bytes more than it said; it said %d spans", id, len(outline), -names, held)
 		}
 		return errTaken
 	})
@@ -62,7 +73,7 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 		s.Errorf("the outline of trace %s: %v\n got %v\nwant %v", id, err, got, want)
 	}
 	most := len(spans) - 1
-	err = store.Outline(s.ctx, tenant, id, most, func(outline []tracestore.SummarySpan) error {
+	err = store.Outline(s.ctx, tenant, id, most, heldByNobody, func(outline []tracestore.SummarySpan) error {
 		if most > 0 && len(outline) <= most {
 			s.Errorf("the outline of trace %s has %d spans of %d", id, len(outline), len(spans))
 		}
@@ -70,5 +81,10 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 	})
 	if err != nil {
 		s.Errorf("the outline of trace %s, cut: %v", id, err)
+	}
+	full := func(int, int) error { return errTaken }
+	err = store.Outline(s.ctx, tenant, id, 0, full, func([]tracestore.SummarySpan) error { return nil })
+	if !errors.Is(err, errTaken) {
+		s.Errorf("the outline of trace %s for which there is no memory: %v", id, err)
 	}
 }

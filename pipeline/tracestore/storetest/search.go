@@ -169,7 +169,7 @@ func (s *suite) stepsOf(
 		if !outcome.Complete && outcome.Reason == "" {
 			s.Errorf("Find(%s): incomplete without a reason", describe(q))
 		}
-		if !outcome.Next.Set || steps > 100 {
+		if !outcome.Next.Set || steps > 1000 {
 			s.Fatalf("Find(%s): incomplete after %d steps with no way to go on", describe(q), steps)
 		}
 		q.After = outcome.Next

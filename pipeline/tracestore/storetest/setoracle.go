@@ -45,7 +45,9 @@ func earliestFirst(a, b tracestore.Span) int {
 	x, _ := a.Duration()
 	y, _ := b.Duration()
 	return cmp.Or(cmp.Compare(a.Resource.Service, b.Resource.Service), cmp.Compare(a.Kind, b.Kind),
-		bytes.Compare(a.ParentID[:], b.ParentID[:]), cmp.Compare(x, y), bytes.Compare(a.Raw, b.Raw))
+		bytes.Compare(a.ParentID[:], b.ParentID[:]), cmp.Compare(x, y), bytes.Compare(a.Raw, b.Raw),
+		bytes.Compare(a.Resource.Raw, b.Resource.Raw), bytes.Compare(a.Scope.Raw, b.Scope.Raw),
+		cmp.Compare(a.Resource.SchemaURL, b.Resource.SchemaURL), cmp.Compare(a.Scope.SchemaURL, b.Scope.SchemaURL))
 }
 
 // parentOf finds a parent by the rules of tracestore.Dependencies. It does without the bound on spans that share an id.

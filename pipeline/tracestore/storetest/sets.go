@@ -251,6 +251,7 @@ func checkRareSets(s *suite) {
 	for _, set := range []tracestore.SpanSet{
 		below(named("rare"), named("often")), both(named("often"), named("rare")), both(named("often"), named("none")),
 		both(either(named("often"), named("rare")), below(named("rare"), named("often"))),
+		below(named("rare"), nil), either(below(named("rare"), nil), below(named("none"), nil)),
 	} {
 		ask := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantIDs)
@@ -348,11 +349,23 @@ func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set traces
 			return s.findSet(q, set, tracestore.WantIDs)
 		})
 		return
-	case 1, 2, 3:
+	case 1:
+		q.Limit, q.Budget.Spans = g.IntN(4), 30+g.IntN(100)
+		s.stepsOf(q, findSet(traces, unbounded(q), set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+			return s.findSet(q, set, tracestore.WantFull)
+		})
+		return
+	case 2, 3, 4:
 		q.After = tracestore.Cursor{Start: base + g.Uint64N(randomTimes), ID: traceID(g.Uint64N(randomTraces)), Set: true}
 	}
 	q.Limit = g.IntN(12)
 	s.checkSet(traces, q, set, tracestore.Want(g.IntN(3)))
+}
+
+// unbounded returns a query for everything that q finds at last.
+func unbounded(q tracestore.Query) tracestore.Query {
+	q.Limit = 0
+	return q
 }
 
 func checkRandomSets(s *suite) {

@@ -97,6 +97,7 @@ func limitedFirst(
 
 // TestWrongPlannersFail: each wrong planner fails the checks of the promises that it breaks, on a right store.
 func TestWrongPlannersFail(t *testing.T) {
+	skipShort(t)
 	t.Setenv(seedVariable, "1")
 	sets, bounds, long, ends, random := "span sets", "windows, pages and budgets of span sets", "span sets of long traces",
 		"the context and the caller end a span set", "random span sets"

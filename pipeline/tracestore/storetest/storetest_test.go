@@ -590,8 +590,17 @@ func (w byChance) Aggregate(ctx context.Context, q tracestore.Query, a tracestor
 	})
 }
 
+// skipShort leaves out what shows the teeth of the suite: the race detector finds nothing there, and takes minutes.
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs without -short: the suite against wrong stores and planners")
+	}
+}
+
 // TestWrongStoresFail is the reason to believe the suite: each wrong store fails the check of the promise that it breaks.
 func TestWrongStoresFail(t *testing.T) {
+	skipShort(t)
 	byName := make(map[string]check)
 	for _, c := range checks() {
 		byName[c.name] = c

@@ -9,6 +9,10 @@ import (
 // maxKept bounds the cells whose memory a closed block keeps, so that one extreme block does not occupy memory for ever.
 const maxKept = 1 << 18
 
+// mostAlone is how many vectors are laid alone. Each takes a look at all shapes of the block: to lay all at once costs as much as to lay
+// some.
+const mostAlone = 4
+
 // rankRows finds out what columns there are, and which row of its shape each row is.
 func (b *Block) rankRows() error {
 	b.index.rankRows(b.l, b.heads.shapes)
@@ -51,6 +55,9 @@ func (b *Block) cell(row int, shape uint32, s slot) (rows.Cell, error) {
 
 // locate returns the vector of a group of a shape, and where the group's cells begin in it.
 func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err error) {
+	if b.index.alone >= mostAlone {
+		_ = b.need(needCells) // where the places of all are damaged, that of one may still be found
+	}
 	if b.heads.have&havePlaces != 0 {
 		p := &b.index.places[b.index.uses[shape]+group]
 		return int(p.vector), p.from, nil

@@ -13,6 +13,7 @@ type index struct {
 	places  []place
 	firsts  []int32    // by group of all shapes: where its cells begin in a vector that was laid alone
 	users   []int32    // by plan: 1 + the group of the column that is laid alone; zero otherwise
+	alone   int        // vectors that were laid alone
 	size    [forms]int // how many cells there are of each form
 }
 
@@ -140,6 +141,7 @@ func (x *index) layAlone(l *Layout, v *vector) error {
 		return corrupt("more than %d cells", MaxCells)
 	}
 	v.alone, v.from, v.n = true, x.size[v.form], n
+	x.alone++
 	x.size[v.form] += n
 	return nil
 }
@@ -153,7 +155,7 @@ func (x *index) forget() {
 		x.entries[x.vectors[i].column] = 0
 	}
 	x.shapes, x.vectors, x.places = x.shapes[:0], x.vectors[:0], x.places[:0]
-	x.size = [forms]int{}
+	x.alone, x.size = 0, [forms]int{}
 }
 
 // resize returns v with n elements. Those that v had room for are as they were, others are zero.

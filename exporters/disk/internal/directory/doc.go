@@ -6,6 +6,7 @@
 //	log/<epoch>-<part>.log                   spans not yet in a segment, see package wal
 //	seg/<yyyymmdd>/<level>-<first>-<last>.seg   segments by day of arrival, level of merging, and the log epochs that they hold
 //	deletions/<number>.mark                  what was deleted on request, see package mark
+//	sampling.state                           what adaptive sampling learned, see exporters/disk
 //	quarantine/                              files that could not be read, as they were
 //	quarantine/<epoch>.damage.txt            what is wrong with a log, see [Dir.Mark]
 //	**/*.tmp                                 unfinished files of a process that died

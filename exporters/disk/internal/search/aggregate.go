@@ -54,7 +54,9 @@ type aggregator struct {
 	choice *choice // nil: there is no selection
 	plans  []*plan // by source
 	targets
-	heated  bool // the heatmap is complete
+	heated  bool     // the heatmap is complete
+	spent   int      // of the budget, for that
+	held    []window // by source, then: where it may have spans that fit
 	scanned int
 	read    int // rows of blocks that were gone through
 	picked  int // blocks that exemplars come from

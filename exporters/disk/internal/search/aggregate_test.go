@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
@@ -193,6 +196,40 @@ func TestAggregateWithinBudget(t *testing.T) {
 	}
 }
 
+// TestHeatmapAndFacetsShareBudget: rows of minutes that are cut in two are examined for the heatmap, and the facets have what is left.
+func TestHeatmapAndFacetsShareBudget(t *testing.T) {
+	const minutes, spans = 6, 500
+	s := newCallStore(t, 1, Options{})
+	var sent []*otlpdata.Batch
+	for m := range minutes {
+		td := ptrace.NewTraces()
+		list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+		for i := range spans {
+			span := list.AppendEmpty()
+			span.SetTraceID([16]byte{byte(m), byte(i), byte(i >> 8), 1})
+			start := someDay.Add(time.Duration(m)*time.Minute + time.Duration(i)*time.Minute/spans)
+			span.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
+		}
+		sent = append(sent, otlpdata.FromTraces(td, otlpdata.Meta{}))
+		s.segmentOf(t, sent[m])
+	}
+	q := tracestore.Query{From: someDay.Add(30 * time.Second), To: someDay.Add(minutes*time.Minute - 30*time.Second)}
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Facets: tracestore.FacetQuery{Values: 5}}
+	want, err := tracestore.AggregateSpans(q, a, sent...)
+	must(err)
+	for budget, exact := range map[int]bool{spans / 2: false, 3 * spans / 2: false, 3 * spans: true, minutes * spans: true} {
+		q.Budget.Spans = budget
+		got, err := s.Aggregate(t.Context(), q, a)
+		must(err)
+		if got.Scanned > budget+budget/nearly || got.Scanned == 0 || got.Facets.Share == 0 || (got.Heatmap.Share == 1) != exact {
+			t.Errorf("budget %d: %d spans were examined, shares of %g and %g", budget, got.Scanned, got.Heatmap.Share, got.Facets.Share)
+		}
+		if exact && !reflect.DeepEqual(got.Heatmap, want.Heatmap) {
+			t.Errorf("budget %d: the heatmap is not what it should be", budget)
+		}
+	}
+}
+
 // TestExemplarsWithoutRows: where the heatmap takes no look at rows, exemplars come from all over the window all the same.
 func TestExemplarsWithoutRows(t *testing.T) {
 	s, _ := sampleStore(t)
@@ -221,6 +258,41 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	a = tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Exemplars: 30}
 	if got, err := s.Aggregate(t.Context(), q, a); err != nil || len(got.Exemplars) > 0 || got.Scanned > 0 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// listing counts how often its blocks are listed.
+type listing struct {
+	*segment.Segment
+	lists *int
+}
+
+func (l listing) Blocks() ([]source.BlockInfo, error) {
+	*l.lists++
+	return l.Segment.Blocks()
+}
+
+// TestExemplarsOfRareService: they are not looked for where series know of no span that fits.
+func TestExemplarsOfRareService(t *testing.T) {
+	const segments = 2 * maxPlans
+	s := newCallStore(t, 1, Options{})
+	lists := 0
+	for i := range segments {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", map[bool]string{false: "usual", true: "rare"}[i == 5])
+		span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		span.SetTraceID([16]byte{byte(i), 1})
+		span.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(i) * time.Minute)))
+		s.segmentOf(t, otlpdata.FromTraces(td, otlpdata.Meta{}))
+		s.segments[i] = listing{s.segments[i].(*segment.Segment), &lists}
+	}
+	rare := property(tracestore.Service, tracestore.Eq, tracestore.Text("rare"))
+	q := tracestore.Query{From: someDay, To: someDay.Add(time.Hour), Where: rare}
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Exemplars: 10}
+	got, err := s.Aggregate(t.Context(), q, a)
+	if err != nil || len(got.Exemplars) != 1 || got.Exemplars[0].Service != "rare" || lists != 1 {
+		t.Errorf("%+v, %v; blocks of %d segments were listed", got, err, lists)
 	}
 }
 

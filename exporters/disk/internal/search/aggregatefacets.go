@@ -181,7 +181,7 @@ func (f *facetSource) finish() {
 	}
 	for i := range f.resources {
 		if f.resources[i].all > 0 {
-			f.finishResource(f.plan.tables.Resources[i].Attributes, f.resources[i])
+			f.to.Attributes(tracestore.ResourceAttribute, f.plan.tables.Resources[i].Attributes, f.resources[i].all, f.resources[i].selected)
 		}
 	}
 }
@@ -242,29 +242,4 @@ func statusText(code int32) string {
 // has reports whether spans of a shape have a cell of a place.
 func (f *facetSource) has(shape *rows.Shape, place rows.Place) bool {
 	return slices.ContainsFunc(shape.Columns, func(c uint32) bool { return f.plan.tables.Columns[c].Place == place })
-}
-
-// finishResource counts the attributes of spans of one resource.
-func (f *facetSource) finishResource(attributes []otlpdata.KeyValue, n tally) {
-	for i := range attributes {
-		kv := &attributes[i]
-		c := f.to.Field(tracestore.Field{Place: tracestore.ResourceAttribute, Key: kv.Key})
-		if c == nil {
-			continue
-		}
-		text := tracestore.FacetText(kv.Value.AsString())
-		first, again := true, false
-		for j := range attributes[:i] {
-			if attributes[j].Key == kv.Key {
-				first = false
-				again = again || tracestore.FacetText(attributes[j].Value.AsString()) == text
-			}
-		}
-		if first {
-			c.Spans(n.all, n.selected)
-		}
-		if !again {
-			c.Value(text, n.all, n.selected)
-		}
-	}
 }

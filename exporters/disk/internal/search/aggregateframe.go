@@ -32,14 +32,14 @@ const (
 	nearly = 64
 )
 
-// frame lists the blocks that touch the windows of sources. Where they have more rows than the budget, those are left out that hints rule
-// out, and of the others so many by their number alone that the rest is within the budget.
+// frame lists the blocks that touch the windows of sources. Where they have more rows than is left of the budget, those are left out that
+// hints rule out, and of the others so many by their number alone that the rest is within it.
 func (a *aggregator) frame(ctx context.Context, windows []window) (*frame, error) {
 	f, err := a.touched(windows)
 	if err != nil {
 		return nil, err
 	}
-	if budget := a.query.Budget.Spans; budget > 0 && rowsOf(f.blocks) > budget {
+	if budget := a.query.Budget.Spans - a.spent; a.query.Budget.Spans > 0 && rowsOf(f.blocks) > budget {
 		if err := a.siftOut(ctx, f, budget); err != nil {
 			return nil, err
 		}

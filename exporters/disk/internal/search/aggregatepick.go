@@ -53,7 +53,7 @@ func (a *aggregator) pickFew(ctx context.Context) error {
 	if a.picks == nil || a.heat.spans == 0 {
 		return nil
 	}
-	f, err := a.touched(a.allTime())
+	f, err := a.touched(a.held)
 	if err != nil {
 		return err
 	}

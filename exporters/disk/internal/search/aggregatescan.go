@@ -112,10 +112,10 @@ func (s *rowScan) block(ctx context.Context, at int) error {
 		return nil
 	}
 	err := s.open(ctx, s.src, b.block, func(open source.Block) error {
-		s.fit.use(s.fit.plan, open)
+		s.fit.use(ctx, s.fit.plan, open)
 		if s.chosen.plan != nil {
 			s.chosen.plan.enterUnasked(b.block)
-			s.chosen.use(s.chosen.plan, open)
+			s.chosen.use(ctx, s.chosen.plan, open)
 		}
 		if err := s.group(b.info); err != nil {
 			return err

@@ -46,30 +46,37 @@ func allOfSeries(parts []tracestore.Expr) bool {
 }
 
 // heatFromSeries makes the heatmap of whole minutes from statistics and of the rest from rows. If the map is not heated afterwards, then
-// statistics cannot tell it, or the rest has more rows than the budget, and nothing is counted.
+// statistics cannot tell it, or the rest has more rows than the budget, or than half of it where facets need some, too. Then nothing is
+// counted.
 func (a *aggregator) heatFromSeries(ctx context.Context) error {
 	rest := make([]window, len(a.sources))
+	a.held = make([]window, len(a.sources))
 	for src := range a.sources {
 		n, oldest, newest := a.sources[src].Bounds()
 		if n == 0 || newest < a.window.from || oldest > a.window.to {
 			continue
 		}
+		before := a.heat.spans
 		var exact bool
 		var err error
 		if rest[src], exact, err = a.heatFromSource(ctx, src, divide(a.window, oldest, newest)); err != nil || !exact {
 			a.newHeat()
 			return err
 		}
+		if a.heat.spans > before || len(rest[src]) > 0 {
+			a.held[src] = window{a.window}
+		}
 	}
 	f, err := a.frame(ctx, rest)
 	if err != nil {
 		return err
 	}
-	if f.share < 1 {
+	n := rowsOf(f.blocks)
+	if f.share < 1 || a.facets != nil && a.query.Budget.Spans > 0 && n > a.query.Budget.Spans/2 {
 		a.newHeat()
 		return nil
 	}
-	a.heated = true
+	a.heated, a.spent = true, n
 	return a.scan(ctx, f, targets{heat: a.heat})
 }
 

@@ -17,8 +17,11 @@ const (
 	maxListRows   = 1 << 19 // for one list; what it has not read, the next one may
 )
 
-// maxTexts is how many texts are kept of a source and a topic.
-const maxTexts = 20_000
+// How many texts are kept of a source and a topic, and how many bytes these have.
+const (
+	maxTexts     = 20_000
+	maxTextBytes = 2 << 20
+)
 
 // topic is what texts are listed of: the attribute keys of a tenant, or the values of one key.
 type topic struct {
@@ -27,7 +30,8 @@ type topic struct {
 	key    string // unless keys
 }
 
-// AttributeKeys implements tracestore.AttributeCatalog. Of keys that stand in rows those of the newest spans are listed.
+// AttributeKeys implements tracestore.AttributeCatalog. Of keys that stand in rows those of the newest spans are listed. A list has at most
+// maxListBytes, as has that of AttributeValues.
 func (e *Engine) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	return e.complete(ctx, topic{tenant: tenant, keys: true}, prefix, limit)
 }
@@ -106,7 +110,7 @@ func (c *completion) add(ctx context.Context, src int) error {
 // learn finds out what a source has, and keeps it if nothing was in the way.
 func (c *completion) learn(ctx context.Context, src int) (*knownTexts, error) {
 	damaged := len(c.damage.seen)
-	l := &list{limit: maxTexts, max: maxTexts, texts: make(map[string]struct{})}
+	l := &list{limit: maxTexts, max: maxTexts, room: maxTextBytes, texts: make(map[string]struct{})}
 	whole, err := c.read(ctx, src, l, maxSourceRows)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -160,5 +161,39 @@ func TestManyTexts(t *testing.T) {
 	}
 	if got, err := e.AttributeValues(t.Context(), "", "k", "", 3*values); err != nil || len(got) < maxTexts {
 		t.Errorf("%d values, %v", len(got), err)
+	}
+}
+
+// TestLongTexts: however long texts are, a list and what is kept of it take little memory, and there is one text at least.
+func TestLongTexts(t *testing.T) {
+	const values, long = 100, 1 << 20
+	s := newCallStore(t, 1, Options{})
+	var texts []string
+	for i := range values {
+		texts = append(texts, fmt.Sprintf("%02d%s", i, strings.Repeat("x", long)))
+	}
+	live := valued("", texts...)
+	for name, add := range map[string]func(){
+		"segment": func() { s.segmentOf(t, live) },
+		"memtable": func() {
+			s.segments = nil
+			_, err := s.tables[1].Append(live, 0)
+			must(err)
+		},
+	} {
+		add()
+		got, err := s.AttributeValues(t.Context(), "", "k", "", 2*values)
+		size := 0
+		for _, text := range got {
+			size += len(text)
+		}
+		if err != nil || len(got) == 0 || size > maxListBytes+long || !slices.Contains(texts, got[0]) {
+			t.Errorf("%s: %d texts of %d bytes, %v", name, len(got), size, err)
+		}
+		for _, src := range s.segments {
+			if k := s.texts.get(src, topic{key: "k"}); k == nil || k.memory() > maxTextBytes+2*long || !k.cut {
+				t.Errorf("%s: more than %d bytes are kept: %+v", name, maxTextBytes, k != nil)
+			}
+		}
 	}
 }

@@ -110,7 +110,7 @@ func (s *search) examine(ctx context.Context, u unreadBlock) error {
 		return err
 	}
 	err = s.open(ctx, u.src, u.block, func(b source.Block) error {
-		s.examiner.use(p, b)
+		s.examiner.use(ctx, p, b)
 		return s.examineRows(u)
 	})
 	if err == nil {

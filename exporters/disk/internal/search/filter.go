@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,7 @@ import (
 // filter evaluates programs on the rows of an open block. It is reused from block to block. Sets of rows are ascending lists.
 type filter struct {
 	*plan
+	ctx          context.Context // of the evaluation of this block
 	block        source.Block
 	starts, ends []uint64 // nil until asked for, as the next one
 	resources    []uint32
@@ -21,9 +23,9 @@ type filter struct {
 	free         [][]int32 // lists to be used again
 }
 
-// use makes b the block whose rows are evaluated.
-func (f *filter) use(p *plan, b source.Block) {
-	f.plan, f.block = p, b
+// use makes b the block whose rows are evaluated, until ctx is done.
+func (f *filter) use(ctx context.Context, p *plan, b source.Block) {
+	f.ctx, f.plan, f.block = ctx, p, b
 	f.starts, f.ends, f.resources = nil, nil, nil
 }
 
@@ -127,6 +129,11 @@ func (f *filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	}
 	kept := set[:0]
 	for _, row := range set {
+		if l.cond.Op == tracestore.Like { // which may take milliseconds
+			if err := f.ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
 		holds, err := f.rowHolds(l, row, strings, other, blobs)
 		if err != nil {
 			return nil, err

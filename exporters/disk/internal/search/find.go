@@ -15,7 +15,7 @@ func (e *Engine) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: "the results were not read to their end"}}
+	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.Unread}}
 	if s.bound() {
 		s.session = e.begin()
 		// The lease must not lead to s, or s would never be unreachable.
@@ -155,6 +155,7 @@ func (s *search) give(ctx context.Context, batch []match, yield func(tracestore.
 			return false, err
 		}
 		if !yield(res) {
+			s.outcome.Reason = joinReasons(s.outcome.Reason, s.damage.reason())
 			return false, nil
 		}
 		if s.found++; s.found == s.query.Limit {

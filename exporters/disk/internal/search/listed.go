@@ -34,7 +34,7 @@ func (s *search) listedBy(ctx context.Context, src int, id otlpdata.TraceID) (fo
 			if err != nil || p == nil {
 				return err
 			}
-			found, err = s.listedIn(p, b, list)
+			found, err = s.listedIn(ctx, p, b, list)
 			return s.damage.note(p.source, partOfTrace(id), len(list), err)
 		})
 	})
@@ -46,10 +46,10 @@ func (s *search) listedBy(ctx context.Context, src int, id otlpdata.TraceID) (fo
 
 func partOfTrace(id otlpdata.TraceID) string { return "trace " + id.String() }
 
-func (s *search) listedIn(p *plan, b source.Block, list []int32) (bool, error) {
+func (s *search) listedIn(ctx context.Context, p *plan, b source.Block, list []int32) (bool, error) {
 	p.enterAny()
 	f := &s.examiner.filter
-	f.use(p, b)
+	f.use(ctx, p, b)
 	one := make([]int32, 1)
 	for _, row := range list {
 		var h rows.Head

@@ -3,9 +3,11 @@ package search
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,5 +260,41 @@ func TestBudgetBoundsWork(t *testing.T) {
 	got, outcome := s.ask(t, q, tracestore.WantIDs)
 	if len(got) != 0 || outcome.Complete || outcome.Scanned < 50 || outcome.Scanned > 60 {
 		t.Errorf("%d results, %+v", len(got), outcome)
+	}
+}
+
+// counting is a context that counts how often it is asked whether it has ended.
+type counting struct {
+	context.Context
+	asked atomic.Int32
+}
+
+func (c *counting) Err() error {
+	c.asked.Add(1)
+	return c.Context.Err()
+}
+
+// Regular expressions can take long: a query can end between two rows of a block.
+func TestPatternsEndWithinBlocks(t *testing.T) {
+	w := &world{Rand: rand.New(rand.NewPCG(4, 4))}
+	s := openStore(1, 4, Options{})
+	w.send(t, s, 100)
+	asked := func(op tracestore.Op, v tracestore.Literal) int32 {
+		t.Helper()
+		ctx := &counting{Context: t.Context()}
+		q := tracestore.Query{Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.EventAttribute, Key: "k"}, Op: op, Value: v}}
+		found, err := s.Find(ctx, q, tracestore.WantIDs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r, err := range found.All {
+			t.Errorf("found %s, error %v", r.ID, err)
+		}
+		return ctx.asked.Load()
+	}
+	const absent = "no span has it"
+	blocks, rows := asked(tracestore.Lt, tracestore.Text("")), asked(tracestore.Like, tracestore.Pattern(regexp.MustCompile(absent)))
+	if rows < blocks+200 {
+		t.Errorf("asked %d times where blocks are looked at, %d times where rows are", blocks, rows)
 	}
 }

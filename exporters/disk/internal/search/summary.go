@@ -64,8 +64,11 @@ func (r *traceReader) readHeadsAhead(ctx context.Context, ids []otlpdata.TraceID
 func (r *traceReader) appendHeads(
 	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
 ) ([]tracestore.SummarySpan, error) {
+	if cap(dst)-len(dst) < len(list) { // by doubling: append grows long lists by less, and copies them more often
+		dst = slices.Grow(dst, max(len(dst), len(list)))
+	}
 	for _, row := range list {
-		s, err := summarySpan(t, b, int(row))
+		s, err := r.summarySpan(t, b, int(row))
 		if err == nil {
 			dst = append(dst, s)
 		} else if err = r.damage.note(r.sources[src], partOfTrace(id), 1, err); err != nil {
@@ -95,9 +98,9 @@ func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*traces
 	return &out, nil
 }
 
-func summarySpan(t *rows.Tables, b source.Block, row int) (tracestore.SummarySpan, error) {
-	var h rows.Head
-	if err := b.Head(row, &h); err != nil {
+func (r *traceReader) summarySpan(t *rows.Tables, b source.Block, row int) (tracestore.SummarySpan, error) {
+	h := &r.head
+	if err := b.Head(row, h); err != nil {
 		return tracestore.SummarySpan{}, err
 	}
 	if int(h.Shape) >= len(t.Shapes) {
@@ -131,16 +134,23 @@ func nameOf(t *rows.Tables, shape *rows.Shape, b source.Block, row int) (string,
 	return "", nil
 }
 
+func sortHeads(spans []tracestore.SummarySpan) {
+	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+}
+
+// sameKey reports whether two spans may be duplicates.
+func sameKey(a, b tracestore.SummarySpan) bool { return a.Start == b.Start && a.ID == b.ID }
+
 // withoutDuplicates reads spans that have the same start and id, and counts duplicates among them once.
 func (r *traceReader) withoutDuplicates(
 	ctx context.Context, id otlpdata.TraceID, spans []tracestore.SummarySpan,
 ) ([]tracestore.SummarySpan, error) {
-	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.ID[:], b.ID[:]))
-	})
+	sortHeads(spans)
 	shared := make(map[spanKey]struct{})
 	for i := range spans {
-		if i > 0 && spans[i].Start == spans[i-1].Start && spans[i].ID == spans[i-1].ID {
+		if i > 0 && sameKey(spans[i-1], spans[i]) {
 			shared[spanKey{spans[i].Start, spans[i].ID}] = struct{}{}
 		}
 	}
@@ -159,7 +169,7 @@ func (r *traceReader) withoutDuplicates(
 				ns, _ := s.Duration()
 				spans = append(spans, tracestore.SummarySpan{
 					ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
-					Service: s.Resource.Service, Name: s.Operation(), Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError,
+					Service: strings.Clone(s.Resource.Service), Name: strings.Clone(s.Operation()), Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError,
 				})
 				return nil
 			})

@@ -56,6 +56,7 @@ type traceReader struct {
 	ahead        ahead
 	heads        headsAhead
 
+	head      rows.Head // of the row that is being read
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
