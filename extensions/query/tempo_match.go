@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"encoding/hex"
 	"math"
 	"slices"
@@ -21,10 +22,10 @@ type tempoMatch struct {
 }
 
 // read finds out about a trace. Where the spans that were searched for are behind the part of a long trace that was read, none match.
-func (m *tempoMatch) read(id otlpdata.TraceID, trace *otlpdata.Batch, q *tempoQuery) error {
+func (m *tempoMatch) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *tempoQuery) error {
 	*m = tempoMatch{spans: m.spans[:0]}
 	from, to, _ := tracestore.Query{From: q.from, To: q.to}.Window()
-	err := tracestore.VisitSet(q.set, id, func(s tracestore.Span) error {
+	err := tracestore.VisitSet(ctx, q.set, id, func(s tracestore.Span) error {
 		if m.summary.Spans == 0 {
 			m.summary = *s.Trace
 		}

@@ -72,7 +72,10 @@ func (a *tempoFound) find(t *turn) (err error) {
 	q := a.asked.query(server.Tenant(t), &t.backend.limits)
 	a.buf = append(a.buf, `{"traces":[`...)
 	a.outcome, err = t.findNamed(q, a.asked.set, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
-		if err := a.trace.read(id, spans, a.asked); err != nil {
+		if err := a.trace.read(t, id, spans, a.asked); err != nil {
+			return err
+		}
+		if err := t.holdBytes(t.held + 3*int64(len(a.trace.spans))); err != nil { // it is written twice
 			return err
 		}
 		err := a.add(func(dst []byte) ([]byte, error) { return a.trace.appendJSON(comma(dst, a.traces)), nil })

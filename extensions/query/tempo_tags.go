@@ -178,7 +178,11 @@ func (t *turn) attributeKeys() ([]string, error) {
 	if !ok {
 		return []string{serviceKey}, nil
 	}
-	return catalog.AttributeKeys(t, server.Tenant(t), "", maxTags)
+	keys, err := catalog.AttributeKeys(t, server.Tenant(t), "", maxTags)
+	if err != nil {
+		return nil, err
+	}
+	return t.listed(keys)
 }
 
 // seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources, and those of events, links and scopes
@@ -191,6 +195,9 @@ func (t *turn) seenKeys(w window, keys []string) (map[tracestore.Field]bool, err
 	}
 	q := tracestore.Query{Tenant: server.Tenant(t), From: w.from, To: w.to,
 		Budget: tracestore.Budget{Spans: min(scopeSample, t.backend.limits.aggregated)}}
+	if err := t.holdBytes(t.held + t.share(tracestore.MaxFacetMemory)); err != nil {
+		return nil, err
+	}
 	look := func(fields []tracestore.Field) error {
 		found, err := store.Aggregate(t, q, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: fields}})
 		if err != nil {

@@ -129,6 +129,9 @@ func (h *handler) answerTagValues(w http.ResponseWriter, r *http.Request, field 
 	var body []byte
 	err = h.measure(opGetTagValues, func() (int, error) {
 		texts, err := t.tagValues(&q)
+		if err == nil {
+			texts, err = t.listed(texts)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -91,17 +91,15 @@ func parseFields(lists []string) ([]tracestore.Field, error) {
 	if text == "" {
 		return nil, nil
 	}
-	const before, behind = "{} | select(", ")"
-	q, err := traceql.Parse(before + text + behind)
+	fields, err := traceql.ParseFields(text)
 	var wrong *traceql.Error
 	if errors.As(err, &wrong) {
-		place := min(max(wrong.Offset-len(before), 0), len(text))
-		err = errors.New((&traceql.Error{Text: text, Offset: place, Length: min(wrong.Length, len(text)-place), Msg: wrong.Msg}).Detail())
+		err = errors.New(wrong.Detail())
 	}
 	if err != nil {
 		return nil, paramError("fields", err)
 	}
-	return q.Select, nil
+	return fields, nil
 }
 
 var errNoSelection = errors.New("nothing is selected: set one of sel_start, sel_end, sel_min, sel_max and sel_q")

@@ -86,6 +86,25 @@ type namesAnswer struct {
 	More  bool     `json:"more"` // than limit
 }
 
+// maxListed is how many bytes a name or value has at most that is listed for people to choose from.
+const maxListed = 1 << 10
+
+// listed accounts for texts that a store listed, whose list it may share, and leaves out those that are too long to choose from.
+func (t *turn) listed(texts []string) ([]string, error) {
+	size := int64(0)
+	for _, s := range texts {
+		size += int64(len(s))
+	}
+	if err := t.holdBytes(t.held + size); err != nil {
+		return nil, err
+	}
+	tooLong := func(s string) bool { return len(s) > maxListed }
+	if slices.ContainsFunc(texts, tooLong) {
+		texts = slices.DeleteFunc(slices.Clone(texts), tooLong)
+	}
+	return texts, nil
+}
+
 func namesOf(names []string, limit int) namesAnswer {
 	out := namesAnswer{Names: names[:min(len(names), limit)], More: len(names) > limit}
 	if out.Names == nil {
@@ -117,10 +136,16 @@ func (h *handler) keys(v url.Values) (question, error) {
 		if err != nil {
 			return nil, "", err
 		}
+		more := len(found) > limit
+		if found, err = t.listed(found); err != nil {
+			return nil, "", err
+		}
 		for _, key := range found {
 			names = append(names, scope.nameOf(key))
 		}
-		return namesOf(names, limit), "", nil
+		answer := namesOf(names, limit)
+		answer.More = answer.More || more
+		return answer, "", nil
 	}, nil
 }
 
@@ -158,7 +183,11 @@ func (h *handler) values(v url.Values) (question, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		return namesOf(found, limit), "", nil
+		more := len(found) > limit
+		found, err = t.listed(found)
+		answer := namesOf(found, limit)
+		answer.More = more
+		return answer, "", err
 	}, nil
 }
 

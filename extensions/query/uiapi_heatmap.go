@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"time"
 
@@ -89,7 +90,28 @@ func (a *aggregated) ask(t *turn) (tracestore.Aggregate, error) {
 	q := a.query()
 	q.Tenant = server.Tenant(t)
 	q.Budget.Spans = t.backend.limits.aggregated
+	if err := t.holdBytes(t.held + t.share(a.memory())); err != nil {
+		return tracestore.Aggregate{}, err
+	}
 	return a.store.Aggregate(t, q, a.Aggregation)
+}
+
+// fewAtOnce is how many questions of this form can be answered at once, however little memory there is for answers.
+const fewAtOnce = 4
+
+// share returns what a question that may take so many bytes accounts for.
+func (t *turn) share(bytes int64) int64 { return min(bytes, t.backend.memory.Limit()/fewAtOnce) }
+
+// memory returns how many bytes the answer, and what is counted for it, may take.
+func (a *aggregated) memory() (bytes int64) {
+	const cell, buckets, exemplar = 64, 64 * tracestore.BucketsPerOctave, 1 << 10
+	if a.Heatmap.Step > 0 {
+		bytes += (int64(a.to.Sub(a.from)/a.Heatmap.Step) + 2) * buckets * cell
+	}
+	if a.Facets.Values > 0 {
+		bytes += tracestore.MaxFacetMemory
+	}
+	return bytes + int64(a.Exemplars)*exemplar
 }
 
 // reasonOf says what is missing in an answer, "" for nothing.
@@ -152,8 +174,7 @@ const minutesFrom = 15 * time.Minute
 // chooseStep returns a step that people can read, with which a window of a length has at most so many columns (two, where it is one), also
 // if it begins and ends amid columns.
 func chooseStep(length time.Duration, columns int) time.Duration {
-	full := max(time.Duration(columns)-1, 1)
-	least := (length + full - 1) / full
+	least := divideUp(length, max(time.Duration(columns)-1, 1))
 	if length >= minutesFrom {
 		least = max(least, time.Minute)
 	}
@@ -169,8 +190,15 @@ func chooseStep(length time.Duration, columns int) time.Duration {
 			return s * time.Second
 		}
 	}
-	const day = 24 * time.Hour
-	return (least + day - 1) / day * day
+	const day, longest = 24 * time.Hour, math.MaxInt64
+	return min(divideUp(least, day), longest/day) * day // the longest window has two of them
+}
+
+func divideUp(a, b time.Duration) time.Duration {
+	if a%b == 0 {
+		return a / b
+	}
+	return a/b + 1
 }
 
 func heatmapOf(w window, step time.Duration, a *tracestore.Aggregate) *heatmapAnswer {

@@ -21,6 +21,15 @@ func newLines(w http.ResponseWriter, contentType string) *lines {
 	return &lines{w: w, control: http.NewResponseController(w)}
 }
 
+// headOnly answers requests for the headers alone: what would follow takes long, and nobody would see it.
+func headOnly(w http.ResponseWriter, r *http.Request, contentType string) bool {
+	if r.Method != http.MethodHead {
+		return false
+	}
+	w.Header().Set("Content-Type", contentType)
+	return true
+}
+
 // line writes what write appends, as a line. The error is errUndelivered.
 func (l *lines) line(write func(dst []byte) []byte) error {
 	l.buf = append(write(l.buf[:0]), '\n')

@@ -44,10 +44,8 @@ func (h *handler) outline(w http.ResponseWriter, r *http.Request) {
 // outline takes a trace, from the archive when the store has nothing, without reading its spans whole where the store can do that.
 func (t *turn) outline(o *outline, ref tracestore.TraceRef) error {
 	if store, ok := t.backend.store.(tracestore.Outliner); ok {
-		err := store.Outline(t, server.Tenant(t), ref.ID, o.most, func(spans []tracestore.SummarySpan) error {
-			if err := t.holdBytes(int64(len(spans)) * outlineCost); err != nil {
-				return err
-			}
+		hold := func(spans, names int) error { return t.holdBytes(int64(spans)*outlineCost + 2*int64(names)) } // theirs and ours
+		err := store.Outline(t, server.Tenant(t), ref.ID, o.most, hold, func(spans []tracestore.SummarySpan) error {
 			o.takeSpans(spans)
 			return nil
 		})

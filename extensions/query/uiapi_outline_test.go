@@ -89,6 +89,8 @@ func TestOutlineOrder(t *testing.T) {
 		leaf{id: 1, start: 3}, leaf{id: 2, parent: 1, start: 1}, leaf{id: 5, parent: 99})
 	f("a ring, and what hangs on it", "op 1 @0 4\n op 2 @1 0\n  op 3 @2 0\n   op 4 @3 0\n",
 		leaf{id: 1, parent: 3}, leaf{id: 2, parent: 1, start: 1}, leaf{id: 3, parent: 2, start: 2}, leaf{id: 4, parent: 3, start: 3})
+	f("what hangs on a ring starts before it", "op 1 @5 4\n op 2 @6 0\n  op 4 @0 8\n   op 5 @1 0\n",
+		leaf{id: 1, parent: 2, start: 5}, leaf{id: 2, parent: 1, start: 6}, leaf{id: 4, parent: 2}, leaf{id: 5, parent: 4, start: 1})
 	f("its own parent", "op 1 @0 4\n", leaf{id: 1, parent: 1})
 	f("both sides of a call with one id", "op 1 @0 2\n op 1 @1 0\n",
 		leaf{id: 1, start: 1, kind: ptrace.SpanKindServer}, leaf{id: 1, kind: ptrace.SpanKindClient})

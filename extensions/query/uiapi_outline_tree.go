@@ -169,16 +169,31 @@ func (o *outline) order() []int32 {
 	for _, at := range top {
 		order = o.below(at, order)
 	}
-	for at := range o.spans { // those that are left are among their own ancestors
-		if s := &o.spans[at]; s.place < 0 {
-			s.above = -1
-			order = o.below(int32(at), order)
+	for at := range o.spans { // those that are left are among their own ancestors, or below such
+		if o.spans[at].place < 0 {
+			first := o.ring(int32(at))
+			o.spans[first].above = -1
+			order = o.below(first, order)
 		}
 	}
 	for i := range o.spans {
 		o.spans[i].flags |= o.flags(&o.spans[i])
 	}
 	return order
+}
+
+// ring returns the first of the spans that are above each other in a ring, and of which one is at or above a span. No span above that has
+// a place yet.
+func (o *outline) ring(at int32) int32 {
+	const met = -2
+	for ; o.spans[at].place != met; at = o.spans[at].above {
+		o.spans[at].place = met
+	}
+	first := at
+	for s := o.spans[at].above; s != at; s = o.spans[s].above {
+		first = min(first, s)
+	}
+	return first
 }
 
 // link notes parents and children, and returns the spans without a parent.

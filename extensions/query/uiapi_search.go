@@ -24,6 +24,8 @@ const (
 	firstShare = 100_000
 )
 
+const ndjson = "application/x-ndjson"
+
 // uiSearch is what the parameters of GET /api/ui/v1/search ask for.
 type uiSearch struct {
 	window
@@ -84,13 +86,16 @@ func (h *handler) uiSearch(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	if headOnly(w, r, ndjson) {
+		return
+	}
 	t, err := h.admit(r.Context())
 	if err != nil {
 		h.failed(w, r, err)
 		return
 	}
 	defer t.done()
-	a := searchAnswer{handler: h, lines: newLines(w, "application/x-ndjson"), turn: t, uiSearch: s}
+	a := searchAnswer{handler: h, lines: newLines(w, ndjson), turn: t, uiSearch: s}
 	if err = a.progress(); err == nil {
 		err = h.measure(opFindSummaries, func() (int, error) { return a.found, a.run() })
 	}
@@ -128,13 +133,17 @@ func (a *searchAnswer) run() error {
 		}
 		if a.lost == "" && !strings.HasSuffix(o.Reason, budgetAdvice) {
 			a.lost = o.Reason
+			if _, rest, ok := strings.Cut(o.Reason, budgetAdvice+"; "); ok {
+				a.lost = rest
+			}
 		}
 		if a.scanned >= a.limits.scanned {
 			o.Reason = fmt.Sprintf("stopped after examining %d spans; %s", a.scanned, budgetAdvice)
 			return nil
 		}
-		if a.now().Sub(began) < progressEvery/2 {
-			share *= 2
+		// A trace that is longer than a share is looked at again for each share that ends within it, of which there must be few.
+		if a.now().Sub(began) < progressEvery/2 || o.Scanned > 2*share {
+			share = min(2*share, a.limits.scanned)
 		}
 		if err := a.progress(); err != nil {
 			return err

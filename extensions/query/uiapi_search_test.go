@@ -23,6 +23,7 @@ type inShares struct {
 	takes   time.Duration // a share
 	reasons []string      // of the shares; the last is that of all others
 	budgets []int
+	long    bool // each trace has several times the spans of a share
 }
 
 func (s *inShares) Find(_ context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
@@ -38,6 +39,9 @@ func (s *inShares) Find(_ context.Context, q tracestore.Query, want tracestore.W
 		all = all[:1]
 		o = tracestore.Outcome{Scanned: 70_000, Reason: s.reasons[min(len(s.budgets), len(s.reasons)-1)],
 			Next: tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}}
+	}
+	if s.long {
+		o.Scanned *= 10
 	}
 	s.budgets = append(s.budgets, q.Budget.Spans)
 	*s.now = s.now.Add(s.takes)
@@ -80,10 +84,24 @@ func TestSearchInShares(t *testing.T) {
 		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range","traces":2,`+
 			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
 	f(0, 1e6, []string{budget + "; a file is damaged", budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
-		`{"outcome":{"complete":false,"reason":"`+budget+`; a file is damaged","traces":2,"scanned":140000,"next":""}}`)
+		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
 	f(0, 1e6, []string{budget}, inShop+"&limit=1", []int{100_000}, begun, "trace",
 		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
 			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
+}
+
+// A trace that is longer than a share is not looked at again for each of many shares: they grow, however long they take.
+func TestSharesOfLongTraces(t *testing.T) {
+	now := noon
+	s := &inShares{fakeStore: newFakeStore(shop()), now: &now, takes: time.Second, reasons: []string{"it " + budgetAdvice}, long: true}
+	h, _ := api(t, s, func(h *handler) {
+		h.now = func() time.Time { return now }
+		h.limits.scanned = 1e7
+	})
+	ask(t, h, http.MethodGet, inShop)
+	if want := []int{100_000, 200_000, 400_000}; !slices.Equal(s.budgets, want) {
+		t.Errorf("budgets %v, want %v", s.budgets, want)
+	}
 }
 
 // A search that runs out of time says where to go on.

@@ -39,6 +39,8 @@ func (c *TailConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
+const eventStream = "text/event-stream"
+
 const (
 	tailTick  = time.Second      // in which rates are counted, and after which clients are told of what they do not see
 	tailPulse = 15 * time.Second // how long a client hears nothing at most
@@ -73,6 +75,8 @@ func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 	case !ok || h.tails.config.MaxClients == 0:
 		writeError(w, http.StatusNotImplemented, fmt.Sprintf("%v tell of spans as they are stored, or tail.max_clients is 0", errCannot))
 		return
+	case headOnly(w, r, eventStream):
+		return
 	}
 	release, err := h.admitTail()
 	if err != nil {
@@ -82,7 +86,7 @@ func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	feed := store.Follow(server.Tenant(r.Context()), int(h.tails.config.MaxQueue))
 	defer feed.Close()
-	watcher := watcher{lines: newLines(w, "text/event-stream"), config: &h.tails.config, feed: feed, where: where}
+	watcher := watcher{lines: newLines(w, eventStream), config: &h.tails.config, feed: feed, where: where}
 	h.delivered(watcher.run(r.Context(), h.tails.stop))
 }
 
