@@ -141,6 +141,8 @@ func (p *parser) unknown(t token) error {
 		return p.fail(t, "parent. is not supported; write { ... } > { ... }, and .%s for an attribute of that name", clipped(t.text))
 	case strings.HasPrefix(t.text, "nestedSet"):
 		return p.fail(t, "%s is not supported; write root for spans without a parent, and >> or > for structure", clipped(t.text))
+	case t.text == "childCount" || t.text == "span:childCount" || t.text == "event:timeSinceStart":
+		return p.fail(t, "%s is not supported", t.text)
 	case strings.HasPrefix(t.text, "trace.") || colon && scope == "trace":
 		return p.fail(t, "unknown field %s of a trace; use trace.duration, trace.rootName or trace.rootService", quote(t.text))
 	case colon && isScope(scope):

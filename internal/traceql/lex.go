@@ -106,7 +106,7 @@ func (l *lexer) mark(t *token, size int) {
 			return
 		}
 	}
-	msg := "this character means nothing here; text stands in quotes"
+	msg := "this character means nothing here; text stands in quotes, and so do names with such: span.\"a b\""
 	if rest[0] == '\'' {
 		msg = "text stands in double quotes or in backquotes"
 	}

@@ -153,6 +153,9 @@ func (p *parser) pattern(t token) (*regexp.Regexp, error) {
 		return nil, p.fail(t, "the regular expressions, with what they repeat written out, have more than %d steps", MaxPatternSteps)
 	}
 	re, err := regexp.Compile(anchorBegin + t.text + anchorEnd)
+	if err != nil { // of an open \Q, which would take in what stands behind
+		re, err = regexp.Compile(anchorBegin + t.text + `\E` + anchorEnd)
+	}
 	if err != nil { // it stands deeper than alone
 		return nil, p.fail(t, "this is no regular expression (RE2): %s", patternProblem(err))
 	}
@@ -232,7 +235,7 @@ func (p *parser) compareDuration(f field, left, op, right token) (tracestore.Exp
 		return nil, p.fail(right, "%s is compared with a duration, such as 500ms, 1.5s or 2m30s", left.text)
 	}
 	if _, err := strconv.ParseFloat(right.text, 64); err == nil {
-		return nil, p.fail(right, "a duration has a unit: %sms or %ss", right.text, right.text)
+		return nil, p.fail(right, "a duration has a unit: %[1]sms or %[1]ss", clipped(right.text))
 	}
 	d, problem := parseDuration(right.text)
 	if problem != "" {
@@ -251,6 +254,8 @@ func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, er
 			return nil, p.fail(op, "%s is compared by = and != only", right.text)
 		}
 		return cond(f, op, tracestore.Text(right.text)), nil
+	case right.kind == word && isDigits(strings.TrimPrefix(right.text, ".")):
+		return nil, p.fail(right, "a number begins with a digit: 0%s", clipped(right.text))
 	case right.kind == word:
 		return nil, p.fail(right, "fields are not compared with each other; text stands in quotes: %s", quote(right.text))
 	}

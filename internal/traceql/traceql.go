@@ -16,7 +16,7 @@ const (
 	MaxDepth        = 64       // brackets within each other
 	MaxConditions   = 256      // conditions; an empty {} is one
 	MaxPattern      = 1 << 10  // bytes of one regular expression
-	MaxPatternSteps = 4096     // of all regular expressions, with what they repeat written out
+	MaxPatternSteps = 1024     // of all regular expressions, with what they repeat written out
 )
 
 // Query is a search.

@@ -81,7 +81,7 @@ const (
 	Exists // there is a value; the literal is not looked at
 )
 
-// MaxLike is how many bytes of a value Like looks at. Expressions that people may write take tens of microseconds for a byte, and no
+// MaxLike is how many bytes of a value Like looks at. An expression may take ten microseconds for a byte, and no
 // query can be stopped while one value is looked at.
 const MaxLike = 256 << 10
 

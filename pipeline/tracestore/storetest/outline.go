@@ -65,7 +65,7 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 			names -= len(sp.Name)
 		}
 		if held < len(outline) || names < 0 {
-			s.Errorf("the outline of trace %s has %d spans, and names of %d bytes more than it said; it said %d spans", id, len(outline), -names, held)
+			s.Errorf("the outline of trace %s holds %d spans instead of %d, and %d bytes more of names", id, len(outline), held, -names)
 		}
 		return errTaken
 	})
