@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/canary"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
+	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
@@ -37,6 +38,7 @@ func Components() []pipeline.Factory {
 		zipkin.Factory().Flags(zipkinReceiverFlags()...),
 
 		batch.Factory(),
+		adaptivesampling.Factory().Flags(adaptiveSamplingFlags()...),
 		probabilisticsampler.Factory(),
 		resourcetags.Factory().Flags(resourceTagsFlags()...),
 

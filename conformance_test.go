@@ -28,7 +28,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	"github.com/tracing-backend/tracing/receivers/otlp"
@@ -50,6 +52,7 @@ func TestConformance(t *testing.T) {
 		"processor batch":                 batchProcessor,
 		"processor resource_tags":         resourceTagsProcessor,
 		"processor probabilistic_sampler": probabilisticSampler,
+		"processor adaptive_sampling":     adaptiveSampling,
 		"exporter disk":                   diskExporter,
 		"exporter memory":                 memoryExporter,
 		"exporter native":                 nativeExporter,
@@ -74,6 +77,18 @@ func TestConformance(t *testing.T) {
 func probabilisticSampler(t *testing.T) {
 	pipelinetest.Processor(t, probabilisticsampler.Factory(), "")
 }
+
+// adaptiveSampling has nobody who wants to know.
+func adaptiveSampling(t *testing.T) {
+	build := func(_ pipeline.Settings, _ struct{}, next pipeline.Consumer) (*adaptivesampling.Processor, error) {
+		return adaptivesampling.New(nobody{}, next), nil
+	}
+	pipelinetest.Processor(t, pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build).Doc("Tells nobody."), "")
+}
+
+type nobody struct{}
+
+func (nobody) Observe(string, []sampling.Root) {}
 
 func otlpReceiverOverGRPC(t *testing.T) {
 	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{

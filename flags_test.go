@@ -62,6 +62,8 @@ func TestAgentFlagsThatDoNotFit(t *testing.T) {
 		"--reporter.grpc.retry.max=3":                        "warning: --reporter.grpc.retry.max: has no effect: ",
 		"--reporter.grpc.discovery.min-peers=3":              "warning: --reporter.grpc.discovery.min-peers: has no effect: ",
 		"--sampling.strategies-file=s.json":                  "extension sampling has no file",
+		"--sampling.delay=1m":                                "extension sampling has no adaptive",
+		"--sampling-config.type=remote":                      `"remote" is not file or adaptive`,
 		"--collector.grpc-server.host-port=:1":               "no receiver of type native is configured",
 	} {
 		if got := overlaidOn(t, "agent", line); !strings.Contains(got, want) {
@@ -95,10 +97,28 @@ func TestCollectorFlags(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, flag := range []string{"collector.enable-span-size-metrics",
-		"sampling.strategies.bugfix-5270", "sampling.delay", "downsampling.ratio", "downsampling.hashsalt"} {
+		"sampling.strategies.bugfix-5270", "downsampling.ratio", "downsampling.hashsalt"} {
 		if got := overlaidOn(t, "collector", "--"+flag+"=1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
 			t.Errorf("--%s: %q", flag, got)
 		}
+	}
+}
+
+// Adaptive sampling takes the place of the file, with the store that the configuration has, and what counts for it comes into the pipeline.
+func TestAdaptiveSamplingFlags(t *testing.T) {
+	t.Setenv("SAMPLING_CONFIG_TYPE", "file")
+	if got := overlaidOn(t, "collector"); got != "" {
+		t.Errorf("file is what it is anyway, and got\n%s", got)
+	}
+	t.Setenv("SAMPLING_CONFIG_TYPE", "adaptive")
+	const env = " # environment SAMPLING_CONFIG_TYPE"
+	want := "sampling: sampling" + env + "\nstorage: disk" + env + "\ntarget_samples_per_second: 7 # --sampling.target-samples-per-second\n" +
+		"calculation_delay: 1m # --sampling.delay\nprocessors: [adaptive_sampling, batch]" + env
+	if got := overlaidOn(t, "collector", "--sampling.delay=1m", "--sampling.target-samples-per-second=7"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := overlaidOn(t, "collector", "--span-storage.type=memory"); strings.Contains(got, "disk") || strings.Count(got, "storage: memory") != 2 {
+		t.Errorf("with another store, got\n%s", got)
 	}
 }
 

@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"pipeline/internal":              {},
 	"pipeline/otlpdata":              {},
 	"pipeline/sampling":              {},
+	"pipeline/sampling/samplingtest": {"pipeline/sampling"},
 	"pipeline/tracestore":            {"pipeline/otlpdata"},
 	"pipeline/tracestore/storeadmin": {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/vfs":                   {},

@@ -28,6 +28,7 @@ type exporter struct {
 	report  func(error)
 	metrics *metrics
 	*search.Engine
+	*samplingStore
 	tracestore.Hub
 
 	dir     *directory.Dir
@@ -96,6 +97,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
 		deletions: deletions{turn: make(chan struct{}, 1)},
 	}
+	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
 	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
 	return e, nil
 }
@@ -146,6 +148,9 @@ func (e *exporter) Start(context.Context) error {
 	})
 	if err == nil {
 		err = e.loadDeletions()
+	}
+	if err == nil {
+		err = e.loadSampling()
 	}
 	if err == nil {
 		err = e.recover()
@@ -207,6 +212,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 	e.letWait()
 	e.mu.Unlock()
 	e.intake.Unlock()
+	e.samplingStore.close()
 	close(e.stop)
 	done := make(chan error, 1)
 	go func() {

@@ -7,7 +7,7 @@
 //
 // Files: stage.go reads a request, tenant.go and index.go keep spans, list.go is the sorted list, evict.go makes room, plan.go and
 // search.go find, read.go gives traces back, catalog.go lists names, dependencies.go and metrics.go count calls, aggregate.go describes spans,
-// delete.go deletes on request.
+// delete.go deletes on request, sampling.go keeps what adaptive sampling learns.
 package memory
 
 import (
@@ -22,6 +22,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
@@ -55,6 +56,7 @@ func Factory() pipeline.Factory {
 // oldest first, whoever owns them.
 type exporter struct {
 	tracestore.Hub
+	*sampling.Memory
 	maxBytes    int64
 	allowDelete bool
 	log         *zap.Logger
@@ -94,7 +96,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant)}
+	e := &exporter{Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant)}
 	e.dropper.terms.seed = e.seed
 	e.stages.New = func() any { return newStage(e.seed) }
 	return e, nil

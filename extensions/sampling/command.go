@@ -148,6 +148,11 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	line("because", x.Origin.Rule)
 	line("since", fmt.Sprintf("%s (%s ago)", x.Origin.Since.Format(time.RFC3339), now.Sub(x.Origin.Since).Round(time.Second)))
 	line("problem", x.Origin.Problem)
+	if x.Adaptive != nil {
+		for _, text := range adaptiveLines(x.Adaptive, now) {
+			line("adaptive", text)
+		}
+	}
 	for _, a := range x.Askers {
 		outdated := ""
 		if !a.Current {

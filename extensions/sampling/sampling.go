@@ -1,8 +1,8 @@
 // Package sampling is the extension "sampling": it decides which traces clients sample, and tells those that ask on port 5778 or, through
 // the receiver "native", on 14268 and 14250.
 //
-// Strategies come from a file or URL, as in a collector, or from a collector, as in an agent. What comes from where, and who was told, is
-// what an explanation says.
+// Strategies come from a file or URL, as in a collector, from what collectors see (adaptive*.go, and package adaptive, which calculates), or
+// from a collector, as in an agent. What comes from where, and who was told, is what an explanation says.
 package sampling
 
 import (
@@ -27,20 +27,22 @@ const (
 
 // Config is the configuration of the extension.
 type Config struct {
-	File   pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies of a file or URL."`
-	Remote pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies of a collector, which is asked over gRPC."`
-	HTTP   pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Where clients ask over HTTP: an agent's port."`
-	GRPC   pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Where clients ask over gRPC, besides the receiver native."`
-	Asked  int                                  `yaml:"remembered_services" doc:"Of how many services, those asked for last, is remembered who asked and what the answer was; 0: none."`
+	File     pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies of a file or URL."`
+	Remote   pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies of a collector, which is asked over gRPC."`
+	Adaptive pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies that follow from the traces that collectors see, so that so many are sampled as are wanted."`
+	HTTP     pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Where clients ask over HTTP: an agent's port."`
+	GRPC     pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Where clients ask over gRPC, besides the receiver native."`
+	Asked    int                                  `yaml:"remembered_services" doc:"Of how many services, those asked for last, is remembered who asked and what the answer was; 0: none."`
 }
 
 func defaults() Config {
 	return Config{
-		File:   pipeline.Absent(defaultFile()),
-		Remote: pipeline.Absent(defaultRemote()),
-		HTTP:   pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
-		GRPC:   pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
-		Asked:  1000,
+		File:     pipeline.Absent(defaultFile()),
+		Remote:   pipeline.Absent(defaultRemote()),
+		Adaptive: pipeline.Absent(defaultAdaptive()),
+		HTTP:     pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
+		GRPC:     pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
+		Asked:    1000,
 	}
 }
 
@@ -52,12 +54,15 @@ func (c *Config) Validate() error {
 	var errs []error
 	_, file := c.File.Get()
 	_, remote := c.Remote.Get()
+	_, adaptive := c.Adaptive.Get()
 	switch {
-	case !file && !remote:
-		errs = append(errs, pipeline.BadKey("", "no source of strategies: write file or remote; "+
+	case !file && !remote && !adaptive:
+		errs = append(errs, pipeline.BadKey("", "no source of strategies: write file, remote or adaptive; "+
 			"an empty file: {} has one probability for all services"))
 	case file && remote:
 		errs = append(errs, pipeline.BadKey("remote", "file and remote exclude each other: strategies have one source; delete one"))
+	case adaptive && (file || remote):
+		errs = append(errs, pipeline.BadKey("adaptive", "adaptive, file and remote exclude each other: strategies have one source; delete the others"))
 	}
 	if c.Asked < 0 || c.Asked > mostAsked {
 		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", mostAsked, c.Asked))
@@ -68,7 +73,7 @@ func (c *Config) Validate() error {
 // Factory makes the extension, type sampling.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("sampling", defaults, newExtension).
-		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector.")
+		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector, or such that a wanted number of traces is sampled.")
 }
 
 // source is where strategies come from. decide may wait for somebody else to say.
@@ -92,6 +97,7 @@ func (d decision) origin() sampling.Origin {
 type extension struct {
 	set       pipeline.Settings
 	source    source
+	observer  sampling.Observer // nil: nobody wants to know what is sampled
 	listeners server.Group
 	askers    *askers
 	requests  *prometheus.CounterVec
@@ -103,6 +109,7 @@ var (
 	_ pipeline.Addressed = (*extension)(nil)
 	_ sampling.Provider  = (*extension)(nil)
 	_ sampling.Explainer = (*extension)(nil)
+	_ sampling.Observer  = (*extension)(nil)
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
@@ -128,6 +135,14 @@ func (e *extension) connect(c Config) (err error) {
 	if file, ok := c.File.Get(); ok {
 		e.source, err = newFileSource(e.set, file)
 		return err
+	}
+	if cfg, ok := c.Adaptive.Get(); ok {
+		s, err := newAdaptiveSource(e.set, cfg)
+		if err != nil {
+			return err
+		}
+		e.source, e.observer = s, s.counter
+		return nil
 	}
 	remote, _ := c.Remote.Get()
 	e.source, err = newRemoteSource(e.set, remote)
@@ -167,6 +182,13 @@ func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling
 	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
 }
 
+// Observe implements sampling.Observer. Only adaptive sampling has a use for it.
+func (e *extension) Observe(tenant string, roots []sampling.Root) {
+	if e.observer != nil {
+		e.observer.Observe(tenant, roots)
+	}
+}
+
 // Explain implements sampling.Explainer.
 func (e *extension) Explain(ctx context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
 	d, err := e.source.decide(ctx, tenant, service)
@@ -177,6 +199,11 @@ func (e *extension) Explain(ctx context.Context, tenant, service, operation stri
 		Origin: d.origin(), Askers: e.askers.of(tenant, service, d.since)}
 	if o, ok := d.operations[operation]; ok {
 		out.Origin.Place, out.Origin.Rule = o.place, o.rule
+	}
+	if a, ok := e.source.(*adaptiveSource); ok {
+		if out.Adaptive, err = a.explain(ctx, tenant, service, operation); err != nil {
+			return nil, fmt.Errorf("explaining %q: %w", service, err)
+		}
 	}
 	out.Notes = notes(out)
 	return out, nil

@@ -214,8 +214,8 @@ func TestBadConfig(t *testing.T) {
 	many := ofFile("")
 	many.Asked = -1
 	for want, c := range map[string]*Config{
-		"no source of strategies: write file or remote; an empty file: {} has one probability for all services": &none,
-		"file and remote exclude each other: strategies have one source; delete one":                            &both,
+		"no source of strategies: write file, remote or adaptive; an empty file: {} has one probability for all services": &none,
+		"file and remote exclude each other: strategies have one source; delete one":                                      &both,
 		"must be from 0 to 100000, not -1": &many,
 	} {
 		if err := c.Validate(); err == nil || err.Error() != want {

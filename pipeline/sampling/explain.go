@@ -22,6 +22,8 @@ type Explanation struct {
 	Strategy *Strategy `json:"strategy"`
 	// Askers are the clients that asked for the service last, the latest first.
 	Askers []Asked `json:"askers"`
+	// Adaptive is what a strategy of adaptive sampling comes from.
+	Adaptive *Adaptive `json:"adaptive,omitempty"`
 	// Notes are sentences about what is easily overlooked.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -34,4 +36,36 @@ type Asked struct {
 	Told string `json:"told"`
 	// Current: what it was told is what it would be told now.
 	Current bool `json:"current"`
+}
+
+// Adaptive is the latest calculation of adaptive sampling, as far as it is about a service.
+type Adaptive struct {
+	Target     float64   `json:"targetSamplesPerSecond"`
+	Tolerance  float64   `json:"deltaTolerance"`
+	Calculated time.Time `json:"calculated,omitzero"` // zero: never
+	By         string    `json:"by,omitempty"`        // the collector that calculated
+	// Leader is who is to calculate the next time, and Until how long it is without saying that it lives.
+	Leader string    `json:"leader,omitempty"`
+	Until  time.Time `json:"until,omitzero"`
+	// Operations are those of the service, or the one that was asked for.
+	Operations []AdaptiveOperation `json:"operations"`
+}
+
+// AdaptiveOperation is a decision, and the intervals that it comes from.
+type AdaptiveOperation struct {
+	Decision
+	// Intervals are what all collectors saw, the newest first; only where one operation was asked for.
+	Intervals []AdaptiveInterval `json:"intervals,omitempty"`
+}
+
+// AdaptiveInterval is what was seen of an operation in an interval.
+type AdaptiveInterval struct {
+	Until time.Time `json:"until"`
+	// Sampled is the number of traces per second that were sampled by a probability, and Begun an estimate of how many began.
+	Sampled float64 `json:"sampledPerSecond"`
+	Begun   float64 `json:"begunPerSecond"`
+	// Weight is the share that the interval has in the calculation; 0 where it is too old, or the rate was another one.
+	Weight  float64 `json:"weight"`
+	Seen    []Seen  `json:"seen,omitempty"`
+	Bounded int64   `json:"bounded,omitempty"`
 }

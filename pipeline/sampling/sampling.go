@@ -38,7 +38,7 @@ type Answer struct {
 
 // Origin says where a strategy comes from.
 type Origin struct {
-	// Source is the kind of source: `built-in`, `file`, `url` or `remote`.
+	// Source is the kind of source: `built-in`, `file`, `url`, `adaptive` or `remote`.
 	Source string `json:"source"`
 	// Place is where to change it: `strategies.json:12`, `http://host/strategies.json:12`, or the address of a collector. "" for what is
 	// built in.

@@ -1,0 +1,164 @@
+package disk
+
+import (
+	"context"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/sampling/samplingtest"
+	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+)
+
+// openSampling opens a sampling store alone, as the exporter does.
+func openSampling(tb testing.TB, fsys vfs.FS, now func() time.Time) *samplingStore {
+	tb.Helper()
+	if err := fsys.MkdirAll(folder); err != nil {
+		tb.Fatal(err)
+	}
+	s := newSamplingStore(fsys, folder, now)
+	if damage, err := s.load(); damage != nil || err != nil {
+		tb.Fatal(damage, err)
+	}
+	return s
+}
+
+func TestSamplingStore(t *testing.T) {
+	samplingtest.Run(t, samplingtest.Options{
+		New: func(t *testing.T, now func() time.Time) sampling.Store { return openSampling(t, vfstest.NewMem(), now) },
+		Reopen: func(t *testing.T, s sampling.Store) sampling.Store {
+			old := s.(*samplingStore)
+			return openSampling(t, old.fs.(*vfstest.Mem).Crash(rand.New(rand.NewPCG(1, 2))), time.Now)
+		},
+	})
+}
+
+// The exporter has what it was told when it is stopped and started again, and takes nothing while it is not open.
+func TestSamplingInExporter(t *testing.T) {
+	fsys := vfstest.NewMem()
+	e := small(fsys).start(t)
+	if err := e.SaveCalculation(t.Context(), decidedOn(0.5)); err != nil {
+		t.Fatal(err)
+	}
+	stopStore(t, e)
+	if err := e.SaveCalculation(t.Context(), decidedOn(0.25)); err == nil {
+		t.Error("a store that is closed takes something")
+	}
+	if c, err := small(fsys).open(t).LatestCalculation(t.Context()); err != nil || c == nil || c.Decisions[0].Probability != 0.5 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func decidedOn(p float64) *sampling.Calculation {
+	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{Target: sampling.Target{Service: "s", Operation: "o"}, Probability: p}}}
+}
+
+// A power cut at any operation on the disk leaves the last calculation that was acknowledged, or the one that was under way.
+func TestSamplingCrashes(t *testing.T) {
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		mem := vfstest.NewMem()
+		s := openSampling(t, mem, time.Now)
+		out := newOutage(mem, rnd)
+		s.fs = vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpChanges, Skip: rnd.IntN(40), Times: 1, Hook: out.strike})
+		acknowledged := 0.
+		for i := 1; out.left == nil; i++ {
+			p := float64(i) / 1000
+			if err := s.SaveCalculation(context.Background(), decidedOn(p)); err == nil && out.left == nil {
+				acknowledged = p
+			}
+		}
+		after := newSamplingStore(out.left, folder, time.Now)
+		damage, err := after.load()
+		if damage != nil || err != nil {
+			t.Fatalf("seed %d: %v, %v", seed, damage, err)
+		}
+		found := 0.
+		if c, _ := after.LatestCalculation(context.Background()); c != nil {
+			found = c.Decisions[0].Probability
+		}
+		if found < acknowledged || found > acknowledged+0.0015 {
+			t.Fatalf("seed %d: %v is found, and %v was acknowledged", seed, found, acknowledged)
+		}
+	}
+}
+
+// A damaged file is set aside, and said so; the store starts.
+func TestDamagedSampling(t *testing.T) {
+	good, err := encodeSampling(sampling.State{Latest: decidedOn(0.5)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := append([]byte(nil), good...)
+	flipped[len(flipped)-3] ^= 1
+	impossible, _ := encodeSampling(sampling.State{Latest: decidedOn(5)})
+	for name, text := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "flipped": flipped, "impossible": impossible,
+		"newer": []byte(strings.Replace(string(good), "version 1", "version 2", 1))} {
+		t.Run(name, func(t *testing.T) {
+			fsys := vfstest.NewMem()
+			if err := fsys.MkdirAll(folder); err != nil {
+				t.Fatal(err)
+			}
+			if err := vfs.WriteFileAtomic(fsys, path.Join(folder, samplingFile), text); err != nil {
+				t.Fatal(err)
+			}
+			core, logs := observer.New(zap.ErrorLevel)
+			set := small(fsys)
+			set.log = zap.New(core)
+			e := set.open(t)
+			if c, err := e.LatestCalculation(t.Context()); c != nil || err != nil {
+				t.Errorf("%+v, %v", c, err)
+			}
+			aside, err := e.dir.Quarantined()
+			if err != nil || len(aside) != 1 || logs.FilterMessageSnippet("adaptive sampling").Len() != 1 {
+				t.Errorf("%v are set aside, %v; %v", aside, err, logs.All())
+			}
+			if err := e.SaveCalculation(t.Context(), decidedOn(0.5)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A disk that fails is told of; what was there stays.
+func TestSamplingOnAFailingDisk(t *testing.T) {
+	mem := vfstest.NewMem()
+	s := openSampling(t, mem, time.Now)
+	if err := s.SaveCalculation(t.Context(), decidedOn(0.5)); err != nil {
+		t.Fatal(err)
+	}
+	s.fs = vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSync, Err: syscall.EIO})
+	if err := s.SaveCalculation(t.Context(), decidedOn(0.25)); err == nil {
+		t.Error("a calculation that is not on the disk is acknowledged")
+	}
+	if c, _ := openSampling(t, mem, time.Now).LatestCalculation(t.Context()); c == nil || c.Decisions[0].Probability != 0.5 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func FuzzSamplingState(f *testing.F) {
+	good, _ := encodeSampling(sampling.State{Latest: decidedOn(0.5)})
+	f.Add(good)
+	f.Add([]byte("tracing sampling state, version 1, crc32c 00000000\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		state, err := decodeSampling(b)
+		if err != nil || sampling.NewMemory(time.Now).Restore(state) != nil {
+			return
+		}
+		again, err := encodeSampling(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeSampling(again); err != nil {
+			t.Errorf("%q is read, and written as %q, which is not: %v", b, again, err)
+		}
+	})
+}

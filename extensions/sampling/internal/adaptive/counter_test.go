@@ -1,0 +1,64 @@
+package adaptive
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+)
+
+func root(operation, sampler string, param float64) sampling.Root {
+	return sampling.Root{Service: "s", Operation: operation, Sampler: sampler, Param: param}
+}
+
+func TestCounter(t *testing.T) {
+	c := NewCounter(3, 1./60)
+	c.Observe("", []sampling.Root{root("a", "probabilistic", 0.5), root("a", "probabilistic", 0.5000001), root("a", "lowerbound", 0.25),
+		root("b", "ratelimiting", 0.016666666), root("b", "ratelimiting", 7), root("c", "const", 1), root("a", "probabilistic", 0), root("a", "probabilistic", 2)})
+	c.Observe("tenant", []sampling.Root{root("a", "probabilistic", 1)}) // the fourth operation
+	c.Observe("", []sampling.Root{root("", "const", 1), root(strings.Repeat("x", sampling.MaxName+1), "const", 1), root("\xff", "const", 1)})
+	rows := c.Take()
+	slices.SortFunc(rows, func(a, b sampling.Row) int { return compare(a.Target, b.Target) })
+	const want = "[{{ s a} [{0.5 2} {0.25 0}] 1} {{ s b} [] 1} {{ s c} [] 0}]"
+	if got := fmt.Sprint(rows); got != want || c.Unobserved() != 4 {
+		t.Errorf("%s, %d not observed\nwant %s, 4", got, c.Unobserved(), want)
+	}
+	if rows := c.Take(); len(rows) != 0 {
+		t.Errorf("%v are counted twice", rows)
+	}
+	c.Observe("tenant", []sampling.Root{root("a", "probabilistic", 1)})
+	if rows := c.Take(); len(rows) != 1 || rows[0].Tenant != "tenant" {
+		t.Errorf("operations that are not seen any more make no room: %v", rows)
+	}
+}
+
+// However many probabilities clients have, a few are told apart, and no trace is lost.
+func TestManyProbabilities(t *testing.T) {
+	c := NewCounter(1, 1)
+	for i := range 100 {
+		c.Observe("", []sampling.Root{root("a", "probabilistic", float64(i+1)/100)})
+	}
+	n := int64(0)
+	row := c.Take()[0]
+	for _, s := range row.Seen {
+		n += s.Count
+	}
+	if len(row.Seen) != sampling.MaxSeen || n != 100 {
+		t.Errorf("%v", row.Seen)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	c := NewCounter(1000, 1./60)
+	roots := make([]sampling.Root, 256)
+	for i := range roots {
+		roots[i] = root(fmt.Sprint("operation ", i%100), "probabilistic", 0.125)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Observe("", roots)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(roots)), "ns/root")
+}
