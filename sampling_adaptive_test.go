@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,8 +61,30 @@ func TestAdaptiveSamplingOfARealClient(t *testing.T) {
 
 // A store that cannot keep what is learned is a mistake, told when the configuration is loaded.
 func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
+	err := loadAdaptively(t, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc")
+	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that can keep what adaptive sampling learns; these are: disk"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Counting for an extension that does not sample adaptively would be silence: it is a mistake, too.
+func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
+	err := loadAdaptively(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
+	const want = "processors.adaptive_sampling.sampling: extension sampling is not an extension that samples adaptively: it has no block adaptive"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := loadAdaptively(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// loadAdaptively loads the preset with adaptive sampling and changes.
+func loadAdaptively(t *testing.T, changes ...string) error {
+	t.Helper()
 	o := pipeline.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
-	for _, text := range append(adaptively, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc") {
+	for _, text := range slices.Concat(adaptively, changes) {
 		v, err := pipeline.ParseSet(text)
 		if err != nil {
 			t.Fatal(err)
@@ -69,8 +92,5 @@ func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 		o.Overrides = append(o.Overrides, v)
 	}
 	_, err := pipeline.Load(o)
-	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that can keep what adaptive sampling learns; these are: disk"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	return err
 }

@@ -39,6 +39,9 @@ func (l *loader) reference(r *refUse) {
 	}
 	switch {
 	case r.target != nil:
+		if err := r.target.lacks(want); err != nil {
+			l.problem(l.valuePos(r.path), r.path, "%s is not %s: %v%s", r.target.key, r.word, err, l.able(id, want))
+		}
 	case named == nil:
 		l.problem(l.valuePos(r.path), r.path, "no exporter or extension %q is configured; this key needs %s%s", id, r.word, l.able(id, want))
 	default:
@@ -50,7 +53,7 @@ func (l *loader) reference(r *refUse) {
 func (l *loader) able(id ID, want reflect.Type) string {
 	var fit []string
 	for _, c := range l.components {
-		if (c.key.kind == KindExporter || c.key.kind == KindExtension) && c.factory.component.Implements(want) {
+		if (c.key.kind == KindExporter || c.key.kind == KindExtension) && c.factory.component.Implements(want) && c.lacks(want) == nil {
 			fit = append(fit, c.key.id.String())
 		}
 	}
@@ -58,6 +61,14 @@ func (l *loader) able(id ID, want reflect.Type) string {
 		return "; none is configured"
 	}
 	return conf.Suggest(id.String(), fit, "these are")
+}
+
+// lacks returns what a component is missing to be what a Ref to it wants, though it has the methods.
+func (c *componentConfig) lacks(want reflect.Type) error {
+	if l, ok := c.value.(Limited); ok {
+		return l.Lacks(want)
+	}
+	return nil
 }
 
 // valuePos returns where a value stands, or the nearest key above one that is a default.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -192,3 +193,9 @@ func BadKey(key, format string, args ...any) error {
 
 // Validator is a config, or a part of one, that checks what its types cannot. Validate reports all mistakes, see [BadKey].
 type Validator interface{ Validate() error }
+
+// Limited is the config of a component that does for others what want is, an interface that a [Ref] asks for, only with certain settings.
+// Lacks returns what is missing of them, nil if nothing is.
+type Limited interface {
+	Lacks(want reflect.Type) error
+}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,6 +69,14 @@ func (c *Config) Validate() error {
 		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", mostAsked, c.Asked))
 	}
 	return errors.Join(errs...)
+}
+
+// Lacks implements pipeline.Limited: only what samples adaptively has a use for what is seen.
+func (c *Config) Lacks(want reflect.Type) error {
+	if _, ok := c.Adaptive.Get(); !ok && want == reflect.TypeFor[sampling.Observer]() {
+		return errors.New("it has no block adaptive")
+	}
+	return nil
 }
 
 // Factory makes the extension, type sampling.

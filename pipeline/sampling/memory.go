@@ -152,7 +152,7 @@ func (t *Throughput) check() error {
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		bad := func(s Seen) bool { return !isProbability(s.Probability) || s.Probability == 0 || s.Count < 0 }
+		bad := func(s Seen) bool { return !isProbability(s.Probability) || s.Probability < LeastSeen || s.Count < 0 }
 		if r.isTooLong() || len(r.Seen) > MaxSeen || r.Bounded < 0 || slices.ContainsFunc(r.Seen, bad) {
 			return fmt.Errorf("row %d of a throughput is not valid", i)
 		}

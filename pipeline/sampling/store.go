@@ -53,6 +53,9 @@ const (
 	MaxDecisions   = 200_000   // operations in a calculation
 	// MaxSeen is how many probabilities are told apart for an operation in one interval.
 	MaxSeen = 10
+	// LeastSeen is the least probability that is believed. A trace would stand for more traces than there are with a smaller one, and its square
+	// is still a number.
+	LeastSeen = 1e-12
 	// MaxRecent is how many probabilities are remembered that an operation had.
 	MaxRecent = 16
 	// MaxName bounds the names of services and operations, in bytes. Longer ones are not observed.

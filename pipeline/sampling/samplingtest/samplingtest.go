@@ -177,6 +177,8 @@ func (o Options) badInput(t *testing.T) {
 	wantCalculation(t, s, calculation(0.5))
 	bad := saw(1, "a")
 	bad.Rows[0].Seen[0].Probability = 0
+	tiny := saw(1, "a")
+	tiny.Rows[0].Seen[0].Probability = sampling.LeastSeen / 2
 	long := saw(1, string(make([]byte, sampling.MaxName+1)))
 	endless := saw(1, "a")
 	endless.Length = 0
@@ -184,7 +186,7 @@ func (o Options) badInput(t *testing.T) {
 	for range sampling.MaxSeen {
 		many.Rows[0].Seen = append(many.Rows[0].Seen, sampling.Seen{Probability: 0.5, Count: 1})
 	}
-	for _, x := range []sampling.Throughput{bad, long, endless, many} {
+	for _, x := range []sampling.Throughput{bad, tiny, long, endless, many} {
 		if s.AddThroughput(t.Context(), x, noon) == nil {
 			t.Errorf("%+v is kept", x)
 		}

@@ -157,3 +157,16 @@ func TestForgetting(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Whatever one span says of its probability, the calculation can be kept, and no more is sampled than without it.
+func TestHostileProbabilities(t *testing.T) {
+	for _, p := range []float64{1, 1e-5, sampling.LeastSeen, 1e-100, 1e-160, 1e-200, 5e-324, 0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		c := NewCounter(10, 0)
+		c.Observe("", append(slices.Repeat([]sampling.Root{root("o", sampling.SamplerProbabilistic, 0.001)}, 600), root("o", sampling.SamplerProbabilistic, p)))
+		seen := sampling.Throughput{By: "me", Until: noon, Length: minute, Rows: c.Take()}
+		made := Calculate(options, NewHistory([]sampling.Throughput{seen}, noon, minute, 10), nil, "me", noon)
+		if err := sampling.NewMemory(time.Now).SaveCalculation(t.Context(), made); err != nil || len(made.Decisions) != 1 || made.Decisions[0].Probability > 1e-4 {
+			t.Errorf("with %v: %v, %+v", p, err, made.Decisions)
+		}
+	}
+}

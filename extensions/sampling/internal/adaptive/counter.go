@@ -89,7 +89,7 @@ func same(a, b float64) bool { return math.Abs(a-b) <= b*sameProbability }
 
 // note counts n traces with a probability. Beyond MaxSeen, they count with the nearest one.
 func (t *tally) note(p float64, n int64) {
-	if !(p > 0 && p <= 1) {
+	if !(p >= sampling.LeastSeen && p <= 1) {
 		return
 	}
 	nearest := 0
