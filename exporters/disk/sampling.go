@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/sampling"
@@ -19,13 +20,14 @@ import (
 )
 
 // What adaptive sampling learns is in one file, which is written anew, a few times a minute, whenever something is added: a line with the
-// version and the checksum of what follows, and that as JSON.
+// version and the checksum of what follows, and that as JSON, compressed with zstd: a busy collector's is 17 MB as text, and 1 MB like this.
 const (
 	samplingFile    = "sampling.state"
 	samplingLine    = "tracing sampling state, version %d, crc32c %08x\n"
 	samplingVersion = 1
-	// maxSamplingFile bounds the file: some 300,000 rows.
-	maxSamplingFile = 64 << 20
+	// maxSamplingText bounds the text: some 500,000 rows. Of what is beyond, the oldest intervals go.
+	maxSamplingText = 64 << 20
+	maxSamplingFile = maxSamplingText + 1<<20 // the first line, and a text that cannot be compressed
 )
 
 var _ sampling.Store = (*exporter)(nil)
@@ -42,7 +44,7 @@ type samplingStore struct {
 
 var (
 	errSamplingClosed  = errors.New("the span store is not open")
-	errSamplingTooBig  = fmt.Errorf("what adaptive sampling learned takes more than %d bytes", maxSamplingFile)
+	errSamplingTooBig  = fmt.Errorf("what adaptive sampling learned takes more than %d bytes", maxSamplingText)
 	errSamplingDamaged = errors.New("the checksum is wrong")
 	samplingSums       = crc32.MakeTable(crc32.Castagnoli)
 )
@@ -105,15 +107,35 @@ func (s *samplingStore) close() {
 }
 
 func encodeSampling(state sampling.State) ([]byte, error) {
-	body, err := json.Marshal(state)
+	text, err := samplingText(state, maxSamplingText)
 	if err != nil {
-		return nil, fmt.Errorf("encoding what adaptive sampling learned: %w", err)
+		return nil, err
 	}
+	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("compressing what adaptive sampling learned: %w", err)
+	}
+	body := w.EncodeAll(text, nil)
 	out := fmt.Appendf(nil, samplingLine, samplingVersion, crc32.Checksum(body, samplingSums))
-	if out = append(out, body...); len(out) > maxSamplingFile {
-		return nil, errSamplingTooBig
+	return append(out, body...), nil
+}
+
+// samplingText returns a state as text of at most so many bytes, without the oldest intervals if it would be longer.
+func samplingText(state sampling.State, most int) ([]byte, error) {
+	for {
+		text, err := json.Marshal(state)
+		if err != nil {
+			return nil, fmt.Errorf("encoding what adaptive sampling learned: %w", err)
+		}
+		if len(text) <= most {
+			return text, nil
+		}
+		n := len(state.Throughputs)
+		if n == 0 {
+			return nil, errSamplingTooBig
+		}
+		state.Throughputs = state.Throughputs[n-n/2:]
 	}
-	return out, nil
 }
 
 func decodeSampling(b []byte) (state sampling.State, err error) {
@@ -129,7 +151,16 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 	if crc32.Checksum(body, samplingSums) != sum {
 		return state, errSamplingDamaged
 	}
-	if err := json.Unmarshal(body, &state); err != nil {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSamplingText))
+	if err != nil {
+		return state, fmt.Errorf("reading a sampling state: %w", err)
+	}
+	defer r.Close()
+	text, err := r.DecodeAll(body, nil)
+	if err != nil {
+		return state, fmt.Errorf("reading a sampling state: %w", err)
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
 		return state, fmt.Errorf("reading a sampling state: %w", err)
 	}
 	return state, nil

@@ -2,6 +2,8 @@ package disk
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -141,6 +143,29 @@ func TestSamplingOnAFailingDisk(t *testing.T) {
 	}
 	if c, _ := openSampling(t, mem, time.Now).LatestCalculation(t.Context()); c == nil || c.Decisions[0].Probability != 0.5 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Of more than fits into the file, the newest is kept, and calculations go on.
+func TestSamplingOfManyLongNames(t *testing.T) {
+	state := sampling.State{Latest: decidedOn(0.5)}
+	for i := range 20 {
+		row := sampling.Row{Target: sampling.Target{Service: "s", Operation: strings.Repeat("o", sampling.MaxName)}}
+		state.Throughputs = append(state.Throughputs, sampling.Throughput{Until: time.Unix(int64(i), 0), Length: time.Second, Rows: []sampling.Row{row}})
+	}
+	text, err := samplingText(state, 8<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept sampling.State
+	if err := json.Unmarshal(text, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(kept.Throughputs); n != 5 || !kept.Throughputs[n-1].Until.Equal(time.Unix(19, 0)) || kept.Latest == nil {
+		t.Errorf("%d are kept: %+v", n, kept.Throughputs)
+	}
+	if _, err := samplingText(state, 10); !errors.Is(err, errSamplingTooBig) {
+		t.Errorf("a calculation that does not fit: %v", err)
 	}
 }
 
