@@ -68,5 +68,5 @@ func (c *AdaptiveConfig) Validate() error {
 }
 
 func (c *AdaptiveConfig) options() adaptive.Options {
-	return adaptive.Options{Target: c.Target, Tolerance: c.Tolerance, Initial: c.Initial, Min: c.Min, Buckets: c.Buckets}
+	return adaptive.Options{Target: c.Target, Tolerance: c.Tolerance, Initial: c.Initial, Min: c.Min, Buckets: c.Buckets, Most: c.MaxOperations}
 }

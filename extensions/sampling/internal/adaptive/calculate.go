@@ -2,6 +2,7 @@ package adaptive
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ type Options struct {
 	Initial   float64 // probability of operations that are new
 	Min       float64 // least probability
 	Buckets   int     // least number of buckets that an estimate rests on
+	Most      int     // operations that have a probability of their own
 }
 
 // Reasons of decisions.
@@ -47,30 +49,30 @@ const (
 )
 
 // Calculate decides about all operations of the history. Those that were not seen for as long as it reaches go, unless there was nobody to see
-// them. at is the round, by the collector that calculates. What is returned is sorted.
+// them. Of more than o.Most, those stay that were there before. at is the round, by the collector that calculates. What is returned is sorted.
 func Calculate(o Options, h *History, before *sampling.Calculation, by string, at time.Time) *sampling.Calculation {
 	out := &sampling.Calculation{By: by, At: at}
-	known := map[sampling.Target]*sampling.Decision{}
+	known := map[sampling.Target]bool{}
 	if before != nil {
-		for i := range before.Decisions {
-			d := &before.Decisions[i]
-			known[d.Target] = d
-			if _, seen := h.All[d.Target]; !seen && h.Covered < h.Keep {
-				d := *d
-				d.Before, d.Reason = d.Probability, ReasonNoNews
-				out.Decisions = append(out.Decisions, d)
+		for _, d := range before.Decisions {
+			buckets, seen := h.All[d.Target]
+			if len(out.Decisions) == o.Most || !seen && h.Covered >= h.Keep {
+				continue
 			}
+			known[d.Target] = true
+			if seen {
+				o.decide(&d, buckets, h.Length, at)
+			} else {
+				d.Before, d.Reason = d.Probability, ReasonNoNews
+			}
+			out.Decisions = append(out.Decisions, d)
 		}
 	}
-	for target, buckets := range h.All {
-		if len(out.Decisions) == sampling.MaxDecisions {
-			break
-		}
-		d := sampling.Decision{Target: target, Probability: o.Initial, Changed: at}
-		if old, ok := known[target]; ok {
-			d = *old
-		}
-		o.decide(&d, buckets, h.Length, at)
+	fresh := slices.SortedFunc(maps.Keys(h.All), compare)
+	fresh = slices.DeleteFunc(fresh, func(t sampling.Target) bool { return known[t] })
+	for _, t := range fresh[:min(len(fresh), o.Most-len(out.Decisions))] {
+		d := sampling.Decision{Target: t, Probability: o.Initial, Changed: at}
+		o.decide(&d, h.All[t], h.Length, at)
 		out.Decisions = append(out.Decisions, d)
 	}
 	slices.SortFunc(out.Decisions, func(a, b sampling.Decision) int { return compare(a.Target, b.Target) })

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const minute = time.Minute
 
 var (
-	options = Options{Target: 1, Tolerance: 0.3, Initial: 0.001, Min: 1e-5, Buckets: 1}
+	options = Options{Target: 1, Tolerance: 0.3, Initial: 0.001, Min: 1e-5, Buckets: 1, Most: 100}
 	noon    = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	target  = sampling.Target{Service: "s", Operation: "o"}
 )
@@ -168,5 +168,27 @@ func TestHostileProbabilities(t *testing.T) {
 		if err := sampling.NewMemory(time.Now).SaveCalculation(t.Context(), made); err != nil || len(made.Decisions) != 1 || made.Decisions[0].Probability > 1e-4 {
 			t.Errorf("with %v: %v, %+v", p, err, made.Decisions)
 		}
+	}
+}
+
+// Of more operations than may be, those keep their probability that have one, whoever floods.
+func TestMoreOperationsThanMayBe(t *testing.T) {
+	few := options
+	few.Most = 3
+	seen := func(names ...string) *History {
+		h := &History{Until: noon, Length: minute, Keep: 1, Covered: 1, All: map[sampling.Target][]Bucket{}}
+		for _, name := range names {
+			h.All[sampling.Target{Service: "s", Operation: name}] = []Bucket{saw(0.001, 600)}
+		}
+		return h
+	}
+	before := Calculate(few, seen("x", "y"), nil, "me", noon)
+	after := Calculate(few, seen("a", "b", "c", "x", "y"), before, "me", noon)
+	var names []string
+	for _, d := range after.Decisions {
+		names = append(names, d.Operation)
+	}
+	if !slices.Equal(names, []string{"a", "x", "y"}) {
+		t.Errorf("%v have a probability", names)
 	}
 }

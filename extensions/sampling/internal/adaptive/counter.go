@@ -13,13 +13,19 @@ import (
 // Counter counts the traces that begin, by operation and the probability with which they were sampled.
 type Counter struct {
 	most       int     // operations
+	mostNames  int     // bytes
 	lowerBound float64 // traces per second of the strategies' lower bound
 
 	unobserved atomic.Int64 // roots beyond the bounds
 
-	mu  sync.Mutex
-	all map[sampling.Target]*tally
+	mu    sync.Mutex
+	all   map[sampling.Target]*tally
+	names int // bytes of the names in all
 }
+
+// averageName is how long the names of an operation, its service and its tenant may be together, on average where there are as many as may be.
+// All intervals that are kept have them.
+const averageName = 200
 
 // tally is what was seen of an operation since the last Take.
 type tally struct {
@@ -32,7 +38,7 @@ type tally struct {
 // NewCounter returns a counter for so many operations. lowerBound is the lower bound of the strategies: some clients say no more of a trace
 // that was sampled because of it than that they have this limit.
 func NewCounter(most int, lowerBound float64) *Counter {
-	return &Counter{most: most, lowerBound: lowerBound, all: map[sampling.Target]*tally{}}
+	return &Counter{most: most, mostNames: max(most*averageName, 3*sampling.MaxName), lowerBound: lowerBound, all: map[sampling.Target]*tally{}}
 }
 
 // Observe implements sampling.Observer.
@@ -56,11 +62,14 @@ func (c *Counter) Unobserved() int64 { return c.unobserved.Load() }
 
 // begin makes the tally of an operation, nil if it shall not be counted. The caller holds mu.
 func (c *Counter) begin(tenant string, r *sampling.Root) *tally {
-	usable := func(name string) bool { return name != "" && len(name) <= sampling.MaxName && utf8.ValidString(name) }
-	if len(c.all) >= c.most || len(tenant) > sampling.MaxName || !usable(r.Service) || !usable(r.Operation) {
+	usable := func(name string) bool { return len(name) <= sampling.MaxName && utf8.ValidString(name) }
+	names := len(tenant) + len(r.Service) + len(r.Operation)
+	if len(c.all) >= c.most || c.names+names > c.mostNames || r.Service == "" || r.Operation == "" ||
+		!usable(tenant) || !usable(r.Service) || !usable(r.Operation) {
 		c.unobserved.Add(1)
 		return nil
 	}
+	c.names += names
 	t := new(tally)
 	c.all[sampling.Target{Tenant: strings.Clone(tenant), Service: strings.Clone(r.Service), Operation: strings.Clone(r.Operation)}] = t
 	return t
@@ -118,6 +127,7 @@ func (c *Counter) Take() []sampling.Row {
 	for target, t := range c.all {
 		if !t.any {
 			delete(c.all, target)
+			c.names -= len(target.Tenant) + len(target.Service) + len(target.Operation)
 			continue
 		}
 		rows = append(rows, sampling.Row{Target: target, Seen: append([]sampling.Seen(nil), t.seen[:t.n]...), Bounded: t.bounded})

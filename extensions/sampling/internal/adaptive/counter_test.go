@@ -34,6 +34,30 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// Long names do not take more memory than as many of usual length, and make room when they are gone.
+func TestLongNames(t *testing.T) {
+	c := NewCounter(100, 1)
+	long := func(first rune) sampling.Root {
+		return root(string(first)+strings.Repeat("x", sampling.MaxName-1), "const", 1)
+	}
+	for first := 'a'; first <= 'z'; first++ {
+		c.Observe("", []sampling.Root{long(first)})
+	}
+	const most = 100 * averageName / (sampling.MaxName + 1)
+	if n := len(c.Take()); n != most || c.Unobserved() != 26-most {
+		t.Errorf("%d are counted, %d are not", n, c.Unobserved())
+	}
+	c.Take()
+	c.Observe("", []sampling.Root{long('z')})
+	if n := len(c.Take()); n != 1 || c.names != sampling.MaxName+1 {
+		t.Errorf("%d are counted, with names of %d bytes", n, c.names)
+	}
+	c.Observe("\xff", []sampling.Root{root("o", "const", 1)})
+	if n := len(c.Take()); n != 0 {
+		t.Error("a tenant is counted that has no text for a name")
+	}
+}
+
 // However many probabilities clients have, a few are told apart, and no trace is lost.
 func TestManyProbabilities(t *testing.T) {
 	c := NewCounter(1, 1)
