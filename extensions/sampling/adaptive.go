@@ -110,7 +110,11 @@ func (s *adaptiveSource) Stop(ctx context.Context) error {
 	<-s.stopped
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return errors.Join(s.keep(ctx, s.nextRound(s.set.Env.Now()), true), s.store.EndLease(ctx, leaderResource, s.name))
+	round := s.nextRound(s.set.Env.Now()) // unless it is past the one that is due: a collector that leaves one out looks like one that died
+	if s.schedule.round.Before(round) {
+		round = s.schedule.round
+	}
+	return errors.Join(s.keep(ctx, round, true), s.store.EndLease(ctx, leaderResource, s.name))
 }
 
 // nextRound returns the first round behind a time.

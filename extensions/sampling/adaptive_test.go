@@ -268,6 +268,73 @@ func TestAdaptiveStoreFails(t *testing.T) {
 	})
 }
 
+// What was counted when a collector is stopped belongs to the interval in which it was, also where the round for it was due.
+func TestAdaptiveStops(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"within an interval": 30 * time.Second, "when a round is due": 61 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, r := sampling.NewMemory(time.Now), &reports{}
+				round := time.Now().Truncate(time.Minute).Add(time.Minute)
+				e := startAdaptive(t, store, r)
+				synctest.Wait()
+				s := e.source.(*adaptiveSource)
+				s.stop()
+				<-s.stopped
+				e.Observe("", []sampling.Root{{Service: "cart", Operation: "GET /", Sampler: sampling.SamplerProbabilistic, Param: 0.001}})
+				time.Sleep(wait)
+				stop(t, e)
+				all, err := store.Throughput(t.Context(), time.Time{}, round.Add(time.Hour))
+				if err != nil || len(all) != 1 || !all[0].Until.Equal(round) || !all[0].Last || len(all[0].Rows) != 1 {
+					t.Errorf("%+v, %v; want one until %s", all, err, round)
+				}
+				if l, err := store.Lease(t.Context(), leaderResource, "another", time.Second); err != nil || l.Owner != "another" {
+					t.Errorf("%+v, %v: the lease was not given back", l, err)
+				}
+			})
+		})
+	}
+}
+
+// setBack is a clock that can be set back.
+type setBack struct{ by atomic.Int64 }
+
+func (c *setBack) now() time.Time { return time.Now().Add(-time.Duration(c.by.Load())).Round(0) }
+
+// A clock that is set back does not end calculations: they go on within two intervals.
+func TestAdaptiveClockSetBack(t *testing.T) {
+	for _, by := range []time.Duration{30 * time.Second, 90 * time.Second, time.Hour, 48 * time.Hour} {
+		t.Run(by.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var clock setBack
+				store, set := sampling.NewMemory(clock.now), settings(&reports{})
+				set.Env.Now = clock.now
+				c := defaultAdaptive()
+				c.Storage = pipeline.BoundRef[sampling.Store](store)
+				s, err := newAdaptiveSource(set, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				before, _ := store.LatestCalculation(t.Context())
+				clock.by.Store(int64(by))
+				time.Sleep(2*time.Minute + by%time.Minute + time.Second)
+				synctest.Wait()
+				after, _ := store.LatestCalculation(t.Context())
+				if before == nil || after == before || after.At.After(clock.now()) {
+					t.Errorf("set back at %v, %v calculated at %v", before, clock.now(), after)
+				}
+				if err := s.Stop(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func TestBadAdaptiveConfig(t *testing.T) {
 	c := AdaptiveConfig{Buckets: -1, Tolerance: 1, Initial: 2, LowerBound: -1}
 	err := c.Validate()
