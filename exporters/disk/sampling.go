@@ -20,7 +20,7 @@ import (
 )
 
 // What adaptive sampling learns is in one file, which is written anew, a few times a minute, whenever something is added: a line with the
-// version and the checksum of what follows, and that as JSON, compressed with zstd: a busy collector's is 17 MB as text, and 1 MB like this.
+// version and the checksum of what follows, and that as JSON, compressed with zstd: of a busy collector 1 MB, which is 17 MB as text.
 const (
 	samplingFile    = "sampling.state"
 	samplingLine    = "tracing sampling state, version %d, crc32c %08x\n"

@@ -151,7 +151,8 @@ func TestSamplingOfManyLongNames(t *testing.T) {
 	state := sampling.State{Latest: decidedOn(0.5)}
 	for i := range 20 {
 		row := sampling.Row{Target: sampling.Target{Service: "s", Operation: strings.Repeat("o", sampling.MaxName)}}
-		state.Throughputs = append(state.Throughputs, sampling.Throughput{Until: time.Unix(int64(i), 0), Length: time.Second, Rows: []sampling.Row{row}})
+		seen := sampling.Throughput{Until: time.Unix(int64(i), 0), Length: time.Second, Rows: []sampling.Row{row}}
+		state.Throughputs = append(state.Throughputs, seen)
 	}
 	text, err := samplingText(state, 8<<10)
 	if err != nil {
