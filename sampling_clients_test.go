@@ -20,10 +20,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// samplingClient is a client library that begins traces. decide says whether one is sampled and, if so, what decided: the tags of its root span.
+// samplingClient is a client library. begin begins traces, and says how many of them are sampled and, if any, what decided about the last one
+// of these: the tags of its root span.
 type samplingClient struct {
-	name   string
-	decide func(operation string) (sampled bool, sampler string)
+	name  string
+	begin func(operation string, traces int) (sampled int, sampler string)
+}
+
+// oneByOne makes a client of what begins one trace.
+func oneByOne(name string, decide func(operation string) (sampled bool, sampler string)) samplingClient {
+	return samplingClient{name, func(operation string, traces int) (sampled int, sampler string) {
+		for range traces {
+			if is, by := decide(operation); is {
+				sampled, sampler = sampled+1, by
+			}
+		}
+		return sampled, sampler
+	}}
 }
 
 const clientRefresh = 20 * time.Millisecond
@@ -35,12 +48,12 @@ func jaegerSamplingClient(t *testing.T, name, url string) samplingClient {
 		options.InitialSampler(jaeger.NewConstSampler(false)))
 	tracer, closer := jaeger.NewTracer("cart", sampler, jaeger.NewNullReporter())
 	t.Cleanup(func() { closer.Close() })
-	return samplingClient{name, func(operation string) (bool, string) {
+	return oneByOne(name, func(operation string) (bool, string) {
 		span := tracer.StartSpan(operation, opentracing.StartTime(time.Now())).(*jaeger.Span)
 		defer span.Finish()
 		tags := span.Tags()
 		return span.SpanContext().IsSampled(), fmt.Sprint(tags[jaeger.SamplerTypeTagKey], " ", tags[jaeger.SamplerParamTagKey])
-	}}
+	})
 }
 
 // otelSamplingClient is the SDK of OpenTelemetry with its sampler for this protocol.
@@ -51,7 +64,7 @@ func otelSamplingClient(t *testing.T, name, url string) samplingClient {
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler))
 	t.Cleanup(func() { provider.Shutdown(t.Context()) }) //nolint:errcheck // it exports nothing
 	tracer := provider.Tracer("test")
-	return samplingClient{name, func(operation string) (bool, string) {
+	return oneByOne(name, func(operation string) (bool, string) {
 		_, span := tracer.Start(t.Context(), operation, trace.WithNewRoot())
 		defer span.End()
 		if !span.SpanContext().IsSampled() {
@@ -67,7 +80,7 @@ func otelSamplingClient(t *testing.T, name, url string) samplingClient {
 			}
 		}
 		return true, fmt.Sprint(typ.AsString(), " ", param.AsFloat64())
-	}}
+	})
 }
 
 // await begins traces until one is sampled by the sampler.
@@ -75,11 +88,11 @@ func (c samplingClient) await(t *testing.T, sampler string) {
 	t.Helper()
 	last := ""
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		sampled, by := c.decide("GET /")
-		if sampled && by == sampler {
+		sampled, by := c.begin("GET /", 1)
+		if sampled > 0 && by == sampler {
 			return
 		}
-		if sampled {
+		if sampled > 0 {
 			last = by
 		}
 	}
@@ -90,12 +103,7 @@ func (c samplingClient) await(t *testing.T, sampler string) {
 func (c samplingClient) share(t *testing.T, operation string, p float64) {
 	t.Helper()
 	const traces = 20_000
-	n := 0
-	for range traces {
-		if sampled, _ := c.decide(operation); sampled {
-			n++
-		}
-	}
+	n, _ := c.begin(operation, traces)
 	sigma := math.Sqrt(traces * p * (1 - p))
 	if math.Abs(float64(n)-traces*p) > 5*sigma {
 		t.Errorf("%s: %d of %d traces of %s are sampled, want a share of %v", c.name, n, traces, operation, p)
@@ -127,6 +135,17 @@ func startAgentOf(t *testing.T, addr string, set ...string) *program {
 
 // Samplers of real clients do what a file says, through a collector and through an agent, and change when it changes.
 func TestSamplersFollowTheFile(t *testing.T) {
+	followTheFile(t, func(atCollector, atAgent string) []samplingClient {
+		return []samplingClient{
+			jaegerSamplingClient(t, "jaeger-client-go at the collector", atCollector), jaegerSamplingClient(t, "jaeger-client-go at the agent", atAgent),
+			otelSamplingClient(t, "jaegerremote at the collector", atCollector), otelSamplingClient(t, "jaegerremote at the agent", atAgent),
+		}
+	})
+}
+
+// followTheFile changes a file twice, and sees that clients of a collector with that file and of an agent of it change with it.
+func followTheFile(t *testing.T, connect func(atCollector, atAgent string) []samplingClient) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "strategies.json")
 	write := func(strategy string) {
 		t.Helper()
@@ -139,12 +158,8 @@ func TestSamplersFollowTheFile(t *testing.T) {
 	collector := start(t, "extensions::sampling::file::path="+file, "extensions::sampling::file::reload_interval=10ms")
 	native := pipeline.ID{Type: "native"}
 	agent := startAgentOf(t, collector.app.Addr(native, "grpc"), "extensions::sampling::remote::fresh_for=1ms")
-	atCollector := "http://" + collector.app.Addr(native, "http") + "/api/sampling"
-	atAgent := "http://" + agent.app.Addr(pipeline.ID{Type: "sampling"}, "http") + "/sampling"
-	clients := []samplingClient{
-		jaegerSamplingClient(t, "jaeger-client-go at the collector", atCollector), jaegerSamplingClient(t, "jaeger-client-go at the agent", atAgent),
-		otelSamplingClient(t, "jaegerremote at the collector", atCollector), otelSamplingClient(t, "jaegerremote at the agent", atAgent),
-	}
+	clients := connect("http://"+collector.app.Addr(native, "http")+"/api/sampling",
+		"http://"+agent.app.Addr(pipeline.ID{Type: "sampling"}, "http")+"/sampling")
 	for _, c := range clients {
 		c.await(t, "probabilistic 0.25")
 		c.share(t, "GET /", 0.25)
@@ -169,9 +184,8 @@ func checkLimit(t *testing.T, c samplingClient, limit float64) {
 	t.Helper()
 	n, begin := 0, time.Now()
 	for time.Since(begin) < 1500*time.Millisecond {
-		if sampled, _ := c.decide("GET /"); sampled {
-			n++
-		}
+		sampled, _ := c.begin("GET /", 1)
+		n += sampled
 		time.Sleep(100 * time.Microsecond)
 	}
 	if most := limit*(time.Since(begin).Seconds()+2) + 1; n == 0 || float64(n) > most {

@@ -3,18 +3,16 @@ package tracing_test
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"net"
+	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// The native library of Node.js does, at an agent, what the collector's file says, and its root spans say so.
-func TestNodeSampler(t *testing.T) {
+// The native library of Node.js does what a file says, through a collector and through an agent, and changes when it changes.
+func TestNodeSamplersFollowTheFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it installs the libraries")
 	}
@@ -22,52 +20,59 @@ func TestNodeSampler(t *testing.T) {
 	if dir == "" {
 		t.Skip("there is no node on this machine")
 	}
-	script, err := filepath.Abs(filepath.Join("testdata", "clients", "sampler.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(script)
+	script, err := os.ReadFile(filepath.Join("testdata", "clients", "sampler.js"))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "sampler.js"), text, 0o600)
+		err = os.WriteFile(filepath.Join(dir, "sampler.js"), script, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]struct {
-		typ         string
-		param       float64
-		least, most int
-	}{
-		"probabilistic": {"probabilistic", 0.25, 5000 - 306, 5000 + 306}, // five standard deviations of 20,000 traces
-		"ratelimiting":  {"ratelimiting", 7, 0, 7 * 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "strategies.json")
-			strategy, _ := json.Marshal(map[string]any{"default_strategy": map[string]any{"type": want.typ, "param": want.param}})
-			if err := os.WriteFile(file, strategy, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			collector := start(t, "extensions::sampling::file::path="+file)
-			agent := startAgentOf(t, collector.app.Addr(pipeline.ID{Type: "native"}, "grpc"))
-			host, port, err := net.SplitHostPort(agent.app.Addr(pipeline.ID{Type: "sampling"}, "http"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var stderr bytes.Buffer
-			cmd := exec.Command("node", "sampler.js", host, port, "20000", want.typ)
-			cmd.Dir, cmd.Stderr = dir, &stderr
-			out, err := cmd.Output()
-			var got struct {
-				Sampled int
-				Type    string
-				Param   float64
-			}
-			if err != nil || json.Unmarshal(out, &got) != nil {
-				t.Fatalf("%v: %s%s", err, out, stderr.String())
-			}
-			if got.Type != want.typ || math.Abs(got.Param-want.param) > 1e-9 || got.Sampled < want.least || got.Sampled > want.most {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
-		})
+	followTheFile(t, func(atCollector, atAgent string) []samplingClient {
+		return []samplingClient{
+			nodeSamplingClient(t, dir, "jaeger-client at the collector", atCollector), nodeSamplingClient(t, dir, "jaeger-client at the agent", atAgent),
+		}
+	})
+}
+
+// nodeSamplingClient is the native library in a process of Node.js, with the script in dir.
+func nodeSamplingClient(t *testing.T, dir, name, at string) samplingClient {
+	u, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
 	}
+	cmd := exec.Command("node", "sampler.js", u.Hostname(), u.Port(), u.Path)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	stdin, err := cmd.StdinPipe()
+	var stdout io.ReadCloser
+	if err == nil {
+		stdout, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close() //nolint:errcheck // the process may have ended
+		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%s: %v: %s", name, err, stderr.String())
+		}
+	})
+	ask, answers := json.NewEncoder(stdin), json.NewDecoder(stdout)
+	return samplingClient{name, func(operation string, traces int) (sampled int, sampler string) {
+		err := ask.Encode(map[string]any{"operation": operation, "traces": traces})
+		var answer struct {
+			Sampled int
+			By      string
+		}
+		if err == nil {
+			err = answers.Decode(&answer)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return answer.Sampled, answer.By
+	}}
 }

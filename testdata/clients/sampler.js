@@ -1,36 +1,32 @@
-// Begins traces with the native library's remote sampler: node sampler.js HOST PORT TRACES TYPE. It waits until a sampler of the type decides, and then writes,
-// as JSON, how many of the traces were sampled, and the tags that say what decided.
+// Begins traces with the native library's remote sampler: node sampler.js HOST PORT PATH. Of each line of the input, `{"operation", "traces"}`, it begins so many
+// traces, and writes, as a line, how many of them were sampled, and the tags that say what decided about the last one of these.
 'use strict';
 
-const [host, port, traces, type] = process.argv.slice(2);
+const [host, port, samplingPath] = process.argv.slice(2);
 const { initTracer } = require('jaeger-client');
 
 const tracer = initTracer(
-  { serviceName: 'cart', sampler: { type: 'remote', param: 0, host, port: Number(port), refreshIntervalMs: 20 } },
+  { serviceName: 'cart', sampler: { type: 'remote', param: 0, host, port: Number(port), samplingPath, refreshIntervalMs: 20 } },
   { reporter: { report() {}, close(done) { if (done) done(); }, setProcess() {} }, logger: { info() {}, error() {} } },
 );
 
-function begin() {
-  const span = tracer.startSpan('GET /');
+function begin(operation) {
+  const span = tracer.startSpan(operation);
   const tags = Object.fromEntries(span._tags.map((t) => [t.key, t.value]));
-  return { sampled: span.context().isSampled(), type: tags['sampler.type'], param: tags['sampler.param'] };
+  return span.context().isSampled() && `${tags['sampler.type']} ${tags['sampler.param']}`;
 }
 
-const end = Date.now() + 20000;
-(function wait() {
-  const last = begin();
-  if (last.type !== type || !last.sampled) {
-    if (Date.now() > end) {
-      console.error(`no trace is sampled by ${type}`);
-      process.exit(1);
+const lines = require('readline').createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  const { operation, traces } = JSON.parse(line);
+  const answer = { sampled: 0, by: '' };
+  for (let i = 0; i < traces; i++) {
+    const by = begin(operation);
+    if (by) {
+      answer.sampled++;
+      answer.by = by;
     }
-    setTimeout(wait, 1);
-    return;
   }
-  let sampled = 0;
-  for (let i = 0; i < Number(traces); i++) {
-    if (begin().sampled) sampled++;
-  }
-  console.log(JSON.stringify({ sampled, type: last.type, param: last.param }));
-  process.exit(0);
-})();
+  console.log(JSON.stringify(answer));
+});
+lines.on('close', () => process.exit(0));
