@@ -2,6 +2,7 @@ package sampling
 
 import (
 	"container/list"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ const (
 // askers remembers who asked last, for the services that were asked for last.
 type askers struct {
 	most int // services
+	seed maphash.Seed
 
 	mu       sync.Mutex
 	services map[askedFor]*list.Element // of *asked
@@ -35,18 +37,52 @@ type asked struct {
 
 type asking struct {
 	sampling.Asked
-	since time.Time // of the strategy that it was told; zero for an error
+	sum uint64 // of the strategy that it was told, see [askers.sum]; 0 for an error
 }
 
-func newAskers(most int) *askers { return &askers{most: most, services: map[askedFor]*list.Element{}} }
+func newAskers(most int) *askers {
+	return &askers{most: most, seed: maphash.MakeSeed(), services: map[askedFor]*list.Element{}}
+}
 
-// remember notes a question and what was answered.
-func (a *askers) remember(q sampling.Question, now time.Time, told string, since time.Time) {
+// sum is a number that strategies have in common which tell clients the same; nil, an error, is 0.
+func (a *askers) sum(s *sampling.Strategy) uint64 {
+	if s == nil {
+		return 0
+	}
+	var h maphash.Hash
+	h.SetSeed(a.seed)
+	add(&h, s.Type)
+	addOptional(&h, s.Probability)
+	addOptional(&h, s.Limit)
+	if o := s.Operations; o != nil {
+		add(&h, [...]float64{o.Default, o.LowerBound, o.UpperBound})
+		for _, e := range o.Each {
+			add(&h, e)
+		}
+	}
+	return max(1, h.Sum64())
+}
+
+func add[T comparable](h *maphash.Hash, v T) { maphash.WriteComparable(h, v) }
+
+func addOptional[T comparable](h *maphash.Hash, v *T) {
+	if add(h, v != nil); v != nil {
+		add(h, *v)
+	}
+}
+
+// remember notes a question and what was answered: a strategy, or an error.
+func (a *askers) remember(q sampling.Question, now time.Time, told *sampling.Strategy, err error) {
 	if a.most == 0 || q.Asker == (sampling.Asker{}) || len(q.Tenant)+len(q.Service) > 2*maxRemembered {
 		return
 	}
 	q.Asker.Client, q.Asker.Address = short(q.Asker.Client), short(q.Asker.Address)
-	next := asking{sampling.Asked{Asker: q.Asker, At: now, Told: short(told)}, since}
+	next := asking{sampling.Asked{Asker: q.Asker, At: now}, a.sum(told)}
+	if err != nil {
+		next.Told = short("error: " + err.Error())
+	} else {
+		next.Told = short(told.String())
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := askedFor{q.Tenant, q.Service}
@@ -67,8 +103,9 @@ func (a *askers) remember(q sampling.Question, now time.Time, told string, since
 	}
 }
 
-// of returns who asked for a service, the latest first. since is the date of the strategy in force.
-func (a *askers) of(tenant, service string, since time.Time) []sampling.Asked {
+// of returns who asked for a service, the latest first. inForce is what it is told now.
+func (a *askers) of(tenant, service string, inForce *sampling.Strategy) []sampling.Asked {
+	sum := a.sum(inForce)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := []sampling.Asked{}
@@ -77,7 +114,7 @@ func (a *askers) of(tenant, service string, since time.Time) []sampling.Asked {
 		return out
 	}
 	for _, by := range e.Value.(*asked).by {
-		by.Current = !by.since.IsZero() && by.since.Equal(since)
+		by.Current = by.sum != 0 && by.sum == sum
 		out = append(out, by.Asked)
 	}
 	return out

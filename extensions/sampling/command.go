@@ -147,7 +147,9 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	line("from", strings.TrimSpace(x.Origin.Source+" "+x.Origin.Place))
 	line("because", x.Origin.Rule)
 	line("since", fmt.Sprintf("%s (%s ago)", x.Origin.Since.Format(time.RFC3339), now.Sub(x.Origin.Since).Round(time.Second)))
-	line("problem", x.Origin.Problem)
+	for problem := range strings.SplitSeq(x.Origin.Problem, "\n") { // a file has one a line
+		line("problem", problem)
+	}
 	if x.Adaptive != nil {
 		for _, text := range adaptiveLines(x.Adaptive, now) {
 			line("adaptive", text)

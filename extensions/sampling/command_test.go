@@ -43,7 +43,7 @@ func TestCheckCommand(t *testing.T) {
 }
 
 const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"probabilistic","param":0.2,"ofOperation":true},
-	"origin":{"source":"file","place":"s.json:17","rule":"its own entry","since":"2026-01-02T12:00:00Z","problem":"the file is gone"},
+	"origin":{"source":"file","place":"s.json:17","rule":"its own entry","since":"2026-01-02T12:00:00Z","problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
 	"strategy":{"strategyType":"PROBABILISTIC"},"askers":[
 	{"address":"10.0.0.1","client":"sdk\u001b[2J","transport":"http","at":"2026-01-02T12:29:50Z","told":"probabilistic 0.2","current":true},
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"probabilistic 1","current":false}],"notes":["Note this."]}`

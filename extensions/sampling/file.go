@@ -71,7 +71,7 @@ type fileSource struct {
 	name  string       // as messages call the file
 	http  *client.HTTP // nil: it is a file
 	state atomic.Pointer[fileState]
-	text  []byte // what the table in force was made of; the reloading goroutine's own
+	text  []byte // what the table in force was made of, nil: of none; the reloading goroutine's own
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -161,7 +161,7 @@ func (s *fileSource) follow() {
 // reload puts the file into force if it has changed and is good.
 func (s *fileSource) reload(ctx context.Context) {
 	text, err := s.read(ctx)
-	if err == nil && !bytes.Equal(text, s.text) {
+	if err == nil && (s.text == nil || !bytes.Equal(text, s.text)) {
 		err = s.load(text)
 	}
 	switch {

@@ -95,6 +95,53 @@ func TestToldBeforeAChange(t *testing.T) {
 	}
 }
 
+// A service whose entry is deleted has the strategy of the others, but has it only since then, and who asked before was told another one.
+func TestDeletedEntry(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	rewrite := func(services string) {
+		t.Helper()
+		text := `{"default_strategy": {"type": "probabilistic", "param": 0.5}, "service_strategies": [` + services + `]}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewrite(`{"service": "cart", "type": "probabilistic", "param": 1}`)
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := start(t, ofFile(file))
+		begin := time.Now()
+		reload := func() *sampling.Explanation {
+			t.Helper()
+			time.Sleep(time.Minute)
+			e.source.(*fileSource).reload(t.Context())
+			x, err := e.Explain(t.Context(), "", "cart", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x
+		}
+		if _, err := e.Strategy(t.Context(), sampling.Question{Service: "cart", Asker: sampling.Asker{Address: "h"}}); err != nil {
+			t.Fatal(err)
+		}
+		rewrite("")
+		x := reload()
+		if since := x.Origin.Since.Sub(begin); since != time.Minute || x.Askers[0].Current || x.Sampler.Param != 0.5 {
+			t.Errorf("since %s, %+v", since, x)
+		}
+		rewrite(`{"service": "other", "type": "probabilistic", "param": 1}`)
+		if since := reload().Origin.Since.Sub(begin); since != time.Minute {
+			t.Errorf("after a change of another service: since %s", since)
+		}
+		write(t, file, "0.25")
+		if since := reload().Origin.Since.Sub(begin); since != 3*time.Minute {
+			t.Errorf("after a change of the default: since %s", since)
+		}
+		rewrite(`{"service": "cart", "type": "probabilistic", "param": 1}`)
+		if x = reload(); !x.Askers[0].Current {
+			t.Errorf("what it was told first holds again: %+v", x.Askers)
+		}
+	})
+}
+
 // A server of strategies may be away: the program starts without it, and goes on with what it knows.
 func TestURL(t *testing.T) {
 	var status atomic.Int32
@@ -128,6 +175,8 @@ func TestURL(t *testing.T) {
 	const stays = "new sampling strategies are not in force: "
 	const good = `{"default_strategy": {"type": "ratelimiting", "param": 5}}`
 	step(503, "", "probabilistic 0.01", "built-in", stays+"reading URL/s.json: the server answers 503 Service Unavailable")
+	step(200, "", "probabilistic 0.01", "built-in", stays+"URL/s.json:1:1: the file is empty; "+
+		`write {"default_strategy": {"type": "probabilistic", "param": 0.01}}, or null for no strategies`)
 	step(200, good, "5 traces per second", "url", "")
 	step(302, good, "5 traces per second", "url", stays+"reading URL/s.json: the server answers 302 Found")
 	step(200, "<html>", "5 traces per second", "url", stays+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")

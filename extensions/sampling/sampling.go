@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -183,11 +182,11 @@ func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling
 	now, transport := e.set.Env.Now(), cmp.Or(q.Asker.Transport, "other")
 	if err != nil {
 		e.requests.WithLabelValues(transport, "err").Inc()
-		e.askers.remember(q, now, "error: "+err.Error(), time.Time{})
+		e.askers.remember(q, now, nil, err)
 		return sampling.Answer{}, err
 	}
 	e.requests.WithLabelValues(transport, "ok").Inc()
-	e.askers.remember(q, now, d.strategy.String(), d.since)
+	e.askers.remember(q, now, d.strategy, nil)
 	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
 }
 
@@ -205,7 +204,7 @@ func (e *extension) Explain(ctx context.Context, tenant, service, operation stri
 		return nil, fmt.Errorf("explaining %q: %w", service, err)
 	}
 	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Sampler: d.strategy.Sampler(operation),
-		Origin: d.origin(), Askers: e.askers.of(tenant, service, d.since)}
+		Origin: d.origin(), Askers: e.askers.of(tenant, service, d.strategy)}
 	if o, ok := d.operations[operation]; ok {
 		out.Origin.Place, out.Origin.Rule = o.place, o.rule
 	}

@@ -145,7 +145,7 @@ func TestGRPC(t *testing.T) {
 			}
 		}
 	}
-	if got := e.askers.of("", "limited", time.Time{}); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].Client, "grpc-go") {
+	if got := e.askers.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].Client, "grpc-go") {
 		t.Errorf("asked by %+v", got)
 	}
 }
@@ -235,29 +235,29 @@ func TestBadConfig(t *testing.T) {
 
 // Who asked is remembered of so many services, and of each so many clients; names do not grow it.
 func TestAskersAreBounded(t *testing.T) {
-	a, now := newAskers(2), time.Unix(1, 0)
+	a, now, told := newAskers(2), time.Unix(1, 0), sampling.NewProbabilistic(1)
 	ask := func(service, client string) {
-		a.remember(sampling.Question{Service: service, Asker: sampling.Asker{Address: "h", Client: client}}, now, "told", now)
+		a.remember(sampling.Question{Service: service, Asker: sampling.Asker{Address: "h", Client: client}}, now, told, nil)
 	}
 	for i := range 20 {
 		ask("a", strings.Repeat("c", i+1))
 	}
 	ask("a", "c")
-	if got := a.of("", "a", now); len(got) != askersPerService || got[0].Client != "c" || got[1].Client != strings.Repeat("c", 20) || !got[0].Current {
+	if got := a.of("", "a", told); len(got) != askersPerService || got[0].Client != "c" || got[1].Client != strings.Repeat("c", 20) || !got[0].Current {
 		t.Errorf("%+v", got)
 	}
 	ask("b", "c")
 	ask("a", strings.Repeat("x", 10_000))
 	ask("c", "c")
 	ask(strings.Repeat("y", 10_000), "c")
-	if len(a.services) != 2 || a.recent.Len() != 2 || len(a.of("", "b", now)) != 0 {
+	if len(a.services) != 2 || a.recent.Len() != 2 || len(a.of("", "b", told)) != 0 {
 		t.Errorf("%d services are remembered", len(a.services))
 	}
-	if got := a.of("", "a", now.Add(1)); len(got[0].Client) != maxRemembered || got[0].Current {
+	if got := a.of("", "a", sampling.NewRateLimiting(1)); len(got[0].Client) != maxRemembered || got[0].Current {
 		t.Errorf("%+v", got[0])
 	}
-	a.remember(sampling.Question{Service: "d"}, now, "told", now)
-	if len(a.of("", "d", now)) != 0 || len(newAskers(0).of("", "a", now)) != 0 {
+	a.remember(sampling.Question{Service: "d"}, now, told, nil)
+	if len(a.of("", "d", told)) != 0 || len(newAskers(0).of("", "a", told)) != 0 {
 		t.Error("nobody is remembered")
 	}
 }

@@ -12,7 +12,11 @@ type table struct {
 	services map[string]*entry
 	other    *entry // of services that are not in the table
 	ignored  []string
+	left     map[string]time.Time // services whose entry is gone, and since when others' strategy is theirs; at most maxLeft
 }
+
+// maxLeft is of how many services that lost their entry is known when.
+const maxLeft = 10_000
 
 // entry is the strategy of a service, and where it comes from.
 type entry struct {
@@ -30,6 +34,11 @@ type operationOrigin struct{ place, rule string }
 func (t *table) of(service string) *entry {
 	if e, ok := t.services[service]; ok {
 		return e
+	}
+	if since, ok := t.left[service]; ok {
+		e := *t.other
+		e.since = since
+		return &e
 	}
 	return t.other
 }
@@ -119,4 +128,25 @@ func (t *table) date(before *table, now time.Time) {
 		return
 	}
 	set(t.other, before.other)
+	t.leave(before, now)
+}
+
+// leave dates the strategy of services that had another one by an entry, which they have no more.
+func (t *table) leave(before *table, now time.Time) {
+	t.left = map[string]time.Time{}
+	note := func(service string, since time.Time) {
+		if _, listed := t.services[service]; !listed && since.After(t.other.since) && len(t.left) < maxLeft {
+			t.left[service] = since
+		}
+	}
+	for service, e := range before.services {
+		if e.strategy.Equal(t.other.strategy) {
+			note(service, e.since)
+		} else {
+			note(service, now)
+		}
+	}
+	for service, since := range before.left {
+		note(service, since)
+	}
 }

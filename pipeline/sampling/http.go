@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // HTTP answers what clients ask over HTTP. Its methods are handlers; which paths they have is up to who serves them.
@@ -87,7 +88,7 @@ func asksForService(w http.ResponseWriter, r *http.Request) (service string, ok 
 		http.Error(w, "'service' parameter must be provided once", http.StatusBadRequest)
 		return "", false
 	}
-	return services[0], true
+	return strings.Clone(services[0]), true // whoever keeps the name does not keep the whole query
 }
 
 func askerOf(r *http.Request, transport string) Asker {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -93,6 +95,26 @@ func TestQuestion(t *testing.T) {
 	if w := get(p, legacy, "GET", "?service="); w.Code != 200 || p.asked.Service != "" || p.asked.Asker.Transport != "legacy" {
 		t.Errorf("no name: %d, asked %+v", w.Code, p.asked)
 	}
+}
+
+// Who remembers a name does not remember the query that it was in.
+func TestNamesAreCopies(t *testing.T) {
+	const size = 1 << 20
+	var names []string
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 32 {
+		p := &provider{strategy: NewProbabilistic(1)}
+		get(p, standard, "GET", fmt.Sprintf("?service=%d&pad=%s", i, strings.Repeat("x", size)))
+		names = append(names, p.asked.Service)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8*size || len(names) != 32 {
+		t.Errorf("%d names take %d bytes", len(names), grown)
+	}
+	runtime.KeepAlive(names)
 }
 
 func TestRefusals(t *testing.T) {
