@@ -27,8 +27,8 @@ func samplingFlags() []pipeline.Flag {
 		flags = append(flags, pipeline.Flag{Name: "sampling." + flag, Block: "adaptive", Key: "adaptive::" + key,
 			Doc: "Of adaptive sampling: sets " + key + "."})
 	}
-	flags = append(flags, pipeline.Flag{Name: samplingType, Key: "file", Value: whenAdaptive(nil, struct{}{})},
-		pipeline.Flag{Name: samplingType, Key: "adaptive", Value: whenAdaptive(map[string]string{"storage": "disk"}, nil)})
+	flags = append(flags, pipeline.Flag{Name: samplingType, Block: "file", Key: "file", Value: whenAdaptive(nil, struct{}{})},
+		pipeline.Flag{Name: samplingType, Block: "file", Key: "adaptive", Value: whenAdaptive(map[string]string{"storage": "disk"}, nil)})
 	tls := clientTLSFlags("reporter.grpc", "remote::tls")
 	for i := range tls {
 		tls[i].Block = "remote"

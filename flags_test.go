@@ -120,6 +120,11 @@ func TestAdaptiveSamplingFlags(t *testing.T) {
 	if got := overlaidOn(t, "collector", "--span-storage.type=memory"); strings.Contains(got, "disk") || strings.Count(got, "storage: memory") != 2 {
 		t.Errorf("with another store, got\n%s", got)
 	}
+	// The variable may be set for all processes of a host. An agent's strategies stay those of its collector.
+	want = "sampling: sampling" + env + "\nprocessors: [adaptive_sampling, batch]" + env
+	if got := overlaidOn(t, "agent"); got != want {
+		t.Errorf("in an agent, got\n%s\nwant\n%s", got, want)
+	}
 }
 
 // Tags are a processor in front of all others, which is there only when asked for.

@@ -15,6 +15,13 @@ import (
 // maxDepth is how deep values of a strategies file may nest; strategies themselves need five levels.
 const maxDepth = 64
 
+// A text may have so many values anywhere, and beyond that one in so many bytes: those of strategies, which have names, take more. A value takes
+// about a hundred bytes of memory, however short it is.
+const (
+	freeValues    = 1000
+	bytesPerValue = 8
+)
+
 // A document is a JSON text as a tree that knows where everything stands.
 type document struct {
 	name string // of the file, for messages
@@ -135,6 +142,7 @@ type treeParser struct {
 	text    []byte
 	skipped int // bytes before text
 	dec     *json.Decoder
+	values  int // so far
 }
 
 // start is where the next token begins.
@@ -146,10 +154,16 @@ func (p *treeParser) start() int {
 	return p.skipped + at
 }
 
-var errDepth = fmt.Errorf("nested deeper than %d levels", maxDepth)
+var (
+	errDepth  = fmt.Errorf("nested deeper than %d levels", maxDepth)
+	errValues = errors.New("there are more values than strategies have; this is another kind of file")
+)
 
 func (p *treeParser) value(depth int) (value, error) {
 	v := value{at: p.start()}
+	if p.values++; p.values > freeValues+v.at/bytesPerValue {
+		return v, errValues
+	}
 	token, err := p.dec.Token()
 	if err != nil && err != io.EOF {
 		return v, err

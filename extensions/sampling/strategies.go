@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/sampling"
@@ -261,10 +262,10 @@ func (r *reader) param(in value, all map[string]found, typ sampling.Type) float6
 
 // closest returns the known name that a name is (isKnown), or may have been meant to be; "" if it is far from all of them.
 func closest(name string, known []string) (meant string, isKnown bool) {
+	if slices.Contains(known, name) {
+		return name, true
+	}
 	for _, k := range known {
-		if name == k {
-			return k, true
-		}
 		if len(name) <= maxQuoted && distance(plain(name), plain(k)) <= 1+len(k)/5 {
 			meant = k
 		}

@@ -53,6 +53,24 @@ func TestMistakes(t *testing.T) {
 	golden(t, "bad.golden", all.String())
 }
 
+// A value takes much more memory than text, so that a file of nothing but values is not read to its end. The shortest strategies are.
+func TestManyValues(t *testing.T) {
+	for _, many := range []string{strings.Repeat("0,", 1<<20), "[" + strings.Repeat("0,", 1<<20)} {
+		_, err := readStrategies("s.json", []byte("["+many+"0"+strings.Repeat("]", 1+strings.Count(many, "["))))
+		if err == nil || !strings.HasSuffix(err.Error(), "another kind of file") {
+			t.Errorf("%v", err)
+		}
+	}
+	var short []string
+	for i := range 20_000 {
+		short = append(short, fmt.Sprintf(`{"operation":"%d","type":"probabilistic","param":0}`, i))
+	}
+	table := tableOf(t, `{"default_strategy":{"type":"probabilistic","param":0,"operation_strategies":[`+strings.Join(short, ",")+`]}}`)
+	if n := len(table.other.strategy.Operations.Each); n != len(short) {
+		t.Errorf("%d operations of %d", n, len(short))
+	}
+}
+
 // table reads strategies that have no mistakes.
 func tableOf(t *testing.T, text string) *table {
 	t.Helper()
