@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -128,8 +129,9 @@ func (s *remoteSource) ask(ctx context.Context, key askedFor) answer {
 	if key.tenant != "" && s.cfg.TenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, s.cfg.TenantHeader, key.tenant)
 	}
+	question := &api_v2.SamplingStrategyParameters{ServiceName: strings.ToValidUTF8(key.service, "\uFFFD")} // or it cannot be asked
 	var response api_v2.SamplingStrategyResponse
-	err := s.conn.Invoke(ctx, s.method, &api_v2.SamplingStrategyParameters{ServiceName: key.service}, &response)
+	err := s.conn.Invoke(ctx, s.method, question, &response)
 	now := s.set.Env.Now()
 	out := answer{at: now, tried: now, err: s.hop.Settle(ctx, err)}
 	if err != nil {

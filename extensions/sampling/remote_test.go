@@ -200,6 +200,23 @@ func TestBadAnswers(t *testing.T) {
 		{Operation: strings.Repeat("x", 2000), ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{}}}}}, "received message larger than max")
 }
 
+// A name that is no text is one of a service that is not known; it does not make the collector look as if it were away.
+func TestNameIsNoText(t *testing.T) {
+	c := startCollector(t)
+	c.answers(func(service, _ string) (*api_v2.SamplingStrategyResponse, error) {
+		return limit(int32(len(service)))("", "")
+	})
+	a := startAgent(t, c.addr)
+	for range 5 {
+		if code, got := a.get(t, "GET", "/sampling?service=a%ff"); code != 200 || !strings.Contains(got, `"maxTracesPerSecond":4`) {
+			t.Errorf("%d %s", code, got)
+		}
+	}
+	if r := a.reports.get(); r != "" {
+		t.Errorf("reported %s", r)
+	}
+}
+
 // Of many who ask at once, one asks the collector; who gives up does not take the answer from the others.
 func TestOneAsks(t *testing.T) {
 	c := startCollector(t)
