@@ -20,8 +20,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// samplingClient is a client library. begin begins traces, and says how many of them are sampled and, if any, what decided about the last one
-// of these: the tags of its root span.
+// samplingClient is a client library. begin begins traces, and says how many of them are sampled and, if any, what decided about the last
+// one of these: the tags of its root span.
 type samplingClient struct {
 	name  string
 	begin func(operation string, traces int) (sampled int, sampler string)

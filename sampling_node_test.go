@@ -29,7 +29,8 @@ func TestNodeSamplersFollowTheFile(t *testing.T) {
 	}
 	followTheFile(t, func(atCollector, atAgent string) []samplingClient {
 		return []samplingClient{
-			nodeSamplingClient(t, dir, "jaeger-client at the collector", atCollector), nodeSamplingClient(t, dir, "jaeger-client at the agent", atAgent),
+			nodeSamplingClient(t, dir, "jaeger-client at the collector", atCollector),
+			nodeSamplingClient(t, dir, "jaeger-client at the agent", atAgent),
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 // maxDepth is how deep values of a strategies file may nest; strategies themselves need five levels.
 const maxDepth = 64
 
-// A text may have so many values anywhere, and beyond that one in so many bytes: those of strategies, which have names, take more. A value takes
-// about a hundred bytes of memory, however short it is.
+// A text may have so many values anywhere, and beyond that one in so many bytes: those of strategies, which have names, take more. A value
+// takes about a hundred bytes of memory, however short it is.
 const (
 	freeValues    = 1000
 	bytesPerValue = 8
