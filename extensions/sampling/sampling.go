@@ -70,9 +70,12 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Lacks implements pipeline.Limited: only what samples adaptively has a use for what is seen.
+// Lacks implements pipeline.Limited: only what samples adaptively has a use for what is seen. In an agent that asks a collector, it is the
+// collector that counts: SAMPLING_CONFIG_TYPE may be set for all processes of a host.
 func (c *Config) Lacks(want reflect.Type) error {
-	if _, ok := c.Adaptive.Get(); !ok && want == reflect.TypeFor[sampling.Observer]() {
+	_, adaptive := c.Adaptive.Get()
+	_, remote := c.Remote.Get()
+	if !adaptive && !remote && want == reflect.TypeFor[sampling.Observer]() {
 		return errors.New("it has no block adaptive")
 	}
 	return nil
