@@ -21,6 +21,9 @@ const (
 // TestMemoryOfHostileSpans: what a memtable says of its size is true whatever the spans are, it is full in time, and writing its segment
 // takes no memory out of proportion.
 func TestMemoryOfHostileSpans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs without -short: it measures memory, of which the race detector takes several times as much")
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the peak of a flush is what it needs, not its garbage
 	s := small(vfs.OS())
 	s.config.Memtable.MaxBytes = 4 << 20

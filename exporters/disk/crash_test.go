@@ -52,7 +52,7 @@ func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint6
 func TestCrashes(t *testing.T) {
 	n := 2000
 	if testing.Short() {
-		n = 200
+		n = 80
 	}
 	seeds(t, crashSeed, n, crashAndReopen)
 }

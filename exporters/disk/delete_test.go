@@ -110,7 +110,7 @@ const deleteCrashSeed = "DISK_DELETE_SEED"
 func TestCrashesAfterDeletions(t *testing.T) {
 	n := 400
 	if testing.Short() {
-		n = 100
+		n = 40
 	}
 	seeds(t, deleteCrashSeed, n, deleteAndCrash)
 }

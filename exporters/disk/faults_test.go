@@ -24,7 +24,7 @@ const faultSeed = "DISK_FAULT_SEED"
 func TestFaults(t *testing.T) {
 	n := 600
 	if testing.Short() {
-		n = 100
+		n = 40
 	}
 	seeds(t, faultSeed, n, failAndGoOn)
 }

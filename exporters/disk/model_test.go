@@ -28,7 +28,7 @@ func TestModel(t *testing.T) {
 	if text := os.Getenv(modelOperations); text != "" {
 		operations, _ = strconv.Atoi(text)
 	} else if testing.Short() {
-		operations = 4_000
+		operations = 2_000
 	}
 	if text := os.Getenv(modelSeed); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
