@@ -115,7 +115,9 @@ func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 func eachField(set tracestore.SpanSet, visit func(tracestore.Field)) {
 	switch s := set.(type) {
 	case tracestore.Select:
-		eachFieldOf(s.Where, visit)
+		for f := range tracestore.Fields(s.Where) {
+			visit(f)
+		}
 	case tracestore.Both:
 		eachField(s.Left, visit)
 		eachField(s.Right, visit)
@@ -127,42 +129,13 @@ func eachField(set tracestore.SpanSet, visit func(tracestore.Field)) {
 	}
 }
 
-func eachFieldOf(e tracestore.Expr, visit func(tracestore.Field)) {
-	switch e := e.(type) {
-	case tracestore.And:
-		for _, part := range e {
-			eachFieldOf(part, visit)
-		}
-	case tracestore.Or:
-		for _, part := range e {
-			eachFieldOf(part, visit)
-		}
-	case tracestore.Not:
-		eachFieldOf(e.Expr, visit)
-	case tracestore.Cond:
-		visit(e.Field)
-	}
-}
-
 // shownName returns what a field is called in answers: attributes by their key, whatever they belong to.
 func shownName(f tracestore.Field) string {
-	switch f.Place {
-	case tracestore.Service:
+	switch {
+	case f.Place == tracestore.Service:
 		return serviceKey
-	case tracestore.Kind:
-		return "kind"
-	case tracestore.Status:
-		return "status"
-	case tracestore.StatusMessage:
-		return "statusMessage"
-	case tracestore.ScopeName:
-		return "instrumentation:name"
-	case tracestore.ScopeVersion:
-		return "instrumentation:version"
-	case tracestore.EventName:
-		return "event:name"
-	case tracestore.ParentID:
-		return "span:parentID"
+	case f.Key != "":
+		return f.Key
 	}
-	return f.Key
+	return traceql.FormatField(f)
 }

@@ -145,25 +145,8 @@ func spanCondition(set tracestore.SpanSet) (tracestore.Expr, error) {
 
 // asksForTrace reports whether a condition looks at what only whole traces have.
 func asksForTrace(e tracestore.Expr) bool {
-	switch e := e.(type) {
-	case tracestore.And:
-		return anyAsksForTrace(e)
-	case tracestore.Or:
-		return anyAsksForTrace(e)
-	case tracestore.Not:
-		return asksForTrace(e.Expr)
-	case tracestore.Cond:
-		switch e.Field.Place {
-		case tracestore.TraceDuration, tracestore.RootService, tracestore.RootName:
-			return true
-		}
-	}
-	return false
-}
-
-func anyAsksForTrace(parts []tracestore.Expr) bool {
-	for _, e := range parts {
-		if asksForTrace(e) {
+	for f := range tracestore.Fields(e) {
+		if f.Place.OfTrace() {
 			return true
 		}
 	}

@@ -55,10 +55,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 	if s.HTTP, err = server.NewHTTP(set, "http", cfg, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
-		code, _ := pipeline.HTTPStatus(d)
-		http.Error(w, d.Msg, code)
-	})
+	s.OnDenied(server.DenyByClass)
 	return s, nil
 }
 

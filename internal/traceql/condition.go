@@ -33,26 +33,18 @@ func (p *parser) all() (tracestore.Expr, error) {
 }
 
 // both returns the shortest form of a conjunction: no And is part of an And, and none has one part.
-func both(parts tracestore.And) tracestore.Expr {
-	flat := tracestore.And{}
-	for _, e := range parts {
-		if inner, ok := e.(tracestore.And); ok {
-			flat = append(flat, inner...)
-		} else {
-			flat = append(flat, e)
-		}
-	}
-	if len(flat) == 1 {
-		return flat[0]
-	}
-	return flat
-}
+func both(parts tracestore.And) tracestore.Expr { return shortest(parts) }
 
 // either is both for disjunctions.
-func either(parts tracestore.Or) tracestore.Expr {
-	flat := tracestore.Or{}
+func either(parts tracestore.Or) tracestore.Expr { return shortest(parts) }
+
+func shortest[L interface {
+	~[]tracestore.Expr
+	tracestore.Expr
+}](parts L) tracestore.Expr {
+	flat := L{}
 	for _, e := range parts {
-		if inner, ok := e.(tracestore.Or); ok {
+		if inner, ok := e.(L); ok {
 			flat = append(flat, inner...)
 		} else {
 			flat = append(flat, e)

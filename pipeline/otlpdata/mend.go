@@ -48,6 +48,17 @@ func (s *Span) Duration() (ns uint64, mended bool) {
 	return 1, s.End < s.Start
 }
 
+// StatusName returns `ok` or `error`, and `unset` for every other code of a status.
+func StatusName(code int32) string {
+	switch code {
+	case StatusOK:
+		return "ok"
+	case StatusError:
+		return "error"
+	}
+	return "unset"
+}
+
 // KindName returns `client`, `server`, `producer`, `consumer` or `internal`, and "" for an unspecified or unknown kind.
 func (s *Span) KindName() string {
 	switch s.Kind {

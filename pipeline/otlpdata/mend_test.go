@@ -58,6 +58,14 @@ func TestKindName(t *testing.T) {
 	}
 }
 
+func TestStatusName(t *testing.T) {
+	for code, want := range map[int32]string{-1: "unset", StatusUnset: "unset", StatusOK: "ok", StatusError: "error", 3: "unset"} {
+		if got := StatusName(code); got != want {
+			t.Errorf("%d: got %q, want %q", code, got, want)
+		}
+	}
+}
+
 func TestIDs(t *testing.T) {
 	for want, id := range map[string]TraceID{
 		"0000000000000000":                 {},

@@ -172,6 +172,12 @@ func (d *Denied) GRPCStatus() *status.Status {
 	return status.New(codes.Unauthenticated, d.Msg)
 }
 
+// DenyByClass answers a denied request with the status of the error's class and the text, on a line; for [HTTP.OnDenied].
+func DenyByClass(w http.ResponseWriter, _ *http.Request, d *Denied) {
+	code, _ := pipeline.HTTPStatus(d)
+	http.Error(w, d.Msg, code)
+}
+
 // deny is the answer to a denied HTTP request where the component has none of its own: 401 and the bare text.
 func deny(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

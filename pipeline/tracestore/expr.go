@@ -1,6 +1,7 @@
 package tracestore
 
 import (
+	"iter"
 	"regexp"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -62,6 +63,35 @@ const (
 type Field struct {
 	Place Place
 	Key   string
+}
+
+// OfTrace reports whether a place is one of the trace, which [Reader.Find] does not know.
+func (p Place) OfTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
+
+// Fields yields the field of each [Cond] in e, as often as it occurs.
+func Fields(e Expr) iter.Seq[Field] {
+	return func(yield func(Field) bool) { eachField(e, yield) }
+}
+
+// eachField reports whether yield wants to go on.
+func eachField(e Expr, yield func(Field) bool) bool {
+	var parts []Expr
+	switch e := e.(type) {
+	case And:
+		parts = e
+	case Or:
+		parts = e
+	case Not:
+		return eachField(e.Expr, yield)
+	case Cond:
+		return yield(e.Field)
+	}
+	for _, part := range parts {
+		if !eachField(part, yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // Op is a comparison.

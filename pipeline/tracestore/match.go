@@ -148,7 +148,7 @@ func property(p Place, s Span) (otlpdata.Value, bool) {
 	case Kind:
 		return otlpdata.StringValue(s.KindName()), true
 	case Status:
-		return otlpdata.StringValue(statusName(s.StatusCode)), true
+		return otlpdata.StringValue(otlpdata.StatusName(s.StatusCode)), true
 	case StatusMessage:
 		return otlpdata.StringValue(s.StatusMessage), true
 	case Duration:
@@ -179,16 +179,6 @@ func factOf(p Place, t *Summary) (otlpdata.Value, bool) {
 		return otlpdata.StringValue(t.RootName), true
 	}
 	return otlpdata.Value{}, false
-}
-
-func statusName(code int32) string {
-	switch code {
-	case otlpdata.StatusOK:
-		return "ok"
-	case otlpdata.StatusError:
-		return "error"
-	}
-	return "unset"
 }
 
 // visitKey visits the values of key and reports whether to go on.

@@ -1,8 +1,5 @@
 package tracestore
 
-// ofTrace reports whether a place is one of the trace.
-func (p Place) ofTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
-
 // placesOf reports whether an expression asks for places of the span and of the trace.
 func placesOf(e Expr) (span, trace bool) {
 	var parts []Expr
@@ -14,7 +11,7 @@ func placesOf(e Expr) (span, trace bool) {
 	case Not:
 		return placesOf(e.Expr)
 	case Cond:
-		trace = e.Field.Place.ofTrace()
+		trace = e.Field.Place.OfTrace()
 		return !trace, trace
 	}
 	for _, part := range parts {
@@ -119,7 +116,7 @@ func assume(e Expr, hold bool) Expr {
 	case Not:
 		return Not{assume(e.Expr, !hold)}
 	case Cond:
-		if e.Field.Place.ofTrace() {
+		if e.Field.Place.OfTrace() {
 			if hold {
 				return nil
 			}

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -33,10 +32,7 @@ func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(func(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
-		code, _ := pipeline.HTTPStatus(d)
-		http.Error(w, d.Msg, code)
-	})
+	s.OnDenied(server.DenyByClass)
 	return s, nil
 }
 

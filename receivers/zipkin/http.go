@@ -95,9 +95,3 @@ func isBadRequest(err error) bool {
 func fail(w http.ResponseWriter, err error) {
 	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.Status(w.Header(), err))
 }
-
-// denied answers a client that is not let in.
-func denied(w http.ResponseWriter, _ *http.Request, d *server.Denied) {
-	code, _ := pipeline.HTTPStatus(d)
-	http.Error(w, d.Msg, code)
-}

@@ -64,7 +64,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	if r.HTTP, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
 		return nil, err
 	}
-	r.OnDenied(denied)
+	r.OnDenied(server.DenyByClass)
 	return r, nil
 }
 

@@ -216,7 +216,7 @@ func (f *facetSource) finishProperties(shape *rows.Shape, n tally) {
 		{tracestore.Service, shape.Service, false},
 		{tracestore.Name, span.Operation(), f.has(shape, rows.Name)},
 		{tracestore.Kind, span.KindName(), false},
-		{tracestore.Status, statusText(shape.Status), false},
+		{tracestore.Status, otlpdata.StatusName(shape.Status), false},
 		{tracestore.StatusMessage, "", f.has(shape, rows.StatusMessage)},
 		{tracestore.ScopeName, scope.Name, false},
 		{tracestore.ScopeVersion, scope.Version, false},
@@ -226,17 +226,6 @@ func (f *facetSource) finishProperties(shape *rows.Shape, n tally) {
 			c.Value(p.text, n.all, n.selected)
 		}
 	}
-}
-
-// statusText is the text of tracestore.Status.
-func statusText(code int32) string {
-	switch code {
-	case otlpdata.StatusOK:
-		return "ok"
-	case otlpdata.StatusError:
-		return "error"
-	}
-	return "unset"
 }
 
 // has reports whether spans of a shape have a cell of a place.

@@ -18,27 +18,10 @@ func (a *aggregator) countable() bool {
 
 // ofSeries reports whether all spans of a series with the same status are equal to a condition.
 func ofSeries(e tracestore.Expr) bool {
-	switch e := e.(type) {
-	case nil:
-		return true
-	case tracestore.And:
-		return allOfSeries(e)
-	case tracestore.Or:
-		return allOfSeries(e)
-	case tracestore.Not:
-		return ofSeries(e.Expr)
-	case tracestore.Cond:
-		switch e.Field.Place {
+	for f := range tracestore.Fields(e) {
+		switch f.Place {
 		case tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status:
-			return true
-		}
-	}
-	return false
-}
-
-func allOfSeries(parts []tracestore.Expr) bool {
-	for _, e := range parts {
-		if !ofSeries(e) {
+		default:
 			return false
 		}
 	}
