@@ -26,6 +26,7 @@ const (
 	simBusiest    = 20_000. // traces per second of the busiest operation
 	simStep       = 5 * time.Second
 	simPoll       = time.Minute
+	simSkew       = time.Millisecond // between the clocks of collectors, so that no two do something at the same instant
 )
 
 // simOperation is an operation of a simulated service.
@@ -88,9 +89,10 @@ func newSimulation(seed uint64, change func(*AdaptiveConfig)) *simulation {
 	return s
 }
 
-// start starts a collector.
-func (s *simulation) start(t *testing.T) *adaptiveSource {
+// start starts a collector whose clock is late by so much.
+func (s *simulation) start(t *testing.T, late time.Duration) *adaptiveSource {
 	env := pipeline.SystemEnv()
+	env.Now = func() time.Time { return time.Now().Add(-late) }
 	env.Rand = s.rnd.Uint64
 	src, err := newAdaptiveSource(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: env, Report: func(err error) {
 		if err != nil {
@@ -122,9 +124,11 @@ func (s *simulation) kill(i int) {
 // run simulates all rounds. at is called before each step.
 func (s *simulation) run(t *testing.T, at func(step int)) {
 	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second))) // processes do not live by the minute
-	for range simCollectors {
-		s.collectors = append(s.collectors, s.start(t))
+	for i := range simCollectors {
+		time.Sleep(100 * simSkew) // what collectors do every few seconds is not done together with what processes do
+		s.collectors = append(s.collectors, s.start(t, time.Duration(i)*simSkew))
 	}
+	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	for round := range simRounds {
 		for _, o := range s.operations {
 			o.realized, o.expected, o.traffic = append(o.realized, 0), append(o.expected, 0), append(o.traffic, 0)

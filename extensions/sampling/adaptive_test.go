@@ -31,50 +31,50 @@ func leadersDie(t *testing.T, s *simulation) {
 	})
 }
 
-// simSeed is the seed of the simulation: 1, or what the environment says.
-func simSeed(t *testing.T) uint64 {
+// simSeeds are the seeds of the simulation: what the environment says, or 1 to 3, under -short 1.
+func simSeeds(t *testing.T) []uint64 {
 	text := os.Getenv("SAMPLING_SEED")
-	if text == "" {
-		return 1
+	switch {
+	case text == "" && testing.Short():
+		return []uint64{1}
+	case text == "":
+		return []uint64{1, 2, 3}
 	}
 	seed, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return seed
+	return []uint64{seed}
 }
 
 // Of a hundred services, some with bursts, every operation is within 20 % of the target three intervals after it can be, stays there, and
 // does not swing; two leaders die meanwhile, and each takes no more than one calculation with it.
 func TestAdaptiveSimulation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSimulation(simSeed(t), func(c *AdaptiveConfig) { c.Target = 10 })
-		leadersDie(t, s)
-		judged, all, beyond := 0, 0, 0
-		for _, o := range s.operations {
-			rounds := s.judged(o)
-			judged, all = judged+min(1, len(rounds)), all+len(rounds)
-			for _, round := range rounds {
-				off := o.expected[round]/s.config.Target - 1
-				if math.Abs(off) > 0.2 {
-					beyond++
-				}
-				if math.Abs(off) > 0.3 {
-					t.Errorf("%s %s, %.3g traces per second: in round %d it is %.0f %% off the target", o.service, o.name, o.traffic[round], round, 100*off)
-				}
-			}
-			if n := s.turns(o, rounds); n > 1 {
-				t.Errorf("%s %s: its rate turns %d times: %.3g", o.service, o.name, n, o.expected)
+	for _, seed := range simSeeds(t) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkAdaptive(t, seed) }) })
+	}
+}
+
+func checkAdaptive(t *testing.T, seed uint64) {
+	s := newSimulation(seed, func(c *AdaptiveConfig) { c.Target = 10 })
+	leadersDie(t, s)
+	judged := 0
+	for _, o := range s.operations {
+		rounds := s.judged(o)
+		judged += min(1, len(rounds))
+		for _, round := range rounds {
+			if off := o.expected[round]/s.config.Target - 1; math.Abs(off) > 0.2 {
+				t.Errorf("%s %s, %.3g traces per second: in round %d it is %.1f %% off the target", o.service, o.name, o.traffic[round], round, 100*off)
 			}
 		}
-		if beyond > all/1000 { // chance decides what is sampled: of so many rounds, in some it is far from what is likely
-			t.Errorf("in %d of %d rounds an operation is more than 20 %% off the target", beyond, all)
+		if n := s.turns(o, rounds); n > 1 {
+			t.Errorf("%s %s: its rate turns %d times: %.3g", o.service, o.name, n, o.expected)
 		}
-		if judged < 150 {
-			t.Errorf("of %d operations, only %d were ever reachable", len(s.operations), judged)
-		}
-		checkLeaders(t, s)
-	})
+	}
+	if judged < 150 {
+		t.Errorf("of %d operations, only %d were ever reachable", len(s.operations), judged)
+	}
+	checkLeaders(t, s)
 }
 
 // checkLeaders checks that somebody calculated in all rounds, but for one at most where a leader died.

@@ -24,6 +24,8 @@ const (
 	defaultURL = "http://localhost:14268"
 	// maxExplanation is how much is read of an answer, in bytes.
 	maxExplanation = 64 << 20
+	// maxRefusal is how much is shown of an answer that is none, in bytes.
+	maxRefusal     = 1 << 10
 	commandTimeout = 30 * time.Second
 )
 
@@ -125,7 +127,7 @@ func (t tool) get(ctx context.Context, base, path string, header http.Header) ([
 		return nil, fmt.Errorf("reading the answer of %s: %w", base, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s: %s", base, resp.Status, printable(strings.TrimSpace(string(body[:min(len(body), maxRemembered)]))))
+		return nil, fmt.Errorf("%s answers %s: %s", base, resp.Status, printable(strings.TrimSpace(string(body[:min(len(body), maxRefusal)]))))
 	}
 	return body, nil
 }

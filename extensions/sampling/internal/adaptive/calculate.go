@@ -44,6 +44,8 @@ const (
 	// enoughSamples is how many sampled traces an estimate needs, to be left alone within the tolerance. Until then each calculation follows
 	// the rate that has twice as many as the one before.
 	enoughSamples = 400
+	// sure is how many standard deviations a rate is away from the target that is not the target.
+	sure = 4
 	// digits of a probability that clients are told.
 	digits = 4
 )
@@ -165,7 +167,7 @@ func (o Options) follow(d *sampling.Decision, e estimate) (float64, string) {
 // chance may have put it there.
 func (o Options) tolerable(qps, samples float64) bool {
 	off := math.Abs(qps-o.Target) / o.Target
-	return off < o.Tolerance/2 || off < o.Tolerance && off*math.Sqrt(samples) < surprise
+	return off < o.Tolerance/2 || off < o.Tolerance && off*math.Sqrt(samples) < sure
 }
 
 // rounded returns a probability with few digits, so that it is the same again after clients have written it down.

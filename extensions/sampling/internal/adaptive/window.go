@@ -2,15 +2,15 @@ package adaptive
 
 import "math"
 
-// surprise is how many standard deviations two rates are apart that are not one. At four, chance takes a steady rate for two about once in
-// ten thousand calculations.
-const surprise = 4
+// surprise is how many standard deviations two rates are apart that are not one. It is asked of each operation and interval about as often as
+// there are buckets: with four, chance took a steady rate for two in six of forty simulations of a hundred services, with five in none.
+const surprise = 5.
 
 // window returns how many of the newest samples, at least least, have one rate: they end where the rate last changed.
 func window(all []sample, least int) int {
 	n := len(all)
 	for {
-		worst, at := surprise*1.0, 0
+		worst, at := surprise, 0
 		for split := max(1, least); split < n; split++ {
 			if d := distance(all[:split], all[split:n]); d > worst {
 				worst, at = d, split
