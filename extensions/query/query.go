@@ -35,7 +35,7 @@ type Config struct {
 	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
 	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Greatest number of spans that the store examines one by one to count spans by their values; of more it takes a sample, and the answer says which share that is."`
 	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
-	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory the traces in all answers together may take; further ones are told to come back later."`
+	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory all answers together may take, spans that wait for followers included; further ones are told to come back later."`
 	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
 	Tail          TailConfig        `yaml:"tail" doc:"Spans that a page shows as they are stored."`
 	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
