@@ -24,7 +24,7 @@ const (
 // TestModel does random operations on stores, crashes included, and compares their answers with those of the memory store and of the
 // suite's own model.
 func TestModel(t *testing.T) {
-	operations := 100_000
+	operations := 40_000
 	if text := os.Getenv(modelOperations); text != "" {
 		operations, _ = strconv.Atoi(text)
 	} else if testing.Short() {
