@@ -179,6 +179,7 @@ func (e *exporter) loadSampling() error {
 	if err != nil {
 		return fmt.Errorf("what adaptive sampling learned cannot be read (%w), and: %w", damage, err)
 	}
-	e.log.Error("what adaptive sampling learned cannot be read and was set aside: it begins anew", zap.String("file", to), zap.Error(damage))
+	e.log.Error("what adaptive sampling learned cannot be read and was set aside: it begins anew",
+		zap.String("file", to), zap.Error(damage))
 	return nil
 }

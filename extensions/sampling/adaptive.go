@@ -96,7 +96,8 @@ func (s *adaptiveSource) Start(ctx context.Context) error {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop, s.stopped = stop, make(chan struct{})
 	now := s.set.Env.Now()
-	s.schedule = schedule{round: s.nextRound(now), lease: now, reload: now.Add(reloadEvery/2 + time.Duration(s.set.Env.Rand()%uint64(reloadEvery/2)))}
+	jitter := time.Duration(s.set.Env.Rand() % uint64(reloadEvery/2))
+	s.schedule = schedule{round: s.nextRound(now), lease: now, reload: now.Add(reloadEvery/2 + jitter)}
 	go func() {
 		defer close(s.stopped)
 		s.run(ctx)

@@ -55,7 +55,8 @@ func (c *AdaptiveConfig) Validate() error {
 	check(c.Target > 0 && c.Target <= 1e9, "target_samples_per_second", "must be above 0, not %v", c.Target)
 	check(c.Tolerance > 0 && c.Tolerance < 1, "delta_tolerance", "must be between 0 and 1, not %v", c.Tolerance)
 	check(c.Keep >= 1 && c.Keep <= mostBuckets, "aggregation_buckets", "must be from 1 to %d, not %d", mostBuckets, c.Keep)
-	check(c.Buckets >= 1 && c.Buckets <= c.Keep, "calculation_buckets", "must be from 1 to aggregation_buckets, which is %d, not %d", c.Keep, c.Buckets)
+	check(c.Buckets >= 1 && c.Buckets <= c.Keep, "calculation_buckets",
+		"must be from 1 to aggregation_buckets, which is %d, not %d", c.Keep, c.Buckets)
 	duration(c.Interval, leastInterval, "calculation_interval")
 	duration(c.Delay, 0, "calculation_delay")
 	check(c.Initial > 0 && c.Initial <= 1, "initial_sampling_probability", "must be a probability above 0, not %v", c.Initial)
@@ -63,10 +64,12 @@ func (c *AdaptiveConfig) Validate() error {
 	check(c.LowerBound >= 0 && c.LowerBound <= 1e6, "min_samples_per_second", "must not be negative, not %v", c.LowerBound)
 	duration(c.LeaderRefresh, 10*time.Millisecond, "leader_lease_refresh_interval")
 	duration(c.FollowerRefresh, 10*time.Millisecond, "follower_lease_refresh_interval")
-	check(c.MaxOperations >= 1 && c.MaxOperations <= mostOperations, "max_operations", "must be from 1 to %d, not %d", mostOperations, c.MaxOperations)
+	check(c.MaxOperations >= 1 && c.MaxOperations <= mostOperations, "max_operations",
+		"must be from 1 to %d, not %d", mostOperations, c.MaxOperations)
 	return errors.Join(errs...)
 }
 
 func (c *AdaptiveConfig) options() adaptive.Options {
-	return adaptive.Options{Target: c.Target, Tolerance: c.Tolerance, Initial: c.Initial, Min: c.Min, Buckets: c.Buckets, Most: c.MaxOperations}
+	return adaptive.Options{Target: c.Target, Tolerance: c.Tolerance, Initial: c.Initial, Min: c.Min,
+		Buckets: c.Buckets, Most: c.MaxOperations}
 }

@@ -57,7 +57,8 @@ func ofService(all []sampling.Decision, tenant, service string) []sampling.Decis
 
 // adaptiveLines are what a person is told of a calculation.
 func adaptiveLines(a *sampling.Adaptive, now time.Time) []string {
-	lines := []string{fmt.Sprintf("%.4g traces per second are wanted of each operation; up to %.3g %% off is left alone", a.Target, 100*a.Tolerance)}
+	lines := []string{fmt.Sprintf("%.4g traces per second are wanted of each operation; up to %.3g %% off is left alone",
+		a.Target, 100*a.Tolerance)}
 	ago := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() + " ago" }
 	switch {
 	case a.Calculated.IsZero():
@@ -70,12 +71,14 @@ func adaptiveLines(a *sampling.Adaptive, now time.Time) []string {
 	}
 	for i := range a.Operations {
 		o := &a.Operations[i]
-		lines = append(lines, fmt.Sprintf("%s: %.4g, before %.4g, which would sample %.3g per second; %s", o.Operation, o.Probability, o.Before, o.QPS, o.Reason))
+		lines = append(lines, fmt.Sprintf("%s: %.4g, before %.4g, which would sample %.3g per second; %s",
+			o.Operation, o.Probability, o.Before, o.QPS, o.Reason))
 		for _, x := range o.Intervals {
 			if len(x.Seen) == 0 && x.Bounded == 0 {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("  interval ended %s: %.3g per second sampled of %.4g, weight %.2f", ago(x.Until), x.Sampled, x.Begun, x.Weight))
+			lines = append(lines, fmt.Sprintf("  interval ended %s: %.3g per second sampled of %.4g, weight %.2f",
+				ago(x.Until), x.Sampled, x.Begun, x.Weight))
 		}
 	}
 	return lines

@@ -127,7 +127,8 @@ func (t tool) get(ctx context.Context, base, path string, header http.Header) ([
 		return nil, fmt.Errorf("reading the answer of %s: %w", base, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s: %s", base, resp.Status, printable(strings.TrimSpace(string(body[:min(len(body), maxRefusal)]))))
+		text := strings.TrimSpace(string(body[:min(len(body), maxRefusal)]))
+		return nil, fmt.Errorf("%s answers %s: %s", base, resp.Status, printable(text))
 	}
 	return body, nil
 }

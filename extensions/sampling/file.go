@@ -46,7 +46,8 @@ func (c *FileConfig) Validate() error {
 		errs = append(errs, client.ValidateURL("path", c.Path))
 	}
 	if !(c.DefaultProbability >= 0 && c.DefaultProbability <= 1) {
-		errs = append(errs, pipeline.BadKey("default_sampling_probability", "must be a probability from 0 to 1, not %v", c.DefaultProbability))
+		errs = append(errs, pipeline.BadKey("default_sampling_probability",
+			"must be a probability from 0 to 1, not %v", c.DefaultProbability))
 	}
 	if c.MaxSize < 1 || c.MaxSize > mostMaxSize {
 		errs = append(errs, pipeline.BadKey("max_size", "must be from 1 to %s, not %s", pipeline.ByteSize(mostMaxSize), c.MaxSize))

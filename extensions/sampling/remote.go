@@ -76,7 +76,8 @@ type remoteSource struct {
 
 func newRemoteSource(set pipeline.Settings, c RemoteConfig) (*remoteSource, error) {
 	s := &remoteSource{set: set, cfg: c, hop: client.NewHop(set), cache: newCache(int64(c.CacheSize)),
-		method: "/" + wire.Original(api_v2.SamplingManager_ServiceDesc.ServiceName) + "/GetSamplingStrategy"} // the name that all collectors know
+		// The name that all collectors know.
+		method: "/" + wire.Original(api_v2.SamplingManager_ServiceDesc.ServiceName) + "/GetSamplingStrategy"}
 	var err error
 	s.conn, err = client.NewGRPC(set, c.GRPCConfig, grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(c.MaxAnswer))))
 	return s, err

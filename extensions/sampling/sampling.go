@@ -62,7 +62,8 @@ func (c *Config) Validate() error {
 	case file && remote:
 		errs = append(errs, pipeline.BadKey("remote", "file and remote exclude each other: strategies have one source; delete one"))
 	case adaptive && (file || remote):
-		errs = append(errs, pipeline.BadKey("adaptive", "adaptive, file and remote exclude each other: strategies have one source; delete the others"))
+		errs = append(errs, pipeline.BadKey("adaptive",
+			"adaptive, file and remote exclude each other: strategies have one source; delete the others"))
 	}
 	if c.Asked < 0 || c.Asked > mostAsked {
 		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", mostAsked, c.Asked))
@@ -84,7 +85,8 @@ func (c *Config) Lacks(want reflect.Type) error {
 // Factory makes the extension, type sampling.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("sampling", defaults, newExtension).
-		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector, or such that a wanted number of traces is sampled.")
+		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector, " +
+			"or such that a wanted number of traces is sampled.")
 }
 
 // source is where strategies come from. decide may wait for somebody else to say.

@@ -124,7 +124,8 @@ func (r *reader) strategy(v value, section string) written {
 	if m, ok := all[keyOperations]; ok && !m.isNull() {
 		w.operations = r.operations(m)
 		if typ == sampling.RateLimiting && len(w.operations) > 0 {
-			r.problem(m.member.at, "clients ignore the limit of a service that has %s; make it %s, or delete them", keyOperations, typeProbabilistic)
+			r.problem(m.member.at, "clients ignore the limit of a service that has %s; make it %s, or delete them",
+				keyOperations, typeProbabilistic)
 		}
 	}
 	return w
@@ -250,7 +251,8 @@ func (r *reader) param(in value, all map[string]found, typ sampling.Type) float6
 	case err != nil, param < 0, typ == sampling.RateLimiting && param > math.MaxInt32:
 		r.problem(m.value.at, "%s is not %s", number, meaning)
 	case typ == sampling.RateLimiting && param != math.Trunc(param):
-		r.problem(m.value.at, "%s is not %s, and clients know no other; write %.0f or %.0f", number, meaning, math.Floor(param), math.Ceil(param))
+		r.problem(m.value.at, "%s is not %s, and clients know no other; write %.0f or %.0f",
+			number, meaning, math.Floor(param), math.Ceil(param))
 	case typ == sampling.Probabilistic && param > 1 && param <= 100:
 		r.problem(m.value.at, "%s is not %s; for %s %% write %.4g, for a number of traces per second take the type %q",
 			number, meaning, number, param/100, typeRateLimiting)

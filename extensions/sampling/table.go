@@ -53,7 +53,8 @@ func newTable(f *writtenFile, rest float64) *table {
 	if f.byDefault != nil {
 		t.other = f.entry(*f.byDefault, keyDefault+": the service has no entry of its own", "the operation's entry in "+keyDefault)
 	} else {
-		t.other = builtIn(rest, fmt.Sprintf("no entry of %s fits, and it has no %s: the built-in probability holds", f.doc.name, keyDefault))
+		t.other = builtIn(rest, fmt.Sprintf("no entry of %s fits, and it has no %s: the built-in probability holds",
+			f.doc.name, keyDefault))
 	}
 	for _, w := range f.services {
 		e := f.entry(w, "the service's own entry", "the operation's entry in that of the service")

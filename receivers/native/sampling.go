@@ -31,7 +31,9 @@ type samplingManager struct {
 }
 
 // GetSamplingStrategy implements api_v2.SamplingManagerServer.
-func (m *samplingManager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
+func (m *samplingManager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (
+	*api_v2.SamplingStrategyResponse, error,
+) {
 	a, err := m.provider.Strategy(ctx, sampling.Question{Tenant: server.Tenant(ctx), Service: p.ServiceName, Asker: strategies.Asker(ctx)})
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()

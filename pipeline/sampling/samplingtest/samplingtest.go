@@ -38,9 +38,10 @@ func (o Options) store(t *testing.T) sampling.Store {
 
 // saw is what a collector saw in the minute up to n minutes after noon.
 func saw(n int, service string) sampling.Throughput {
-	return sampling.Throughput{By: "me", Last: n == 3, Until: noon.Add(time.Duration(n) * time.Minute), Length: time.Minute, Rows: []sampling.Row{
-		{Target: sampling.Target{Tenant: "t", Service: service, Operation: "GET /"}, Seen: []sampling.Seen{{Probability: 0.5, Count: int64(n)}}, Bounded: 2},
-	}}
+	return sampling.Throughput{By: "me", Last: n == 3, Until: noon.Add(time.Duration(n) * time.Minute), Length: time.Minute,
+		Rows: []sampling.Row{
+			{Target: sampling.Target{Tenant: "t", Service: service, Operation: "GET /"}, Seen: []sampling.Seen{{Probability: 0.5, Count: int64(n)}}, Bounded: 2},
+		}}
 }
 
 func calculation(p float64) *sampling.Calculation {

@@ -38,7 +38,8 @@ type tally struct {
 // NewCounter returns a counter for so many operations. lowerBound is the lower bound of the strategies: some clients say no more of a trace
 // that was sampled because of it than that they have this limit.
 func NewCounter(most int, lowerBound float64) *Counter {
-	return &Counter{most: most, mostNames: max(most*averageName, 3*sampling.MaxName), lowerBound: lowerBound, all: map[sampling.Target]*tally{}}
+	return &Counter{most: most, mostNames: max(most*averageName, 3*sampling.MaxName), lowerBound: lowerBound,
+		all: map[sampling.Target]*tally{}}
 }
 
 // Observe implements sampling.Observer.
