@@ -307,6 +307,25 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
+// Names that gRPC cannot send are refused over HTTP, too, and by the configuration.
+func TestTenantsThatNobodyCanPassOn(t *testing.T) {
+	c := server.TenancyConfig{Enabled: true, Header: "x-tenant"}
+	web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c) })
+	code, body, _, err := callHTTP(t, "http://"+web, nil, c.Header, "f\xc3\xbcr")
+	if err != nil || code != http.StatusUnauthorized || body != "unknown tenant" {
+		t.Errorf("%d %q %v", code, body, err)
+	}
+	for _, name := range []string{"f\xc3\xbcr", "", "a\n", "\xff", strings.Repeat("a", 257)} {
+		c.Tenants = []string{"acme", name}
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "printable ASCII") {
+			t.Errorf("%.10q: %v", name, err)
+		}
+	}
+	if c.Tenants = []string{"acme", "a b/c=~"}; c.Validate() != nil {
+		t.Error(c.Validate())
+	}
+}
+
 func TestCORS(t *testing.T) {
 	web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) {
 		h.CORS = pipeline.Present(server.CORSConfig{AllowedOrigins: []string{"https://*.example.com"}, AllowedHeaders: []string{"x-app"}})

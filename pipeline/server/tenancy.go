@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline"
 )
@@ -16,15 +18,27 @@ const maxTenant = 256
 type TenancyConfig struct {
 	Enabled bool     `yaml:"enabled" doc:"Whether tenants are kept apart; false is as if the block were not there."`
 	Header  string   `yaml:"header" doc:"Header (gRPC: metadata) that names the tenant."`
-	Tenants []string `yaml:"tenants" doc:"Tenants that exist; empty lets any name in."`
+	Tenants []string `yaml:"tenants" doc:"Tenants that exist, named in printable ASCII; empty lets any name in."`
 }
 
-// Validate checks the header's name.
+// Validate checks the names.
 func (c *TenancyConfig) Validate() error {
+	var errs []error
 	if c.Header == "" {
-		return pipeline.BadKey("header", "must be set; the usual one is %s", defaultTenantHeader)
+		errs = append(errs, pipeline.BadKey("header", "must be set; the usual one is %s", defaultTenantHeader))
 	}
-	return nil
+	for _, t := range c.Tenants {
+		if !canBeTenant(t) {
+			errs = append(errs, pipeline.BadKey("tenants", "%.300q cannot be sent in a header; a name has 1 to %d printable ASCII characters", t, maxTenant))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// canBeTenant reports whether every next hop can be told of a tenant: gRPC knows no other values of headers ("PROTOCOL-HTTP2.md",
+// ASCII-Value).
+func canBeTenant(name string) bool {
+	return name != "" && len(name) <= maxTenant && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 type tenantKey struct{}
@@ -50,7 +64,7 @@ func (t *tenancy) tenant(values []string) (string, error) {
 		return "", &Denied{ReasonTenant, "missing tenant header"}
 	case len(values) > 1:
 		return "", &Denied{ReasonTenant, "extra tenant header"}
-	case len(values[0]) > maxTenant, len(t.known) > 0 && !slices.Contains(t.known, values[0]):
+	case !canBeTenant(values[0]), len(t.known) > 0 && !slices.Contains(t.known, values[0]):
 		return "", &Denied{ReasonTenant, "unknown tenant"}
 	}
 	return values[0], nil
