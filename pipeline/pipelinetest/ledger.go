@@ -16,7 +16,8 @@ type ledger struct {
 	answer   func() error  // of the next call; nil: yes
 	gate     chan struct{} // calls wait until it is closed; nil: they do not
 	entered  int           // calls that have begun
-	changed  chan struct{} // closed and replaced whenever a call begins
+	left     int           // calls that have ended
+	changed  chan struct{} // closed and replaced whenever a call begins or ends
 	taken    map[string]int
 	refusals map[string]error // the last one
 	metas    map[string]otlpdata.Meta
@@ -62,15 +63,22 @@ func (l *ledger) enter(k kept) (gate <-chan struct{}) {
 	defer l.mu.Unlock()
 	l.kept = append(l.kept, k)
 	l.entered++
+	l.tell()
+	return l.gate
+}
+
+// tell wakes who waits for a change. The caller holds mu.
+func (l *ledger) tell() {
 	close(l.changed)
 	l.changed = make(chan struct{})
-	return l.gate
 }
 
 // settle writes down the outcome. outcome nil is the answer that was decided.
 func (l *ledger) settle(meta otlpdata.Meta, names []string, outcome func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.left++
+	defer l.tell()
 	if outcome == nil {
 		outcome = l.answer
 	}
@@ -124,13 +132,23 @@ func (l *ledger) release() {
 
 // await waits until n calls have begun, and reports whether they did in time.
 func (l *ledger) await(n int, patience time.Duration) bool {
+	return l.awaitCount(&l.entered, n, patience)
+}
+
+// awaitEnd is await for calls that have ended.
+func (l *ledger) awaitEnd(n int, patience time.Duration) bool {
+	return l.awaitCount(&l.left, n, patience)
+}
+
+// awaitCount waits until a count that mu guards has come to n.
+func (l *ledger) awaitCount(count *int, n int, patience time.Duration) bool {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
 		l.mu.Lock()
-		entered, changed := l.entered, l.changed
+		reached, changed := *count >= n, l.changed
 		l.mu.Unlock()
-		if entered >= n {
+		if reached {
 			return true
 		}
 		select {
