@@ -144,7 +144,7 @@ func FuzzShare(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, state string) {
-		if p, ok := shareOf(state); ok && !(p > 0 && p <= 1) {
+		if _, p, ok := samplerOf(&otlpdata.Span{TraceState: state}); ok && !(p > 0 && p <= 1) {
 			t.Errorf("%q is a share of %v", state, p)
 		}
 	})

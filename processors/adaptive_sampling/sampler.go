@@ -37,8 +37,8 @@ func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	case sampling.SamplerProbabilistic, sampling.SamplerLowerBound, sampling.SamplerRateLimiting, sampling.SamplerConst:
 		return sampler, param, hasParam
 	case "":
-		param, ok = shareOf(s.TraceState)
-		return sampling.SamplerProbabilistic, param, ok
+		said := otlpdata.ParseSampling(s.TraceState)
+		return sampling.SamplerProbabilistic, said.Threshold.Share(), said.HasThreshold
 	}
 	return "", 0, false
 }
@@ -66,31 +66,3 @@ func number(v otlpdata.Value) (n float64, ok bool) {
 
 // maxNumber is how long the text of a number may be.
 const maxNumber = 32
-
-// shareOf returns the share of traces that were sampled, from the member `ot=th:` of a tracestate: of its 14 hexadecimal digits those at the
-// end may be missing if they are 0, and it is the share that was not sampled (OpenTelemetry, "TraceState: Probability Sampling").
-func shareOf(tracestate string) (share float64, ok bool) {
-	for member := range strings.SplitSeq(tracestate, ",") {
-		value, isOurs := strings.CutPrefix(strings.Trim(member, " \t"), "ot=")
-		if !isOurs {
-			continue
-		}
-		for pair := range strings.SplitSeq(value, ";") {
-			if digits, is := strings.CutPrefix(pair, "th:"); is {
-				return shareAbove(digits)
-			}
-		}
-		return 0, false
-	}
-	return 0, false
-}
-
-func shareAbove(digits string) (share float64, ok bool) {
-	const most = 14
-	if len(digits) == 0 || len(digits) > most || strings.Trim(digits, "0123456789abcdef") != "" {
-		return 0, false
-	}
-	bits := 4 * len(digits)
-	n, err := strconv.ParseUint(digits, 16, bits)
-	return math.Ldexp(float64(1<<bits-n), -bits), err == nil
-}

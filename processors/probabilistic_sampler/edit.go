@@ -89,11 +89,11 @@ func (e *edit) span(span field) {
 		return
 	}
 	e.kept++
-	if before := parseState(tracestate); before.hasThreshold && before.threshold == t {
+	if before := otlpdata.ParseSamplingBytes(tracestate); before.HasThreshold && before.Threshold == t {
 		e.out = append(e.out, span.raw...)
 		return
 	}
-	e.state = appendState(e.state[:0], tracestate, t)
+	e.state = otlpdata.AppendThreshold(e.state[:0], tracestate, t)
 	room := protowire.SizeVarint(uint64(len(span.content)))
 	var at int
 	e.out, at = otlpdata.BeginMessage(e.out, fieldSpans, room)

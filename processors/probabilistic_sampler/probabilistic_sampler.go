@@ -41,8 +41,8 @@ func (c *Config) Validate() error {
 	if modes := []string{modeEqualizing, modeProportional}; !slices.Contains(modes, c.Mode) {
 		errs = append(errs, pipeline.BadKey("mode", "%q is not a mode; write %s", c.Mode, strings.Join(modes, " or ")))
 	}
-	if c.Precision < 1 || c.Precision > digits {
-		errs = append(errs, pipeline.BadKey("sampling_precision", "must be from 1 to %d, not %d", digits, c.Precision))
+	if c.Precision < 1 || c.Precision > otlpdata.ThresholdDigits {
+		errs = append(errs, pipeline.BadKey("sampling_precision", "must be from 1 to %d, not %d", otlpdata.ThresholdDigits, c.Precision))
 	}
 	return errors.Join(errs...)
 }
@@ -60,7 +60,7 @@ type sampler struct {
 	proportional bool
 	share        float64 // 0 to 1
 	precision    int
-	own          threshold // of the share of all traces
+	own          otlpdata.Threshold // of the share of all traces
 
 	kept, dropped prometheus.Counter
 }
@@ -119,22 +119,22 @@ func (s *sampler) pass(ctx context.Context, spans []byte, meta otlpdata.Meta) er
 }
 
 // decide returns whether a span is sampled, and the threshold that it then has.
-func (s *sampler) decide(traceID, tracestate []byte) (threshold, bool) {
-	before := parseState(tracestate)
-	r := before.randomness
-	if !before.hasRandomness {
+func (s *sampler) decide(traceID, tracestate []byte) (otlpdata.Threshold, bool) {
+	before := otlpdata.ParseSamplingBytes(tracestate)
+	r := before.Randomness
+	if !before.HasRandomness {
 		r = randomnessOf(traceID)
 	}
-	if before.hasThreshold && r < uint64(before.threshold) {
-		before.hasThreshold = false // who says that it sampled what it should not have says nothing of its share
+	if before.HasThreshold && r < uint64(before.Threshold) {
+		before.HasThreshold = false // who says that it sampled what it should not have says nothing of its share
 	}
 	target := s.own
 	switch {
-	case !before.hasThreshold:
+	case !before.HasThreshold:
 	case s.proportional:
-		target = max(before.threshold, thresholdOf(before.threshold.share()*s.share, s.precision))
+		target = max(before.Threshold, thresholdOf(before.Threshold.Share()*s.share, s.precision))
 	default:
-		target = max(before.threshold, target)
+		target = max(before.Threshold, target)
 	}
-	return target, target < never && r >= uint64(target)
+	return target, target < otlpdata.RejectAll && r >= uint64(target)
 }

@@ -54,7 +54,7 @@ func build(tb testing.TB, percentage float64, mode string) (*sampler, *sink) {
 func TestThresholds(t *testing.T) {
 	f := func(share float64, precision int, want string) {
 		t.Helper()
-		if got := string(thresholdOf(share, precision).append(nil)); got != want {
+		if got := string(thresholdOf(share, precision).Append(nil)); got != want {
 			t.Errorf("%v with %d digits: %s, want %s", share, precision, got, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestThresholds(t *testing.T) {
 	f(0x1p-56, 4, "ffffffffffffff")
 	f(1e-30, 4, "ffffffffffffff")
 	f(1-0x1p-50, 1, "0")
-	if thresholdOf(0, 4) != never {
+	if thresholdOf(0, 4) != otlpdata.RejectAll {
 		t.Error("a share of nothing samples something")
 	}
 }
@@ -246,8 +246,8 @@ func checkRest(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 				ss.Spans().RemoveIf(func(span ptrace.Span) bool {
 					id, before := span.TraceID(), span.TraceState().AsRaw()
 					target, sampled := s.decide(id[:], []byte(before))
-					if p := parseState([]byte(before)); sampled && (!p.hasThreshold || p.threshold != target) {
-						span.TraceState().FromRaw(string(appendState(nil, []byte(before), target)))
+					if p := otlpdata.ParseSampling(before); sampled && (!p.HasThreshold || p.Threshold != target) {
+						span.TraceState().FromRaw(string(otlpdata.AppendThreshold(nil, []byte(before), target)))
 					}
 					return !sampled
 				})
