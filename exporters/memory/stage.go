@@ -33,6 +33,7 @@ type stagedSpan struct {
 	failed   bool
 	root     bool
 	debug    bool
+	count    uint32
 	origin   int
 	from, to int // of values
 	next     int
@@ -93,7 +94,8 @@ func (st *stage) Span(s *otlpdata.Span) error {
 	duration, _ := s.Duration()
 	st.spans = append(st.spans, stagedSpan{
 		start: s.Start, duration: duration, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError,
-		root: s.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0, origin: len(st.origins) - 1, from: from, to: len(st.values),
+		root: s.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0, count: uint32(s.AdjustedCount()),
+		origin: len(st.origins) - 1, from: from, to: len(st.values),
 	})
 	g, ok := st.byTrace[s.TraceID]
 	if !ok {

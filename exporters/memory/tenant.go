@@ -46,6 +46,7 @@ type row struct {
 	root     bool   // it has no parent
 	debug    bool   // it has the flag otlpdata.FlagDebug
 	failed   bool   // its status is an error
+	count    uint32 // how many spans it stands for, as otlpdata.Span.AdjustedCount says
 }
 
 // origin is a resource and a scope that spans of a tenant have in common. It is kept while it has rows.
@@ -104,7 +105,7 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 			continue
 		}
 		rows = append(rows, row{trace: tr, origin: o, start: s.start, duration: s.duration, seq: e.seq + 1, raw: s.raw, root: s.root,
-			debug: s.debug, failed: s.failed})
+			debug: s.debug, failed: s.failed, count: s.count})
 		e.seq++
 		size += len(s.raw)
 		t.index(&rows[len(rows)-1], h, s, st.values[s.from:s.to])

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,14 @@ func (c *CallCounter) addWithin(e *Edge, most int) bool {
 func addUpTo(a, b uint64) uint64 {
 	if sum := a + b; sum >= a {
 		return sum
+	}
+	return ^uint64(0)
+}
+
+// timesUpTo returns the product, or the greatest number where it exceeds that.
+func timesUpTo(a, b uint64) uint64 {
+	if hi, product := bits.Mul64(a, b); hi == 0 {
+		return product
 	}
 	return ^uint64(0)
 }

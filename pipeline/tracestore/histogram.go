@@ -41,9 +41,12 @@ type Histogram struct {
 }
 
 // Observe counts one duration in nanoseconds.
-func (h *Histogram) Observe(duration uint64) {
-	h.AddBucket(BucketOf(duration), 1)
-	h.Sum = addUpTo(h.Sum, duration)
+func (h *Histogram) Observe(duration uint64) { h.ObserveTimes(duration, 1) }
+
+// ObserveTimes counts one duration in nanoseconds n times, at least once.
+func (h *Histogram) ObserveTimes(duration, n uint64) {
+	h.AddBucket(BucketOf(duration), n)
+	h.Sum = addUpTo(h.Sum, timesUpTo(duration, n))
 }
 
 // AddBucket counts n durations, at least one, of a bucket from 0 to Buckets-1. It leaves Sum to the caller.

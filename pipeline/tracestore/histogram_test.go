@@ -108,6 +108,26 @@ func TestSumsDoNotWrap(t *testing.T) {
 	}
 }
 
+// TestRepeatedDurations: one duration n times is n durations.
+func TestRepeatedDurations(t *testing.T) {
+	var each, times Histogram
+	for d := range uint64(100) {
+		for range d + 1 {
+			each.Observe(d * d * d)
+		}
+		times.ObserveTimes(d*d*d, d+1)
+	}
+	if !slices.Equal(buckets(&each), buckets(&times)) || each.Sum != times.Sum || times.Count() != 5050 {
+		t.Errorf("sums %d and %d, count %d", each.Sum, times.Sum, times.Count())
+	}
+	for _, n := range []uint64{2, 1 << 24, math.MaxUint64} {
+		var h Histogram
+		if h.ObserveTimes(math.MaxUint64/2+1, n); h.Sum != math.MaxUint64 || h.Count() != n {
+			t.Errorf("%d times: sum %d, count %d", n, h.Sum, h.Count())
+		}
+	}
+}
+
 // buckets returns the buckets of a histogram with their counts.
 func buckets(h *Histogram) (out [][2]uint64) {
 	first, counts := h.Counts()

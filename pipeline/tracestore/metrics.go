@@ -11,8 +11,10 @@ import (
 
 // Metrics is implemented by stores that know how often services are called, how often that fails, and how long it takes.
 //
-// A call is a span, of any kind. It belongs to the start of the span. A store counts duplicates once; those that came in different requests
-// it may count once for each place where it has stored them.
+// A call is what a span records, of any kind. It belongs to the start of the span. A span that was sampled with a threshold in its tracestate
+// stands for several calls, all with its start, status and duration: so many as otlpdata.Span.AdjustedCount says. Nothing else that a store
+// counts is adjusted. A store counts duplicates once; those that came in different requests it may count once for each place where it has
+// stored them.
 type Metrics interface {
 	// Metrics returns the calls that q asks for. An error says that they cannot be counted at all; what could be counted is returned
 	// where MetricsAnswer.Complete is false.
@@ -63,9 +65,9 @@ type MetricSeries struct {
 
 // MetricPoint is the calls that start within a step.
 type MetricPoint struct {
-	Start         uint64 // of the step, nanoseconds since the Unix epoch
-	Calls, Errors uint64 // Errors are those calls whose span has the status error
-	Durations     Histogram
+	Start         uint64    // of the step, nanoseconds since the Unix epoch
+	Calls, Errors uint64    // adjusted counts; Errors are those calls whose span has the status error
+	Durations     Histogram // of all calls: its Count is Calls
 }
 
 const (
@@ -153,20 +155,21 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 	return len(c.series) - 1, true
 }
 
-// Span counts one span. start is in nanoseconds since the Unix epoch, duration in nanoseconds.
-func (c *MetricsCounter) Span(series int, start, duration uint64, failed bool) {
+// Span counts one span, which stands for so many calls as count says, see otlpdata.Span.AdjustedCount. start is in nanoseconds since the Unix
+// epoch, duration in nanoseconds.
+func (c *MetricsCounter) Span(series int, start, duration, count uint64, failed bool) {
 	p := c.point(series, start)
 	if p == nil {
 		return
 	}
-	p.Calls++
+	p.Calls += count
 	if failed {
-		p.Errors++
+		p.Errors += count
 	}
-	p.Durations.Observe(duration)
+	p.Durations.ObserveTimes(duration, count)
 }
 
-// Add counts spans that start within one minute, at one time of which start is.
+// Add counts calls that start within one minute, at one time of which start is.
 func (c *MetricsCounter) Add(series int, start uint64, durations *Histogram, failed bool) {
 	p := c.point(series, start)
 	if p == nil {

@@ -27,7 +27,7 @@ func TestPoints(t *testing.T) {
 	h.Observe(100)
 	h.Observe(200)
 	for _, start := range []uint64{7 * minute, 14*minute - 1, 0, 7*minute - 1, math.MaxUint64} {
-		c.Span(series, start, 1000, start%2 == 0)
+		c.Span(series, start, 500, 2, start%2 == 0)
 		c.Add(series, start/minute*minute, &h, true)
 	}
 	a := c.Answer()
@@ -38,7 +38,7 @@ func TestPoints(t *testing.T) {
 	for _, p := range a.Series[0].Points {
 		got = append(got, fmt.Sprintf("%d %d %d %d %d", p.Start/minute, p.Calls, p.Errors, p.Durations.Count(), p.Durations.Sum))
 	}
-	want := []string{"0 6 5 6 2600", "7 6 5 6 2600", "307445733 3 2 3 1300"}
+	want := []string{"0 8 6 8 2600", "7 8 6 8 2600", "307445733 4 2 4 1300"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -52,7 +52,7 @@ func TestOtherOperations(t *testing.T) {
 			if !ok {
 				t.Fatal("no room")
 			}
-			c.Span(series, 0, 1, false)
+			c.Span(series, 0, 1, 1, false)
 		}
 	}
 	a := c.Answer()
@@ -90,14 +90,14 @@ func TestMetricsAreBounded(t *testing.T) {
 		c := counter()
 		series, _ := c.Series("a", "")
 		for i := range uint64(most + more) {
-			c.Span(series, i*uint64(time.Minute), 1, false)
+			c.Span(series, i*uint64(time.Minute), 1, 1, false)
 		}
 		check("minutes", c, more == 0)
 	}
 	c := counter()
 	for i := range most + 1 {
 		if series, ok := c.Series(fmt.Sprint(i), ""); ok {
-			c.Span(series, 0, 1, false)
+			c.Span(series, 0, 1, 1, false)
 		}
 	}
 	check("services", c, false)

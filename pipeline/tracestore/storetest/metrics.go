@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -27,8 +29,11 @@ type pointName struct {
 // calledPoint is the calls of a point: those of spans that are counted once, and with each counted once for every request it came in.
 type calledPoint struct {
 	calls, errors, mostCalls, mostErrors uint64
-	durations                            []uint64 // each span's once
+	durations                            []calledDuration // each span's once
 }
+
+// calledDuration is how long so many calls took.
+type calledDuration struct{ duration, calls uint64 }
 
 // metrics answers from the definition.
 func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointName]*calledPoint {
@@ -55,11 +60,12 @@ func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointName
 			p = &calledPoint{}
 			points[name] = p
 		}
-		most := uint64(t.requests[content(s)])
+		calls := s.AdjustedCount()
+		most := calls * uint64(t.requests[content(s)])
 		duration, _ := s.Duration()
-		p.calls, p.mostCalls, p.durations = p.calls+1, p.mostCalls+most, append(p.durations, duration)
+		p.calls, p.mostCalls, p.durations = p.calls+calls, p.mostCalls+most, append(p.durations, calledDuration{duration, calls})
 		if s.StatusCode == otlpdata.StatusError {
-			p.errors, p.mostErrors = p.errors+1, p.mostErrors+most
+			p.errors, p.mostErrors = p.errors+calls, p.mostErrors+most
 		}
 	}
 	return points
@@ -119,18 +125,45 @@ func wrongPoint(got *tracestore.MetricPoint, want *calledPoint) error {
 		return fmt.Errorf("%d calls, %d errors, %d durations; want %d to %d calls, %d to %d errors", got.Calls, got.Errors,
 			got.Durations.Count(), want.calls, want.mostCalls, want.errors, want.mostErrors)
 	}
-	slices.Sort(want.durations)
+	if sum := want.sum(); got.Calls == want.calls && got.Durations.Sum != sum {
+		return fmt.Errorf("the durations of %d calls add up to %d, want %d", got.Calls, got.Durations.Sum, sum)
+	}
+	slices.SortFunc(want.durations, func(a, b calledDuration) int { return cmp.Compare(a.duration, b.duration) })
 	for _, share := range []float64{0, 0.5, 0.9, 0.99, 1} {
-		least, most := want.durations[0], want.durations[len(want.durations)-1]
+		least, most := want.durations[0].duration, want.durations[len(want.durations)-1].duration
 		if got.Calls == want.calls {
-			place := max(int(math.Ceil(share*float64(len(want.durations)))), 1)
-			least, most = want.durations[place-1], want.durations[place-1]
+			least = want.duration(max(uint64(math.Ceil(share*float64(want.calls))), 1))
+			most = least
 		}
 		if v := got.Durations.Quantile(share); v < (1-quantileError)*float64(least) || v > (1+quantileError)*float64(most) {
 			return fmt.Errorf("quantile %g of %d is %f, want %d to %d", share, got.Calls, v, least, most)
 		}
 	}
 	return nil
+}
+
+// sum returns the sum of all durations, or the greatest number where it exceeds that.
+func (p *calledPoint) sum() uint64 {
+	sum := new(big.Int)
+	for _, d := range p.durations {
+		product := new(big.Int).SetUint64(d.duration)
+		sum.Add(sum, product.Mul(product, new(big.Int).SetUint64(d.calls)))
+	}
+	if !sum.IsUint64() {
+		return math.MaxUint64
+	}
+	return sum.Uint64()
+}
+
+// duration returns that of the call at a place of all, counted from 1; durations are sorted.
+func (p *calledPoint) duration(place uint64) uint64 {
+	for _, d := range p.durations {
+		if d.calls >= place {
+			return d.duration
+		}
+		place -= d.calls
+	}
+	return p.durations[len(p.durations)-1].duration
 }
 
 func checkMetrics(s *suite) {

@@ -167,6 +167,6 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 		}
 	}
 	h := rows.Head{Start: start, End: end}
-	s.counter.Span(series, start, h.Duration(), m.failed)
+	s.counter.Span(series, start, h.Duration(), 1, m.failed)
 	return nil
 }
