@@ -78,7 +78,7 @@ func (g *generator) span(s ptrace.Span) {
 	if g.IntN(4) == 0 {
 		s.Status().SetCode(ptrace.StatusCode(g.IntN(4) - 1))
 		s.Status().SetMessage(g.pick("", "not available", "\xc0"))
-		s.TraceState().FromRaw(g.pick("", "a=b"))
+		s.TraceState().FromRaw(g.pick("", "a=b", "ot=th:e666", "a=b,ot=th:b333", "ot=th:ffffff", "ot=th:x"))
 		s.SetFlags(g.Uint32() >> g.IntN(32))
 		s.SetDroppedAttributesCount(g.Uint32N(3))
 		s.SetDroppedEventsCount(g.Uint32N(3))

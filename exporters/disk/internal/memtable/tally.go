@@ -22,13 +22,13 @@ const (
 	tallyStep = 1 << 14
 )
 
-// tally counts the rows of a table by series and minute, duplicates once. It begins when somebody asks, and then goes on from row to row.
+// tally counts the rows of a table, and what they stand for, by series and minute, duplicates once. It begins when somebody asks, and then goes on from row to row.
 type tally struct {
 	mu             sync.Mutex // held while rows are counted, and while the result is looked at
 	rows           int        // that are counted
 	failed         bool       // a row cannot be counted, or there are too many cells
 	collector      *stats.Collector
-	series         []uint32    // by shape: 1 + the number of its series; 0: not known
+	shapes         []tallyShape
 	sieve          *rows.Sieve // of the rows that are counted
 	oldest, newest uint64      // bounds of the starts of these rows
 
@@ -36,6 +36,12 @@ type tally struct {
 	cells     []rows.Cell
 	assembler rows.Assembler
 	content   []byte
+}
+
+// tallyShape is what counting needs of a shape.
+type tallyShape struct {
+	series uint32 // 1 + the number of its series; 0: not known, or it depends on the row
+	state  uint32 // 1 + the position of the tracestate; 0: there is none, or series is not known
 }
 
 // Tally implements source.Tally. What it takes for the first time is some 100 ns for each row.
@@ -51,7 +57,7 @@ func (s *snapshot) Tally(ctx context.Context, look func(c *stats.Collector, olde
 			return false, err
 		}
 		if !t.step(s, min(t.rows+tallyStep, s.rows)) {
-			t.collector, t.sieve, t.series, t.failed = nil, nil, nil, true
+			t.collector, t.sieve, t.shapes, t.failed = nil, nil, nil, true
 		}
 	}
 	if t.failed {
@@ -86,11 +92,11 @@ func (t *tally) step(s *snapshot, end int) bool {
 
 // count counts a row.
 func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
-	if int(h.Shape) >= len(t.series) {
-		t.series = append(t.series, make([]uint32, len(tables.Shapes)-len(t.series))...)
+	if int(h.Shape) >= len(t.shapes) {
+		t.shapes = append(t.shapes, make([]tallyShape, len(tables.Shapes)-len(t.shapes))...)
 	}
-	known := &t.series[h.Shape]
-	if *known == 0 {
+	known := t.shapes[h.Shape]
+	if known.series == 0 {
 		shape := &tables.Shapes[h.Shape]
 		if shape.Service == "" { // it never is, except of shapes that were lost
 			return false
@@ -100,15 +106,28 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 			return false
 		}
 		span := otlpdata.Span{Name: name, Kind: shape.Kind}
-		series := t.collector.Series(stats.Series{Tenant: shape.Tenant, Service: shape.Service, Operation: span.Operation(),
+		known.series = 1 + t.collector.Series(stats.Series{Tenant: shape.Tenant, Service: shape.Service, Operation: span.Operation(),
 			Kind: span.KindName(), Error: shape.Status == otlpdata.StatusError})
-		if shape.NameInRow {
-			t.collector.Span(series, h.Start, h.Duration())
-			return true
+		known.state = uint32(1 + tables.TraceStateOf(shape))
+		if !shape.NameInRow {
+			t.shapes[h.Shape] = known
 		}
-		*known = series + 1
 	}
-	t.collector.Span(*known-1, h.Start, h.Duration())
+	t.collector.Span(known.series-1, h.Start, h.Duration())
+	return known.state == 0 || t.countExtra(tables, h, cells, known)
+}
+
+// countExtra counts what a row with a tracestate stands for besides.
+func (t *tally) countExtra(tables *rows.Tables, h *rows.Head, cells []byte, of tallyShape) bool {
+	columns := tables.Shapes[h.Shape].Columns[:of.state]
+	var err error
+	if t.cells, _, err = tables.NextCells(cells, columns, t.cells[:0]); err != nil {
+		return false
+	}
+	tracestate := tables.Text(columns[len(columns)-1], t.cells[len(columns)-1])
+	if n := otlpdata.AdjustedCount(tracestate, h.TraceID, h.SpanID); n > 1 {
+		t.collector.Extra(of.series-1, h.Start, h.Duration(), n-1)
+	}
 	return true
 }
 

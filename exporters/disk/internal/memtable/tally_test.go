@@ -52,10 +52,16 @@ func seriesOf(tb testing.TB, batches ...*otlpdata.Batch) map[seriesMinute][2]uin
 			if !seen[tenant].First(s) {
 				return nil
 			}
-			k := seriesMinute{stats.Series{Tenant: tenant, Service: s.Resource.Service, Operation: s.Operation(), Kind: s.KindName(),
+			at := seriesMinute{stats.Series{Tenant: tenant, Service: s.Resource.Service, Operation: s.Operation(), Kind: s.KindName(),
 				Error: s.StatusCode == otlpdata.StatusError}, stats.MinuteOf(s.Start)}
 			duration, _ := s.Duration()
-			out[k] = [2]uint64{out[k][0] + 1, addUpTo(out[k][1], duration)}
+			out[at] = [2]uint64{out[at][0] + 1, addUpTo(out[at][1], duration)}
+			if n := s.AdjustedCount() - 1; n > 0 {
+				var times tracestore.Histogram
+				times.ObserveTimes(duration, n)
+				at.Extra = true
+				out[at] = [2]uint64{out[at][0] + n, addUpTo(out[at][1], times.Sum)}
+			}
 			return nil
 		})
 		if err != nil {

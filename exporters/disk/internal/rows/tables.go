@@ -97,6 +97,16 @@ func (t *Tables) Snapshot() *Tables {
 	return &s
 }
 
+// TraceStateOf returns the position of the tracestate in the columns of a shape; -1: its spans have none.
+func (t *Tables) TraceStateOf(s *Shape) int {
+	for i, id := range s.Columns {
+		if int(id) < len(t.Columns) && t.Columns[id].Place == TraceState && t.Columns[id].Kind == otlpdata.ValueString {
+			return i
+		}
+	}
+	return -1
+}
+
 // Lost tells how many definitions are missing because the records that held them were.
 func (t *Tables) Lost() int {
 	if t.lost == nil {

@@ -120,12 +120,12 @@ func (a *aggregator) heatFromTally(c *stats.Collector, d divided) (exact bool) {
 }
 
 // wantedSeries tells on which series the query holds. It is not exact where it holds on a part of one: series do not tell the status ok
-// from none.
+// from none. Heatmaps count spans, and not what these stand for.
 func (a *aggregator) wantedSeries(series []stats.Series) (wanted []bool, some, exact bool) {
 	wanted = make([]bool, len(series))
 	for i := range series {
 		s := &series[i]
-		if s.Tenant != a.query.Tenant {
+		if s.Tenant != a.query.Tenant || s.Extra {
 			continue
 		}
 		span := otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind), StatusCode: otlpdata.StatusError}

@@ -297,7 +297,7 @@ func TestSharesOfAMemtable(t *testing.T) {
 	}
 }
 
-// sharedIDs makes a request of spans of few traces that share few ids. No two start together.
+// sharedIDs makes a request of spans of few traces that share few ids, some of which stand for others. No two start together.
 func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	td := ptrace.NewTraces()
@@ -312,6 +312,9 @@ func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 		s.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(rng.IntN(200_000))*time.Millisecond)) + pcommon.Timestamp(n))
 		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(rng.IntN(1000)))
 		s.Status().SetCode(ptrace.StatusCode(rng.IntN(3)))
+		if rng.IntN(3) == 0 {
+			s.TraceState().FromRaw([]string{"ot=th:8", "a=b,ot=th:b333", fmt.Sprintf("ot=rv:%014x;th:e666", n), "a=b", "ot=th:x"}[rng.IntN(5)])
+		}
 		if rng.IntN(3) > 0 {
 			s.Attributes().PutStr("db.system", fmt.Sprint("base ", rng.IntN(3)))
 		}

@@ -17,8 +17,8 @@ var _ tracestore.Metrics = (*Engine)(nil)
 //	memtable  │ rows │     tally of whole minutes       │ rows │
 //	         from                                              to
 //
-// Each source counts its spans without their duplicates. A span that is in several sources, because it was sent again after a flush, is
-// counted in each.
+// Each source counts its spans without their duplicates, and how many calls each stands for. A span that is in several sources, because it
+// was sent again after a flush, is counted in each.
 func (e *Engine) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	m := &metricsReader{tenant: tenant, byOperation: q.ByOperation, counter: tracestore.NewMetricsCounter(q)}
 	var ok bool
@@ -56,11 +56,11 @@ func (m *metricsReader) source(ctx context.Context, src int) error {
 		return nil
 	}
 	d := divide(m.window, oldest, newest)
-	known := false
+	known, adjusted := false, true
 	err := m.decode(ctx, func() (err error) {
 		switch s := m.sources[src].(type) {
 		case source.Statistics:
-			known, err = m.addStatistics(s, d)
+			known, adjusted, err = m.addStatistics(s, d)
 		case source.Tally:
 			known, err = s.Tally(ctx, func(c *stats.Collector, oldest, newest uint64) {
 				d = divide(m.window, oldest, newest) // it may have newer rows than the source
@@ -73,34 +73,32 @@ func (m *metricsReader) source(ctx context.Context, src int) error {
 	case err != nil:
 		return err
 	case !known:
-		return m.scan(ctx, src, d.all)
+		return m.scan(ctx, src, d.all, adjusted)
 	case len(d.rest) > 0:
-		return m.scan(ctx, src, d.rest)
+		return m.scan(ctx, src, d.rest, adjusted)
 	}
 	return nil
 }
 
-// addStatistics adds what a segment knows of whole minutes. It is false where that cannot be used: where it is damaged, which costs no
-// spans, or not all spans had room in it.
-func (m *metricsReader) addStatistics(s source.Statistics, d divided) (known bool, _ error) {
-	if !d.some {
-		return true, nil
-	}
+// addStatistics adds what a segment knows of whole minutes. It is not known where that is damaged, which costs no spans, or not all spans
+// had room in it. Where it is known, and no span stands for others, this holds of the rows, too: either none has a threshold, or the segment
+// is from before these were looked at, and then all of it counts spans.
+func (m *metricsReader) addStatistics(s source.Statistics, d divided) (known, adjusted bool, _ error) {
 	series, err := s.Series()
 	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {
 		m.engine.options.OnDamage(damage)
-		return false, nil
+		return false, true, nil
 	}
 	if err != nil || series.Dropped > 0 {
-		return false, err
+		return false, true, err
 	}
-	if wanted, some := m.wanted(series.Series); some {
+	if wanted, some := m.wanted(series.Series); some && d.some {
 		add := m.adder(series.Series)
 		for p := range series.PointsOf(d.minutes.from, d.minutes.to, wanted) {
 			add(p.Series, p.Minute, &p.Durations)
 		}
 	}
-	return true, nil
+	return true, series.Extra, nil
 }
 
 // addTally adds what a memtable knows of whole minutes.
@@ -110,7 +108,7 @@ func (m *metricsReader) addTally(c *stats.Collector, d divided) {
 	}
 }
 
-// wanted tells which of some series are asked for.
+// wanted tells which of some series are asked for: those of spans, and those of what they stand for besides.
 func (m *metricsReader) wanted(series []stats.Series) (wanted []bool, some bool) {
 	wanted = make([]bool, len(series))
 	for i := range series {

@@ -3,6 +3,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -95,6 +96,65 @@ func TestMetricsPastBadStatistics(t *testing.T) {
 	}
 }
 
+// oldSeries is a segment from before spans were counted as often as they stand for.
+type oldSeries struct{ *segment.Segment }
+
+func (o oldSeries) Series() (*stats.SeriesStats, error) {
+	s, err := o.Segment.Series()
+	must(err)
+	c := stats.NewCollector()
+	for p := range s.Points(0, math.MaxUint64) {
+		if s.Series[p.Series].Extra {
+			continue
+		}
+		first, counts := p.Durations.Counts()
+		for i, n := range counts {
+			for range n {
+				c.Span(c.Series(s.Series[p.Series]), p.Minute*minute, uint64(math.Ceil(tracestore.BucketStart(first+i))))
+			}
+		}
+	}
+	return stats.DecodeSeries(c.AppendSeries(nil))
+}
+
+// TestMetricsOfOldSegments: every span of them is one call, whether whole minutes are asked for or parts of them, whose rows would say more.
+func TestMetricsOfOldSegments(t *testing.T) {
+	sent, plain := sharedIDs(1, 500), ptrace.NewTraces()
+	td, err := sent.Traces()
+	must(err)
+	td.CopyTo(plain)
+	stated := 0
+	for _, rs := range plain.ResourceSpans().All() {
+		state := rs.ScopeSpans().At(0).Spans().At(0).TraceState()
+		stated += len(state.AsRaw())
+		state.FromRaw("")
+	}
+	s := newCallStore(t, 1, Options{})
+	s.segmentOf(t, sent)
+	s.segments[0] = oldSeries{s.segments[0].(*segment.Segment)}
+	for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
+		{30 * time.Second, 150 * time.Second}} {
+		q := tracestore.MetricsQuery{From: someDay.Add(w[0]), To: someDay.Add(w[1])}
+		got, err := s.Metrics(t.Context(), "", q)
+		must(err)
+		want := countMetrics(t, q, []*otlpdata.Batch{otlpdata.FromTraces(plain, otlpdata.Meta{})})
+		if got, want := callsOf(got), callsOf(want); stated == 0 || len(want) == 0 || !maps.Equal(got, want) {
+			t.Errorf("%v: got %v, want %v", w, got, want)
+		}
+	}
+}
+
+// callsOf returns calls and errors by service and minute.
+func callsOf(a tracestore.MetricsAnswer) map[string][2]uint64 {
+	out := map[string][2]uint64{}
+	for _, s := range a.Series {
+		for _, p := range s.Points {
+			out[fmt.Sprint(s.Service, " ", p.Start)] = [2]uint64{p.Calls, p.Errors}
+		}
+	}
+	return out
+}
+
 // TestMetricsOfAMemtable: duplicates come before and after others have been counted; with a tally and without.
 func TestMetricsOfAMemtable(t *testing.T) {
 	s := newCallStore(t, 1, Options{})
@@ -123,6 +183,7 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 		sp := spans.AppendEmpty()
 		sp.SetName(strings.Repeat("x", i%20))
 		sp.SetSpanID(pcommon.SpanID{1, byte(i)})
+		sp.TraceState().FromRaw([]string{"", "ot=th:e666"}[i%2])
 		sp.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(i) * time.Second)))
 	}
 	b := otlpdata.FromTraces(td, otlpdata.Meta{})

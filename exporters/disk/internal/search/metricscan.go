@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// scan counts the spans of a source that start within a window. Damage is noted.
-func (m *metricsReader) scan(ctx context.Context, src int, w window) error {
+// scan counts the spans of a source that start within a window, and what they stand for if they are to be adjusted. Damage is noted.
+func (m *metricsReader) scan(ctx context.Context, src int, w window, adjusted bool) error {
 	t, err := m.tablesOf(src)
 	if err != nil || t == nil {
 		return err
@@ -18,7 +18,8 @@ func (m *metricsReader) scan(ctx context.Context, src int, w window) error {
 	if err != nil {
 		return err
 	}
-	s := &metricsScan{metricsReader: m, src: src, tables: t, blocks: blocks, window: w, shapes: make([]metricsShape, len(t.Shapes))}
+	s := &metricsScan{metricsReader: m, src: src, tables: t, blocks: blocks, window: w, adjusted: adjusted,
+		shapes: make([]metricsShape, len(t.Shapes))}
 	if _, ok := m.sources[src].(source.Statistics); !ok {
 		if err := s.findTwins(ctx); err != nil {
 			return err
@@ -37,8 +38,10 @@ type metricsScan struct {
 	tables *rows.Tables
 	blocks []source.BlockInfo
 	window window
-	shapes []metricsShape // by shape
-	twins  map[twin]struct{}
+	// adjusted: spans may stand for others.
+	adjusted bool
+	shapes   []metricsShape // by shape
+	twins    map[twin]struct{}
 	contentReader
 }
 
@@ -47,6 +50,7 @@ type metricsShape struct {
 	use    shapeUse
 	series int // if use is inSeries
 	failed bool
+	state  int // position of the tracestate; -1: there is none, or it does not matter
 }
 
 // shapeUse says what becomes of the spans of a shape.
@@ -137,7 +141,10 @@ func (s *metricsScan) shape(id uint32) *metricsShape {
 		return nil
 	}
 	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
-	m.use, m.failed = passed, shape.Status == otlpdata.StatusError
+	m.use, m.failed, m.state = passed, shape.Status == otlpdata.StatusError, -1
+	if s.adjusted {
+		m.state = s.tables.TraceStateOf(shape)
+	}
 	switch {
 	case shape.Tenant != s.tenant || !s.counter.Wants(shape.Service, span.KindName()):
 	case shape.NameInRow && s.byOperation:
@@ -166,7 +173,32 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 			return nil
 		}
 	}
+	n := uint64(1)
+	if m.state >= 0 {
+		var err error
+		if n, err = s.adjustedCount(b, row, shape, m.state); err != nil {
+			return err
+		}
+	}
 	h := rows.Head{Start: start, End: end}
-	s.counter.Span(series, start, h.Duration(), 1, m.failed)
+	s.counter.Span(series, start, h.Duration(), n, m.failed)
 	return nil
+}
+
+// adjustedCount returns how many spans one stands for whose tracestate is at a position. Few have a threshold: the ids of others are not
+// read.
+func (s *metricsScan) adjustedCount(b source.Block, row int, shape uint32, position int) (uint64, error) {
+	c, err := b.Cell(row, position)
+	if err != nil {
+		return 0, err
+	}
+	said := otlpdata.ParseSampling(s.tables.Text(s.tables.Shapes[shape].Columns[position], c))
+	if !said.HasThreshold {
+		return 1, nil
+	}
+	var h rows.Head
+	if err := b.Head(row, &h); err != nil {
+		return 0, err
+	}
+	return said.Threshold.AdjustedCount(h.TraceID, h.SpanID), nil
 }

@@ -153,7 +153,7 @@ func (m *cellMover) word(column uint32, c rows.Cell) rows.Cell {
 	return rows.Cell{Word: r.slot(maphash.String(r.seed, c.Data)).rank}
 }
 
-// rowFilters gives the cells of rows of the segment to the filters, and finds the names of spans.
+// rowFilters gives the cells of rows of the segment to the filters, and finds what statistics have to know of them.
 type rowFilters struct {
 	stripes *stripes
 	layout  *layout
@@ -163,10 +163,15 @@ type rowFilters struct {
 
 // filteredShape is what a shape of the segment has for the filters: its cells from first on, up to those of the next shape.
 type filteredShape struct {
-	first uint32
-	name  string // of all spans, if these have names in their rows
-	named int32  // 1 + ordinal of the name that varies; 0: there is none
-	from  uint32 // column of the name
+	first            uint32
+	name, traceState rowText
+}
+
+// rowText is where a text of the rows of a shape is.
+type rowText struct {
+	constant string // of all rows; "" where there is none
+	varying  int32  // 1 + ordinal of the cell if it varies
+	column   uint32 // of that cell
 }
 
 // filteredCell is a cell that filters have.
@@ -191,16 +196,20 @@ func (f *rowFilters) plan(id int) {
 	shape, to := &t.Shapes[id], &f.shapes[id]
 	for i, column := range shape.Columns {
 		c := &t.Columns[column]
-		form, named := cellFormOf(c.Kind), shape.NameInRow && c.Place == rows.Name
+		form, text := cellFormOf(c.Kind), &rowText{} // of nothing
+		switch saysOf(shape, c) {
+		case saysName:
+			text = &to.name
+		case saysTraceState:
+			text = &to.traceState
+		}
 		if constant := f.layout.constants[id][i]; constant != nil || form == cellNothing {
-			if named && constant != nil {
-				to.name = t.Text(column, *constant)
+			if constant != nil {
+				text.constant = t.Text(column, *constant)
 			}
 			continue
 		}
-		if named {
-			to.named, to.from = int32(ordinal)+1, column
-		}
+		text.varying, text.column = int32(ordinal)+1, column
 		switch {
 		case !f.stripes.filters(column) || form == cellString && f.layout.dictionary[column]:
 		case form == cellString || form == cellText:
@@ -212,8 +221,8 @@ func (f *rowFilters) plan(id int) {
 	}
 }
 
-// take gives the cells of a row to the filters. It returns the name of the span if it stands in the row.
-func (f *rowFilters) take(shape uint32, cells []rows.Cell) (name string) {
+// take gives the cells of a row to the filters. It returns what all cells say.
+func (f *rowFilters) take(shape uint32, cells []rows.Cell) said {
 	s := &f.shapes[shape]
 	for i := s.first; i < f.shapes[shape+1].first; i++ {
 		p := &f.list[i]
@@ -223,8 +232,12 @@ func (f *rowFilters) take(shape uint32, cells []rows.Cell) (name string) {
 			f.stripes.add(p.column, c.Data)
 		}
 	}
-	if s.named == 0 {
-		return s.name
+	return said{f.text(&s.name, cells), f.text(&s.traceState, cells)}
+}
+
+func (f *rowFilters) text(t *rowText, cells []rows.Cell) string {
+	if t.varying == 0 {
+		return t.constant
 	}
-	return f.layout.tables.Text(s.from, cells[s.named-1])
+	return f.layout.tables.Text(t.column, cells[t.varying-1])
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // move says what becomes of a cell of the input, and how many bytes before it are cells that are dropped. Those of a shape are in the order
@@ -14,7 +15,33 @@ type move struct {
 	filter uint32 // column of the segment whose text goes into the filter, or unused
 	form   cellForm
 	how    how
-	name   bool // the cell is the name of the span
+	says   says
+}
+
+// says tells what statistics have to know of a cell.
+type says uint8
+
+const (
+	saysNothing says = iota
+	saysName
+	saysTraceState
+)
+
+// saysOf tells what a cell of a column says of the spans of a shape.
+func saysOf(s *rows.Shape, c *rows.Column) says {
+	switch {
+	case s.NameInRow && c.Place == rows.Name:
+		return saysName
+	case c.Place == rows.TraceState && c.Kind == otlpdata.ValueString:
+		return saysTraceState
+	}
+	return saysNothing
+}
+
+// said is what stands in a row of what statistics have to know.
+type said struct {
+	name       string // "" where it stands in the shape
+	traceState string
 }
 
 // how says what is done with a cell.
@@ -54,10 +81,10 @@ func (m *mover) plan(v *vocabulary, p *planner, id uint32) {
 	constants := v.layout.constants[v.shapes[id]]
 	for i, pos := range p.positionsOf(id) {
 		c := &v.in.Columns[pos.column]
-		next := move{column: pos.column, filter: unused, form: pos.form, name: shape.NameInRow && c.Place == rows.Name}
+		next := move{column: pos.column, filter: unused, form: pos.form, says: saysOf(shape, c)}
 		switch {
 		case constants[i] != nil || pos.form == cellNothing:
-			if n, fixed := pos.fixed(); fixed && !next.name {
+			if n, fixed := pos.fixed(); fixed && next.says == saysNothing {
 				skip += n
 				continue
 			}
@@ -94,16 +121,20 @@ func (p *position) fixed() (bytes uint32, ok bool) {
 }
 
 // move appends the cells of a row that vary, which come as b and are those of a shape of the input, and gives texts to the filter. It
-// returns the name of the span if it is among all cells.
-func (m *mover) move(dst []rows.Cell, shape uint32, b []byte) (cells []rows.Cell, name string, err error) {
+// returns what all cells say.
+func (m *mover) move(dst []rows.Cell, shape uint32, b []byte) (cells []rows.Cell, all said, err error) {
 	c := cursor{b: b}
 	moves := m.moves[m.first[shape]:m.first[shape+1]]
 	for i := range moves {
 		p := &moves[i]
 		c.at += int(p.skip)
-		if p.name {
+		if p.says != saysNothing {
 			ahead := c
-			name = m.text(p, &ahead)
+			if text := m.text(p, &ahead); p.says == saysName {
+				all.name = text
+			} else {
+				all.traceState = text
+			}
 		}
 		switch p.how {
 		case drop:
@@ -123,15 +154,15 @@ func (m *mover) move(dst []rows.Cell, shape uint32, b []byte) (cells []rows.Cell
 		default:
 			rank, ok := m.ranks[p.column].read(&c)
 			if !ok {
-				return dst, "", fmt.Errorf("BUG: a text of column %d was not counted", p.column)
+				return dst, said{}, fmt.Errorf("BUG: a text of column %d was not counted", p.column)
 			}
 			dst = append(dst, rows.Cell{Word: rank + 1})
 		}
 	}
 	if !c.done() {
-		return dst, "", fmt.Errorf("BUG: a row of shape %d is not what it was", shape)
+		return dst, said{}, fmt.Errorf("BUG: a row of shape %d is not what it was", shape)
 	}
-	return dst, name, nil
+	return dst, all, nil
 }
 
 // text reads a text, of a string column or another one.

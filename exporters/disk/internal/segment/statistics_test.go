@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // call is a span for tests of what is said of services.
@@ -127,5 +130,112 @@ func TestSeries(t *testing.T) {
 		if total != uint64(len(s.spans)) {
 			t.Errorf("%d spans, %d were stored", total, len(s.spans))
 		}
+	}
+}
+
+// sampledSpans returns spans of which some stand for others: all of an operation with the same tracestate, or each with one of its own, which
+// is a word or stands in the row.
+func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batch) {
+	r := rand.New(rand.NewPCG(1, 5))
+	states := []string{"", "a=b", "ot=th:0", "ot=th:e666", "ot=th:b333", "ot=th:8", "ot=th:z"}
+	for range requests {
+		td := ptrace.NewTraces()
+		rs := td.ResourceSpans().AppendEmpty()
+		service := fmt.Sprint("service ", r.IntN(2))
+		rs.Resource().Attributes().PutStr("service.name", service)
+		list := rs.ScopeSpans().AppendEmpty().Spans()
+		for range 1 + r.IntN(10) {
+			s := list.AppendEmpty()
+			operation := r.IntN(8)
+			s.SetName(fmt.Sprint("operation ", operation))
+			s.SetTraceID([16]byte{byte(r.IntN(20)), 7, 9: byte(r.Uint32())})
+			s.SetSpanID([8]byte{byte(r.Uint32()), byte(r.Uint32()), 1})
+			s.SetStartTimestamp(pcommon.Timestamp(1_700_000_000_000_000_000 + r.Uint64N(3*60e9)))
+			s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(r.Uint64N(1e9)))
+			s.Status().SetCode(ptrace.StatusCode(r.IntN(2) * 2))
+			switch {
+			case operation < len(states):
+				s.TraceState().FromRaw(states[operation])
+			case r.IntN(2) == 0:
+				s.TraceState().FromRaw(states[r.IntN(len(states))])
+			default:
+				s.TraceState().FromRaw(fmt.Sprintf("x=y,ot=rv:%014x;th:%x", r.Uint64N(1<<56), 1+r.IntN(0xffff)))
+			}
+			if r.IntN(3) == 0 {
+				s.Attributes().PutInt("size", r.Int64N(3)) // before the tracestate
+			}
+			spans = append(spans, otlpdata.Span{TraceID: otlpdata.TraceID(s.TraceID()), SpanID: otlpdata.SpanID(s.SpanID()), Name: s.Name(),
+				StatusCode: int32(s.Status().Code()), Start: uint64(s.StartTimestamp()), End: uint64(s.EndTimestamp()),
+				TraceState: s.TraceState().AsRaw(), StatusMessage: service})
+		}
+		batches = append(batches, otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "t"}))
+	}
+	return spans, batches
+}
+
+// TestExtraSeries: the series of a segment, written and merged, have what spans stand for, however their tracestates and names are kept.
+func TestExtraSeries(t *testing.T) {
+	spans, batches := sampledSpans(60)
+	want := map[string]*tracestore.Histogram{}
+	add := func(s *otlpdata.Span, extra bool, n uint64) {
+		if n == 0 {
+			return
+		}
+		k := fmt.Sprint(stats.MinuteOf(s.Start), stats.Series{Tenant: "t", Service: s.StatusMessage, Operation: s.Operation(), Kind: s.KindName(),
+			Error: s.StatusCode == otlpdata.StatusError, Extra: extra})
+		if want[k] == nil {
+			want[k] = &tracestore.Histogram{}
+		}
+		duration, _ := s.Duration()
+		want[k].ObserveTimes(duration, n)
+	}
+	for i := range spans {
+		add(&spans[i], false, 1)
+		add(&spans[i], true, spans[i].AdjustedCount()-1)
+	}
+	for _, words := range []int{0, 5, 100} {
+		for _, named := range []bool{false, true} {
+			in := rowstest.New()
+			in.MaxWords, in.NameInRow = words, func(string) bool { return named }
+			for _, b := range batches {
+				in.Add(b)
+				in.Add(b) // whose spans are duplicates
+			}
+			s := &sample{in: inputOf(in)}
+			written, _ := writeSample(t, s, 20)
+			checkExtra(t, fmt.Sprintf("written with %d words, names in rows %t", words, named), written, want)
+			fsys := writeDir(t)
+			inputs := split(t, fsys, s, 3, rand.New(rand.NewPCG(uint64(words), 2)))
+			if _, err := Merge(fsys, "d/s", inputs, testMeta, MergeOptions{blockRows: 10}); err != nil {
+				t.Fatal(err)
+			}
+			checkExtra(t, fmt.Sprintf("merged with %d words, names in rows %t", words, named), openTest(t, fsys, "d/s"), want)
+		}
+	}
+}
+
+func checkExtra(t *testing.T, what string, seg *Segment, want map[string]*tracestore.Histogram) {
+	t.Helper()
+	series, err := seg.Series()
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := 0
+	for p := range series.Points(0, math.MaxUint64) {
+		points++
+		h := want[fmt.Sprint(p.Minute, series.Series[p.Series])]
+		if h == nil || h.Count() != p.Durations.Count() || h.Sum != p.Durations.Sum || h.Quantile(0.5) != p.Durations.Quantile(0.5) {
+			t.Fatalf("%s: %+v is %+v, want %+v", what, series.Series[p.Series], p.Durations, h)
+		}
+	}
+	if points != len(want) || !series.Extra {
+		t.Errorf("%s: %d points, want %d", what, points, len(want))
+	}
+	if err := seg.Verify(t.Context(), func(part string, err error) {
+		if err != nil {
+			t.Errorf("%s: %s: %v", what, part, err)
+		}
+	}); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
@@ -34,8 +35,15 @@ type writer struct {
 	cells  []rows.Cell // those that vary
 	first  []int32
 	series []uint32 // by row
+	extra  []extraSpans
 	bytes  int
 	shapes byShape
+}
+
+// extraSpans is how many more spans than itself a row of the block at hand stands for.
+type extraSpans struct {
+	row int
+	n   uint64
 }
 
 // newWriter begins a file. The info is what is known of its rows, and the heads that kin is given refer to t.
@@ -93,12 +101,13 @@ func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
 		return err
 	}
 	from := len(w.cells)
-	var name string
+	var says said
 	var err error
-	if w.cells, name, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
+	if w.cells, says, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
 		return err
 	}
-	series := w.kin.add(uint32(i), h, name)
+	series := w.kin.add(uint32(i), h, says.name)
+	w.adjust(h, says.traceState)
 	moved := *h
 	moved.Shape, moved.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
 	w.push(&moved, series, from, bytes)
@@ -112,8 +121,20 @@ func (w *writer) addMoved(i int, h *rows.Head, bytes int, cells []rows.Cell) err
 	}
 	from := len(w.cells)
 	w.cells, w.info.RowBytes = append(w.cells, cells...), w.info.RowBytes+int64(bytes)
-	w.push(h, w.kin.add(uint32(i), h, w.filters.take(h.Shape, cells)), from, bytes)
+	says := w.filters.take(h.Shape, cells)
+	w.adjust(h, says.traceState)
+	w.push(h, w.kin.add(uint32(i), h, says.name), from, bytes)
 	return nil
+}
+
+// adjust notes how many spans the next row of the block at hand stands for.
+func (w *writer) adjust(h *rows.Head, traceState string) {
+	if traceState == "" {
+		return
+	}
+	if n := otlpdata.AdjustedCount(traceState, h.TraceID, h.SpanID); n > 1 {
+		w.extra = append(w.extra, extraSpans{len(w.heads), n - 1})
+	}
 }
 
 // extend makes room for the next row of a trace, which may be a large one.
@@ -178,6 +199,9 @@ func (w *writer) cut() error {
 	for _, i := range w.shapes.sort(w.heads, len(w.voc.layout.tables.Shapes)) {
 		w.kin.collector.Span(w.series[i], w.heads[i].Start, w.heads[i].Duration())
 	}
+	for _, e := range w.extra {
+		w.kin.collector.Extra(w.series[e.row], w.heads[e.row].Start, w.heads[e.row].Duration(), e.n)
+	}
 	if len(w.blocks.blocks) == maxBlocks {
 		return fmt.Errorf("%w: more than %d blocks", ErrTooLarge, maxBlocks)
 	}
@@ -191,7 +215,7 @@ func (w *writer) cut() error {
 	if len(w.blocks.blocks)%stripeBlocks == 0 {
 		w.stripes.end()
 	}
-	w.heads, w.cells, w.first, w.series, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], w.series[:0], 0
+	w.heads, w.cells, w.first, w.series, w.extra, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], w.series[:0], w.extra[:0], 0
 	return nil
 }
 

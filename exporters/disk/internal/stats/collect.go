@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 
@@ -35,11 +36,14 @@ type Series struct {
 	Operation       string // as otlpdata.Span.Operation has it
 	Kind            string // as otlpdata.Span.KindName has it
 	Error           bool   // the status is an error
+	// Extra: not the spans of the series that is the same but for this, but how many more calls they stand for, because others were not
+	// sampled, with their starts and durations.
+	Extra bool
 }
 
 func (a Series) compare(b Series) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
-		cmp.Compare(a.Kind, b.Kind), compareBool(a.Error, b.Error))
+		cmp.Compare(a.Kind, b.Kind), compareBool(a.Error, b.Error), compareBool(a.Extra, b.Extra))
 }
 
 func compareBool(a, b bool) int {
@@ -74,9 +78,10 @@ func EdgeKindOf(parent, child int32) EdgeKind {
 type Collector struct {
 	series     []Series
 	seriesID   map[Series]uint32
+	extra      []uint32 // by series: 1 + the number of the Extra one; 0, or missing: not known
 	operations map[service]map[string]bool
 	cells      table[cell]
-	dropped    uint64 // spans that have no cell
+	dropped    uint64 // spans that have no cell, or no Extra one
 
 	services    []service
 	serviceID   map[service]uint32
@@ -162,25 +167,62 @@ func (c *Collector) hasOperation(of service, operation string) bool {
 
 // Span counts a span of a series. start is in nanoseconds since the Unix epoch, duration in nanoseconds.
 func (c *Collector) Span(series uint32, start, duration uint64) {
+	if cell, bucket := c.cellOf(series, start, duration); cell != nil {
+		cell.counts[bucket%perOctave]++
+		cell.sum = sumUp(cell.sum, duration)
+	}
+}
+
+// Extra counts n more calls, at least one, for which a span stands that Span has counted. They are in the Extra series. A bucket of a minute
+// holds up to 4 billion of them.
+func (c *Collector) Extra(series uint32, start, duration, n uint64) {
+	if cell, bucket := c.cellOf(c.extraOf(series), start, duration); cell != nil {
+		count := &cell.counts[bucket%perOctave]
+		*count = uint32(min(uint64(*count)+min(n, math.MaxUint32), math.MaxUint32))
+		cell.sum = sumUp(cell.sum, timesUp(duration, n))
+	}
+}
+
+// cellOf returns the cell and the bucket that a span belongs to, or nil when there is no room for it, which is counted.
+func (c *Collector) cellOf(series uint32, start, duration uint64) (_ *cell, bucket uint64) {
 	if series == none {
 		c.dropped++
-		return
+		return nil, 0
 	}
-	bucket := uint64(tracestore.BucketOf(duration))
+	bucket = uint64(tracestore.BucketOf(duration))
 	cell := c.cells.at(start/nanosPerMinute<<(nameBits+octaveBits) | uint64(series)<<octaveBits | bucket/perOctave)
 	if cell == nil {
 		c.dropped++
-		return
 	}
-	cell.counts[bucket%perOctave]++
-	cell.sum = sumUp(cell.sum, duration)
+	return cell, bucket
+}
+
+// extraOf returns the number of the Extra series of a series.
+func (c *Collector) extraOf(series uint32) uint32 {
+	if series == none {
+		return none
+	}
+	if int(series) >= len(c.extra) {
+		c.extra = append(c.extra, make([]uint32, len(c.series)-len(c.extra))...)
+	}
+	known := &c.extra[series]
+	if *known == 0 {
+		s := c.series[series]
+		s.Extra = true
+		id := c.Series(s)
+		if id == none {
+			return none
+		}
+		*known = id + 1
+	}
+	return *known - 1
 }
 
 // Cells returns how much the Collector keeps of series: octaves of durations of which it has some, each of a series and a minute. A cell
 // takes about 100 bytes.
 func (c *Collector) Cells() int { return c.cells.used }
 
-// Dropped returns how many spans are not counted in series because there was no room.
+// Dropped returns how many spans are not counted in series, or not all that they stand for, because there was no room.
 func (c *Collector) Dropped() uint64 { return c.dropped }
 
 // EachPoint calls visit with what was counted of the minutes from first to last, both included, and of the series that are wanted. It gives
@@ -267,4 +309,12 @@ func (c *Collector) Orphan(trace otlpdata.TraceID, parent otlpdata.SpanID, servi
 func sumUp(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	return sum | -carry
+}
+
+// timesUp returns the product, or the greatest number where it exceeds that.
+func timesUp(a, b uint64) uint64 {
+	if hi, product := bits.Mul64(a, b); hi == 0 {
+		return product
+	}
+	return math.MaxUint64
 }

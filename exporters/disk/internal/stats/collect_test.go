@@ -21,6 +21,7 @@ type span struct {
 	kind            EdgeKind
 	trace           otlpdata.TraceID // not zero: an orphan
 	parentID        otlpdata.SpanID
+	extra           uint64 // how many calls it stands for besides
 }
 
 // randomSpans returns spans of few names with starts of all sorts.
@@ -31,7 +32,7 @@ func randomSpans(seed uint64, n int) []span {
 	for i := range out {
 		s := &out[i]
 		s.series = Series{pick("", "t1", "t2"), pick("a", "b", "", "c\xff"), pick("GET /", "PUT /x", "other"), pick("client", "server", ""),
-			r.IntN(4) == 0}
+			r.IntN(4) == 0, false}
 		s.parent, s.kind = pick("a", "b", "", "d"), EdgeKind(r.IntN(2))
 		s.start, s.duration = 1_700_000_000e9+r.Uint64N(200e9), 1+r.Uint64N(1<<r.IntN(50))
 		if r.IntN(20) == 0 {
@@ -49,7 +50,11 @@ func collect(spans []span) *Collector {
 	c := NewCollector()
 	for i := range spans {
 		s := &spans[i]
-		c.Span(c.Series(s.series), s.start, s.duration)
+		series := c.Series(s.series)
+		c.Span(series, s.start, s.duration)
+		if s.extra > 0 {
+			c.Extra(series, s.start, s.duration, s.extra)
+		}
 		child := c.Service(s.series.Tenant, s.series.Service)
 		if !s.trace.IsZero() {
 			c.Orphan(s.trace, s.parentID, child, s.kind, s.start, s.duration, s.series.Error)
@@ -101,6 +106,92 @@ func TestSeriesAreExact(t *testing.T) {
 		if got := decodeSeries(t, collect(spans).AppendSeries(nil)); !maps.Equal(got, texts) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, texts)
 		}
+	}
+}
+
+// sampled returns random spans of which some stand for others, too.
+func sampled(seed uint64, n int) []span {
+	spans := randomSpans(seed, n)
+	r := rand.New(rand.NewPCG(seed, 10))
+	for i := range spans {
+		if r.IntN(3) == 0 {
+			spans[i].extra = 1 + r.Uint64N(1<<r.IntN(20))
+		}
+	}
+	return spans
+}
+
+// TestExtraSeriesAreExact: they have what spans stand for, and the others stay as they are without them.
+func TestExtraSeriesAreExact(t *testing.T) {
+	for seed := range uint64(20) {
+		spans := sampled(seed, 1000)
+		extra := map[seriesMinute]*tracestore.Histogram{}
+		for _, s := range spans {
+			if s.extra == 0 {
+				continue
+			}
+			k := seriesMinute{s.series, s.start / 60e9}
+			if k.Extra = true; extra[k] == nil {
+				extra[k] = &tracestore.Histogram{}
+			}
+			extra[k].ObserveTimes(s.duration, s.extra)
+		}
+		section := collect(spans).AppendSeries(nil)
+		got := decodeSeries(t, section)
+		for k, h := range extra {
+			if want := fmt.Sprint(buckets(h), h.Sum); got[k] != want {
+				t.Fatalf("seed %d, %+v: got %v, want %v", seed, k, got[k], want)
+			}
+			delete(got, k)
+		}
+		for i := range spans {
+			spans[i].extra = 0
+		}
+		plain := collect(spans).AppendSeries(nil)
+		if want := decodeSeries(t, plain); !maps.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+		if section[0] != versionExtra || plain[0] != version {
+			t.Errorf("versions %d and %d", section[0], plain[0])
+		}
+		for _, b := range [][]byte{section, plain} {
+			if s, err := DecodeSeries(b); err != nil || s.Extra != (b[0] == versionExtra) {
+				t.Errorf("version %d: %v", b[0], err)
+			}
+		}
+	}
+}
+
+// TestExtraCountsAreBounded: those of a bucket, those that are more than a number can say, and those for which there is no room.
+func TestExtraCountsAreBounded(t *testing.T) {
+	c := NewCollector()
+	for range tracestore.MaxOperations {
+		series := c.Series(Series{Operation: fmt.Sprint(len(c.series))})
+		c.Span(series, 0, 1)
+	}
+	others := c.Series(Series{Operation: "one more"})
+	c.Span(others, 0, 1)
+	for _, n := range []uint64{1, 1 << 24, math.MaxUint32 - 10, math.MaxUint64} {
+		c.Extra(others, 60e9, math.MaxUint64/2, n)
+	}
+	c.Extra(0, 0, 5, 3)
+	got := decodeSeries(t, c.AppendSeries(nil))
+	big := seriesMinute{Series{Operation: tracestore.OtherOperation, Extra: true}, 1}
+	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(math.MaxUint64 / 2)), math.MaxUint32}}, uint64(math.MaxUint64)); got[big] != want {
+		t.Errorf("got %v, want %v", got[big], want)
+	}
+	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(5)), 3}}, 15); got[seriesMinute{Series{Operation: "0", Extra: true}, 0}] != want {
+		t.Errorf("got %v", got)
+	}
+	if c.Dropped() != 0 {
+		t.Errorf("%d are dropped", c.Dropped())
+	}
+	c.Extra(none, 0, 1, 1)
+	c.cells.used = maxCells
+	c.Extra(1, 0, 1, 1) // a cell of its own
+	c.Extra(0, 0, 5, 1) // has one
+	if c.Dropped() != 2 {
+		t.Errorf("%d are dropped, want 2", c.Dropped())
 	}
 }
 

@@ -6,6 +6,10 @@
 //	edges    (tenant, parent service, child service, kind) x minute of the child -> calls, errors, sum of durations
 //	orphans  spans whose parent is not in the segment: with the parent, which may be in another one, each becomes an edge
 //
+// A span that was sampled with a threshold stands for several calls (otlpdata.Span.AdjustedCount). It is counted once in its series, as in
+// edges and orphans, and as often as it stands for others in a second series, which is Extra: who counts calls adds both, who counts spans
+// passes over that.
+//
 // A minute is a span's start in whole minutes since the Unix epoch, whatever the start is.
 //
 // # Durations
@@ -14,8 +18,8 @@
 //
 // # Sections
 //
-// A section is self-contained. It begins with its version, 1. The segment compresses it and has its checksum. All numbers are varints as
-// in encoding/binary; "delta" is the distance from the value before, or from zero.
+// A section is self-contained. It begins with its version: 2 that of series of which some are Extra, 1 all others. The segment compresses it
+// and has its checksum. All numbers are varints as in encoding/binary; "delta" is the distance from the value before, or from zero.
 //
 //	section  version [1], dropped, texts, names, groups, bodies
 //	texts    n, (length, bytes)*                  sorted, distinct
@@ -23,9 +27,10 @@
 //	groups   n, (minute, points, bytes)*          minute: distance from the one behind the last; bytes: of its body
 //	bodies   point*                               one per group
 //
-// dropped is how many spans had no room. Names and points are:
+// dropped is how many spans had no room, or not for all that they stand for. Names and points are:
 //
 //	series   name       tenant, service, operation, kind << 1 | error, each the number of a text
+//	                    in version 2 the last is kind << 2 | extra << 1 | error
 //	         point      delta of the series, histogram
 //	         histogram  sum, buckets that are not empty - 1, the first of them, nibbles
 //	edges    name       tenant, parent, child << 1 | kind

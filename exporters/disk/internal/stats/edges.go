@@ -75,7 +75,8 @@ type EdgePoint struct {
 func DecodeEdges(section []byte) (*EdgeStats, error) {
 	const leastName, leastPoint = 3, 4
 	r := reader{b: section}
-	s := &EdgeStats{Dropped: r.head()}
+	_, dropped := r.head(version)
+	s := &EdgeStats{Dropped: dropped}
 	t := r.texts()
 	s.Edges = make([]Edge, r.names(leastName))
 	for i := range s.Edges {

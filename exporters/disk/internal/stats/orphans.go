@@ -123,7 +123,8 @@ type OrphanStats struct {
 func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	const leastName, leastPoint = 2, 3
 	r := reader{b: section}
-	s := &OrphanStats{Dropped: r.head()}
+	_, dropped := r.head(version)
+	s := &OrphanStats{Dropped: dropped}
 	t := r.texts()
 	s.services = make([]service, r.names(leastName))
 	for i := range s.services {

@@ -27,6 +27,9 @@ func golden() *Collector {
 	return c
 }
 
+// goldenExtra returns a section of series of which some are Extra.
+func goldenExtra() []byte { return collect(sampled(7, 60)).AppendSeries(nil) }
+
 // decoders read a section and everything in it, and return how many points it has.
 var decoders = [3]func(section []byte) (points int, err error){
 	func(b []byte) (n int, err error) {
@@ -73,8 +76,9 @@ var decoders = [3]func(section []byte) (points int, err error){
 var sectionNames = [3]string{"series", "edges", "orphans"}
 
 func TestGolden(t *testing.T) {
-	for i, got := range sections(golden()) {
-		name := filepath.Join("testdata", sectionNames[i]+".golden")
+	all := sections(golden())
+	for i, got := range append(all[:], goldenExtra()) {
+		name, i := filepath.Join("testdata", append(sectionNames[:], "series-extra")[i]+".golden"), i%len(all)
 		if *update {
 			if err := os.WriteFile(name, got, 0o600); err != nil {
 				t.Fatal(err)
@@ -112,15 +116,20 @@ func TestEmptySections(t *testing.T) {
 }
 
 func TestDamagedSectionsAreRefused(t *testing.T) {
-	for i, b := range sections(golden()) {
+	all := sections(golden())
+	for i, b := range append(all[:], goldenExtra()) {
+		i, newest := i%len(all), byte(version)
+		if i == 0 {
+			newest = versionExtra
+		}
 		for n := range b {
 			if _, err := decoders[i](b[:n:n]); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s: %d of %d bytes: %v", sectionNames[i], n, len(b), err)
 			}
 		}
 		longer := append(b[:len(b):len(b)], 0)
-		newer := append([]byte{version + 1}, b[1:]...)
-		for name, bad := range map[string][]byte{"longer": longer, "newer": newer} {
+		newer, none := append([]byte{newest + 1}, b[1:]...), append([]byte{0}, b[1:]...)
+		for name, bad := range map[string][]byte{"longer": longer, "newer": newer, "of no version": none} {
 			if _, err := decoders[i](bad); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s, %s: %v", sectionNames[i], name, err)
 			}
@@ -149,6 +158,9 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 		"series":            {0, cat([]byte{version, 0, 0}, huge)},
 		"series without":    {0, []byte{version, 0, 0, 1, 0, 0, 0, 0, 0}},
 		"series kind":       {0, []byte{version, 0, 1, 0, 1, 0, 0, 0, 2, 0}},
+		"extra kind":        {0, []byte{versionExtra, 0, 1, 0, 1, 0, 0, 0, 4, 0}},
+		"extra repeated":    {0, []byte{versionExtra, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0}},
+		"extra first":       {0, []byte{versionExtra, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0}},
 		"series repeated":   {0, []byte{version, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"minutes":           {0, cat(series, huge)},
 		"minute":            {0, cat(series, []byte{1}, huge, []byte{1, 5, 0, 1, 0, 0, 1})},
@@ -203,6 +215,7 @@ func TestSharedParents(t *testing.T) {
 func fuzzDecoder(f *testing.F, i int) {
 	f.Add(sections(golden())[i])
 	f.Add(sections(NewCollector())[i])
+	f.Add(goldenExtra())
 	f.Fuzz(func(t *testing.T, section []byte) {
 		n, err := decoders[i](section)
 		if err != nil && !errors.Is(err, ErrCorrupt) {

@@ -18,8 +18,12 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 		id := key >> octaveBits & (1<<nameBits - 1)
 		return key + (uint64(rank[id])-id)<<octaveBits
 	})
-	dst = binary.AppendUvarint(append(dst, version), c.dropped)
-	dst = appendSeriesNames(dst, c.series, order)
+	of := byte(version)
+	if slices.ContainsFunc(c.series, func(s Series) bool { return s.Extra }) {
+		of = versionExtra
+	}
+	dst = binary.AppendUvarint(append(dst, of), c.dropped)
+	dst = appendSeriesNames(dst, of, c.series, order)
 	var w groupWriter
 	var h tracestore.Histogram
 	for len(cells) > 0 {
@@ -35,7 +39,7 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 	return w.append(dst)
 }
 
-func appendSeriesNames(dst []byte, series []Series, order []uint32) []byte {
+func appendSeriesNames(dst []byte, of byte, series []Series, order []uint32) []byte {
 	var all []string
 	for _, s := range series {
 		all = append(all, s.Tenant, s.Service, s.Operation, s.Kind)
@@ -44,20 +48,33 @@ func appendSeriesNames(dst []byte, series []Series, order []uint32) []byte {
 	dst = binary.AppendUvarint(t.append(dst), uint64(len(series)))
 	for _, id := range order {
 		s := &series[id]
-		kind := t.number[s.Kind] << 1
-		if s.Error {
-			kind |= 1
+		kind := t.number[s.Kind]
+		if of >= versionExtra {
+			kind = withFlag(kind, s.Extra)
 		}
+		kind = withFlag(kind, s.Error)
 		dst = appendNumbers(dst, t.number[s.Tenant], t.number[s.Service], t.number[s.Operation], kind)
 	}
 	return dst
+}
+
+// withFlag puts a flag behind a number.
+func withFlag(n uint64, flag bool) uint64 {
+	n <<= 1
+	if flag {
+		n |= 1
+	}
+	return n
 }
 
 // SeriesStats is a section of series that was read. Safe for concurrent use.
 type SeriesStats struct {
 	// Series are all series, sorted. They alias the section.
 	Series []Series
-	// Dropped is how many spans are not counted because there was no room. Who needs them has to look at the spans of the segment.
+	// Extra: some of them are. If none is, each span stands for itself, or the section is from before there were any.
+	Extra bool
+	// Dropped is how many spans are not counted, or not all that they stand for, because there was no room. Who needs them has to look at
+	// the spans of the segment.
 	Dropped uint64
 	groups  []group
 	places  []pointPlace // of all points, group by group
@@ -80,19 +97,24 @@ type SeriesPoint struct {
 func DecodeSeries(section []byte) (*SeriesStats, error) {
 	const leastName, leastPoint = 4, 5
 	r := reader{b: section}
-	s := &SeriesStats{Dropped: r.head()}
+	of, dropped := r.head(versionExtra)
+	s := &SeriesStats{Dropped: dropped}
 	t := r.texts()
 	s.Series = make([]Series, r.names(leastName))
 	for i := range s.Series {
 		x := &s.Series[i]
 		x.Tenant, x.Service, x.Operation = r.text(t), r.text(t), r.text(t)
 		kind := r.uvarint()
-		x.Error = kind&1 == 1
-		if kind>>1 >= uint64(len(t)) {
+		x.Error, kind = kind&1 == 1, kind>>1
+		if of >= versionExtra {
+			x.Extra, kind = kind&1 == 1, kind>>1
+			s.Extra = s.Extra || x.Extra
+		}
+		if kind >= uint64(len(t)) {
 			r.fail("there is no such text")
 			break
 		}
-		x.Kind = t[kind>>1]
+		x.Kind = t[kind]
 		if i > 0 && s.Series[i-1].compare(*x) >= 0 {
 			r.fail("series are not in order")
 		}

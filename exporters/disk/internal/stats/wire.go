@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// version is that of all sections.
+	// version is that of all sections but one.
 	version = 1
+	// versionExtra is that of a section of series of which some are Extra.
+	versionExtra = 2
 	// maxSpans is above any number of spans in a section. Thousands of such numbers can be added.
 	maxSpans     = 1 << maxSpansBits
 	maxSpansBits = 48
@@ -91,12 +93,14 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
-// head reads the version and the number of dropped spans.
-func (r *reader) head() uint64 {
-	if v := r.bytes(1); v != nil && v[0] != version {
-		r.fail(fmt.Sprintf("version %d", v[0]))
+// head reads the version, which is at most newest, and the number of dropped spans.
+func (r *reader) head(newest byte) (of byte, dropped uint64) {
+	if v := r.bytes(1); v != nil {
+		if of = v[0]; of < version || of > newest {
+			r.fail(fmt.Sprintf("version %d", of))
+		}
 	}
-	return r.spans()
+	return of, r.spans()
 }
 
 // texts reads a list of texts, which alias the section.
