@@ -290,6 +290,7 @@ func (c *caller) span(g *generator, r *request, id uint64) {
 	s := r.call(trace, id, parent, ptrace.SpanKind(g.IntN(6)), g.instant())
 	s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(g.IntN(100)))
 	s.Status().SetCode(ptrace.StatusCode(g.IntN(3)))
+	s.TraceState().FromRaw(pick(g, tracestates()...))
 	c.peer(g, s)
 }
 

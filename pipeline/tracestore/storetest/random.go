@@ -135,6 +135,7 @@ func (g *generator) span(r *request) {
 	s.SetKind(ptrace.SpanKind(g.IntN(7)))
 	s.Status().SetCode(ptrace.StatusCode(g.IntN(4)))
 	s.Status().SetMessage(g.text())
+	s.TraceState().FromRaw(pick(g, tracestates()...))
 	g.attributes(s.Attributes())
 	for range g.IntN(3) {
 		e := s.Events().AppendEmpty()

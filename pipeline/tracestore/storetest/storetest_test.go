@@ -230,6 +230,7 @@ type (
 	peersAnswered  struct{ *naive }
 	ratesByMinute  struct{ *naive }
 	ratesOfAKind   struct{ *naive }
+	ratesOfStored  struct{ *naive }
 	roughDurations struct{ *naive }
 	newestOnly     struct{ *naive }
 	proudOfSamples struct{ *naive }
@@ -459,6 +460,11 @@ func (w ratesOfAKind) Metrics(ctx context.Context, tenant string, q tracestore.M
 	return w.naive.Metrics(ctx, tenant, q)
 }
 
+// Metrics counts the spans that are stored, and not what they stand for.
+func (w ratesOfStored) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	return w.countMetrics(tenant, q, func(tracestore.Span) uint64 { return 1 }), ctx.Err()
+}
+
 // roughDurations has two buckets per octave.
 func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	a, err := w.naive.Metrics(ctx, tenant, q)
@@ -637,8 +643,10 @@ func TestWrongStoresFail(t *testing.T) {
 		{"random calls", callsByMinute{newNaive()}},
 		{"rates, errors and durations", ratesByMinute{newNaive()}},
 		{"rates, errors and durations", ratesOfAKind{newNaive()}},
+		{"rates, errors and durations", ratesOfStored{newNaive()}},
 		{"rates, errors and durations", roughDurations{newNaive()}},
 		{"random rates, errors and durations", ratesByMinute{newNaive()}},
+		{"random rates, errors and durations", ratesOfStored{newNaive()}},
 		{"heatmaps, facets and exemplars", newestOnly{newNaive()}},
 		{"heatmaps, facets and exemplars", tearsText{newNaive()}},
 		{"heatmaps, facets and exemplars", countsTwice{newNaive()}},
