@@ -39,8 +39,8 @@ func (t Threshold) Append(dst []byte) []byte {
 	return append(dst, bytes.TrimRight(digits, "0")...)
 }
 
-// AdjustedCount returns how many spans one that passed the threshold stands for: 1 in Share, but 1 where that is more than MaxAdjustedCount.
-// What is no whole number is one of its two neighbours, such that the mean over many spans is exact.
+// AdjustedCount returns how many spans one that passed the threshold stands for: 1 in Share, but 1 where that is more than
+// MaxAdjustedCount. What is no whole number is one of its two neighbours, such that the mean over many spans is exact.
 //
 // Which one follows from the ids alone: every store and every process says the same of a span, and so do its duplicates. The ids are mixed
 // with the multipliers below, since what decided about the trace, which are bits of its id, is not random any more among what passed.
@@ -61,8 +61,9 @@ func (t Threshold) AdjustedCount(trace TraceID, span SpanID) uint64 {
 // the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators; the variant 13 of Stafford).
 func mixIDs(trace TraceID, span SpanID) uint64 {
 	const increment = 0x9e3779b97f4a7c15
+	words := [...]uint64{binary.BigEndian.Uint64(trace[:8]), binary.BigEndian.Uint64(trace[8:]), binary.BigEndian.Uint64(span[:])}
 	h := uint64(increment)
-	for _, word := range [...]uint64{binary.BigEndian.Uint64(trace[:8]), binary.BigEndian.Uint64(trace[8:]), binary.BigEndian.Uint64(span[:])} {
+	for _, word := range words {
 		h = (h ^ word) + increment
 		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 		h = (h ^ h>>27) * 0x94d049bb133111eb

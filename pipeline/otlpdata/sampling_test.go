@@ -20,16 +20,16 @@ func TestParseSampling(t *testing.T) {
 		}
 	}
 	half := Sampling{Threshold: 1 << 55, HasThreshold: true}
-	for _, s := range []string{"ot=th:8", "ot=th:80000000000000", "a=1,ot=th:8,b=2", "a=1, ot=th:8 ,b=2", "\tot=x:1;th:8;y", "ot=th:8;rv:8", ",ot=th:8",
-		"ot=th:8,ot=th:c", "ot=th:z;th:8", "ot=;th:8"} {
+	for _, s := range []string{"ot=th:8", "ot=th:80000000000000", "a=1,ot=th:8,b=2", "a=1, ot=th:8 ,b=2", "\tot=x:1;th:8;y", "ot=th:8;rv:8",
+		",ot=th:8", "ot=th:8,ot=th:c", "ot=th:z;th:8", "ot=;th:8"} {
 		f(s, half)
 	}
 	f("ot=th:0", Sampling{HasThreshold: true})
 	f("ot=th:ffffffffffffff", Sampling{Threshold: RejectAll - 1, HasThreshold: true})
 	f("ot=rv:8000000000000f;th:8", Sampling{Threshold: 1 << 55, HasThreshold: true, Randomness: 1<<55 | 15, HasRandomness: true})
 	f("ot=rv:00000000000000", Sampling{HasRandomness: true})
-	for _, s := range []string{"", ",", "=", ";", "ot", "ot=", "ot=th", "ot=th:", "ot=th:C", "ot=th:-1", "ot=th: 8", "ot=th:000000000000000", "ot=TH:8",
-		"OT=th:8", "xot=th:8", "ot =th:8", "o=th:8", "ot=a,ot=th:8", "ot=rv:8", "th:8", "a=ot=th:8"} {
+	for _, s := range []string{"", ",", "=", ";", "ot", "ot=", "ot=th", "ot=th:", "ot=th:C", "ot=th:-1", "ot=th: 8", "ot=th:000000000000000",
+		"ot=TH:8", "OT=th:8", "xot=th:8", "ot =th:8", "o=th:8", "ot=a,ot=th:8", "ot=rv:8", "th:8", "a=ot=th:8"} {
 		f(s, Sampling{})
 	}
 }
@@ -103,8 +103,8 @@ func TestAdjustedCountsStay(t *testing.T) {
 	}
 }
 
-// TestAdjustedCountsAreExactInTheMean: over many spans that were sampled the mean is that of all, whether their traces differ, their span ids,
-// or both by one.
+// TestAdjustedCountsAreExactInTheMean: over many spans that were sampled the mean is that of all, whether their traces differ, their span
+// ids, or both by one.
 func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
 	const spans = 200_000
 	mean := func(what string, threshold Threshold, next func(i uint64, trace *TraceID, span *SpanID)) {

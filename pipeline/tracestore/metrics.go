@@ -11,10 +11,10 @@ import (
 
 // Metrics is implemented by stores that know how often services are called, how often that fails, and how long it takes.
 //
-// A call is what a span records, of any kind. It belongs to the start of the span. A span that was sampled with a threshold in its tracestate
-// stands for several calls, all with its start, status and duration: so many as otlpdata.Span.AdjustedCount says. Nothing else that a store
-// counts is adjusted. A store counts duplicates once; those that came in different requests it may count once for each place where it has
-// stored them.
+// A call is what a span records, of any kind. It belongs to the start of the span. A span that was sampled with a threshold in its
+// tracestate stands for several calls, all with its start, status and duration: so many as otlpdata.Span.AdjustedCount says. Nothing else
+// that a store counts is adjusted. A store counts duplicates once; those that came in different requests it may count once for each place
+// where it has stored them.
 type Metrics interface {
 	// Metrics returns the calls that q asks for. An error says that they cannot be counted at all; what could be counted is returned
 	// where MetricsAnswer.Complete is false.
@@ -155,8 +155,8 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 	return len(c.series) - 1, true
 }
 
-// Span counts one span, which stands for so many calls as count says, see otlpdata.Span.AdjustedCount. start is in nanoseconds since the Unix
-// epoch, duration in nanoseconds.
+// Span counts one span, which stands for so many calls as count says, see otlpdata.Span.AdjustedCount. start is in nanoseconds since the
+// Unix epoch, duration in nanoseconds.
 func (c *MetricsCounter) Span(series int, start, duration, count uint64, failed bool) {
 	p := c.point(series, start)
 	if p == nil {

@@ -1,6 +1,7 @@
 // Package probabilisticsampler is the processor "probabilistic_sampler": it passes on a share of all traces and drops the others. Which
 // ones follows from the trace id alone, so that all spans of a trace have one fate, whichever process they pass; and what passes says in
-// its tracestate for how many it stands (`ot=th:`), as the W3C and OpenTelemetry define it, so that who counts spans can weigh them.
+// its tracestate for how many it stands (`ot=th:`), as the W3C and OpenTelemetry define it, so that who counts calls can weigh them, as
+// service performance does.
 package probabilisticsampler
 
 import (

@@ -22,7 +22,8 @@ const (
 	tallyStep = 1 << 14
 )
 
-// tally counts the rows of a table, and what they stand for, by series and minute, duplicates once. It begins when somebody asks, and then goes on from row to row.
+// tally counts the rows of a table, and what they stand for, by series and minute, duplicates once. It begins when somebody asks, and then
+// goes on from row to row.
 type tally struct {
 	mu             sync.Mutex // held while rows are counted, and while the result is looked at
 	rows           int        // that are counted

@@ -81,8 +81,8 @@ func (m *metricsReader) source(ctx context.Context, src int) error {
 }
 
 // addStatistics adds what a segment knows of whole minutes. It is not known where that is damaged, which costs no spans, or not all spans
-// had room in it. Where it is known, and no span stands for others, this holds of the rows, too: either none has a threshold, or the segment
-// is from before these were looked at, and then all of it counts spans.
+// had room in it. Where it is known, and no span stands for others, this holds of the rows, too: either none has a threshold, or the
+// segment is from before these were looked at, and then all of it counts spans.
 func (m *metricsReader) addStatistics(s source.Statistics, d divided) (known, adjusted bool, _ error) {
 	series, err := s.Series()
 	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {

@@ -117,7 +117,8 @@ func (o oldSeries) Series() (*stats.SeriesStats, error) {
 	return stats.DecodeSeries(c.AppendSeries(nil))
 }
 
-// TestMetricsOfOldSegments: every span of them is one call, whether whole minutes are asked for or parts of them, whose rows would say more.
+// TestMetricsOfOldSegments: every span of them is one call, whether whole minutes are asked for or parts of them, whose rows would say
+// more.
 func TestMetricsOfOldSegments(t *testing.T) {
 	sent, plain := sharedIDs(1, 500), ptrace.NewTraces()
 	td, err := sent.Traces()

@@ -173,8 +173,8 @@ func (c *Collector) Span(series uint32, start, duration uint64) {
 	}
 }
 
-// Extra counts n more calls, at least one, for which a span stands that Span has counted. They are in the Extra series. A bucket of a minute
-// holds up to 4 billion of them.
+// Extra counts n more calls, at least one, for which a span stands that Span has counted. They are in the Extra series. A bucket of a
+// minute holds up to 4 billion of them.
 func (c *Collector) Extra(series uint32, start, duration, n uint64) {
 	if cell, bucket := c.cellOf(c.extraOf(series), start, duration); cell != nil {
 		count := &cell.counts[bucket%perOctave]

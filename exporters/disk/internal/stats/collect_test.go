@@ -177,10 +177,12 @@ func TestExtraCountsAreBounded(t *testing.T) {
 	c.Extra(0, 0, 5, 3)
 	got := decodeSeries(t, c.AppendSeries(nil))
 	big := seriesMinute{Series{Operation: tracestore.OtherOperation, Extra: true}, 1}
-	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(math.MaxUint64 / 2)), math.MaxUint32}}, uint64(math.MaxUint64)); got[big] != want {
+	long := uint64(tracestore.BucketOf(math.MaxUint64 / 2))
+	if want := fmt.Sprint([][2]uint64{{long, math.MaxUint32}}, uint64(math.MaxUint64)); got[big] != want {
 		t.Errorf("got %v, want %v", got[big], want)
 	}
-	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(5)), 3}}, 15); got[seriesMinute{Series{Operation: "0", Extra: true}, 0}] != want {
+	first := seriesMinute{Series{Operation: "0", Extra: true}, 0}
+	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(5)), 3}}, 15); got[first] != want {
 		t.Errorf("got %v", got)
 	}
 	if c.Dropped() != 0 {

@@ -18,8 +18,8 @@
 //
 // # Sections
 //
-// A section is self-contained. It begins with its version: 2 that of series of which some are Extra, 1 all others. The segment compresses it
-// and has its checksum. All numbers are varints as in encoding/binary; "delta" is the distance from the value before, or from zero.
+// A section is self-contained. It begins with its version: 2 that of series of which some are Extra, 1 all others. The segment compresses
+// it and has its checksum. All numbers are varints as in encoding/binary; "delta" is the distance from the value before, or from zero.
 //
 //	section  version [1], dropped, texts, names, groups, bodies
 //	texts    n, (length, bytes)*                  sorted, distinct
