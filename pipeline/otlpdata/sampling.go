@@ -73,12 +73,12 @@ func mixIDs(trace TraceID, span SpanID) uint64 {
 }
 
 // AdjustedCount returns how many spans a span with these ids and this tracestate stands for, see Threshold.AdjustedCount; 1 where the
-// tracestate has no threshold, or one that is not well-formed.
+// tracestate has no threshold, one that is not well-formed, or one that is not believed of the trace, see Sampling.Of.
 func AdjustedCount(tracestate string, trace TraceID, span SpanID) uint64 {
 	if tracestate == "" {
 		return 1
 	}
-	return ParseSampling(tracestate).Threshold.AdjustedCount(trace, span)
+	return ParseSampling(tracestate).Of(trace).Threshold.AdjustedCount(trace, span)
 }
 
 // AdjustedCount returns how many spans s stands for, because its trace was sampled and others were not.
@@ -90,6 +90,18 @@ type Sampling struct {
 	Randomness    uint64    // of 56 bits; 0 unless HasRandomness
 	HasThreshold  bool
 	HasRandomness bool
+}
+
+// Of returns what a tracestate that says s means for a trace: unless it says a randomness, that is the one of the trace's id, and a threshold
+// that would have rejected the trace is not there, since who sampled what it should not have says nothing of its share.
+func (s Sampling) Of(trace TraceID) Sampling {
+	if !s.HasRandomness {
+		s.Randomness = binary.BigEndian.Uint64(trace[8:]) & uint64(RejectAll-1)
+	}
+	if s.Randomness < uint64(s.Threshold) {
+		s.Threshold, s.HasThreshold = 0, false
+	}
+	return s
 }
 
 const (

@@ -82,8 +82,15 @@ func TestAdjustedCounts(t *testing.T) {
 	f("ot=th:4", 1, 2)
 	f("ot=th:ffffff", MaxAdjustedCount, MaxAdjustedCount)
 	f("ot=th:fffffeffffffff", 1<<24-1, MaxAdjustedCount)
-	for _, unbelievable := range []string{"ot=th:ffffff00000001", "ot=th:ffffff8", "ot=th:ffffffffffffff", "ot=th:x", "ot=th:", "th:8"} {
+	for _, unbelievable := range []string{"ot=rv:7fffffffffffff;th:8", "ot=th:ffffff00000001", "ot=th:ffffff8", "ot=th:ffffffffffffff", "ot=th:x", "ot=th:", "th:8"} {
 		f(unbelievable, 1, 1)
+	}
+	rejected := Span{TraceState: "ot=th:8", TraceID: TraceID{8: 0xff, 9: 0x7f, 10: 0xff}}
+	if n := rejected.AdjustedCount(); n != 1 {
+		t.Errorf("of a trace that would have been rejected: %d", n)
+	}
+	if rejected.TraceState = "ot=th:8;rv:80000000000000"; rejected.AdjustedCount() != 2 {
+		t.Error("the randomness in the tracestate does not count before that of the id")
 	}
 	for _, threshold := range []Threshold{RejectAll, RejectAll + 1, math.MaxUint64} {
 		if n := threshold.AdjustedCount(TraceID{}, SpanID{}); n != 1 {
@@ -96,9 +103,9 @@ func TestAdjustedCounts(t *testing.T) {
 func TestAdjustedCountsStay(t *testing.T) {
 	var got []uint64
 	for i := range byte(12) {
-		got = append(got, AdjustedCount("ot=th:b333", TraceID{1, 15: i}, SpanID{i % 3}))
+		got = append(got, AdjustedCount("ot=th:b333", TraceID{1, 9: 0xff, 15: i}, SpanID{i % 3}))
 	}
-	if want := []uint64{3, 4, 3, 3, 3, 4, 3, 4, 4, 4, 3, 4}; !slices.Equal(got, want) {
+	if want := []uint64{3, 3, 4, 3, 3, 3, 3, 3, 3, 3, 3, 3}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -133,7 +140,7 @@ func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
 }
 
 func TestSamplingDoesNotAllocate(t *testing.T) {
-	state := strings.Repeat("a=b, ", 20) + "ot=th:b333;rv:12345678901234"
+	state := strings.Repeat("a=b, ", 20) + "ot=th:b333;rv:b3345678901234"
 	encoded, s := []byte(state), Span{TraceState: state}
 	if n := testing.AllocsPerRun(100, func() {
 		if s.AdjustedCount() < 3 || !ParseSamplingBytes(encoded).HasRandomness {
@@ -174,7 +181,7 @@ func BenchmarkAdjustedCount(b *testing.B) {
 	for _, tracestate := range []string{"", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7", "ot=th:b333"} {
 		b.Run(tracestate, func(b *testing.B) {
 			b.ReportAllocs()
-			s := Span{TraceState: tracestate, TraceID: TraceID{1, 2, 3}}
+			s := Span{TraceState: tracestate, TraceID: TraceID{1, 9: 0xff}}
 			for b.Loop() {
 				s.AdjustedCount()
 			}

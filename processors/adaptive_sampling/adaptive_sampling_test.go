@@ -77,7 +77,14 @@ func TestObserves(t *testing.T) {
 		a.PutStr("sampler.type", "lowerbound")
 		a.PutStr("sampler.param", "0.001")
 	})
-	f("a threshold", "t{cart GET / probabilistic 0.25}", func(_ pcommon.Map, s ptrace.Span) { s.TraceState().FromRaw("a=b, ot=rv:1;th:c") })
+	f("a threshold", "t{cart GET / probabilistic 0.25}", func(_ pcommon.Map, s ptrace.Span) {
+		s.TraceState().FromRaw("a=b, ot=rv:1;th:c")
+		s.SetTraceID(pcommon.TraceID{9: 0xc0})
+	})
+	f("a threshold that would have rejected the trace", "", func(_ pcommon.Map, s ptrace.Span) {
+		s.TraceState().FromRaw("ot=th:c")
+		s.SetTraceID(pcommon.TraceID{9: 0xbf})
+	})
 	f("a threshold beside tags", "t{cart GET / const 1}", func(a pcommon.Map, s ptrace.Span) {
 		s.TraceState().FromRaw("ot=th:c")
 		a.PutStr("sampler.type", "const")

@@ -37,7 +37,7 @@ func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	case sampling.SamplerProbabilistic, sampling.SamplerLowerBound, sampling.SamplerRateLimiting, sampling.SamplerConst:
 		return sampler, param, hasParam
 	case "":
-		said := otlpdata.ParseSampling(s.TraceState)
+		said := otlpdata.ParseSampling(s.TraceState).Of(s.TraceID)
 		return sampling.SamplerProbabilistic, said.Threshold.Share(), said.HasThreshold
 	}
 	return "", 0, false

@@ -121,14 +121,11 @@ func (s *sampler) pass(ctx context.Context, spans []byte, meta otlpdata.Meta) er
 
 // decide returns whether a span is sampled, and the threshold that it then has.
 func (s *sampler) decide(traceID, tracestate []byte) (otlpdata.Threshold, bool) {
-	before := otlpdata.ParseSamplingBytes(tracestate)
-	r := before.Randomness
-	if !before.HasRandomness {
-		r = randomnessOf(traceID)
+	var id otlpdata.TraceID // another length: none, which is all zeros
+	if len(traceID) == len(id) {
+		id = otlpdata.TraceID(traceID)
 	}
-	if before.HasThreshold && r < uint64(before.Threshold) {
-		before.HasThreshold = false // who says that it sampled what it should not have says nothing of its share
-	}
+	before := otlpdata.ParseSamplingBytes(tracestate).Of(id)
 	target := s.own
 	switch {
 	case !before.HasThreshold:
@@ -137,5 +134,5 @@ func (s *sampler) decide(traceID, tracestate []byte) (otlpdata.Threshold, bool) 
 	default:
 		target = max(before.Threshold, target)
 	}
-	return target, target < otlpdata.RejectAll && r >= uint64(target)
+	return target, target < otlpdata.RejectAll && before.Randomness >= uint64(target)
 }

@@ -1,7 +1,6 @@
 package probabilisticsampler
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -27,12 +26,4 @@ func thresholdOf(share float64, precision int) otlpdata.Threshold {
 		return t
 	}
 	return rounded
-}
-
-// randomnessOf returns the randomness of a trace id; 0 if it is none.
-func randomnessOf(traceID []byte) uint64 {
-	if len(traceID) != 16 {
-		return 0
-	}
-	return binary.BigEndian.Uint64(traceID[8:]) & (uint64(otlpdata.RejectAll) - 1)
 }
