@@ -169,8 +169,10 @@ func (p *calledPoint) duration(place uint64) uint64 {
 // tracestates are what spans say of their sampling: nothing, all, some share of the traces, beside what others say, and what is not to be
 // believed.
 func tracestates() []string {
-	return []string{"", "", "ot=th:0", "ot=th:8", "ot=th:e666", "ot=th:b333", "a=b,ot=rv:c2345678901234;th:b333;x:y, c=d", "ot=th:4,ot=th:f",
-		"ot=th:fffff", "ot=th:fffffffffffff8", "ot=th:E666", "ot=th:", "a=th:8", "rojo=00f067aa0ba902b7"}
+	const most = ";rv:ffffffffffffff"
+	return []string{"", "ot=th:0", "ot=th:8" + most, "ot=th:e666" + most, "ot=th:b333" + most, "a=b,ot=rv:c2345678901234;th:b333;x:y, c=d",
+		"ot=th:4" + most + ",ot=th:f", "ot=th:fffff" + most, "ot=th:fffffffffffff8" + most, "ot=th:8;rv:7fffffffffffff", "ot=th:8",
+		"ot=th:E666" + most, "ot=th:" + most, "a=th:8", "rojo=00f067aa0ba902b7"}
 }
 
 func checkMetrics(s *suite) {

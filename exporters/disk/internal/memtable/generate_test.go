@@ -65,7 +65,7 @@ func (g *generator) time() pcommon.Timestamp {
 }
 
 func (g *generator) span(s ptrace.Span) {
-	s.SetTraceID(pcommon.TraceID{15: byte(g.IntN(g.traces))})
+	s.SetTraceID(pcommon.TraceID{9: 0xff, 15: byte(g.IntN(g.traces))})
 	s.SetSpanID(pcommon.SpanID{byte(g.Uint32()), byte(g.Uint32()), 7})
 	if g.IntN(3) > 0 {
 		s.SetParentSpanID(pcommon.SpanID{byte(g.Uint32())})

@@ -305,7 +305,7 @@ func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 		rs := td.ResourceSpans().AppendEmpty()
 		rs.Resource().Attributes().PutStr("service.name", fmt.Sprint("service ", rng.IntN(4)))
 		s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
-		s.SetTraceID(pcommon.TraceID{1, 15: byte(rng.IntN(5))})
+		s.SetTraceID(pcommon.TraceID{1, 9: 0xff, 15: byte(rng.IntN(5))})
 		s.SetSpanID(pcommon.SpanID{byte(rng.IntN(10))})
 		s.SetParentSpanID(pcommon.SpanID{byte(rng.IntN(10))})
 		s.SetKind(ptrace.SpanKind(rng.IntN(6)))
@@ -313,7 +313,7 @@ func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(rng.IntN(1000)))
 		s.Status().SetCode(ptrace.StatusCode(rng.IntN(3)))
 		if rng.IntN(3) == 0 {
-			s.TraceState().FromRaw([]string{"ot=th:8", "a=b,ot=th:b333", fmt.Sprintf("ot=rv:%014x;th:e666", n), "a=b", "ot=th:x"}[rng.IntN(5)])
+			s.TraceState().FromRaw([]string{"ot=th:8", "a=b,ot=th:b333", fmt.Sprintf("ot=rv:f%013x;th:e666", n), "a=b", "ot=th:x"}[rng.IntN(5)])
 		}
 		if rng.IntN(3) > 0 {
 			s.Attributes().PutStr("db.system", fmt.Sprint("base ", rng.IntN(3)))

@@ -44,6 +44,6 @@ func BenchmarkMetrics(b *testing.B) {
 	s.seal(0)
 	run("segment", all, s.segments[0])
 	run("segment/service", one, s.segments[0])
-	run("segment rows", all, flawed{Segment: s.segments[0].(*segment.Segment), dropped: 1})
+	run("segment rows", all, badSeries{Segment: s.segments[0].(*segment.Segment), dropped: 1})
 	run("no statistics", all, struct{ source.Source }{s.segments[0]})
 }

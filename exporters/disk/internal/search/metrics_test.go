@@ -183,6 +183,7 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 	for i := range 200 {
 		sp := spans.AppendEmpty()
 		sp.SetName(strings.Repeat("x", i%20))
+		sp.SetTraceID(pcommon.TraceID{9: 0xff})
 		sp.SetSpanID(pcommon.SpanID{1, byte(i)})
 		sp.TraceState().FromRaw([]string{"", "ot=th:e666"}[i%2])
 		sp.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(i) * time.Second)))
@@ -195,6 +196,29 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 	}
 	checkMetrics(t, s.Engine, []*otlpdata.Batch{b})
 	checkMetrics(t, New(func() View { return realView{struct{ source.Source }{s.tables[0].Source()}} }, Options{}), []*otlpdata.Batch{b})
+	s.seal(0)
+	checkMetrics(t, s.Engine, []*otlpdata.Batch{b})
+}
+
+// TestMetricsOfFullBuckets: where a bucket has no room for what its spans stand for, rows tell.
+func TestMetricsOfFullBuckets(t *testing.T) {
+	s := newCallStore(t, 1, Options{})
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for i := range 300 {
+		sp := spans.AppendEmpty()
+		sp.SetTraceID(pcommon.TraceID{9: 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+		sp.SetSpanID(pcommon.SpanID{1, byte(i >> 8), byte(i)})
+		sp.TraceState().FromRaw("ot=th:ffffff")
+		sp.SetStartTimestamp(pcommon.NewTimestampFromTime(someDay.Add(time.Duration(i) * time.Nanosecond)))
+	}
+	b := otlpdata.FromTraces(td, otlpdata.Meta{})
+	_, err := s.tables[0].Append(b, 0)
+	must(err)
+	if n := countMetrics(t, tracestore.MetricsQuery{}, []*otlpdata.Batch{b}).Series[0].Points[0].Calls; n <= math.MaxUint32 {
+		t.Errorf("a bucket has room for %d", n)
+	}
+	checkMetrics(t, s.Engine, []*otlpdata.Batch{b})
 	s.seal(0)
 	checkMetrics(t, s.Engine, []*otlpdata.Batch{b})
 }

@@ -174,13 +174,19 @@ func (c *Collector) Span(series uint32, start, duration uint64) {
 }
 
 // Extra counts n more calls, at least one, for which a span stands that Span has counted. They are in the Extra series. A bucket of a
-// minute holds up to 4 billion of them.
+// minute has room for 4 billion of them.
 func (c *Collector) Extra(series uint32, start, duration, n uint64) {
-	if cell, bucket := c.cellOf(c.extraOf(series), start, duration); cell != nil {
-		count := &cell.counts[bucket%perOctave]
-		*count = uint32(min(uint64(*count)+min(n, math.MaxUint32), math.MaxUint32))
-		cell.sum = sumUp(cell.sum, timesUp(duration, n))
+	cell, bucket := c.cellOf(c.extraOf(series), start, duration)
+	if cell == nil {
+		return
 	}
+	count := &cell.counts[bucket%perOctave]
+	if n > math.MaxUint32-uint64(*count) {
+		c.dropped++
+		return
+	}
+	*count += uint32(n)
+	cell.sum = sumUp(cell.sum, timesUp(duration, n))
 }
 
 // cellOf returns the cell and the bucket that a span belongs to, or nil when there is no room for it, which is counted.
