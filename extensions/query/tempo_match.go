@@ -134,7 +134,7 @@ func shownName(f tracestore.Field) string {
 	switch {
 	case f.Place == tracestore.Service:
 		return serviceKey
-	case f.Key != "":
+	case f.Place.HasKey():
 		return f.Key
 	}
 	return traceql.FormatField(f)

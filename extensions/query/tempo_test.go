@@ -242,6 +242,15 @@ func tempoSearch200(t *testing.T, h http.Handler, query string) (a tempoFoundTra
 	return a
 }
 
+func TestShownNames(t *testing.T) {
+	for want, f := range map[string]tracestore.Field{"a b": {Place: tracestore.LinkAttribute, Key: "a b"}, "": {Place: tracestore.SpanAttribute},
+		"service.name": {Place: tracestore.Service}, "kind": {Place: tracestore.Kind}, "event:name": {Place: tracestore.EventName}} {
+		if got := shownName(f); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}
+
 func TestTempoSearchIsBounded(t *testing.T) {
 	td := long()
 	svc := service(td, "svc")

@@ -65,6 +65,9 @@ type Field struct {
 	Key   string
 }
 
+// HasKey reports whether fields of a place are looked up by their key.
+func (p Place) HasKey() bool { return p <= LinkAttribute }
+
 // OfTrace reports whether a place is one of the trace, which [Reader.Find] does not know.
 func (p Place) OfTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
 
