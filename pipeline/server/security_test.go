@@ -315,7 +315,7 @@ func TestTenantsThatNobodyCanPassOn(t *testing.T) {
 	if err != nil || code != http.StatusUnauthorized || body != "unknown tenant" {
 		t.Errorf("%d %q %v", code, body, err)
 	}
-	for _, name := range []string{"f\xc3\xbcr", "", "a\n", "\xff", strings.Repeat("a", 257)} {
+	for _, name := range []string{"f\xc3\xbcr", "", "a\n", " a", "a ", "\xff", strings.Repeat("a", 257)} {
 		c.Tenants = []string{"acme", name}
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "printable ASCII") {
 			t.Errorf("%.10q: %v", name, err)

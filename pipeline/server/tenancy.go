@@ -29,16 +29,17 @@ func (c *TenancyConfig) Validate() error {
 	}
 	for _, t := range c.Tenants {
 		if !canBeTenant(t) {
-			errs = append(errs, pipeline.BadKey("tenants", "%.300q cannot be sent in a header; a name has 1 to %d printable ASCII characters", t, maxTenant))
+			errs = append(errs, pipeline.BadKey("tenants", "%.300q cannot be sent in a header; a name has 1 to %d printable ASCII characters, and no space at an end",
+				t, maxTenant))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // canBeTenant reports whether every next hop can be told of a tenant: gRPC knows no other values of headers ("PROTOCOL-HTTP2.md",
-// ASCII-Value).
+// ASCII-Value), and HTTP none with a space at an end.
 func canBeTenant(name string) bool {
-	return name != "" && len(name) <= maxTenant && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
+	return name != "" && strings.Trim(name, " ") == name && len(name) <= maxTenant && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 type tenantKey struct{}
