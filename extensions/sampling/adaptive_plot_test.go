@@ -20,7 +20,7 @@ func TestAdaptivePlot(t *testing.T) {
 		t.Skip("SAMPLING_PLOT names no file; make sampling-plot does")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSimulation(simSeeds(t)[0], func(c *AdaptiveConfig) { c.Target = 10 })
+		s := newSimulation(simSeeds(t)[0], func(c *AdaptiveConfig) { c.Target = simTarget })
 		leadersDie(t, s)
 		if err := s.plot(file); err != nil {
 			t.Fatal(err)

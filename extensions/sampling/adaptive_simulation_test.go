@@ -23,7 +23,7 @@ const (
 	simServices   = 100
 	simCollectors = 3
 	simRounds     = 80
-	simBusiest    = 20_000. // traces per second of the busiest operation
+	simBusiest    = 60_000. // traces per second of the busiest operation
 	simStep       = 5 * time.Second
 	simPoll       = time.Minute
 	simSkew       = time.Millisecond // between the clocks of collectors, so that no two do something at the same instant
