@@ -77,11 +77,11 @@ func (a *askers) remember(q sampling.Question, now time.Time, told *sampling.Str
 		return
 	}
 	q.Asker.Client, q.Asker.Address = short(q.Asker.Client), short(q.Asker.Address)
-	next := asking{sampling.Asked{Asker: q.Asker, At: now}, a.sum(told)}
+	next := asking{Asked: sampling.Asked{Asker: q.Asker, At: now}}
 	if err != nil {
-		next.Told = short("error: " + err.Error())
+		next.Told, next.Failed = short("error: "+err.Error()), true
 	} else {
-		next.Told = short(told.String())
+		next.Told, next.sum = short(told.String()), a.sum(told)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,7 +94,17 @@ func (a *askers) remember(q sampling.Question, now time.Time, told *sampling.Str
 		a.services[key] = e
 	}
 	s := e.Value.(*asked)
-	s.by = slices.DeleteFunc(s.by, func(o asking) bool { return o.Asker == q.Asker })
+	s.by = slices.DeleteFunc(s.by, func(o asking) bool {
+		if o.Asker != q.Asker {
+			return false
+		}
+		if next.Failed {
+			if next.Kept = o.Told; o.Failed {
+				next.Kept = o.Kept
+			}
+		}
+		return true
+	})
 	s.by = slices.Insert(s.by, 0, next)
 	s.by = s.by[:min(len(s.by), askersPerService)]
 	if len(a.services) > a.most {

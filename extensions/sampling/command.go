@@ -141,7 +141,11 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	if x.Operation != "" {
 		service += ", operation " + x.Operation
 	}
-	fmt.Fprintf(&b, "%s: %s %v\n", printable(service), printable(x.Sampler.Type), x.Sampler.Param)
+	if x.Strategy == nil {
+		fmt.Fprintf(&b, "%s: the strategy cannot be found out at the moment\n", printable(service))
+	} else {
+		fmt.Fprintf(&b, "%s: %s %v\n", printable(service), printable(x.Sampler.Type), x.Sampler.Param)
+	}
 	line := func(key, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "  %-8s %s\n", key, printable(text))
@@ -149,7 +153,9 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	}
 	line("from", strings.TrimSpace(x.Origin.Source+" "+x.Origin.Place))
 	line("because", x.Origin.Rule)
-	line("since", fmt.Sprintf("%s (%s ago)", x.Origin.Since.Format(time.RFC3339), now.Sub(x.Origin.Since).Round(time.Second)))
+	if !x.Origin.Since.IsZero() {
+		line("since", fmt.Sprintf("%s (%s ago)", x.Origin.Since.Format(time.RFC3339), now.Sub(x.Origin.Since).Round(time.Second)))
+	}
 	for problem := range strings.SplitSeq(x.Origin.Problem, "\n") { // a file has one a line
 		line("problem", problem)
 	}
@@ -159,12 +165,15 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 		}
 	}
 	for _, a := range x.Askers {
-		outdated := ""
-		if !a.Current {
-			outdated = ", which does not hold any more"
+		what := a.Told
+		switch {
+		case a.Kept != "":
+			what += "; it keeps " + a.Kept
+		case !a.Current && !a.Failed && x.Strategy != nil:
+			what += ", which does not hold any more"
 		}
-		line("asked", fmt.Sprintf("%s ago by %s over %s (%s): %s%s", now.Sub(a.At).Round(time.Second), a.Address, a.Transport,
-			cmp.Or(a.Client, "no User-Agent"), a.Told, outdated))
+		line("asked", fmt.Sprintf("%s ago by %s over %s (%s): %s", now.Sub(a.At).Round(time.Second), a.Address, a.Transport,
+			cmp.Or(a.Client, "no User-Agent"), what))
 	}
 	for _, note := range x.Notes {
 		line("note", note)

@@ -42,6 +42,14 @@ func TestCheckCommand(t *testing.T) {
 	}
 }
 
+// unknown is an explanation without a strategy.
+const unknown = `{"service":"cart","sampler":{"type":"","param":0},
+	"origin":{"source":"remote","place":"host:14250","rule":"the collector cannot be asked","problem":"no route to host"},"strategy":null,"askers":[
+	{"address":"10.0.0.1","client":"sdk","transport":"http","at":"2026-01-02T12:29:50Z","told":"error: no route to host","current":false,"failed":true,
+		"kept":"probabilistic 0.2"},
+	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"error: no route to host","current":false,"failed":true},
+	{"address":"10.0.0.3","transport":"grpc","at":"2026-01-02T10:30:00Z","told":"probabilistic 1","current":false}]}`
+
 const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"probabilistic","param":0.2,"ofOperation":true},
 	"origin":{"source":"file","place":"s.json:17","rule":"its own entry","since":"2026-01-02T12:00:00Z","problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
 	"strategy":{"strategyType":"PROBABILISTIC"},"askers":[
@@ -49,6 +57,7 @@ const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"pr
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"probabilistic 1","current":false}],"notes":["Note this."]}`
 
 func TestExplainCommand(t *testing.T) {
+	answer := explanation
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Tenant") != "acme" {
 			http.Error(w, "missing tenant header", http.StatusForbidden)
@@ -57,7 +66,7 @@ func TestExplainCommand(t *testing.T) {
 		if r.URL.String() != "/api/sampling/explain?operation=GET+%2F&service=cart" {
 			t.Errorf("asked for %s", r.URL)
 		}
-		w.Write([]byte(explanation))
+		w.Write([]byte(answer))
 	}))
 	defer srv.Close()
 	args := []string{"--operation=GET /", "--url=" + srv.URL + "/", "--header=X-Tenant: acme", "cart"}
@@ -66,6 +75,12 @@ func TestExplainCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "explain.golden", out)
+	answer = unknown
+	if out, _, err = run(t, "explain", args...); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "unknown.golden", out)
+	answer = explanation
 	if out, _, err = run(t, "explain", append([]string{"--json"}, args...)...); err != nil || out != explanation {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -106,7 +106,7 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 	case <-wait.done:
 		return s.serve(wait.answer, s.set.Env.Now())
 	case <-ctx.Done():
-		return decision{}, ctx.Err()
+		return s.unknown(), ctx.Err()
 	}
 }
 
@@ -114,13 +114,19 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 func (s *remoteSource) serve(a answer, now time.Time) (decision, error) {
 	age := now.Sub(a.at)
 	if a.err != nil && (a.entry == nil || age > s.cfg.StaleFor.Std()) {
-		return decision{}, fmt.Errorf("failed to get sampling strategy: %w", a.err)
+		return s.unknown(), fmt.Errorf("failed to get sampling strategy: %w", a.err)
 	}
 	d := decision{entry: a.entry, source: "remote"}
 	if a.err != nil {
 		d.problem = fmt.Sprintf("the collector could not be asked: the strategy is what it said %s ago: %v", age.Round(time.Second), a.err)
 	}
 	return d, nil
+}
+
+// unknown is the decision where the collector cannot be asked, and no answer may be used.
+func (s *remoteSource) unknown() decision {
+	rule := fmt.Sprintf("the collector cannot be asked, and has said nothing in the last %s", s.cfg.StaleFor)
+	return decision{entry: &entry{place: s.cfg.Endpoint, rule: rule}, source: "remote"}
 }
 
 // ask asks the collector.

@@ -156,6 +156,13 @@ func TestRemote(t *testing.T) {
 	}
 	a.pass(time.Minute)
 	step(500, failed, 1)
+	step(500, failed, 0)
+	x, err = a.Explain(t.Context(), "", "cart", "GET /")
+	if err != nil || x.Strategy != nil || x.Sampler.Type != "" || x.Origin.Problem+"\n" != strings.TrimPrefix(failed, "collector error: ") ||
+		!strings.HasSuffix(x.Origin.Rule, "has said nothing in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Askers) != 1 ||
+		!x.Askers[0].Failed || x.Askers[0].Kept != "7 traces per second" || !strings.Contains(strings.Join(x.Notes, "\n"), "keep what they were told before") {
+		t.Errorf("%+v, %v", x, err)
+	}
 	c.answers(limit(7))
 	a.pass(time.Minute)
 	step(200, seven, 1)

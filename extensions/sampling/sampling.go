@@ -89,7 +89,8 @@ func Factory() pipeline.Factory {
 			"or such that a wanted number of traces is sampled.")
 }
 
-// source is where strategies come from. decide may wait for somebody else to say.
+// source is where strategies come from. decide may wait for somebody else to say. With an error comes a decision without a strategy, which
+// has all else that there is to say.
 type source interface {
 	pipeline.Starter
 	pipeline.Stopper
@@ -184,14 +185,18 @@ func (e *extension) Addr(listener string) string { return e.listeners.Addr(liste
 // Strategy implements sampling.Provider.
 func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling.Answer, error) {
 	d, err := e.source.decide(ctx, q.Tenant, q.Service)
-	now, transport := e.set.Env.Now(), cmp.Or(q.Asker.Transport, "other")
+	told, result := err, "ok"
+	if err == nil && q.Asker.Transport == sampling.TransportLegacy {
+		_, told = d.strategy.LegacyJSON() // not every strategy has that form; who asks for it is told that
+	}
+	if told != nil {
+		result = "err"
+	}
+	e.requests.WithLabelValues(cmp.Or(q.Asker.Transport, "other"), result).Inc()
+	e.askers.remember(q, e.set.Env.Now(), d.strategy, told)
 	if err != nil {
-		e.requests.WithLabelValues(transport, "err").Inc()
-		e.askers.remember(q, now, nil, err)
 		return sampling.Answer{}, err
 	}
-	e.requests.WithLabelValues(transport, "ok").Inc()
-	e.askers.remember(q, now, d.strategy, nil)
 	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
 }
 
@@ -205,11 +210,14 @@ func (e *extension) Observe(tenant string, roots []sampling.Root) {
 // Explain implements sampling.Explainer.
 func (e *extension) Explain(ctx context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
 	d, err := e.source.decide(ctx, tenant, service)
+	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Origin: d.origin(),
+		Askers: e.askers.of(tenant, service, d.strategy)}
 	if err != nil {
-		return nil, fmt.Errorf("explaining %q: %w", service, err)
+		out.Origin.Problem = err.Error()
+		out.Notes = notes(out)
+		return out, nil
 	}
-	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Sampler: d.strategy.Sampler(operation),
-		Origin: d.origin(), Askers: e.askers.of(tenant, service, d.strategy)}
+	out.Sampler = d.strategy.Sampler(operation)
 	if o, ok := d.operations[operation]; ok {
 		out.Origin.Place, out.Origin.Rule = o.place, o.rule
 	}
@@ -236,7 +244,10 @@ func notes(x *sampling.Explanation) []string {
 		return append(all, "Nobody has asked for this service here since the process started: "+
 			"its clients ask elsewhere, or sample as they are configured themselves.")
 	}
-	if last := x.Askers[0]; !last.Current {
+	switch last := x.Askers[0]; {
+	case last.Failed:
+		all = append(all, "Clients that are told an error keep what they were told before.")
+	case !last.Current && x.Strategy != nil:
 		all = append(all, "What holds now is not what was told last. Clients ask every 60 seconds, unless they are configured otherwise.")
 	}
 	return all

@@ -178,6 +178,30 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// A client that asks for a form that its strategy does not have is told an error, which is what is remembered.
+func TestExplainUntold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	strategies := `{"service_strategies": [{"service": "cart", "type": "ratelimiting", "param": 32768}]}`
+	if err := os.WriteFile(file, []byte(strategies), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, _ := start(t, listening(ofFile(file)))
+	e.get(t, "GET", "/sampling?service=cart")
+	if code, body := e.get(t, "GET", "/?service=cart"); code != 500 || body != "cannot marshall to JSON\n" {
+		t.Errorf("%d %q", code, body)
+	}
+	x, err := e.Explain(t.Context(), "", "cart", "")
+	if err != nil || len(x.Askers) != 2 || !x.Askers[0].Failed || x.Askers[0].Current || !strings.HasPrefix(x.Askers[0].Told, "error: ") ||
+		x.Askers[1].Failed || !x.Askers[1].Current {
+		t.Errorf("%+v, %v", x, err)
+	}
+	for query, want := range map[string]int{"service=cart&operation=a": 200, "service=cart&operation=a&operation=b": 400, "operation=a": 400} {
+		if code, body := e.get(t, "GET", "/api/sampling/explain?"+query); code != want {
+			t.Errorf("%s: %d %s", query, code, body)
+		}
+	}
+}
+
 func TestWithoutFile(t *testing.T) {
 	e, _ := start(t, ofFile(""))
 	a, err := e.Strategy(t.Context(), sampling.Question{Service: "a"})

@@ -18,7 +18,8 @@ type Explanation struct {
 	// Sampler is what decides about traces that begin with the operation.
 	Sampler Sampler `json:"sampler"`
 	// Origin is where that comes from: the line of the operation, if it has one.
-	Origin   Origin    `json:"origin"`
+	Origin Origin `json:"origin"`
+	// Strategy is nil, and Sampler empty, where it cannot be found out at the moment; Origin.Problem says why.
 	Strategy *Strategy `json:"strategy"`
 	// Askers are the clients that asked for the service last, the latest first.
 	Askers []Asked `json:"askers"`
@@ -34,6 +35,9 @@ type Asked struct {
 	At time.Time `json:"at"`
 	// Told is the strategy in a few words, or the error.
 	Told string `json:"told"`
+	// Failed: it was told an error, on which clients keep what they were told before, which is Kept; "" is nothing as far as is known.
+	Failed bool   `json:"failed,omitempty"`
+	Kept   string `json:"kept,omitempty"`
 	// Current: what it was told is what it would be told now.
 	Current bool `json:"current"`
 }

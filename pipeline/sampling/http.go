@@ -16,12 +16,12 @@ type HTTP struct {
 
 // Strategy answers with the strategy of a service, its type as a word.
 func (h HTTP) Strategy(w http.ResponseWriter, r *http.Request) {
-	h.strategy(w, r, "http", (*Strategy).MarshalJSON)
+	h.strategy(w, r, TransportHTTP, (*Strategy).MarshalJSON)
 }
 
 // LegacyStrategy answers as agents did long ago: the type is a number.
 func (h HTTP) LegacyStrategy(w http.ResponseWriter, r *http.Request) {
-	h.strategy(w, r, "legacy", (*Strategy).LegacyJSON)
+	h.strategy(w, r, TransportLegacy, (*Strategy).LegacyJSON)
 }
 
 func (h HTTP) strategy(w http.ResponseWriter, r *http.Request, transport string, encode func(*Strategy) ([]byte, error)) {
@@ -63,7 +63,12 @@ func (h HTTP) Explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the sampling provider does not explain itself", http.StatusNotFound)
 		return
 	}
-	explanation, err := e.Explain(r.Context(), h.Tenant(r.Context()), service, r.URL.Query().Get("operation"))
+	operations := r.URL.Query()["operation"]
+	if len(operations) > 1 {
+		http.Error(w, "'operation' parameter must be provided once at most", http.StatusBadRequest)
+		return
+	}
+	explanation, err := e.Explain(r.Context(), h.Tenant(r.Context()), service, strings.Join(operations, ""))
 	if err != nil {
 		http.Error(w, "collector error: "+err.Error(), http.StatusInternalServerError)
 		return

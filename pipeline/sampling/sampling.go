@@ -27,8 +27,15 @@ type Question struct {
 type Asker struct {
 	Address   string `json:"address"`             // host, without a port
 	Client    string `json:"client,omitempty"`    // its User-Agent
-	Transport string `json:"transport,omitempty"` // `http`, `legacy` or `grpc`
+	Transport string `json:"transport,omitempty"` // TransportHTTP, TransportLegacy or TransportGRPC
 }
+
+// The transports of questions.
+const (
+	TransportHTTP   = "http"
+	TransportLegacy = "legacy" // HTTP, and the answer is Strategy.LegacyJSON
+	TransportGRPC   = "grpc"
+)
 
 // Answer is a strategy and where it comes from. Whoever gets it must not change it.
 type Answer struct {
@@ -46,7 +53,7 @@ type Origin struct {
 	// Rule is why this strategy holds for the service, in words.
 	Rule string `json:"rule"`
 	// Since is when the strategy became what it is, as far as this process knows.
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since,omitzero"`
 	// Problem says what is wrong with the source; "" is nothing. The strategy then is the last one that was good.
 	Problem string `json:"problem,omitempty"`
 }

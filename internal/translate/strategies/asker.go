@@ -13,7 +13,7 @@ import (
 
 // Asker returns who makes the gRPC call of a handler.
 func Asker(ctx context.Context) sampling.Asker {
-	a := sampling.Asker{Transport: "grpc", Client: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
+	a := sampling.Asker{Transport: sampling.TransportGRPC, Client: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address = p.Addr.String()
 		if host, _, err := net.SplitHostPort(a.Address); err == nil {
