@@ -187,7 +187,7 @@ func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling
 	d, err := e.source.decide(ctx, q.Tenant, q.Service)
 	told, result := err, "ok"
 	if err == nil && q.Asker.Transport == sampling.TransportLegacy {
-		_, told = d.strategy.LegacyJSON() // not every strategy has that form; who asks for it is told that
+		told = d.strategy.CheckLegacy() // not every strategy has that form; who asks for it is told that
 	}
 	if told != nil {
 		result = "err"

@@ -39,12 +39,12 @@ func (t Threshold) Append(dst []byte) []byte {
 	return append(dst, bytes.TrimRight(digits, "0")...)
 }
 
-// AdjustedCount returns how many spans one that passed the threshold stands for: 1 in Share, but 1 where that is more than
+// adjustedCount returns how many spans one that passed the threshold stands for: 1 in Share, but 1 where that is more than
 // MaxAdjustedCount. What is no whole number is one of its two neighbours, such that the mean over many spans is exact.
 //
 // Which one follows from the ids alone: every store and every process says the same of a span, and so do its duplicates. The ids are mixed
 // with the multipliers below, since what decided about the trace, which are bits of its id, is not random any more among what passed.
-func (t Threshold) AdjustedCount(trace TraceID, span SpanID) uint64 {
+func (t Threshold) adjustedCount(trace TraceID, span SpanID) uint64 {
 	const least = uint64(RejectAll) / MaxAdjustedCount
 	if t == 0 || t > RejectAll-Threshold(least) {
 		return 1
@@ -72,13 +72,12 @@ func mixIDs(trace TraceID, span SpanID) uint64 {
 	return h
 }
 
-// AdjustedCount returns how many spans a span with these ids and this tracestate stands for, see Threshold.AdjustedCount; 1 where the
-// tracestate has no threshold, one that is not well-formed, or one that is not believed of the trace, see Sampling.Of.
+// AdjustedCount returns how many spans a span with these ids and this tracestate stands for, see Sampling.AdjustedCount.
 func AdjustedCount(tracestate string, trace TraceID, span SpanID) uint64 {
 	if tracestate == "" {
 		return 1
 	}
-	return ParseSampling(tracestate).Of(trace).Threshold.AdjustedCount(trace, span)
+	return ParseSampling(tracestate).AdjustedCount(trace, span)
 }
 
 // AdjustedCount returns how many spans s stands for, because its trace was sampled and others were not.
@@ -102,6 +101,14 @@ func (s Sampling) Of(trace TraceID) Sampling {
 		s.Threshold, s.HasThreshold = 0, false
 	}
 	return s
+}
+
+// AdjustedCount returns how many spans a span with these ids stands for whose tracestate says s: one divided by the share of its threshold, or
+// 1 where there is no threshold, none that is believed of the trace (see Of), or one that leaves less than one in MaxAdjustedCount. What is
+// no whole number is one of its two neighbours; which one follows from the ids, so that all stores say the same, and the mean over many
+// spans is exact.
+func (s Sampling) AdjustedCount(trace TraceID, span SpanID) uint64 {
+	return s.Of(trace).Threshold.adjustedCount(trace, span)
 }
 
 const (

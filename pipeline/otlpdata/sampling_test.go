@@ -93,7 +93,7 @@ func TestAdjustedCounts(t *testing.T) {
 		t.Error("the randomness in the tracestate does not count before that of the id")
 	}
 	for _, threshold := range []Threshold{RejectAll, RejectAll + 1, math.MaxUint64} {
-		if n := threshold.AdjustedCount(TraceID{}, SpanID{}); n != 1 {
+		if n := threshold.adjustedCount(TraceID{}, SpanID{}); n != 1 {
 			t.Errorf("threshold %x: %d", threshold, n)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
 		sum, trace, span := uint64(0), TraceID{}, SpanID{}
 		for i := range uint64(spans) {
 			next(i, &trace, &span)
-			sum += threshold.AdjustedCount(trace, span)
+			sum += threshold.adjustedCount(trace, span)
 		}
 		want := 1 / threshold.Share()
 		_, part := math.Modf(want)

@@ -150,10 +150,18 @@ func (s *Strategy) MarshalJSON() ([]byte, error) { return s.marshal(s.Type.Strin
 // errLegacyLimit is about a number that has 16 bits in the legacy form.
 var errLegacyLimit = errors.New("a limit above 32767 traces per second has no legacy form")
 
-// LegacyJSON returns the form of old agents, in which the type is a number. It fails for limits that it has no room for, too.
-func (s *Strategy) LegacyJSON() ([]byte, error) {
+// CheckLegacy returns an error where LegacyJSON has no room for the strategy's limit.
+func (s *Strategy) CheckLegacy() error {
 	if s.Limit != nil && (*s.Limit > math.MaxInt16 || *s.Limit < math.MinInt16) {
-		return nil, errLegacyLimit
+		return errLegacyLimit
+	}
+	return nil
+}
+
+// LegacyJSON returns the form of old agents, in which the type is a number. It fails where CheckLegacy does, too.
+func (s *Strategy) LegacyJSON() ([]byte, error) {
+	if err := s.CheckLegacy(); err != nil {
+		return nil, err
 	}
 	return s.marshal(s.Type)
 }

@@ -2,21 +2,12 @@ package tracestore
 
 // placesOf reports whether an expression asks for places of the span and of the trace.
 func placesOf(e Expr) (span, trace bool) {
-	var parts []Expr
-	switch e := e.(type) {
-	case And:
-		parts = e
-	case Or:
-		parts = e
-	case Not:
-		return placesOf(e.Expr)
-	case Cond:
-		trace = e.Field.Place.OfTrace()
-		return !trace, trace
-	}
-	for _, part := range parts {
-		s, t := placesOf(part)
-		span, trace = span || s, trace || t
+	for f := range Fields(e) {
+		if f.Place.OfTrace() {
+			trace = true
+		} else {
+			span = true
+		}
 	}
 	return span, trace
 }

@@ -151,7 +151,8 @@ func FuzzShare(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, state string) {
-		if _, p, ok := samplerOf(&otlpdata.Span{TraceState: state}); ok && !(p > 0 && p <= 1) {
+		passes := otlpdata.TraceID{9: 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+		if _, p, ok := samplerOf(&otlpdata.Span{TraceState: state, TraceID: passes}); ok && !(p > 0 && p <= 1) {
 			t.Errorf("%q is a share of %v", state, p)
 		}
 	})

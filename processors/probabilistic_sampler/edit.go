@@ -84,12 +84,13 @@ func (e *edit) span(span field) {
 			tracestate = f.content
 		}
 	}
-	t, sampled := e.decide(traceID, tracestate)
+	said := otlpdata.ParseSamplingBytes(tracestate)
+	t, sampled := e.decide(traceID, said)
 	if !sampled {
 		return
 	}
 	e.kept++
-	if before := otlpdata.ParseSamplingBytes(tracestate); before.HasThreshold && before.Threshold == t {
+	if said.HasThreshold && said.Threshold == t {
 		e.out = append(e.out, span.raw...)
 		return
 	}

@@ -119,13 +119,13 @@ func (s *sampler) pass(ctx context.Context, spans []byte, meta otlpdata.Meta) er
 	return s.next.Consume(ctx, out)
 }
 
-// decide returns whether a span is sampled, and the threshold that it then has.
-func (s *sampler) decide(traceID, tracestate []byte) (otlpdata.Threshold, bool) {
+// decide returns whether a span is sampled whose tracestate says said, and the threshold that it then has.
+func (s *sampler) decide(traceID []byte, said otlpdata.Sampling) (otlpdata.Threshold, bool) {
 	var id otlpdata.TraceID // another length: none, which is all zeros
 	if len(traceID) == len(id) {
 		id = otlpdata.TraceID(traceID)
 	}
-	before := otlpdata.ParseSamplingBytes(tracestate).Of(id)
+	before := said.Of(id)
 	target := s.own
 	switch {
 	case !before.HasThreshold:

@@ -245,7 +245,7 @@ func checkRest(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 			rs.ScopeSpans().RemoveIf(func(ss ptrace.ScopeSpans) bool {
 				ss.Spans().RemoveIf(func(span ptrace.Span) bool {
 					id, before := span.TraceID(), span.TraceState().AsRaw()
-					target, sampled := s.decide(id[:], []byte(before))
+					target, sampled := s.decide(id[:], otlpdata.ParseSampling(before))
 					if p := otlpdata.ParseSampling(before); sampled && (!p.HasThreshold || p.Threshold != target) {
 						span.TraceState().FromRaw(string(otlpdata.AppendThreshold(nil, []byte(before), target)))
 					}

@@ -200,5 +200,5 @@ func (s *metricsScan) adjustedCount(b source.Block, row int, shape uint32, posit
 	if err := b.Head(row, &h); err != nil {
 		return 0, err
 	}
-	return said.Of(h.TraceID).Threshold.AdjustedCount(h.TraceID, h.SpanID), nil
+	return said.AdjustedCount(h.TraceID, h.SpanID), nil
 }

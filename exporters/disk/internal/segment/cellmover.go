@@ -196,7 +196,8 @@ func (f *rowFilters) plan(id int) {
 	shape, to := &t.Shapes[id], &f.shapes[id]
 	for i, column := range shape.Columns {
 		c := &t.Columns[column]
-		form, text := cellFormOf(c.Kind), &rowText{} // of nothing
+		form := cellFormOf(c.Kind)
+		var text *rowText // nil: nobody has to know it
 		switch saysOf(shape, c) {
 		case saysName:
 			text = &to.name
@@ -204,12 +205,14 @@ func (f *rowFilters) plan(id int) {
 			text = &to.traceState
 		}
 		if constant := f.layout.constants[id][i]; constant != nil || form == cellNothing {
-			if constant != nil {
+			if text != nil && constant != nil {
 				text.constant = t.Text(column, *constant)
 			}
 			continue
 		}
-		text.varying, text.column = int32(ordinal)+1, column
+		if text != nil {
+			text.varying, text.column = int32(ordinal)+1, column
+		}
 		switch {
 		case !f.stripes.filters(column) || form == cellString && f.layout.dictionary[column]:
 		case form == cellString || form == cellText:

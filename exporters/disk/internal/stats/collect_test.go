@@ -88,23 +88,34 @@ func decodeSeries(t *testing.T, section []byte) map[seriesMinute]string {
 	return out
 }
 
+// seriesOf is the reference of decodeSeries: a series of each span, and how often it has it; 0: not at all.
+func seriesOf(spans []span, of func(s *span) (Series, uint64)) map[seriesMinute]string {
+	all := map[seriesMinute]*tracestore.Histogram{}
+	for i := range spans {
+		s := &spans[i]
+		series, n := of(s)
+		if n == 0 {
+			continue
+		}
+		k := seriesMinute{series, s.start / 60e9}
+		if all[k] == nil {
+			all[k] = &tracestore.Histogram{}
+		}
+		all[k].ObserveTimes(s.duration, n)
+	}
+	texts := map[seriesMinute]string{}
+	for k, h := range all {
+		texts[k] = fmt.Sprint(buckets(h), h.Sum)
+	}
+	return texts
+}
+
 func TestSeriesAreExact(t *testing.T) {
 	for seed := range uint64(20) {
 		spans := randomSpans(seed, 1000)
-		want := map[seriesMinute]*tracestore.Histogram{}
-		for _, s := range spans {
-			k := seriesMinute{s.series, s.start / 60e9}
-			if want[k] == nil {
-				want[k] = &tracestore.Histogram{}
-			}
-			want[k].Observe(s.duration)
-		}
-		texts := map[seriesMinute]string{}
-		for k, h := range want {
-			texts[k] = fmt.Sprint(buckets(h), h.Sum)
-		}
-		if got := decodeSeries(t, collect(spans).AppendSeries(nil)); !maps.Equal(got, texts) {
-			t.Fatalf("seed %d: got %v, want %v", seed, got, texts)
+		want := seriesOf(spans, func(s *span) (Series, uint64) { return s.series, 1 })
+		if got := decodeSeries(t, collect(spans).AppendSeries(nil)); !maps.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
 		}
 	}
 }
@@ -125,21 +136,15 @@ func sampled(seed uint64, n int) []span {
 func TestExtraSeriesAreExact(t *testing.T) {
 	for seed := range uint64(20) {
 		spans := sampled(seed, 1000)
-		extra := map[seriesMinute]*tracestore.Histogram{}
-		for _, s := range spans {
-			if s.extra == 0 {
-				continue
-			}
-			k := seriesMinute{s.series, s.start / 60e9}
-			if k.Extra = true; extra[k] == nil {
-				extra[k] = &tracestore.Histogram{}
-			}
-			extra[k].ObserveTimes(s.duration, s.extra)
-		}
+		extra := seriesOf(spans, func(s *span) (Series, uint64) {
+			of := s.series
+			of.Extra = true
+			return of, s.extra
+		})
 		section := collect(spans).AppendSeries(nil)
 		got := decodeSeries(t, section)
-		for k, h := range extra {
-			if want := fmt.Sprint(buckets(h), h.Sum); got[k] != want {
+		for k, want := range extra {
+			if got[k] != want {
 				t.Fatalf("seed %d, %+v: got %v, want %v", seed, k, got[k], want)
 			}
 			delete(got, k)
