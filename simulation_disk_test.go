@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // diskFaults is what can be wrong with the disk of a life.
@@ -73,7 +73,7 @@ func (f sparseFile) WriteAt(p []byte, off int64) (int, error) {
 // sync lets time pass in the syncs that acknowledgements wait for, and only in those: others are made under locks, and while somebody waits
 // for a lock fake time stands still.
 func (d *diskFaults) sync(l *life) {
-	if !calledBy("internal/wal.(*Log).Commit", "internal/wal.(*Dir).newPart") {
+	if !calledBy("pipeline/storage/wal.(*Log).Commit", "pipeline/storage/wal.(*Dir).newPart") {
 		return
 	}
 	d.mu.Lock()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/simulation"
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // node is a machine with a program and a disk, through all its lives.

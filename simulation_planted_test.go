@@ -22,19 +22,19 @@ type plantedBug struct {
 }
 
 var plantedBugs = []plantedBug{
-	{name: "ack before sync", promise: "what is acknowledged survives a power cut", file: "internal/wal/flush.go",
+	{name: "ack before sync", promise: "what is acknowledged survives a power cut", file: "pipeline/storage/wal/flush.go",
 		piece: `if err == nil && (sync || len(d.unsynced) > l.opts.MaxPending) {
 		err = d.sync()
 	}`,
 		instead: `if err == nil && d.fresh > 0 { // a group is synced with the next one, after its ack
 		err = d.sync()
 	}`},
-	{name: "cursor before answer", promise: "what waits in a queue is there until the destination has it", file: "internal/spool/take.go",
+	{name: "cursor before answer", promise: "what waits in a queue is there until the destination has it", file: "pipeline/storage/spool/take.go",
 		piece: `return p.take(), nil, nil, nil`,
 		instead: `item = p.take()
 	_, err = q.note(doneItem{item.epoch, item.seq})
 	return item, nil, nil, err`},
-	{name: "record reuse after a restart", promise: "what is sent is what was received", file: "internal/spool/take.go",
+	{name: "record reuse after a restart", promise: "what is sent is what was received", file: "pipeline/storage/spool/take.go",
 		piece: `items = append(items, item)`,
 		instead: `item.Payload = r.payload
 		items = append(items, item)`},

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Env is every effect that components have on, or take from, the outside: tests own them by replacing the functions.

@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/internal/spool"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/spool"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // diskQueue is the queue on disk: what is put is synced before put returns, and is there after the process has died.

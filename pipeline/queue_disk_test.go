@@ -14,8 +14,8 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // nextHop is a destination that can be away, and remembers whose spans it got.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // A queue on disk is stopped at once when nobody answers, and waits a little for attempts that are under way; what was answered is settled.

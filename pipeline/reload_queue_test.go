@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // hops runs source -> net, where net sends to one of several next hops: the one that its configuration names.

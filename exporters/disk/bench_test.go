@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // What a benchmark of the store sends, and how.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/internal/bench"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // What writing a segment may take: something fixed, and so many times the size of its memtable.

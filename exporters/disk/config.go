@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracing-backend/tracing/internal/wal"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // Config is the configuration of the exporter.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // crashSeed is the environment variable that repeats one crash.

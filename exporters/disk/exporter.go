@@ -14,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/internal/wal"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 

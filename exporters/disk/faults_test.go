@@ -11,8 +11,8 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // faultSeed is the environment variable that repeats one run with faults.

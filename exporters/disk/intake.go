@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/internal/wal"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // maxFrozen is how many memtables may wait to be flushed before intake waits too.

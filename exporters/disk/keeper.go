@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/internal/wal"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // tick is how often the keeper looks after age, retention and space.

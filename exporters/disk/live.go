@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
-	"github.com/tracing-backend/tracing/internal/wal"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // live is a memtable and the log that makes it durable. They share an epoch.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // merging is small for a store that merges four segments when told to.

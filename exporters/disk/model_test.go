@@ -11,8 +11,8 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // Environment variables of TestModel.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/internal/wal"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // recover brings back the state of the process before: segments as they are, and memtables from logs that are in no segment.

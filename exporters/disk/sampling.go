@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/sampling"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // What adaptive sampling learns is in one file, which is written anew, a few times a minute, whenever something is added: a line with the

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/sampling/samplingtest"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // openSampling opens a sampling store alone, as the exporter does.

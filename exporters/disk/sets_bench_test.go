@@ -8,8 +8,8 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
 )
 
 // benchFolder names the folder of a store that is there already and has spans of the data set, instead of benchSpans of them.

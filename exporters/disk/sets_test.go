@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // setsSeed is the environment variable that repeats a run of TestRandomSearches.

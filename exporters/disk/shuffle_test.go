@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // TestShuffled: rates, errors, durations and calls are right for windows of any length, however spans come: parents late, in other requests,

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // refusal checks that an error tells the sender to come back, as one that is not its fault.

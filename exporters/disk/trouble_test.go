@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // TestEveryRecordFits: while records wait to be written, a request whose record is larger than the request itself is taken or refused before it

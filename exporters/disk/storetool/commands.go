@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Commands returns the commands for folders of the exporter disk.

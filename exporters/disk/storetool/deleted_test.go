@@ -10,7 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // erase deletes spans as the exporter does, and returns the path of the mark.

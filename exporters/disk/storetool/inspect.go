@@ -13,7 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Inspection is what `inspect` tells of a store. Sizes are bytes, times those of spans as sent, in UTC.

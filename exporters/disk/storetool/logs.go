@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
-	"github.com/tracing-backend/tracing/internal/wal"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 // logFiles are the files of one log.

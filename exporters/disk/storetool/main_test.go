@@ -22,10 +22,10 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/internal/bench"
-	"github.com/tracing-backend/tracing/internal/wal"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

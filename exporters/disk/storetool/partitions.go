@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Limits of an export.

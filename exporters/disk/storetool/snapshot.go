@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // cacheSize bounds what all open segments keep in memory together.

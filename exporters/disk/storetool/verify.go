@@ -11,7 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Verification is what `verify` found.

@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Version is the version of the layout that this program writes, and the newest that it reads.

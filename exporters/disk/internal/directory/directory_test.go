@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // unlocked is the lock of a folder that was not locked.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 const suffix = ".mark"

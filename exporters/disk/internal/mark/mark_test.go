@@ -14,8 +14,8 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 var update = flag.Bool("update", false, "write the golden file")

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // span is what the rules look at, and what tells spans apart.

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 const benchSpans = 100_000

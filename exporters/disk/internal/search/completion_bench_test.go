@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // segmentFolder is the environment variable that names a folder of a store, the segments of which are searched instead of small ones.

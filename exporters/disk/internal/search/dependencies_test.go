@@ -17,9 +17,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // withoutCalls hides that a store counts calls, which only one can be held to that keeps the spans of a request together.

@@ -11,9 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
 )
 
 // realStore deals spans among memtables and makes segments of them now and then.

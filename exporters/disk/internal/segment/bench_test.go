@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/internal/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // benchInput is spans of the data set, as they arrive: 512 of one instance in a request.

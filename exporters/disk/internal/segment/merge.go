@@ -6,7 +6,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // MergeOptions say how segments are merged.

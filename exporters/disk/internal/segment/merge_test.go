@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
-	"github.com/tracing-backend/tracing/pipeline/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // split writes the rows of a sample into so many segments in the directory d, each row into one of them, and some into two.

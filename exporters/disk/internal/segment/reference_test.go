@@ -7,7 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // readAll is the reference reader: it goes through a file front to back, decodes everything and keeps nothing. It knows no indexes,

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Segment is an open segment file. It is safe for concurrent use. Who opened it closes it when nobody uses it or one of its blocks.

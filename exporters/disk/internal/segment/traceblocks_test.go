@@ -11,7 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // TestTraceBlocks compares what is found for many traces at once with what is found for each.

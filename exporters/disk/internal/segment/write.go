@@ -10,7 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // Input is a set of rows under one vocabulary that does not change while it is written.

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/vfs"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // writer is the second pass: it cuts the rows, which come trace by trace, into blocks and collects what the sections say about them.

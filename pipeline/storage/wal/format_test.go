@@ -1,0 +1,109 @@
+package wal_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"hash/crc32"
+	"os"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+)
+
+var update = flag.Bool("update", false, "write the golden file")
+
+const golden = "testdata/golden-v1.log"
+
+// The file is what version 1 wrote; every later version must read it.
+func TestGoldenFile(t *testing.T) {
+	content, _ := sample(t)
+	if *update {
+		if err := os.WriteFile(golden, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(content, want) {
+		t.Errorf("the writer makes other bytes than %s holds: that is another version", golden)
+	}
+	_, d := withFile(t, 5, want)
+	sound(t, d, 5, samplePayload(1), samplePayload(2), samplePayload(3), samplePayload(4), samplePayload(5))
+}
+
+// Whatever two part files hold, Replay ends, delivers rising numbers (checked by replay), no more bytes than there are, and counts
+// that add up.
+func FuzzReplay(f *testing.F) {
+	content, at := sample(f)
+	f.Add(content, []byte(nil), false)
+	f.Add(content[:at[2]], content[at[1]:], false)
+	f.Add(content[at[3]:], content[:at[4]], true)
+	f.Add(append(make([]byte, 24), content[:300]...), bytes.Repeat([]byte("WAL\x01"), 64), true)
+	f.Fuzz(func(t *testing.T, first, second []byte, forge bool) {
+		if forge {
+			forgeChecksums(first)
+			forgeChecksums(second)
+		}
+		mem, d := withFile(t, 5, first)
+		writePart(t, mem, 5, 1, second)
+		var delivered, last uint64
+		var size int
+		report, err := d.Replay(5, func(seq uint64, payload []byte) error {
+			if seq <= last {
+				t.Fatalf("record %d after %d", seq, last)
+			}
+			last, delivered, size = seq, delivered+1, size+len(payload)
+			return nil
+		})
+		if err != nil {
+			return // another version; anything else is not an error
+		}
+		if size > len(first)+len(second) || report.Bytes != int64(size) || report.Records != delivered || report.Last != last {
+			t.Errorf("delivered %d records to %d with %d bytes of %d; report %+v", delivered, last, size, len(first)+len(second), report)
+		}
+		if len(report.Damage) == 0 && report.Lost == 0 != report.Sound() || len(report.Damage) > 2000 {
+			t.Errorf("report %+v", report)
+		}
+	})
+}
+
+// forgeChecksums makes every header sound, and its payload if that is in the file, so that mutation gets past the checksums.
+func forgeChecksums(b []byte) {
+	castagnoli := crc32.MakeTable(crc32.Castagnoli)
+	for i := 0; i+40 <= len(b); i += 8 {
+		if string(b[i:i+3]) != "WAL" {
+			continue
+		}
+		h := b[i : i+40]
+		if end := i + 40 + int(binary.LittleEndian.Uint32(h[4:])); end <= len(b) {
+			binary.LittleEndian.PutUint32(h[32:], crc32.Checksum(b[i+40:end], castagnoli))
+		}
+		binary.LittleEndian.PutUint32(h[36:], crc32.Checksum(h[:36], castagnoli))
+	}
+}
+
+// Many damaged places must cost neither much memory nor the count of lost records.
+func TestReportIsBounded(t *testing.T) {
+	const pairs = 3000
+	mem := vfstest.NewMem()
+	d := openDir(t, mem, small)
+	l := create(t, d, 5)
+	for range 2 * pairs {
+		appendTo(t, l, "12345678")
+	}
+	commit(t, l, 1)
+	commit(t, l, appendTo(t, l, "the last one knows that all were durable"))
+	closeLog(t, l)
+	content := readAll(t, mem, partPath(5, 0))
+	for i := range pairs {
+		content[2*i*48] = 0
+	}
+	_, d = withFile(t, 5, content)
+	found, report := replay(t, d, 5)
+	if len(found) != pairs+1 || report.Lost != pairs || len(report.Damage) != 1000 {
+		t.Errorf("found %d, lost %d, %d places; want %d, %d, 1000", len(found), report.Lost, len(report.Damage), pairs+1, pairs)
+	}
+}
