@@ -8,9 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -39,7 +38,7 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 		return tracestore.Deleted{}, ctx.Err()
 	}
 	from, to, _ := d.Window()
-	rule := mask.NewRule(&mark.Mark{Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
+	rule := tombstone.NewRule(&tombstone.Tombstone{Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
 	if err := e.deletions.makeRoom(e, rule); err != nil {
 		return tracestore.Deleted{}, err
 	}
@@ -56,7 +55,7 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 }
 
 // mark makes the mark of a rule durable and puts it in force. It waits for room as an intake does, where a memtable has to be frozen.
-func (e *exporter) mark(ctx context.Context, r *mask.Rule) error {
+func (e *exporter) mark(ctx context.Context, r *tombstone.Rule) error {
 	patience := time.NewTimer(time.Duration(e.config.MaxWait))
 	defer patience.Stop()
 	for {
@@ -74,7 +73,7 @@ func (e *exporter) mark(ctx context.Context, r *mask.Rule) error {
 	}
 }
 
-func (e *exporter) tryMark(ctx context.Context, r *mask.Rule) (wait <-chan struct{}, err error) {
+func (e *exporter) tryMark(ctx context.Context, r *tombstone.Rule) (wait <-chan struct{}, err error) {
 	e.intake.Lock()
 	defer e.intake.Unlock()
 	through, wait, err := e.boundary(ctx, r)
@@ -88,7 +87,7 @@ func (e *exporter) tryMark(ctx context.Context, r *mask.Rule) (wait <-chan struc
 
 // boundary returns the epoch through which a rule holds: all epochs but that of the memtable that goes on taking spans. Where that one has
 // spans which the rule hides, it is frozen, or the caller has to wait. The caller holds intake.
-func (e *exporter) boundary(ctx context.Context, r *mask.Rule) (through uint64, wait <-chan struct{}, err error) {
+func (e *exporter) boundary(ctx context.Context, r *tombstone.Rule) (through uint64, wait <-chan struct{}, err error) {
 	e.mu.Lock()
 	l, closed := e.active, e.closed
 	e.mu.Unlock()
@@ -115,11 +114,11 @@ func (e *exporter) countHidden(ctx context.Context, number uint64) (spans int, u
 	v := e.view()
 	defer v.Release()
 	for _, s := range v.Sources() {
-		m, ok := s.(*mask.Source)
+		m, ok := s.(*tombstone.Filter)
 		if !ok {
 			continue
 		}
-		err := m.Survey(ctx)
+		err := m.Evaluate(ctx)
 		if d := (*source.DamageError)(nil); errors.As(err, &d) && ctx.Err() == nil {
 			damage = append(damage, err) // what cannot be read is not shown, either
 			continue
@@ -134,7 +133,7 @@ func (e *exporter) countHidden(ctx context.Context, number uint64) (spans int, u
 
 // sourceOf returns the spans of a segment that were not deleted. The caller holds mu.
 func (e *exporter) sourceOf(h *handle) source.Source {
-	return e.deletions.over(&h.hiding, h.segment, h.name.First, h.info.Deletions)
+	return e.deletions.over(&h.hiding, h.segment, h.name.First, h.info.LastTombstone)
 }
 
 // sourceOfLive returns the spans of a memtable that were not deleted. The caller holds mu.
@@ -155,10 +154,10 @@ const (
 
 // wantsRewrite reports whether a segment should be written again without its deleted spans. The caller holds mu.
 func (e *exporter) wantsRewrite(h *handle) bool {
-	m, ok := e.sourceOf(h).(*mask.Source)
+	m, ok := e.sourceOf(h).(*tombstone.Filter)
 	if !ok {
 		return false
 	}
 	n, known := m.Hidden()
-	return known && n > 0 && (n >= h.info.Rows/rewriteShare || e.env.Now().Sub(m.Oldest()) >= rewriteAfter)
+	return known && n > 0 && (n >= h.info.Rows/rewriteShare || e.env.Now().Sub(m.OldestDeletion()) >= rewriteAfter)
 }

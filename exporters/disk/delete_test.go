@@ -11,8 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
@@ -264,7 +263,7 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 			t.Errorf("%s is still there", h.name)
 		}
 		rows += h.info.Rows
-		if _, masked := e.sourceOf(h).(*mask.Source); masked {
+		if _, masked := e.sourceOf(h).(*tombstone.Filter); masked {
 			t.Errorf("%s is still masked", h.name)
 		}
 	}
@@ -287,7 +286,7 @@ func TestDamagedMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopStore(t, e)
-	name := mark.Dir{Path: folder + "/deletions"}.File(1)
+	name := tombstone.Dir{Path: folder + "/deletions"}.File(1)
 	f, err := mem.OpenWrite(name)
 	if err != nil {
 		t.Fatal(err)

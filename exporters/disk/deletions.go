@@ -12,9 +12,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -29,21 +28,21 @@ const deletionDir = "deletions"
 
 // deletions are the marks in force.
 type deletions struct {
-	files mark.Dir
-	turn  chan struct{} // holds a token while there is a Delete or a tidying
-	given uint64        // the last number that was given; guarded by turn
-	doubt *mask.Rule    // in force, but its mark may be there or not; guarded by turn
+	files tombstone.Dir
+	turn  chan struct{}   // holds a token while there is a Delete or a tidying
+	given uint64          // the last number that was given; guarded by turn
+	doubt *tombstone.Rule // in force, but its mark may be there or not; guarded by turn
 
 	// Guarded by exporter.mu.
-	rules []*mask.Rule // by number; a list is never changed, but replaced or added to
-	last  uint64       // number of the last mark that is in force
+	rules []*tombstone.Rule // by number; a list is never changed, but replaced or added to
+	last  uint64            // number of the last mark that is in force
 }
 
 // hiding is the mask of a memtable or a segment. Guarded by exporter.mu.
 type hiding struct {
-	upTo   uint64       // marks up to this number were considered
-	mask   *mask.Source // nil: nothing is hidden
-	before *mask.Source // what mask goes back to if it turns out that its new rules hide nothing
+	upTo   uint64            // marks up to this number were considered
+	mask   *tombstone.Filter // nil: nothing is hidden
+	before *tombstone.Filter // what mask goes back to if it turns out that its new rules hide nothing
 }
 
 // over returns what of a source is not deleted: the source itself where nothing of it is. The same as long as no deletion hits it. The caller
@@ -53,14 +52,14 @@ func (d *deletions) over(h *hiding, src source.Source, firstEpoch, heeded uint64
 		h.settle()
 	}
 	if h.upTo < d.last {
-		var fresh []*mask.Rule
+		var fresh []*tombstone.Rule
 		for _, r := range d.rules[d.behind(max(h.upTo, heeded)):] {
-			if r.Applies(firstEpoch, heeded) && r.MayHit(src) {
+			if r.Applies(firstEpoch, heeded) && r.Overlaps(src) {
 				fresh = append(fresh, r)
 			}
 		}
 		if len(fresh) > 0 {
-			h.mask = mask.New(src, fresh, h.mask)
+			h.mask = tombstone.NewFilter(src, fresh, h.mask)
 		}
 		h.upTo = d.last
 	}
@@ -72,7 +71,7 @@ func (d *deletions) over(h *hiding, src source.Source, firstEpoch, heeded uint64
 
 // settle makes the mask the one to go back to if it hides something new, and goes back if it does not.
 func (h *hiding) settle() {
-	if h.mask.Idle() {
+	if h.mask.Redundant() {
 		h.mask = h.before
 	} else if _, known := h.mask.Hidden(); known {
 		h.before = h.mask
@@ -81,14 +80,14 @@ func (h *hiding) settle() {
 
 // behind returns the index of the first rule with a number above the given one.
 func (d *deletions) behind(number uint64) int {
-	i, _ := slices.BinarySearchFunc(d.rules, number+1, func(r *mask.Rule, n uint64) int { return cmp.Compare(r.Number, n) })
+	i, _ := slices.BinarySearchFunc(d.rules, number+1, func(r *tombstone.Rule, n uint64) int { return cmp.Compare(r.Number, n) })
 	return i
 }
 
 var errTooManyDeletions = errors.New("many deletions wait for the merging of segments; name several traces in one deletion, or come again later")
 
 // makeRoom fails where there are too many marks for another one. The caller holds turn.
-func (d *deletions) makeRoom(e *exporter, r *mask.Rule) error {
+func (d *deletions) makeRoom(e *exporter, r *tombstone.Rule) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	traces := len(r.Traces)
@@ -104,18 +103,18 @@ func (d *deletions) makeRoom(e *exporter, r *mask.Rule) error {
 // add gives a rule its number, makes its mark durable and puts it in force; so it does after an error where the mark may be there all the
 // same: else files that are merged from now on would not have heeded it, and it would hide later spans in them after a restart. No other one
 // is added before that doubt is settled: what both cover would be taken for what the first one hides. The caller holds turn and intake.
-func (d *deletions) add(e *exporter, r *mask.Rule, through uint64) error {
+func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
 	if d.doubt != nil {
-		if err := d.files.Write(d.doubt.Mark); err != nil {
+		if err := d.files.Write(d.doubt.Tombstone); err != nil {
 			return fmt.Errorf("the deletion before this one: %w", err)
 		}
 		d.doubt = nil
 	}
 	d.given++
 	r.Number, r.Through = d.given, through
-	err := d.files.Write(r.Mark)
+	err := d.files.Write(r.Tombstone)
 	switch {
-	case errors.Is(err, mark.ErrInDoubt):
+	case errors.Is(err, tombstone.ErrInDoubt):
 		d.doubt = r
 	case err != nil:
 		return err
@@ -130,7 +129,7 @@ func (d *deletions) add(e *exporter, r *mask.Rule, through uint64) error {
 // loadDeletions reads the marks. It is called before anything else is recovered: no new epoch may be one that a mark covers.
 func (e *exporter) loadDeletions() error {
 	d := &e.deletions
-	d.files = mark.Dir{FS: e.env.FS, Path: path.Join(e.path, deletionDir)}
+	d.files = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.path, deletionDir)}
 	marks, damaged, err := d.files.Load()
 	if err != nil {
 		return err
@@ -146,7 +145,7 @@ func (e *exporter) loadDeletions() error {
 			zap.String("file", to), zap.Error(f.Err))
 	}
 	for _, m := range marks {
-		d.rules = append(d.rules, mask.NewRule(m))
+		d.rules = append(d.rules, tombstone.NewRule(m))
 		d.given, d.last = max(d.given, m.Number), m.Number
 		e.lastEpoch = max(e.lastEpoch, m.Through)
 	}
@@ -156,7 +155,7 @@ func (e *exporter) loadDeletions() error {
 // noteHeeded sees to it that no number is given again that a segment says it has heeded.
 func (e *exporter) noteHeeded() {
 	for _, h := range e.segments {
-		e.deletions.given = max(e.deletions.given, h.info.Deletions)
+		e.deletions.given = max(e.deletions.given, h.info.LastTombstone)
 	}
 }
 
@@ -222,7 +221,7 @@ func (e *exporter) tidy(ctx context.Context) error {
 func (e *exporter) dropEmptied() {
 	for _, h := range e.loose() {
 		e.mu.Lock()
-		m, ok := e.sourceOf(h).(*mask.Source)
+		m, ok := e.sourceOf(h).(*tombstone.Filter)
 		e.mu.Unlock()
 		if !ok {
 			continue
@@ -252,7 +251,7 @@ func (e *exporter) removeMarks() error {
 			return err
 		}
 		e.mu.Lock()
-		e.deletions.rules = slices.DeleteFunc(slices.Clone(e.deletions.rules), func(o *mask.Rule) bool { return o == r })
+		e.deletions.rules = slices.DeleteFunc(slices.Clone(e.deletions.rules), func(o *tombstone.Rule) bool { return o == r })
 		e.mu.Unlock()
 		e.log.Info("a deletion is completed: no file holds its spans any more", zap.Uint64("deletion", r.Number))
 	}
@@ -260,12 +259,12 @@ func (e *exporter) removeMarks() error {
 }
 
 // unneededMarks returns the rules but for the last one that hide nothing of what the store reads.
-func (e *exporter) unneededMarks(last uint64) []*mask.Rule {
+func (e *exporter) unneededMarks(last uint64) []*tombstone.Rule {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	needed := map[*mask.Rule]bool{}
+	needed := map[*tombstone.Rule]bool{}
 	note := func(s source.Source) {
-		if m, ok := s.(*mask.Source); ok {
+		if m, ok := s.(*tombstone.Filter); ok {
 			for _, r := range m.Rules() {
 				needed[r] = true
 			}
@@ -277,7 +276,7 @@ func (e *exporter) unneededMarks(last uint64) []*mask.Rule {
 	for _, h := range e.segments {
 		note(e.sourceOf(h))
 	}
-	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *mask.Rule) bool { return needed[r] || r.Number == last })
+	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
 }
 
 // oldestStray returns the first epoch of which there are spans in files that no view reads: logs, segments that are to be deleted, also those

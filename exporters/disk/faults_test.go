@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -128,7 +128,7 @@ func TestFailedDeletionHidesNothingLater(t *testing.T) {
 			s.config.Merge.MinSegments = 2
 			e, d := s.start(t), newErased()
 			d.write(t, e, 30)
-			if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); errors.Is(err, mark.ErrInDoubt) != (times > 1) || err == nil {
+			if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); errors.Is(err, tombstone.ErrInDoubt) != (times > 1) || err == nil {
 				t.Fatalf("Delete: %v", err)
 			}
 			before := d.numbers.acked

@@ -194,7 +194,7 @@ func (e *exporter) describe(m *merge) {
 	m.name = directory.Segment{Day: first.name.Day, Level: level + 1, First: first.name.First, Last: last.name.Last}
 	m.meta = segment.Meta{
 		Level: m.name.Level, FirstEpoch: m.name.First, LastEpoch: m.name.Last, FirstArrival: arrivals.first, LastArrival: arrivals.last,
-		Replaces: e.replacedBy(m.inputs), Deletions: e.deletionsApplied(m.inputs),
+		Replaces: e.replacedBy(m.inputs), LastTombstone: e.deletionsApplied(m.inputs),
 	}
 }
 

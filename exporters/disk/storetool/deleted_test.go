@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
 // erase deletes spans as the exporter does, and returns the path of the mark.
-func (s *store) erase(m mark.Mark) string {
+func (s *store) erase(m tombstone.Tombstone) string {
 	s.t.Helper()
-	marks := mark.Dir{FS: vfs.OS(), Path: path.Join(s.path, deletionDir)}
+	marks := tombstone.Dir{FS: vfs.OS(), Path: path.Join(s.path, deletionDir)}
 	check(s.t, marks.Write(&m))
 	return marks.File(m.Number)
 }
@@ -33,7 +33,7 @@ func TestExportDeleted(t *testing.T) {
 	all := s.spans(nil)
 	s.segment(7, synthetic(t, 9, 500, "")...)
 	later := slices.DeleteFunc(s.spans(nil), func(text string) bool { _, before := slices.BinarySearch(all, text); return before })
-	file := s.erase(mark.Mark{Number: 1, Through: 5, Service: service, To: 1<<64 - 1})
+	file := s.erase(tombstone.Tombstone{Number: 1, Through: 5, Service: service, To: 1<<64 - 1})
 	dir := s.leave()
 	want := append(kept, later...)
 	slices.Sort(want)
@@ -57,7 +57,7 @@ func TestExportDeleted(t *testing.T) {
 // The commands that only read leave alone what a program beside them has not finished.
 func TestReadersChangeNothing(t *testing.T) {
 	s := small(t)
-	s.erase(mark.Mark{Number: 1, Service: "none"})
+	s.erase(tombstone.Tombstone{Number: 1, Service: "none"})
 	for _, name := range []string{"deletions/0000000000000002.mark", "seg/20261121/x.seg", "log/0000000000000001-0000.log", "FORMAT"} {
 		check(t, os.WriteFile(filepath.Join(s.path, name+vfs.TempSuffix), []byte("half"), 0o600))
 	}

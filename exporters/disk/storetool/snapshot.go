@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
@@ -70,8 +69,8 @@ type snapshot struct {
 	covered  []logFiles          // these
 	spares   logFiles            // files of former logs
 
-	deletions []*mask.Rule
-	badMarks  []mark.Damaged
+	deletions []*tombstone.Rule
+	badMarks  []tombstone.Damaged
 }
 
 // maxAttempts is how often a snapshot is taken anew because the store changed meanwhile.
@@ -200,7 +199,7 @@ func (s *snapshot) dropReplaced() {
 func (s *snapshot) sources() []source.Source {
 	var all []source.Source
 	for _, g := range s.segments {
-		all = append(all, s.masked(g, g.info.FirstEpoch, g.info.Deletions))
+		all = append(all, s.masked(g, g.info.FirstEpoch, g.info.LastTombstone))
 	}
 	for _, l := range s.logs {
 		if l.table != nil {
@@ -212,16 +211,16 @@ func (s *snapshot) sources() []source.Source {
 
 // masked hides deleted spans of a source that begins with a log epoch and for which deletions up to a number were heeded.
 func (s *snapshot) masked(src source.Source, firstEpoch, heeded uint64) source.Source {
-	var rules []*mask.Rule
+	var rules []*tombstone.Rule
 	for _, r := range s.deletions {
-		if r.Applies(firstEpoch, heeded) && r.MayHit(src) {
+		if r.Applies(firstEpoch, heeded) && r.Overlaps(src) {
 			rules = append(rules, r)
 		}
 	}
 	if len(rules) == 0 {
 		return src
 	}
-	return mask.New(src, rules, nil)
+	return tombstone.NewFilter(src, rules, nil)
 }
 
 // deletionDir is the folder of the marks of deletions.
@@ -229,13 +228,13 @@ const deletionDir = "deletions"
 
 // loadDeletions reads the marks. It comes before the list of segments: a mark goes when no segment needs it any more.
 func (s *snapshot) loadDeletions() error {
-	marks, damaged, err := mark.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.Look()
+	marks, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.LoadReadOnly()
 	if err != nil {
 		return moved(err)
 	}
 	s.badMarks = damaged
 	for _, m := range marks {
-		s.deletions = append(s.deletions, mask.NewRule(m))
+		s.deletions = append(s.deletions, tombstone.NewRule(m))
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ type Meta struct {
 	Replaces []string
 	// FirstArrival and LastArrival are when the rows arrived.
 	FirstArrival, LastArrival time.Time
-	// Deletions is the number of the last deletion whose spans were left out; 0 where there was none.
-	Deletions uint64
+	// LastTombstone is the number of the last deletion whose spans were left out; 0 where there was none.
+	LastTombstone uint64
 }
 
 // Info describes a segment.
@@ -47,8 +47,8 @@ func (i *Info) append(dst []byte) []byte {
 	for _, name := range i.Replaces {
 		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
 	}
-	if i.Deletions > 0 { // files from before there were any end here
-		dst = binary.AppendUvarint(dst, i.Deletions)
+	if i.LastTombstone > 0 { // older files end before this field
+		dst = binary.AppendUvarint(dst, i.LastTombstone)
 	}
 	return dst
 }
@@ -62,7 +62,7 @@ func readInfo(b []byte) (Info, error) {
 		i.Replaces = append(i.Replaces, string(r.take(r.int())))
 	}
 	if r.err == nil && len(r.b) > 0 {
-		i.Deletions = r.uvarint()
+		i.LastTombstone = r.uvarint()
 	}
 	if i.Blocks > maxBlocks {
 		return i, errors.New("too many blocks")

@@ -1,4 +1,4 @@
-package mask
+package tombstone_test
 
 import (
 	"testing"

@@ -8,48 +8,47 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mask"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TestMergeOfMasks: a merge of masked segments, some of which hide nothing or all, has the spans that are left.
-func TestMergeOfMasks(t *testing.T) {
+// TestMergeFiltered checks that merging filtered segments keeps exactly the visible spans.
+func TestMergeFiltered(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		s, fsys := randomSample(t, seed, 30), writeDir(t)
 		inputs := split(t, fsys, s, 1+rng.IntN(4), rng)
-		rules := []*mask.Rule{mask.NewRule(&mark.Mark{Number: 1, Through: 1, Tenant: "tenant 0", Service: "service 1", To: math.MaxUint64})}
+		rules := []*tombstone.Rule{tombstone.NewRule(&tombstone.Tombstone{Number: 1, Through: 1, Tenant: "tenant 0", Service: "service 1", To: math.MaxUint64})}
 		if n := len(s.spans); n > 0 && seed%2 == 0 {
 			gone := []otlpdata.TraceID{s.spans[0].trace, s.spans[n/2].trace, s.spans[n-1].trace}
-			rules = append(rules, mask.NewRule(&mark.Mark{Number: 2, Through: 1, Tenant: "tenant 1", Traces: gone}))
+			rules = append(rules, tombstone.NewRule(&tombstone.Tombstone{Number: 2, Through: 1, Tenant: "tenant 1", Traces: gone}))
 		}
 		if seed%7 == 0 {
-			rules = append(rules, mask.NewRule(&mark.Mark{Number: 3, Through: 1, Tenant: "tenant 1", To: math.MaxUint64}))
+			rules = append(rules, tombstone.NewRule(&tombstone.Tombstone{Number: 3, Through: 1, Tenant: "tenant 1", To: math.MaxUint64}))
 		}
-		var masked []source.Source
-		var left []storedSpan
+		var filtered []source.Source
+		var visibleSpans []storedSpan
 		for i, in := range inputs {
 			if i%3 == 2 {
-				masked = append(masked, in)
+				filtered = append(filtered, in)
 			} else {
-				masked = append(masked, mask.New(in, rules, nil))
+				filtered = append(filtered, tombstone.NewFilter(in, rules, nil))
 			}
-			left = append(left, visible(t, masked[i])...)
+			visibleSpans = append(visibleSpans, visible(t, filtered[i])...)
 		}
-		slices.SortFunc(left, func(a, b storedSpan) int {
+		slices.SortFunc(visibleSpans, func(a, b storedSpan) int {
 			return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.content, b.content))
 		})
-		left = slices.Compact(left)
-		info, err := Merge(fsys, "d/s", masked, Meta{}, MergeOptions{blockRows: 1 + rng.IntN(20)})
+		visibleSpans = slices.Compact(visibleSpans)
+		info, err := Merge(fsys, "d/s", filtered, Meta{}, MergeOptions{blockRows: 1 + rng.IntN(20)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Rows != len(left) || info.Unreadable != 0 {
-			t.Fatalf("seed %d: %+v, but %d spans are left", seed, info, len(left))
+		if info.Rows != len(visibleSpans) || info.Unreadable != 0 {
+			t.Fatalf("seed %d: %+v, want %d rows", seed, info, len(visibleSpans))
 		}
-		checkSame(t, fmt.Sprintf("seed %d", seed), readAll(t, fsys, "d/s"), left)
+		checkSame(t, fmt.Sprintf("seed %d", seed), readAll(t, fsys, "d/s"), visibleSpans)
 		checkHints(t, openTest(t, fsys, "d/s"))
 	}
 }

@@ -1,4 +1,4 @@
-package mask
+package tombstone
 
 import (
 	"errors"
@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/mark"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
@@ -22,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// span is what the rules look at, and what tells spans apart.
+// span holds the fields that rules match, and an id.
 type span struct {
 	tenant, service string
 	trace           byte
@@ -30,17 +29,17 @@ type span struct {
 	id              uint32
 }
 
-// store is random spans in a memtable and in a segment.
+// store holds the same random spans in a memtable and in a segment.
 type store struct {
 	spans []span
-	fail  *vfstest.Rule // reads of the segment fail while it is on
+	fail  *vfstest.Rule // reads of the segment fail while it is switched on
 	table source.Source
 	file  *segment.Segment
 }
 
 func newStore(t *testing.T, rnd *rand.Rand, count int) *store {
 	t.Helper()
-	s := &store{fail: &vfstest.Rule{Op: vfstest.OpRead, Err: errors.New("the disk is away")}}
+	s := &store{fail: &vfstest.Rule{Op: vfstest.OpRead, Err: errors.New("disk removed")}}
 	s.fail.Switch(false)
 	tenants := 1 + rnd.IntN(2)
 	table := memtable.New(memtable.Options{BlockRows: 16})
@@ -89,9 +88,9 @@ func (s *span) batch(t *testing.T, rnd *rand.Rand) *otlpdata.Batch {
 	return b
 }
 
-// randomRule returns a rule of one of the three kinds.
+// randomRule returns a rule of a service, a service and time range, a time range, or traces.
 func randomRule(rnd *rand.Rand, number uint64) *Rule {
-	m := &mark.Mark{Number: number, Through: 1, Made: time.Unix(int64(number), 0), Tenant: []string{"", "a", "b"}[rnd.IntN(3)], To: math.MaxUint64}
+	m := &Tombstone{Number: number, Through: 1, Made: time.Unix(int64(number), 0), Tenant: []string{"", "a", "b"}[rnd.IntN(3)], To: math.MaxUint64}
 	switch rnd.IntN(4) {
 	case 0:
 		m.Service = string(rune('p' + rnd.IntN(5)))
@@ -120,20 +119,20 @@ func (s *span) hiddenBy(r *Rule) bool {
 	return (r.Service == "" || r.Service == s.service) && r.From <= s.start && s.start <= r.To
 }
 
-// left returns what rules leave, and how many each is the first to hide.
-func (s *store) left(rules []*Rule) (left map[uint32]span, by map[uint64]int) {
-	left, by = map[uint32]span{}, map[uint64]int{}
+// visible returns the spans that no rule hides, and how many spans each rule is the first to hide.
+func (s *store) visible(rules []*Rule) (visible map[uint32]span, by map[uint64]int) {
+	visible, by = map[uint32]span{}, map[uint64]int{}
 	for _, sp := range s.spans {
 		if i := slices.IndexFunc(rules, sp.hiddenBy); i >= 0 {
 			by[rules[i].Number]++
 		} else {
-			left[sp.id] = sp
+			visible[sp.id] = sp
 		}
 	}
-	return left, by
+	return visible, by
 }
 
-// read returns all rows of a source by their ids, through its blocks.
+// read returns all rows of a source by span id, block by block.
 func read(t *testing.T, s source.Source) map[uint32]span {
 	t.Helper()
 	infos, err := s.Blocks()
@@ -147,7 +146,7 @@ func read(t *testing.T, s source.Source) map[uint32]span {
 			t.Fatal(err)
 		}
 		if b.Len() != infos[i].Rows {
-			t.Errorf("block %d: %d rows, announced are %d", i, b.Len(), infos[i].Rows)
+			t.Errorf("block %d: %d rows, BlockInfo says %d", i, b.Len(), infos[i].Rows)
 		}
 		readRows(t, s, b, -1, found)
 		b.Close()
@@ -155,7 +154,7 @@ func read(t *testing.T, s source.Source) map[uint32]span {
 	return found
 }
 
-// readRows reads one row, or all for -1.
+// readRows reads one row, or all rows if only is -1.
 func readRows(t *testing.T, s source.Source, b source.Block, only int, found map[uint32]span) {
 	t.Helper()
 	tables, err := s.Tables()
@@ -187,55 +186,56 @@ func readRows(t *testing.T, s source.Source, b source.Block, only int, found map
 		}
 		sh, r := &tables.Shapes[h.Shape], &tables.Resources[h.Resource]
 		if sh.Tenant != r.Tenant || sh.Service != r.Service {
-			t.Errorf("row %d: service %q of %q, and resource of %q of %q", row, sh.Service, sh.Tenant, r.Service, r.Tenant)
+			t.Errorf("row %d: shape of tenant %q, service %q; resource of %q, %q", row, sh.Tenant, sh.Service, r.Tenant, r.Service)
 		}
 		found[uint32(c.Num)] = span{sh.Tenant, sh.Service, h.TraceID[0], h.Start, uint32(c.Num)}
 	}
 }
 
-// TestMaskedSource compares masks that grow rule by rule, over a memtable and a segment, with what the rules say.
-func TestMaskedSource(t *testing.T) {
+// TestFilter adds rules one by one to filters over a memtable and a segment, and compares the
+// visible rows with the expected ones.
+func TestFilter(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		s := newStore(t, rnd, 1+rnd.IntN(300))
 		var all []*Rule
-		masks := map[string]*Source{}
+		filters := map[string]*Filter{}
 		for number := range uint64(6) {
 			fresh := []*Rule{randomRule(rnd, number+1)}
 			all = append(all, fresh...)
-			left, by := s.left(all)
+			visible, by := s.visible(all)
 			for name, src := range map[string]source.Source{"memtable": s.table, "segment": s.file} {
-				before := masks[name]
-				m := New(src, fresh, before)
-				masks[name] = m
+				before := filters[name]
+				m := NewFilter(src, fresh, before)
+				filters[name] = m
 				if rnd.IntN(3) == 0 {
-					continue // the next one comes before this one was looked at
+					continue // add the next rule before this filter is evaluated
 				}
 				what := fmt.Sprintf("seed %d, %s, rule %d", seed, name, number+1)
-				check(t, what, s, m, left)
+				check(t, what, s, m, visible)
 				for _, r := range all {
 					if got := m.HiddenBy(r.Number); got != by[r.Number] {
 						t.Errorf("%s: rule %d hides %d rows, want %d", what, r.Number, got, by[r.Number])
 					}
 				}
-				if before != nil && before.done.Load() != nil && m.Idle() != (by[number+1] == 0) {
-					t.Errorf("%s: idle is %t, and it hides %d rows", what, m.Idle(), by[number+1])
+				if before != nil && before.result.Load() != nil && m.Redundant() != (by[number+1] == 0) {
+					t.Errorf("%s: Redundant is %t, but the rule hides %d rows", what, m.Redundant(), by[number+1])
 				}
 			}
 		}
 	}
 }
 
-func check(t *testing.T, what string, s *store, m *Source, left map[uint32]span) {
+func check(t *testing.T, what string, s *store, m *Filter, visible map[uint32]span) {
 	t.Helper()
-	if got := read(t, m); !maps.Equal(got, left) {
-		t.Fatalf("%s: %d rows, want %d", what, len(got), len(left))
+	if got := read(t, m); !maps.Equal(got, visible) {
+		t.Fatalf("%s: %d rows, want %d", what, len(got), len(visible))
 	}
-	if n, known := m.Hidden(); !known || n != len(s.spans)-len(left) {
-		t.Errorf("%s: %d are hidden (%t), want %d", what, n, known, len(s.spans)-len(left))
+	if n, known := m.Hidden(); !known || n != len(s.spans)-len(visible) {
+		t.Errorf("%s: %d rows are hidden (known: %t), want %d", what, n, known, len(s.spans)-len(visible))
 	}
-	if n, _, _ := m.Bounds(); n != len(left) {
-		t.Errorf("%s: %d rows within the bounds, want %d", what, n, len(left))
+	if n, _, _ := m.Bounds(); n != len(visible) {
+		t.Errorf("%s: Bounds counts %d rows, want %d", what, n, len(visible))
 	}
 	found, again := map[uint32]span{}, map[uint32]span{}
 	for _, tenant := range []string{"", "a"} {
@@ -262,17 +262,17 @@ func check(t *testing.T, what string, s *store, m *Source, left map[uint32]span)
 			t.Fatal(err)
 		}
 	}
-	if !maps.Equal(found, left) || !maps.Equal(again, left) {
-		t.Errorf("%s: %d rows by trace, %d by traces, want %d", what, len(found), len(again), len(left))
+	if !maps.Equal(found, visible) || !maps.Equal(again, visible) {
+		t.Errorf("%s: %d rows from Trace, %d from Traces, want %d", what, len(found), len(again), len(visible))
 	}
-	checkVocabulary(t, what, m, left)
+	checkVocabulary(t, what, m, visible)
 }
 
-// checkVocabulary checks that what only hidden rows have is not shown.
-func checkVocabulary(t *testing.T, what string, m *Source, left map[uint32]span) {
+// checkVocabulary checks that only the services of visible rows are shown.
+func checkVocabulary(t *testing.T, what string, m *Filter, visible map[uint32]span) {
 	t.Helper()
 	want := map[rows.Service]bool{}
-	for _, sp := range left {
+	for _, sp := range visible {
 		want[rows.Service{Tenant: sp.tenant, Name: sp.service}] = true
 	}
 	tables, err := m.Tables()
@@ -298,32 +298,32 @@ func checkVocabulary(t *testing.T, what string, m *Source, left map[uint32]span)
 		listed[rows.Service{Tenant: s.Tenant, Name: s.Name}] = len(s.Operations) > 0
 	}
 	if !maps.Equal(shapes, want) || !maps.Equal(resources, want) || !maps.Equal(listed, want) {
-		t.Errorf("%s: services of shapes %v, of resources %v, listed %v, want %v", what, shapes, resources, listed, want)
+		t.Errorf("%s: services of shapes %v, of resources %v, of the catalog %v, want %v", what, shapes, resources, listed, want)
 	}
 	if words, complete := m.Words(0); len(words) > 0 || complete {
-		t.Errorf("%s: the words %v", what, words)
+		t.Errorf("%s: Words returned %v", what, words)
 	}
 }
 
-// TestUnreadBlockStaysHidden: a block that could not be read when the mask was made hides its rows when it can be read again, and until then
-// nobody is told that all is known.
+// TestUnreadBlockStaysHidden checks that a block that is unreadable during the evaluation hides its
+// rows once it is readable again, and that the result counts as incomplete until then.
 func TestUnreadBlockStaysHidden(t *testing.T) {
 	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		s := newStore(t, rnd, 200)
-		if _, err := s.file.Blocks(); err != nil { // is in memory from now on
+		if _, err := s.file.Blocks(); err != nil { // load the list of blocks into memory
 			t.Fatal(err)
 		}
-		rules := []*Rule{randomRule(rnd, 1), NewRule(&mark.Mark{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant})}
-		left, _ := s.left(rules)
-		m := New(s.file, rules, nil)
+		rules := []*Rule{randomRule(rnd, 1), NewRule(&Tombstone{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant})}
+		visible, _ := s.visible(rules)
+		m := NewFilter(s.file, rules, nil)
 		s.fail.Switch(true)
-		if err := m.Survey(t.Context()); err != nil {
+		if err := m.Evaluate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, known := m.Hidden()
-		if _, err := m.Open(t.Context(), 0); err == nil || known || m.Idle() {
-			t.Errorf("seed %d: without the disk: %v, known %t", seed, err, known)
+		if _, err := m.Open(t.Context(), 0); err == nil || known || m.Redundant() {
+			t.Errorf("seed %d: disk removed: error %v, known %t", seed, err, known)
 		}
 		s.fail.Switch(false)
 		found := map[uint32]span{}
@@ -339,16 +339,17 @@ func TestUnreadBlockStaysHidden(t *testing.T) {
 			readRows(t, m, b, -1, found)
 			b.Close()
 		}
-		if !maps.Equal(found, left) {
-			t.Errorf("seed %d: %d rows when the disk is back, want %d", seed, len(found), len(left))
+		if !maps.Equal(found, visible) {
+			t.Errorf("seed %d: %d rows after the disk is back, want %d", seed, len(found), len(visible))
 		}
 	}
 }
 
-// TestStatisticsAreHidden: what a segment knows in sum has hidden rows in it.
-func TestStatisticsAreHidden(t *testing.T) {
+// TestFilterHasNoStatistics checks that the statistics of a segment, which include hidden rows, are
+// not used.
+func TestFilterHasNoStatistics(t *testing.T) {
 	s := newStore(t, rand.New(rand.NewPCG(1, 1)), 10)
-	if _, ok := any(New(s.file, nil, nil)).(source.Statistics); ok {
-		t.Error("a masked source has statistics")
+	if _, ok := any(NewFilter(s.file, nil, nil)).(source.Statistics); ok {
+		t.Error("a filter implements source.Statistics")
 	}
 }

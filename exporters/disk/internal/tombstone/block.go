@@ -1,0 +1,121 @@
+package tombstone
+
+import (
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// block is an open block of a source without its hidden rows.
+type block struct {
+	filter            *Filter
+	inner             source.Block
+	visible           []int32 // row numbers in the inner block
+	shapes, resources []uint32
+	starts, ends      []uint64
+	expected          []int32
+}
+
+var (
+	_ source.Block   = (*block)(nil)
+	_ source.Partial = (*block)(nil)
+)
+
+func (b *block) open(f *Filter, inner source.Block, hidden *hiddenRows) {
+	b.filter, b.inner, b.visible = f, inner, b.visible[:0]
+	if hidden.bits == nil && hidden.count > 0 {
+		return // all rows are hidden
+	}
+	for row := range inner.Len() {
+		if hidden.bits == nil || !hidden.has(row) {
+			b.visible = append(b.visible, int32(row))
+		}
+	}
+}
+
+// Close also closes the inner block.
+func (b *block) Close() {
+	if b.inner == nil {
+		return
+	}
+	b.inner.Close()
+	f := b.filter
+	b.filter, b.inner = nil, nil
+	f.blocks.Put(b)
+}
+
+// Len returns the number of visible rows.
+func (b *block) Len() int { return len(b.visible) }
+
+// Shapes returns the shapes of the visible rows.
+func (b *block) Shapes() (list []uint32, err error) {
+	b.shapes, err = pick(b.shapes, b.visible, b.inner.Shapes)
+	return b.shapes, err
+}
+
+// Resources returns the resources of the visible rows.
+func (b *block) Resources() (list []uint32, err error) {
+	b.resources, err = pick(b.resources, b.visible, b.inner.Resources)
+	return b.resources, err
+}
+
+// Starts returns the start times of the visible rows.
+func (b *block) Starts() (list []uint64, err error) {
+	b.starts, err = pick(b.starts, b.visible, b.inner.Starts)
+	return b.starts, err
+}
+
+// Ends returns the end times of the visible rows.
+func (b *block) Ends() (list []uint64, err error) {
+	b.ends, err = pick(b.ends, b.visible, b.inner.Ends)
+	return b.ends, err
+}
+
+// pick returns the values of the visible rows. It reuses the memory of dst.
+func pick[T any](dst []T, visible []int32, all func() ([]T, error)) ([]T, error) {
+	values, err := all()
+	if err != nil {
+		return dst[:0], err
+	}
+	dst = dst[:0]
+	for _, row := range visible {
+		dst = append(dst, values[row])
+	}
+	return dst, nil
+}
+
+// Head reads the head of a visible row.
+func (b *block) Head(row int, h *rows.Head) error { return b.inner.Head(int(b.visible[row]), h) }
+
+// TraceID returns the trace id of a visible row.
+func (b *block) TraceID(row int) (otlpdata.TraceID, error) {
+	if p, ok := b.inner.(source.Partial); ok {
+		return p.TraceID(int(b.visible[row]))
+	}
+	var h rows.Head
+	err := b.Head(row, &h)
+	return h.TraceID, err
+}
+
+// Expect implements source.Partial.
+func (b *block) Expect(list []int32) {
+	p, ok := b.inner.(source.Partial)
+	if !ok {
+		return
+	}
+	b.expected = b.expected[:0]
+	for _, row := range list {
+		b.expected = append(b.expected, b.visible[row])
+	}
+	p.Expect(b.expected)
+}
+
+// Cell returns a cell of a visible row.
+func (b *block) Cell(row, position int) (rows.Cell, error) {
+	return b.inner.Cell(int(b.visible[row]), position)
+}
+
+// Cells appends the cells of a visible row.
+func (b *block) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
+	return b.inner.Cells(dst, int(b.visible[row]))
+}
