@@ -22,7 +22,7 @@ lint: ## gofmt, go vet and staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
-generate: ## write the Go code of the wire formats anew, from internal/wire/proto and internal/wire/thrift
+generate: ## write the Go code of the files in internal/wire/proto
 	go run ./internal/wire/generate
 
 fuzz: ## run every fuzz target for FUZZTIME (20s)

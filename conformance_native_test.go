@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -18,7 +19,6 @@ import (
 	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
 	wirenames "github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
@@ -56,9 +56,9 @@ func nativeReceiverOverHTTP(t *testing.T) {
 
 // postThrift sends spans as client libraries do that know of no agent.
 func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
-	batch := &nativethrift.Batch{Process: nativethrift.Process{ServiceName: "s"}}
+	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}}
 	for _, name := range namesOf(td) {
-		batch.Spans = append(batch.Spans, nativethrift.Span{OperationName: name})
+		batch.Spans = append(batch.Spans, &jaeger.Span{OperationName: name})
 	}
 	body := thrift.NewTMemoryBuffer()
 	if err := batch.Write(ctx, thrift.NewTBinaryProtocolConf(body, nil)); err != nil {

@@ -6,9 +6,9 @@ import (
 	"net"
 	"testing"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/receivers/thriftudp"
 )
@@ -31,15 +31,15 @@ func thriftUDPReceiver(t *testing.T) {
 }
 
 // udpBatch is what the suite's requests look like in the native model.
-func udpBatch(td ptrace.Traces) nativethrift.Batch {
+func udpBatch(td ptrace.Traces) *jaeger.Batch {
 	rs := td.ResourceSpans().At(0)
 	service, _ := rs.Resource().Attributes().Get("service.name")
-	b := nativethrift.Batch{Process: nativethrift.Process{ServiceName: service.Str()}}
+	b := &jaeger.Batch{Process: &jaeger.Process{ServiceName: service.Str()}}
 	for _, s := range rs.ScopeSpans().At(0).Spans().All() {
 		traceID, spanID := s.TraceID(), s.SpanID()
-		b.Spans = append(b.Spans, nativethrift.Span{
-			TraceIDHigh: int64(bin.BigEndian.Uint64(traceID[:8])), TraceIDLow: int64(bin.BigEndian.Uint64(traceID[8:])),
-			SpanID: int64(bin.BigEndian.Uint64(spanID[:])), OperationName: s.Name(), Flags: 1,
+		b.Spans = append(b.Spans, &jaeger.Span{
+			TraceIdHigh: int64(bin.BigEndian.Uint64(traceID[:8])), TraceIdLow: int64(bin.BigEndian.Uint64(traceID[8:])),
+			SpanId: int64(bin.BigEndian.Uint64(spanID[:])), OperationName: s.Name(), Flags: 1,
 			StartTime: int64(s.StartTimestamp() / 1000), Duration: int64((s.EndTimestamp() - s.StartTimestamp()) / 1000),
 		})
 	}

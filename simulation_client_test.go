@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -20,7 +21,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/internal/simulation"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 )
 
 // spanLedger knows all spans that were sent: their numbers are 1 to last.
@@ -126,7 +126,7 @@ func (c *sender) deliver(numbers []uint64, patience int) {
 func (c *sender) shout(td ptrace.Traces) {
 	b := udpBatch(td)
 	for i := range b.Spans {
-		b.Spans[i].Tags = []nativethrift.Tag{{Key: "number", VType: nativethrift.TagTypeLong, VLong: &b.Spans[i].SpanID}}
+		b.Spans[i].Tags = []*jaeger.Tag{{Key: "number", VType: jaeger.TagType_LONG, VLong: &b.Spans[i].SpanId}}
 	}
 	if _, err := c.udp.WriteTo(udpDatagram(c.w.t, b), &net.UDPAddr{IP: net.ParseIP(c.addr), Port: 6831}); err != nil {
 		c.w.t.Errorf("sending a datagram: %v", err)

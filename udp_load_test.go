@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -182,17 +182,17 @@ func (p *program) sum(t *testing.T, name string, with ...string) (sum float64) {
 func oneSpan(t *testing.T, i int) []byte {
 	t.Helper()
 	path := fmt.Sprintf("/cart/%d", i%100)
-	return udpDatagram(t, nativethrift.Batch{
-		Process: nativethrift.Process{ServiceName: "cart"},
-		Spans: []nativethrift.Span{{TraceIDLow: int64(i/10 + 1), SpanID: int64(i + 1), OperationName: "GET /cart/{id}", Flags: 1,
-			StartTime: time.Now().UnixMicro(), Duration: 1000, Tags: []nativethrift.Tag{{Key: "url.path", VStr: &path}}}},
+	return udpDatagram(t, &jaeger.Batch{
+		Process: &jaeger.Process{ServiceName: "cart"},
+		Spans: []*jaeger.Span{{TraceIdLow: int64(i/10 + 1), SpanId: int64(i + 1), OperationName: "GET /cart/{id}", Flags: 1,
+			StartTime: time.Now().UnixMicro(), Duration: 1000, Tags: []*jaeger.Tag{{Key: "url.path", VStr: &path}}}},
 	})
 }
 
 // udpDatagram is the datagram of one batch, in the compact protocol.
-func udpDatagram(t *testing.T, b nativethrift.Batch) []byte {
+func udpDatagram(t *testing.T, b *jaeger.Batch) []byte {
 	t.Helper()
-	ctx, buf, args := context.Background(), thrift.NewTMemoryBuffer(), agentthrift.EmitBatchArgs{Batch: b}
+	ctx, buf, args := context.Background(), thrift.NewTMemoryBuffer(), agent.AgentEmitBatchArgs{Batch: b}
 	out := thrift.NewTCompactProtocolConf(buf, nil)
 	for _, err := range []error{out.WriteMessageBegin(ctx, "emitBatch", thrift.ONEWAY, 0), args.Write(ctx, out), out.Flush(ctx)} {
 		if err != nil {

@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -58,12 +58,12 @@ func gzipped(b []byte) []byte {
 
 // tagsOf1M is a batch of one span with a million tags.
 func tagsOf1M() []byte {
-	tags := make([]nativethrift.Tag, 1_000_000)
+	tags := make([]*jaeger.Tag, 1_000_000)
 	for i := range tags {
-		tags[i] = nativethrift.Tag{Key: "k"}
+		tags[i] = &jaeger.Tag{Key: "k"}
 	}
 	return thriftStruct(thrift.NewTBinaryProtocolFactoryConf(nil),
-		&nativethrift.Batch{Process: nativethrift.Process{ServiceName: "s"}, Spans: []nativethrift.Span{{SpanID: 1, TraceIDLow: 1, Tags: tags}}})
+		&jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}, Spans: []*jaeger.Span{{SpanId: 1, TraceIdLow: 1, Tags: tags}}})
 }
 
 // Whatever a port is sent, it answers with the right status or counts, and goes on.
@@ -252,9 +252,9 @@ func TestRareBatches(t *testing.T) {
 
 	const clientLimit = 65_000
 	batch := nativeBatch(6, 6, "large")
-	binaryTag := nativethrift.Tag{Key: "raw", VType: nativethrift.TagTypeBinary, VBinary: []byte{0, 1, 0xff}}
-	span := &batch.Spans[0]
-	span.Tags = []nativethrift.Tag{binaryTag, {Key: "fill", VStr: new(string)}}
+	binaryTag := &jaeger.Tag{Key: "raw", VType: jaeger.TagType_BINARY, VBinary: []byte{0, 1, 0xff}}
+	span := batch.Spans[0]
+	span.Tags = []*jaeger.Tag{binaryTag, {Key: "fill", VStr: new(string)}}
 	message := func() []byte {
 		return thriftMessage(t, thrift.NewTCompactProtocolFactoryConf(nil), "emitBatch", firstOf("", emitArgs(batch)))
 	}

@@ -15,6 +15,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -22,9 +25,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
-	"github.com/tracing-backend/tracing/internal/wire/zipkincore"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -81,16 +81,14 @@ func intakes() []intake {
 		{"Zipkin UDP", udp("zipkin", compact, emitZipkinBatch)},
 		{"Zipkin UDP, native", udp("zipkin", compact, emitBatch)},
 		{"native HTTP", post("native", "http", "/api/traces", "application/vnd.apache.thrift.binary", func(high, low uint64, text string) []byte {
-			batch := nativeBatch(high, low, text)
-			return thriftStruct(binaryStrict, &batch)
+			return thriftStruct(binaryStrict, nativeBatch(high, low, text))
 		})},
 		{"native gRPC", call("native", "/jaeger.api_v2.CollectorService/PostSpans", nativeProto)},
 		{"native gRPC, neutral name", call("native", "/tracing.api_v2.CollectorService/PostSpans", nativeProto)},
 		{"Zipkin v1 JSON", post("zipkin", "http", "/api/v1/spans", "application/json", zipkinV1JSON)},
 		{"Zipkin v1 Thrift", post("zipkin", "http", "/api/v1/spans", "application/x-thrift", func(high, low uint64, text string) []byte {
 			list := encoding.BigEndian.AppendUint32([]byte{12}, 1) // a bare list of structs
-			span := zipkinSpan(high, low, text)
-			return append(list, thriftStruct(binaryStrict, &span)...)
+			return append(list, thriftStruct(binaryStrict, zipkinSpan(high, low, text))...)
 		})},
 		{"Zipkin v2 JSON", post("zipkin", "http", "/api/v2/spans", "application/json", zipkinV2JSON)},
 		{"Zipkin v2 protobuf", post("zipkin", "http", "/api/v2/spans", "application/x-protobuf", zipkinProto)},
@@ -208,28 +206,28 @@ func thriftStruct(factory thrift.TProtocolFactory, s thrift.TStruct) []byte {
 }
 
 func emitBatch(high, low uint64, text string) (string, thrift.TStruct) {
-	return "emitBatch", &agentthrift.EmitBatchArgs{Batch: nativeBatch(high, low, text)}
+	return "emitBatch", &agent.AgentEmitBatchArgs{Batch: nativeBatch(high, low, text)}
 }
 
 func emitZipkinBatch(high, low uint64, text string) (string, thrift.TStruct) {
-	return "emitZipkinBatch", &agentthrift.EmitZipkinBatchArgs{Spans: []zipkincore.Span{zipkinSpan(high, low, text)}}
+	return "emitZipkinBatch", &agent.AgentEmitZipkinBatchArgs{Spans: []*zipkincore.Span{zipkinSpan(high, low, text)}}
 }
 
-func nativeBatch(high, low uint64, text string) nativethrift.Batch {
-	tag := []nativethrift.Tag{{Key: text, VStr: &text}}
+func nativeBatch(high, low uint64, text string) *jaeger.Batch {
+	tag := []*jaeger.Tag{{Key: text, VStr: &text}}
 	now := time.Now().UnixMicro()
-	return nativethrift.Batch{Process: nativethrift.Process{ServiceName: text, Tags: tag}, Spans: []nativethrift.Span{{
-		TraceIDHigh: int64(high), TraceIDLow: int64(low), SpanID: wireSpanID, OperationName: text, Flags: 1, StartTime: now, Duration: 1000, Tags: tag,
-		Logs: []nativethrift.Log{{Timestamp: now, Fields: tag}},
+	return &jaeger.Batch{Process: &jaeger.Process{ServiceName: text, Tags: tag}, Spans: []*jaeger.Span{{
+		TraceIdHigh: int64(high), TraceIdLow: int64(low), SpanId: wireSpanID, OperationName: text, Flags: 1, StartTime: now, Duration: 1000, Tags: tag,
+		Logs: []*jaeger.Log{{Timestamp: now, Fields: tag}},
 	}}}
 }
 
-func zipkinSpan(high, low uint64, text string) zipkincore.Span {
+func zipkinSpan(high, low uint64, text string) *zipkincore.Span {
 	wide, now, duration := int64(high), time.Now().UnixMicro(), int64(1000)
 	host := &zipkincore.Endpoint{ServiceName: text, Ipv4: 0x0a010203, Port: 80}
-	return zipkincore.Span{TraceID: int64(low), TraceIDHigh: &wide, ID: wireSpanID, Name: text, Timestamp: &now, Duration: &duration,
-		Annotations:       []zipkincore.Annotation{{Timestamp: now, Value: "sr", Host: host}, {Timestamp: now, Value: text, Host: host}},
-		BinaryAnnotations: []zipkincore.BinaryAnnotation{{Key: text, Value: []byte(text), AnnotationType: zipkincore.AnnotationTypeString, Host: host}},
+	return &zipkincore.Span{TraceID: int64(low), TraceIDHigh: &wide, ID: wireSpanID, Name: text, Timestamp: &now, Duration: &duration,
+		Annotations:       []*zipkincore.Annotation{{Timestamp: now, Value: "sr", Host: host}, {Timestamp: now, Value: text, Host: host}},
+		BinaryAnnotations: []*zipkincore.BinaryAnnotation{{Key: text, Value: []byte(text), AnnotationType: zipkincore.AnnotationType_STRING, Host: host}},
 	}
 }
 
@@ -321,4 +319,4 @@ func otlpJSON(high, low uint64, text string) []byte {
 	return bytes.ReplaceAll(b, []byte(`"`+placeholder+`"`), []byte(jsonText(text)))
 }
 
-func emitArgs(b nativethrift.Batch) thrift.TStruct { return &agentthrift.EmitBatchArgs{Batch: b} }
+func emitArgs(b *jaeger.Batch) thrift.TStruct { return &agent.AgentEmitBatchArgs{Batch: b} }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -18,7 +19,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
@@ -148,11 +148,11 @@ func protoRequest(n int) []byte {
 // thriftRequest returns an encoded Batch of n spans of ordinary size.
 func thriftRequest(n int) []byte {
 	text := "some value of ordinary size"
-	batch := &nativethrift.Batch{Process: nativethrift.Process{ServiceName: "cart"}, Spans: []nativethrift.Span{}}
+	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "cart"}, Spans: []*jaeger.Span{}}
 	for i := range n {
-		s := nativethrift.Span{TraceIDLow: 1, SpanID: int64(i + 1), OperationName: fmt.Sprint("get ", i), StartTime: 1_700_000_000_000_000, Duration: 1e6}
+		s := &jaeger.Span{TraceIdLow: 1, SpanId: int64(i + 1), OperationName: fmt.Sprint("get ", i), StartTime: 1_700_000_000_000_000, Duration: 1e6}
 		for range 5 {
-			s.Tags = append(s.Tags, nativethrift.Tag{Key: "db.statement", VStr: &text})
+			s.Tags = append(s.Tags, &jaeger.Tag{Key: "db.statement", VStr: &text})
 		}
 		batch.Spans = append(batch.Spans, s)
 	}
@@ -181,5 +181,5 @@ func protoText(n int) []byte {
 
 func thriftText(n int) []byte {
 	text := strings.Repeat("x", n)
-	return thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{Tags: []nativethrift.Tag{{Key: "text", VStr: &text}}}}})
+	return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{Tags: []*jaeger.Tag{{Key: "text", VStr: &text}}}}})
 }

@@ -18,8 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
@@ -93,8 +94,8 @@ func rows() []row {
 }
 
 func manyTags(n int) []byte {
-	tags := slices.Repeat([]nativethrift.Tag{{Key: "k"}}, n)
-	return thriftBytes(&nativethrift.Batch{Process: nativethrift.Process{}, Spans: []nativethrift.Span{{Tags: tags}}})
+	tags := slices.Repeat([]*jaeger.Tag{{Key: "k"}}, n)
+	return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{Tags: tags}}})
 }
 
 // TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
@@ -237,8 +238,8 @@ func TestMillionTags(t *testing.T) {
 func TestMemoryOfTranslations(t *testing.T) {
 	const n = 20_000
 	logs := func(fields int) []byte {
-		log := nativethrift.Log{Fields: slices.Repeat([]nativethrift.Tag{{Key: "k"}}, fields)}
-		return thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{Logs: slices.Repeat([]nativethrift.Log{log}, n/(1+fields))}}})
+		log := &jaeger.Log{Fields: slices.Repeat([]*jaeger.Tag{{Key: "k"}}, fields)}
+		return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{Logs: slices.Repeat([]*jaeger.Log{log}, n/(1+fields))}}})
 	}
 	for name, c := range map[string]struct {
 		format wireFormat
@@ -249,8 +250,8 @@ func TestMemoryOfTranslations(t *testing.T) {
 		"tags":                  {thriftBatch, manyTags(n), native.UsualGrowth},
 		"logs":                  {thriftBatch, logs(0), native.UsualGrowth},
 		"logs with a field":     {thriftBatch, logs(1), native.UsualGrowth},
-		"references":            {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: []nativethrift.Span{{References: make([]nativethrift.SpanRef, n)}}}), native.UsualGrowth},
-		"spans":                 {thriftBatch, thriftBytes(&nativethrift.Batch{Spans: make([]nativethrift.Span, n)}), native.UsualGrowth},
+		"references":            {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.UsualGrowth},
+		"spans":                 {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.UsualGrowth},
 		"ordinary protobuf":     {postSpans, protoRequest(1000), native.UsualGrowth},
 		"tags in protobuf":      {postSpans, smallTags(n), native.UsualGrowth},
 		"few tags in protobuf":  {postSpans, smallTags(1000), native.UsualGrowth},

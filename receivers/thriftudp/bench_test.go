@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
@@ -24,7 +25,7 @@ func datagram(t testing.TB) []byte {
 	args := batch("GET /cart/{id}")
 	for i := range 6 {
 		text := fmt.Sprintf("some value of ordinary size %d", i)
-		args.Batch.Spans[0].Tags = append(args.Batch.Spans[0].Tags, nativethrift.Tag{Key: fmt.Sprintf("http.some.key.%d", i), VStr: &text})
+		args.Batch.Spans[0].Tags = append(args.Batch.Spans[0].Tags, &jaeger.Tag{Key: fmt.Sprintf("http.some.key.%d", i), VStr: &text})
 	}
 	return message(t, native.Compact, "emitBatch", args)
 }

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
@@ -32,9 +32,9 @@ func TestClientStats(t *testing.T) {
 	id := "5a4c1b0e"
 	tell := func(port string, enc native.Encoding, seqNo, full, large, failed int64) {
 		args := batch("a")
-		args.Batch.Process.Tags = []nativethrift.Tag{{Key: "client-uuid", VType: nativethrift.TagTypeString, VStr: &id}}
+		args.Batch.Process.Tags = []*jaeger.Tag{{Key: "client-uuid", VType: jaeger.TagType_STRING, VStr: &id}}
 		args.Batch.SeqNo = &seqNo
-		args.Batch.Stats = &nativethrift.ClientStats{FullQueueDroppedSpans: full, TooLargeDroppedSpans: large, FailedToEmitSpans: failed}
+		args.Batch.Stats = &jaeger.ClientStats{FullQueueDroppedSpans: full, TooLargeDroppedSpans: large, FailedToEmitSpans: failed}
 		const received = "tracing_agent_client_stats_batches_received"
 		before := f.metrics()[received]
 		f.send(port, message(t, enc, "emitBatch", args))

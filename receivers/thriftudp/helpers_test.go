@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
-	"github.com/tracing-backend/tracing/internal/wire/zipkincore"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
@@ -168,22 +168,22 @@ func message(t testing.TB, enc native.Encoding, method string, args thrift.TStru
 }
 
 // batch is spans of the service `cart` with these names.
-func batch(names ...string) *agentthrift.EmitBatchArgs {
-	b := nativethrift.Batch{Process: nativethrift.Process{ServiceName: "cart"}}
+func batch(names ...string) *agent.AgentEmitBatchArgs {
+	b := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "cart"}}
 	for i, n := range names {
-		b.Spans = append(b.Spans, nativethrift.Span{TraceIDLow: 1, SpanID: int64(i + 1), OperationName: n, Flags: 1,
+		b.Spans = append(b.Spans, &jaeger.Span{TraceIdLow: 1, SpanId: int64(i + 1), OperationName: n, Flags: 1,
 			StartTime: 1_700_000_000_000_000, Duration: 100})
 	}
-	return &agentthrift.EmitBatchArgs{Batch: b}
+	return &agent.AgentEmitBatchArgs{Batch: b}
 }
 
 // zipkinBatch is spans of the service `cart` with these names.
-func zipkinBatch(names ...string) *agentthrift.EmitZipkinBatchArgs {
+func zipkinBatch(names ...string) *agent.AgentEmitZipkinBatchArgs {
 	host := &zipkincore.Endpoint{Ipv4: 0x7f000001, ServiceName: "cart"}
-	var args agentthrift.EmitZipkinBatchArgs
+	var args agent.AgentEmitZipkinBatchArgs
 	for i, n := range names {
-		args.Spans = append(args.Spans, zipkincore.Span{TraceID: 1, ID: int64(i + 1), Name: n,
-			Annotations: []zipkincore.Annotation{{Timestamp: 1_700_000_000_000_000, Value: zipkincore.ServerRecv, Host: host}}})
+		args.Spans = append(args.Spans, &zipkincore.Span{TraceID: 1, ID: int64(i + 1), Name: n,
+			Annotations: []*zipkincore.Annotation{{Timestamp: 1_700_000_000_000_000, Value: zipkincore.SERVER_RECV, Host: host}}})
 	}
 	return &args
 }

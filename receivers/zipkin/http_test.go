@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	pb "github.com/openzipkin/zipkin-go/proto/zipkin_proto3"
 	"google.golang.org/protobuf/proto"
 
-	pb "github.com/tracing-backend/tracing/internal/wire/zipkin_proto3"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"

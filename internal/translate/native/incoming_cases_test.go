@@ -2,63 +2,64 @@ package native
 
 import (
 	"math"
+	"slices"
 
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 )
 
-func str(key, v string) nativethrift.Tag { return nativethrift.Tag{Key: key, VStr: &v} }
-func long(key string, v int64) nativethrift.Tag {
-	return nativethrift.Tag{Key: key, VType: nativethrift.TagTypeLong, VLong: &v}
+func str(key, v string) *jaeger.Tag { return &jaeger.Tag{Key: key, VStr: &v} }
+func long(key string, v int64) *jaeger.Tag {
+	return &jaeger.Tag{Key: key, VType: jaeger.TagType_LONG, VLong: &v}
 }
-func boolean(key string, v bool) nativethrift.Tag {
-	return nativethrift.Tag{Key: key, VType: nativethrift.TagTypeBool, VBool: &v}
+func boolean(key string, v bool) *jaeger.Tag {
+	return &jaeger.Tag{Key: key, VType: jaeger.TagType_BOOL, VBool: &v}
 }
-func double(key string, v float64) nativethrift.Tag {
-	return nativethrift.Tag{Key: key, VType: nativethrift.TagTypeDouble, VDouble: &v}
+func double(key string, v float64) *jaeger.Tag {
+	return &jaeger.Tag{Key: key, VType: jaeger.TagType_DOUBLE, VDouble: &v}
 }
 
 // thriftSpan returns a span with all that is required and these tags.
-func thriftSpan(tags ...nativethrift.Tag) nativethrift.Span {
-	return nativethrift.Span{TraceIDLow: 0x0102030405060708, SpanID: 0x1112131415161718, OperationName: "op",
+func thriftSpan(tags ...*jaeger.Tag) *jaeger.Span {
+	return &jaeger.Span{TraceIdLow: 0x0102030405060708, SpanId: 0x1112131415161718, OperationName: "op",
 		StartTime: 1_700_000_000_000_001, Duration: 2_000, Tags: tags}
 }
 
-func thriftBatch(service string, spans ...nativethrift.Span) *nativethrift.Batch {
-	return &nativethrift.Batch{Process: nativethrift.Process{ServiceName: service}, Spans: spans}
+func thriftBatch(service string, spans ...*jaeger.Span) *jaeger.Batch {
+	return &jaeger.Batch{Process: &jaeger.Process{ServiceName: service}, Spans: spans}
 }
 
-func with(s nativethrift.Span, change func(*nativethrift.Span)) nativethrift.Span {
-	change(&s)
+func with(s *jaeger.Span, change func(*jaeger.Span)) *jaeger.Span {
+	change(s)
 	return s
 }
 
 // thriftCases are batches that Thrift can tell. Their names are those of golden files.
-func thriftCases() map[string]*nativethrift.Batch {
+func thriftCases() map[string]*jaeger.Batch {
 	processed := thriftBatch("", thriftSpan())
-	processed.Process.Tags = []nativethrift.Tag{str("hostname", "h"), str("jaeger.version", "Go-2.30.0"), str("ip", "10.0.0.1"),
+	processed.Process.Tags = []*jaeger.Tag{str("hostname", "h"), str("jaeger.version", "Go-2.30.0"), str("ip", "10.0.0.1"),
 		str("client-uuid", "c1"), boolean("b", true), str("ip", "10.0.0.2")}
 	kept := thriftBatch("s", thriftSpan())
-	kept.Process.Tags = []nativethrift.Tag{str("hostname", "h"), str("host.name", "there"), long("jaeger.version", 7)}
-	return map[string]*nativethrift.Batch{
+	kept.Process.Tags = []*jaeger.Tag{str("hostname", "h"), str("host.name", "there"), long("jaeger.version", 7)}
+	return map[string]*jaeger.Batch{
 		"tags": thriftBatch("svc", thriftSpan(str("s", "v"), str("s", ""), str("", "no key"), str("invalid \xff", "\xfe"), boolean("t", true),
 			boolean("f", false), long("l", math.MinInt64), long("l", 1), double("d", 0.1), double("inf", math.Inf(1)),
-			nativethrift.Tag{Key: "bin", VType: nativethrift.TagTypeBinary, VBinary: []byte{0, 255}},
-			nativethrift.Tag{Key: "unknown", VType: 9}, nativethrift.Tag{Key: "unknown", VType: math.MinInt32},
-			nativethrift.Tag{Key: "no string"}, nativethrift.Tag{Key: "no double", VType: nativethrift.TagTypeDouble},
-			nativethrift.Tag{Key: "no bool", VType: nativethrift.TagTypeBool}, nativethrift.Tag{Key: "no long", VType: nativethrift.TagTypeLong},
-			nativethrift.Tag{Key: "no binary", VType: nativethrift.TagTypeBinary})),
+			&jaeger.Tag{Key: "bin", VType: jaeger.TagType_BINARY, VBinary: []byte{0, 255}},
+			&jaeger.Tag{Key: "unknown", VType: 9}, &jaeger.Tag{Key: "unknown", VType: math.MinInt32},
+			&jaeger.Tag{Key: "no string"}, &jaeger.Tag{Key: "no double", VType: jaeger.TagType_DOUBLE},
+			&jaeger.Tag{Key: "no bool", VType: jaeger.TagType_BOOL}, &jaeger.Tag{Key: "no long", VType: jaeger.TagType_LONG},
+			&jaeger.Tag{Key: "no binary", VType: jaeger.TagType_BINARY})),
 		"ids":        thriftBatch("svc", idSpans()...),
 		"references": thriftBatch("svc", referenceSpans()...),
 		"flags":      thriftBatch("svc", flagSpans(0, 1, 2, 3, 8, -1)...),
 		"times":      thriftBatch("svc", timeSpans()...),
-		"logs": thriftBatch("svc", with(thriftSpan(), func(s *nativethrift.Span) {
-			s.Logs = []nativethrift.Log{{Timestamp: 1, Fields: []nativethrift.Tag{str("a", "1"), str("event", "e"), str("event", "f")}},
-				{Timestamp: -1}, {Timestamp: math.MaxInt64, Fields: []nativethrift.Tag{long("event", 1)}},
-				{Timestamp: 1_700_000_000_000_000, Fields: []nativethrift.Tag{str("event", "")}}}
+		"logs": thriftBatch("svc", with(thriftSpan(), func(s *jaeger.Span) {
+			s.Logs = []*jaeger.Log{{Timestamp: 1, Fields: []*jaeger.Tag{str("a", "1"), str("event", "e"), str("event", "f")}},
+				{Timestamp: -1}, {Timestamp: math.MaxInt64, Fields: []*jaeger.Tag{long("event", 1)}},
+				{Timestamp: 1_700_000_000_000_000, Fields: []*jaeger.Tag{str("event", "")}}}
 		})),
 		"scopes": thriftBatch("svc", thriftSpan(), thriftSpan(str("otel.scope.name", "n"), str("otel.scope.version", "1")),
 			thriftSpan(str("otel.scope.version", "1"), str("otel.scope.name", "n")), thriftSpan(str("otel.scope.name", "n")),
@@ -68,26 +69,26 @@ func thriftCases() map[string]*nativethrift.Batch {
 		"process-unnamed":  thriftBatch("OTLPResourceNoServiceName", thriftSpan()),
 		"empty":            thriftBatch("svc"),
 		"kind-and-status":  thriftBatch("svc", thriftSpan(str("span.kind", "server"), boolean("error", true), str("w3c.tracestate", "a=b"))),
-		"many-small-spans": thriftBatch("svc", make([]nativethrift.Span, 20)...),
+		"many-small-spans": thriftBatch("svc", slices.Repeat([]*jaeger.Span{{}}, 20)...),
 	}
 }
 
-func idSpans() []nativethrift.Span {
-	return []nativethrift.Span{
-		with(thriftSpan(), func(s *nativethrift.Span) { s.TraceIDHigh, s.ParentSpanID = -1, 5 }),
-		with(thriftSpan(), func(s *nativethrift.Span) { s.TraceIDLow, s.SpanID = 0, 0 }), // kept
+func idSpans() []*jaeger.Span {
+	return []*jaeger.Span{
+		with(thriftSpan(), func(s *jaeger.Span) { s.TraceIdHigh, s.ParentSpanId = -1, 5 }),
+		with(thriftSpan(), func(s *jaeger.Span) { s.TraceIdLow, s.SpanId = 0, 0 }), // kept
 	}
 }
 
-func referenceSpans() []nativethrift.Span {
+func referenceSpans() []*jaeger.Span {
 	const trace = 0x0102030405060708
-	ref := func(typ nativethrift.SpanRefType, high, low, span int64) nativethrift.SpanRef {
-		return nativethrift.SpanRef{RefType: typ, TraceIDHigh: high, TraceIDLow: low, SpanID: span}
+	ref := func(typ jaeger.SpanRefType, high, low, span int64) *jaeger.SpanRef {
+		return &jaeger.SpanRef{RefType: typ, TraceIdHigh: high, TraceIdLow: low, SpanId: span}
 	}
-	of := func(parent int64, refs ...nativethrift.SpanRef) nativethrift.Span {
-		return with(thriftSpan(), func(s *nativethrift.Span) { s.ParentSpanID, s.References = parent, refs })
+	of := func(parent int64, refs ...*jaeger.SpanRef) *jaeger.Span {
+		return with(thriftSpan(), func(s *jaeger.Span) { s.ParentSpanId, s.References = parent, refs })
 	}
-	return []nativethrift.Span{
+	return []*jaeger.Span{
 		of(0, ref(0, 0, trace, 9)),                                                // the parent is a reference
 		of(9, ref(0, 0, trace, 9)),                                                // the same twice
 		of(9, ref(1, 0, trace, 9)),                                                // the parent is followed: parent and link
@@ -100,17 +101,17 @@ func referenceSpans() []nativethrift.Span {
 	}
 }
 
-func flagSpans(flags ...int32) (out []nativethrift.Span) {
+func flagSpans(flags ...int32) (out []*jaeger.Span) {
 	for _, f := range flags {
-		out = append(out, with(thriftSpan(), func(s *nativethrift.Span) { s.Flags = f }))
+		out = append(out, with(thriftSpan(), func(s *jaeger.Span) { s.Flags = f }))
 	}
 	return out
 }
 
-func timeSpans() (out []nativethrift.Span) {
+func timeSpans() (out []*jaeger.Span) {
 	for _, t := range [][2]int64{{0, 0}, {0, 1}, {-5, 10}, {-5, 3}, {10, -4}, {10, -20}, {math.MaxInt64, math.MaxInt64},
 		{math.MinInt64, math.MinInt64}, {math.MaxUint64 / 1000, 0}, {math.MaxUint64/1000 + 1, 0}, {math.MaxInt64, math.MinInt64}} {
-		out = append(out, with(thriftSpan(), func(s *nativethrift.Span) { s.StartTime, s.Duration = t[0], t[1] }))
+		out = append(out, with(thriftSpan(), func(s *jaeger.Span) { s.StartTime, s.Duration = t[0], t[1] }))
 	}
 	return out
 }

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 )
 
 var encodings = map[string]Encoding{"compact": Compact, "binary": Binary}
@@ -44,28 +44,28 @@ func protoBytes(t testing.TB, b *api_v2.Batch) []byte {
 }
 
 // asProto is reference 5.1: what a Thrift batch is in protobuf.
-func asProto(b *nativethrift.Batch) *api_v2.Batch {
+func asProto(b *jaeger.Batch) *api_v2.Batch {
 	out := &api_v2.Batch{Process: &api_v2.Process{ServiceName: b.Process.ServiceName, Tags: tagsAsProto(b.Process.Tags)}}
-	for i := range b.Spans {
-		out.Spans = append(out.Spans, spanAsProto(&b.Spans[i]))
+	for _, s := range b.Spans {
+		out.Spans = append(out.Spans, spanAsProto(s))
 	}
 	return out
 }
 
-func spanAsProto(s *nativethrift.Span) *api_v2.Span {
+func spanAsProto(s *jaeger.Span) *api_v2.Span {
 	out := &api_v2.Span{
-		TraceId: idBytes(s.TraceIDHigh, s.TraceIDLow), SpanId: idBytes(s.SpanID), OperationName: s.OperationName, Flags: uint32(s.Flags),
+		TraceId: idBytes(s.TraceIdHigh, s.TraceIdLow), SpanId: idBytes(s.SpanId), OperationName: s.OperationName, Flags: uint32(s.Flags),
 		StartTime: timestampOf(s.StartTime), Duration: &durationpb.Duration{Seconds: s.Duration / 1e6, Nanos: int32(s.Duration%1e6) * 1000},
 		Tags: tagsAsProto(s.Tags),
 	}
 	known := false
 	for _, r := range s.References {
-		out.References = append(out.References, &api_v2.SpanRef{TraceId: idBytes(r.TraceIDHigh, r.TraceIDLow), SpanId: idBytes(r.SpanID),
+		out.References = append(out.References, &api_v2.SpanRef{TraceId: idBytes(r.TraceIdHigh, r.TraceIdLow), SpanId: idBytes(r.SpanId),
 			RefType: api_v2.SpanRefType(r.RefType)})
-		known = known || r.TraceIDHigh == s.TraceIDHigh && r.TraceIDLow == s.TraceIDLow && r.SpanID == s.ParentSpanID
+		known = known || r.TraceIdHigh == s.TraceIdHigh && r.TraceIdLow == s.TraceIdLow && r.SpanId == s.ParentSpanId
 	}
-	if s.ParentSpanID != 0 && !known {
-		parent := &api_v2.SpanRef{TraceId: out.TraceId, SpanId: idBytes(s.ParentSpanID)}
+	if s.ParentSpanId != 0 && !known {
+		parent := &api_v2.SpanRef{TraceId: out.TraceId, SpanId: idBytes(s.ParentSpanId)}
 		out.References = append([]*api_v2.SpanRef{parent}, out.References...)
 	}
 	for _, l := range s.Logs {
@@ -85,10 +85,10 @@ func timestampOf(us int64) *timestamppb.Timestamp {
 	return &timestamppb.Timestamp{Seconds: us / 1e6, Nanos: int32(us%1e6) * 1000}
 }
 
-func tagsAsProto(tags []nativethrift.Tag) (out []*api_v2.KeyValue) {
-	types := map[nativethrift.TagType]api_v2.ValueType{
-		nativethrift.TagTypeString: 0, nativethrift.TagTypeDouble: 3, nativethrift.TagTypeBool: 1, nativethrift.TagTypeLong: 2,
-		nativethrift.TagTypeBinary: 4,
+func tagsAsProto(tags []*jaeger.Tag) (out []*api_v2.KeyValue) {
+	types := map[jaeger.TagType]api_v2.ValueType{
+		jaeger.TagType_STRING: 0, jaeger.TagType_DOUBLE: 3, jaeger.TagType_BOOL: 1, jaeger.TagType_LONG: 2,
+		jaeger.TagType_BINARY: 4,
 	}
 	for _, tag := range tags {
 		typ, known := types[tag.VType]
@@ -110,25 +110,25 @@ func value[T any](p *T) (v T) {
 }
 
 // asThrift is the way back, for batches whose spans have no process of their own.
-func asThrift(b *api_v2.Batch) *nativethrift.Batch {
-	out := &nativethrift.Batch{Process: nativethrift.Process{ServiceName: b.GetProcess().GetServiceName(),
+func asThrift(b *api_v2.Batch) *jaeger.Batch {
+	out := &jaeger.Batch{Process: &jaeger.Process{ServiceName: b.GetProcess().GetServiceName(),
 		Tags: tagsAsThrift(b.GetProcess().GetTags())}}
 	for _, s := range b.GetSpans() {
-		span := nativethrift.Span{
-			TraceIDHigh: word(s.GetTraceId()), TraceIDLow: word(s.GetTraceId()[8:]), SpanID: word(s.GetSpanId()),
+		span := &jaeger.Span{
+			TraceIdHigh: word(s.GetTraceId()), TraceIdLow: word(s.GetTraceId()[8:]), SpanId: word(s.GetSpanId()),
 			OperationName: s.GetOperationName(), Flags: int32(s.GetFlags()),
 			StartTime: s.GetStartTime().AsTime().UnixMicro(), Duration: s.GetDuration().AsDuration().Microseconds(), Tags: tagsAsThrift(s.GetTags()),
 		}
 		for i, r := range s.GetReferences() {
 			if i == 0 && r.GetRefType() == api_v2.SpanRefType(childOf) {
-				span.ParentSpanID = word(r.GetSpanId())
+				span.ParentSpanId = word(r.GetSpanId())
 				continue
 			}
-			span.References = append(span.References, nativethrift.SpanRef{RefType: nativethrift.SpanRefType(r.GetRefType()),
-				TraceIDHigh: word(r.GetTraceId()), TraceIDLow: word(r.GetTraceId()[8:]), SpanID: word(r.GetSpanId())})
+			span.References = append(span.References, &jaeger.SpanRef{RefType: jaeger.SpanRefType(r.GetRefType()),
+				TraceIdHigh: word(r.GetTraceId()), TraceIdLow: word(r.GetTraceId()[8:]), SpanId: word(r.GetSpanId())})
 		}
 		for _, l := range s.GetLogs() {
-			log := nativethrift.Log{Timestamp: l.GetTimestamp().AsTime().UnixMicro(), Fields: tagsAsThrift(l.GetFields())}
+			log := &jaeger.Log{Timestamp: l.GetTimestamp().AsTime().UnixMicro(), Fields: tagsAsThrift(l.GetFields())}
 			span.Logs = append(span.Logs, log)
 		}
 		out.Spans = append(out.Spans, span)
@@ -138,20 +138,20 @@ func asThrift(b *api_v2.Batch) *nativethrift.Batch {
 
 func word(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) }
 
-func tagsAsThrift(tags []*api_v2.KeyValue) (out []nativethrift.Tag) {
+func tagsAsThrift(tags []*api_v2.KeyValue) (out []*jaeger.Tag) {
 	for _, kv := range tags {
-		tag := nativethrift.Tag{Key: kv.GetKey()}
+		tag := &jaeger.Tag{Key: kv.GetKey()}
 		switch kv.GetVType() {
 		case 0:
 			tag.VStr = new(kv.GetVStr())
 		case 1:
-			tag.VType, tag.VBool = nativethrift.TagTypeBool, new(kv.GetVBool())
+			tag.VType, tag.VBool = jaeger.TagType_BOOL, new(kv.GetVBool())
 		case 2:
-			tag.VType, tag.VLong = nativethrift.TagTypeLong, new(kv.GetVInt64())
+			tag.VType, tag.VLong = jaeger.TagType_LONG, new(kv.GetVInt64())
 		case 3:
-			tag.VType, tag.VDouble = nativethrift.TagTypeDouble, new(kv.GetVFloat64())
+			tag.VType, tag.VDouble = jaeger.TagType_DOUBLE, new(kv.GetVFloat64())
 		case 4:
-			tag.VType, tag.VBinary = nativethrift.TagTypeBinary, kv.GetVBinary()
+			tag.VType, tag.VBinary = jaeger.TagType_BINARY, kv.GetVBinary()
 		}
 		out = append(out, tag)
 	}

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/internal/wire/nativethrift"
 )
 
 var updateIncoming = flag.Bool("update-incoming", false, "rewrite testdata/incoming")
@@ -124,10 +125,10 @@ func TestReadMessage(t *testing.T) {
 
 func TestFromEmitBatch(t *testing.T) {
 	b := thriftBatch("svc", thriftSpan())
-	b.Process.Tags = []nativethrift.Tag{str("client-uuid", "c1")}
-	b.SeqNo, b.Stats = new(int64(7)), &nativethrift.ClientStats{FullQueueDroppedSpans: 1, TooLargeDroppedSpans: 2, FailedToEmitSpans: 3}
+	b.Process.Tags = []*jaeger.Tag{str("client-uuid", "c1")}
+	b.SeqNo, b.Stats = new(int64(7)), &jaeger.ClientStats{FullQueueDroppedSpans: 1, TooLargeDroppedSpans: 2, FailedToEmitSpans: 3}
 	for form, enc := range encodings {
-		args := append(thriftBytes(t, &agentthrift.EmitBatchArgs{Batch: *b}, enc), "what follows"...)
+		args := append(thriftBytes(t, &agent.AgentEmitBatchArgs{Batch: b}, enc), "what follows"...)
 		got, err := FromEmitBatch(args, enc)
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)
@@ -284,11 +285,11 @@ func TestThereAndBack(t *testing.T) {
 
 // The memory for a span is there already.
 func TestNoAllocationPerSpan(t *testing.T) {
-	spans := make([]nativethrift.Span, 1000)
+	spans := make([]*jaeger.Span, 1000)
 	for i := range spans {
-		spans[i] = with(thriftSpan(str("a", "b"), long("c", 1)), func(s *nativethrift.Span) {
-			s.Logs = []nativethrift.Log{{Timestamp: 1, Fields: []nativethrift.Tag{str("event", "e"), str("f", "g")}}}
-			s.References = []nativethrift.SpanRef{{RefType: 1, TraceIDLow: 1}}
+		spans[i] = with(thriftSpan(str("a", "b"), long("c", 1)), func(s *jaeger.Span) {
+			s.Logs = []*jaeger.Log{{Timestamp: 1, Fields: []*jaeger.Tag{str("event", "e"), str("f", "g")}}}
+			s.References = []*jaeger.SpanRef{{RefType: 1, TraceIdLow: 1}}
 		})
 	}
 	compact, post := thriftBytes(t, thriftBatch("svc", spans...), Compact), protoBytes(t, asProto(thriftBatch("svc", spans...)))

@@ -12,7 +12,7 @@ import (
 )
 
 // benchSpan is a span as instrumented HTTP clients send it: two core annotations, an event and seven binary annotations on one host.
-func benchSpan() zSpan {
+func benchSpan() *zSpan {
 	host := &zHost{ServiceName: "frontend", Ipv4: 10<<24 | 1, Port: 8080}
 	s := span1(func(s *zSpan) {
 		s.ParentID = at(77)
@@ -58,7 +58,7 @@ func pdataTime(b *testing.B, request []byte) float64 {
 // BenchmarkV1 translates 500 spans. Its metric x/pdata is the time in that of decoding the result with pdata in the same run.
 func BenchmarkV1(b *testing.B) {
 	const n = 500
-	spans := slices.Repeat([]zSpan{benchSpan()}, n)
+	spans := slices.Repeat([]*zSpan{benchSpan()}, n)
 	list, args := encodeList(b, spans), encodeArguments(b, native.Compact, spans)
 	doc := []byte("[" + strings.Repeat(benchJSON+",", n-1) + benchJSON + "]")
 	for name, translate := range map[string]func() ([]byte, error){

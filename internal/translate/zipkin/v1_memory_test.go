@@ -31,16 +31,16 @@ func (t *v1Translator) held() int {
 func TestV1Memory(t *testing.T) {
 	const n = 4000
 	host := &zHost{ServiceName: "a"}
-	thrift := map[string][]zSpan{
-		"spans":         make([]zSpan, n),
-		"annotations":   {noted(slices.Repeat([]zNote{{Value: "a"}}, n)...)},
-		"tags":          {tagged(slices.Repeat([]zTag{{Key: "a"}}, n)...)},
-		"hosts":         {tagged(slices.Repeat([]zTag{hosted("", &zHost{ServiceName: "a"}), hosted("", &zHost{ServiceName: "b"})}, n)...)},
-		"services":      slices.Repeat([]zSpan{{}, noted(note(0, "cs", host))}, n),
-		"bad numbers":   {tagged(slices.Repeat([]zTag{{Key: "a", AnnotationType: 2}}, n)...)},
-		"wrong types":   {tagged(slices.Repeat([]zTag{{Key: "a", AnnotationType: 7}}, n)...)},
+	thrift := map[string][]*zSpan{
+		"spans":         slices.Repeat([]*zSpan{{}}, n),
+		"annotations":   {noted(slices.Repeat([]*zNote{{Value: "a"}}, n)...)},
+		"tags":          {tagged(slices.Repeat([]*zTag{{Key: "a"}}, n)...)},
+		"hosts":         {tagged(slices.Repeat([]*zTag{hosted("", &zHost{ServiceName: "a"}), hosted("", &zHost{ServiceName: "b"})}, n)...)},
+		"services":      slices.Repeat([]*zSpan{{}, noted(note(0, "cs", host))}, n),
+		"bad numbers":   {tagged(slices.Repeat([]*zTag{{Key: "a", AnnotationType: 2}}, n)...)},
+		"wrong types":   {tagged(slices.Repeat([]*zTag{{Key: "a", AnnotationType: 7}}, n)...)},
 		"long texts":    {tagged(zString("a", strings.Repeat("x", 50*n)), typed("b", 1, strings.Repeat("x", 50*n)))},
-		"many mistakes": slices.Repeat([]zSpan{{ParentID: at(0), Duration: at(-1), Debug: true}}, n),
+		"many mistakes": slices.Repeat([]*zSpan{{ParentID: at(0), Duration: at(-1), Debug: true}}, n),
 	}
 	for name, spans := range thrift {
 		b := encodeList(t, spans)
@@ -78,7 +78,7 @@ func TestV1Memory(t *testing.T) {
 
 // TestV1AllocatesPerRequest: once the pool holds a translator, spans cost no allocations.
 func TestV1AllocatesPerRequest(t *testing.T) {
-	spans := slices.Repeat([]zSpan{benchSpan()}, 100)
+	spans := slices.Repeat([]*zSpan{benchSpan()}, 100)
 	list, args := encodeList(t, spans), encodeArguments(t, native.Compact, spans)
 	doc := bytes.Join([][]byte{[]byte("["), bytes.Repeat([]byte(benchJSON+","), 99), []byte(benchJSON + "]")}, nil)
 	for name, translate := range map[string]func() ([]byte, error){

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/internal/wire/agentthrift"
-	"github.com/tracing-backend/tracing/internal/wire/zipkincore"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -22,10 +22,10 @@ func protocolOf(enc native.Encoding, b *thrift.TMemoryBuffer) thrift.TProtocol {
 }
 
 // encodeArguments returns the arguments of emitZipkinBatch as the generated code writes them.
-func encodeArguments(t testing.TB, enc native.Encoding, spans []zipkincore.Span) []byte {
+func encodeArguments(t testing.TB, enc native.Encoding, spans []*zipkincore.Span) []byte {
 	t.Helper()
 	b := thrift.NewTMemoryBuffer()
-	args := agentthrift.EmitZipkinBatchArgs{Spans: spans}
+	args := agent.AgentEmitZipkinBatchArgs{Spans: spans}
 	if err := args.Write(context.Background(), protocolOf(enc, b)); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func encodeArguments(t testing.TB, enc native.Encoding, spans []zipkincore.Span)
 }
 
 // encodeList returns a bare list of spans in the binary protocol.
-func encodeList(t testing.TB, spans []zipkincore.Span) []byte {
+func encodeList(t testing.TB, spans []*zipkincore.Span) []byte {
 	t.Helper()
 	args := encodeArguments(t, native.Binary, spans)
 	return args[3 : len(args)-1] // without the field's header and the end of the struct
@@ -54,7 +54,7 @@ func checkAgainstGenerated(t testing.TB, enc native.Encoding, args []byte) {
 	})
 	b := thrift.NewTMemoryBuffer()
 	b.Write(args)
-	var want agentthrift.EmitZipkinBatchArgs
+	var want agent.AgentEmitZipkinBatchArgs
 	err := want.Read(context.Background(), protocolOf(enc, b))
 	if r.Err() == errSpansRepeat || isQuirk(err) {
 		return
@@ -69,7 +69,7 @@ func checkAgainstGenerated(t testing.TB, enc native.Encoding, args []byte) {
 		t.Fatalf("%d spans, want %d", len(got), len(want.Spans))
 	}
 	for i := range got {
-		checkSpan(t, &got[i], &want.Spans[i])
+		checkSpan(t, &got[i], want.Spans[i])
 	}
 }
 
@@ -92,7 +92,7 @@ func checkSpan(t testing.TB, got *v1Span, want *zipkincore.Span) {
 	same(t, "duration", got.duration, valueOf(want.Duration))
 	at := 0
 	for i := range want.Annotations {
-		a := &want.Annotations[i]
+		a := want.Annotations[i]
 		if a.Value == "" {
 			continue
 		}
@@ -108,11 +108,11 @@ func checkSpan(t testing.TB, got *v1Span, want *zipkincore.Span) {
 	checkTags(t, got, want.BinaryAnnotations)
 }
 
-func checkTags(t testing.TB, got *v1Span, want []zipkincore.BinaryAnnotation) {
+func checkTags(t testing.TB, got *v1Span, want []*zipkincore.BinaryAnnotation) {
 	t.Helper()
 	at, dropped := 0, uint32(0)
 	for i := range want {
-		b := &want[i]
+		b := want[i]
 		if b.Key == "" || b.Key == otlpdata.FlagsAttribute {
 			b.Key = ""
 			if dropped++; b.Host == nil || b.Host.ServiceName == "" {

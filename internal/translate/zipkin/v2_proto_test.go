@@ -11,9 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	pb "github.com/openzipkin/zipkin-go/proto/zipkin_proto3"
 	"google.golang.org/protobuf/proto"
-
-	pb "github.com/tracing-backend/tracing/internal/wire/zipkin_proto3"
 )
 
 // jsonSpan is a v2 span for encoding/json.

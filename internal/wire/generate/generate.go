@@ -21,8 +21,9 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// served are the files whose services the program serves: only of these there is code for services.
-var served = []string{
+// serviceFiles are the files for which gRPC code is generated: those whose services the program serves
+// or calls.
+var serviceFiles = []string{
 	"tracing/api_v2/collector.proto",
 	"tracing/api_v2/metrics/metricsquery.proto",
 	"tracing/api_v2/query.proto",
@@ -34,10 +35,10 @@ var served = []string{
 	"tracing/storage_v2/trace_storage.proto",
 }
 
-// goProto writes what the plugins, which go.mod pins as tools, make of the .proto files below dir: each file into the folder of its
-// go_package below out.
-func goProto(dir, out string) error {
-	files, err := compileProto(dir)
+// generate compiles the .proto files below in and runs both plugins on them. Each generated file goes
+// into the folder below out that its go_package names.
+func generate(in, out string) error {
+	files, err := compile(in)
 	if err != nil {
 		return err
 	}
@@ -50,16 +51,18 @@ func goProto(dir, out string) error {
 	if err := runPlugin("protoc-gen-go", request, out); err != nil {
 		return fmt.Errorf("protoc-gen-go: %w", err)
 	}
-	request.FileToGenerate = slices.DeleteFunc(request.FileToGenerate, func(name string) bool { return !slices.Contains(served, name) })
+	request.FileToGenerate = slices.DeleteFunc(request.FileToGenerate, func(name string) bool {
+		return !slices.Contains(serviceFiles, name)
+	})
 	if err := runPlugin("protoc-gen-go-grpc", request, out); err != nil {
 		return fmt.Errorf("protoc-gen-go-grpc: %w", err)
 	}
 	return nil
 }
 
-// compileProto compiles all files below dir, which call each other by their paths there. The files of OTLP, which they import, are those
-// that its own generated code holds.
-func compileProto(dir string) (linker.Files, error) {
+// compile compiles all .proto files below dir. Imports are resolved relative to dir. The OTLP files that
+// they import come from the descriptors in the generated code of OTLP.
+func compile(dir string) (linker.Files, error) {
 	var names []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if filepath.Ext(name) == ".proto" {
@@ -79,6 +82,7 @@ func compileProto(dir string) (linker.Files, error) {
 	return c.Compile(context.Background(), names...)
 }
 
+// otlpFile finds the OTLP trace file and the files that it imports.
 func otlpFile(path string) (protocompile.SearchResult, error) {
 	trace := tracepb.File_opentelemetry_proto_trace_v1_trace_proto
 	if trace.Path() == path {
@@ -92,7 +96,7 @@ func otlpFile(path string) (protocompile.SearchResult, error) {
 	return protocompile.SearchResult{}, protoregistry.NotFound
 }
 
-// appendFile appends a file behind those that it imports, each once.
+// appendFile appends a file after the files that it imports, each once.
 func appendFile(request *pluginpb.CodeGeneratorRequest, f protoreflect.FileDescriptor, seen map[string]bool) {
 	if seen[f.Path()] {
 		return
@@ -104,7 +108,8 @@ func appendFile(request *pluginpb.CodeGeneratorRequest, f protoreflect.FileDescr
 	request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(f))
 }
 
-// runPlugin speaks the protocol of protoc's plugins, one message each way, and writes the files of the answer.
+// runPlugin runs a protoc plugin, which reads one request and writes one response, and writes the files
+// of the response below out.
 func runPlugin(tool string, request *pluginpb.CodeGeneratorRequest, out string) error {
 	in, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 	if err != nil {
