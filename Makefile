@@ -47,7 +47,7 @@ bench-store: ## measure the span store: in the server against pdata, with querie
 	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
 	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
 
-sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.png)
-	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.png)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
+sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
+	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
 .PHONY: help run build test race lint generate fuzz soak bench bench-store sampling-plot
