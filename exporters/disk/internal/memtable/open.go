@@ -137,7 +137,7 @@ func (b *openBlock) read(row, n int) error {
 		return nil
 	}
 	var err error
-	if b.cells, b.more, err = t.NextCells(b.more, columns[len(b.cells):n], b.cells); err != nil {
+	if b.cells, b.more, err = t.ReadFirstCells(b.more, columns[len(b.cells):n], b.cells); err != nil {
 		b.current = -1
 		return b.failed(row, err)
 	}

@@ -30,8 +30,8 @@ type tally struct {
 	failed         bool       // a row cannot be counted, or there are too many cells
 	collector      *stats.Collector
 	shapes         []tallyShape
-	sieve          *rows.Sieve // of the rows that are counted
-	oldest, newest uint64      // bounds of the starts of these rows
+	duplicates     *rows.DuplicateFilter // of the rows that are counted
+	oldest, newest uint64                // bounds of the starts of these rows
 
 	twins     []int // rows of this step that may be duplicates of earlier ones
 	cells     []rows.Cell
@@ -51,14 +51,14 @@ func (s *snapshot) Tally(ctx context.Context, look func(c *stats.Collector, olde
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.collector == nil && !t.failed {
-		t.collector, t.sieve, t.oldest = stats.NewCollector(), rows.NewSieve(s.table.options.MaxRows), ^uint64(0)
+		t.collector, t.duplicates, t.oldest = stats.NewCollector(), rows.NewDuplicateFilter(s.table.options.MaxRows), ^uint64(0)
 	}
 	for t.rows < s.rows && !t.failed {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		if !t.step(s, min(t.rows+tallyStep, s.rows)) {
-			t.collector, t.sieve, t.shapes, t.failed = nil, nil, nil, true
+			t.collector, t.duplicates, t.shapes, t.failed = nil, nil, nil, true
 		}
 	}
 	if t.failed {
@@ -77,7 +77,7 @@ func (t *tally) step(s *snapshot, end int) bool {
 		if err != nil || int(h.Shape) >= len(s.tables.Shapes) {
 			return false
 		}
-		if t.sieve.Again(t.sieve.Hash(&h)) {
+		if t.duplicates.Seen(t.duplicates.Hash(&h)) {
 			t.twins = append(t.twins, row)
 		} else if !t.count(s.tables, &h, cells) {
 			return false
@@ -122,7 +122,7 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 func (t *tally) countExtra(tables *rows.Tables, h *rows.Head, cells []byte, of tallyShape) bool {
 	columns := tables.Shapes[h.Shape].Columns[:of.state]
 	var err error
-	if t.cells, _, err = tables.NextCells(cells, columns, t.cells[:0]); err != nil {
+	if t.cells, _, err = tables.ReadFirstCells(cells, columns, t.cells[:0]); err != nil {
 		return false
 	}
 	tracestate := tables.Text(columns[len(columns)-1], t.cells[len(columns)-1])

@@ -134,7 +134,7 @@ func TestNoTally(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			ok, err := table.snapshot().Tally(t.Context(), func(*stats.Collector, uint64, uint64) { t.Errorf("%s: there is a tally", what) })
-			if ok || err != nil || table.tally.collector != nil || table.tally.sieve != nil {
+			if ok || err != nil || table.tally.collector != nil || table.tally.duplicates != nil {
 				t.Errorf("%s: %t, %v", what, ok, err)
 			}
 		}

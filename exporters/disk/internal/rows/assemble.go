@@ -6,7 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// AppendExtra appends the cell data of place Extra: attributes and where each stands among all attributes of the span. positions ascend.
+// AppendExtra appends the cell data of place Extra: attributes, and the position of each among all
+// attributes of the span, in ascending order.
 func AppendExtra(dst []byte, positions []int, attributes []otlpdata.KeyValue) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(positions)))
 	for _, p := range positions {
@@ -15,21 +16,23 @@ func AppendExtra(dst []byte, positions []int, attributes []otlpdata.KeyValue) []
 	return otlpdata.AppendAttributes(dst, attributes)
 }
 
-// Assembler puts spans together again. It reuses its memory. Not for concurrent use; the zero value is ready.
+// Assembler builds spans from heads and cells. It reuses its memory. Not for concurrent use. The
+// zero value is ready to use.
 type Assembler struct {
 	span                 otlpdata.Span
 	merged, nested       []otlpdata.KeyValue
-	from                 []int    // of each event, where its attributes begin in nested
+	from                 []int    // by event: index of its first attribute in nested
 	at                   []uint64 // positions of extra attributes
 	extra, events, links otlpdata.SpanReader
 }
 
-// Span returns the span of a head and its cells. It is valid until the next call; its strings alias the cells and the tables. An error
-// means that the cells do not fit the shape, or that an encoded part is damaged.
+// Span returns the span of a head and its cells. It is valid until the next call; its strings alias
+// the cells and the tables. It returns an error if the cells do not fit the shape or an encoded
+// part is damaged.
 func (a *Assembler) Span(t *Tables, h *Head, cells []Cell) (*otlpdata.Span, error) {
 	shape := &t.Shapes[h.Shape]
 	if len(cells) != len(shape.Columns) {
-		return nil, corrupt("the cells do not fit the shape")
+		return nil, corrupt("number of cells differs from that of the shape's columns")
 	}
 	s := &a.span
 	*s = otlpdata.Span{TraceID: h.TraceID, SpanID: h.SpanID, ParentID: h.ParentID, Start: h.Start, End: h.End,
@@ -84,7 +87,7 @@ func (a *Assembler) cell(t *Tables, id uint32, c Cell) error {
 
 func (a *Assembler) event(t *Tables, id uint32, c Cell) error {
 	if len(a.span.Events) == 0 {
-		return corrupt("part of an event before its time")
+		return corrupt("part of an event without a preceding event time")
 	}
 	e := &a.span.Events[len(a.span.Events)-1]
 	switch col := &t.Columns[id]; col.Place {
@@ -98,7 +101,7 @@ func (a *Assembler) event(t *Tables, id uint32, c Cell) error {
 	return nil
 }
 
-// encoded reads the places whose cells are parts of an encoded span.
+// encoded decodes cells that are parts of an encoded span.
 func (a *Assembler) encoded(p Place, data string) error {
 	switch p {
 	case Extra:
@@ -119,11 +122,11 @@ func (a *Assembler) encoded(p Place, data string) error {
 	return nil
 }
 
-// merge puts extra attributes to their positions between those that have columns.
+// merge inserts extra attributes at their positions between those that have columns.
 func (a *Assembler) merge(b []byte) error {
 	n, pos := uvarint(b, 0)
 	if pos < 0 || n > uint64(len(b)) {
-		return corrupt("extra attributes")
+		return corrupt("invalid number of extra attributes")
 	}
 	at := a.at[:0]
 	for range n {
@@ -133,7 +136,7 @@ func (a *Assembler) merge(b []byte) error {
 	}
 	a.at = at
 	if pos < 0 {
-		return corrupt("extra attributes are cut short")
+		return corrupt("truncated extra attributes")
 	}
 	extra, err := a.extra.Read(b[pos:])
 	if err != nil || len(extra.Attributes) != len(at) {

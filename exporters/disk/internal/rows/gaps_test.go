@@ -14,7 +14,7 @@ type item struct {
 	payload []byte
 }
 
-// needs returns what a row cannot be read without. Words are pairs of a column and a word, the others a tag and an id.
+// needs returns the definitions that a row refers to, as tag and id; for words: tag, column and id.
 func needs(t *testing.T, tables *rows.Tables, row []byte) map[[3]uint32]bool {
 	t.Helper()
 	var h rows.Head
@@ -39,7 +39,8 @@ func needs(t *testing.T, tables *rows.Tables, row []byte) map[[3]uint32]bool {
 	return out
 }
 
-// TestGaps loses every definition in turn: the rows that need it are unreadable, and no others.
+// TestGaps leaves out each definition in turn and checks that exactly the rows that refer to it are
+// unreadable.
 func TestGaps(t *testing.T) {
 	for name, style := range styles {
 		in, records, want := interned(t, 6, 4, 6, style)
@@ -57,7 +58,7 @@ func TestGaps(t *testing.T) {
 		for _, row := range in.Rows() {
 			need = append(need, needs(t, in.Tables(), row))
 		}
-		given := map[[3]uint32]uint32{} // how many ids of a kind were given
+		given := map[[3]uint32]uint32{} // next id by kind
 		for at, lost := range items {
 			if lost.tag == rows.TagRow {
 				continue
@@ -78,7 +79,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// checkGap replays all items but one, and compares what is readable.
+// checkGap replays all items except one and compares the readable rows.
 func checkGap(t *testing.T, name string, items []item, lost int, expect func(row int) (readable bool, want original)) {
 	t.Helper()
 	var p replayed
@@ -94,12 +95,12 @@ func checkGap(t *testing.T, name string, items []item, lost int, expect func(row
 		case readable && (err != nil || got != want):
 			t.Fatalf("%s: without item %d, of tag %d, row %d is %+v, %v", name, lost, items[lost].tag, i, got, err)
 		case !readable && !errors.Is(err, rows.ErrCorrupt):
-			t.Fatalf("%s: without item %d, of tag %d, row %d can be read: %v", name, lost, items[lost].tag, i, err)
+			t.Fatalf("%s: without item %d, of tag %d, row %d is readable: %v", name, lost, items[lost].tag, i, err)
 		}
 	}
 }
 
-// uvarint reads a small number.
+// uvarint decodes a number of at most two bytes.
 func uvarint(b []byte) uint32 {
 	if b[0] >= 0x80 {
 		return uint32(b[0]&0x7f) | uint32(b[1])<<7
@@ -107,7 +108,8 @@ func uvarint(b []byte) uint32 {
 	return uint32(b[0])
 }
 
-// TestLostRecords loses a record in the middle: what does not need it stays readable, and what is lost is counted.
+// TestLostRecords leaves out each record in turn: rows that do not refer to it stay readable, and
+// lost definitions are counted.
 func TestLostRecords(t *testing.T) {
 	_, records, want := interned(t, 7, 10, 10, nil)
 	for lost := range records {
@@ -132,7 +134,7 @@ func TestLostRecords(t *testing.T) {
 			}
 		}
 		if lost < 9 && (p.tables.Lost() == 0 || readable == len(p.rows)) {
-			t.Errorf("without record %d nothing is missing", lost)
+			t.Errorf("without record %d: no definition is missing", lost)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Tag says what an item of a record is. The numbers are part of the format.
+// Tag identifies the type of an item of a record. The numbers are part of the file format.
 type Tag uint8
 
-// The items.
+// The types of items.
 const (
 	TagRow Tag = iota
 	TagColumn
@@ -23,37 +23,37 @@ const (
 	TagService
 )
 
-// ErrCorrupt is matched by all errors about bytes that are no record, or that do not fit the tables.
-var ErrCorrupt = errors.New("not a valid record")
+// ErrCorrupt matches all errors about bytes that are not a valid record or do not fit the tables.
+var ErrCorrupt = errors.New("invalid record")
 
 func corrupt(what string) error { return fmt.Errorf("%w: %s", ErrCorrupt, what) }
 
 const (
 	tagBits = 3
-	// maxID bounds ids, and with them what a damaged definition can make a reader allocate.
+	// maxID limits ids, and thereby the memory that a reader allocates for a damaged definition.
 	maxID = 1 << 22
-	// maxLost is how many definitions may be missing altogether.
+	// maxLost is the maximum number of missing definitions of a vocabulary.
 	maxLost = 1 << 18
-	// MaxHead is the greatest number of bytes that an item needs beside its payload.
+	// MaxHead is the maximum number of bytes of an item in addition to its payload.
 	MaxHead = binary.MaxVarintLen64
 )
 
-// AppendItem appends the head of an item; its payload of n bytes follows.
+// AppendItem appends the head of an item. The caller appends its payload of n bytes.
 func AppendItem(dst []byte, tag Tag, n int) []byte {
 	return binary.AppendUvarint(dst, uint64(n)<<tagBits|uint64(tag))
 }
 
-// NextItem splits the first item off a record. The payload aliases it.
+// NextItem splits the first item off a record. The payload aliases the record.
 func NextItem(record []byte) (tag Tag, payload, rest []byte, err error) {
 	head, n := binary.Uvarint(record)
 	if n <= 0 || head>>tagBits > uint64(len(record)-n) {
-		return 0, nil, nil, corrupt("an item is cut short")
+		return 0, nil, nil, corrupt("truncated item")
 	}
 	end := n + int(head>>tagBits)
 	return Tag(head & (1<<tagBits - 1)), record[n:end:end], record[end:], nil
 }
 
-// item wraps a payload that was appended behind dst[:from].
+// item inserts the head of an item before the payload dst[from:].
 func item(dst []byte, tag Tag, from int) []byte {
 	n := len(dst) - from
 	var head [MaxHead]byte
@@ -84,14 +84,14 @@ func AppendWord(dst []byte, column, id uint32, text string) []byte {
 	return item(append(dst, text...), TagWord, from)
 }
 
-// AppendScope appends the definition of a scope. Of s only Raw and SchemaURL are used.
+// AppendScope appends the definition of a scope. It uses only Raw and SchemaURL of s.
 func AppendScope(dst []byte, id uint32, s *otlpdata.Scope) []byte {
 	from := len(dst)
 	dst = appendText(appendID(dst, id), s.SchemaURL)
 	return item(append(dst, s.Raw...), TagScope, from)
 }
 
-// AppendResource appends the definition of a resource. Of r only Raw and SchemaURL are used.
+// AppendResource appends the definition of a resource. It uses only Raw and SchemaURL of r.
 func AppendResource(dst []byte, id uint32, tenant string, r *otlpdata.Resource) []byte {
 	from := len(dst)
 	dst = appendText(appendText(appendID(dst, id), tenant), r.SchemaURL)
@@ -107,8 +107,9 @@ func AppendService(dst []byte, id uint32, s Service) []byte {
 	return item(append(dst, s.Name...), TagService, from)
 }
 
-// AppendShape appends the definition of a shape of the service with a number: that of s.Tenant and s.Service. Service, scope and columns are
-// defined before. That a shape does not name its service bounds the length of a record: a name may be long, and shapes are many.
+// AppendShape appends the definition of a shape. service is the id of s.Tenant and s.Service.
+// Service, scope and columns must be defined before. A shape refers to its service by id to limit
+// the length of records: service names may be long, and shapes are numerous.
 func AppendShape(dst []byte, id, service uint32, s *Shape) []byte {
 	from := len(dst)
 	dst = appendID(appendID(dst, id), service)
@@ -126,5 +127,5 @@ func AppendShape(dst []byte, id, service uint32, s *Shape) []byte {
 	return item(dst, TagShape, from)
 }
 
-// text returns b as a string without copying. Records are never changed, which is what makes this sound.
+// text returns b as a string without copying. This is safe because records never change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

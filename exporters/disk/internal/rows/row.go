@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Head is the part of a row that all spans have. Times are nanoseconds since the Unix epoch, as sent.
+// Head is the fixed part of a row. Times are nanoseconds since the Unix epoch, as sent.
 type Head struct {
 	Shape, Resource  uint32
 	TraceID          otlpdata.TraceID
@@ -17,7 +17,7 @@ type Head struct {
 	Start, End       uint64
 }
 
-// Duration returns the length in nanoseconds by the rule of [otlpdata.Span.Duration].
+// Duration returns the duration in nanoseconds, as [otlpdata.Span.Duration] defines it.
 func (h *Head) Duration() uint64 {
 	if h.End > h.Start {
 		return h.End - h.Start
@@ -25,7 +25,7 @@ func (h *Head) Duration() uint64 {
 	return 1
 }
 
-// AppendHead appends the head of a row; the cells follow.
+// AppendHead appends the head of a row to dst. The caller appends the cells.
 func AppendHead(dst []byte, h *Head) []byte {
 	dst = binary.AppendUvarint(dst, uint64(h.Shape))
 	if h.ParentID.IsZero() {
@@ -42,12 +42,13 @@ func AppendHead(dst []byte, h *Head) []byte {
 	return binary.AppendUvarint(dst, h.End-h.Start)
 }
 
-// ReadHead reads the head of a row into h and returns the cells. It does not look into tables.
+// ReadHead decodes the head of a row into h and returns the encoded cells. It does not check ids
+// against tables.
 func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	shape, n := uvarint(row, 0)
 	resource, n := uvarint(row, n)
 	if n < 0 || shape >= maxID || resource>>1 >= maxID {
-		return nil, corrupt("the head of a row")
+		return nil, corrupt("invalid head of a row")
 	}
 	h.Shape, h.Resource = uint32(shape), uint32(resource>>1)
 	size := 16 + 8 + 8
@@ -56,7 +57,7 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	}
 	b := row[n:]
 	if len(b) < size {
-		return nil, corrupt("the head of a row is cut short")
+		return nil, corrupt("truncated head of a row")
 	}
 	h.TraceID = otlpdata.TraceID(b)
 	h.SpanID = otlpdata.SpanID(b[16:])
@@ -67,7 +68,7 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	h.Start = binary.LittleEndian.Uint64(b[size-8:])
 	length, n := uvarint(b, size)
 	if n < 0 {
-		return nil, corrupt("the end of a span is cut short")
+		return nil, corrupt("truncated end time of a row")
 	}
 	h.End = h.Start + length
 	return b[n:], nil
@@ -75,12 +76,12 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 
 // Cell is the value of one column of one row. Data aliases the row.
 type Cell struct {
-	Word uint32 // 1 + the number of a word; 0: the value is in Num or Data
-	Num  uint64 // of a bool, an int, or the bits of a double
-	Data string // of a string, bytes, or an encoded array or map
+	Word uint32 // 1 + index of a word in the dictionary; 0: the value is in Num or Data
+	Num  uint64 // bool, int, or bits of a double
+	Data string // string, bytes, or encoded array or map
 }
 
-// CellOf returns the cell of a value, which needs no dictionary.
+// CellOf returns the cell of a value. It uses no dictionary.
 func CellOf(v otlpdata.Value) Cell {
 	switch v.Kind() {
 	case otlpdata.ValueBool:
@@ -96,7 +97,7 @@ func CellOf(v otlpdata.Value) Cell {
 	return Cell{Data: v.Encoded()}
 }
 
-// AppendCell appends a cell of a column whose values are of a kind.
+// AppendCell appends an encoded cell to dst. kind is that of the column.
 func AppendCell(dst []byte, kind otlpdata.ValueKind, c Cell) []byte {
 	switch kind {
 	case otlpdata.ValueString:
@@ -116,33 +117,34 @@ func AppendCell(dst []byte, kind otlpdata.ValueKind, c Cell) []byte {
 	return appendText(dst, c.Data)
 }
 
-// ReadRow reads a whole row: the head into h, the cells, in the order of the shape's columns, behind dst. It fails for rows that refer to
-// what the tables do not have.
+// ReadRow decodes a row: the head into h, and the cells, in the order of the shape's columns,
+// appended to dst. It fails if the row refers to a definition that the tables do not have.
 func (t *Tables) ReadRow(row []byte, h *Head, dst []Cell) ([]Cell, error) {
 	b, err := ReadHead(row, h)
 	if err != nil {
 		return dst, err
 	}
 	if int(h.Shape) >= len(t.Shapes) || int(h.Resource) >= len(t.Resources) {
-		return dst, corrupt("a row refers to what is not defined")
+		return dst, corrupt("row refers to an undefined shape or resource")
 	}
 	if t.lost != nil && (t.Shapes[h.Shape].lost || t.lost.resources[h.Resource]) {
-		return dst, corrupt("a row refers to a definition that was lost")
+		return dst, corrupt("row refers to a lost definition")
 	}
 	return t.ReadCells(b, t.Shapes[h.Shape].Columns, dst)
 }
 
-// ReadCells reads the cells of a list of columns, as AppendCell wrote them one after the other, behind dst.
+// ReadCells decodes cells that AppendCell encoded, one for each column, and appends them to dst.
 func (t *Tables) ReadCells(b []byte, columns []uint32, dst []Cell) ([]Cell, error) {
-	dst, rest, err := t.NextCells(b, columns, dst)
+	dst, rest, err := t.ReadFirstCells(b, columns, dst)
 	if err == nil && len(rest) > 0 {
-		err = corrupt("a row is too long")
+		err = corrupt("trailing data after a row")
 	}
 	return dst, err
 }
 
-// NextCells is ReadCells for the first cells of more: it also returns the bytes that follow.
-func (t *Tables) NextCells(b []byte, columns []uint32, dst []Cell) (cells []Cell, rest []byte, err error) {
+// ReadFirstCells is like ReadCells, but b may hold more cells after those of columns. It also
+// returns the remaining bytes.
+func (t *Tables) ReadFirstCells(b []byte, columns []uint32, dst []Cell) (cells []Cell, rest []byte, err error) {
 	from, pos := len(dst), 0
 	dst = slices.Grow(dst, len(columns))
 	cells = dst[from : from+len(columns)]
@@ -155,7 +157,7 @@ func (t *Tables) NextCells(b []byte, columns []uint32, dst []Cell) (cells []Cell
 			if word, pos = uvarint(b, pos); word == 0 {
 				c.Data, pos = cellText(b, pos)
 			} else if word > uint64(len(t.Words[id])) || t.lost != nil && t.lost.words[[2]uint32{id, uint32(word - 1)}] {
-				return dst, nil, corrupt("a row refers to a word that is not defined")
+				return dst, nil, corrupt("row refers to an undefined word")
 			}
 			c.Word = uint32(word)
 		case otlpdata.ValueInt:
@@ -179,7 +181,7 @@ func (t *Tables) NextCells(b []byte, columns []uint32, dst []Cell) (cells []Cell
 			c.Data, pos = cellText(b, pos)
 		}
 		if pos < 0 {
-			return dst, nil, corrupt("a row is cut short")
+			return dst, nil, corrupt("truncated row")
 		}
 	}
 	return dst[:from+len(columns)], b[pos:], nil
@@ -193,7 +195,8 @@ func cellText(b []byte, pos int) (string, int) {
 	return text(b[pos : pos+int(n)]), pos + int(n)
 }
 
-// uvarint reads a number at pos and returns the position behind it, or -1. A negative pos stays negative.
+// uvarint decodes a number at pos and returns the position after it, or -1 if pos is negative or
+// the number is truncated.
 func uvarint(b []byte, pos int) (uint64, int) {
 	if pos < 0 || pos >= len(b) {
 		return 0, -1
@@ -213,8 +216,9 @@ func uvarint(b []byte, pos int) (uint64, int) {
 	return v, pos + n
 }
 
-// wideUvarint reads a number from eight bytes, the first one lowest, and returns how many it takes; 0 if it takes more. It puts the groups
-// of seven bits together two by two, since a loop over the bytes of a duration is what reading a head would spend most time in.
+// wideUvarint decodes a number from eight little-endian bytes and returns its length in bytes, 0 if
+// it is longer. It joins the groups of seven bits pairwise: a loop over the bytes of the duration
+// would take most of the time of reading a head.
 func wideUvarint(x uint64) (v uint64, n int) {
 	const ends = 0x8080808080808080
 	end := bits.TrailingZeros64(^x & ends)
@@ -235,7 +239,7 @@ func (t *Tables) Text(column uint32, c Cell) string {
 	return c.Data
 }
 
-// Value returns what a cell of a column stands for.
+// Value returns the value of a cell of a column.
 func (t *Tables) Value(column uint32, c Cell) otlpdata.Value {
 	switch kind := t.Columns[column].Kind; kind {
 	case otlpdata.ValueString:

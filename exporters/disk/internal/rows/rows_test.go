@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write golden files")
 
-// styles are the ways to take spans apart.
+// styles are settings of the interner.
 var styles = map[string]func(*rowstest.Interner){
 	"plain":    nil,
 	"no words": func(in *rowstest.Interner) { in.MaxWords = 0 },
@@ -29,19 +29,19 @@ var styles = map[string]func(*rowstest.Interner){
 	},
 }
 
-func TestSpansComeBack(t *testing.T) {
+func TestSpansRoundTrip(t *testing.T) {
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
 			in, records, want := interned(t, 1, 20, 20, style)
 			var p replayed
-			for range 2 { // what was added before is passed over
+			for range 2 { // known definitions are ignored
 				p.rows = nil
 				for _, r := range records {
 					p.add(t, r)
 				}
 			}
 			if !reflect.DeepEqual(&p.tables, in.Tables()) || !reflect.DeepEqual(p.rows, in.Rows()) {
-				t.Error("the records do not say what was interned")
+				t.Error("the records differ from what was interned")
 			}
 			if n := p.tables.Lost(); n != 0 {
 				t.Errorf("%d definitions lost", n)
@@ -59,7 +59,7 @@ func TestSpansComeBack(t *testing.T) {
 	}
 }
 
-// TestCellsOfAnyColumns reads cells without the head that belongs to them.
+// TestCellsOfAnyColumns reads cells without their head.
 func TestCellsOfAnyColumns(t *testing.T) {
 	in, _, _ := interned(t, 8, 5, 10, nil)
 	var h rows.Head
@@ -79,7 +79,7 @@ func TestCellsOfAnyColumns(t *testing.T) {
 	}
 }
 
-// TestPositionsOfExtraAttributes goes over all ways to leave some of five attributes without a column.
+// TestPositionsOfExtraAttributes stores every subset of five attributes as extra attributes.
 func TestPositionsOfExtraAttributes(t *testing.T) {
 	const n = 5
 	s := otlpdata.Span{TraceID: otlpdata.TraceID{1}}
@@ -108,12 +108,12 @@ func TestPositionsOfExtraAttributes(t *testing.T) {
 		tables.Shapes = []rows.Shape{shape}
 		got, err := asm.Span(&tables, &rows.Head{TraceID: s.TraceID}, cells)
 		if err != nil || !bytes.Equal(otlpdata.AppendSpan(nil, got), otlpdata.AppendSpan(nil, &s)) {
-			t.Errorf("without columns %v: got %+v, %v", positions, got, err)
+			t.Errorf("extra attributes %v: got %+v, %v", positions, got, err)
 		}
 	}
 }
 
-func TestDamagedCellsAreRefused(t *testing.T) {
+func TestDamagedCellsAreRejected(t *testing.T) {
 	one := []otlpdata.KeyValue{{Key: "k"}}
 	for name, c := range map[string]struct {
 		column rows.Column
@@ -142,18 +142,18 @@ func TestDamagedCellsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDamagedRowsAreRefused(t *testing.T) {
+func TestDamagedRowsAreRejected(t *testing.T) {
 	in, _, _ := interned(t, 2, 10, 10, styles["encoded"])
 	var h rows.Head
 	var cells []rows.Cell
 	for i, row := range in.Rows() {
 		for n := range row {
 			if _, err := in.Tables().ReadRow(row[:n:n], &h, cells[:0]); !errors.Is(err, rows.ErrCorrupt) {
-				t.Fatalf("%d of %d bytes of row %d: %v", n, len(row), i, err)
+				t.Fatalf("first %d of %d bytes of row %d: %v", n, len(row), i, err)
 			}
 		}
 		if _, err := in.Tables().ReadRow(append(row[:len(row):len(row)], 0), &h, cells[:0]); !errors.Is(err, rows.ErrCorrupt) {
-			t.Fatalf("row %d and a byte: %v", i, err)
+			t.Fatalf("row %d with a trailing byte: %v", i, err)
 		}
 		if _, err := new(rows.Tables).ReadRow(row, &h, nil); !errors.Is(err, rows.ErrCorrupt) {
 			t.Fatalf("row %d without tables: %v", i, err)
@@ -161,7 +161,7 @@ func TestDamagedRowsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDamagedItemsAreRefused(t *testing.T) {
+func TestDamagedItemsAreRejected(t *testing.T) {
 	for _, b := range []string{"", "\x80", "\x10a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		if _, _, _, err := rows.NextItem([]byte(b)); !errors.Is(err, rows.ErrCorrupt) {
@@ -199,7 +199,7 @@ func TestDamagedItemsAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyGaps holds what is noted of lost definitions to a bound, whatever the records say.
+// TestManyGaps checks that the number of recorded lost definitions is limited.
 func TestManyGaps(t *testing.T) {
 	var tables rows.Tables
 	for id := uint32(1000); id < 1<<22; id += 1001 {
@@ -214,10 +214,10 @@ func TestManyGaps(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%d lost, and no end", tables.Lost())
+	t.Errorf("%d lost definitions without an error", tables.Lost())
 }
 
-// TestSnapshots is for the race detector, too.
+// TestSnapshots reads snapshots while the tables grow. It is most useful with the race detector.
 func TestSnapshots(t *testing.T) {
 	_, records, all := interned(t, 3, 40, 10, nil)
 	var want []original
@@ -241,13 +241,13 @@ func TestSnapshots(t *testing.T) {
 				}
 			}
 			if after := [3]int{len(snapshot.Columns), len(snapshot.Shapes), snapshot.Lost()}; after != before {
-				t.Errorf("a snapshot grew from %v to %v", before, after)
+				t.Errorf("snapshot changed from %v to %v", before, after)
 			}
 		})
 	}
 	wg.Wait()
 	if p.tables.Lost() == 0 {
-		t.Error("nothing was lost, which makes this test pointless")
+		t.Error("no definition was lost: the test proves nothing")
 	}
 }
 
@@ -264,7 +264,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(records[0], golden) {
-		t.Error("the format has changed")
+		t.Error("the record format changed")
 	}
 	var p replayed
 	p.add(t, golden)
@@ -288,9 +288,9 @@ func FuzzRecord(f *testing.F) {
 		var r reading
 		size := len(record)
 		defer func() {
-			const mostLost = 1 << 18
-			if n := len(tables.Columns) + len(tables.Scopes) + len(tables.Resources) + len(tables.Shapes); n > size+mostLost {
-				t.Errorf("%d definitions of %d bytes", n, size)
+			const maxLost = 1 << 18
+			if n := len(tables.Columns) + len(tables.Scopes) + len(tables.Resources) + len(tables.Shapes); n > size+maxLost {
+				t.Errorf("%d definitions from %d bytes", n, size)
 			}
 		}()
 		for len(record) > 0 {
@@ -302,7 +302,7 @@ func FuzzRecord(f *testing.F) {
 				return
 			}
 			if len(rest) >= len(record) {
-				t.Fatal("an item takes no bytes")
+				t.Fatal("NextItem consumed no bytes")
 			}
 			record = rest
 			if _, err := tables.Define(tag, payload); err != nil && !errors.Is(err, rows.ErrCorrupt) {

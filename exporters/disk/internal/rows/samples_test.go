@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// generator makes random spans with everything that a span can have.
+// generator generates random spans with all kinds of fields.
 type generator struct{ *rand.Rand }
 
 func newGenerator(seed uint64) generator { return generator{rand.New(rand.NewPCG(seed, 5))} }
@@ -41,14 +41,14 @@ func (g generator) value() otlpdata.Value {
 	return otlpdata.StringValue(g.text())
 }
 
-func (g generator) attributes(most int) (out []otlpdata.KeyValue) {
-	for range g.IntN(most + 1) {
+func (g generator) attributes(maxCount int) (out []otlpdata.KeyValue) {
+	for range g.IntN(maxCount + 1) {
 		out = append(out, otlpdata.KeyValue{Key: []string{"k1", "k2", "k3", "x1", "x2", ""}[g.IntN(6)], Value: g.value()})
 	}
 	return out
 }
 
-// sometimes returns a small number, mostly 0.
+// sometimes returns a small number, usually 0.
 func (g generator) sometimes() uint32 { return uint32(max(0, g.IntN(12)-8)) }
 
 func (g generator) span() otlpdata.Span {
@@ -130,7 +130,7 @@ func originalOf(tenant, service string, r *otlpdata.Resource, sc *otlpdata.Scope
 		string(otlpdata.AppendSpan(nil, s))}
 }
 
-// interned returns what an Interner makes of random requests, and the spans.
+// interned interns random requests and returns the interner, the records and the original spans.
 func interned(t testing.TB, seed uint64, requests, spans int, set func(*rowstest.Interner)) (
 	in *rowstest.Interner, records [][]byte, want []original,
 ) {
@@ -158,7 +158,7 @@ func interned(t testing.TB, seed uint64, requests, spans int, set func(*rowstest
 	return in, records, all.all
 }
 
-// reading puts rows together again.
+// reading decodes rows to spans.
 type reading struct {
 	head  rows.Head
 	cells []rows.Cell
@@ -177,12 +177,12 @@ func (r *reading) read(t *rows.Tables, row []byte) (original, error) {
 	res, shape := &t.Resources[r.head.Resource], &t.Shapes[r.head.Shape]
 	out := originalOf(res.Tenant, res.Service, &res.Resource, &t.Scopes[shape.Scope], s)
 	if shape.Tenant != res.Tenant || shape.Service != res.Service || r.head.Duration() != out.duration {
-		return out, fmt.Errorf("the head says %s %s %d", shape.Tenant, shape.Service, r.head.Duration())
+		return out, fmt.Errorf("tenant, service or duration of the head: %s, %s, %d", shape.Tenant, shape.Service, r.head.Duration())
 	}
 	return out, nil
 }
 
-// replayed is what a reader makes of records.
+// replayed holds the tables and rows decoded from records.
 type replayed struct {
 	tables rows.Tables
 	rows   [][]byte

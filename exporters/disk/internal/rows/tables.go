@@ -7,37 +7,38 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Place says which part of a span a column holds. The numbers are part of the format.
+// Place identifies the part of a span that a column holds. The numbers are part of the file format.
 type Place uint8
 
-// The places. Columns of Attribute and EventAttribute have a key and any kind of value, the others the kind that is named here.
+// The places. Columns of Attribute and EventAttribute have a key and any kind of value; the others
+// have the kind given here.
 const (
 	Attribute         Place = iota // attribute of the span
-	Extra                          // bytes: attributes that have no column of their own, see AppendExtra
-	Name                           // string: name of the span, where Shape.NameInRow
+	Extra                          // bytes: attributes without a column of their own, see AppendExtra
+	Name                           // string: name of the span, if Shape.NameInRow
 	TraceState                     // string
 	StatusMessage                  // string
 	Flags                          // int
 	DroppedAttributes              // int
 	DroppedEvents                  // int
 	DroppedLinks                   // int
-	EventTime                      // int: nanoseconds since the span's start; every event begins with it
+	EventTime                      // int: nanoseconds since the span's start; first column of every event
 	EventName                      // string
-	EventDropped                   // int: dropped attributes of the event
-	EventAttribute                 // attribute of the event before
+	EventDropped                   // int: number of dropped attributes of the event
+	EventAttribute                 // attribute of the preceding event
 	Events                         // bytes: all events, encoded as fields of a Span
 	Links                          // bytes: all links, encoded as fields of a Span
-	places                         // how many there are
+	numPlaces                      // number of places
 )
 
-// Column is one field that spans may have. Two columns of a table differ.
+// Column is a field that spans may have. All columns of a vocabulary are distinct.
 type Column struct {
 	Place Place
 	Kind  otlpdata.ValueKind
 	Key   string // of Attribute and EventAttribute
 }
 
-// Resource is an interned resource. It belongs to one tenant.
+// Resource is an interned resource of one tenant.
 type Resource struct {
 	Tenant string
 	otlpdata.Resource
@@ -46,22 +47,24 @@ type Resource struct {
 // Service is a service of a tenant.
 type Service struct{ Tenant, Name string }
 
-// Shape is what spans of one kind have in common. A column may occur several times in Columns: repeated keys, several events.
+// Shape holds what spans of one kind have in common.
 type Shape struct {
 	Tenant, Service string
-	Name            string // as sent; "" where NameInRow
-	// Columns says what the cells of a row hold, in this order: Attribute*, Extra, Name, TraceState, StatusMessage, Flags, Dropped*,
-	// then of each event EventTime, EventName, EventDropped, EventAttribute*, or Events, then Links. All but EventTime are left out
-	// where the span has none.
-	// Several shapes may have one list; it must not be changed.
+	Name            string // as sent; "" if NameInRow
+	// Columns are the ids of the columns of the cells, in this order: Attribute*, Extra, Name,
+	// TraceState, StatusMessage, Flags, Dropped*; then for each event EventTime, EventName,
+	// EventDropped, EventAttribute*, or Events for all; then Links. All but EventTime are omitted
+	// if the span has no such value. A column may occur several times: repeated keys, several
+	// events. Shapes may share a list; it must not be changed.
 	Columns      []uint32
 	Scope        uint32
 	Kind, Status int32
 	NameInRow    bool // the name is in a cell of place Name
-	lost         bool
+	lost         bool // the definition, or one that it refers to, was lost
 }
 
-// Tables is a vocabulary: what the ids in rows mean. It only grows. Strings alias the records that they were read from.
+// Tables is a vocabulary: it maps the ids in rows to their definitions. It is append-only. Strings
+// alias the records that they were read from.
 type Tables struct {
 	Services  []Service
 	Columns   []Column
@@ -69,27 +72,29 @@ type Tables struct {
 	Scopes    []otlpdata.Scope
 	Resources []Resource
 	Shapes    []Shape
-	lost      *lost   // nil: nothing was lost
-	shared    *shared // while ReadTables reads
-	texts     int     // bytes of texts and lists that ReadTables has copied
+	lost      *lostDefs // nil: nothing was lost
+	interner  *interner // while ReadTables reads
+	texts     int       // bytes of texts and lists that ReadTables has copied
 }
 
-// lost are definitions that a damaged log no longer has. Rows that need one are no longer readable.
-type lost struct {
+// lostDefs records the definitions that are missing because a log is damaged. Rows that refer to
+// one are unreadable.
+type lostDefs struct {
 	services, columns, scopes, resources map[uint32]bool
 	words                                map[[2]uint32]bool
-	gaps                                 int // how many definitions were never read, shapes included
+	gaps                                 int // number of missing definitions, including shapes
 }
 
-func (l *lost) clone() *lost {
+func (l *lostDefs) clone() *lostDefs {
 	if l == nil {
 		return nil
 	}
-	return &lost{maps.Clone(l.services), maps.Clone(l.columns), maps.Clone(l.scopes), maps.Clone(l.resources), maps.Clone(l.words), l.gaps}
+	return &lostDefs{services: maps.Clone(l.services), columns: maps.Clone(l.columns), scopes: maps.Clone(l.scopes),
+		resources: maps.Clone(l.resources), words: maps.Clone(l.words), gaps: l.gaps}
 }
 
-// Snapshot returns the tables as they are now. It may be read while the original grows: both share what is in it, and nothing that is in a
-// table ever changes.
+// Snapshot returns a copy of the current tables. It may be read while the original grows: both
+// share their entries, which never change.
 func (t *Tables) Snapshot() *Tables {
 	s := *t
 	s.Words = slices.Clone(t.Words)
@@ -97,7 +102,8 @@ func (t *Tables) Snapshot() *Tables {
 	return &s
 }
 
-// TraceStateOf returns the position of the tracestate in the columns of a shape; -1: its spans have none.
+// TraceStateOf returns the position of the tracestate in the columns of a shape, or -1 if its spans
+// have none.
 func (t *Tables) TraceStateOf(s *Shape) int {
 	for i, id := range s.Columns {
 		if int(id) < len(t.Columns) && t.Columns[id].Place == TraceState && t.Columns[id].Kind == otlpdata.ValueString {
@@ -107,7 +113,7 @@ func (t *Tables) TraceStateOf(s *Shape) int {
 	return -1
 }
 
-// Lost tells how many definitions are missing because the records that held them were.
+// Lost returns the number of definitions that are missing because their records were lost.
 func (t *Tables) Lost() int {
 	if t.lost == nil {
 		return 0
@@ -121,10 +127,10 @@ func (t *Tables) Lost() int {
 	return n
 }
 
-func (t *Tables) lose() *lost {
+func (t *Tables) lostDefinitions() *lostDefs {
 	if t.lost == nil {
-		t.lost = &lost{services: map[uint32]bool{}, columns: map[uint32]bool{}, scopes: map[uint32]bool{}, resources: map[uint32]bool{},
-			words: map[[2]uint32]bool{}}
+		t.lost = &lostDefs{services: map[uint32]bool{}, columns: map[uint32]bool{}, scopes: map[uint32]bool{},
+			resources: map[uint32]bool{}, words: map[[2]uint32]bool{}}
 	}
 	return t.lost
 }

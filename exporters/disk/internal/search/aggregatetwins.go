@@ -20,7 +20,7 @@ func (s *rowScan) findTwins(ctx context.Context, blocks []frameBlock) (*twins, e
 	t := &twins{of: make(map[twin]struct{}), seen: make(map[[sha256.Size]byte]struct{})}
 	n := rowsOf(blocks)
 	shares := uint64(n/maxSieved + 1)
-	v := rows.NewSieve(n / int(shares))
+	v := rows.NewDuplicateFilter(n / int(shares))
 	for share := range shares {
 		v.Reset()
 		for i := range blocks {
@@ -37,7 +37,7 @@ func (s *rowScan) findTwins(ctx context.Context, blocks []frameBlock) (*twins, e
 }
 
 // sieve adds the rows of a block that the sieve has seen before; of all rows one share.
-func (s *rowScan) sieve(b source.Block, v *rows.Sieve, share, shares uint64, of map[twin]struct{}) error {
+func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares uint64, of map[twin]struct{}) error {
 	shapes, err := b.Shapes()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *rowScan) sieve(b source.Block, v *rows.Sieve, share, shares uint64, of 
 		if err := b.Head(row, &s.head); err != nil {
 			return err
 		}
-		if hash := v.Hash(&s.head); hash%shares == share && s.window.has(s.head.Start) && v.Again(hash) {
+		if hash := v.Hash(&s.head); hash%shares == share && s.window.has(s.head.Start) && v.Seen(hash) {
 			of[twinOf(&s.head)] = struct{}{}
 		}
 	}

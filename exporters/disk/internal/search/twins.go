@@ -38,7 +38,7 @@ func (s *metricsScan) findTwins(ctx context.Context) error {
 	}
 	s.twins = make(map[twin]struct{})
 	shares := uint64(n/maxSieved + 1)
-	v := rows.NewSieve(n / int(shares))
+	v := rows.NewDuplicateFilter(n / int(shares))
 	for share := range shares {
 		v.Reset()
 		err := s.eachBlock(ctx, func(b source.Block) (int, error) {
@@ -51,7 +51,7 @@ func (s *metricsScan) findTwins(ctx context.Context) error {
 				if hash%shares != share || !s.window.has(h.Start) || !s.wants(h.Shape) {
 					continue
 				}
-				if v.Again(hash) {
+				if v.Seen(hash) {
 					s.twins[twinOf(&h)] = struct{}{}
 				}
 			}

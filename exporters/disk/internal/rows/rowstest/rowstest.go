@@ -1,4 +1,4 @@
-// Package rowstest makes rows of requests for the tests of the packages that work on rows. It is simple, and slow.
+// Package rowstest converts requests to rows for tests. It is simple and slow.
 package rowstest
 
 import (
@@ -9,20 +9,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Interner takes the spans of requests apart. Not for concurrent use, except as Tables says.
+// Interner converts spans to rows and builds the vocabulary. Not for concurrent use, except as
+// documented at Tables.
 type Interner struct {
-	// MaxWords is how many words a column gets before further texts are kept in cells.
+	// MaxWords is the maximum number of words of a column. Further texts are stored in cells.
 	MaxWords int
-	// MaxEvents is how many events of a span get columns; the events of a span with more are encoded.
+	// MaxEvents is the maximum number of events of a span that get columns. If a span has more, all
+	// of its events are encoded.
 	MaxEvents int
-	// NameInRow says for which services names of spans are in cells; nil is for none.
+	// NameInRow reports for which services span names are in cells. nil: for none.
 	NameInRow func(service string) bool
-	// IsExtra says which keys of attributes have no column; nil is none.
+	// IsExtra reports which attribute keys have no column. nil: none.
 	IsExtra func(key string) bool
 
 	tables rows.Tables
 	rows   [][]byte
-	ids    map[string]uint32 // of everything that is defined, by its definition with id 0
+	ids    map[string]uint32 // ids by the definition encoded with id 0
 
 	record   []byte
 	tenant   string
@@ -30,11 +32,11 @@ type Interner struct {
 	scope    *otlpdata.Scope
 }
 
-// New returns an Interner that has seen nothing, with 64 words and 4 events.
+// New returns an Interner with MaxWords 64 and MaxEvents 4.
 func New() *Interner { return &Interner{MaxWords: 64, MaxEvents: 4, ids: map[string]uint32{}} }
 
-// Add interns the spans of a request, and returns the record that holds them and what they are the first to need. It panics when the
-// request has no encoded form.
+// Add interns the spans of a request. It returns a record with their rows and the definitions that
+// they are the first to need. It panics if the request cannot be encoded.
 func (in *Interner) Add(b *otlpdata.Batch) (record []byte) {
 	segments, err := b.Segments()
 	if err != nil {
@@ -49,7 +51,8 @@ func (in *Interner) Add(b *otlpdata.Batch) (record []byte) {
 	return in.record
 }
 
-// Tables returns the vocabulary of all requests. It grows with the next one; see rows.Tables.Snapshot.
+// Tables returns the vocabulary of all requests. It grows with the next request; see
+// rows.Tables.Snapshot.
 func (in *Interner) Tables() *rows.Tables { return &in.tables }
 
 // Rows returns the rows of all requests, in order.
@@ -86,7 +89,7 @@ func (v visitor) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// define returns the id of what a definition says, and adds it, as number next of its kind, when it is new.
+// define returns the id of a definition. If the definition is new, it gets the id next.
 func (in *Interner) define(next int, definition func(id uint32) []byte) uint32 {
 	key := string(definition(0))
 	if id, ok := in.ids[key]; ok {
@@ -98,7 +101,7 @@ func (in *Interner) define(next int, definition func(id uint32) []byte) uint32 {
 		_, err = in.tables.Define(tag, payload)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("rowstest: a definition that cannot be read: %v", err))
+		panic(fmt.Sprintf("rowstest: cannot decode a definition: %v", err))
 	}
 	in.record = append(in.record, item...)
 	in.ids[key] = uint32(next)
@@ -184,7 +187,7 @@ func (l *list) add(p rows.Place, key string, v otlpdata.Value) {
 	l.columns, l.cells = append(l.columns, id), append(l.cells, cell)
 }
 
-// word turns a text into a word while there is room for it.
+// word turns a text into a word unless the dictionary has MaxWords words.
 func (in *Interner) word(column uint32, c rows.Cell) rows.Cell {
 	n := len(in.tables.Words[column])
 	if _, known := in.ids[string(rows.AppendWord(nil, column, 0, c.Data))]; !known && n >= in.MaxWords {

@@ -6,8 +6,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Define adds the definition that an item holds, and says whether it was one: an item of another tag is none. A definition that was added
-// before is passed over. What lies between the last id and this one counts as lost. The tables keep the payload.
+// Define adds the definition of an item to the tables. It returns false for an item that is not a
+// definition. A definition whose id is already known is ignored. Ids between the last known one and
+// this one count as lost. The tables retain the payload.
 func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
 	r := reader{b: payload}
 	switch tag {
@@ -31,13 +32,13 @@ func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
 
 func (t *Tables) defineService(r *reader) {
 	id := r.id()
-	s := Service{Tenant: t.shared.text(r.text())}
-	s.Name = t.shared.text(r.rest())
+	s := Service{Tenant: t.interner.text(r.text())}
+	s.Name = t.interner.text(r.rest())
 	if !t.fits(r, id, len(t.Services)) {
 		return
 	}
 	for lost := len(t.Services); lost < int(id); lost++ {
-		t.lose().services[uint32(lost)] = true
+		t.lostDefinitions().services[uint32(lost)] = true
 		t.Services = append(t.Services, Service{})
 	}
 	t.Services = append(t.Services, s)
@@ -46,15 +47,15 @@ func (t *Tables) defineService(r *reader) {
 func (t *Tables) defineColumn(r *reader) {
 	id := r.id()
 	c := Column{Place: Place(r.byte()), Kind: otlpdata.ValueKind(r.byte())}
-	c.Key = t.shared.text(r.rest())
-	if c.Place >= places || c.Kind > otlpdata.ValueMap {
-		r.fail("a column of unknown place or kind")
+	c.Key = t.interner.text(r.rest())
+	if c.Place >= numPlaces || c.Kind > otlpdata.ValueMap {
+		r.fail("column with an unknown place or kind")
 	}
 	if !t.fits(r, id, len(t.Columns)) {
 		return
 	}
 	for lost := len(t.Columns); lost < int(id); lost++ {
-		t.lose().columns[uint32(lost)] = true
+		t.lostDefinitions().columns[uint32(lost)] = true
 		t.Columns, t.Words = append(t.Columns, Column{}), append(t.Words, nil)
 	}
 	t.Columns, t.Words = append(t.Columns, c), append(t.Words, nil)
@@ -68,7 +69,7 @@ func (t *Tables) defineWord(r *reader) {
 			return
 		}
 		for lost := len(t.Columns); lost <= int(column); lost++ {
-			t.lose().columns[uint32(lost)] = true
+			t.lostDefinitions().columns[uint32(lost)] = true
 			t.Columns, t.Words = append(t.Columns, Column{}), append(t.Words, nil)
 		}
 	}
@@ -76,43 +77,43 @@ func (t *Tables) defineWord(r *reader) {
 		return
 	}
 	for lost := len(t.Words[column]); lost < int(id); lost++ {
-		t.lose().words[[2]uint32{column, uint32(lost)}] = true
+		t.lostDefinitions().words[[2]uint32{column, uint32(lost)}] = true
 		t.Words[column] = append(t.Words[column], "")
 	}
-	t.Words[column] = append(t.Words[column], t.shared.copy(word))
+	t.Words[column] = append(t.Words[column], t.interner.copy(word))
 }
 
 func (t *Tables) defineScope(r *reader) {
-	id, url := r.id(), t.shared.text(r.text())
-	raw := t.shared.bytes(r.b)
+	id, url := r.id(), t.interner.text(r.text())
+	raw := t.interner.bytes(r.b)
 	if !t.fits(r, id, len(t.Scopes)) {
 		return
 	}
 	s, err := otlpdata.ReadScope(raw, url)
 	if err != nil {
-		r.fail("a scope: " + err.Error())
+		r.fail("scope: " + err.Error())
 		return
 	}
 	for lost := len(t.Scopes); lost < int(id); lost++ {
-		t.lose().scopes[uint32(lost)] = true
+		t.lostDefinitions().scopes[uint32(lost)] = true
 		t.Scopes = append(t.Scopes, otlpdata.Scope{})
 	}
 	t.Scopes = append(t.Scopes, s)
 }
 
 func (t *Tables) defineResource(r *reader) {
-	id, tenant, url := r.id(), t.shared.text(r.text()), t.shared.text(r.text())
-	raw := t.shared.bytes(r.b)
+	id, tenant, url := r.id(), t.interner.text(r.text()), t.interner.text(r.text())
+	raw := t.interner.bytes(r.b)
 	if !t.fits(r, id, len(t.Resources)) {
 		return
 	}
 	res, err := otlpdata.ReadResource(raw, url)
 	if err != nil {
-		r.fail("a resource: " + err.Error())
+		r.fail("resource: " + err.Error())
 		return
 	}
 	for lost := len(t.Resources); lost < int(id); lost++ {
-		t.lose().resources[uint32(lost)] = true
+		t.lostDefinitions().resources[uint32(lost)] = true
 		t.Resources = append(t.Resources, Resource{})
 	}
 	t.Resources = append(t.Resources, Resource{Tenant: tenant, Resource: res})
@@ -123,19 +124,19 @@ func (t *Tables) defineShape(r *reader) {
 	service := r.id()
 	s := Shape{Scope: r.id(), Kind: int32(r.zigzag()), Status: int32(r.zigzag())}
 	s.NameInRow = r.byte()&flagNameInRow != 0
-	s.Name = t.shared.text(r.text())
+	s.Name = t.interner.text(r.text())
 	s.lost = t.lostScope(s.Scope) || t.lostService(service)
 	t.readColumns(r, &s)
 	if !t.fits(r, id, len(t.Shapes)) {
 		return
 	}
 	for lost := len(t.Shapes); lost < int(id); lost++ {
-		t.lose()
+		t.lostDefinitions()
 		t.Shapes = append(t.Shapes, Shape{lost: true})
 	}
 	if s.lost {
-		t.lose()
-		s = Shape{lost: true} // nobody follows ids that lead nowhere
+		t.lostDefinitions()
+		s = Shape{lost: true} // drop references to lost definitions
 	}
 	if !s.lost {
 		s.Tenant, s.Service = t.Services[service].Tenant, t.Services[service].Name
@@ -143,10 +144,10 @@ func (t *Tables) defineShape(r *reader) {
 	t.Shapes = append(t.Shapes, s)
 }
 
-// readColumns reads the rest of a shape.
+// readColumns decodes the columns of a shape, which are the rest of its payload.
 func (t *Tables) readColumns(r *reader, s *Shape) {
 	encoded := r.b
-	if s.Columns = t.shared.list(encoded); s.Columns != nil {
+	if s.Columns = t.interner.list(encoded); s.Columns != nil {
 		r.b = nil
 		return
 	}
@@ -158,7 +159,7 @@ func (t *Tables) readColumns(r *reader, s *Shape) {
 		lost = lost || t.lostColumn(c)
 	}
 	if s.lost = s.lost || lost; !lost && r.err == nil && len(s.Columns) > 0 {
-		t.shared.keep(encoded, s.Columns)
+		t.interner.keep(encoded, s.Columns)
 	}
 }
 
@@ -166,7 +167,7 @@ func (t *Tables) lostService(id uint32) bool {
 	return int(id) >= len(t.Services) || t.lost != nil && t.lost.services[id]
 }
 
-// fits reports whether a definition is a new one, and counts those that are missing before it.
+// fits reports whether a definition has a new id, and counts the ids that it skips as lost.
 func (t *Tables) fits(r *reader, id uint32, have int) bool {
 	if r.err != nil || int(id) < have {
 		return false
@@ -175,9 +176,9 @@ func (t *Tables) fits(r *reader, id uint32, have int) bool {
 	if gap == 0 {
 		return true
 	}
-	l := t.lose()
+	l := t.lostDefinitions()
 	if l.gaps+gap > maxLost {
-		r.fail("too many definitions are missing")
+		r.fail("too many missing definitions")
 		return false
 	}
 	l.gaps += gap
@@ -192,7 +193,7 @@ func (t *Tables) lostColumn(id uint32) bool {
 	return int(id) >= len(t.Columns) || t.lost != nil && t.lost.columns[id]
 }
 
-// reader reads the parts of a payload. After the first error it returns zeros.
+// reader decodes the parts of a payload. After the first error it returns zero values.
 type reader struct {
 	b   []byte
 	err error
@@ -208,7 +209,7 @@ func (r *reader) fail(what string) {
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.fail("a number is cut short")
+		r.fail("truncated number")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -223,7 +224,7 @@ func (r *reader) zigzag() int64 {
 func (r *reader) id() uint32 {
 	v := r.uvarint()
 	if v >= maxID {
-		r.fail("an id is out of range")
+		r.fail("id out of range")
 		return 0
 	}
 	return uint32(v)
@@ -231,7 +232,7 @@ func (r *reader) id() uint32 {
 
 func (r *reader) byte() byte {
 	if len(r.b) == 0 {
-		r.fail("cut short")
+		r.fail("truncated definition")
 		return 0
 	}
 	c := r.b[0]
@@ -242,7 +243,7 @@ func (r *reader) byte() byte {
 func (r *reader) text() string {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.fail("a text is cut short")
+		r.fail("truncated text")
 		return ""
 	}
 	s := text(r.b[:n])
@@ -250,7 +251,7 @@ func (r *reader) text() string {
 	return s
 }
 
-// rest returns all that is left.
+// rest returns the remaining bytes.
 func (r *reader) rest() string {
 	s := text(r.b)
 	r.b = nil

@@ -8,10 +8,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ReadTables reads a whole vocabulary: definitions, those of one kind in the order of their ids, without gaps. It keeps nothing of b. What
-// many shapes have in common, names and lists of columns, is in memory once. An error matches [ErrCorrupt].
+// ReadTables decodes a whole vocabulary: definitions in the order of their ids for each kind,
+// without gaps. It does not retain b. Names and lists of columns that shapes have in common are
+// stored once. Errors match [ErrCorrupt].
 func ReadTables(b []byte) (*Tables, error) {
-	t := &Tables{shared: &shared{texts: map[string]string{}, lists: map[string][]uint32{}}}
+	t := &Tables{interner: &interner{texts: map[string]string{}, lists: map[string][]uint32{}}}
 	if n := countShapes(b); n > 0 {
 		t.Shapes = make([]Shape, 0, n)
 	}
@@ -25,26 +26,27 @@ func ReadTables(b []byte) (*Tables, error) {
 			return nil, err
 		}
 		if !known {
-			return nil, corrupt(fmt.Sprintf("an item of kind %d", tag))
+			return nil, corrupt(fmt.Sprintf("unknown item type %d", tag))
 		}
-		if t.lost != nil { // asked at once, since a gap of ids is filled
-			return nil, corrupt("it does not hold all that it refers to")
+		if t.lost != nil { // checked for each item, because Define fills gaps of ids
+			return nil, corrupt("missing definition in a vocabulary")
 		}
 		b = rest
 	}
-	t.texts, t.shared = t.shared.owned, nil
+	t.texts, t.interner = t.interner.owned, nil
 	return t, nil
 }
 
-// countShapes returns how many items of a vocabulary may be shapes. Each has at least leastShape bytes.
+// countShapes returns the number of shapes of an encoded vocabulary. It ignores items that are too
+// short for a shape.
 func countShapes(b []byte) (n int) {
-	const leastShape = 7
+	const minShapeSize = 7
 	for len(b) > 0 {
 		tag, payload, rest, err := NextItem(b)
 		if err != nil {
 			return n
 		}
-		if tag == TagShape && len(payload) >= leastShape {
+		if tag == TagShape && len(payload) >= minShapeSize {
 			n++
 		}
 		b = rest
@@ -52,7 +54,7 @@ func countShapes(b []byte) (n int) {
 	return n
 }
 
-// Memory estimates the bytes of tables that [ReadTables] returned.
+// Memory returns the approximate size in bytes of tables that [ReadTables] returned.
 func (t *Tables) Memory() int64 {
 	const header = int64(unsafe.Sizeof([]uint32{}))
 	n := int64(t.texts) + int64(cap(t.Shapes))*int64(unsafe.Sizeof(Shape{})) + int64(cap(t.Columns))*int64(unsafe.Sizeof(Column{}))
@@ -68,20 +70,21 @@ func (t *Tables) Memory() int64 {
 	return n
 }
 
-// shared finds what was read before while a vocabulary is read, so that it is in memory once, and does not keep what it is read from. A nil
-// shared does neither.
-type shared struct {
+// interner copies texts and lists while a vocabulary is read, so that equal ones share memory and
+// the encoded form is not retained. A nil interner returns its arguments unchanged.
+type interner struct {
 	texts map[string]string
 	lists map[string][]uint32 // columns of shapes, by their encoding
 	chunk []byte              // for texts
-	owned int                 // bytes of texts and lists
+	owned int                 // size of copied texts and lists in bytes
 }
 
-// chunkBytes is how much memory is taken at once for texts. Longer ones than a quarter have their own.
+// chunkBytes is the size of the chunks in which memory for texts is allocated. A text longer than a
+// quarter of it is allocated separately.
 const chunkBytes = 16 << 10
 
-// text returns a copy of s, the same one for the same text.
-func (c *shared) text(s string) string {
+// text returns a copy of s, the same one for equal texts.
+func (c *interner) text(s string) string {
 	if c == nil {
 		return s
 	}
@@ -94,12 +97,12 @@ func (c *shared) text(s string) string {
 }
 
 // copy returns a copy of s.
-func (c *shared) copy(s string) string {
+func (c *interner) copy(s string) string {
 	if c == nil {
 		return s
 	}
 	if s == "" {
-		return "" // s may point into what is not to be kept
+		return "" // s may point into memory that must not be retained
 	}
 	c.owned += len(s)
 	if len(s) > chunkBytes/4 {
@@ -113,8 +116,8 @@ func (c *shared) copy(s string) string {
 	return text(c.chunk[from:])
 }
 
-// bytes is copy for bytes.
-func (c *shared) bytes(b []byte) []byte {
+// bytes is like copy for bytes.
+func (c *interner) bytes(b []byte) []byte {
 	if c == nil {
 		return b
 	}
@@ -122,15 +125,15 @@ func (c *shared) bytes(b []byte) []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s))
 }
 
-func (c *shared) list(encoded []byte) []uint32 {
+func (c *interner) list(encoded []byte) []uint32 {
 	if c == nil {
 		return nil
 	}
 	return c.lists[text(encoded)]
 }
 
-// keep adds a list. The encoding is not changed while the vocabulary is read.
-func (c *shared) keep(encoded []byte, list []uint32) {
+// keep adds a list. encoded must not change while the vocabulary is read.
+func (c *interner) keep(encoded []byte, list []uint32) {
 	if c != nil {
 		c.lists[text(encoded)] = list
 		c.owned += cap(list) * int(unsafe.Sizeof(list[0]))
