@@ -30,20 +30,20 @@ fuzz: ## run every fuzz target for FUZZTIME (20s)
 
 soak: ## run every fuzz target for 10 minutes, 100,000 simulations, 1000 kills of the program, 2 million operations against the model (hours)
 	@./.ci/fuzz 10m
-	SIMULATION_SEEDS=100000 go test -run '^TestSimulation$$' -timeout 24h .
-	TRACING_KILLS=1000 go test -run TestKill -timeout 6h .
+	SIMULATION_SEEDS=100000 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
+	TRACING_KILLS=1000 go test -run TestKill -timeout 6h ./test/e2e/delivery
 	DISK_MODEL_OPERATIONS=2000000 go test -run TestModel -timeout 6h ./exporters/disk
 
 bench: ## measure the hot path and the whole server against pdata, as ratios in one run
-	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/bench
+	go test -run '^$$' -bench '^Benchmark(Decode|Ratio|Walk)' -benchtime $(or $(BENCHTIME),1s) ./test/bench
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
-	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x .
-	go test -run '^$$' -bench '^BenchmarkWires$$' -benchtime 3x -timeout 1h .
-	go test -run '^$$' -bench '^BenchmarkQueue$$' -benchtime 3x -timeout 1h .
+	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x ./test/bench
+	go test -run '^$$' -bench '^BenchmarkWires$$' -benchtime 3x -timeout 1h ./test/bench
+	go test -run '^$$' -bench '^BenchmarkQueue$$' -benchtime 3x -timeout 1h ./test/bench
 
 bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data
-	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h .
-	go test -run '^$$' -bench '^BenchmarkTogether$$' -benchtime 1x -timeout 1h .
+	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./test/bench
+	go test -run '^$$' -bench '^BenchmarkTogether$$' -benchtime 1x -timeout 1h ./test/bench
 	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
 	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
 

@@ -17,6 +17,7 @@ import (
 	remotestorage "github.com/tracing-backend/tracing/extensions/remote_storage"
 	"github.com/tracing-backend/tracing/extensions/sampling"
 	"github.com/tracing-backend/tracing/internal/canary"
+	"github.com/tracing-backend/tracing/internal/compatflags"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
@@ -32,29 +33,29 @@ import (
 // Components returns the factories of all built-in components.
 func Components() []pipeline.Factory {
 	return []pipeline.Factory{
-		otlp.Factory().Flags(otlpReceiverFlags()...),
-		native.Factory().Flags(nativeReceiverFlags()...),
-		thriftudp.Factory().Flags(thriftUDPFlags()...),
-		zipkin.Factory().Flags(zipkinReceiverFlags()...),
+		otlp.Factory().Flags(compatflags.OTLPReceiver()...),
+		native.Factory().Flags(compatflags.NativeReceiver()...),
+		thriftudp.Factory().Flags(compatflags.ThriftUDPReceiver()...),
+		zipkin.Factory().Flags(compatflags.ZipkinReceiver()...),
 
 		batch.Factory(),
-		adaptivesampling.Factory().Flags(adaptiveSamplingFlags()...),
+		adaptivesampling.Factory().Flags(compatflags.AdaptiveSampling()...),
 		probabilisticsampler.Factory(),
-		resourcetags.Factory().Flags(resourceTagsFlags()...),
+		resourcetags.Factory().Flags(compatflags.ResourceTags()...),
 
-		disk.Factory().Flags(diskExporterFlags()...).Commands(storetool.Commands()...),
-		memory.Factory().Flags(memoryExporterFlags()...),
-		grpc.Factory().Flags(grpcExporterFlags()...),
-		nativeexporter.Factory().Flags(nativeExporterFlags()...),
+		disk.Factory().Flags(compatflags.DiskExporter()...).Commands(storetool.Commands()...),
+		memory.Factory().Flags(compatflags.MemoryExporter()...),
+		grpc.Factory().Flags(compatflags.GRPCExporter()...),
+		nativeexporter.Factory().Flags(compatflags.NativeExporter()...),
 		otlpexporter.Factory(),
 		otlphttp.Factory(),
 		debug.Factory(),
 		nop.Factory(),
 
-		query.Factory().Flags(queryFlags()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
-		sampling.Factory().Flags(samplingFlags()...).Commands(sampling.Commands()...),
-		remotestorage.Factory().Flags(remoteStorageFlags()...),
-		admin.Factory().Flags(adminFlags()...),
+		query.Factory().Flags(compatflags.Query()...).Commands(canary.Commands()...).Commands(tracecli.Commands()...),
+		sampling.Factory().Flags(compatflags.Sampling()...).Commands(sampling.Commands()...),
+		remotestorage.Factory().Flags(compatflags.RemoteStorage()...),
+		admin.Factory().Flags(compatflags.Admin()...),
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 

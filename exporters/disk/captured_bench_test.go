@@ -18,11 +18,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // BenchmarkSize reports the size of spans at rest, all parts of the segments included: of three seeds of the data set, and of the captured
-// traces of testdata/real-traces, all files in one store. There are few of the latter, so that what a segment has once weighs too much in
+// traces of test/e2e/query/testdata/real-traces, all files in one store. There are few of the latter, so that what a segment has once weighs too much in
 // "captured/once". "captured/repeated" has them again and again, a minute later and under new ids each time, until they are a hundred
 // thousand spans; attribute values repeat with them, so that texts which are unique in life take less than they would. The truth lies
 // between the two.
@@ -78,7 +78,7 @@ func repeated(tb testing.TB, spans int) iter.Seq[bench.Request] {
 // captured returns the trace requests of all captured files.
 func captured(tb testing.TB) (all []ptrace.Traces) {
 	tb.Helper()
-	files, err := filepath.Glob("../../testdata/real-traces/*.json.gz")
+	files, err := filepath.Glob("../../test/e2e/query/testdata/real-traces/*.json.gz")
 	if err != nil || len(files) == 0 {
 		tb.Fatalf("no captured traces: %v", err)
 	}

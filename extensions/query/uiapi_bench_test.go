@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 var outlineData = flag.String("outline-data", "", "data folder of a store, a copy, to which BenchmarkOutline adds its trace; empty: a new one")

@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
@@ -124,7 +124,7 @@ func synthetic(t testing.TB, seed uint64, spans int, tenant string) []*otlpdata.
 // captured returns the traces of real systems.
 func captured(t testing.TB) []*otlpdata.Batch {
 	t.Helper()
-	files, err := filepath.Glob("../../../testdata/real-traces/*.json.gz")
+	files, err := filepath.Glob("../../../test/e2e/query/testdata/real-traces/*.json.gz")
 	check(t, err)
 	var all []*otlpdata.Batch
 	for _, file := range files {

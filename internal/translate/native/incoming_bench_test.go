@@ -10,7 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // BenchmarkIncoming translates requests of 512 spans from each wire form, in turns with pdata's decoding of the same spans in OTLP (D), so

@@ -7,7 +7,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // BenchmarkSplitPostSpans translates requests of 512 spans, in turns with their decoding by pdata (D), so that both see the same machine.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 

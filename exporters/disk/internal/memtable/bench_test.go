@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/internal/bench"
+	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"

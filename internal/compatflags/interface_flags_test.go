@@ -1,0 +1,101 @@
+package compatflags_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// overlaid returns the lines of print-config --origin that are not those of the preset all-in-one, and what it complains of.
+func overlaid(t *testing.T, args ...string) string {
+	t.Helper()
+	return overlaidOn(t, "all-in-one", args...)
+}
+
+func overlaidOn(t *testing.T, preset string, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"print-config", preset, "--origin"}, args...)
+	pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
+	var out []string
+	for line := range strings.Lines(stdout.String()) {
+		if _, origin, ok := strings.Cut(line, " # "); ok && !strings.HasPrefix(origin, "preset ") && !strings.Contains(line, "acknowledged") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(out, "\n") + stderr.String()
+}
+
+// The flags of the interface set what they say, on the command line and from the environment.
+func TestInterfaceFlags(t *testing.T) {
+	f := func(flag, value, want string) {
+		t.Helper()
+		if got := overlaid(t, "--"+flag+"="+value); got != want+" # --"+flag {
+			t.Errorf("--%s=%s: got %q, want %q", flag, value, got, want)
+		}
+		env := strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(flag))
+		t.Setenv(env, value)
+		if got := overlaid(t); got != want+" # environment "+env {
+			t.Errorf("%s=%s: got %q, want %q", env, value, got, want)
+		}
+		t.Setenv(env, "")
+	}
+	f("log-level", "DEBUG", "level: debug")
+	f("log-level", "fatal", "level: error")
+	f("admin.http.host-port", ":14270", "endpoint: :14270")
+	f("collector.otlp.grpc.host-port", "4400", "endpoint: :4400")
+	f("collector.otlp.grpc.max-message-size", "4194305", "max_recv_msg_size_mib: 5")
+	f("collector.otlp.grpc.max-connection-age", "5m", "max_connection_age: 5m")
+	f("collector.otlp.grpc.max-connection-age-grace", "30s", "max_connection_age_grace: 30s")
+	f("collector.otlp.http.host-port", "0.0.0.0:4318", "endpoint: 0.0.0.0:4318")
+	f("collector.otlp.http.idle-timeout", "3s", "idle_timeout: 3s")
+	f("collector.otlp.http.read-timeout", "3s", "read_timeout: 3s")
+	f("collector.otlp.http.read-header-timeout", "3s", "read_header_timeout: 3s")
+	f("query.http-server.host-port", "[::1]:1", "endpoint: '[::1]:1'")
+	f("query.base-path", "/tracing", "base_path: /tracing")
+	f("query.grpc-server.host-port", "16685", "endpoint: :16685")
+	f("query.static-files", "/ui", "path: /ui")
+	f("query.max-clock-skew-adjustment", "5s", "max_clock_skew_adjustment: 5s")
+	f("query.bearer-token-propagation", "true", "bearer_token_propagation: true")
+	f("query.additional-headers", "X-A: b: c", "X-A: 'b: c'")
+}
+
+func TestSecurityFlags(t *testing.T) {
+	got := overlaid(t, "--multi-tenancy.enabled", "--multi-tenancy.tenants=a,b", "--collector.otlp.grpc.tls.cert=c.pem", "--collector.otlp.grpc.tls.key", "k.pem",
+		"--collector.otlp.grpc.tls.enabled=true", "--collector.otlp.http.cors.allowed-origins=https://a, https://b", "--query.http.tls.enabled=false")
+	const tenancy = "enabled: true # --multi-tenancy.enabled\ntenants: [a, b] # --multi-tenancy.tenants"
+	want := strings.Join([]string{
+		"cert_file: c.pem # --collector.otlp.grpc.tls.cert",
+		"key_file: k.pem # --collector.otlp.grpc.tls.key",
+		tenancy, // gRPC
+		tenancy, // HTTP
+		"allowed_origins: ['https://a', 'https://b'] # --collector.otlp.http.cors.allowed-origins",
+		tenancy, // native, gRPC
+		tenancy, // native, HTTP
+		tenancy, // query, HTTP
+		tenancy, // query, gRPC
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	t.Setenv("ADMIN_HTTP_TLS_CERT", "c.pem")
+	if got, want := overlaid(t), "ADMIN_HTTP_TLS_CERT=c.pem: admin.http.tls.* options cannot be used when admin.http.tls.enabled is false\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestInterfaceFlagsWithoutEffect(t *testing.T) {
+	for _, flag := range []string{"memory.max-traces", "metrics-backend", "metrics-http-route", "collector.num-workers",
+		"collector.queue-size", "collector.queue-size-memory", "query.log-static-assets-access", "query.enable-tracing"} {
+		if got := overlaid(t, "--"+flag, "1"); !strings.HasPrefix(got, "warning: --"+flag+": has no effect: ") {
+			t.Errorf("--%s: %q", flag, got)
+		}
+	}
+	const want = "--collector.otlp.grpc.max-message-size 4MiB: \"4MiB\" is not a number of bytes from 1 to 2147483647\n"
+	if got := overlaid(t, "--collector.otlp.grpc.max-message-size", "4MiB"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

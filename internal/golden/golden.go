@@ -1,0 +1,46 @@
+// Package golden compares what a test produces with a file, and rewrites the file with the flag -update:
+//
+//	go test ./receivers/otlp -run TestAnswers -update
+//
+// Only tests import this package: importing it adds the flag to the program.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files of the tests that run")
+
+// Updating reports whether the tests run with -update. Tests that cannot use [Check] ask it.
+func Updating() bool { return *update }
+
+// Check fails the test if got differs from the content of the file. With -update it writes got to the file instead, and
+// creates the file and its folder if they do not exist.
+func Check[T string | []byte](tb testing.TB, file string, got T) {
+	tb.Helper()
+	if *update {
+		Write(tb, file, got)
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatalf("%v; run the test with -update to create the file", err)
+	}
+	if string(got) != string(want) {
+		tb.Errorf("output differs from %s; run the test with -update to accept it\ngot\n%s\nwant\n%s", file, got, want)
+	}
+}
+
+// Write writes content to the file, and creates its folder if it does not exist.
+func Write[T string | []byte](tb testing.TB, file string, content T) {
+	tb.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+}

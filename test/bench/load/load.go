@@ -1,0 +1,224 @@
+// Package load sends the requests of the data set to a server over OTLP/gRPC, as many at once as it is told to, and counts what became
+// of every span. The end-to-end tests and `make bench` use it.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/test/bench"
+)
+
+// Options say where to send to, and how. Zero values mean what is said with each.
+type Options struct {
+	// Target is the server's host:port.
+	Target string
+	// Connections is how many connections are opened (1).
+	Connections int
+	// InFlight is how many requests each connection has under way at once (1).
+	InFlight int
+	// Headers are sent with each request, such as that of the tenant.
+	Headers map[string]string
+	// Timeout ends an attempt (30 s).
+	Timeout time.Duration
+	// Retry is how long a request is tried again that the server refuses for the moment (0: it is sent once).
+	Retry time.Duration
+	// Dial is added to what a connection without TLS needs.
+	Dial []grpc.DialOption
+	// Acked, if set, is called with every request that was acknowledged in full, by many goroutines at once.
+	Acked func(bench.Request)
+}
+
+// Result counts what became of the requests. Spans is the sum of Acked, Rejected and Refused.
+type Result struct {
+	Requests int
+	Bytes    int64
+	Spans    int
+	Acked    int                // spans acknowledged
+	Rejected int                // spans refused in an answer of partial success
+	Refused  int                // spans of requests that failed in the end
+	Failures map[codes.Code]int // attempts that failed, by their status
+	Retries  int                // attempts beyond the first
+	Elapsed  time.Duration
+}
+
+const (
+	exportMethod   = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+	defaultTimeout = 30 * time.Second
+	firstDelay     = 50 * time.Millisecond // doubled with every attempt, where the server names none
+	longestDelay   = 5 * time.Second
+)
+
+// Run sends all requests and returns when each has its answer. When ctx ends, requests under way fail, no other is sent, and the error
+// is that of ctx. A server that refuses is no error of Run, but is counted.
+func Run(ctx context.Context, o Options, requests iter.Seq[bench.Request]) (Result, error) {
+	o.Connections, o.InFlight = max(1, o.Connections), max(1, o.InFlight)
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	conns, err := dial(o)
+	if err != nil {
+		return Result{}, err
+	}
+	s := &sender{Options: o, result: Result{Failures: map[codes.Code]int{}}}
+	start := time.Now()
+	queue := make(chan bench.Request)
+	var wg sync.WaitGroup
+	for _, c := range conns {
+		for range o.InFlight {
+			wg.Go(func() {
+				for r := range queue {
+					s.send(ctx, c, r)
+				}
+			})
+		}
+	}
+	feed(ctx, queue, requests)
+	wg.Wait()
+	s.result.Elapsed = time.Since(start)
+	return s.result, errors.Join(ctx.Err(), closeAll(conns))
+}
+
+func feed(ctx context.Context, queue chan<- bench.Request, requests iter.Seq[bench.Request]) {
+	defer close(queue)
+	for r := range requests {
+		select {
+		case queue <- r:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func dial(o Options) ([]*grpc.ClientConn, error) {
+	options := append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, o.Dial...)
+	var conns []*grpc.ClientConn
+	for range o.Connections {
+		c, err := grpc.NewClient(o.Target, options...)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("connecting to %s: %w", o.Target, err), closeAll(conns))
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+func closeAll(conns []*grpc.ClientConn) error {
+	var errs []error
+	for _, c := range conns {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+type sender struct {
+	Options
+	mu     sync.Mutex
+	result Result
+}
+
+// send tries a request until it has a final answer, and counts it.
+func (s *sender) send(ctx context.Context, c *grpc.ClientConn, r bench.Request) {
+	var until time.Time
+	rejected, err := s.attempt(ctx, c, r)
+	for delay := firstDelay; err != nil; delay = min(2*delay, longestDelay) {
+		s.failed(err)
+		if until.IsZero() {
+			until = time.Now().Add(s.Retry)
+		}
+		wait, ok := retryDelay(err, delay)
+		if !ok || time.Now().Add(wait).After(until) || !sleep(ctx, wait) {
+			break
+		}
+		s.retried()
+		rejected, err = s.attempt(ctx, c, r)
+	}
+	s.finished(r, rejected, err)
+	if err == nil && rejected == 0 && s.Acked != nil {
+		s.Acked(r)
+	}
+}
+
+// attempt sends a request once and returns how many of its spans the server rejected.
+func (s *sender) attempt(ctx context.Context, c *grpc.ClientConn, r bench.Request) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	ctx = metadata.NewOutgoingContext(ctx, metadata.New(s.Headers))
+	var answer []byte
+	if err := c.Invoke(ctx, exportMethod, r.Body, &answer, grpc.ForceCodecV2(rawCodec{})); err != nil {
+		return 0, err
+	}
+	response := ptraceotlp.NewExportResponse()
+	if err := response.UnmarshalProto(answer); err != nil {
+		return 0, status.Errorf(codes.Internal, "reading the answer: %v", err)
+	}
+	return int(response.PartialSuccess().RejectedSpans()), nil
+}
+
+// retryDelay tells whether the OTLP specification lets a request be sent again after err, and when.
+func retryDelay(err error, delay time.Duration) (time.Duration, bool) {
+	st := status.Convert(err)
+	named := false
+	for _, d := range st.Details() {
+		if ri, ok := d.(*errdetails.RetryInfo); ok {
+			delay, named = ri.GetRetryDelay().AsDuration(), true
+		}
+	}
+	switch st.Code() {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
+		return delay, true
+	case codes.ResourceExhausted:
+		return delay, named
+	}
+	return 0, false
+}
+
+// sleep waits, and reports false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *sender) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.result.Failures[status.Code(err)]++
+}
+
+func (s *sender) retried() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.result.Retries++
+}
+
+func (s *sender) finished(r bench.Request, rejected int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.result.Requests++
+	s.result.Bytes += int64(len(r.Body))
+	s.result.Spans += r.Spans
+	if err != nil {
+		s.result.Refused += r.Spans
+		return
+	}
+	s.result.Rejected += rejected
+	s.result.Acked += r.Spans - rejected
+}

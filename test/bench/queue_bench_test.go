@@ -1,0 +1,61 @@
+package bench_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/test/bench"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+const benchQueueConfig = `
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+processors: {batch: }
+exporters:
+  otlp: {endpoint: %q, tls: {insecure: true}, compression: none, sending_queue: {%s queue_size: 0, max_bytes: 256MiB, overflow: block}}
+extensions: {admin: {endpoint: "localhost:0"}}
+service:
+  data_dir: %q
+  extensions: [admin]
+  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [otlp]}}
+`
+
+// BenchmarkQueue measures what a span costs a process that passes it on through a sending queue, in memory and on disk, in turns with the
+// floor of BenchmarkServer: x/F, and how much more the one on disk costs.
+func BenchmarkQueue(b *testing.B) {
+	requests := slices.Values(slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512)))
+	var floor, memory, disk float64
+	n := 0
+	through := func(storage string) float64 {
+		sink, next := startBench(b, "nop", "localhost:1")
+		file := filepath.Join(b.TempDir(), "queue.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, benchQueueConfig, next, storage, b.TempDir()), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		p := harness.Run(b, "--config", file)
+		cpu := measured(b, p.Address("otlp", "protocols.grpc"), requests, p.Cmd, func() {
+			for harness.Queued(b, p) > 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			p.Terminate()
+		})
+		sink.Terminate()
+		checkSent(b, sink, benchSpans)
+		return cpu
+	}
+	for b.Loop() {
+		floor += measureFloor(b, requests)
+		memory += through("")
+		disk += through("storage: disk,")
+		n++
+	}
+	b.ReportMetric(floor/float64(n), "F-ns/span")
+	b.ReportMetric(memory/floor, "memory/F")
+	b.ReportMetric(disk/floor, "disk/F")
+	b.ReportMetric((disk-memory)/floor, "more/F")
+	b.ReportMetric(0, "ns/op")
+}

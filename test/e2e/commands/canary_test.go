@@ -1,0 +1,133 @@
+package commands_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// What the canary writes comes back as it was, for a tenant too, from memory and from files.
+func TestCanary(t *testing.T) {
+	f := func(want string, more []string, set ...string) {
+		t.Helper()
+		p := harness.Start(t, append(set, "receivers::otlp::protocols::http::tenancy::enabled=true",
+			"extensions::query::http::tenancy::enabled=true")...)
+		code, stdout, stderr := harness.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL(), append(more, "--tenant=birds")...)
+		if code != 0 || stdout != want {
+			t.Errorf("%q: exit code %d: %s%s", set, code, stdout, stderr)
+		}
+		code, stdout, _ = harness.Canary(t, "http://"+p.OTLPHTTP(), p.QueryURL())
+		if code != 1 || !strings.HasPrefix(stdout, "0 traces written, 30 not") {
+			t.Errorf("%q: without a tenant: exit code %d: %s", set, code, stdout)
+		}
+	}
+	f(harness.CanaryAllRead, nil)
+	f(harness.CanaryAllRead, nil, "exporters::memory::max_bytes=256MiB",
+		"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory")
+	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryAllRead) // more spans than a memtable of this size takes
+	f(many, []string{"--once=150", "--read-after=1s"}, "exporters::disk::memtable::max_spans=1000")
+}
+
+// Nothing of a trace changes on the way through another process, which sends it on in the native format.
+func TestCanaryBehindAHop(t *testing.T) {
+	backend := harness.Start(t)
+	file := filepath.Join(t.TempDir(), "hop.yaml")
+	err := os.WriteFile(file, []byte(`
+receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
+processors: {batch: }
+exporters: {native: {endpoint: "${NEXT_HOP}", tls: {insecure: true}}}
+service:
+  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [native]}}
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(), Files: []string{file}, Strict: true,
+		LookupEnv: func(string) (string, bool) { return backend.App.Addr(pipeline.ID{Type: "native"}, "grpc"), true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hop := harness.StartConfig(t, cfg)
+	if code, stdout, stderr := harness.Canary(t, "http://"+hop.OTLPHTTP(), backend.QueryURL()); code != 0 || stdout != harness.CanaryAllRead {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// A deployment that loses spans behind the acknowledgement, or changes them, is found out.
+func TestCanaryFindsLossAndChange(t *testing.T) {
+	f := func(exit int, summary, log string, change func(n int, td ptrace.Traces)) {
+		t.Helper()
+		p := harness.Start(t)
+		proxy := httptest.NewServer(changing(t, p.OTLPHTTP(), change))
+		defer proxy.Close()
+		code, stdout, stderr := harness.Canary(t, proxy.URL, p.QueryURL())
+		if code != exit || !strings.Contains(stdout, summary) || !strings.Contains(stderr, log) {
+			t.Errorf("exit code %d: %s%s\nwant %d, %s, %s", code, stdout, stderr, exit, summary, log)
+		}
+	}
+	spans := func(td ptrace.Traces, i int) ptrace.SpanSlice {
+		return td.ResourceSpans().At(i).ScopeSpans().At(0).Spans()
+	}
+	f(0, "60 ok", "canary started", func(int, ptrace.Traces) {})
+	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "no trace was found", func(n int, td ptrace.Traces) {
+		if n == 7 {
+			td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
+		}
+	})
+	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "is missing, as are 1 of", func(n int, td ptrace.Traces) {
+		if n == 7 {
+			first := true
+			spans(td, 1).RemoveIf(func(ptrace.Span) bool { defer func() { first = false }(); return first })
+		}
+	})
+	f(1, "0 ok, 0 late, 0 missing, 60 wrong", `start time`, func(_ int, td ptrace.Traces) {
+		s := spans(td, 1).At(0)
+		s.SetStartTimestamp(s.StartTimestamp() - 1000)
+	})
+	f(1, "0 ok, 0 late, 0 missing, 60 wrong", `tag \"canary.span\": got string`, func(_ int, td ptrace.Traces) {
+		spans(td, 1).At(0).Attributes().PutStr("canary.span", "2")
+	})
+}
+
+// changing passes requests on with what change makes of the spans of the nth.
+func changing(t *testing.T, target string, change func(n int, td ptrace.Traces)) http.Handler {
+	n := 0
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target})
+	proxy.Transport = &http.Transport{DisableKeepAlives: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
+		if err == nil {
+			n++
+			b, err = b.Edit(func(td ptrace.Traces) error { change(n, td); return nil })
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		segments, err := b.Segments()
+		if err != nil {
+			t.Error(err)
+		}
+		body = bytes.Join(segments, nil)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		proxy.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,284 @@
+package conformance_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/tracing-backend/tracing"
+	"github.com/tracing-backend/tracing/exporters/debug"
+	"github.com/tracing-backend/tracing/exporters/disk"
+	"github.com/tracing-backend/tracing/exporters/memory"
+	"github.com/tracing-backend/tracing/exporters/nop"
+	otlpexporter "github.com/tracing-backend/tracing/exporters/otlp"
+	"github.com/tracing-backend/tracing/exporters/otlphttp"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/sampling"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/processors/adaptive_sampling"
+	"github.com/tracing-backend/tracing/processors/batch"
+	"github.com/tracing-backend/tracing/processors/probabilistic_sampler"
+	"github.com/tracing-backend/tracing/receivers/otlp"
+)
+
+// Every built-in receiver, processor and exporter keeps the contracts that the suite checks.
+func TestConformance(t *testing.T) {
+	tests := map[string]func(*testing.T){
+		"receiver otlp": func(t *testing.T) {
+			t.Run("grpc", otlpReceiverOverGRPC)
+			t.Run("http", otlpReceiverOverHTTP)
+		},
+		"receiver native": func(t *testing.T) {
+			t.Run("grpc", nativeReceiverOverGRPC)
+			t.Run("http", nativeReceiverOverHTTP)
+		},
+		"receiver thriftudp":              thriftUDPReceiver,
+		"receiver zipkin":                 zipkinReceiver,
+		"processor batch":                 batchProcessor,
+		"processor resource_tags":         resourceTagsProcessor,
+		"processor probabilistic_sampler": probabilisticSampler,
+		"processor adaptive_sampling":     adaptiveSampling,
+		"exporter disk":                   diskExporter,
+		"exporter memory":                 memoryExporter,
+		"exporter native":                 nativeExporter,
+		"exporter grpc":                   grpcExporter,
+		"exporter otlp":                   otlpExporter,
+		"exporter otlphttp":               otlphttpExporter,
+		"exporter debug":                  debugExporter,
+		"exporter nop":                    nopExporter,
+	}
+	for _, f := range tracing.Components() {
+		name := f.Kind().String() + " " + f.Type()
+		if f.Kind() != pipeline.KindExtension && tests[name] == nil {
+			t.Errorf("%s is not held to pipelinetest; add it here", name)
+		}
+	}
+	for name, test := range tests {
+		t.Run(name, test)
+	}
+}
+
+// probabilisticSampler has it pass on everything: the suite misses what is dropped.
+func probabilisticSampler(t *testing.T) {
+	pipelinetest.Processor(t, probabilisticsampler.Factory(), "")
+}
+
+// adaptiveSampling has nobody who wants to know.
+func adaptiveSampling(t *testing.T) {
+	build := func(_ pipeline.Settings, _ struct{}, next pipeline.Consumer) (*adaptivesampling.Processor, error) {
+		return adaptivesampling.New(nobody{}, next), nil
+	}
+	pipelinetest.Processor(t, pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build).Doc("Tells nobody."), "")
+}
+
+type nobody struct{}
+
+func (nobody) Observe(string, []sampling.Root) {}
+
+func otlpReceiverOverGRPC(t *testing.T) {
+	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{
+		Config:   `protocols: {grpc: {endpoint: "localhost:0"}}`,
+		Listener: "grpc",
+		Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
+			conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			resp, err := ptraceotlp.NewGRPCClient(conn).Export(ctx, ptraceotlp.NewExportRequestFromTraces(td))
+			return answered(resp, err)
+		},
+	})
+}
+
+func otlpReceiverOverHTTP(t *testing.T) {
+	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{
+		Config:   `protocols: {http: {endpoint: "localhost:0"}}`,
+		Listener: "http",
+		Send:     postOTLP,
+	})
+}
+
+// postOTLP sends spans as the protocol's specification tells clients to.
+func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
+	body, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/traces", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		return err
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		answer := ptraceotlp.NewExportResponse()
+		return answered(answer, answer.UnmarshalProto(body))
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return errors.New(resp.Status)
+	}
+	return pipeline.Permanent(errors.New(resp.Status))
+}
+
+// answered turns a partial success into what it means to a client: those spans are not sent again.
+func answered(resp ptraceotlp.ExportResponse, err error) error {
+	if err == nil && resp.PartialSuccess().RejectedSpans() > 0 {
+		return pipeline.Permanent(errors.New(resp.PartialSuccess().ErrorMessage()))
+	}
+	return err
+}
+
+func batchProcessor(t *testing.T) {
+	for name, config := range map[string]string{
+		"defaults":     "",
+		"one at once":  "concurrency: 1",
+		"with waiting": "{timeout: 5ms, send_batch_size: 7, send_batch_max_size: 9}",
+	} {
+		t.Run(name, func(t *testing.T) { pipelinetest.Processor(t, batch.Factory(), config) })
+	}
+}
+
+func memoryExporter(t *testing.T) {
+	pipelinetest.Exporter(t, memory.Factory(), pipelinetest.ExporterOptions{
+		Config: func(testing.TB, pipeline.Consumer) string { return "max_bytes: 64MiB" },
+		Read:   readStore,
+	})
+}
+
+func diskExporter(t *testing.T) {
+	pipelinetest.Exporter(t, disk.Factory(), pipelinetest.ExporterOptions{
+		Config: func(testing.TB, pipeline.Consumer) string { return "{reserve: 1MiB, memtable: {max_bytes: 4MiB}}" },
+		Read:   readStore,
+	})
+}
+
+// readStore returns all that is in a store.
+func readStore(exporter any) ([]*otlpdata.Batch, error) {
+	var all []*otlpdata.Batch
+	for _, tenant := range pipelinetest.Tenants() {
+		found, err := exporter.(tracestore.Reader).Find(context.Background(), tracestore.Query{Tenant: tenant}, tracestore.WantFull)
+		if err != nil {
+			return nil, err
+		}
+		for r, err := range found.All {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r.Spans)
+		}
+	}
+	return all, nil
+}
+
+// hop is a next hop that speaks OTLP over gRPC.
+type hop struct {
+	ptraceotlp.UnimplementedGRPCServer
+	next pipeline.Consumer
+}
+
+func (h *hop) Export(ctx context.Context, req ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	err := h.next.Consume(ctx, otlpdata.FromTraces(req.Traces(), otlpdata.Meta{}))
+	return ptraceotlp.NewExportResponse(), pipeline.GRPCStatus(err).Err()
+}
+
+func otlpExporter(t *testing.T) {
+	pipelinetest.Exporter(t, otlpexporter.Factory(), pipelinetest.ExporterOptions{
+		Config: func(tb testing.TB, next pipeline.Consumer) string {
+			ln, err := net.Listen("tcp", "localhost:0")
+			if err != nil {
+				tb.Fatal(err)
+			}
+			srv := grpc.NewServer()
+			ptraceotlp.RegisterGRPCServer(srv, &hop{next: next})
+			served := make(chan error)
+			go func() { served <- srv.Serve(ln) }()
+			tb.Cleanup(func() {
+				srv.Stop()
+				if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
+					tb.Error(err)
+				}
+			})
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", ln.Addr())
+		},
+	})
+}
+
+func otlphttpExporter(t *testing.T) {
+	for _, compression := range []string{"none", "gzip"} {
+		t.Run(compression, func(t *testing.T) {
+			pipelinetest.Exporter(t, otlphttp.Factory(), pipelinetest.ExporterOptions{
+				Config: func(tb testing.TB, next pipeline.Consumer) string {
+					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hopOverHTTP(w, r, next) }))
+					tb.Cleanup(srv.Close)
+					return fmt.Sprintf("{endpoint: %q, compression: %s}", srv.URL, compression)
+				},
+			})
+		})
+	}
+}
+
+// hopOverHTTP answers as a next hop.
+func hopOverHTTP(w http.ResponseWriter, r *http.Request, next pipeline.Consumer) {
+	body := io.Reader(r.Body)
+	var err error
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		body, err = gzip.NewReader(r.Body)
+	}
+	var request []byte
+	if err == nil {
+		request, err = io.ReadAll(body)
+	}
+	var b *otlpdata.Batch
+	if err == nil {
+		b, err = otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{})
+	}
+	if err == nil {
+		err = next.Consume(r.Context(), b)
+	}
+	code, after := pipeline.HTTPStatus(err)
+	if after > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(after.Seconds())))
+	}
+	w.WriteHeader(code)
+}
+
+func debugExporter(t *testing.T) {
+	for _, verbosity := range []string{"basic", "normal", "detailed"} {
+		t.Run(verbosity, func(t *testing.T) {
+			pipelinetest.Exporter(t, debug.Factory(), pipelinetest.ExporterOptions{
+				Config:  func(testing.TB, pipeline.Consumer) string { return "verbosity: " + verbosity },
+				Forgets: true,
+			})
+		})
+	}
+}
+
+func nopExporter(t *testing.T) {
+	pipelinetest.Exporter(t, nop.Factory(), pipelinetest.ExporterOptions{
+		Config:  func(testing.TB, pipeline.Consumer) string { return "" },
+		Forgets: true,
+	})
+}

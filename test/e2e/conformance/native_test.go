@@ -1,0 +1,141 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	nativeexporter "github.com/tracing-backend/tracing/exporters/native"
+	wirenames "github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/processors/resource_tags"
+	"github.com/tracing-backend/tracing/receivers/native"
+)
+
+func nativeReceiverOverGRPC(t *testing.T) {
+	pipelinetest.Receiver(t, native.Factory(), pipelinetest.ReceiverOptions{
+		Config:   `protocols: {grpc: {endpoint: "localhost:0"}}`,
+		Listener: "grpc",
+		Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
+			conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			batch := &api_v2.Batch{Process: &api_v2.Process{ServiceName: "s"}}
+			for _, name := range namesOf(td) {
+				batch.Spans = append(batch.Spans, &api_v2.Span{OperationName: name})
+			}
+			_, err = api_v2.NewCollectorServiceClient(conn).PostSpans(ctx, &api_v2.PostSpansRequest{Batch: batch})
+			return err
+		},
+	})
+}
+
+func nativeReceiverOverHTTP(t *testing.T) {
+	pipelinetest.Receiver(t, native.Factory(), pipelinetest.ReceiverOptions{
+		Config:   `protocols: {http: {endpoint: "localhost:0"}}`,
+		Listener: "http",
+		Send:     postThrift,
+	})
+}
+
+// postThrift sends spans as client libraries do that know of no agent.
+func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
+	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}}
+	for _, name := range namesOf(td) {
+		batch.Spans = append(batch.Spans, &jaeger.Span{OperationName: name})
+	}
+	body := thrift.NewTMemoryBuffer()
+	if err := batch.Write(ctx, thrift.NewTBinaryProtocolConf(body, nil)); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/api/traces", bytes.NewReader(body.Bytes()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-thrift")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode == http.StatusAccepted:
+		return nil
+	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
+		return errors.New(string(text))
+	}
+	return pipeline.Permanent(errors.New(string(text)))
+}
+
+// namesOf returns the names of all spans.
+func namesOf(td ptrace.Traces) (names []string) {
+	for _, rs := range td.ResourceSpans().All() {
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				names = append(names, s.Name())
+			}
+		}
+	}
+	return names
+}
+
+// nativeHop is a collector.
+type nativeHop struct {
+	api_v2.UnimplementedCollectorServiceServer
+	next pipeline.Consumer
+}
+
+func (h *nativeHop) PostSpans(ctx context.Context, req *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for _, s := range req.GetBatch().GetSpans() {
+		spans.AppendEmpty().SetName(s.GetOperationName())
+	}
+	err := h.next.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	return &api_v2.PostSpansResponse{}, pipeline.GRPCStatus(err).Err()
+}
+
+func nativeExporter(t *testing.T) {
+	pipelinetest.Exporter(t, nativeexporter.Factory(), pipelinetest.ExporterOptions{
+		Config: func(tb testing.TB, next pipeline.Consumer) string {
+			ln, err := net.Listen("tcp", "localhost:0")
+			if err != nil {
+				tb.Fatal(err)
+			}
+			srv := grpc.NewServer()
+			wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, &nativeHop{next: next})
+			served := make(chan error)
+			go func() { served <- srv.Serve(ln) }()
+			tb.Cleanup(func() {
+				srv.Stop()
+				if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
+					tb.Error(err)
+				}
+			})
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", ln.Addr())
+		},
+	})
+}
+
+func resourceTagsProcessor(t *testing.T) {
+	pipelinetest.Processor(t, resourcetags.Factory(), "tags: {env: test, region: eu}")
+}

@@ -1,0 +1,323 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirenames "github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
+	"github.com/tracing-backend/tracing/test/bench/load"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// Requests of these tests are large, so that few of them fill several files of the queue.
+const (
+	spansOfRequest = 3
+	textOfRequest  = 128 << 10 // bytes
+	requestsLeft   = 280       // what the killed agent leaves: two full files of 16 MiB, and 3 MiB of the next one
+)
+
+// numbered yields requests with the numbers from first on; Resource is the number.
+func numbered(first, n int) func(func(bench.Request) bool) {
+	return func(yield func(bench.Request) bool) {
+		for i := first; i < first+n; i++ {
+			if !yield(numberedRequest(i)) {
+				return
+			}
+		}
+	}
+}
+
+// numberedRequest makes spans that are named after the number; a text that does not repeat itself ends with it, too.
+func numberedRequest(number int) bench.Request {
+	var seed [32]byte
+	copy(seed[:], strconv.Itoa(number))
+	noise := make([]byte, textOfRequest/2)
+	rand.NewChaCha8(seed).Read(noise) //nolint:errcheck // never fails
+	text := fmt.Sprintf("%x(request %06d)", noise, number)
+	var b otlpdata.Builder
+	b.Resource([]otlpdata.KeyValue{{Key: "service.name", Value: otlpdata.StringValue("queued")}})
+	for i := range spansOfRequest {
+		s := otlpdata.Span{Name: strconv.Itoa(number), Start: 1, End: 2, TraceID: otlpdata.TraceID{1}, SpanID: otlpdata.SpanID{byte(i + 1)}}
+		if i == spansOfRequest-1 {
+			s.Attributes = []otlpdata.KeyValue{{Key: "text", Value: otlpdata.StringValue(text)}}
+		}
+		b.Span(&s)
+	}
+	return bench.Request{Resource: number, Spans: spansOfRequest, Body: slices.Clone(b.Bytes())}
+}
+
+// markers finds the ends of texts.
+var markers = regexp.MustCompile(`\(request (\d{6})\)`)
+
+// sendNumbered sends requests, one after the other and each for as long as retry says, and returns the numbers of those that were acknowledged.
+func sendNumbered(t *testing.T, agent *harness.Process, retry time.Duration, first, n int) (acked map[int]bool, r load.Result) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	acked = map[int]bool{}
+	r, err := load.Run(ctx, load.Options{Target: agent.Address("otlp", "protocols.grpc"), Retry: retry, Acked: func(r bench.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		acked[r.Resource] = true
+	}}, numbered(first, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acked, r
+}
+
+// countingHop is a collector that can be away, and counts the spans of each numbered request.
+type countingHop struct {
+	api_v2.UnimplementedCollectorServiceServer
+	addr string
+
+	mu   sync.Mutex
+	away bool
+	got  map[int]int
+}
+
+func startCountingHop(t *testing.T, away bool) *countingHop {
+	t.Helper()
+	ln, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &countingHop{addr: ln.Addr().String(), away: away, got: map[int]int{}}
+	srv := grpc.NewServer()
+	wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h)
+	served := make(chan error)
+	go func() { served <- srv.Serve(ln) }()
+	t.Cleanup(func() {
+		srv.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *countingHop) PostSpans(_ context.Context, req *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.away {
+		return nil, status.Error(codes.Unavailable, "away")
+	}
+	for _, s := range req.GetBatch().GetSpans() {
+		number, err := strconv.Atoi(s.GetOperationName())
+		if err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		h.got[number]++
+	}
+	return &api_v2.PostSpansResponse{}, nil
+}
+
+func (h *countingHop) setAway(away bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.away = away
+}
+
+// arrived returns the numbers of the requests of which every span has come.
+func (h *countingHop) arrived() map[int]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	whole := map[int]bool{}
+	for number, spans := range h.got {
+		if spans >= spansOfRequest {
+			whole[number] = true
+		}
+	}
+	return whole
+}
+
+const folderAgent = `
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters:
+  native:
+    endpoint: %q
+    tls: {insecure: true}
+    retry_on_failure: {initial_interval: 20ms, max_interval: 50ms, max_elapsed_time: 0s}
+    sending_queue: {storage: disk, queue_size: 0, num_consumers: 4}
+extensions: {admin: {endpoint: "localhost:0"}}
+service:
+  data_dir: %q
+  extensions: [admin]
+  pipelines: {traces: {receivers: [otlp], exporters: [native]}}
+`
+
+func startFolderAgent(t *testing.T, nextHop, dataDir string) *harness.Process {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "agent.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, folderAgent, nextHop, dataDir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := harness.Run(t, "--config", config)
+	p.Await("msg", "Health Check state change", "status", "ready")
+	return p
+}
+
+// queueFolder is the queue of an agent, in its data_dir.
+type queueFolder struct {
+	t       *testing.T
+	dataDir string
+}
+
+func (f *queueFolder) path(name string) string {
+	return filepath.Join(f.dataDir, "native", "queue", name)
+}
+
+// logs returns the paths of the files with spans, oldest first.
+func (f *queueFolder) logs() []string {
+	f.t.Helper()
+	names, err := filepath.Glob(f.path("log/*-*.log"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(filepath.Base(n), "spare-") })
+}
+
+// kept returns the damaged files of a queue that is empty: where they are set aside, or, without a place for that, beside the current log.
+func (f *queueFolder) kept(noPlace bool) []string {
+	f.t.Helper()
+	if noPlace {
+		return f.logs()[:len(f.logs())-1]
+	}
+	names, err := filepath.Glob(f.path("damaged/*-*.log"))
+	f.must(err)
+	return names
+}
+
+// held returns the numbers of the requests whose last bytes are in the given files.
+func (f *queueFolder) held(logs ...string) map[int]bool {
+	f.t.Helper()
+	numbers := map[int]bool{}
+	for _, name := range logs {
+		content, err := os.ReadFile(name)
+		f.must(err)
+		for _, found := range markers.FindAllSubmatch(content, -1) {
+			number, err := strconv.Atoi(string(found[1]))
+			f.must(err)
+			numbers[number] = true
+		}
+	}
+	return numbers
+}
+
+func (f *queueFolder) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *queueFolder) remove(name string) { f.t.Helper(); f.must(os.RemoveAll(name)) }
+
+func (f *queueFolder) write(name string, content []byte) {
+	f.t.Helper()
+	f.must(os.WriteFile(f.path(name), content, 0o600))
+}
+
+// flip changes one bit at each of n places of a file.
+func (f *queueFolder) flip(rnd *rand.Rand, name string, n int) {
+	f.t.Helper()
+	content, err := os.ReadFile(name)
+	f.must(err)
+	for range n {
+		content[rnd.IntN(len(content))] ^= 1 << rnd.IntN(8)
+	}
+	f.must(os.WriteFile(name, content, 0o600))
+}
+
+func (f *queueFolder) overwrite(name string, at int64, with []byte) {
+	f.t.Helper()
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	f.must(err)
+	defer file.Close()
+	_, err = file.WriteAt(with, at)
+	f.must(err)
+}
+
+// copyFor copies the folder of an agent that does not run.
+func (f *queueFolder) copyFor(t *testing.T) *queueFolder {
+	t.Helper()
+	c := &queueFolder{t, t.TempDir()}
+	c.must(os.CopyFS(c.dataDir, os.DirFS(f.dataDir)))
+	return c
+}
+
+// leaveQueue runs an agent whose next hop is away, and kills it when its queue is long.
+func leaveQueue(t *testing.T) *queueFolder {
+	t.Helper()
+	f := &queueFolder{t, t.TempDir()}
+	agent := startFolderAgent(t, "localhost:1", f.dataDir)
+	acked, _ := sendNumbered(t, agent, 0, 0, requestsLeft)
+	agent.Kill()
+	if len(acked) != requestsLeft || len(f.logs()) < 3 || !maps.Equal(f.held(f.logs()...), acked) {
+		t.Fatalf("%d requests were acknowledged; %d are in %q", len(acked), len(f.held(f.logs()...)), f.logs())
+	}
+	return f
+}
+
+// lostBatches returns how many batches the log of a process that has ended says the disk has lost.
+func lostBatches(p *harness.Process) (batches int) {
+	for _, line := range p.LogLines() {
+		if text, _ := line["msg"].(string); strings.HasPrefix(text, "the disk has lost batches of the sending queue") {
+			batches += int(line["batches"].(float64))
+		}
+	}
+	return batches
+}
+
+// exporterAccount stops an agent and returns the final counts of its exporter, which must balance.
+func exporterAccount(t *testing.T, agent *harness.Process) map[string]any {
+	t.Helper()
+	agent.Terminate()
+	line := agent.Await("msg", "final accounting of spans")
+	if line["balanced"] != true {
+		t.Errorf("the agent: %v", line)
+	}
+	for _, c := range line["components"].([]any) {
+		if m := c.(map[string]any); m["kind"] == "exporter" {
+			return m
+		}
+	}
+	t.Fatalf("there is no exporter in %v", line)
+	return nil
+}
+
+// number returns a count that is left out where it is zero.
+func number(account map[string]any, outcome string) int {
+	n, _ := account[outcome].(float64)
+	return int(n)
+}
+
+func missing(want, have map[int]bool) (numbers []int) {
+	for n := range want {
+		if !have[n] {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
+}

@@ -1,0 +1,244 @@
+package intake_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	encoding "encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/tracing-backend/tracing/test/bench"
+	"github.com/tracing-backend/tracing/test/bench/load"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+const hostileConfig = `
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}, http: {endpoint: "localhost:0"}}}}
+processors: {batch: }
+exporters: {nop: }
+extensions: {admin: {endpoint: "localhost:0", linger: 2s}}
+service:
+  limits: {inflight: 128MiB}
+  extensions: [admin]
+  pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [nop]}}
+`
+
+// hostileMemory is what the process may use at its peak, in MiB: limits.inflight and 128.
+const hostileMemory = 128 + 128
+
+// Attackers at once, of every kind, for as long as a well-behaved client needs to have its spans accepted: they are refused with the right
+// status, the client is served, memory stays within its bound, and everything is accounted for.
+func TestHostileClients(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hostile.yaml")
+	if err := os.WriteFile(file, []byte(hostileConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := harness.Run(t, "--config", file)
+	a := &attack{t: t, grpc: p.Address("otlp", "protocols.grpc"), http: p.Address("otlp", "protocols.http")}
+	admin := "http://" + p.Address("admin", "http")
+	p.Await("msg", "Health Check state change", "status", "ready")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	attackers, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for name, strike := range a.strikes() {
+		wg.Go(func() {
+			for round := 0; attackers.Err() == nil; round++ {
+				if err := strike(attackers); err != nil && attackers.Err() == nil {
+					t.Errorf("%s, round %d: %v", name, round, err)
+					return
+				}
+			}
+		})
+	}
+	requests := bench.New(1, time.Now()).Requests(30_000, 100)
+	r, err := load.Run(ctx, load.Options{Target: a.grpc, Connections: 2, InFlight: 1, Retry: time.Minute}, requests)
+	stop()
+	wg.Wait()
+	if err != nil || r.Acked != r.Spans {
+		t.Errorf("the well-behaved client: %+v %v", r, err)
+	}
+	peak := 0
+	if runtime.GOOS == "linux" { // the others do not have /proc
+		peak = p.PeakMemory()
+	}
+	p.Signal(syscall.SIGTERM) //nolint:errcheck // wait tells
+	line := p.Await("msg", "final accounting of spans")
+	harness.CheckAccounting(t, harness.Metrics(t, admin))
+	if code := p.Wait(); code != 0 || line["balanced"] != true {
+		t.Errorf("exit code %d, %v", code, line)
+	}
+	if peak > hostileMemory {
+		t.Errorf("peak memory %d MiB, more than %d", peak, hostileMemory)
+	}
+	t.Logf("peak memory %d MiB; client: %d spans, %d retries", peak, r.Acked, r.Retries)
+}
+
+type attack struct {
+	t          *testing.T
+	grpc, http string
+}
+
+// strikes are what the attackers do. Each returns an error when it was answered with something else than a refusal that fits.
+func (a *attack) strikes() map[string]func(context.Context) error {
+	zeros := make([]byte, 1<<28)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	w.Write(zeros) //nolint:errcheck // a buffer
+	w.Close()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	zst := enc.EncodeAll(zeros, nil)
+	enc.Close()
+	deepJSON := `{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":` + strings.Repeat(`{"arrayValue":{"values":[`, 100_000)
+	deepProto := []byte{}
+	for range 10_000 { // grows by its length prefixes
+		deepProto = field(5, field(1, deepProto))
+	}
+	deepProto = field(1, field(1, field(1, field(2, deepProto))))
+	const proto, json = "application/x-protobuf", "application/json"
+	return map[string]func(context.Context) error{
+		"gzip bomb":       a.post(proto, "gzip", gz.Bytes(), 413),
+		"zstd bomb":       a.post(proto, "zstd", zst, 413),
+		"deep JSON":       a.post(json, "", []byte(deepJSON), 400),
+		"deep protobuf":   a.post(proto, "", deepProto, 400),
+		"64 MiB body":     a.post(proto, "", zeros[:64<<20], 413),
+		"many JSON nulls": a.post(json, "", []byte(`{"resourceSpans":[`+strings.Repeat("null,", 1<<20)+`null]}`), 400, 413, 200),
+		"length prefix":   a.lyingPrefix,
+		"half-open":       a.halfOpen,
+		"one byte a time": a.trickle,
+	}
+}
+
+func field(num byte, payload []byte) []byte {
+	return append(encoding.AppendUvarint([]byte{num<<3 | 2}, uint64(len(payload))), payload...)
+}
+
+// post sends a body and expects one of the statuses, or a refusal for overload.
+func (a *attack) post(contentType, compression string, body []byte, want ...int) func(context.Context) error {
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.http+"/v1/traces", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", contentType)
+		req.Header.Set("Content-Encoding", compression)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		if err != nil {
+			return nil // a refusal before the body was sent can reset the connection
+		}
+		defer resp.Body.Close()
+		io.Copy(io.Discard, resp.Body) //nolint:errcheck // the status counts
+		if !slices.Contains(append(want, 429, 503), resp.StatusCode) {
+			return fmt.Errorf("status %d", resp.StatusCode)
+		}
+		return nil
+	}
+}
+
+// lyingPrefix opens an HTTP/2 stream and announces a gRPC message of 2 GiB.
+func (a *attack) lyingPrefix(ctx context.Context) error {
+	conn, err := net.Dial("tcp", a.grpc)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second)) //nolint:errcheck // a test
+	io.WriteString(conn, http2.ClientPreface)          //nolint:errcheck // reading tells
+	f := http2.NewFramer(conn, conn)
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	f.WriteSettings() //nolint:errcheck // reading tells
+	var head bytes.Buffer
+	h := hpack.NewEncoder(&head)
+	for _, kv := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "x"},
+		{":path", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+		h.WriteField(hpack.HeaderField{Name: kv[0], Value: kv[1]}) //nolint:errcheck // a buffer
+	}
+	f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: head.Bytes(), EndHeaders: true}) //nolint:errcheck // reading tells
+	f.WriteData(1, false, []byte{0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3})                                   //nolint:errcheck // reading tells
+	for ctx.Err() == nil {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return nil // the connection was closed
+		}
+		if m, ok := frame.(*http2.MetaHeadersFrame); ok {
+			for _, kv := range m.Fields {
+				if kv.Name == "grpc-status" && kv.Value != "8" { // ResourceExhausted
+					return fmt.Errorf("grpc-status %s", kv.Value)
+				}
+			}
+			if m.StreamEnded() {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// halfOpen holds connections that never send a request: min(1000, RLIMIT_NOFILE/8) on each port.
+func (a *attack) halfOpen(ctx context.Context) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	n := int(min(1000, limit.Cur/8))
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range 2 * n {
+		c, err := net.Dial("tcp", []string{a.grpc, a.http}[i%2])
+		if err != nil {
+			return err
+		}
+		conns = append(conns, c)
+		if i%4 == 1 {
+			io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\n") //nolint:errcheck // half a request
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// trickle sends a request one byte at a time.
+func (a *attack) trickle(ctx context.Context) error {
+	c, err := net.Dial("tcp", a.http)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 1000000\r\n\r\n") //nolint:errcheck // below
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if _, err := c.Write([]byte{0}); err != nil {
+				return nil // the server had enough
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package intake_test
+
+import (
+	"bytes"
+	"context"
+	encoding "encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
+	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// everyWire is the preset all-in-one with Zipkin.
+func everyWire(t *testing.T, set ...string) *harness.Program {
+	t.Helper()
+	return harness.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0", "service::pipelines::traces::receivers=[otlp, native, thriftudp, zipkin]"}, set...)...)
+}
+
+// A way in, and one span in its format, with text for every string: service, operation, key and value of a tag, and an event where there are
+// events.
+type intake struct {
+	name string
+	send func(t *testing.T, p *harness.Program, high, low uint64, text string)
+}
+
+const wireSpanID = 0x0a0b0c0d01020304
+
+func intakes() []intake {
+	udp := func(listener string, factory thrift.TProtocolFactory, message func(high, low uint64, text string) (string, thrift.TStruct)) func(*testing.T, *harness.Program, uint64, uint64, string) {
+		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+			method, args := message(high, low, text)
+			sendDatagram(t, p.Addr("thriftudp", listener), thriftMessage(t, factory, method, args))
+		}
+	}
+	post := func(component, listener, path, contentType string, body func(high, low uint64, text string) []byte) func(*testing.T, *harness.Program, uint64, uint64, string) {
+		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+			status, answer := p.Request(http.MethodPost, "http://"+p.Addr(component, listener)+path, string(body(high, low, text)), "Content-Type", contentType)
+			if status/100 != 2 {
+				t.Errorf("status %d: %s", status, answer)
+			}
+		}
+	}
+	call := func(component, method string, body func(high, low uint64, text string) []byte) func(*testing.T, *harness.Program, uint64, uint64, string) {
+		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
+			callRaw(t, p.Addr(component, "grpc"), method, body(high, low, text))
+		}
+	}
+	strict, lax := true, false
+	compact := thrift.NewTCompactProtocolFactoryConf(nil)
+	binaryStrict := thrift.NewTBinaryProtocolFactoryConf(&thrift.TConfiguration{TBinaryStrictWrite: &strict})
+	binaryLax := thrift.NewTBinaryProtocolFactoryConf(&thrift.TConfiguration{TBinaryStrictWrite: &lax})
+	return []intake{
+		{"compact UDP", udp("compact", compact, emitBatch)},
+		{"compact UDP, Zipkin", udp("compact", compact, emitZipkinBatch)},
+		{"binary UDP, strict", udp("binary", binaryStrict, emitBatch)},
+		{"binary UDP, not strict", udp("binary", binaryLax, emitBatch)},
+		{"binary UDP, Zipkin", udp("binary", binaryStrict, emitZipkinBatch)},
+		{"Zipkin UDP", udp("zipkin", compact, emitZipkinBatch)},
+		{"Zipkin UDP, native", udp("zipkin", compact, emitBatch)},
+		{"native HTTP", post("native", "http", "/api/traces", "application/vnd.apache.thrift.binary", func(high, low uint64, text string) []byte {
+			return thriftStruct(binaryStrict, nativeBatch(high, low, text))
+		})},
+		{"native gRPC", call("native", "/jaeger.api_v2.CollectorService/PostSpans", nativeProto)},
+		{"native gRPC, neutral name", call("native", "/tracing.api_v2.CollectorService/PostSpans", nativeProto)},
+		{"Zipkin v1 JSON", post("zipkin", "http", "/api/v1/spans", "application/json", zipkinV1JSON)},
+		{"Zipkin v1 Thrift", post("zipkin", "http", "/api/v1/spans", "application/x-thrift", func(high, low uint64, text string) []byte {
+			list := encoding.BigEndian.AppendUint32([]byte{12}, 1) // a bare list of structs
+			return append(list, thriftStruct(binaryStrict, zipkinSpan(high, low, text))...)
+		})},
+		{"Zipkin v2 JSON", post("zipkin", "http", "/api/v2/spans", "application/json", zipkinV2JSON)},
+		{"Zipkin v2 protobuf", post("zipkin", "http", "/api/v2/spans", "application/x-protobuf", zipkinProto)},
+		{"OTLP gRPC", call("otlp", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", otlpProto)},
+		{"OTLP HTTP", post("otlp", "http", "/v1/traces", "application/x-protobuf", otlpProto)},
+		{"OTLP JSON", post("otlp", "http", "/v1/traces", "application/json", otlpJSON)},
+	}
+}
+
+// Every string that is text arrives as it is on every wire, and one that is none breaks nothing: the answer is JSON, the rest of the span
+// is there.
+func TestTextOnEveryWire(t *testing.T) {
+	for _, c := range []struct{ name, text, operation string }{
+		{"unicode", "żółw 🐢 {\"\\}", "żółw 🐢 {\"\\}"},
+		{"invalid", "bad \xff\xc3(", otlpdata.InvalidSpanName},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := everyWire(t)
+			for i, in := range intakes() {
+				t.Run(in.name, func(t *testing.T) {
+					high, low := uint64(0x1122334455667788), uint64(i+1)
+					in.send(t, p, high, low, c.text)
+					s, service := awaitSpan(t, p, fmt.Sprintf("%016x%016x", high, low))
+					if s.SpanID != fmt.Sprintf("%016x", wireSpanID) || s.OperationName != c.operation {
+						t.Errorf("got span %s %q, want %q", s.SpanID, s.OperationName, c.operation)
+					}
+					text := strings.ToValidUTF8(c.text, "\ufffd")
+					if got := strings.ReplaceAll(service, "\ufffd\ufffd", "\ufffd"); got != text {
+						t.Errorf("service %q, want %q", service, text)
+					}
+					if utf8.ValidString(c.text) && !slices.Contains(harness.TagStrings(s.Tags), c.text+":string="+harness.Quote(c.text)) {
+						t.Errorf("tags %s", s.Tags)
+					}
+					if len(s.Logs) != 1 || len(s.Tags) == 0 {
+						t.Errorf("%d logs, tags %s", len(s.Logs), s.Tags)
+					}
+				})
+			}
+		})
+	}
+}
+
+// awaitSpan waits for a trace of one span, and returns it and its service.
+func awaitSpan(t *testing.T, p *harness.Program, id string) (harness.UISpan, string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		status, body := harness.Fetch(t, p.QueryURL()+"/api/traces/"+id)
+		if status == http.StatusNotFound {
+			continue // UDP has no answer
+		}
+		var answer struct{ Data []harness.UITrace }
+		if err := json.Unmarshal(body, &answer); err != nil || !utf8.Valid(body) || len(answer.Data) != 1 || len(answer.Data[0].Spans) != 1 {
+			t.Fatalf("%d %v: %s", status, err, body)
+		}
+		s := answer.Data[0].Spans[0]
+		return s, answer.Data[0].Processes[s.ProcessID].ServiceName
+	}
+	t.Fatalf("trace %s did not arrive", id)
+	return harness.UISpan{}, ""
+}
+
+func sendDatagram(t *testing.T, addr string, b []byte) {
+	t.Helper()
+	conn, err := net.Dial("udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func callRaw(t *testing.T, addr, method string, body []byte) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Invoke(t.Context(), method, body, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func thriftMessage(t *testing.T, factory thrift.TProtocolFactory, method string, args thrift.TStruct) []byte {
+	t.Helper()
+	buf := thrift.NewTMemoryBuffer()
+	out := factory.GetProtocol(buf)
+	ctx := context.Background()
+	for _, step := range []func() error{
+		func() error { return out.WriteMessageBegin(ctx, method, thrift.ONEWAY, 1) },
+		func() error { return args.Write(ctx, out) },
+		func() error { return out.WriteMessageEnd(ctx) },
+		func() error { return out.Flush(ctx) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return buf.Bytes()
+}
+
+// thriftStruct encodes into memory, which cannot fail.
+func thriftStruct(factory thrift.TProtocolFactory, s thrift.TStruct) []byte {
+	buf := thrift.NewTMemoryBuffer()
+	out := factory.GetProtocol(buf)
+	if err := s.Write(context.Background(), out); err != nil {
+		panic(err)
+	}
+	if err := out.Flush(context.Background()); err != nil {
+		panic(err)
+	}
+	return buf.Bytes()
+}
+
+func emitBatch(high, low uint64, text string) (string, thrift.TStruct) {
+	return "emitBatch", &agent.AgentEmitBatchArgs{Batch: nativeBatch(high, low, text)}
+}
+
+func emitZipkinBatch(high, low uint64, text string) (string, thrift.TStruct) {
+	return "emitZipkinBatch", &agent.AgentEmitZipkinBatchArgs{Spans: []*zipkincore.Span{zipkinSpan(high, low, text)}}
+}
+
+func nativeBatch(high, low uint64, text string) *jaeger.Batch {
+	tag := []*jaeger.Tag{{Key: text, VStr: &text}}
+	now := time.Now().UnixMicro()
+	return &jaeger.Batch{Process: &jaeger.Process{ServiceName: text, Tags: tag}, Spans: []*jaeger.Span{{
+		TraceIdHigh: int64(high), TraceIdLow: int64(low), SpanId: wireSpanID, OperationName: text, Flags: 1, StartTime: now, Duration: 1000, Tags: tag,
+		Logs: []*jaeger.Log{{Timestamp: now, Fields: tag}},
+	}}}
+}
+
+func zipkinSpan(high, low uint64, text string) *zipkincore.Span {
+	wide, now, duration := int64(high), time.Now().UnixMicro(), int64(1000)
+	host := &zipkincore.Endpoint{ServiceName: text, Ipv4: 0x0a010203, Port: 80}
+	return &zipkincore.Span{TraceID: int64(low), TraceIDHigh: &wide, ID: wireSpanID, Name: text, Timestamp: &now, Duration: &duration,
+		Annotations:       []*zipkincore.Annotation{{Timestamp: now, Value: "sr", Host: host}, {Timestamp: now, Value: text, Host: host}},
+		BinaryAnnotations: []*zipkincore.BinaryAnnotation{{Key: text, Value: []byte(text), AnnotationType: zipkincore.AnnotationType_STRING, Host: host}},
+	}
+}
+
+// pbField appends a protobuf field of bytes.
+func pbField[T string | []byte](dst []byte, num protowire.Number, content T) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(dst, num, protowire.BytesType), []byte(content))
+}
+
+func wireIDs(high, low uint64) (trace, span []byte) {
+	return encoding.BigEndian.AppendUint64(encoding.BigEndian.AppendUint64(nil, high), low), encoding.BigEndian.AppendUint64(nil, wireSpanID)
+}
+
+func nativeProto(high, low uint64, text string) []byte {
+	traceID, spanID := wireIDs(high, low)
+	varint := func(dst []byte, num protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), v)
+	}
+	tag := pbField(pbField(nil, 1, text), 3, text)
+	at := varint(nil, 1, uint64(time.Now().Unix()))
+	span := pbField(pbField(pbField(nil, 1, traceID), 2, spanID), 3, text)
+	span = pbField(pbField(varint(span, 5, 1), 6, at), 7, varint(nil, 2, 1e6))
+	span = pbField(pbField(span, 8, tag), 9, pbField(pbField(nil, 1, at), 2, tag))
+	process := pbField(pbField(nil, 1, text), 2, tag)
+	return pbField(nil, 1, pbField(pbField(nil, 1, span), 2, process))
+}
+
+func zipkinProto(high, low uint64, text string) []byte {
+	traceID, spanID := wireIDs(high, low)
+	now := uint64(time.Now().UnixMicro())
+	fixed := func(dst []byte, num protowire.Number, v uint64) []byte {
+		return protowire.AppendFixed64(protowire.AppendTag(dst, num, protowire.Fixed64Type), v)
+	}
+	span := pbField(pbField(pbField(nil, 1, traceID), 3, spanID), 5, text)
+	span = protowire.AppendVarint(protowire.AppendTag(fixed(span, 6, now), 7, protowire.VarintType), 1000)
+	span = pbField(span, 8, pbField(nil, 1, text))
+	span = pbField(span, 10, pbField(fixed(nil, 1, now), 2, text))
+	span = pbField(span, 11, pbField(pbField(nil, 1, text), 2, text))
+	return pbField(nil, 1, span)
+}
+
+// jsonText is a JSON string with bytes that are no text left as they are.
+func jsonText(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+func zipkinV1JSON(high, low uint64, text string) []byte {
+	q, now := jsonText(text), time.Now().UnixMicro()
+	return fmt.Appendf(nil, `[{"traceId":"%016x%016x","id":"%016x","name":%s,"timestamp":%d,"duration":1000,"annotations":[{"timestamp":%d,"value":"sr",
+		"endpoint":{"serviceName":%s}},{"timestamp":%d,"value":%s}],"binaryAnnotations":[{"key":%s,"value":%s}]}]`,
+		high, low, uint64(wireSpanID), q, now, now, q, now, q, q, q)
+}
+
+func zipkinV2JSON(high, low uint64, text string) []byte {
+	q, now := jsonText(text), time.Now().UnixMicro()
+	return fmt.Appendf(nil, `[{"traceId":"%016x%016x","id":"%016x","name":%s,"timestamp":%d,"duration":1000,"localEndpoint":{"serviceName":%s},
+		"annotations":[{"timestamp":%d,"value":%s}],"tags":{%s:%s}}]`, high, low, uint64(wireSpanID), q, now, q, now, q, q, q)
+}
+
+func otlpTrace(high, low uint64, text string) ptraceotlp.ExportRequest {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", text)
+	s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	traceID, spanID := wireIDs(high, low)
+	s.SetTraceID(pcommon.TraceID(traceID))
+	s.SetSpanID(pcommon.SpanID(spanID))
+	s.SetName(text)
+	s.SetStartTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	s.SetEndTimestamp(s.StartTimestamp() + 1e6)
+	s.Attributes().PutStr(text, text)
+	s.Events().AppendEmpty().SetName(text)
+	return ptraceotlp.NewExportRequestFromTraces(td)
+}
+
+func otlpProto(high, low uint64, text string) []byte {
+	b, err := otlpTrace(high, low, text).MarshalProto()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func otlpJSON(high, low uint64, text string) []byte {
+	const placeholder = "TEXT"
+	b, err := otlpTrace(high, low, placeholder).MarshalJSON()
+	if err != nil {
+		panic(err)
+	}
+	return bytes.ReplaceAll(b, []byte(`"`+placeholder+`"`), []byte(jsonText(text)))
+}
+
+func emitArgs(b *jaeger.Batch) thrift.TStruct { return &agent.AgentEmitBatchArgs{Batch: b} }

@@ -1,0 +1,234 @@
+package query_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/internal/translate/native"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
+	"github.com/tracing-backend/tracing/test/harness"
+)
+
+// probe is an extension that hands the store which it names to a test.
+type probe struct{ store storetest.Subject }
+
+type probeConfig struct {
+	Storage pipeline.Ref[storetest.Subject] `yaml:"storage" doc:"The store." ref:"a span store"`
+}
+
+func (p *probe) factory() pipeline.Factory {
+	return pipeline.Extension("probe", func() probeConfig { return probeConfig{} }, func(_ pipeline.Settings, c probeConfig) (*probe, error) {
+		p.store = c.Storage.Get()
+		return p, nil
+	})
+}
+
+// serveStore runs a store that others can use, and returns its address.
+func serveStore(tb testing.TB, store string) string {
+	tb.Helper()
+	app := harness.RunConfig(tb, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {%[1]s: , memory/archive: }
+extensions: {remote_storage: {endpoint: "localhost:0", storage: %[1]s, archive_storage: memory/archive}}
+service:
+  data_dir: %[2]s
+  extensions: [remote_storage]
+  pipelines: {traces: {receivers: [otlp], exporters: [%[1]s]}}
+`, store, tb.TempDir()))
+	return app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc")
+}
+
+// useStore returns the exporter grpc for an address; keys are more of its configuration.
+func useStore(tb testing.TB, addr, keys string) storetest.Subject {
+	tb.Helper()
+	var p probe
+	harness.RunConfig(tb, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {grpc: {endpoint: %q, tls: {insecure: true}, compression: none, wait_for_ready: true%s}}
+extensions: {probe: {storage: grpc}}
+service:
+  data_dir: %s
+  extensions: [probe]
+  pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}
+`, addr, keys, tb.TempDir()), p.factory())
+	return p.store
+}
+
+// behindRemote returns the stores that the suite is run on through remote storage: one of them where tests are shortened.
+func behindRemote(t *testing.T) []string {
+	if testing.Short() {
+		t.Log("tests are shortened: the disk store is left out; make test has it")
+		return []string{"memory"}
+	}
+	return []string{"memory", "disk"}
+}
+
+// A store behind remote storage v2 is like one in the same process.
+func TestRemoteStoresV2(t *testing.T) {
+	for _, store := range behindRemote(t) {
+		t.Run(store, func(t *testing.T) {
+			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), "") })
+		})
+	}
+}
+
+// inNative is what is left of a batch after its way through the native model. After the second time nothing more is lost.
+func inNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
+	t.Helper()
+	segments, err := b.Segments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := native.NewChunks(native.ChunkLimits{Spans: b.Len() + 1, Bytes: 1 << 30}, func(chunk []byte) error {
+		otlp, err := native.FromSpans(0, chunk)
+		if err == nil {
+			b, err = otlpdata.FromOTLP(otlp, b.Meta(), otlpdata.Limits{})
+		}
+		return err
+	})
+	for _, s := range segments {
+		if err := otlpdata.Walk(s, chunks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := chunks.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A store behind remote storage v1 is like one in the same process for what the native model can say.
+func TestRemoteStoresV1(t *testing.T) {
+	harness.SkipLong(t)
+	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return inNative(tb, inNative(tb, b)) }
+	for _, store := range behindRemote(t) {
+		t.Run(store, func(t *testing.T) {
+			storetest.StoreOf(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v1") }, twice,
+				"everything in a span comes back",             // attributes of scopes and links do not
+				"spans that share an id and differ both stay", // schema URLs are no difference
+				"unicode and invalid UTF-8",                   // which is mended; a status message without a status is an attribute
+				"writers and readers at once",                 // spans of a request are written one by one: readers may see some of them
+				"services without a proper name")              // all are without a name
+		})
+	}
+}
+
+// A store behind remote storage v1 keeps and finds what the native model can say: random spans, traces, searches, catalogs and calls.
+func TestRandomSpansOverV1(t *testing.T) {
+	for i, store := range behindRemote(t) {
+		t.Run(store, func(t *testing.T) {
+			m := storetest.NewModel(t, uint64(i))
+			s := useStore(t, serveStore(t, store), ", protocol: v1")
+			for range 10 {
+				for range 5 {
+					b := inNative(t, inNative(t, m.Next()))
+					if err := s.Consume(t.Context(), b); err != nil {
+						t.Fatal(err)
+					}
+					m.Remember(b)
+				}
+				for range 20 {
+					m.Ask(s)
+				}
+			}
+			m.AskAll(s)
+		})
+	}
+}
+
+// Both sides prove who they are, and a server with tenants hears of one in every call, the first read of a process included.
+func TestRemoteStoreOverTLSForTenants(t *testing.T) {
+	dir := t.TempDir()
+	harness.SelfSigned(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	app := harness.RunConfig(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {memory: }
+extensions:
+  remote_storage:
+    endpoint: "localhost:0"
+    storage: memory
+    tls: {cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem, client_ca_file: %[1]s/cert.pem}
+    auth: {bearer_tokens_file: %[1]s/token}
+    tenancy: {enabled: true, tenants: [acme, other]}
+service: {data_dir: %[1]s, extensions: [remote_storage], pipelines: {traces: {receivers: [otlp], exporters: [memory]}}}
+`, dir))
+	use := func(keys string) storetest.Subject {
+		var p probe
+		harness.RunConfig(t, fmt.Sprintf(`
+receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
+exporters: {grpc: {endpoint: %q, tls: {ca_file: %[2]s/cert.pem, server_name_override: localhost%s}, auth: {bearer_token_file: %[2]s/token}}}
+extensions: {probe: {storage: grpc}}
+service: {data_dir: %[2]s/client, extensions: [probe], pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}}
+`, app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc"), dir, keys), p.factory())
+		return p.store
+	}
+	certificate := fmt.Sprintf(", cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem", dir)
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetTraceID(pcommon.TraceID{1})
+	if err := use(certificate).Consume(t.Context(), otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "acme"})); err != nil {
+		t.Fatal(err)
+	}
+	reader := use(certificate)
+	for tenant, want := range map[string]int{"acme": 1, "other": 0} {
+		if n := spansOf(t, reader, tenant, otlpdata.TraceID{1}); n != want {
+			t.Errorf("tenant %s has %d spans, want %d", tenant, n, want)
+		}
+	}
+	if _, err := use(certificate).Services(t.Context(), "unknown"); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a tenant that does not exist: %v", err)
+	}
+	if _, err := use("").Services(t.Context(), "acme"); status.Code(err) != codes.Unavailable {
+		t.Errorf("without a certificate: %v", err)
+	}
+}
+
+// An archive keeps traces apart from the store, and is read by ids.
+func TestRemoteArchive(t *testing.T) {
+	addr := serveStore(t, "memory")
+	store, archive := useStore(t, addr, ""), useStore(t, addr, ", archive: true")
+	m := storetest.NewModel(t, 1)
+	b := inNative(t, m.Next())
+	if err := archive.Consume(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[otlpdata.TraceID]int{}
+	if err := tracestore.WalkSpans(b, func(s tracestore.Span) error { ids[s.TraceID]++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for id := range ids {
+		if n := spansOf(t, archive, b.Meta().Tenant, id); n == 0 {
+			t.Errorf("trace %s is not in the archive", id)
+		}
+		if n := spansOf(t, store, b.Meta().Tenant, id); n > 0 {
+			t.Errorf("%d spans of trace %s are in the store, too", n, id)
+		}
+	}
+	if _, err := archive.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs); err == nil || !strings.Contains(err.Error(), "by trace ids only") {
+		t.Errorf("searching the archive: %v", err)
+	}
+}
+
+func spansOf(t *testing.T, r tracestore.Reader, tenant string, id otlpdata.TraceID) (spans int) {
+	t.Helper()
+	for tr, err := range r.Traces(t.Context(), tenant, []tracestore.TraceRef{{ID: id}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans += tr.Spans.Len()
+	}
+	return spans
+}
