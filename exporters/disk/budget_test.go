@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // What writing a segment may take: something fixed, and so many times the size of its memtable.

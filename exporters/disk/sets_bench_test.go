@@ -6,10 +6,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // benchFolder names the folder of a store that is there already and has spans of the data set, instead of benchSpans of them.

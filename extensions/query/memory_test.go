@@ -9,10 +9,10 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // pieceStore has one trace, which it makes anew, in pieces, whenever it is asked.

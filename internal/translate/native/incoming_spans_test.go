@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // remoteSpans are the messages of remote storage with the spans of a request: chunks of as many spans.

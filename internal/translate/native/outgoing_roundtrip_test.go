@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // What goes out in the native model and comes in again is the same when it goes out once more.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // benchSpans is how many spans a benchmark writes before it begins a new table.

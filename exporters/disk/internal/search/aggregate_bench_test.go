@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // BenchmarkAggregate asks what a user interface asks for when it shows one service, and all. Beside the time it reports the processor time

@@ -11,9 +11,9 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // segmentFolder is the environment variable that names a folder of a store, the segments of which are searched instead of small ones.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+	"github.com/tracing-backend/tracing/test/bench"
 )
 
 // benchInput is spans of the data set, as they arrive: 512 of one instance in a request.
