@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -54,7 +55,7 @@ func BenchmarkSpanSets(b *testing.B) {
 			b.ReportAllocs()
 			results, scanned, cpu := 0, 0, cpuTime(b)
 			for b.Loop() {
-				res, err := tracestore.FindSet(b.Context(), e, tracestore.Query{Limit: 20}, q.Set, tracestore.WantSummaries)
+				res, err := storequery.Find(b.Context(), e, tracestore.Query{Limit: 20}, q.Set, tracestore.WantSummaries)
 				if err != nil {
 					b.Fatal(err)
 				}

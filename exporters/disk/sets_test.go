@@ -8,7 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
@@ -32,7 +32,7 @@ func TestRandomSearches(t *testing.T) {
 	}
 	t.Logf("%s=%d", setsSeed, seed)
 	written := 0
-	as := func(set tracestore.SpanSet) (meant, asked tracestore.SpanSet) {
+	as := func(set storequery.SpanSet) (meant, asked storequery.SpanSet) {
 		q, err := traceql.Parse(traceql.Format(set))
 		if err != nil {
 			return set, set
@@ -53,7 +53,7 @@ func TestRandomSearches(t *testing.T) {
 }
 
 // writtenDown returns what is read of a set when it is written down.
-func writtenDown(t *testing.T, set tracestore.SpanSet) tracestore.SpanSet {
+func writtenDown(t *testing.T, set storequery.SpanSet) storequery.SpanSet {
 	t.Helper()
 	text := traceql.Format(set)
 	q, err := traceql.Parse(text)

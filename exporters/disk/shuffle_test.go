@@ -16,6 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // TestShuffled: rates, errors, durations and calls are right for windows of any length, however spans come: parents late, in other requests,
@@ -143,7 +144,7 @@ func (s *shuffled) check(when string) {
 
 func (s *shuffled) checkCalls(when string, from, to time.Time) {
 	s.Helper()
-	want, err := tracestore.CountCalls(from, to, s.sent...)
+	want, err := storequery.CountCalls(from, to, s.sent...)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func (s *shuffled) checkCalls(when string, from, to time.Time) {
 	if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
 		s.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
 	}
-	peers, err := tracestore.CountPeers(from, to, s.sent...)
+	peers, err := storequery.CountPeers(from, to, s.sent...)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Find implements tracestore.Reader. The protocol knows fewer conditions, no place to go on from, and no key of the order, so a search asks
@@ -32,7 +33,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	if c.needsService && s.question.service == "" {
 		return nil, pipeline.Permanent(errNeedsService)
 	}
-	s.outcome.Reason = tracestore.Unread
+	s.outcome.Reason = tracestore.ReasonUnread
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
@@ -185,7 +186,7 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 		res.Spans, err = otlpdata.Concat(c.pieces...)
 		return res, err
 	}
-	sum, err := tracestore.Summarize(c.id, c.pieces...)
+	sum, err := storequery.Summarize(c.id, c.pieces...)
 	res.Summary = &sum
 	return res, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 var (
@@ -200,7 +201,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	if err != nil {
 		return tracestore.Graph{}, e.failed(ctx, err)
 	}
-	var calls tracestore.CallCounter
+	var calls storequery.CallCounter
 	for i := range edges {
 		if edges[i].Calls > 0 {
 			calls.Add(&edges[i])

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // TestSpanSets: sets of spans, of which the protocol knows nothing, are found among what a condition on one span finds.
@@ -30,23 +31,23 @@ func TestSpanSets(t *testing.T) {
 	}}
 	addr, _ := new(fake).serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
 	e := start(t, addr, func(c *config) { c.MaxHeld = 1 << 20 })
-	named := func(name string) tracestore.SpanSet {
-		return tracestore.Select{Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(name)}}
+	named := func(name string) storequery.SpanSet {
+		return storequery.Select{Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(name)}}
 	}
 	long := tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Ge, Value: tracestore.Number(0)}
 	root := tracestore.Cond{Field: tracestore.Field{Place: tracestore.RootName}, Value: tracestore.Text("b")}
 	for _, c := range []struct {
-		set  tracestore.SpanSet
+		set  storequery.SpanSet
 		want string
 	}{
-		{tracestore.Both{Left: named("a"), Right: named("b")}, "\x02"},
-		{tracestore.Both{Left: named("a"), Right: named("c")}, ""},
-		{tracestore.Either{Left: named("b"), Right: named("c")}, "\x02\x01"},
-		{tracestore.Below{Above: named("a"), Spans: named("b")}, ""},
-		{tracestore.Select{Where: long}, "\x03\x02\x01"},
-		{tracestore.Select{Where: root}, "\x02\x01"},
+		{storequery.And{Left: named("a"), Right: named("b")}, "\x02"},
+		{storequery.And{Left: named("a"), Right: named("c")}, ""},
+		{storequery.Or{Left: named("b"), Right: named("c")}, "\x02\x01"},
+		{storequery.Descendant{Ancestors: named("a"), Spans: named("b")}, ""},
+		{storequery.Select{Where: long}, "\x03\x02\x01"},
+		{storequery.Select{Where: root}, "\x02\x01"},
 	} {
-		res, err := tracestore.FindSet(t.Context(), e, tracestore.Query{Limit: 5}, c.set, tracestore.WantFull)
+		res, err := storequery.Find(t.Context(), e, tracestore.Query{Limit: 5}, c.set, tracestore.WantFull)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Aggregate implements tracestore.Aggregator. It counts every duplicate once, and what was stored before it was called; spans that are
 // evicted while it runs may be missing. Of more candidates than the budget allows it examines one of every so many, as they are ordered by start.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	counter, err := tracestore.NewAggregateCounter(q, a)
+	counter, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}
@@ -37,7 +38,7 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 
 // aggregateReader examines the spans within a window, newest first.
 type aggregateReader struct {
-	counter *tracestore.AggregateCounter
+	counter *storequery.AggregateCounter
 	from    uint64
 	scan    scan
 	reader  otlpdata.SpanReader

@@ -8,17 +8,18 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Dependencies implements tracestore.Dependencies. It counts every duplicate once, and what was stored before it was called, also of
 // traces that are evicted meanwhile.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
-	var calls tracestore.CallCounter
-	var parents tracestore.Parents
-	err := c.run(ctx, from, to, func(spans []tracestore.CallSpan) {
+	var calls storequery.CallCounter
+	var parents storequery.ParentFinder
+	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
 		parents.Take(spans)
-		parents.Each(func(span, parent *tracestore.CallSpan) {
+		parents.Each(func(span, parent *storequery.CallSpan) {
 			if parent != nil && c.has(span) {
 				calls.Call(parent, span)
 			}
@@ -33,10 +34,10 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 // Peers implements tracestore.Peers. It counts as Dependencies does.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
-	var calls tracestore.PeerCounter
-	var leaves tracestore.Leaves
-	err := c.run(ctx, from, to, func(spans []tracestore.CallSpan) {
-		leaves.Each(spans, func(s *tracestore.CallSpan) {
+	var calls storequery.PeerCounter
+	var leaves storequery.PeerCallFinder
+	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
+		leaves.Each(spans, func(s *storequery.CallSpan) {
 			if c.has(s) {
 				calls.Call(s)
 			}
@@ -55,14 +56,14 @@ type callReader struct {
 	snapshot uint64
 	from, to uint64
 	reader   otlpdata.SpanReader
-	spans    []tracestore.CallSpan // of the trace at hand
+	spans    []storequery.CallSpan // of the trace at hand
 }
 
 // has reports whether a span starts within the window.
-func (c *callReader) has(s *tracestore.CallSpan) bool { return s.Start >= c.from && s.Start <= c.to }
+func (c *callReader) has(s *storequery.CallSpan) bool { return s.Start >= c.from && s.Start <= c.to }
 
 // run calls visit with all spans of each trace.
-func (c *callReader) run(ctx context.Context, from, to time.Time, visit func([]tracestore.CallSpan)) error {
+func (c *callReader) run(ctx context.Context, from, to time.Time, visit func([]storequery.CallSpan)) error {
 	var ok bool
 	if c.from, c.to, ok = (tracestore.Query{From: from, To: to}).Window(); !ok {
 		return ctx.Err()
@@ -128,7 +129,7 @@ func (c *callReader) read(tr *trace) error {
 			if err != nil {
 				return fmt.Errorf("reading a stored span: %w", err)
 			}
-			c.spans = append(c.spans, tracestore.CallSpanOf(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
+			c.spans = append(c.spans, storequery.CallSpanOf(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
 		}
 	}
 	return nil

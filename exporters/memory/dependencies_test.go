@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // TestCallsAreExact: unlike other stores this one sees all duplicates, and all spans that share an id, at once.
@@ -32,7 +32,7 @@ func TestCallsAreExact(t *testing.T) {
 	}
 	for _, window := range [][2]int64{{0, 20_000_000}, {3_000_000, 9_000_500}, {5_000_000, 5_000_000}} {
 		from, to := time.Unix(0, benchBase+window[0]), time.Unix(0, benchBase+window[1])
-		want, err := tracestore.CountCalls(from, to, sent...)
+		want, err := storequery.CountCalls(from, to, sent...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Metrics implements tracestore.Metrics. It counts every duplicate once. Spans that are evicted while it runs may be missing.
 func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	m := metricsReader{store: e, snapshot: e.snapshot(), counter: tracestore.NewMetricsCounter(q), rows: make([]*row, 0, mostRows)}
+	m := metricsReader{store: e, snapshot: e.snapshot(), counter: storequery.NewMetricsCounter(q), rows: make([]*row, 0, mostRows)}
 	var ok bool
 	if m.from, m.to, ok = q.Window(); !ok {
 		return m.counter.Answer(), ctx.Err()
@@ -28,7 +29,7 @@ type metricsReader struct {
 	store    *exporter
 	snapshot uint64
 	from, to uint64
-	counter  *tracestore.MetricsCounter
+	counter  *storequery.MetricsCounter
 	rows     []*row // those at hand
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Find implements tracestore.Reader. It sees what was stored before it was called, also of traces that are evicted meanwhile.
@@ -17,7 +18,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 		return nil, err
 	}
 	s := &search{store: e, query: q, want: want, done: make(map[otlpdata.TraceID]struct{})}
-	s.outcome.Reason = tracestore.Unread
+	s.outcome.Reason = tracestore.ReasonUnread
 	s.begin()
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
@@ -179,7 +180,7 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 		res.Spans, err = otlpdata.Concat(pieces...)
 		return res, err
 	}
-	sum, err := tracestore.Summarize(r.trace.id, pieces...)
+	sum, err := storequery.Summarize(r.trace.id, pieces...)
 	res.Summary = &sum
 	return res, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // backend is what all APIs share: the stores, the bounds of what an answer may cost, and what is counted.
@@ -138,20 +139,20 @@ func (b *backend) query(t *turn, s *search) tracestore.Query {
 }
 
 // results asks the store for what fits a query and, unless it is nil, a set.
-func (t *turn) results(q tracestore.Query, set tracestore.SpanSet, want tracestore.Want) (*tracestore.Results, error) {
+func (t *turn) results(q tracestore.Query, set storequery.SpanSet, want tracestore.Want) (*tracestore.Results, error) {
 	if set == nil {
 		return t.backend.store.Find(t, q, want)
 	}
-	return tracestore.FindSet(t, t.backend.store, q, set, want)
+	return storequery.Find(t, t.backend.store, q, set, want)
 }
 
 // find calls visit for each trace that a search finds, and returns how the search ended. Set may be nil.
-func (t *turn) find(q tracestore.Query, set tracestore.SpanSet, visit func(*otlpdata.Batch) error) (tracestore.Outcome, error) {
+func (t *turn) find(q tracestore.Query, set storequery.SpanSet, visit func(*otlpdata.Batch) error) (tracestore.Outcome, error) {
 	return t.findNamed(q, set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return visit(trace) })
 }
 
 // findNamed is find for who needs ids.
-func (t *turn) findNamed(q tracestore.Query, set tracestore.SpanSet, visit func(otlpdata.TraceID, *otlpdata.Batch) error) (
+func (t *turn) findNamed(q tracestore.Query, set storequery.SpanSet, visit func(otlpdata.TraceID, *otlpdata.Batch) error) (
 	o tracestore.Outcome, err error,
 ) {
 	results, err := t.results(q, set, tracestore.WantFull)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // What a detailed link is, in the words of OpenTelemetry's service graph.
@@ -39,7 +40,7 @@ func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLin
 		}
 		add(&calls[i], connection)
 	}
-	var sums tracestore.CallCounter
+	var sums storequery.CallCounter
 	for _, e := range peers {
 		e.Messaging = false // one link to a peer, however it is called
 		sums.Add(&e)

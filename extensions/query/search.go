@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -27,7 +28,7 @@ var (
 // search is what the parameters of GET /api/traces ask for: the traces with these ids, or those with a span that fits everything else.
 type search struct {
 	ids                      []otlpdata.TraceID
-	set                      tracestore.SpanSet // what is asked for in the search language; nil: nothing
+	set                      storequery.SpanSet // what is asked for in the search language; nil: nothing
 	service, operation       string
 	from, to                 time.Time // inclusive
 	minDuration, maxDuration time.Duration
@@ -124,7 +125,7 @@ func boolParam(v url.Values, name string) (bool, error) {
 }
 
 // setParam reads a parameter in the search language; nil where it is absent.
-func setParam(v url.Values, name string) (tracestore.SpanSet, error) {
+func setParam(v url.Values, name string) (storequery.SpanSet, error) {
 	if v.Get(name) == "" {
 		return nil, nil
 	}

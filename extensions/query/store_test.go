@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // fakeStore answers from a slice, by looking at every span. It can also fail in the ways that stores do.
@@ -118,7 +119,7 @@ func (f *fakeStore) fill(r tracestore.Result, want tracestore.Want) (_ tracestor
 		r.Spans, err = otlpdata.Concat(f.pieces(r.ID)...)
 	case tracestore.WantSummaries:
 		var s tracestore.Summary
-		s, err = tracestore.Summarize(r.ID, f.pieces(r.ID)...)
+		s, err = storequery.Summarize(r.ID, f.pieces(r.ID)...)
 		r.Summary = &s
 	}
 	return r, err
@@ -155,7 +156,7 @@ func (f *fakeStore) Dependencies(ctx context.Context, _ string, from, to time.Ti
 	if err := f.broken(ctx, 0); err != nil {
 		return tracestore.Graph{}, err
 	}
-	edges, err := tracestore.CountCalls(from, to, f.spans)
+	edges, err := storequery.CountCalls(from, to, f.spans)
 	return tracestore.Graph{Edges: edges, Complete: f.outcome.Complete, Reason: f.outcome.Reason}, err
 }
 
@@ -163,7 +164,7 @@ func (f *fakeStore) Peers(ctx context.Context, _ string, from, to time.Time) (tr
 	if err := f.broken(ctx, 0); err != nil {
 		return tracestore.Graph{}, err
 	}
-	return tracestore.CountPeers(from, to, f.spans)
+	return storequery.CountPeers(from, to, f.spans)
 }
 
 func (f *fakeStore) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
@@ -173,7 +174,7 @@ func (f *fakeStore) Metrics(ctx context.Context, _ string, q tracestore.MetricsQ
 	if f.askedRates != nil {
 		f.askedRates(q)
 	}
-	c := tracestore.NewMetricsCounter(q)
+	c := storequery.NewMetricsCounter(q)
 	from, to, ok := q.Window()
 	f.each(func(s tracestore.Span, _ *otlpdata.Batch) {
 		if !ok || s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {

@@ -8,6 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // summariesV3 answers GET /api/v3/trace-summaries. A summary is small, and max_limit bounds how many there are: they are gathered before
@@ -51,7 +52,7 @@ func (h *handler) summariesV3(w http.ResponseWriter, r *http.Request) {
 }
 
 // summaries is find for summaries.
-func (t *turn) summaries(q tracestore.Query, set tracestore.SpanSet, visit func(*tracestore.Summary)) (tracestore.Outcome, error) {
+func (t *turn) summaries(q tracestore.Query, set storequery.SpanSet, visit func(*tracestore.Summary)) (tracestore.Outcome, error) {
 	results, err := t.results(q, set, tracestore.WantSummaries)
 	if err != nil {
 		return tracestore.Outcome{}, err

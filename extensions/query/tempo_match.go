@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/otlpjson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // tempoMatch is a trace that was found, and the spans of it that a search chooses. It is used for one trace after the other.
@@ -25,7 +26,7 @@ type tempoMatch struct {
 func (m *tempoMatch) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *tempoQuery) error {
 	*m = tempoMatch{spans: m.spans[:0]}
 	from, to, _ := tracestore.Query{From: q.from, To: q.to}.Window()
-	err := tracestore.VisitSet(ctx, q.set, id, func(s tracestore.Span) error {
+	err := storequery.VisitSelected(ctx, q.set, id, func(s tracestore.Span) error {
 		if m.summary.Spans == 0 {
 			m.summary = *s.Trace
 		}
@@ -38,7 +39,7 @@ func (m *tempoMatch) read(ctx context.Context, id otlpdata.TraceID, trace *otlpd
 		return nil
 	}, trace)
 	if err == nil && m.summary.Spans == 0 {
-		m.summary, err = tracestore.Summarize(id, trace)
+		m.summary, err = storequery.Summarize(id, trace)
 	}
 	return err
 }
@@ -112,19 +113,21 @@ func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	return fields
 }
 
-func eachField(set tracestore.SpanSet, visit func(tracestore.Field)) {
+func eachField(set storequery.SpanSet, visit func(tracestore.Field)) {
 	switch s := set.(type) {
-	case tracestore.Select:
+	case storequery.Select:
 		for f := range tracestore.Fields(s.Where) {
 			visit(f)
 		}
-	case tracestore.Both:
+	case storequery.And:
 		eachField(s.Left, visit)
 		eachField(s.Right, visit)
-	case tracestore.Either:
+	case storequery.Or:
 		eachField(s.Left, visit)
 		eachField(s.Right, visit)
-	case tracestore.Below: // what is above is not shown
+	case storequery.Descendant: // fields of ancestors are not shown
+		eachField(s.Spans, visit)
+	case storequery.Child: // fields of parents are not shown
 		eachField(s.Spans, visit)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 // tempoQuery is what the parameters of GET /tempo/api/search ask for.
 type tempoQuery struct {
-	set      tracestore.SpanSet
+	set      storequery.SpanSet
 	fields   []tracestore.Field // shown of each span
 	from, to time.Time
 	limit    int // traces
@@ -69,7 +70,7 @@ func (q *tempoQuery) parseConditions(v url.Values) error {
 		if err != nil {
 			return invalid("tags", err)
 		}
-		q.set = tracestore.Select{Where: where}
+		q.set = storequery.Select{Where: where}
 	}
 	long, err := traceDurations(v)
 	if len(long) > 0 {
@@ -115,19 +116,21 @@ func traceDuration(op tracestore.Op, d time.Duration) tracestore.Expr {
 }
 
 // withCondition returns a set of those spans of set on which a condition on their trace holds.
-func withCondition(set tracestore.SpanSet, where tracestore.Expr) tracestore.SpanSet {
+func withCondition(set storequery.SpanSet, where tracestore.Expr) storequery.SpanSet {
 	switch s := set.(type) {
-	case tracestore.Select:
+	case storequery.Select:
 		if s.Where == nil {
-			return tracestore.Select{Where: where}
+			return storequery.Select{Where: where}
 		}
-		return tracestore.Select{Where: tracestore.And{s.Where, where}}
-	case tracestore.Both:
-		return tracestore.Both{Left: withCondition(s.Left, where), Right: s.Right} // which chooses nothing where Left does not
-	case tracestore.Either:
-		return tracestore.Either{Left: withCondition(s.Left, where), Right: withCondition(s.Right, where)}
-	case tracestore.Below:
-		return tracestore.Below{Above: s.Above, Spans: withCondition(s.Spans, where), Direct: s.Direct}
+		return storequery.Select{Where: tracestore.And{s.Where, where}}
+	case storequery.And:
+		return storequery.And{Left: withCondition(s.Left, where), Right: s.Right} // which chooses nothing where Left does not
+	case storequery.Or:
+		return storequery.Or{Left: withCondition(s.Left, where), Right: withCondition(s.Right, where)}
+	case storequery.Descendant:
+		return storequery.Descendant{Ancestors: s.Ancestors, Spans: withCondition(s.Spans, where)}
+	case storequery.Child:
+		return storequery.Child{Parents: s.Parents, Spans: withCondition(s.Spans, where)}
 	}
 	return set
 }
@@ -154,9 +157,9 @@ func whereTempoTag(t logfmtTag) tracestore.Expr {
 	case !t.hasValue:
 		return condition(tracestore.Field{Place: tracestore.AnyAttribute, Key: t.key}, t)
 	case t.key == "status.code":
-		return tracestore.WhereTag("span.status", t.value)
+		return storequery.WhereTag("span.status", t.value)
 	}
-	return tracestore.WhereTag(t.key, t.value)
+	return storequery.WhereTag(t.key, t.value)
 }
 
 func condition(f tracestore.Field, t logfmtTag) tracestore.Expr {

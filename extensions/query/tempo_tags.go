@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxTags is how many names or values one answer lists at most, and without a limit in the request: what data sources ask for.
@@ -195,7 +196,7 @@ func (t *turn) seenKeys(w window, keys []string) (map[tracestore.Field]bool, err
 	}
 	q := tracestore.Query{Tenant: server.Tenant(t), From: w.from, To: w.to,
 		Budget: tracestore.Budget{Spans: min(scopeSample, t.backend.limits.aggregated)}}
-	if err := t.holdBytes(t.held + t.share(tracestore.MaxFacetMemory)); err != nil {
+	if err := t.holdBytes(t.held + t.share(storequery.MaxFacetMemory)); err != nil {
 		return nil, err
 	}
 	look := func(fields []tracestore.Field) error {

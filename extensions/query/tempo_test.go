@@ -24,6 +24,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // fullStore is a fakeStore that also knows attributes and describes spans.
@@ -72,7 +73,7 @@ func (f fullStore) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	if err := f.broken(ctx, 0); err != nil {
 		return tracestore.Aggregate{}, err
 	}
-	return tracestore.AggregateSpans(q, a, f.spans)
+	return storequery.AggregateSpans(q, a, f.spans)
 }
 
 // market is shop with attributes of all kinds.

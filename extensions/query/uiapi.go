@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // The routes under /api/ui/v1/ are for our own web page, and change together with it. Times in them are decimal nanoseconds since the Unix
@@ -85,10 +86,10 @@ func countParam(v url.Values, name string, absent, most int) (int, error) {
 }
 
 // parseSet reads a search; nothing chooses all spans. Errors show where it is wrong.
-func parseSet(v url.Values, name string) (tracestore.SpanSet, error) {
+func parseSet(v url.Values, name string) (storequery.SpanSet, error) {
 	text := v.Get(name)
 	if text == "" {
-		return tracestore.Select{}, nil
+		return storequery.Select{}, nil
 	}
 	q, err := traceql.Parse(text)
 	var wrong *traceql.Error
@@ -122,14 +123,14 @@ var (
 )
 
 // spanCondition returns the condition that holds on exactly the spans that a set chooses. The error says why there is none.
-func spanCondition(set tracestore.SpanSet) (tracestore.Expr, error) {
+func spanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
 	switch set := set.(type) {
-	case tracestore.Select:
+	case storequery.Select:
 		if asksForTrace(set.Where) {
 			return nil, errTracePlace
 		}
 		return set.Where, nil
-	case tracestore.Either:
+	case storequery.Or:
 		left, err := spanCondition(set.Left)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -109,7 +110,7 @@ func (a *aggregated) memory() (bytes int64) {
 		bytes += (int64(a.to.Sub(a.from)/a.Heatmap.Step) + 2) * buckets * cell
 	}
 	if a.Facets.Values > 0 {
-		bytes += tracestore.MaxFacetMemory
+		bytes += storequery.MaxFacetMemory
 	}
 	return bytes + int64(a.Exemplars)*exemplar
 }

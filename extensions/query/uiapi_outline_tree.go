@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Flags of a span in an outline. Times are as they were recorded: a page that evens out clocks does so by flagEarly.
@@ -198,13 +199,13 @@ func (o *outline) ring(at int32) int32 {
 
 // link notes parents and children, and returns the spans without a parent.
 func (o *outline) link() (top []int32) {
-	calls := make([]tracestore.CallSpan, len(o.spans))
+	calls := make([]storequery.CallSpan, len(o.spans))
 	for i := range o.spans {
 		s := &o.spans[i]
-		calls[i] = tracestore.CallSpan{ID: s.id, Parent: s.parent, Start: s.start, Service: o.services.words[s.service], Kind: int32(s.kind)}
+		calls[i] = storequery.CallSpan{ID: s.id, Parent: s.parent, Start: s.start, Service: o.services.words[s.service], Kind: int32(s.kind)}
 		s.first, s.next, s.place = -1, -1, -1
 	}
-	var parents tracestore.Parents
+	var parents storequery.ParentFinder
 	parents.Take(calls) // in the order in which it would sort them, so that places stay what they are
 	for i := len(o.spans) - 1; i >= 0; i-- {
 		s := &o.spans[i]

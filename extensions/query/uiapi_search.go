@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -29,7 +30,7 @@ const ndjson = "application/x-ndjson"
 // uiSearch is what the parameters of GET /api/ui/v1/search ask for.
 type uiSearch struct {
 	window
-	set   tracestore.SpanSet
+	set   storequery.SpanSet
 	limit int
 	after tracestore.Cursor
 }
@@ -157,7 +158,7 @@ func (a *searchAnswer) share(spans int) error {
 		Tenant: server.Tenant(a.turn), From: a.from, To: a.to, Limit: a.limit - a.found, After: a.after,
 		Budget: tracestore.Budget{Spans: spans, TraceSpans: a.limits.traceSize},
 	}
-	results, err := tracestore.FindSet(a.turn, a.store, q, a.set, tracestore.WantSummaries)
+	results, err := storequery.Find(a.turn, a.store, q, a.set, tracestore.WantSummaries)
 	if err != nil {
 		return err
 	}

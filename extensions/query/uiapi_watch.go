@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // watcher is a client that is shown spans as they are stored.
@@ -123,8 +124,8 @@ func appendWatched(dst []byte, s tracestore.Span) []byte {
 	if !s.ParentID.IsZero() {
 		dst = hex.AppendEncode(dst, s.ParentID[:])
 	}
-	dst = otlpdata.AppendJSONString(append(dst, `","service":`...), tracestore.FacetText(s.Resource.Service))
-	dst = otlpdata.AppendJSONString(append(dst, `,"name":`...), tracestore.FacetText(s.Operation()))
+	dst = otlpdata.AppendJSONString(append(dst, `","service":`...), storequery.FacetText(s.Resource.Service))
+	dst = otlpdata.AppendJSONString(append(dst, `,"name":`...), storequery.FacetText(s.Operation()))
 	dst = append(append(dst, `,"kind":"`...), s.KindName()...)
 	dst = strconv.AppendUint(append(dst, `","start":"`...), s.Start, 10)
 	dst = strconv.AppendUint(append(dst, `","duration":`...), ns, 10)

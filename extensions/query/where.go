@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // serviceKey is the resource attribute that names the service.
@@ -26,7 +27,7 @@ func (s *search) where() tracestore.Expr {
 		all = append(all, duration(tracestore.Le, s.maxDuration.Nanoseconds()))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.tags)) {
-		all = append(all, tracestore.WhereTag(key, s.tags[key]))
+		all = append(all, storequery.WhereTag(key, s.tags[key]))
 	}
 	return all
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // parameters are those that the queries of both versions have in common.
@@ -42,7 +43,7 @@ func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Quer
 	}
 	where := tracestore.And{}
 	for _, key := range slices.Sorted(maps.Keys(p.GetTags())) {
-		where = append(where, tracestore.WhereTag(key, p.GetTags()[key]))
+		where = append(where, storequery.WhereTag(key, p.GetTags()[key]))
 	}
 	return query(tenant, p, p.GetNumTraces(), where)
 }
@@ -60,7 +61,7 @@ func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Quer
 		if err != nil {
 			return tracestore.Query{}, invalid(err)
 		}
-		where = append(where, tracestore.WhereTag(kv.GetKey(), text))
+		where = append(where, storequery.WhereTag(kv.GetKey(), text))
 	}
 	return query(tenant, p, p.GetSearchDepth(), where)
 }

@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // Format returns a set as a search. [Parse] reads it as the same set, as long as that came from Parse and the text is within MaxText. Of
 // other sets, what the language has no words for is written in a way that shows what is meant.
-func Format(set tracestore.SpanSet) string {
+func Format(set storequery.SpanSet) string {
 	var w printer
 	w.set(set, setOr)
 	return w.String()
@@ -24,7 +25,7 @@ type printer struct{ strings.Builder }
 const (
 	setOr = iota
 	setAnd
-	setBelow
+	setRelation
 	setAlone
 
 	exprOr
@@ -33,26 +34,24 @@ const (
 )
 
 // set writes a set, in brackets where it binds less tightly than its place asks for.
-func (w *printer) set(s tracestore.SpanSet, place int) {
+func (w *printer) set(s storequery.SpanSet, place int) {
 	switch s := s.(type) {
 	case nil:
 		w.choice(nil)
-	case tracestore.Select:
+	case storequery.Select:
 		w.choice(s.Where)
-	case tracestore.Either:
+	case storequery.Or:
 		w.binary(s.Left, " || ", s.Right, setOr, place)
-	case tracestore.Both:
+	case storequery.And:
 		w.binary(s.Left, " && ", s.Right, setAnd, place)
-	case tracestore.Below:
-		op := " >> "
-		if s.Direct {
-			op = " > "
-		}
-		w.binary(s.Above, op, s.Spans, setBelow, place)
+	case storequery.Descendant:
+		w.binary(s.Ancestors, " >> ", s.Spans, setRelation, place)
+	case storequery.Child:
+		w.binary(s.Parents, " > ", s.Spans, setRelation, place)
 	}
 }
 
-func (w *printer) binary(left tracestore.SpanSet, op string, right tracestore.SpanSet, own, place int) {
+func (w *printer) binary(left storequery.SpanSet, op string, right storequery.SpanSet, own, place int) {
 	w.bracketed(own < place, func() {
 		w.set(left, own)
 		w.WriteString(op)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // parser reads tokens by recursive descent; each method begins at its first token and ends behind its last one.
@@ -148,38 +149,42 @@ func (p *parser) fields() ([]tracestore.Field, error) {
 	}
 }
 
-func (p *parser) set() (tracestore.SpanSet, error) {
+func (p *parser) set() (storequery.SpanSet, error) {
 	left, err := p.both()
 	for err == nil && p.skip("||") {
-		var right tracestore.SpanSet
+		var right storequery.SpanSet
 		right, err = p.both()
-		left = tracestore.Either{Left: left, Right: right}
+		left = storequery.Or{Left: left, Right: right}
 	}
 	return left, err
 }
 
-func (p *parser) both() (tracestore.SpanSet, error) {
+func (p *parser) both() (storequery.SpanSet, error) {
 	left, err := p.below()
 	for err == nil && p.skip("&&") {
-		var right tracestore.SpanSet
+		var right storequery.SpanSet
 		right, err = p.below()
-		left = tracestore.Both{Left: left, Right: right}
+		left = storequery.And{Left: left, Right: right}
 	}
 	return left, err
 }
 
-func (p *parser) below() (tracestore.SpanSet, error) {
+func (p *parser) below() (storequery.SpanSet, error) {
 	left, err := p.spans()
 	for err == nil && (p.peek().is(">>") || p.peek().is(">")) {
-		direct := p.take().is(">")
-		var right tracestore.SpanSet
+		child := p.take().is(">")
+		var right storequery.SpanSet
 		right, err = p.spans()
-		left = tracestore.Below{Above: left, Spans: right, Direct: direct}
+		if child {
+			left = storequery.Child{Parents: left, Spans: right}
+		} else {
+			left = storequery.Descendant{Ancestors: left, Spans: right}
+		}
 	}
 	return left, err
 }
 
-func (p *parser) spans() (tracestore.SpanSet, error) {
+func (p *parser) spans() (storequery.SpanSet, error) {
 	t := p.take()
 	switch {
 	case t.is("("):
@@ -194,7 +199,7 @@ func (p *parser) spans() (tracestore.SpanSet, error) {
 	return nil, p.fail(t, "expected {: conditions on spans stand in { }, such as { duration > 1s }")
 }
 
-func (p *parser) inBrackets(open token) (tracestore.SpanSet, error) {
+func (p *parser) inBrackets(open token) (storequery.SpanSet, error) {
 	if err := p.nest(open); err != nil {
 		return nil, err
 	}
@@ -216,9 +221,9 @@ func (p *parser) inBrackets(open token) (tracestore.SpanSet, error) {
 }
 
 // choice reads what stands behind a {.
-func (p *parser) choice(open token) (tracestore.SpanSet, error) {
+func (p *parser) choice(open token) (storequery.SpanSet, error) {
 	if p.skip("}") {
-		return tracestore.Select{}, p.condition(open)
+		return storequery.Select{}, p.condition(open)
 	}
 	e, err := p.any()
 	if err != nil {
@@ -230,7 +235,7 @@ func (p *parser) choice(open token) (tracestore.SpanSet, error) {
 		}
 		return nil, p.behindCondition(t)
 	}
-	return tracestore.Select{Where: e}, nil
+	return storequery.Select{Where: e}, nil
 }
 
 // describe names a token in a message.

@@ -1,5 +1,5 @@
 // Package traceql reads and writes the search language, a subset of TraceQL; docs/search-language.md is its reference. What it reads is a
-// [tracestore.SpanSet], which every store answers through tracestore.FindSet.
+// [storequery.SpanSet], which every store answers through storequery.Find.
 package traceql
 
 import (
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // What a search may hold at most. Each is an error that names it.
@@ -21,7 +22,7 @@ const (
 
 // Query is a search.
 type Query struct {
-	Set tracestore.SpanSet
+	Set storequery.SpanSet
 	// Select is what `| select(...)` asks for beside the usual; often empty.
 	Select []tracestore.Field
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,7 +24,7 @@ func cmp(place tracestore.Place, key string, op tracestore.Op, value tracestore.
 	return tracestore.Cond{Field: tracestore.Field{Place: place, Key: key}, Op: op, Value: value}
 }
 
-func selected(e tracestore.Expr) tracestore.SpanSet { return tracestore.Select{Where: e} }
+func selected(e tracestore.Expr) storequery.SpanSet { return storequery.Select{Where: e} }
 
 // TestMeaning says what sets the language's words stand for.
 func TestMeaning(t *testing.T) {
@@ -42,7 +43,7 @@ func TestMeaning(t *testing.T) {
 	)
 	for _, test := range []struct {
 		text string
-		want tracestore.SpanSet
+		want storequery.SpanSet
 	}{
 		{`{ service.name = "checkout" && duration > 1s && (http.response.status_code >= 500 || error) }`, selected(tracestore.And{
 			cmp(tracestore.Service, "", tracestore.Eq, str("checkout")),
@@ -81,12 +82,12 @@ func TestMeaning(t *testing.T) {
 		{`{ kind = unspecified }`, selected(cmp(tracestore.Kind, "", tracestore.Eq, str("")))},
 		{`{ server != kind }`, selected(cmp(tracestore.Kind, "", tracestore.Ne, str("server")))},
 		{`{ duration >= 1d2h3m4.5s6ms7us8ns }`, selected(cmp(tracestore.Duration, "", tracestore.Ge, num(93784506007008)))},
-		{`{span.a=1}>{span.b=2}>>{span.c=3}`, tracestore.Below{
-			Above: tracestore.Below{Above: sa, Spans: sb, Direct: true}, Spans: sc}},
-		{`{span.a=1}||{span.b=2}&&{span.c=3}>{}`, tracestore.Either{
-			Left: sa, Right: tracestore.Both{Left: sb, Right: tracestore.Below{Above: sc, Spans: selected(nil), Direct: true}}}},
-		{`({span.a=1}||{span.b=2})&&{span.c=3}`, tracestore.Both{Left: tracestore.Either{Left: sa, Right: sb}, Right: sc}},
-		{`{span.a=1}&&({span.b=2}&&{span.c=3})`, tracestore.Both{Left: sa, Right: tracestore.Both{Left: sb, Right: sc}}},
+		{`{span.a=1}>{span.b=2}>>{span.c=3}`, storequery.Descendant{
+			Ancestors: storequery.Child{Parents: sa, Spans: sb}, Spans: sc}},
+		{`{span.a=1}||{span.b=2}&&{span.c=3}>{}`, storequery.Or{
+			Left: sa, Right: storequery.And{Left: sb, Right: storequery.Child{Parents: sc, Spans: selected(nil)}}}},
+		{`({span.a=1}||{span.b=2})&&{span.c=3}`, storequery.And{Left: storequery.Or{Left: sa, Right: sb}, Right: sc}},
+		{`{span.a=1}&&({span.b=2}&&{span.c=3})`, storequery.And{Left: sa, Right: storequery.And{Left: sb, Right: sc}}},
 	} {
 		q, err := Parse(test.text)
 		if err != nil {
@@ -101,7 +102,7 @@ func TestMeaning(t *testing.T) {
 }
 
 // checkFormat checks that a set is read again as it was written.
-func checkFormat(t *testing.T, set tracestore.SpanSet) {
+func checkFormat(t *testing.T, set storequery.SpanSet) {
 	t.Helper()
 	text := Format(set)
 	if len(text) > MaxText {
@@ -160,7 +161,7 @@ func checkField(t *testing.T, name string, want tracestore.Field) {
 		t.Error(err)
 		return
 	}
-	if got := q.Set.(tracestore.Select).Where.(tracestore.Cond).Field; got != want || len(q.Select) != 2 || q.Select[1] != want {
+	if got := q.Set.(storequery.Select).Where.(tracestore.Cond).Field; got != want || len(q.Select) != 2 || q.Select[1] != want {
 		t.Errorf("%s is %v, selected %v; want %v", name, got, q.Select, want)
 	}
 	checkFormat(t, q.Set)

@@ -58,14 +58,6 @@ const (
 	MaxExemplars   = 1000
 	MaxFacets      = 200
 	MaxFacetValues = 1000
-	// MaxDistinct is how many values of a field are counted; those that are met later count as Facet.Other. Values are told apart by
-	// FacetText, which is at most MaxFacetText bytes long.
-	MaxDistinct  = 10_000
-	MaxFacetText = 256
-	// MaxFacetKeys is how many keys are counted where no fields were named, and MaxFacetMemory how many bytes all values and keys take
-	// together, about. What is met later is not counted, or as Facet.Other.
-	MaxFacetKeys   = 10_000
-	MaxFacetMemory = 64 << 20
 )
 
 // Aggregate is what is known of the spans.

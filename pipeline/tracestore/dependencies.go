@@ -1,12 +1,7 @@
 package tracestore
 
 import (
-	"cmp"
 	"context"
-	"math"
-	"math/bits"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -46,82 +41,4 @@ type Edge struct {
 	Messaging     bool   // the parent is a producer or the child a consumer
 	Calls, Errors uint64 // Errors are those calls whose span has the status error
 	Duration      uint64 // of the children, nanoseconds, as otlpdata.Span.Duration mends it; the greatest number where the sum exceeds it
-}
-
-// CallCounter adds up calls. The zero value is ready to use. Not for concurrent use.
-type CallCounter struct {
-	index map[edgeName]int
-	edges []Edge
-}
-
-type edgeName struct {
-	parent, child string
-	messaging     bool
-}
-
-// Add adds the calls, errors and duration of e. It keeps none of its strings.
-func (c *CallCounter) Add(e *Edge) {
-	c.addWithin(e, math.MaxInt)
-}
-
-// addWithin is Add unless that would make more than most edges. It is false then.
-func (c *CallCounter) addWithin(e *Edge, most int) bool {
-	i, ok := c.index[edgeName{e.Parent, e.Child, e.Messaging}]
-	if !ok {
-		if len(c.edges) >= most {
-			return false
-		}
-		if c.index == nil {
-			c.index = make(map[edgeName]int)
-		}
-		i = len(c.edges)
-		name := edgeName{strings.Clone(e.Parent), strings.Clone(e.Child), e.Messaging}
-		c.edges = append(c.edges, Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging})
-		c.index[name] = i
-	}
-	sum := &c.edges[i]
-	sum.Calls += e.Calls
-	sum.Errors += e.Errors
-	sum.Duration = addUpTo(sum.Duration, e.Duration)
-	return true
-}
-
-// addUpTo returns the sum, or the greatest number where it exceeds that.
-func addUpTo(a, b uint64) uint64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return ^uint64(0)
-}
-
-// timesUpTo returns the product, or the greatest number where it exceeds that.
-func timesUpTo(a, b uint64) uint64 {
-	if hi, product := bits.Mul64(a, b); hi == 0 {
-		return product
-	}
-	return ^uint64(0)
-}
-
-// Call adds one call.
-func (c *CallCounter) Call(parent, child *CallSpan) {
-	e := Edge{Parent: parent.Service, Child: child.Service, Messaging: messaging(parent, child), Calls: 1, Duration: child.Duration}
-	if child.Failed {
-		e.Errors = 1
-	}
-	c.Add(&e)
-}
-
-// Edges returns the sums in the order of Graph.Edges.
-func (c *CallCounter) Edges() []Edge {
-	out := slices.Clone(c.edges)
-	slices.SortFunc(out, func(a, b Edge) int {
-		if c := cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Child, b.Child)); c != 0 || a.Messaging == b.Messaging {
-			return c
-		}
-		if b.Messaging {
-			return -1
-		}
-		return 1
-	})
-	return out
 }

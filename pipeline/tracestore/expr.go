@@ -3,8 +3,6 @@ package tracestore
 import (
 	"iter"
 	"regexp"
-
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // Expr is a condition on one span: [And], [Or], [Not] or [Cond]. nil holds on every span.
@@ -134,13 +132,3 @@ func Number(f float64) Literal { return Literal{Number: f, IsNumber: true} }
 
 // Pattern returns the literal of a Like condition.
 func Pattern(re *regexp.Regexp) Literal { return Literal{Regexp: re} }
-
-// Span is one span with what it belongs to, as [Match] sees it.
-type Span struct {
-	Resource *otlpdata.Resource
-	Scope    *otlpdata.Scope
-	*otlpdata.Span
-	// Trace is what the whole trace is like; nil where that is not known, and the places of the trace have no value. [Reader.Find] does not
-	// know it, [FindSet] does.
-	Trace *Summary
-}

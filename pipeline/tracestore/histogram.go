@@ -126,3 +126,19 @@ func (h *Histogram) reach(bucket int) {
 		h.counts = append(h.counts, make([]uint64, bucket-last)...)
 	}
 }
+
+// addUpTo returns the sum, or the greatest number where it exceeds that.
+func addUpTo(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return ^uint64(0)
+}
+
+// timesUpTo returns the product, or the greatest number where it exceeds that.
+func timesUpTo(a, b uint64) uint64 {
+	if hi, product := bits.Mul64(a, b); hi == 0 {
+		return product
+	}
+	return ^uint64(0)
+}

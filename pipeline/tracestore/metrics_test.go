@@ -1,9 +1,7 @@
 package tracestore
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"time"
 )
@@ -16,89 +14,4 @@ func TestStepLength(t *testing.T) {
 			t.Errorf("%s: %d minutes, want %d", step, got/uint64(time.Minute), minutes)
 		}
 	}
-}
-
-// TestPoints: points begin at multiples of the step, whatever comes first; those of a minute go where its spans do.
-func TestPoints(t *testing.T) {
-	const minute = uint64(time.Minute)
-	c := NewMetricsCounter(MetricsQuery{Step: 7 * time.Minute, ByOperation: true})
-	series, _ := c.Series("cart", "read")
-	var h Histogram
-	h.Observe(100)
-	h.Observe(200)
-	for _, start := range []uint64{7 * minute, 14*minute - 1, 0, 7*minute - 1, math.MaxUint64} {
-		c.Span(series, start, 500, 2, start%2 == 0)
-		c.Add(series, start/minute*minute, &h, true)
-	}
-	a := c.Answer()
-	if len(a.Series) != 1 || !a.Complete || a.Step != 7*minute {
-		t.Fatalf("%+v", a)
-	}
-	var got []string
-	for _, p := range a.Series[0].Points {
-		got = append(got, fmt.Sprintf("%d %d %d %d %d", p.Start/minute, p.Calls, p.Errors, p.Durations.Count(), p.Durations.Sum))
-	}
-	want := []string{"0 8 6 8 2600", "7 8 6 8 2600", "307445733 4 2 4 1300"}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestOtherOperations(t *testing.T) {
-	c := NewMetricsCounter(MetricsQuery{ByOperation: true})
-	for i := range MaxOperations + 10 {
-		for _, service := range []string{"a", "b"} {
-			series, ok := c.Series(service, fmt.Sprint(i))
-			if !ok {
-				t.Fatal("no room")
-			}
-			c.Span(series, 0, 1, 1, false)
-		}
-	}
-	a := c.Answer()
-	others := 0
-	for _, s := range a.Series {
-		if s.Operation == OtherOperation && s.Points[0].Calls == 10 {
-			others++
-		}
-	}
-	if len(a.Series) != 2*(MaxOperations+1) || others != 2 || !a.Complete {
-		t.Errorf("%d series, %d others, complete is %t", len(a.Series), others, a.Complete)
-	}
-}
-
-// TestMetricsAreBounded: what has no room is missing, and the answer says so.
-func TestMetricsAreBounded(t *testing.T) {
-	const most = 100
-	counter := func() *MetricsCounter {
-		c := NewMetricsCounter(MetricsQuery{})
-		c.most = most
-		return c
-	}
-	check := func(what string, c *MetricsCounter, want bool) {
-		t.Helper()
-		a := c.Answer()
-		points := 0
-		for _, s := range a.Series {
-			points += len(s.Points)
-		}
-		if points != most || a.Complete != want || strings.Contains(a.Reason, "narrow the time range") == want {
-			t.Errorf("%s: %d points, complete is %t %q", what, points, a.Complete, a.Reason)
-		}
-	}
-	for more := range 2 {
-		c := counter()
-		series, _ := c.Series("a", "")
-		for i := range uint64(most + more) {
-			c.Span(series, i*uint64(time.Minute), 1, 1, false)
-		}
-		check("minutes", c, more == 0)
-	}
-	c := counter()
-	for i := range most + 1 {
-		if series, ok := c.Series(fmt.Sprint(i), ""); ok {
-			c.Span(series, 0, 1, 1, false)
-		}
-	}
-	check("services", c, false)
 }

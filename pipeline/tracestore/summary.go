@@ -20,3 +20,12 @@ type ServiceSummary struct {
 	Name          string
 	Spans, Errors int
 }
+
+// SummarySpan is what a summary needs of a span.
+type SummarySpan struct {
+	ID, Parent      otlpdata.SpanID
+	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
+	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them
+	Kind            int32  // of outlines only; summaries do without
+	Failed          bool
+}

@@ -100,8 +100,8 @@ type Results struct {
 	Outcome func() Outcome
 }
 
-// Unread begins the Reason of an outcome when the caller ended the results early. What was missing by then follows after "; ".
-const Unread = "the results were not read to their end"
+// ReasonUnread begins the Reason of an outcome when the caller ended the results early. What was missing by then follows after "; ".
+const ReasonUnread = "the results were not read to their end"
 
 // Outcome says how a query ended.
 type Outcome struct {

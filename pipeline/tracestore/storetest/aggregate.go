@@ -11,15 +11,16 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // aggregate answers from the definition: the spans that are counted once, and each counted once for every request it came in.
 func (o *oracle) aggregate(q tracestore.Query, a tracestore.Aggregation) (least, most tracestore.Aggregate, _ error) {
-	once, err := tracestore.NewAggregateCounter(q, a)
+	once, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return least, most, err
 	}
-	often, _ := tracestore.NewAggregateCounter(q, a)
+	often, _ := storequery.NewAggregateCounter(q, a)
 	t := o.tenant(q.Tenant)
 	for _, s := range t.spans {
 		once.Span(s)
@@ -40,7 +41,7 @@ func (o *oracle) matching(q tracestore.Query) map[tracestore.Exemplar]struct{} {
 		}
 		duration, _ := s.Duration()
 		out[tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration,
-			Service: tracestore.FacetText(s.Resource.Service), Name: tracestore.FacetText(s.Operation()),
+			Service: storequery.FacetText(s.Resource.Service), Name: storequery.FacetText(s.Operation()),
 			Failed: s.StatusCode == otlpdata.StatusError}] = struct{}{}
 	}
 	return out
@@ -215,7 +216,7 @@ func wrongFacet(got, least, most *tracestore.Facet, all *tracestore.Facets) erro
 		if i > 0 && !valuesInOrder(&got.Values[i-1], v) {
 			return fmt.Errorf("value %d, %+v, is not in order", i, *v)
 		}
-		score := tracestore.FacetScore(v.Count, v.Selected, all.Spans, all.Selected)
+		score := storequery.FacetScore(v.Count, v.Selected, all.Spans, all.Selected)
 		if v.Score != score || math.Abs(score) > got.Score || v.Count == 0 || v.Selected > v.Count {
 			return fmt.Errorf("value %+v, want a score of %g, and at most %g", *v, score, got.Score)
 		}

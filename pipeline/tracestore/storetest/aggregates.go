@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // aggregator returns the store as an Aggregator, if it is one.
@@ -56,7 +57,7 @@ func (s *suite) diverse() *request {
 	resource := r.traces.ResourceSpans().At(0).Resource().Attributes()
 	putEveryType(resource)
 	r.scope.Scope().Attributes().PutStr("k", "of the scope")
-	long := strings.Repeat("ü", tracestore.MaxFacetText) // whose cut is before a character for an even length, and within for an odd one
+	long := strings.Repeat("ü", storequery.MaxFacetText) // whose cut is before a character for an even length, and within for an odd one
 	for i := range uint64(60) {
 		sp := r.span(i/4, i, fmt.Sprint("op ", i%5), firstMinute+i*minute/20)
 		sp.SetEndTimestamp(sp.StartTimestamp() + pcommon.Timestamp(i*i*i))
@@ -190,7 +191,7 @@ func checkManyValues(s *suite) {
 	if got := s.checkAggregateOf(store, tracestore.Query{}, a); len(got.Facets.Facets) != tracestore.MaxFacets || got.Facets.Omitted == 0 {
 		s.Errorf("%d fields, %d omitted", len(got.Facets.Facets), got.Facets.Omitted)
 	}
-	const spans = tracestore.MaxDistinct + more
+	const spans = storequery.MaxFacetDistinct + more
 	for first := 0; first < spans; first += spans / 10 {
 		r := newRequest("values")
 		for i := range uint64(spans / 10) {
@@ -206,7 +207,7 @@ func checkManyValues(s *suite) {
 		s.Fatalf("Aggregate: %v", err)
 	}
 	f := got.Facets.Facets[0]
-	if f.Spans != spans || f.Distinct != tracestore.MaxDistinct || f.Other != more || len(f.Values) != tracestore.MaxFacetValues {
+	if f.Spans != spans || f.Distinct != storequery.MaxFacetDistinct || f.Other != more || len(f.Values) != tracestore.MaxFacetValues {
 		s.Errorf("%d spans have %d values, and %d others; %d are shown", f.Spans, f.Distinct, f.Other, len(f.Values))
 	}
 	s.checkSamples(store, "values", spans)

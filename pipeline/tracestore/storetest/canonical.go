@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // canonical returns all that a span says, with its resource and scope, as one line. Two spans have the same line exactly when they say
@@ -125,14 +126,14 @@ func describeExpr(b *strings.Builder, e tracestore.Expr) {
 }
 
 // describeSet returns a query of a span set for messages.
-func describeSet(q tracestore.Query, set tracestore.SpanSet) string {
+func describeSet(q tracestore.Query, set storequery.SpanSet) string {
 	var b strings.Builder
 	writeSet(&b, set)
 	return describe(q) + " of " + b.String()
 }
 
-func writeSet(b *strings.Builder, set tracestore.SpanSet) {
-	both := func(left tracestore.SpanSet, op string, right tracestore.SpanSet) {
+func writeSet(b *strings.Builder, set storequery.SpanSet) {
+	both := func(left storequery.SpanSet, op string, right storequery.SpanSet) {
 		b.WriteByte('(')
 		writeSet(b, left)
 		b.WriteString(op)
@@ -140,20 +141,18 @@ func writeSet(b *strings.Builder, set tracestore.SpanSet) {
 		b.WriteByte(')')
 	}
 	switch s := set.(type) {
-	case tracestore.Select:
+	case storequery.Select:
 		b.WriteByte('{')
 		describeExpr(b, s.Where)
 		b.WriteByte('}')
-	case tracestore.Both:
+	case storequery.And:
 		both(s.Left, " && ", s.Right)
-	case tracestore.Either:
+	case storequery.Or:
 		both(s.Left, " || ", s.Right)
-	case tracestore.Below:
-		op := " >> "
-		if s.Direct {
-			op = " > "
-		}
-		both(s.Above, op, s.Spans)
+	case storequery.Descendant:
+		both(s.Ancestors, " >> ", s.Spans)
+	case storequery.Child:
+		both(s.Parents, " > ", s.Spans)
 	default:
 		fmt.Fprintf(b, "%v", set)
 	}

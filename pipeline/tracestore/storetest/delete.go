@@ -9,12 +9,13 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // delete forgets the spans that d covers, and returns how many there were, and how often they had come.
 func (o *oracle) delete(tenant string, d *tracestore.Deletion) (spans, sent int) {
 	t := o.tenant(tenant)
-	left := &sentSpans{dedup: tracestore.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
+	left := &sentSpans{dedup: storequery.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
 	for _, s := range t.spans {
 		c := content(s)
 		if d.Covers(s) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -30,17 +31,17 @@ func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracest
 		return nil, nil
 	}
 	t := o.tenant(tenant)
-	var parents tracestore.Parents
-	var once, often tracestore.CallCounter
+	var parents storequery.ParentFinder
+	var once, often storequery.CallCounter
 	for _, trace := range t.traces {
-		var spans []tracestore.CallSpan
-		requests := make(map[tracestore.CallSpan][]int)
+		var spans []storequery.CallSpan
+		requests := make(map[storequery.CallSpan][]int)
 		for _, s := range trace {
-			c := tracestore.CallSpanOf(s)
+			c := storequery.CallSpanOf(s)
 			spans, requests[c] = append(spans, c), append(requests[c], t.requests[content(s)])
 		}
 		parents.Take(spans)
-		parents.Each(func(span, parent *tracestore.CallSpan) {
+		parents.Each(func(span, parent *storequery.CallSpan) {
 			n := requests[*span][0]
 			requests[*span] = requests[*span][1:]
 			if parent == nil || span.Start < first || span.Start > last {
@@ -62,10 +63,10 @@ func (o *oracle) peers(tenant string, from, to time.Time) (least, most []tracest
 		return nil, nil
 	}
 	t := o.tenant(tenant)
-	var once, often tracestore.PeerCounter
+	var once, often storequery.PeerCounter
 	for _, trace := range t.traces {
 		for _, s := range trace {
-			c := tracestore.CallSpanOf(s)
+			c := storequery.CallSpanOf(s)
 			if c.Peer == "" || c.Start < first || c.Start > last {
 				continue
 			}
@@ -296,7 +297,7 @@ func (c *caller) span(g *generator, r *request, id uint64) {
 
 // peer lets some spans name a peer, or what looks like one.
 func (c *caller) peer(g *generator, s ptrace.Span) {
-	keys := tracestore.PeerKeys()
+	keys := storequery.PeerKeys()
 	for range g.IntN(4) {
 		key := keys[g.IntN(len(keys))]
 		switch g.IntN(8) {
@@ -305,7 +306,7 @@ func (c *caller) peer(g *generator, s ptrace.Span) {
 		case 1:
 			s.Attributes().PutStr(key, "")
 		case 2:
-			s.Attributes().PutStr(key, strings.Repeat("x", tracestore.MaxPeerName+g.IntN(2)))
+			s.Attributes().PutStr(key, strings.Repeat("x", storequery.MaxPeerName+g.IntN(2)))
 		case 3:
 			s.Attributes().PutStr("no "+key, "queue")
 		default:

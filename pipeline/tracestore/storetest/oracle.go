@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // oracle remembers everything and answers by looking at everything.
@@ -16,7 +17,7 @@ type oracle struct{ tenants map[string]*sentSpans }
 
 // sentSpans is what one tenant sent, without duplicates.
 type sentSpans struct {
-	dedup    *tracestore.Dedup
+	dedup    *storequery.Dedup
 	spans    []tracestore.Span
 	traces   map[otlpdata.TraceID][]tracestore.Span
 	requests map[string]int // in which a span came, by its content
@@ -27,7 +28,7 @@ func newOracle() *oracle { return &oracle{tenants: make(map[string]*sentSpans)} 
 func (o *oracle) tenant(name string) *sentSpans {
 	t := o.tenants[name]
 	if t == nil {
-		t = &sentSpans{dedup: tracestore.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
+		t = &sentSpans{dedup: storequery.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
 		o.tenants[name] = t
 	}
 	return t
@@ -36,7 +37,7 @@ func (o *oracle) tenant(name string) *sentSpans {
 // add remembers the spans of a batch. The walk cannot fail on a batch that was made by FromOTLP.
 func (o *oracle) add(b *otlpdata.Batch) {
 	t := o.tenant(b.Meta().Tenant)
-	own := tracestore.NewDedup()
+	own := storequery.NewDedup()
 	_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
 		if own.First(s) {
 			t.requests[content(s)]++
@@ -82,7 +83,7 @@ func (o *oracle) summary(tb testing.TB, tenant string, id otlpdata.TraceID) trac
 	if err != nil {
 		tb.Fatalf("encoding trace %s: %v", id, err)
 	}
-	sum, err := tracestore.Summarize(id, b)
+	sum, err := storequery.Summarize(id, b)
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // whole is a trace with what is known of it, for the evaluation of span sets.
@@ -85,28 +86,35 @@ func parentOf(spans []tracestore.Span, self int) int {
 func all[T any](T) bool { return true }
 
 // chosen evaluates a set from its definition.
-func (w *whole) chosen(set tracestore.SpanSet) map[int]bool {
+func (w *whole) chosen(set storequery.SpanSet) map[int]bool {
 	out := make(map[int]bool)
 	switch s := set.(type) {
 	case nil:
-		return w.chosen(tracestore.Select{})
-	case tracestore.Select:
+		return w.chosen(storequery.Select{})
+	case storequery.Select:
 		for i := range w.spans {
 			if tracestore.Match(s.Where, w.spans[i]) {
 				out[i] = true
 			}
 		}
-	case tracestore.Both:
+	case storequery.And:
 		left, right := w.chosen(s.Left), w.chosen(s.Right)
 		if len(left) > 0 && len(right) > 0 {
 			addAll(out, left, right)
 		}
-	case tracestore.Either:
+	case storequery.Or:
 		addAll(out, w.chosen(s.Left), w.chosen(s.Right))
-	case tracestore.Below:
-		above := w.chosen(s.Above)
+	case storequery.Descendant:
+		ancestors := w.chosen(s.Ancestors)
 		for i := range w.chosen(s.Spans) {
-			if w.isBelow(i, above, s.Direct) {
+			if w.isDescendant(i, ancestors) {
+				out[i] = true
+			}
+		}
+	case storequery.Child:
+		parents := w.chosen(s.Parents)
+		for i := range w.chosen(s.Spans) {
+			if p := w.parents[i]; p >= 0 && parents[p] {
 				out[i] = true
 			}
 		}
@@ -122,14 +130,11 @@ func addAll(to map[int]bool, from ...map[int]bool) {
 	}
 }
 
-func (w *whole) isBelow(span int, above map[int]bool, direct bool) bool {
+func (w *whole) isDescendant(span int, ancestors map[int]bool) bool {
 	seen := map[int]bool{span: true}
 	for at := w.parents[span]; at >= 0 && !seen[at]; at = w.parents[at] {
-		if above[at] {
+		if ancestors[at] {
 			return true
-		}
-		if direct {
-			return false
 		}
 		seen[at] = true
 	}
@@ -137,7 +142,7 @@ func (w *whole) isBelow(span int, above map[int]bool, direct bool) bool {
 }
 
 // findSet answers a query of a span set from its definition.
-func findSet(traces []whole, q tracestore.Query, set tracestore.SpanSet) []tracestore.Result {
+func findSet(traces []whole, q tracestore.Query, set storequery.SpanSet) []tracestore.Result {
 	from, to, ok := q.Window()
 	var out []tracestore.Result
 	for i := range traces {

@@ -13,20 +13,21 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// planner is tracestore.FindSet, or a wrong one.
-type planner func(context.Context, tracestore.Reader, tracestore.Query, tracestore.SpanSet, tracestore.Want) (*tracestore.Results, error)
+// planner is storequery.Find, or a wrong one.
+type planner func(context.Context, tracestore.Reader, tracestore.Query, storequery.SpanSet, tracestore.Want) (*tracestore.Results, error)
 
 // findSet runs a query of a span set to its end.
-func (s *suite) findSet(q tracestore.Query, set tracestore.SpanSet, want tracestore.Want) ([]tracestore.Result, tracestore.Outcome) {
+func (s *suite) findSet(q tracestore.Query, set storequery.SpanSet, want tracestore.Want) ([]tracestore.Result, tracestore.Outcome) {
 	s.Helper()
 	res, err := s.plan(s.ctx, s.store, q, set, want)
 	return s.results(describeSet(q, set), res, err)
 }
 
 // checkSet compares the answer to a query of a span set with what traces say.
-func (s *suite) checkSet(traces []whole, q tracestore.Query, set tracestore.SpanSet, want tracestore.Want) []tracestore.Result {
+func (s *suite) checkSet(traces []whole, q tracestore.Query, set storequery.SpanSet, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.findSet(q, set, want)
 	if !outcome.Complete {
@@ -40,24 +41,24 @@ func (s *suite) checkSet(traces []whole, q tracestore.Query, set tracestore.Span
 }
 
 // named selects spans by their name.
-func named(name string) tracestore.Select {
-	return tracestore.Select{Where: property(tracestore.Name, name)}
+func named(name string) storequery.Select {
+	return storequery.Select{Where: property(tracestore.Name, name)}
 }
 
-func below(above, spans tracestore.SpanSet) tracestore.SpanSet {
-	return tracestore.Below{Above: above, Spans: spans}
+func descendant(ancestors, spans storequery.SpanSet) storequery.SpanSet {
+	return storequery.Descendant{Ancestors: ancestors, Spans: spans}
 }
 
-func directly(above, spans tracestore.SpanSet) tracestore.SpanSet {
-	return tracestore.Below{Above: above, Spans: spans, Direct: true}
+func child(parents, spans storequery.SpanSet) storequery.SpanSet {
+	return storequery.Child{Parents: parents, Spans: spans}
 }
 
-func both(left, right tracestore.SpanSet) tracestore.SpanSet {
-	return tracestore.Both{Left: left, Right: right}
+func and(left, right storequery.SpanSet) storequery.SpanSet {
+	return storequery.And{Left: left, Right: right}
 }
 
-func either(left, right tracestore.SpanSet) tracestore.SpanSet {
-	return tracestore.Either{Left: left, Right: right}
+func or(left, right storequery.SpanSet) storequery.SpanSet {
+	return storequery.Or{Left: left, Right: right}
 }
 
 func number(p tracestore.Place, op tracestore.Op, n float64) tracestore.Cond {
@@ -104,36 +105,36 @@ func checkSets(s *suite) {
 	s.sendKin()
 	traces := s.sent.wholes(s, "")
 	a, b, c := named("a"), named("b"), named("c")
-	long := tracestore.Select{Where: number(tracestore.TraceDuration, tracestore.Ge, 2000)}
-	rooted := tracestore.Select{Where: tracestore.And{property(tracestore.Name, "c"), property(tracestore.RootName, "a")}}
-	mixed := tracestore.Select{Where: tracestore.Or{property(tracestore.Name, "b"), property(tracestore.RootName, "c")}}
-	unlike := tracestore.Select{Where: tracestore.Not{Expr: property(tracestore.RootService, "x")}}
+	long := storequery.Select{Where: number(tracestore.TraceDuration, tracestore.Ge, 2000)}
+	rooted := storequery.Select{Where: tracestore.And{property(tracestore.Name, "c"), property(tracestore.RootName, "a")}}
+	mixed := storequery.Select{Where: tracestore.Or{property(tracestore.Name, "b"), property(tracestore.RootName, "c")}}
+	unlike := storequery.Select{Where: tracestore.Not{Expr: property(tracestore.RootService, "x")}}
 	for _, ask := range []struct {
-		set  tracestore.SpanSet
+		set  storequery.SpanSet
 		want []uint64 // newest first
 	}{
 		{nil, []uint64{6, 7, 5, 4, 3, 1, 2}},
-		{below(a, c), []uint64{1, 2}},
-		{directly(a, c), nil},
-		{directly(a, b), []uint64{3, 1, 2}},
-		{directly(b, c), []uint64{1, 2}},
-		{below(a, a), []uint64{7}},
-		{below(b, a), []uint64{3}},
-		{below(c, a), []uint64{6}},
-		{below(below(a, b), c), []uint64{1, 2}},
-		{below(a, below(b, c)), []uint64{1, 2}},
-		{both(a, b), []uint64{3, 1, 2}},
-		{both(a, c), []uint64{6, 5, 1, 2}},
-		{both(a, named("z")), nil},
-		{either(b, both(c, named("z"))), []uint64{3, 1, 2}},
-		{either(b, c), []uint64{5, 3, 1, 2, 6}},
+		{descendant(a, c), []uint64{1, 2}},
+		{child(a, c), nil},
+		{child(a, b), []uint64{3, 1, 2}},
+		{child(b, c), []uint64{1, 2}},
+		{descendant(a, a), []uint64{7}},
+		{descendant(b, a), []uint64{3}},
+		{descendant(c, a), []uint64{6}},
+		{descendant(descendant(a, b), c), []uint64{1, 2}},
+		{descendant(a, descendant(b, c)), []uint64{1, 2}},
+		{and(a, b), []uint64{3, 1, 2}},
+		{and(a, c), []uint64{6, 5, 1, 2}},
+		{and(a, named("z")), nil},
+		{or(b, and(c, named("z"))), []uint64{3, 1, 2}},
+		{or(b, c), []uint64{5, 3, 1, 2, 6}},
 		{long, []uint64{6}},
 		{rooted, []uint64{5, 1}},
 		{mixed, []uint64{6, 3, 1, 2}},
 		{unlike, []uint64{2}},
-		{both(unlike, a), []uint64{2}},
-		{below(a, rooted), []uint64{1}},
-		{tracestore.Select{Where: tracestore.Or{}}, nil},
+		{and(unlike, a), []uint64{2}},
+		{descendant(a, rooted), []uint64{1}},
+		{storequery.Select{Where: tracestore.Or{}}, nil},
 	} {
 		for _, want := range []tracestore.Want{tracestore.WantIDs, tracestore.WantSummaries, tracestore.WantFull} {
 			var got []uint64
@@ -149,14 +150,14 @@ func checkSets(s *suite) {
 }
 
 // boundedSets are asked in all ways of bounding an answer: one for each way of finding it.
-func boundedSets() []tracestore.SpanSet {
+func boundedSets() []storequery.SpanSet {
 	spread := number(tracestore.TraceDuration, tracestore.Gt, 1200)
-	return []tracestore.SpanSet{
+	return []storequery.SpanSet{
 		named("even"),
-		tracestore.Select{Where: tracestore.And{property(tracestore.Name, "even"), spread}},
-		tracestore.Select{Where: tracestore.Or{property(tracestore.Name, "last"), spread}},
-		below(named("even"), named("odd")),
-		both(named("even"), named("last")),
+		storequery.Select{Where: tracestore.And{property(tracestore.Name, "even"), spread}},
+		storequery.Select{Where: tracestore.Or{property(tracestore.Name, "last"), spread}},
+		descendant(named("even"), named("odd")),
+		and(named("even"), named("last")),
 	}
 }
 
@@ -221,7 +222,7 @@ func checkLongSets(s *suite) {
 	r.span(1, spans+1, "end", base+spans).SetParentSpanID(pcommon.SpanID(spanID(spans)))
 	r.span(2, 1, "end", base)
 	s.send("", r.traces)
-	set := below(named("top"), named("end"))
+	set := descendant(named("top"), named("end"))
 	q := tracestore.Query{}
 	got, outcome := s.findSet(q, set, tracestore.WantFull)
 	s.sameResults(describeSet(q, set), got, []tracestore.Result{{ID: traceID(1), Start: base + spans}})
@@ -248,10 +249,10 @@ func checkRareSets(s *suite) {
 	}
 	s.send("", r.traces)
 	traces := s.sent.wholes(s, "")
-	for _, set := range []tracestore.SpanSet{
-		below(named("rare"), named("often")), both(named("often"), named("rare")), both(named("often"), named("none")),
-		both(either(named("often"), named("rare")), below(named("rare"), named("often"))),
-		below(named("rare"), nil), either(below(named("rare"), nil), below(named("none"), nil)),
+	for _, set := range []storequery.SpanSet{
+		descendant(named("rare"), named("often")), and(named("often"), named("rare")), and(named("often"), named("none")),
+		and(or(named("often"), named("rare")), descendant(named("rare"), named("often"))),
+		descendant(named("rare"), nil), or(descendant(named("rare"), nil), descendant(named("none"), nil)),
 	} {
 		ask := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantIDs)
@@ -305,20 +306,20 @@ func checkSetEnds(s *suite) {
 }
 
 // set returns a span set of at most the given depth.
-func (g *generator) set(depth int) tracestore.SpanSet {
+func (g *generator) set(depth int) storequery.SpanSet {
 	if depth == 0 {
-		return tracestore.Select{Where: g.expr(2)}
+		return storequery.Select{Where: g.expr(2)}
 	}
 	left, right := g.set(depth-1), g.set(depth-1)
 	switch g.IntN(7) {
 	case 0:
-		return both(left, right)
+		return and(left, right)
 	case 1:
-		return either(left, right)
+		return or(left, right)
 	case 2:
-		return directly(left, right)
+		return child(left, right)
 	case 3, 4:
-		return below(left, right)
+		return descendant(left, right)
 	}
 	return left
 }
@@ -331,7 +332,7 @@ func (s *suite) askSet(g *generator) {
 }
 
 // askSetOf bounds the answer at random.
-func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set tracestore.SpanSet) {
+func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set storequery.SpanSet) {
 	s.Helper()
 	q := tracestore.Query{Tenant: tenant}
 	if g.IntN(3) == 0 {
@@ -402,7 +403,7 @@ func (g *generator) related() ptrace.Traces {
 }
 
 // sameChoice reports whether two sets choose the same spans.
-func sameChoice(traces []whole, a, b tracestore.SpanSet) bool {
+func sameChoice(traces []whole, a, b storequery.SpanSet) bool {
 	for i := range traces {
 		if !maps.Equal(traces[i].chosen(a), traces[i].chosen(b)) {
 			return false
@@ -415,7 +416,7 @@ func sameChoice(traces []whole, a, b tracestore.SpanSet) bool {
 // ask instead of a set, and what that must mean: a set that was written down and read again means what it did before. What happens depends
 // on the seed only.
 func AskSets(
-	tb testing.TB, seed uint64, n int, as func(tracestore.SpanSet) (meant, asked tracestore.SpanSet), stores ...Subject,
+	tb testing.TB, seed uint64, n int, as func(storequery.SpanSet) (meant, asked storequery.SpanSet), stores ...Subject,
 ) {
 	tb.Helper()
 	s := newSuite(tb, nil)

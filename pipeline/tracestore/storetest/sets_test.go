@@ -7,41 +7,44 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // rewriting is a planner that answers another question.
-func rewriting(change func(q *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet) planner {
+func rewriting(change func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet) planner {
 	return func(
-		ctx context.Context, r tracestore.Reader, q tracestore.Query, set tracestore.SpanSet, want tracestore.Want,
+		ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 	) (*tracestore.Results, error) {
 		set = change(&q, set)
-		return tracestore.FindSet(ctx, r, q, set, want)
+		return storequery.Find(ctx, r, q, set, want)
 	}
 }
 
 // eachSet changes all parts of a set.
-func eachSet(change func(tracestore.SpanSet) tracestore.SpanSet) planner {
-	var walk func(set tracestore.SpanSet) tracestore.SpanSet
-	walk = func(set tracestore.SpanSet) tracestore.SpanSet {
+func eachSet(change func(storequery.SpanSet) storequery.SpanSet) planner {
+	var walk func(set storequery.SpanSet) storequery.SpanSet
+	walk = func(set storequery.SpanSet) storequery.SpanSet {
 		switch s := set.(type) {
-		case tracestore.Both:
-			return change(tracestore.Both{Left: walk(s.Left), Right: walk(s.Right)})
-		case tracestore.Either:
-			return change(tracestore.Either{Left: walk(s.Left), Right: walk(s.Right)})
-		case tracestore.Below:
-			return change(tracestore.Below{Above: walk(s.Above), Spans: walk(s.Spans), Direct: s.Direct})
+		case storequery.And:
+			return change(storequery.And{Left: walk(s.Left), Right: walk(s.Right)})
+		case storequery.Or:
+			return change(storequery.Or{Left: walk(s.Left), Right: walk(s.Right)})
+		case storequery.Descendant:
+			return change(storequery.Descendant{Ancestors: walk(s.Ancestors), Spans: walk(s.Spans)})
+		case storequery.Child:
+			return change(storequery.Child{Parents: walk(s.Parents), Spans: walk(s.Spans)})
 		}
 		return change(set)
 	}
-	return rewriting(func(_ *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet { return walk(set) })
+	return rewriting(func(_ *tracestore.Query, set storequery.SpanSet) storequery.SpanSet { return walk(set) })
 }
 
 // answering changes the answer of the right planner.
 func answering(change func(q tracestore.Query, all []tracestore.Result, o *tracestore.Outcome) []tracestore.Result) planner {
 	return func(
-		ctx context.Context, r tracestore.Reader, q tracestore.Query, set tracestore.SpanSet, want tracestore.Want,
+		ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 	) (*tracestore.Results, error) {
-		res, err := tracestore.FindSet(ctx, r, q, set, want)
+		res, err := storequery.Find(ctx, r, q, set, want)
 		if err != nil {
 			return nil, err
 		}
@@ -64,8 +67,8 @@ func answering(change func(q tracestore.Query, all []tracestore.Result, o *trace
 	}
 }
 
-func ofParts[T tracestore.SpanSet](change func(T) tracestore.SpanSet) planner {
-	return eachSet(func(set tracestore.SpanSet) tracestore.SpanSet {
+func ofParts[T storequery.SpanSet](change func(T) storequery.SpanSet) planner {
+	return eachSet(func(set storequery.SpanSet) storequery.SpanSet {
 		if s, ok := set.(T); ok {
 			return change(s)
 		}
@@ -73,9 +76,22 @@ func ofParts[T tracestore.SpanSet](change func(T) tracestore.SpanSet) planner {
 	})
 }
 
+// ofRelations changes all parts of a set that are Descendant or Child.
+func ofRelations(change func(above, spans storequery.SpanSet, isChild bool) storequery.SpanSet) planner {
+	return eachSet(func(set storequery.SpanSet) storequery.SpanSet {
+		switch s := set.(type) {
+		case storequery.Descendant:
+			return change(s.Ancestors, s.Spans, false)
+		case storequery.Child:
+			return change(s.Parents, s.Spans, true)
+		}
+		return set
+	})
+}
+
 // limitedFirst applies the limit to candidates.
 func limitedFirst(
-	ctx context.Context, r tracestore.Reader, q tracestore.Query, set tracestore.SpanSet, want tracestore.Want,
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 ) (*tracestore.Results, error) {
 	candidates, err := r.Find(ctx, q, tracestore.WantIDs)
 	if err != nil {
@@ -109,31 +125,38 @@ func TestWrongPlannersFail(t *testing.T) {
 		plan  planner
 		fails []string
 	}{
-		"both is either":   {ofParts(func(s tracestore.Both) tracestore.SpanSet { return either(s.Left, s.Right) }), []string{sets, bounds, random}},
-		"both is the left": {ofParts(func(s tracestore.Both) tracestore.SpanSet { return s.Left }), []string{sets, random}},
-		"below is both":    {ofParts(func(s tracestore.Below) tracestore.SpanSet { return both(s.Above, s.Spans) }), []string{sets, random}},
-		"parents are ancestors": {ofParts(func(s tracestore.Below) tracestore.SpanSet {
-			return below(s.Above, s.Spans)
+		"And is Or": {ofParts(func(s storequery.And) storequery.SpanSet {
+			return or(s.Left, s.Right)
+		}), []string{sets, bounds, random}},
+		"And is its left side": {ofParts(func(s storequery.And) storequery.SpanSet { return s.Left }), []string{sets, random}},
+		"relations are And": {ofRelations(func(above, spans storequery.SpanSet, _ bool) storequery.SpanSet {
+			return and(above, spans)
+		}), []string{sets, random}},
+		"Child is Descendant": {ofParts(func(s storequery.Child) storequery.SpanSet {
+			return descendant(s.Parents, s.Spans)
 		}), []string{sets}},
-		"ancestors are parents": {ofParts(func(s tracestore.Below) tracestore.SpanSet {
-			return directly(s.Above, s.Spans)
+		"Descendant is Child": {ofParts(func(s storequery.Descendant) storequery.SpanSet {
+			return child(s.Ancestors, s.Spans)
 		}), []string{sets, long}},
-		"upside down": {ofParts(func(s tracestore.Below) tracestore.SpanSet {
-			return tracestore.Below{Above: s.Spans, Spans: s.Above, Direct: s.Direct}
+		"relations are inverted": {ofRelations(func(above, spans storequery.SpanSet, isChild bool) storequery.SpanSet {
+			if isChild {
+				return child(spans, above)
+			}
+			return descendant(spans, above)
 		}), []string{sets, bounds, long, random}},
-		"all tenants are one": {rewriting(func(q *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet {
+		"all tenants are one": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.Tenant = ""
 			return set
 		}), []string{sets, random}},
-		"no window": {rewriting(func(q *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet {
+		"no window": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.From, q.To = at(0), at(1<<63)
 			return set
 		}), []string{bounds, random}},
-		"no condition": {rewriting(func(q *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet {
+		"no condition": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.Where = nil
 			return set
 		}), []string{random}},
-		"no cursor": {rewriting(func(q *tracestore.Query, set tracestore.SpanSet) tracestore.SpanSet {
+		"no cursor": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.After = tracestore.Cursor{}
 			return set
 		}), []string{bounds, random}},
@@ -147,9 +170,9 @@ func TestWrongPlannersFail(t *testing.T) {
 			return all
 		}), []string{bounds, long}},
 		"ignores the context": {func(
-			ctx context.Context, r tracestore.Reader, q tracestore.Query, set tracestore.SpanSet, want tracestore.Want,
+			ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 		) (*tracestore.Results, error) {
-			return tracestore.FindSet(context.WithoutCancel(ctx), r, q, set, want)
+			return storequery.Find(context.WithoutCancel(ctx), r, q, set, want)
 		}, []string{ends}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,12 +203,12 @@ func TestSetOracle(t *testing.T) {
 	s := newSuite(t, newNaive())
 	s.sendKin()
 	for _, w := range s.sent.wholes(t, "") {
-		for _, set := range []tracestore.SpanSet{
-			below(named("a"), named("c")), directly(named("b"), tracestore.Select{}), both(named("a"), named("c")),
+		for _, set := range []storequery.SpanSet{
+			descendant(named("a"), named("c")), child(named("b"), storequery.Select{}), and(named("a"), named("c")),
 		} {
 			want := w.chosen(set)
 			got := make(map[int]bool)
-			for i, chosen := range tracestore.EvaluateSet(set, w.spans) {
+			for i, chosen := range storequery.Evaluate(set, w.spans) {
 				if chosen {
 					got[i] = true
 				}

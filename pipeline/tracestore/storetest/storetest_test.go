@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,7 +99,7 @@ func (n *naive) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 				spans, err := n.spans(q.Tenant, r.ID)
 				var sum tracestore.Summary
 				if err == nil {
-					sum, err = tracestore.Summarize(r.ID, spans)
+					sum, err = storequery.Summarize(r.ID, spans)
 				}
 				if ctx.Err() != nil {
 					err = ctx.Err()
@@ -161,7 +162,7 @@ func (n *naive) Metrics(ctx context.Context, tenant string, q tracestore.Metrics
 // countMetrics takes each span for as many calls as count says.
 func (n *naive) countMetrics(tenant string, q tracestore.MetricsQuery, count func(tracestore.Span) uint64) tracestore.MetricsAnswer {
 	from, to, _ := q.Window()
-	c := tracestore.NewMetricsCounter(q)
+	c := storequery.NewMetricsCounter(q)
 	n.read(func(o *oracle) {
 		for _, s := range o.tenant(tenant).spans {
 			if s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
@@ -177,7 +178,7 @@ func (n *naive) countMetrics(tenant string, q tracestore.MetricsQuery, count fun
 
 // Aggregate examines every second span, or every third and so on.
 func (n *naive) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	c, err := tracestore.NewAggregateCounter(q, a)
+	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}
@@ -408,13 +409,13 @@ func (w callsOfAll) Dependencies(ctx context.Context, tenant string, from, to ti
 // Dependencies knows only parents that came before their children.
 func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	known := newOracle()
-	var calls tracestore.CallCounter
+	var calls storequery.CallCounter
 	w.read(func(o *oracle) {
 		for _, s := range o.tenant(tenant).spans {
 			known.tenant(tenant).traces[s.TraceID] = append(known.tenant(tenant).traces[s.TraceID], s)
 			for _, p := range known.tenant(tenant).traces[s.TraceID] {
 				if p.SpanID == s.ParentID && p.SpanID != s.SpanID {
-					parent, child := tracestore.CallSpanOf(p), tracestore.CallSpanOf(s)
+					parent, child := storequery.CallSpanOf(p), storequery.CallSpanOf(s)
 					calls.Call(&parent, &child)
 				}
 			}
@@ -433,13 +434,13 @@ func (w peersByMinute) Peers(ctx context.Context, tenant string, from, to time.T
 // Peers knows only answers that came before.
 func (w peersAnswered) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	known := newOracle()
-	var calls tracestore.PeerCounter
+	var calls storequery.PeerCounter
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	w.read(func(o *oracle) {
 		for _, s := range o.tenant(tenant).spans {
 			t := known.tenant(tenant)
 			t.traces[s.TraceID] = append(t.traces[s.TraceID], s)
-			c := tracestore.CallSpanOf(s)
+			c := storequery.CallSpanOf(s)
 			if ok && c.Peer != "" && c.Start >= first && c.Start <= last && !isAnswered(t.traces[s.TraceID], s.SpanID) {
 				calls.Call(&c)
 			}
@@ -485,7 +486,7 @@ func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore
 
 // Aggregate examines the first spans, and says that there are no others.
 func (w newestOnly) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	c, err := tracestore.NewAggregateCounter(q, a)
+	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}
@@ -532,7 +533,7 @@ func (w tearsText) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 		}
 		for _, f := range out.Facets.Facets {
 			for i, v := range f.Values {
-				if len(v.Text) == tracestore.MaxFacetText-1 {
+				if len(v.Text) == storequery.MaxFacetText-1 {
 					f.Values[i].Text += "\xc3"
 				}
 			}
@@ -542,7 +543,7 @@ func (w tearsText) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 
 // Aggregate counts a span as often as it came, also within a request.
 func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	c, err := tracestore.NewAggregateCounter(q, a)
+	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
 	}

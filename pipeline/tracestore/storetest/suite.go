@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // suite is one check under way: the store, and the oracle that was sent the same spans.
@@ -25,7 +26,7 @@ type suite struct {
 }
 
 func newSuite(tb testing.TB, store Subject) *suite {
-	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: tracestore.FindSet}
+	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: storequery.Find}
 }
 
 // request builds one request under one resource and scope.

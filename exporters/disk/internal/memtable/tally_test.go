@@ -12,6 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 type seriesMinute struct {
@@ -42,11 +43,11 @@ func tallied(tb testing.TB, src source.Source) map[seriesMinute][2]uint64 {
 // seriesOf returns the same from the definition.
 func seriesOf(tb testing.TB, batches ...*otlpdata.Batch) map[seriesMinute][2]uint64 {
 	tb.Helper()
-	out, seen := make(map[seriesMinute][2]uint64), map[string]*tracestore.Dedup{}
+	out, seen := make(map[seriesMinute][2]uint64), map[string]*storequery.Dedup{}
 	for _, b := range batches {
 		tenant := b.Meta().Tenant
 		if seen[tenant] == nil {
-			seen[tenant] = tracestore.NewDedup()
+			seen[tenant] = storequery.NewDedup()
 		}
 		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 			if !seen[tenant].First(s) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 var _ tracestore.Aggregator = (*Engine)(nil)
@@ -74,7 +75,7 @@ type targets struct {
 	heat   *heatTotal // nil: no heatmap is asked for, as the next ones
 	facets *facetTotal
 	rest   *total // what is counted where neither is asked for
-	picks  *tracestore.ExemplarPicker
+	picks  *storequery.ExemplarPicker
 }
 
 // total is how many spans were counted, in which share of all.
@@ -92,12 +93,12 @@ func (t *total) add(spans int, failed bool) {
 
 type heatTotal struct {
 	total
-	*tracestore.HeatmapCounter
+	*storequery.HeatmapCounter
 }
 
 type facetTotal struct {
 	total
-	*tracestore.FacetCounter
+	*storequery.FacetCounter
 	fields facetFields
 }
 
@@ -105,21 +106,21 @@ func newAggregator(q tracestore.Query, want tracestore.Aggregation) *aggregator 
 	a := &aggregator{query: q, want: want, where: compile(q)}
 	a.newHeat()
 	if want.Facets.Values > 0 {
-		a.facets = &facetTotal{total{share: 1}, tracestore.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
+		a.facets = &facetTotal{total{share: 1}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
 		a.choice = newChoice(q.Tenant, want.Facets.Selection)
 	}
 	if a.heat == nil && a.facets == nil {
 		a.rest = &total{share: 1}
 	}
 	if want.Exemplars > 0 {
-		a.picks = tracestore.NewExemplarPicker(want.Exemplars)
+		a.picks = storequery.NewExemplarPicker(want.Exemplars)
 	}
 	return a
 }
 
 func (a *aggregator) newHeat() {
 	if a.want.Heatmap.Step > 0 {
-		a.heat = &heatTotal{total{share: 1}, tracestore.NewHeatmapCounter(a.query, a.want.Heatmap)}
+		a.heat = &heatTotal{total{share: 1}, storequery.NewHeatmapCounter(a.query, a.want.Heatmap)}
 	}
 }
 

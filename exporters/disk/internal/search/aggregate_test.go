@@ -18,6 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
@@ -44,9 +45,9 @@ func (w *world) aggregation(q tracestore.Query) tracestore.Aggregation {
 
 // aggregate answers from the definition.
 func (w *world) aggregate(q tracestore.Query, a tracestore.Aggregation) tracestore.Aggregate {
-	c, err := tracestore.NewAggregateCounter(q, a)
+	c, err := storequery.NewAggregateCounter(q, a)
 	must(err)
-	seen := tracestore.NewDedup()
+	seen := storequery.NewDedup()
 	for _, s := range w.spans {
 		if seen.First(s) {
 			c.Span(s)
@@ -91,7 +92,7 @@ func checkHeatmaps(t *testing.T, e *Engine, sent []*otlpdata.Batch) (scanned []i
 		for j, where := range wheres {
 			q := tracestore.Query{From: someDay.Add(w[0]), To: someDay.Add(w[1]), Where: where}
 			a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Duration(1+(i+j)%3) * time.Minute}}
-			want, err := tracestore.AggregateSpans(q, a, sent...)
+			want, err := storequery.AggregateSpans(q, a, sent...)
 			must(err)
 			got, err := e.Aggregate(t.Context(), q, a)
 			if err != nil {
@@ -173,7 +174,7 @@ func TestAggregateWithinBudget(t *testing.T) {
 		q := tracestore.Query{From: someDay.Add(-time.Hour), To: someDay.Add(time.Hour), Where: where}
 		a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: 10 * time.Second}, Facets: tracestore.FacetQuery{Values: 5},
 			Exemplars: 20}
-		whole, err := tracestore.AggregateSpans(q, a, sent...)
+		whole, err := storequery.AggregateSpans(q, a, sent...)
 		must(err)
 		for _, q.Budget.Spans = range []int{10, 5_000, 20_000, 60_000} {
 			got, err := s.Aggregate(t.Context(), q, a)
@@ -215,7 +216,7 @@ func TestHeatmapAndFacetsShareBudget(t *testing.T) {
 	}
 	q := tracestore.Query{From: someDay.Add(30 * time.Second), To: someDay.Add(minutes*time.Minute - 30*time.Second)}
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Facets: tracestore.FacetQuery{Values: 5}}
-	want, err := tracestore.AggregateSpans(q, a, sent...)
+	want, err := storequery.AggregateSpans(q, a, sent...)
 	must(err)
 	for budget, exact := range map[int]bool{spans / 2: false, 3 * spans / 2: false, 3 * spans: true, minutes * spans: true} {
 		q.Budget.Spans = budget

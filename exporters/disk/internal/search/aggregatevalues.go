@@ -6,13 +6,14 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // facetColumn counts the values of a column.
 type facetColumn struct {
 	known   bool                     // what follows is filled in
 	extra   bool                     // its cells hold several attributes
-	counter *tracestore.FieldCounter // nil: it is not counted
+	counter *storequery.FieldCounter // nil: it is not counted
 	kind    otlpdata.ValueKind
 	spans   tally   // that have it
 	words   []tally // by word

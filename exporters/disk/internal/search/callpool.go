@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxPooled is how many rows of a memtable are in a callPool at once, about: some 16 MiB. What has more rows is read several times, each
@@ -121,7 +121,7 @@ func (c *callScan) countPool(ctx context.Context, p *callPool) error {
 		for at := g.first; at > 0; at = p.rows[at-1].next {
 			r := &p.rows[at-1]
 			shape := &c.tables.Shapes[r.shape]
-			c.spans = append(c.spans, tracestore.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
+			c.spans = append(c.spans, storequery.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
 				Service: shape.Service, Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
 			if r.peer > 0 {
 				c.spans[len(c.spans)-1].Peer = c.peers.names.names[r.peer]

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // scan counts the calls of the spans of a source that start within a window. Damage is noted.
@@ -64,7 +64,7 @@ func (c *callReader) relieve(ctx context.Context) error {
 }
 
 // callSpan reads a row as far as calls need it. It is false for spans of other tenants.
-func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) (bool, error) {
+func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *storequery.CallSpan) (bool, error) {
 	if err := b.Head(row, h); err != nil {
 		return false, err
 	}
@@ -72,7 +72,7 @@ func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.H
 		return false, err
 	}
 	shape := &t.Shapes[h.Shape]
-	*s = tracestore.CallSpan{ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
+	*s = storequery.CallSpan{ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
 		Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError}
 	if c.peers == nil {
 		return true, nil
@@ -118,7 +118,7 @@ func (c *callScan) block(b source.Block) error {
 		return err
 	}
 	var h rows.Head
-	var s tracestore.CallSpan
+	var s storequery.CallSpan
 	var id otlpdata.TraceID
 	begun, within := false, false // a trace, one of whose spans starts within the window
 	first := true                 // of the block
@@ -157,7 +157,7 @@ func (c *callScan) isCut(id otlpdata.TraceID) bool {
 }
 
 // countTrace counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
-func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
+func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []storequery.CallSpan) {
 	if c.peers != nil {
 		c.peers.count(id, w, spans)
 		return
@@ -168,7 +168,7 @@ func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []
 
 // countTaken is countTrace for spans that parents has taken.
 func (c *callReader) countTaken(src int, id otlpdata.TraceID, w window) {
-	c.parents.Each(func(span, parent *tracestore.CallSpan) {
+	c.parents.Each(func(span, parent *storequery.CallSpan) {
 		switch {
 		case !w.has(span.Start):
 		case parent != nil:
@@ -209,7 +209,7 @@ func (c *callScan) wholeTraces(ctx context.Context) error {
 
 func (c *callScan) wholeTrace(ctx context.Context, id otlpdata.TraceID) error {
 	c.spans = c.spans[:0]
-	err := c.eachSpan(ctx, c.src, c.tables, id, func(_ source.Block, _ int, _ *rows.Head, s *tracestore.CallSpan) error {
+	err := c.eachSpan(ctx, c.src, c.tables, id, func(_ source.Block, _ int, _ *rows.Head, s *storequery.CallSpan) error {
 		c.spans = append(c.spans, *s)
 		return nil
 	})
@@ -225,10 +225,10 @@ func (c *callScan) wholeTrace(ctx context.Context, id otlpdata.TraceID) error {
 
 // eachSpan calls f with the rows of a trace in a source. Damage is noted, that which f returns included. The caller decodes.
 func (c *callReader) eachSpan(ctx context.Context, src int, t *rows.Tables, id otlpdata.TraceID,
-	f func(b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) error,
+	f func(b source.Block, row int, h *rows.Head, s *storequery.CallSpan) error,
 ) error {
 	var h rows.Head
-	var s tracestore.CallSpan
+	var s storequery.CallSpan
 	err := c.sources[src].Trace(ctx, c.tenant, id, func(b source.Block, list []int32) error {
 		for _, row := range list {
 			ours, err := c.callSpan(t, b, int(row), &h, &s)
@@ -266,9 +266,9 @@ func (c *callScan) dropDuplicates(ctx context.Context, id otlpdata.TraceID) erro
 	if !several {
 		return nil
 	}
-	c.spans = slices.DeleteFunc(c.spans, func(s tracestore.CallSpan) bool { return seen[spanKey{s.Start, s.ID}] })
+	c.spans = slices.DeleteFunc(c.spans, func(s storequery.CallSpan) bool { return seen[spanKey{s.Start, s.ID}] })
 	contents := make(map[string]struct{})
-	return c.eachSpan(ctx, c.src, c.tables, id, func(b source.Block, row int, h *rows.Head, s *tracestore.CallSpan) error {
+	return c.eachSpan(ctx, c.src, c.tables, id, func(b source.Block, row int, h *rows.Head, s *storequery.CallSpan) error {
 		if !seen[spanKey{s.Start, s.ID}] {
 			return nil
 		}

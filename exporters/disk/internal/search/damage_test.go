@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // rot damages every n-th block.
@@ -83,7 +84,7 @@ func (w *world) checkSound(t *testing.T, q tracestore.Query, got []tracestore.Re
 
 // count returns the number of spans of a trace, duplicates counted once.
 func (w *world) count(id otlpdata.TraceID) (n int) {
-	d := tracestore.NewDedup()
+	d := storequery.NewDedup()
 	for _, s := range w.spans {
 		if s.TraceID == id && d.First(s) {
 			n++

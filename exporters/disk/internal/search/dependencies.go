@@ -10,6 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 var _ tracestore.Dependencies = (*Engine)(nil)
@@ -47,9 +48,9 @@ type callReader struct {
 	tenant   string
 	from, to uint64
 	peers    *peerReader // counts the calls to peers instead; nil: those between services are counted
-	calls    tracestore.CallCounter
-	parents  tracestore.Parents
-	spans    []tracestore.CallSpan // of the trace at hand
+	calls    storequery.CallCounter
+	parents  storequery.ParentFinder
+	spans    []storequery.CallSpan // of the trace at hand
 	orphans  []orphan
 	searched int // see maxSearched
 	given    int // orphans whose parent was not looked for everywhere
@@ -176,7 +177,7 @@ func (c *callReader) addOrphans(ctx context.Context, orphans *stats.OrphanStats,
 
 // orphanOf returns an orphan of a source that its statistics list.
 func orphanOf(o *stats.Orphan, src int) orphan {
-	child := tracestore.CallSpan{Parent: o.ParentID, Start: o.Minute * minute, Duration: o.Duration, Service: o.Service, Failed: o.Failed}
+	child := storequery.CallSpan{Parent: o.ParentID, Start: o.Minute * minute, Duration: o.Duration, Service: o.Service, Failed: o.Failed}
 	if o.Kind == stats.Messaging {
 		child.Kind = otlpdata.KindConsumer // as far as it matters
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
@@ -122,7 +123,7 @@ func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 	for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
 		{0, 70 * time.Second}, {30 * time.Second, 30 * time.Second}, {30 * time.Second, 90*time.Second - 1}} {
 		from, to := someDay.Add(w[0]), someDay.Add(w[1])
-		want, err := tracestore.CountCalls(from, to, sent...)
+		want, err := storequery.CountCalls(from, to, sent...)
 		if err != nil || len(want) == 0 {
 			t.Fatalf("%v: %v, %v", w, want, err)
 		}
@@ -137,7 +138,7 @@ func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 // checkPeers compares the calls to peers with the reference.
 func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdata.Batch) {
 	t.Helper()
-	want, err := tracestore.CountPeers(from, to, sent...)
+	want, err := storequery.CountPeers(from, to, sent...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestCallsPastBadStatistics(t *testing.T) {
 			s.segments[i] = f
 		}
 		from, to := someDay.Add(-time.Hour), someDay.Add(time.Hour)
-		want, err := tracestore.CountCalls(from, to, sent...)
+		want, err := storequery.CountCalls(from, to, sent...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +278,7 @@ func TestSharesOfAMemtable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := tracestore.CountCalls(time.Time{}, time.Time{}, sent...)
+	want, err := storequery.CountCalls(time.Time{}, time.Time{}, sent...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +326,7 @@ func sharedIDs(seed uint64, spans int) *otlpdata.Batch {
 // TestSharedIDs: within a source, statistics and rows follow the rules for spans that share an id as the reference does.
 func TestSharedIDs(t *testing.T) {
 	for seed := range uint64(30) {
-		sent := sharedIDs(seed, 20+int(seed)*10) // so that large traces, too, are below tracestore.MaxAlike
+		sent := sharedIDs(seed, 20+int(seed)*10) // so that large traces, too, are below storequery.MaxSameID
 		live := newCallStore(t, seed, Options{})
 		if _, err := live.tables[0].Append(sent, 0); err != nil {
 			t.Fatal(err)
@@ -335,7 +336,7 @@ func TestSharedIDs(t *testing.T) {
 		for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {12 * time.Second, 150 * time.Second},
 			{30 * time.Second, 32 * time.Second}} {
 			from, to := someDay.Add(w[0]), someDay.Add(w[1])
-			want, err := tracestore.CountCalls(from, to, sent)
+			want, err := storequery.CountCalls(from, to, sent)
 			if err != nil {
 				t.Fatal(err)
 			}

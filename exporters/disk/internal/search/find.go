@@ -15,7 +15,7 @@ func (e *Engine) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.Unread}}
+	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
 	if s.bound() {
 		s.session = e.begin()
 		// The lease must not lead to s, or s would never be unreachable.

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // ledgers keep what queries for calls have found out, by tenant. Segments do not change, so what is known of two of them stays true as long
@@ -312,7 +312,7 @@ func (c *callReader) eachLeft(ctx context.Context, l *ledger, b *book, src int, 
 }
 
 // adopt notes that the parent of an orphan is in a source.
-func (l *ledger) adopt(b *book, from source.Source, o *orphan, parent *tracestore.CallSpan) {
+func (l *ledger) adopt(b *book, from source.Source, o *orphan, parent *storequery.CallSpan) {
 	a := b.adopted[from]
 	if a == nil {
 		a = new(adopted)

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // TestLedger: the answers stay right while segments come and go, with much memory and with none, whatever was asked before.
@@ -91,7 +91,7 @@ func TestLedgerRemembers(t *testing.T) {
 		t.Helper()
 		reads = 0
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-		if edges, _ := tracestore.CountCalls(time.Time{}, time.Time{}, want...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, want...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
 			t.Errorf("%+v, %v; want %+v", got, err, edges)
 		}
 		if reads > most {
@@ -129,7 +129,7 @@ func TestLedgerAsksMemtables(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := tracestore.CountCalls(time.Time{}, time.Time{}, sent...)
+		want, err := storequery.CountCalls(time.Time{}, time.Time{}, sent...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 var _ tracestore.Metrics = (*Engine)(nil)
@@ -20,7 +21,7 @@ var _ tracestore.Metrics = (*Engine)(nil)
 // Each source counts its spans without their duplicates, and how many calls each stands for. A span that is in several sources, because it
 // was sent again after a flush, is counted in each.
 func (e *Engine) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	m := &metricsReader{tenant: tenant, byOperation: q.ByOperation, counter: tracestore.NewMetricsCounter(q)}
+	m := &metricsReader{tenant: tenant, byOperation: q.ByOperation, counter: storequery.NewMetricsCounter(q)}
 	var ok bool
 	if m.window.from, m.window.to, ok = q.Window(); !ok || ctx.Err() != nil {
 		return m.counter.Answer(), ctx.Err()
@@ -46,7 +47,7 @@ type metricsReader struct {
 	tenant      string
 	window      bounds
 	byOperation bool
-	counter     *tracestore.MetricsCounter
+	counter     *storequery.MetricsCounter
 }
 
 // source counts the spans of a source.

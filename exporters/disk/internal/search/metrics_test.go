@@ -20,12 +20,13 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // countMetrics is the reference: it counts the spans in batches, duplicates once.
 func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Batch) tracestore.MetricsAnswer {
 	tb.Helper()
-	c, seen := tracestore.NewMetricsCounter(q), tracestore.NewDedup()
+	c, seen := storequery.NewMetricsCounter(q), storequery.NewDedup()
 	from, to, _ := q.Window()
 	for _, b := range sent {
 		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {

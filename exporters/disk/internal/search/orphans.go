@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 type orphan struct {
 	trace otlpdata.TraceID
 	src   int
-	child tracestore.CallSpan // as far as it is known, which is without an id and with the minute as start where it comes from statistics
+	child storequery.CallSpan // as far as it is known, which is without an id and with the minute as start where it comes from statistics
 	done  bool
 
 	number int   // in the statistics, where a ledger needs it
@@ -69,7 +69,7 @@ type family struct {
 // kinsman is a span that has the id of a parent.
 type kinsman struct {
 	src  int
-	span tracestore.CallSpan
+	span storequery.CallSpan
 }
 
 // adoptMany is adopt as soon as there are many orphans.
@@ -237,7 +237,7 @@ func (a *adoption) search(ctx context.Context, src int, lists ...[]timed) error 
 	for some := range slices.Chunk(a.ids, tracesAtOnce) {
 		err := a.decode(ctx, func() error {
 			for _, id := range some {
-				err := a.eachSpan(ctx, src, t, id, func(_ source.Block, _ int, _ *rows.Head, s *tracestore.CallSpan) error {
+				err := a.eachSpan(ctx, src, t, id, func(_ source.Block, _ int, _ *rows.Head, s *storequery.CallSpan) error {
 					a.add(src, id, s)
 					return nil
 				})
@@ -324,7 +324,7 @@ func (a *adoption) searchTrace(src int, t *rows.Tables, b briefBlock, of *block.
 		if at < 0 {
 			continue
 		}
-		var s tracestore.CallSpan
+		var s storequery.CallSpan
 		ours, err := a.briefSpan(t, b, row, id, &s)
 		if err != nil {
 			return err
@@ -337,7 +337,7 @@ func (a *adoption) searchTrace(src int, t *rows.Tables, b briefBlock, of *block.
 }
 
 // briefSpan reads of a row what a parent is chosen by: not its duration, and its parent only where that is the span itself. See resembles.
-func (c *callReader) briefSpan(t *rows.Tables, b briefBlock, row int, id otlpdata.SpanID, s *tracestore.CallSpan) (bool, error) {
+func (c *callReader) briefSpan(t *rows.Tables, b briefBlock, row int, id otlpdata.SpanID, s *storequery.CallSpan) (bool, error) {
 	shapes, err := b.Shapes()
 	if err != nil {
 		return false, err
@@ -358,7 +358,7 @@ func (c *callReader) briefSpan(t *rows.Tables, b briefBlock, row int, id otlpdat
 		return false, err
 	}
 	shape := &t.Shapes[shapes[row]]
-	*s = tracestore.CallSpan{ID: id, Start: starts[row], Service: shape.Service, Kind: shape.Kind,
+	*s = storequery.CallSpan{ID: id, Start: starts[row], Service: shape.Service, Kind: shape.Kind,
 		Failed: shape.Status == otlpdata.StatusError}
 	return true, nil
 }
@@ -374,7 +374,7 @@ func (a *adoption) family(id otlpdata.TraceID) *family {
 // searchAll looks for parents among all rows of a block.
 func (a *adoption) searchAll(src int, t *rows.Tables, b source.Block) error {
 	var h rows.Head
-	var s tracestore.CallSpan
+	var s storequery.CallSpan
 	for row := range b.Len() {
 		if err := b.Head(row, &h); err != nil {
 			return err
@@ -395,7 +395,7 @@ func (a *adoption) searchAll(src int, t *rows.Tables, b source.Block) error {
 }
 
 // add notes a span for those orphans whose parent has its id.
-func (a *adoption) add(src int, id otlpdata.TraceID, s *tracestore.CallSpan) {
+func (a *adoption) add(src int, id otlpdata.TraceID, s *storequery.CallSpan) {
 	f := a.family(id)
 	if f == nil {
 		return
@@ -406,8 +406,8 @@ func (a *adoption) add(src int, id otlpdata.TraceID, s *tracestore.CallSpan) {
 }
 
 // addAt is add for a parent.
-func (a *adoption) addAt(src, at int, s *tracestore.CallSpan) {
-	if c := (kinsman{src, *s}); len(a.kin[at]) < tracestore.MaxAlike && !slices.Contains(a.kin[at], c) {
+func (a *adoption) addAt(src, at int, s *storequery.CallSpan) {
+	if c := (kinsman{src, *s}); len(a.kin[at]) < storequery.MaxSameID && !slices.Contains(a.kin[at], c) {
 		a.kin[at] = append(a.kin[at], c)
 	}
 }
@@ -441,7 +441,7 @@ func (a *adoption) assign(ctx context.Context) error {
 // earliest of these.
 func (o *orphan) choose(list []kinsman) *kinsman {
 	var best *kinsman
-	rank := func(s *tracestore.CallSpan) int {
+	rank := func(s *storequery.CallSpan) int {
 		switch {
 		case s.Service == o.child.Service:
 			return 0
@@ -476,7 +476,7 @@ func (a *adoption) isOwnParent(ctx context.Context, o *orphan) (is bool, _ error
 		return false, err
 	}
 	err = a.decode(ctx, func() error {
-		return a.eachSpan(ctx, o.src, t, o.trace, func(_ source.Block, _ int, _ *rows.Head, s *tracestore.CallSpan) error {
+		return a.eachSpan(ctx, o.src, t, o.trace, func(_ source.Block, _ int, _ *rows.Head, s *storequery.CallSpan) error {
 			is = is || s.ID == o.child.Parent
 			return nil
 		})

@@ -7,10 +7,10 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// peerNames tells which peers rows call, as tracestore.PeerOf does. Names have numbers; 0 is none.
+// peerNames tells which peers rows call, as storequery.PeerOf does. Names have numbers; 0 is none.
 type peerNames struct {
 	index map[string]uint32
 	names []string // from 1
@@ -26,7 +26,7 @@ type peerNames struct {
 }
 
 // maxPeerNames is how many names are told apart. More do not fit into an answer.
-const maxPeerNames = tracestore.MaxPeerEdges
+const maxPeerNames = storequery.MaxPeerEdges
 
 // peerShape is where the rows of a shape name their peers: in the first of texts that may be a name.
 type peerShape struct {
@@ -78,7 +78,7 @@ func (n *peerNames) learn(id uint32) *peerShape {
 	if s.encoded {
 		return s
 	}
-	for _, key := range tracestore.PeerKeys() {
+	for _, key := range storequery.PeerKeys() {
 		for i, c := range shape.Columns {
 			if col := &n.tables.Columns[c]; col.Place != rows.Attribute || col.Kind != otlpdata.ValueString || col.Key != key {
 				continue
@@ -106,7 +106,7 @@ func (n *peerNames) of(b source.Block, row int, shape uint32) (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		return n.number(tracestore.PeerOf(span)), nil
+		return n.number(storequery.PeerOf(span)), nil
 	}
 	columns := n.tables.Shapes[shape].Columns
 	for _, t := range s.texts {
@@ -117,7 +117,7 @@ func (n *peerNames) of(b source.Block, row int, shape uint32) (uint32, error) {
 		if err != nil {
 			return 0, err
 		}
-		if name := n.tables.Text(columns[t.position], cell); tracestore.IsPeerName(name) {
+		if name := n.tables.Text(columns[t.position], cell); storequery.IsPeerName(name) {
 			return n.number(name), nil
 		}
 	}
@@ -128,7 +128,7 @@ func (n *peerNames) of(b source.Block, row int, shape uint32) (uint32, error) {
 func (n *peerNames) number(name string) uint32 {
 	number, known := n.index[name]
 	switch {
-	case known || !tracestore.IsPeerName(name):
+	case known || !storequery.IsPeerName(name):
 		return number
 	case len(n.names) > maxPeerNames:
 		n.full = true

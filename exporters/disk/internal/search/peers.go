@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 var _ tracestore.Peers = (*Engine)(nil)
@@ -46,8 +47,8 @@ func (e *Engine) Peers(ctx context.Context, tenant string, from, to time.Time) (
 // peerReader counts the calls of a tenant to peers.
 type peerReader struct {
 	*callReader
-	sums     tracestore.PeerCounter
-	leaves   tracestore.Leaves
+	sums     storequery.PeerCounter
+	leaves   storequery.PeerCallFinder
 	names    *peerNames
 	filter   *parentFilter
 	suspects []suspect
@@ -56,7 +57,7 @@ type peerReader struct {
 // suspect is a span that nothing answers in its source, and something may answer elsewhere.
 type suspect struct {
 	key  parentKey
-	span tracestore.CallSpan
+	span storequery.CallSpan
 }
 
 // maxSuspects is how many suspects are gathered before they are looked into: some 12 MiB.
@@ -198,8 +199,8 @@ func (p *peerReader) parentsOf(src int, t *rows.Tables, b source.Block, f func(p
 }
 
 // count counts those of the spans that a source has of a trace.
-func (p *peerReader) count(id otlpdata.TraceID, w window, spans []tracestore.CallSpan) {
-	p.leaves.Each(spans, func(s *tracestore.CallSpan) {
+func (p *peerReader) count(id otlpdata.TraceID, w window, spans []storequery.CallSpan) {
+	p.leaves.Each(spans, func(s *storequery.CallSpan) {
 		if w.has(s.Start) {
 			p.add(id, s)
 		}
@@ -207,7 +208,7 @@ func (p *peerReader) count(id otlpdata.TraceID, w window, spans []tracestore.Cal
 }
 
 // add takes a span that nothing in its source answers.
-func (p *peerReader) add(id otlpdata.TraceID, s *tracestore.CallSpan) {
+func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 	if key := (parentKey{id, s.ID}); p.filter.mayHave(key) {
 		p.suspects = append(p.suspects, suspect{key, *s})
 		return

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // lonely makes a request of spans each of which is a trace of its own; edit completes each.
@@ -35,7 +35,7 @@ func lonely(spans int, edit func(n int, s ptrace.Span)) *otlpdata.Batch {
 // TestPeersOfRareKeys: keys that come in ever new sets are encoded in rows, in whatever order they stand among others.
 func TestPeersOfRareKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	keys := tracestore.PeerKeys()
+	keys := storequery.PeerKeys()
 	sent := lonely(6000, func(_ int, s ptrace.Span) {
 		for range rng.IntN(6) {
 			switch rng.IntN(3) {
@@ -76,15 +76,15 @@ func TestPeersOfRareKeys(t *testing.T) {
 // TestTooManyPeers: an answer has a bound, and says so.
 func TestTooManyPeers(t *testing.T) {
 	const more = 100
-	sent := lonely(tracestore.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })
+	sent := lonely(storequery.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })
 	s := newCallStore(t, 1, Options{})
 	s.segmentOf(t, sent)
 	got, err := s.Peers(t.Context(), "", time.Time{}, time.Time{})
-	if err != nil || got.Complete || len(got.Edges) != tracestore.MaxPeerEdges || !strings.Contains(got.Reason, "further peers") {
+	if err != nil || got.Complete || len(got.Edges) != storequery.MaxPeerEdges || !strings.Contains(got.Reason, "further peers") {
 		t.Errorf("%d edges, %q, %v", len(got.Edges), got.Reason, err)
 	}
-	want, err := tracestore.CountPeers(time.Time{}, time.Time{}, sent)
-	if err != nil || want.Complete || len(want.Edges) != tracestore.MaxPeerEdges {
+	want, err := storequery.CountPeers(time.Time{}, time.Time{}, sent)
+	if err != nil || want.Complete || len(want.Edges) != storequery.MaxPeerEdges {
 		t.Errorf("the reference has %d edges, %q, %v", len(want.Edges), want.Reason, err)
 	}
 }
@@ -98,7 +98,7 @@ func TestSuspects(t *testing.T) {
 	if _, err := s.tables[0].Append(sent[2], 0); err != nil {
 		t.Fatal(err)
 	}
-	want, err := tracestore.CountPeers(time.Time{}, time.Time{}, sent...)
+	want, err := storequery.CountPeers(time.Time{}, time.Time{}, sent...)
 	if err != nil {
 		t.Fatal(err)
 	}

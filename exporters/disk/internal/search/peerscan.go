@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // kinBlock is a block that tells which rows are parents in less time than its Head does.
@@ -145,7 +145,7 @@ const fewKin = 64
 func (c *peerScan) countLarge(t *block.Trace) error {
 	c.spans = c.spans[:0]
 	var h rows.Head
-	var s tracestore.CallSpan
+	var s storequery.CallSpan
 	for row := t.First; row < t.First+t.Rows; row++ {
 		if _, err := c.callSpan(c.tables, c.block, int(row), &h, &s); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (c *peerScan) countRow(t *block.Trace, row int32) error {
 	}
 	shape := &c.tables.Shapes[c.shapes[row]]
 	h := rows.Head{Start: c.starts[row], End: c.ends[row]}
-	c.peers.add(t.ID, &tracestore.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
+	c.peers.add(t.ID, &storequery.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
 		Peer: c.peers.names.names[peer], Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
 	return nil
 }

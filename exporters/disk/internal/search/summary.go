@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // maxHeads is how many spans may be in headsAhead: their traces together are about as large as what is read ahead of whole ones.
@@ -94,7 +95,7 @@ func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*traces
 	if err != nil {
 		return nil, err
 	}
-	out := tracestore.SummarizeSpans(id, spans)
+	out := storequery.SummarizeSpans(id, spans)
 	return &out, nil
 }
 

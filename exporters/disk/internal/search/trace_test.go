@@ -10,6 +10,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // wideTrace makes one trace of n spans of two services, in pairs of one start and one id.
@@ -47,7 +48,7 @@ func TestLargeTraceInPieces(t *testing.T) {
 	}
 	v := s.begin()
 	r := newTraceReader(v, "")
-	seen := tracestore.NewDedup()
+	seen := storequery.NewDedup()
 	total, pieces := 0, 0
 	var last uint64
 	var counts []otlpdata.ServiceCount
@@ -112,7 +113,7 @@ func TestSummaryOfDuplicates(t *testing.T) {
 	for range 3 {
 		must(s.Consume(t.Context(), b))
 	}
-	want, err := tracestore.Summarize(otlpdata.TraceID{1}, b)
+	want, err := storequery.Summarize(otlpdata.TraceID{1}, b)
 	must(err)
 	got, outcome := s.ask(t, tracestore.Query{}, tracestore.WantSummaries)
 	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||

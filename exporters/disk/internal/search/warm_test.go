@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 // countSegments makes a store of segments that count in reads how often they are asked.
@@ -59,7 +59,7 @@ func TestWarm(t *testing.T) {
 		}
 		steps, reads = 0, 0
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-		if edges, _ := tracestore.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
 			t.Errorf("%+v, %v; want %+v", got, err, edges)
 		}
 		if reads != 0 {
@@ -137,7 +137,7 @@ func TestWarmGivesWay(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
-		if edges, _ := tracestore.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
 			t.Errorf("%+v, %v; want %+v", got, err, edges)
 		}
 		if waited := time.Since(began); waited != maxPatience {

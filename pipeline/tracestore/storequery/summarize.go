@@ -1,22 +1,22 @@
-package tracestore
+package storequery
 
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Summarize returns the summary of the spans with an id in batches; duplicates count once. It is the reference for stores that know
 // summaries without reading spans. The error says that a batch cannot be read.
-func Summarize(id otlpdata.TraceID, batches ...*otlpdata.Batch) (Summary, error) {
+func Summarize(id otlpdata.TraceID, batches ...*otlpdata.Batch) (tracestore.Summary, error) {
 	s := summarizer{id: id, seen: NewDedup()}
 	for _, b := range batches {
-		if err := WalkSpans(b, s.add); err != nil {
-			return Summary{}, fmt.Errorf("summarizing trace %s: %w", id, err)
+		if err := tracestore.WalkSpans(b, s.add); err != nil {
+			return tracestore.Summary{}, fmt.Errorf("summarizing trace %s: %w", id, err)
 		}
 	}
 	return SummarizeSpans(id, s.spans), nil
@@ -25,19 +25,10 @@ func Summarize(id otlpdata.TraceID, batches ...*otlpdata.Batch) (Summary, error)
 type summarizer struct {
 	id    otlpdata.TraceID
 	seen  *Dedup
-	spans []SummarySpan
+	spans []tracestore.SummarySpan
 }
 
-// SummarySpan is what a summary needs of a span.
-type SummarySpan struct {
-	ID, Parent      otlpdata.SpanID
-	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
-	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them
-	Kind            int32  // of outlines only; summaries do without
-	Failed          bool
-}
-
-func (s *summarizer) add(sp Span) error {
+func (s *summarizer) add(sp tracestore.Span) error {
 	if sp.TraceID != s.id || !s.seen.First(sp) {
 		return nil
 	}
@@ -45,31 +36,23 @@ func (s *summarizer) add(sp Span) error {
 	return nil
 }
 
-func summarySpanOf(s Span) SummarySpan {
+func summarySpanOf(s tracestore.Span) tracestore.SummarySpan {
 	ns, _ := s.Duration()
-	return SummarySpan{
+	return tracestore.SummarySpan{
 		ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
 		Service: s.Resource.Service, Name: s.Operation(), Failed: s.StatusCode == otlpdata.StatusError,
 	}
 }
 
-// end is the greatest time there is where the sum exceeds it.
-func (s *SummarySpan) end() uint64 {
-	if s.Start > math.MaxUint64-s.Duration {
-		return math.MaxUint64
-	}
-	return s.Start + s.Duration
-}
-
 // SummarizeSpans returns the summary of a trace with these spans, among which are no duplicates. It sorts them and keeps none of their
 // strings.
-func SummarizeSpans(id otlpdata.TraceID, spans []SummarySpan) Summary {
-	out := Summary{ID: id, Spans: len(spans)}
+func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracestore.Summary {
+	out := tracestore.Summary{ID: id, Spans: len(spans)}
 	if len(spans) == 0 {
 		return out
 	}
 	// In this order the first root is the earliest, whatever order the spans came in.
-	slices.SortFunc(spans, func(a, b SummarySpan) int {
+	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]),
 			cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
 	})
@@ -78,14 +61,14 @@ func SummarizeSpans(id otlpdata.TraceID, spans []SummarySpan) Summary {
 	for i := range spans {
 		known[spans[i].ID] = struct{}{}
 	}
-	services := make(map[string]*ServiceSummary)
-	var root, orphan *SummarySpan
+	services := make(map[string]*tracestore.ServiceSummary)
+	var root, orphan *tracestore.SummarySpan
 	for i := range spans {
 		sp := &spans[i]
-		out.End = max(out.End, sp.end())
+		out.End = max(out.End, saturatingAdd(sp.Start, sp.Duration))
 		svc := services[sp.Service]
 		if svc == nil {
-			svc = &ServiceSummary{Name: strings.Clone(sp.Service)}
+			svc = &tracestore.ServiceSummary{Name: strings.Clone(sp.Service)}
 			services[svc.Name] = svc
 		}
 		svc.Spans++
@@ -105,6 +88,6 @@ func SummarizeSpans(id otlpdata.TraceID, spans []SummarySpan) Summary {
 	for _, svc := range services {
 		out.Services = append(out.Services, *svc)
 	}
-	slices.SortFunc(out.Services, func(a, b ServiceSummary) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Services, func(a, b tracestore.ServiceSummary) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }

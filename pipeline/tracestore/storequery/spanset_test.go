@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"errors"
@@ -10,14 +10,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func namedSpans(name string) Select {
-	return Select{Cond{Field: Field{Place: Name}, Value: Text(name)}}
+	return Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(name)}}
 }
 
 // family returns a trace of spans with the names and parents that text says: "a b<a c<b" is a chain.
-func family(text string) (out []Span) {
+func family(text string) (out []tracestore.Span) {
 	id := func(name string) (id otlpdata.SpanID) {
 		copy(id[:], name)
 		return id
@@ -26,14 +27,14 @@ func family(text string) (out []Span) {
 		name, parent, _ := strings.Cut(field, "<")
 		span := &otlpdata.Span{TraceID: otlpdata.TraceID{1}, SpanID: id(name), ParentID: id(parent), Name: name}
 		span.Start, span.End = uint64(i), uint64(i)+1
-		out = append(out, Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span})
+		out = append(out, tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span})
 	}
 	return out
 }
 
-func TestEvaluateSet(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	a, b, c, x := namedSpans("a"), namedSpans("b"), namedSpans("c"), namedSpans("x")
-	rooted := Select{Cond{Field: Field{Place: RootName}, Value: Text("a")}}
+	rooted := Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.RootName}, Value: tracestore.Text("a")}}
 	for _, tc := range []struct {
 		trace string
 		set   SpanSet
@@ -41,25 +42,25 @@ func TestEvaluateSet(t *testing.T) {
 	}{
 		{"a b<a", nil, "ab"},
 		{"a b<a", a, "a"},
-		{"a b<a", Both{a, b}, "ab"},
-		{"a b<a", Both{a, x}, ""},
-		{"a b<a", Either{x, Both{a, b}}, "ab"},
-		{"a b<a c<b", Below{Above: a, Spans: Select{}}, "bc"},
-		{"a b<a c<b", Below{Above: a, Spans: Select{}, Direct: true}, "b"},
-		{"c<b b<a a", Below{Above: a, Spans: c}, "c"},
-		{"c<b b<a a", Below{Above: Below{Above: a, Spans: b}, Spans: c}, "c"},
-		{"a<b b<a", Below{Above: a, Spans: Select{}}, "b"},
-		{"a<b b<a c<a", Below{Above: Either{a, b}, Spans: Select{}}, "abc"},
-		{"a<b b<a c<a d<c", Below{Above: b, Spans: Select{}}, "acd"},
-		{"a<a b<a", Below{Above: a, Spans: Select{}}, "b"},
-		{"a b<x", Below{Above: a, Spans: b}, ""},
+		{"a b<a", And{a, b}, "ab"},
+		{"a b<a", And{a, x}, ""},
+		{"a b<a", Or{x, And{a, b}}, "ab"},
+		{"a b<a c<b", Descendant{Ancestors: a, Spans: Select{}}, "bc"},
+		{"a b<a c<b", Child{Parents: a, Spans: Select{}}, "b"},
+		{"c<b b<a a", Descendant{Ancestors: a, Spans: c}, "c"},
+		{"c<b b<a a", Descendant{Ancestors: Descendant{Ancestors: a, Spans: b}, Spans: c}, "c"},
+		{"a<b b<a", Descendant{Ancestors: a, Spans: Select{}}, "b"},
+		{"a<b b<a c<a", Descendant{Ancestors: Or{a, b}, Spans: Select{}}, "abc"},
+		{"a<b b<a c<a d<c", Descendant{Ancestors: b, Spans: Select{}}, "acd"},
+		{"a<a b<a", Descendant{Ancestors: a, Spans: Select{}}, "b"},
+		{"a b<x", Descendant{Ancestors: a, Spans: b}, ""},
 		{"a b<x", rooted, "ab"},
-		{"b<x a", Below{Above: rooted, Spans: Select{}}, ""},
-		{"b<x a", Select{Not{rooted.Where}}, ""},
+		{"b<x a", Descendant{Ancestors: rooted, Spans: Select{}}, ""},
+		{"b<x a", Select{tracestore.Not{Expr: rooted.Where}}, ""},
 	} {
 		got := ""
 		trace := family(tc.trace)
-		for i, chosen := range EvaluateSet(tc.set, trace) {
+		for i, chosen := range Evaluate(tc.set, trace) {
 			if chosen {
 				got += trace[i].Name
 			}
@@ -68,7 +69,7 @@ func TestEvaluateSet(t *testing.T) {
 			t.Errorf("%s: %#v chooses %q, want %q", tc.trace, tc.set, got, tc.want)
 		}
 	}
-	if got := EvaluateSet(a, nil); len(got) != 0 {
+	if got := Evaluate(a, nil); len(got) != 0 {
 		t.Errorf("of no spans: %v", got)
 	}
 }
@@ -82,10 +83,10 @@ func TestAlike(t *testing.T) {
 		trace[i].Resource.Attributes = []otlpdata.KeyValue{{Key: "host", Value: otlpdata.StringValue(host)}}
 	}
 	on := func(host string) SpanSet {
-		return Below{Above: Select{Cond{Field: Field{Place: ResourceAttribute, Key: "host"}, Value: Text(host)}}, Spans: Select{}}
+		return Descendant{Ancestors: Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.ResourceAttribute, Key: "host"}, Value: tracestore.Text(host)}}, Spans: Select{}}
 	}
 	for range 2 {
-		first, second := EvaluateSet(on("h1"), trace), EvaluateSet(on("h2"), trace)
+		first, second := Evaluate(on("h1"), trace), Evaluate(on("h2"), trace)
 		if !slices.Contains(first, true) || slices.Contains(second, true) {
 			t.Errorf("below the first: %v, below the second: %v", first, second)
 		}
@@ -96,18 +97,18 @@ func TestAlike(t *testing.T) {
 // TestDeepTrace: each span of a chain is gone over once, whatever order the spans come in.
 func TestDeepTrace(t *testing.T) {
 	const depth = 100_000
-	trace := make([]Span, depth)
+	trace := make([]tracestore.Span, depth)
 	for i := range trace {
 		id := func(n int) (id otlpdata.SpanID) {
 			copy(id[:], fmt.Sprintf("%08d", n))
 			return id
 		}
 		span := &otlpdata.Span{SpanID: id(i), ParentID: id(i - 1), Name: "s"}
-		trace[i] = Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span}
+		trace[i] = tracestore.Span{Resource: &otlpdata.Resource{}, Scope: &otlpdata.Scope{}, Span: span}
 	}
 	trace[0].Name = "top"
 	for range 2 {
-		chosen := EvaluateSet(Below{Above: namedSpans("top"), Spans: namedSpans("s")}, trace)
+		chosen := Evaluate(Descendant{Ancestors: namedSpans("top"), Spans: namedSpans("s")}, trace)
 		n := 0
 		for _, is := range chosen {
 			if is {
@@ -121,7 +122,7 @@ func TestDeepTrace(t *testing.T) {
 	}
 }
 
-func TestVisitSet(t *testing.T) {
+func TestVisitSelected(t *testing.T) {
 	one := func(name string, parent byte) *otlpdata.Batch {
 		return batchOf(t, func(_ ptrace.ResourceSpans, _ ptrace.ScopeSpans, s ptrace.Span) {
 			s.SetName(name)
@@ -134,7 +135,7 @@ func TestVisitSet(t *testing.T) {
 	}
 	batches := []*otlpdata.Batch{one("b", 'a'), one("a", 0), one("b", 'a'), one("c", 'b')}
 	var got []string
-	err := VisitSet(t.Context(), Below{Above: namedSpans("a"), Spans: Select{}}, otlpdata.TraceID{1}, func(s Span) error {
+	err := VisitSelected(t.Context(), Descendant{Ancestors: namedSpans("a"), Spans: Select{}}, otlpdata.TraceID{1}, func(s tracestore.Span) error {
 		got = append(got, fmt.Sprint(s.Name, s.Trace.RootName, s.Trace.Spans, s.Trace.End))
 		return nil
 	}, batches...)
@@ -142,7 +143,7 @@ func TestVisitSet(t *testing.T) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	stop := errors.New("stop")
-	if err := VisitSet(t.Context(), nil, otlpdata.TraceID{1}, func(Span) error { return stop }, batches...); !errors.Is(err, stop) {
+	if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, func(tracestore.Span) error { return stop }, batches...); !errors.Is(err, stop) {
 		t.Errorf("the error of visit is %v", err)
 	}
 }

@@ -1,16 +1,15 @@
-package tracestore
+package storequery
 
 import (
-	"errors"
 	"math"
 	"reflect"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // sp is a span for summaries. Its trace is 1.
@@ -48,7 +47,7 @@ func spans(tb testing.TB, list ...sp) *otlpdata.Batch {
 
 func TestSummarize(t *testing.T) {
 	id := otlpdata.TraceID{1}
-	f := func(want Summary, list ...sp) {
+	f := func(want tracestore.Summary, list ...sp) {
 		t.Helper()
 		want.ID = id
 		got, err := Summarize(id, spans(t, list...))
@@ -59,35 +58,35 @@ func TestSummarize(t *testing.T) {
 			t.Errorf("\n got %+v\nwant %+v", got, want)
 		}
 	}
-	one := []ServiceSummary{{Name: "a", Spans: 1}}
-	f(Summary{RootService: "a", RootName: "r", Start: 10, End: 20, Spans: 1, Services: one}, sp{1, 0, "a", "r", 10, 20, false})
+	one := []tracestore.ServiceSummary{{Name: "a", Spans: 1}}
+	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 10, End: 20, Spans: 1, Services: one}, sp{1, 0, "a", "r", 10, 20, false})
 
 	// The root is the earliest span without a parent, not the earliest span.
-	f(Summary{RootService: "b", RootName: "root", Start: 5, End: 90, Spans: 4, Errors: 2, Orphans: 1,
-		Services: []ServiceSummary{{"a", 2, 1}, {"b", 2, 1}}},
+	f(tracestore.Summary{RootService: "b", RootName: "root", Start: 5, End: 90, Spans: 4, Errors: 2, Orphans: 1,
+		Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 1}, {Name: "b", Spans: 2, Errors: 1}}},
 		sp{1, 9, "a", "orphan", 5, 90, true}, sp{2, 0, "a", "later root", 12, 13, false},
 		sp{3, 0, "b", "root", 10, 20, false}, sp{4, 3, "b", "child", 11, 12, true})
 
 	// Without a root it is the earliest orphan; without either the earliest span. Equal starts go by span id.
-	f(Summary{RootService: "a", RootName: "second", Start: 5, End: 8, Spans: 2, Orphans: 2, Services: []ServiceSummary{{"a", 2, 0}}},
+	f(tracestore.Summary{RootService: "a", RootName: "second", Start: 5, End: 8, Spans: 2, Orphans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 0}}},
 		sp{3, 9, "a", "first", 5, 7, false}, sp{2, 9, "a", "second", 5, 8, false})
-	f(Summary{RootService: "a", RootName: "y", Start: 4, End: 8, Spans: 2, Services: []ServiceSummary{{"a", 2, 0}}},
+	f(tracestore.Summary{RootService: "a", RootName: "y", Start: 4, End: 8, Spans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 0}}},
 		sp{1, 2, "a", "x", 5, 7, false}, sp{2, 1, "a", "y", 4, 8, false})
 
 	// Names and ends are mended; the end does not overflow.
-	f(Summary{RootService: otlpdata.EmptyServiceName, RootName: otlpdata.EmptySpanName, Start: 10, End: 11, Spans: 1,
-		Services: []ServiceSummary{{otlpdata.EmptyServiceName, 1, 0}}}, sp{1, 0, "", "", 10, 3, false})
-	f(Summary{RootService: "a", RootName: "r", Start: math.MaxUint64, End: math.MaxUint64, Spans: 1, Services: one},
+	f(tracestore.Summary{RootService: otlpdata.EmptyServiceName, RootName: otlpdata.EmptySpanName, Start: 10, End: 11, Spans: 1,
+		Services: []tracestore.ServiceSummary{{Name: otlpdata.EmptyServiceName, Spans: 1, Errors: 0}}}, sp{1, 0, "", "", 10, 3, false})
+	f(tracestore.Summary{RootService: "a", RootName: "r", Start: math.MaxUint64, End: math.MaxUint64, Spans: 1, Services: one},
 		sp{1, 0, "a", "r", math.MaxUint64, 0, false})
 
 	// Duplicates count once, halves of a shared span twice.
-	f(Summary{RootService: "a", RootName: "r", Start: 1, End: 2, Spans: 2, Services: []ServiceSummary{{"a", 1, 0}, {"b", 1, 0}}},
+	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 1, End: 2, Spans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 1, Errors: 0}, {Name: "b", Spans: 1, Errors: 0}}},
 		sp{1, 0, "a", "r", 1, 2, false}, sp{1, 0, "a", "r", 1, 2, false}, sp{1, 0, "b", "r", 1, 2, false})
 }
 
 func TestSummarizeOtherTraces(t *testing.T) {
 	got, err := Summarize(otlpdata.TraceID{2}, spans(t, sp{1, 0, "a", "r", 1, 2, false}))
-	if want := (Summary{ID: otlpdata.TraceID{2}}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (tracestore.Summary{ID: otlpdata.TraceID{2}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, error %v, want %+v", got, err, want)
 	}
 }
@@ -108,7 +107,7 @@ func TestDedup(t *testing.T) {
 	d := NewDedup()
 	for round := range 3 {
 		for i, change := range changes {
-			err := WalkSpans(batchOf(t, change), func(s Span) error {
+			err := tracestore.WalkSpans(batchOf(t, change), func(s tracestore.Span) error {
 				if first := d.First(s); first != (round == 0) {
 					t.Errorf("round %d, span %d: first is %t", round, i, first)
 				}
@@ -119,32 +118,4 @@ func TestDedup(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestWalkSpansReturnsTheError(t *testing.T) {
-	stop := errors.New("stop")
-	if err := WalkSpans(spans(t, sp{}, sp{}), func(Span) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("error %v, want %v", err, stop)
-	}
-}
-
-func TestWindow(t *testing.T) {
-	f := func(from, to time.Time, wantFrom, wantTo uint64, wantOK bool) {
-		t.Helper()
-		gotFrom, gotTo, ok := Query{From: from, To: to}.Window()
-		if ok != wantOK || ok && (gotFrom != wantFrom || gotTo != wantTo) {
-			t.Errorf("%v..%v: %d..%d, %t, want %d..%d, %t", from, to, gotFrom, gotTo, ok, wantFrom, wantTo, wantOK)
-		}
-	}
-	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
-	at := func(ns uint64) time.Time { return time.Unix(int64(ns/1e9), int64(ns%1e9)) }
-	f(time.Time{}, time.Time{}, 0, math.MaxUint64, true)
-	f(at(5), at(5), 5, 5, true)
-	f(at(6), at(5), 0, 0, false)
-	f(at(math.MaxUint64), at(math.MaxUint64), math.MaxUint64, math.MaxUint64, true)
-	f(at(math.MaxUint64).Add(1), time.Time{}, 0, 0, false)
-	f(at(1), at(math.MaxUint64).Add(1), 1, math.MaxUint64, true)
-	f(year(1960), at(1), 0, 1, true)
-	f(time.Time{}, year(1960), 0, 0, false)
-	f(year(1), year(9999), 0, math.MaxUint64, true)
 }

@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"bytes"
@@ -11,19 +11,20 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// FindSet returns the traces of which a span is chosen by set, fits q.Where and starts within the window of q. Order, limit, cursor, budget
+// Find returns the traces of which a span is chosen by set, fits q.Where and starts within the window of q. Order, limit, cursor, budget
 // and what is returned are as in [Reader.Find], where the spans that match are those. It asks the store for what the store can find by
 // itself, looks at the traces that may fit, and goes on until the limit is reached.
 //
 // Of a trace that is longer than Budget.TraceSpans it looks at a part, where it has to look at spans, and the outcome is not complete then.
 // Budget.Spans bounds what the store examines, and the spans of traces that are looked at, each. When most of the time until the deadline
 // of ctx is over, it ends between two traces as if the budget had run out.
-func FindSet(ctx context.Context, r Reader, q Query, set SpanSet, want Want) (*Results, error) {
+func Find(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want) (*tracestore.Results, error) {
 	set = simplifySet(set)
 	if s, ok := set.(Select); ok {
-		where := simplify(And{q.Where, s.Where})
+		where := simplify(tracestore.And{q.Where, s.Where})
 		span, trace, mixed := splitTrace(where)
 		switch {
 		case mixed:
@@ -37,28 +38,28 @@ func FindSet(ctx context.Context, r Reader, q Query, set SpanSet, want Want) (*R
 	return findByTraces(ctx, r, q, set, want)
 }
 
-// setAnswer is an answer of FindSet under way.
+// setAnswer is an answer of Find under way.
 type setAnswer struct {
-	reader  Reader
-	query   Query
-	want    Want
-	yield   func(Result, error) bool
+	reader  tracestore.Reader
+	query   tracestore.Query
+	want    tracestore.Want
+	yield   func(tracestore.Result, error) bool
 	found   int
 	scanned int       // spans, by the store and here
 	cut     string    // what was not looked at of the traces that may be results
 	lost    string    // what could not be read
 	until   time.Time // when to say how far it got; zero: never
 	ended   bool
-	outcome Outcome
+	outcome tracestore.Outcome
 }
 
 // errEnough ends a search: the limit is reached, which the outcome says, or the caller wants no more.
 var errEnough = errors.New("no more results are wanted")
 
 // results returns the answer that run gives. Run says the outcome, unless an error ends it.
-func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) error) *Results {
-	a.outcome.Reason = Unread
-	all := func(yield func(Result, error) bool) {
+func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) error) *tracestore.Results {
+	a.outcome.Reason = tracestore.ReasonUnread
+	all := func(yield func(tracestore.Result, error) bool) {
 		if a.ended {
 			return
 		}
@@ -66,10 +67,10 @@ func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) e
 		a.until = mostOfTime(ctx)
 		if err := run(ctx); err != nil && !errors.Is(err, errEnough) {
 			a.outcome.Reason = err.Error()
-			yield(Result{}, err)
+			yield(tracestore.Result{}, err)
 		}
 	}
-	return &Results{All: all, Outcome: func() Outcome {
+	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome {
 		o := a.outcome
 		o.Scanned = a.scanned
 		if missing := joinReasons(a.lost, a.cut); missing != "" {
@@ -94,38 +95,40 @@ func (a *setAnswer) late() bool { return !a.until.IsZero() && !time.Now().Before
 const lateReason = "stopped because the time was nearly over; narrow the search or the time range"
 
 // lose notes what a store that was not asked to its end says that it could not read.
-func (a *setAnswer) lose(o Outcome) {
-	if _, lost, ok := strings.Cut(o.Reason, Unread+"; "); ok {
+func (a *setAnswer) lose(o tracestore.Outcome) {
+	if _, lost, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
 		a.lost = joinReasons(a.lost, lost)
 	}
 }
 
 // give yields a result.
-func (a *setAnswer) give(r Result) error {
+func (a *setAnswer) give(r tracestore.Result) error {
 	if !a.yield(r, nil) {
 		return errEnough
 	}
 	if a.found++; a.found == a.query.Limit {
-		a.outcome = Outcome{Complete: true, Next: cursorOf(r)}
+		a.outcome = tracestore.Outcome{Complete: true, Next: cursorOf(r)}
 		return errEnough
 	}
 	return nil
 }
 
-func cursorOf(r Result) Cursor { return Cursor{Start: r.Start, ID: r.ID, Set: true} }
-
-// compare orders results newest first.
-func (r *Result) compare(o Result) int {
-	return cmp.Or(cmp.Compare(o.Start, r.Start), bytes.Compare(o.ID[:], r.ID[:]))
+func cursorOf(r tracestore.Result) tracestore.Cursor {
+	return tracestore.Cursor{Start: r.Start, ID: r.ID, Set: true}
 }
 
-// behind reports whether a result comes behind a cursor.
-func (r *Result) behind(c Cursor) bool {
-	return !c.Set || r.compare(Result{ID: c.ID, Start: c.Start}) > 0
+// compareResults orders results newest first.
+func compareResults(a, b tracestore.Result) int {
+	return cmp.Or(cmp.Compare(b.Start, a.Start), bytes.Compare(b.ID[:], a.ID[:]))
+}
+
+// isAfter reports whether a result comes after a cursor.
+func isAfter(r tracestore.Result, c tracestore.Cursor) bool {
+	return !c.Set || compareResults(r, tracestore.Result{ID: c.ID, Start: c.Start}) > 0
 }
 
 // read gives a result the spans of its trace. It is false where the trace is gone by now. Of a damaged one it gives what can be read.
-func (a *setAnswer) read(ctx context.Context, r *Result, ref TraceRef) (ok bool, err error) {
+func (a *setAnswer) read(ctx context.Context, r *tracestore.Result, ref tracestore.TraceRef) (ok bool, err error) {
 	r.Spans, err = readTrace(ctx, a.reader, a.query, ref)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -138,11 +141,11 @@ func (a *setAnswer) read(ctx context.Context, r *Result, ref TraceRef) (ok bool,
 
 // readTrace returns the spans of a trace, and nil where it is gone. Of one that is longer than Budget.TraceSpans it returns a longer part.
 // What could be read comes also with an error.
-func readTrace(ctx context.Context, r Reader, q Query, ref TraceRef) (*otlpdata.Batch, error) {
+func readTrace(ctx context.Context, r tracestore.Reader, q tracestore.Query, ref tracestore.TraceRef) (*otlpdata.Batch, error) {
 	var pieces []*otlpdata.Batch
 	var failure error
 	spans := 0
-	for t, err := range r.Traces(ctx, q.Tenant, []TraceRef{ref}) {
+	for t, err := range r.Traces(ctx, q.Tenant, []tracestore.TraceRef{ref}) {
 		if err != nil {
 			failure = fmt.Errorf("reading trace %s: %w", ref.ID, err)
 			break

@@ -1,10 +1,12 @@
-package tracestore
+package storequery
 
 import (
 	"container/heap"
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // traceSearch finds traces by looking at all spans of candidates: of traces with a span within the window on which a condition holds that
@@ -19,31 +21,31 @@ import (
 // trace, since all of its spans are.
 type traceSearch struct {
 	setAnswer
-	from, to   uint64 // the window
-	inner      Query  // asks for candidates
-	candidates *Results
+	from, to   uint64           // the window
+	inner      tracestore.Query // asks for candidates
+	candidates *tracestore.Results
 	matcher    *setMatcher
 	waiting    waiting
 	held       int // bytes of spans in waiting
 	looked     int // spans that were looked at
 	tries      int // candidates that were
 	narrowed   bool
-	given      Cursor // what is at or before it was given
+	given      tracestore.Cursor // what is at or before it was given
 }
 
 // maxHeld is how many bytes of traces wait for others, which may come before them, to be looked at. Further ones are read again.
 const maxHeld = 8 << 20
 
-func findByTraces(ctx context.Context, r Reader, q Query, set SpanSet, want Want) (*Results, error) {
+func findByTraces(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want) (*tracestore.Results, error) {
 	s := &traceSearch{setAnswer: setAnswer{reader: r, query: q, want: want}, inner: q, matcher: newSetMatcher(set, simplify(q.Where))}
-	s.inner.Where = simplify(And{weaken(q.Where), cover(set)})
-	s.inner.Limit, s.inner.After = 0, Cursor{}
+	s.inner.Where = simplify(tracestore.And{weaken(q.Where), cover(set)})
+	s.inner.Limit, s.inner.After = 0, tracestore.Cursor{}
 	s.from, s.to, _ = q.Window() // without one there are no candidates
 	if c := q.After; c.Set && c.Start < s.to {
 		s.inner.To = timeOf(c.Start)
 	}
 	var err error
-	if s.candidates, err = r.Find(ctx, s.inner, WantFull); err != nil {
+	if s.candidates, err = r.Find(ctx, s.inner, tracestore.WantFull); err != nil {
 		return nil, err
 	}
 	return s.results(ctx, s.run), nil
@@ -60,23 +62,23 @@ func (s *traceSearch) run(ctx context.Context) error {
 			return err
 		}
 		if s.narrowed {
-			inner = Outcome{Complete: true}
+			inner = tracestore.Outcome{Complete: true}
 		}
 		if inner.Complete || !inner.Next.Set {
 			s.lost = joinReasons(s.lost, inner.Reason)
 			if err := s.giveAll(ctx); err != nil {
 				return err
 			}
-			s.outcome = Outcome{Complete: inner.Complete}
+			s.outcome = tracestore.Outcome{Complete: inner.Complete}
 			return nil
 		}
-		if behind := (&Result{ID: inner.Next.ID, Start: inner.Next.Start}).behind(s.query.After); behind {
+		if behind := isAfter(tracestore.Result{ID: inner.Next.ID, Start: inner.Next.Start}, s.query.After); behind {
 			return s.giveUp(ctx, inner.Next, inner.Reason)
 		}
 		// The budget ran out among candidates from before the cursor.
 		s.inner.After = inner.Next
 		s.inner.Budget.Spans *= 2
-		if s.candidates, err = s.reader.Find(ctx, s.inner, WantFull); err != nil {
+		if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {
 			return err
 		}
 	}
@@ -103,14 +105,14 @@ func (s *traceSearch) lookAtAll(ctx context.Context) error {
 }
 
 // enough reports whether there is another way than looking at further candidates. It gives up where the budget or the time ran out.
-func (s *traceSearch) enough(ctx context.Context, place Cursor) (done bool, err error) {
+func (s *traceSearch) enough(ctx context.Context, place tracestore.Cursor) (done bool, err error) {
 	if s.tries++; s.tries == patience {
 		if s.narrowed, err = s.narrow(ctx, place); s.narrowed || err != nil {
 			return true, err
 		}
 	}
-	here := Result{ID: place.ID, Start: place.Start}
-	if !here.behind(s.query.After) { // who goes on must get further
+	here := tracestore.Result{ID: place.ID, Start: place.Start}
+	if !isAfter(here, s.query.After) { // who goes on must get further
 		return false, nil
 	}
 	if b := s.query.Budget.Spans; b > 0 && s.looked >= b {
@@ -124,7 +126,7 @@ func (s *traceSearch) enough(ctx context.Context, place Cursor) (done bool, err 
 }
 
 // lookAt evaluates the set on a candidate, which waits for its turn if it is a result.
-func (s *traceSearch) lookAt(ctx context.Context, r Result) error {
+func (s *traceSearch) lookAt(ctx context.Context, r tracestore.Result) error {
 	n := r.Spans.Len()
 	s.looked += n
 	s.scanned += n
@@ -138,25 +140,25 @@ func (s *traceSearch) lookAt(ctx context.Context, r Result) error {
 	if !ok {
 		return nil
 	}
-	found := Result{ID: r.ID, Start: start}
-	if !found.behind(s.query.After) || !found.behind(s.given) {
+	found := tracestore.Result{ID: r.ID, Start: start}
+	if !isAfter(found, s.query.After) || !isAfter(found, s.given) {
 		return nil
 	}
 	switch s.want {
-	case WantSummaries:
+	case tracestore.WantSummaries:
 		sum, err := s.summary(r)
 		if err != nil {
 			return err
 		}
 		found.Summary = &sum
-	case WantFull:
+	case tracestore.WantFull:
 		found.Spans = r.Spans
 	}
 	s.wait(found)
 	return nil
 }
 
-func (s *traceSearch) summary(r Result) (Summary, error) {
+func (s *traceSearch) summary(r tracestore.Result) (tracestore.Summary, error) {
 	if s.matcher.facts {
 		return s.matcher.summary, nil
 	}
@@ -183,7 +185,7 @@ func (s *traceSearch) key() (key uint64, ok bool) {
 
 // wait keeps a result until its turn has come, without its spans where there is no room for them, and not at all where the limit will be
 // reached before.
-func (s *traceSearch) wait(r Result) {
+func (s *traceSearch) wait(r tracestore.Result) {
 	if r.Spans != nil {
 		if s.held+r.Spans.Size() > maxHeld && len(s.waiting) > 0 {
 			r.Spans = nil
@@ -196,12 +198,12 @@ func (s *traceSearch) wait(r Result) {
 	if s.query.Limit <= 0 || len(s.waiting) < 2*room+minCut {
 		return
 	}
-	slices.SortFunc(s.waiting, func(a, b Result) int { return a.compare(b) })
+	slices.SortFunc(s.waiting, compareResults)
 	for i, r := range s.waiting[room:] {
 		if r.Spans != nil {
 			s.held -= r.Spans.Size()
 		}
-		s.waiting[room+i] = Result{}
+		s.waiting[room+i] = tracestore.Result{}
 	}
 	s.waiting = s.waiting[:room]
 }
@@ -211,17 +213,17 @@ const minCut = 64
 
 // giveAll gives all that waits.
 func (s *traceSearch) giveAll(ctx context.Context) error {
-	return s.giveUpTo(ctx, Cursor{Set: true}) // behind which there is nothing
+	return s.giveUpTo(ctx, tracestore.Cursor{Set: true}) // behind which there is nothing
 }
 
 // giveUpTo gives what waits and is at or before a place.
-func (s *traceSearch) giveUpTo(ctx context.Context, place Cursor) error {
-	for len(s.waiting) > 0 && !s.waiting[0].behind(place) {
-		r := heap.Pop(&s.waiting).(Result)
+func (s *traceSearch) giveUpTo(ctx context.Context, place tracestore.Cursor) error {
+	for len(s.waiting) > 0 && !isAfter(s.waiting[0], place) {
+		r := heap.Pop(&s.waiting).(tracestore.Result)
 		if r.Spans != nil {
 			s.held -= r.Spans.Size()
-		} else if s.want == WantFull {
-			if ok, err := s.read(ctx, &r, TraceRef{ID: r.ID}); err != nil {
+		} else if s.want == tracestore.WantFull {
+			if ok, err := s.read(ctx, &r, tracestore.TraceRef{ID: r.ID}); err != nil {
 				return err
 			} else if !ok {
 				continue
@@ -235,26 +237,26 @@ func (s *traceSearch) giveUpTo(ctx context.Context, place Cursor) error {
 }
 
 // giveUp ends a search whose budget ran out when it had looked at the candidates up to a place.
-func (s *traceSearch) giveUp(ctx context.Context, place Cursor, reason string) error {
+func (s *traceSearch) giveUp(ctx context.Context, place tracestore.Cursor, reason string) error {
 	if err := s.giveUpTo(ctx, place); err != nil {
 		return err
 	}
-	s.outcome = Outcome{Reason: reason, Next: place}
+	s.outcome = tracestore.Outcome{Reason: reason, Next: place}
 	return errEnough
 }
 
 // waiting is a heap of results with the newest on top.
-type waiting []Result
+type waiting []tracestore.Result
 
 func (w waiting) Len() int           { return len(w) }
-func (w waiting) Less(i, j int) bool { return w[i].compare(w[j]) < 0 }
+func (w waiting) Less(i, j int) bool { return compareResults(w[i], w[j]) < 0 }
 func (w waiting) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
-func (w *waiting) Push(x any)        { *w = append(*w, x.(Result)) }
+func (w *waiting) Push(x any)        { *w = append(*w, x.(tracestore.Result)) }
 
 func (w *waiting) Pop() any {
 	last := len(*w) - 1
 	x := (*w)[last]
-	(*w)[last] = Result{}
+	(*w)[last] = tracestore.Result{}
 	*w = (*w)[:last]
 	return x
 }

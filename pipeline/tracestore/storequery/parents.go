@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // CallSpan is what counting calls needs of a span.
@@ -20,7 +21,7 @@ type CallSpan struct {
 }
 
 // CallSpanOf returns what counting calls needs of s. It aliases strings of s.
-func CallSpanOf(s Span) CallSpan {
+func CallSpanOf(s tracestore.Span) CallSpan {
 	ns, _ := s.Duration()
 	return CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Peer: PeerOf(s.Span),
 		Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError}
@@ -35,12 +36,12 @@ func messaging(parent, child *CallSpan) bool {
 	return parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer
 }
 
-// MaxAlike is how many spans that share an id with an earlier one are looked at, the earliest, to find the parent of another.
-const MaxAlike = 64
+// MaxSameID is how many spans that share an id with an earlier one are looked at, the earliest, to find the parent of another.
+const MaxSameID = 64
 
-// Parents finds the parents of spans by the rules of [Dependencies]. The zero value is ready to use and reuses its memory. Not for
+// ParentFinder finds the parents of spans by the rules of [Dependencies]. The zero value is ready to use and reuses its memory. Not for
 // concurrent use.
-type Parents struct {
+type ParentFinder struct {
 	spans []CallSpan
 	first map[otlpdata.SpanID]int32 // 1 + index of the earliest with an id
 	next  []int32                   // by span: 1 + index of the next one with its id
@@ -49,7 +50,7 @@ type Parents struct {
 
 // Take takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
 // then sorts them by their start.
-func (p *Parents) Take(spans []CallSpan) (shared bool) {
+func (p *ParentFinder) Take(spans []CallSpan) (shared bool) {
 	p.spans = spans
 	shared = p.link()
 	if p.alike = shared; shared {
@@ -62,7 +63,7 @@ func (p *Parents) Take(spans []CallSpan) (shared bool) {
 }
 
 // Each calls visit with each span that was taken, among which are no duplicates, and with its parent, nil where that is not among them.
-func (p *Parents) Each(visit func(span, parent *CallSpan)) {
+func (p *ParentFinder) Each(visit func(span, parent *CallSpan)) {
 	for i := range p.spans {
 		var parent *CallSpan
 		if at := p.Parent(i); at >= 0 {
@@ -73,7 +74,7 @@ func (p *Parents) Each(visit func(span, parent *CallSpan)) {
 	p.spans = nil
 }
 
-func (p *Parents) link() (shared bool) {
+func (p *ParentFinder) link() (shared bool) {
 	const keep = 1 << 12 // spans whose map is worth clearing
 	if p.first == nil || len(p.next) > keep {
 		p.first = make(map[otlpdata.SpanID]int32, len(p.spans))
@@ -91,7 +92,7 @@ func (p *Parents) link() (shared bool) {
 
 // Parent returns which span is the parent of another, by their places among those that were taken, as Take left them: below 0 where it is
 // not among them.
-func (p *Parents) Parent(at int) int {
+func (p *ParentFinder) Parent(at int) int {
 	s := &p.spans[at]
 	if p.alike && s.server() {
 		if client := p.among(p.first[s.ID], at, func(o *CallSpan) bool { return !o.server() }); client >= 0 {
@@ -113,8 +114,8 @@ func (p *Parents) Parent(at int) int {
 
 // among returns the place of the earliest span that will do, from next on among those with its id, which is not the one at self, or a
 // number below 0.
-func (p *Parents) among(next int32, self int, will func(*CallSpan) bool) int {
-	for n := 0; next > 0 && n <= MaxAlike; n++ {
+func (p *ParentFinder) among(next int32, self int, will func(*CallSpan) bool) int {
+	for n := 0; next > 0 && n <= MaxSameID; n++ {
 		i := int(next - 1)
 		if i != self && will(&p.spans[i]) {
 			return i
@@ -126,17 +127,17 @@ func (p *Parents) among(next int32, self int, will func(*CallSpan) bool) int {
 
 // CountCalls returns the calls among the spans of one tenant in batches; duplicates count once. It is the reference for [Dependencies].
 // The error says that a batch cannot be read.
-func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]Edge, error) {
+func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Edge, error) {
 	traces, err := callSpans(batches)
 	if err != nil {
 		return nil, fmt.Errorf("counting calls: %w", err)
 	}
 	var calls CallCounter
-	first, last, ok := Query{From: from, To: to}.Window()
+	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok {
 		return nil, nil
 	}
-	var parents Parents
+	var parents ParentFinder
 	for _, spans := range traces {
 		parents.Take(spans)
 		parents.Each(func(span, parent *CallSpan) {
@@ -153,7 +154,7 @@ func callSpans(batches []*otlpdata.Batch) (map[otlpdata.TraceID][]CallSpan, erro
 	seen := NewDedup()
 	traces := make(map[otlpdata.TraceID][]CallSpan)
 	for _, b := range batches {
-		err := WalkSpans(b, func(s Span) error {
+		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 			if seen.First(s) {
 				traces[s.TraceID] = append(traces[s.TraceID], CallSpanOf(s))
 			}

@@ -1,4 +1,6 @@
-package tracestore
+package storequery
+
+import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
 // HeatmapCounter counts spans by start and duration. It takes memory for the cells that have spans: at most MaxColumns columns of 8 KiB.
 // Not for concurrent use.
@@ -7,11 +9,11 @@ type HeatmapCounter struct {
 	columns     []heatColumn
 }
 
-type heatColumn struct{ all, failed Histogram }
+type heatColumn struct{ all, failed tracestore.Histogram }
 
 // NewHeatmapCounter returns a HeatmapCounter for the window of a query, for which HeatmapQuery.Step is above 0 and Aggregation.Check has no
 // error.
-func NewHeatmapCounter(q Query, h HeatmapQuery) *HeatmapCounter {
+func NewHeatmapCounter(q tracestore.Query, h tracestore.HeatmapQuery) *HeatmapCounter {
 	c := &HeatmapCounter{step: uint64(h.Step)}
 	if from, to, ok := q.Window(); ok {
 		c.first = from / c.step
@@ -26,7 +28,7 @@ func (c *HeatmapCounter) Span(start, duration uint64, failed bool) {
 	if failed {
 		errors = 1
 	}
-	c.Add(start, BucketOf(duration), 1, errors)
+	c.Add(start, tracestore.BucketOf(duration), 1, errors)
 }
 
 // Add counts so many spans, at least one, in the column of a start within the window.
@@ -39,22 +41,22 @@ func (c *HeatmapCounter) Add(start uint64, bucket int, spans, errors uint64) {
 }
 
 // Answer returns the heatmap.
-func (c *HeatmapCounter) Answer(share float64) *Heatmap {
-	out := &Heatmap{Step: c.step, Share: share}
+func (c *HeatmapCounter) Answer(share float64) *tracestore.Heatmap {
+	out := &tracestore.Heatmap{Step: c.step, Share: share}
 	for i := range c.columns {
 		out.Cells = c.columns[i].cells(out.Cells, (c.first+uint64(i))*c.step)
 	}
 	return out
 }
 
-func (c *heatColumn) cells(dst []HeatCell, start uint64) []HeatCell {
+func (c *heatColumn) cells(dst []tracestore.HeatCell, start uint64) []tracestore.HeatCell {
 	first, counts := c.all.Counts()
 	firstFailed, failed := c.failed.Counts()
 	for i, n := range counts {
 		if n == 0 {
 			continue
 		}
-		cell := HeatCell{Start: start, Bucket: first + i, Count: n}
+		cell := tracestore.HeatCell{Start: start, Bucket: first + i, Count: n}
 		if j := cell.Bucket - firstFailed; j >= 0 && j < len(failed) {
 			cell.Errors = failed[j]
 		}

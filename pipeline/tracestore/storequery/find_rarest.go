@@ -1,9 +1,11 @@
-package tracestore
+package storequery
 
 import (
 	"context"
 	"reflect"
 	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // A search whose candidates are many and rarely results asks whether another condition is rarer: each trace that is found by one selection
@@ -17,11 +19,11 @@ const (
 
 // needs returns different conditions on spans that each trace has a span for of which a set chooses a span. That on which candidates are
 // found is none of them.
-func needs(set SpanSet) []Expr {
+func needs(set SpanSet) []tracestore.Expr {
 	found := cover(set)
-	var out []Expr
+	var out []tracestore.Expr
 	for _, e := range eachNeed(nil, set) {
-		same := func(o Expr) bool { return reflect.DeepEqual(o, e) }
+		same := func(o tracestore.Expr) bool { return reflect.DeepEqual(o, e) }
 		if len(out) < mostNeeds && !same(found) && !slices.ContainsFunc(out, same) {
 			out = append(out, e)
 		}
@@ -30,17 +32,19 @@ func needs(set SpanSet) []Expr {
 }
 
 // eachNeed appends what each part of a set needs.
-func eachNeed(dst []Expr, set SpanSet) []Expr {
+func eachNeed(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
 	switch s := set.(type) {
-	case Both:
+	case And:
 		return eachNeed(eachNeed(dst, s.Left), s.Right)
-	case Below:
-		return eachNeed(eachNeed(dst, s.Above), s.Spans)
-	case Either:
+	case Descendant:
+		return eachNeed(eachNeed(dst, s.Ancestors), s.Spans)
+	case Child:
+		return eachNeed(eachNeed(dst, s.Parents), s.Spans)
+	case Or:
 		left, right := eachNeed(nil, s.Left), eachNeed(nil, s.Right)
 		if len(left) > 0 && len(right) > 0 {
 			// Of the many pairs one is enough: the first of a side is what its uppermost spans must be like.
-			return append(dst, simplify(Or{left[0], right[0]}))
+			return append(dst, simplify(tracestore.Or{left[0], right[0]}))
 		}
 		return dst
 	}
@@ -52,8 +56,8 @@ func eachNeed(dst []Expr, set SpanSet) []Expr {
 
 // narrow looks at all traces that meet the rarest need, if these are few, so that all results that come behind a place wait. It is false
 // where that cannot be known, and leaves things as they were.
-func (s *traceSearch) narrow(ctx context.Context, place Cursor) (bool, error) {
-	var rarest []TraceRef
+func (s *traceSearch) narrow(ctx context.Context, place tracestore.Cursor) (bool, error) {
+	var rarest []tracestore.TraceRef
 	known := false
 	for _, e := range needs(s.matcher.set) {
 		refs, ok := s.few(ctx, e)
@@ -74,12 +78,12 @@ func (s *traceSearch) narrow(ctx context.Context, place Cursor) (bool, error) {
 }
 
 // few returns the traces with a span on which a condition holds, if the store knows all of them with little work.
-func (s *traceSearch) few(ctx context.Context, e Expr) (refs []TraceRef, ok bool) {
-	q := Query{Tenant: s.query.Tenant, Where: e, Limit: mostNarrow, Budget: Budget{Spans: narrowSpans}}
+func (s *traceSearch) few(ctx context.Context, e tracestore.Expr) (refs []tracestore.TraceRef, ok bool) {
+	q := tracestore.Query{Tenant: s.query.Tenant, Where: e, Limit: mostNarrow, Budget: tracestore.Budget{Spans: narrowSpans}}
 	if b := s.query.Budget.Spans; b > 0 {
 		q.Budget.Spans = min(narrowSpans, b)
 	}
-	found, err := s.reader.Find(ctx, q, WantIDs)
+	found, err := s.reader.Find(ctx, q, tracestore.WantIDs)
 	if err != nil {
 		return nil, false // some stores cannot answer every question
 	}
@@ -87,7 +91,7 @@ func (s *traceSearch) few(ctx context.Context, e Expr) (refs []TraceRef, ok bool
 		if err != nil {
 			return nil, false
 		}
-		refs = append(refs, TraceRef{ID: r.ID})
+		refs = append(refs, tracestore.TraceRef{ID: r.ID})
 	}
 	o := found.Outcome()
 	s.scanned += o.Scanned
@@ -95,7 +99,7 @@ func (s *traceSearch) few(ctx context.Context, e Expr) (refs []TraceRef, ok bool
 }
 
 // lookAtRefs looks at traces. It is false where not all could be read, or the budget or the time ran out.
-func (s *traceSearch) lookAtRefs(ctx context.Context, refs []TraceRef) bool {
+func (s *traceSearch) lookAtRefs(ctx context.Context, refs []tracestore.TraceRef) bool {
 	for _, ref := range refs {
 		spans, err := readTrace(ctx, s.reader, s.query, ref)
 		if err != nil {
@@ -104,7 +108,7 @@ func (s *traceSearch) lookAtRefs(ctx context.Context, refs []TraceRef) bool {
 		if spans == nil {
 			continue // it is gone by now
 		}
-		if err := s.lookAt(ctx, Result{ID: ref.ID, Spans: spans}); err != nil {
+		if err := s.lookAt(ctx, tracestore.Result{ID: ref.ID, Spans: spans}); err != nil {
 			return false
 		}
 		if b := s.query.Budget.Spans; b > 0 && s.looked >= b || s.late() {

@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"math"
@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // leg is a span of trace 1 for counting calls. It lasts 10 ns.
@@ -50,37 +51,37 @@ func journey(tb testing.TB, legs []leg) (out []*otlpdata.Batch) {
 }
 
 // called is an edge of calls of 10 ns each.
-func called(parent, child string, messaging bool, calls, errors uint64) Edge {
-	return Edge{Parent: parent, Child: child, Messaging: messaging, Calls: calls, Errors: errors, Duration: 10 * calls}
+func called(parent, child string, messaging bool, calls, errors uint64) tracestore.Edge {
+	return tracestore.Edge{Parent: parent, Child: child, Messaging: messaging, Calls: calls, Errors: errors, Duration: 10 * calls}
 }
 
 func TestCountCalls(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		legs []leg
-		want []Edge
+		want []tracestore.Edge
 	}{
 		{"chain", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false}, {3, 2, "b", server, 2, true}},
-			[]Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 1)}},
-		{"the parent comes later", []leg{{3, 2, "b", server, 2, false}, {2, 0, "a", client, 1, false}}, []Edge{called("a", "b", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 1)}},
+		{"the parent comes later", []leg{{3, 2, "b", server, 2, false}, {2, 0, "a", client, 1, false}}, []tracestore.Edge{called("a", "b", false, 1, 0)}},
 		{"no parent", []leg{{3, 2, "b", server, 2, false}}, nil},
 		{"its own parent", []leg{{3, 3, "b", server, 2, false}}, nil},
 		{"parents of each other", []leg{{1, 2, "a", client, 0, false}, {2, 1, "b", client, 0, false}},
-			[]Edge{called("a", "b", false, 1, 0), called("b", "a", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "b", false, 1, 0), called("b", "a", false, 1, 0)}},
 		{"duplicates", []leg{{1, 0, "a", client, 0, false}, {2, 1, "b", server, 1, false}, {2, 1, "b", server, 1, false}},
-			[]Edge{called("a", "b", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "b", false, 1, 0)}},
 		{"messages", []leg{{1, 0, "a", producer, 0, false}, {2, 1, "b", internal, 1, false}, {3, 1, "b", consumer, 1, false},
 			{4, 2, "c", consumer, 1, false}, {5, 2, "c", server, 1, false}},
-			[]Edge{called("a", "b", true, 2, 0), called("b", "c", false, 1, 0), called("b", "c", true, 1, 0)}},
+			[]tracestore.Edge{called("a", "b", true, 2, 0), called("b", "c", false, 1, 0), called("b", "c", true, 1, 0)}},
 		{"halves: the client's side is the parent", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false},
-			{2, 1, "b", server, 2, false}}, []Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0)}},
+			{2, 1, "b", server, 2, false}}, []tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0)}},
 		{"halves without a parent id", []leg{{2, 0, "b", server, 1, false}, {2, 0, "a", client, 2, false}},
-			[]Edge{called("a", "b", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "b", false, 1, 0)}},
 		{"children of halves: own service, else the server's side", []leg{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false},
 			{3, 2, "a", internal, 3, false}, {4, 2, "b", internal, 3, false}, {5, 2, "c", internal, 3, false}},
-			[]Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0), called("b", "b", false, 1, 0), called("b", "c", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0), called("b", "b", false, 1, 0), called("b", "c", false, 1, 0)}},
 		{"the earliest of several", []leg{{1, 0, "b", client, 7, false}, {1, 0, "a", client, 6, false}, {2, 1, "c", client, 8, false}},
-			[]Edge{called("a", "c", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "c", false, 1, 0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := CountCalls(time.Time{}, time.Time{}, journey(t, c.legs)...)
@@ -124,7 +125,7 @@ func TestManySpansOfOneID(t *testing.T) {
 	}
 	spans = append(spans, CallSpan{ID: otlpdata.SpanID{1}, Service: "b"})
 	found := 0
-	var p Parents
+	var p ParentFinder
 	p.Take(spans)
 	p.Each(func(_, parent *CallSpan) {
 		if parent != nil && parent.Service == "b" {
@@ -142,8 +143,8 @@ func TestCallsAddUp(t *testing.T) {
 	for range 2 {
 		c.Call(&CallSpan{Service: "a"}, long)
 	}
-	c.Add(&Edge{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3})
-	want := []Edge{{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3},
+	c.Add(&tracestore.Edge{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3})
+	want := []tracestore.Edge{{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3},
 		{Parent: "a", Child: "b", Calls: 2, Errors: 2, Duration: math.MaxUint64}}
 	if got := c.Edges(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // ExemplarPicker chooses spans that are spread over starts and durations. What it chooses depends on which spans it was shown, not on their
@@ -20,7 +21,7 @@ import (
 type ExemplarPicker struct {
 	want, most int
 	shift      int // a stretch is 2^shift nanoseconds long
-	cells      map[exemplarCell]Exemplar
+	cells      map[exemplarCell]tracestore.Exemplar
 }
 
 type exemplarCell struct {
@@ -35,7 +36,7 @@ func (a exemplarCell) compare(b exemplarCell) int {
 // NewExemplarPicker returns an ExemplarPicker that chooses at most want spans, and takes memory for a few times as many.
 func NewExemplarPicker(want int) *ExemplarPicker {
 	// One cell for each bucket is the least to which they can be joined.
-	return &ExemplarPicker{want: want, most: max(2*want, 2*Buckets), cells: make(map[exemplarCell]Exemplar)}
+	return &ExemplarPicker{want: want, most: max(2*want, 2*tracestore.Buckets), cells: make(map[exemplarCell]tracestore.Exemplar)}
 }
 
 // Wants reports whether a span of this start and duration and of these ids may be chosen: if not, it need not be offered.
@@ -45,7 +46,7 @@ func (p *ExemplarPicker) Wants(start, duration uint64, trace otlpdata.TraceID, s
 }
 
 // Offer shows the picker a span. It keeps the texts of e, unless they are cut.
-func (p *ExemplarPicker) Offer(e Exemplar) {
+func (p *ExemplarPicker) Offer(e tracestore.Exemplar) {
 	e.Service, e.Name = shortText(e.Service), shortText(e.Name)
 	p.put(p.cellOf(e.Start, e.Duration), e)
 	if len(p.cells) > overfull*p.most {
@@ -66,11 +67,11 @@ func shortText(s string) string {
 }
 
 func (p *ExemplarPicker) cellOf(start, duration uint64) exemplarCell {
-	return exemplarCell{BucketOf(duration), start >> p.shift}
+	return exemplarCell{tracestore.BucketOf(duration), start >> p.shift}
 }
 
-func (p *ExemplarPicker) put(at exemplarCell, e Exemplar) {
-	if old, known := p.cells[at]; !known || e.compare(old) < 0 {
+func (p *ExemplarPicker) put(at exemplarCell, e tracestore.Exemplar) {
+	if old, known := p.cells[at]; !known || compareExemplars(e, old) < 0 {
 		p.cells[at] = e
 	}
 }
@@ -79,7 +80,7 @@ func (p *ExemplarPicker) put(at exemplarCell, e Exemplar) {
 func (p *ExemplarPicker) join() {
 	old, times := p.cells, p.doublings()
 	p.shift += times
-	p.cells = make(map[exemplarCell]Exemplar, p.most)
+	p.cells = make(map[exemplarCell]tracestore.Exemplar, p.most)
 	for at, e := range old {
 		at.stretch >>= times
 		p.put(at, e)
@@ -108,17 +109,19 @@ func (p *ExemplarPicker) sorted() []exemplarCell {
 }
 
 // Answer returns the spans, the newest first. Their texts are copies.
-func (p *ExemplarPicker) Answer() []Exemplar {
+func (p *ExemplarPicker) Answer() []tracestore.Exemplar {
 	if len(p.cells) > p.most {
 		p.join()
 	}
-	var out []Exemplar
+	var out []tracestore.Exemplar
 	for _, at := range spread(p.sorted(), p.want) {
 		e := p.cells[at]
 		e.Service, e.Name = strings.Clone(e.Service), strings.Clone(e.Name)
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Exemplar) int { return cmp.Or(cmp.Compare(b.Start, a.Start), a.compare(b)) })
+	slices.SortFunc(out, func(a, b tracestore.Exemplar) int {
+		return cmp.Or(cmp.Compare(b.Start, a.Start), compareExemplars(a, b))
+	})
 	return out
 }
 
@@ -150,14 +153,14 @@ func byBucket(cells []exemplarCell) (out [][]exemplarCell) {
 	return out
 }
 
-// compare orders by chance, and then by all there is.
-func (e Exemplar) compare(o Exemplar) int {
-	if c := cmp.Compare(order(e.TraceID, e.SpanID), order(o.TraceID, o.SpanID)); c != 0 {
+// compareExemplars orders by a hash of the ids, and then by all fields, so that the order never depends on the order of arrival.
+func compareExemplars(a, b tracestore.Exemplar) int {
+	if c := cmp.Compare(order(a.TraceID, a.SpanID), order(b.TraceID, b.SpanID)); c != 0 {
 		return c
 	}
-	return cmp.Or(cmp.Compare(e.Start, o.Start), cmp.Compare(e.Duration, o.Duration), cmp.Compare(e.Service, o.Service),
-		cmp.Compare(e.Name, o.Name), slices.Compare(e.TraceID[:], o.TraceID[:]), slices.Compare(e.SpanID[:], o.SpanID[:]),
-		cmp.Compare(one(e.Failed), one(o.Failed)))
+	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Service, b.Service),
+		cmp.Compare(a.Name, b.Name), slices.Compare(a.TraceID[:], b.TraceID[:]), slices.Compare(a.SpanID[:], b.SpanID[:]),
+		cmp.Compare(one(a.Failed), one(b.Failed)))
 }
 
 // order makes of the ids of a span a number that looks random.

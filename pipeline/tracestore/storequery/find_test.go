@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"cmp"
@@ -16,14 +16,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // shelf is a store of traces that takes its time and may be damaged. Each trace has a key, by which it is found whatever is asked for,
 // unless its name stands alone in the condition.
 type shelf struct {
-	traces  []Trace       // the newest first
-	pace    time.Duration // of a result
-	damage  string        // what results lack
+	traces  []tracestore.Trace // the newest first
+	pace    time.Duration      // of a result
+	damage  string             // what results lack
 	damaged otlpdata.TraceID
 }
 
@@ -46,20 +47,20 @@ func newShelf(tb testing.TB, names ...string) *shelf {
 			child.SetName("child")
 			child.SetParentSpanID(parent.SpanID())
 		})
-		s.traces = append(s.traces, Trace{ID: otlpdata.TraceID(id), Spans: spans})
+		s.traces = append(s.traces, tracestore.Trace{ID: otlpdata.TraceID(id), Spans: spans})
 	}
 	return s
 }
 
-func (s *shelf) key(t Trace) Cursor {
-	return Cursor{Start: uint64(len(s.traces) - slices.IndexFunc(s.traces, func(o Trace) bool { return o.ID == t.ID })), ID: t.ID, Set: true}
+func (s *shelf) key(t tracestore.Trace) tracestore.Cursor {
+	return tracestore.Cursor{Start: uint64(len(s.traces) - slices.IndexFunc(s.traces, func(o tracestore.Trace) bool { return o.ID == t.ID })), ID: t.ID, Set: true}
 }
 
-func (s *shelf) Traces(ctx context.Context, _ string, refs []TraceRef) iter.Seq2[Trace, error] {
-	return func(yield func(Trace, error) bool) {
+func (s *shelf) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return func(yield func(tracestore.Trace, error) bool) {
 		for _, ref := range refs {
 			if ref.ID == s.damaged || ctx.Err() != nil {
-				yield(Trace{}, cmp.Or(ctx.Err(), errDamaged))
+				yield(tracestore.Trace{}, cmp.Or(ctx.Err(), errDamaged))
 				return
 			}
 			for _, t := range s.traces {
@@ -71,33 +72,33 @@ func (s *shelf) Traces(ctx context.Context, _ string, refs []TraceRef) iter.Seq2
 	}
 }
 
-func (s *shelf) Find(ctx context.Context, q Query, want Want) (*Results, error) {
-	o := Outcome{Reason: Unread}
+func (s *shelf) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	o := tracestore.Outcome{Reason: tracestore.ReasonUnread}
 	if s.damage != "" {
 		o.Reason += "; " + s.damage
 	}
-	results := &Results{Outcome: func() Outcome { return o }}
+	results := &tracestore.Results{Outcome: func() tracestore.Outcome { return o }}
 	_, to, _ := q.Window()
-	results.All = func(yield func(Result, error) bool) {
+	results.All = func(yield func(tracestore.Result, error) bool) {
 		for _, t := range s.traces {
 			k := s.key(t)
-			r := Result{ID: t.ID, Start: k.Start}
-			if k.Start > to || !r.behind(q.After) || !s.holds(q.Where, t) {
+			r := tracestore.Result{ID: t.ID, Start: k.Start}
+			if k.Start > to || !isAfter(r, q.After) || !s.holds(q.Where, t) {
 				continue
 			}
 			o.Scanned += t.Spans.Len()
 			time.Sleep(s.pace)
 			if ctx.Err() != nil {
-				yield(Result{}, ctx.Err())
+				yield(tracestore.Result{}, ctx.Err())
 				return
 			}
 			switch want {
-			case WantFull:
+			case tracestore.WantFull:
 				r.Spans = t.Spans
-			case WantSummaries:
+			case tracestore.WantSummaries:
 				sum, err := Summarize(t.ID, t.Spans)
 				if err != nil {
-					yield(Result{}, err)
+					yield(tracestore.Result{}, err)
 					return
 				}
 				r.Summary = &sum
@@ -111,9 +112,9 @@ func (s *shelf) Find(ctx context.Context, q Query, want Want) (*Results, error) 
 	return results, nil
 }
 
-func (s *shelf) holds(e Expr, t Trace) (some bool) {
-	err := WalkSpans(t.Spans, func(sp Span) error {
-		some = some || Match(e, sp)
+func (s *shelf) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
+	err := tracestore.WalkSpans(t.Spans, func(sp tracestore.Span) error {
+		some = some || tracestore.Match(e, sp)
 		return nil
 	})
 	return some && err == nil
@@ -129,9 +130,9 @@ func manyNames(n, step int) []string {
 }
 
 // found runs a search to its end.
-func found(t *testing.T, ctx context.Context, r Reader, q Query, set SpanSet, want Want) (ids []otlpdata.TraceID, o Outcome) {
+func found(t *testing.T, ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want) (ids []otlpdata.TraceID, o tracestore.Outcome) {
 	t.Helper()
-	res, err := FindSet(ctx, r, q, set, want)
+	res, err := Find(ctx, r, q, set, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,24 +148,24 @@ func found(t *testing.T, ctx context.Context, r Reader, q Query, set SpanSet, wa
 // rareSets find the traces that are called rare, each in a way of its own.
 func rareSets() map[string]SpanSet {
 	return map[string]SpanSet{
-		"facts":     Select{Cond{Field: Field{Place: RootName}, Value: Text("rare")}},
-		"structure": Below{Above: namedSpans("rare"), Spans: Select{}},
+		"facts":     Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.RootName}, Value: tracestore.Text("rare")}},
+		"structure": Descendant{Ancestors: namedSpans("rare"), Spans: Select{}},
 	}
 }
 
-// TestFindSetTime: a search whose time is nearly over says how far it got, and who goes on from there gets everything.
-func TestFindSetTime(t *testing.T) {
+// TestFindTime: a search whose time is nearly over says how far it got, and who goes on from there gets everything.
+func TestFindTime(t *testing.T) {
 	for name, set := range rareSets() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := newShelf(t, manyNames(60, 7)...)
 				store.pace = time.Second
 				var all []otlpdata.TraceID
-				var q Query
+				var q tracestore.Query
 				rounds := 0
 				for {
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-					ids, o := found(t, ctx, store, q, set, WantFull)
+					ids, o := found(t, ctx, store, q, set, tracestore.WantFull)
 					cancel()
 					rounds++
 					all = append(all, ids...)
@@ -176,7 +177,7 @@ func TestFindSetTime(t *testing.T) {
 					}
 					q.After = o.Next
 				}
-				if want, _ := found(t, t.Context(), store, Query{}, set, WantIDs); !slices.Equal(all, want) || len(want) != 8 || rounds < 3 {
+				if want, _ := found(t, t.Context(), store, tracestore.Query{}, set, tracestore.WantIDs); !slices.Equal(all, want) || len(want) != 8 || rounds < 3 {
 					t.Errorf("%d rounds of 20 s find %v, want %v", rounds, all, want)
 				}
 			})
@@ -184,14 +185,14 @@ func TestFindSetTime(t *testing.T) {
 	}
 }
 
-// TestFindSetDamage: what cannot be read is told, also where the limit is reached, and the rest is found.
-func TestFindSetDamage(t *testing.T) {
+// TestFindDamage: what cannot be read is told, also where the limit is reached, and the rest is found.
+func TestFindDamage(t *testing.T) {
 	for name, set := range rareSets() {
 		t.Run(name, func(t *testing.T) {
 			store := newShelf(t, manyNames(30, 5)...)
 			store.damage = "half of it is gone"
 			for _, limit := range []int{0, 1, 6} {
-				ids, o := found(t, t.Context(), store, Query{Limit: limit}, set, WantFull)
+				ids, o := found(t, t.Context(), store, tracestore.Query{Limit: limit}, set, tracestore.WantFull)
 				if o.Complete || o.Reason != store.damage || len(ids) != cmp.Or(limit, 6) || o.Next.Set != (limit > 0) {
 					t.Errorf("limit %d: %d results, %+v", limit, len(ids), o)
 				}
@@ -200,7 +201,7 @@ func TestFindSetDamage(t *testing.T) {
 	}
 	store := newShelf(t, manyNames(30, 5)...)
 	store.damaged = store.traces[4].ID
-	ids, o := found(t, t.Context(), store, Query{}, rareSets()["facts"], WantFull)
+	ids, o := found(t, t.Context(), store, tracestore.Query{}, rareSets()["facts"], tracestore.WantFull)
 	if len(ids) != 5 || o.Complete || !strings.Contains(o.Reason, errDamaged.Error()) {
 		t.Errorf("%d results, %+v, want 5 and the damage", len(ids), o)
 	}
@@ -210,34 +211,34 @@ func TestFindSetDamage(t *testing.T) {
 func TestRareAncestors(t *testing.T) {
 	const traces, most = 2000, 300
 	store := newShelf(t, append(manyNames(traces, traces), "rare")...)
-	rare, none := rareSets()["structure"], Below{Above: namedSpans("none"), Spans: Select{}}
+	rare, none := rareSets()["structure"], Descendant{Ancestors: namedSpans("none"), Spans: Select{}}
 	for _, tc := range []struct {
 		set  SpanSet
 		want int
 	}{
-		{rare, 2}, {none, 0}, {Either{none, rare}, 2}, {Either{none, Both{none, Select{}}}, 0}, {Below{Above: none, Spans: Select{}}, 0},
+		{rare, 2}, {none, 0}, {Or{none, rare}, 2}, {Or{none, And{none, Select{}}}, 0}, {Descendant{Ancestors: none, Spans: Select{}}, 0},
 	} {
-		ids, o := found(t, t.Context(), store, Query{}, tc.set, WantSummaries)
+		ids, o := found(t, t.Context(), store, tracestore.Query{}, tc.set, tracestore.WantSummaries)
 		if len(ids) != tc.want || !o.Complete || o.Scanned > most {
 			t.Errorf("%#v: %d traces, want %d, %+v", tc.set, len(ids), tc.want, o)
 		}
 	}
 	many := SpanSet(Select{})
 	for i := range 100 {
-		many = Both{many, namedSpans(fmt.Sprint("n", i/2))}
+		many = And{many, namedSpans(fmt.Sprint("n", i/2))}
 	}
 	if n := len(needs(many)); n != mostNeeds {
 		t.Errorf("%d needs are asked for", n)
 	}
 }
 
-// TestVisitSetEnds: a trace with many spans and conditions is not evaluated to the end when nobody waits for it.
-func TestVisitSetEnds(t *testing.T) {
+// TestVisitSelectedEnds: a trace with many spans and conditions is not evaluated to the end when nobody waits for it.
+func TestVisitSelectedEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b := newShelf(t, "a").traces[0]
 	for name, set := range rareSets() {
-		if err := VisitSet(ctx, set, b.ID, func(Span) error { return nil }, b.Spans); !errors.Is(err, context.Canceled) {
+		if err := VisitSelected(ctx, set, b.ID, func(tracestore.Span) error { return nil }, b.Spans); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want context.Canceled", name, err)
 		}
 	}

@@ -1,11 +1,11 @@
-package tracestore
+package storequery
 
 import (
 	"bytes"
 	"cmp"
 	"hash/maphash"
 
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Dedup tells a span from its duplicates: spans with identical encodings of resource, scope and span (which has both ids in it) and
@@ -29,7 +29,7 @@ func NewDedup() *Dedup {
 }
 
 // First reports whether s is the first of its duplicates that is asked for.
-func (d *Dedup) First(s Span) bool {
+func (d *Dedup) First(s tracestore.Span) bool {
 	id := identityOf(s)
 	h := maphash.Bytes(d.seed, id.span)
 	for i := d.heads[h]; i != 0; i = d.seen[i-1].prev {
@@ -43,7 +43,7 @@ func (d *Dedup) First(s Span) bool {
 	return true
 }
 
-func identityOf(s Span) identity {
+func identityOf(s tracestore.Span) identity {
 	return identity{
 		resource: s.Resource.Raw, resourceURL: s.Resource.SchemaURL,
 		scope: s.Scope.Raw, scopeURL: s.Scope.SchemaURL, span: s.Raw,
@@ -59,39 +59,4 @@ func (a *identity) compare(b *identity) int {
 func (a *identity) equal(b *identity) bool {
 	return bytes.Equal(a.span, b.span) && bytes.Equal(a.resource, b.resource) && bytes.Equal(a.scope, b.scope) &&
 		a.resourceURL == b.resourceURL && a.scopeURL == b.scopeURL
-}
-
-// WalkSpans calls visit for every span of a batch, in wire order. What it points to is valid during the call only; see [otlpdata.Walk].
-// An error of visit ends the walk and is returned.
-func WalkSpans(b *otlpdata.Batch, visit func(Span) error) error {
-	segments, err := b.Segments()
-	if err != nil {
-		return err
-	}
-	for _, s := range segments {
-		if err := otlpdata.Walk(s, &spanVisitor{visit: visit}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type spanVisitor struct {
-	resource *otlpdata.Resource
-	scope    *otlpdata.Scope
-	visit    func(Span) error
-}
-
-func (v *spanVisitor) Resource(r *otlpdata.Resource) error {
-	v.resource = r
-	return nil
-}
-
-func (v *spanVisitor) Scope(s *otlpdata.Scope) error {
-	v.scope = s
-	return nil
-}
-
-func (v *spanVisitor) Span(s *otlpdata.Span) error {
-	return v.visit(Span{Resource: v.resource, Scope: v.scope, Span: s})
 }

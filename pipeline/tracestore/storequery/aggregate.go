@@ -1,28 +1,29 @@
-package tracestore
+package storequery
 
 import (
 	"fmt"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // AggregateSpans describes the spans of one tenant in batches for which q holds; duplicates count once. It is the reference for
 // [Aggregator]: it knows no budget. The error says that the aggregation cannot be had, or that a batch cannot be read.
-func AggregateSpans(q Query, a Aggregation, batches ...*otlpdata.Batch) (Aggregate, error) {
+func AggregateSpans(q tracestore.Query, a tracestore.Aggregation, batches ...*otlpdata.Batch) (tracestore.Aggregate, error) {
 	c, err := NewAggregateCounter(q, a)
 	if err != nil {
-		return Aggregate{}, err
+		return tracestore.Aggregate{}, err
 	}
 	seen := NewDedup()
 	for _, b := range batches {
-		err := WalkSpans(b, func(s Span) error {
+		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 			if seen.First(s) {
 				c.Span(s)
 			}
 			return nil
 		})
 		if err != nil {
-			return Aggregate{}, fmt.Errorf("describing spans: %w", err)
+			return tracestore.Aggregate{}, fmt.Errorf("describing spans: %w", err)
 		}
 	}
 	return c.Answer(1), nil
@@ -30,11 +31,11 @@ func AggregateSpans(q Query, a Aggregation, batches ...*otlpdata.Batch) (Aggrega
 
 // AggregateCounter makes an aggregate of the spans that it is shown. Not for concurrent use.
 type AggregateCounter struct {
-	where         Expr
+	where         tracestore.Expr
 	window        window
-	heatmap       *HeatmapCounter // nil: not asked for
-	facets        *FacetCounter   // nil: not asked for
-	selection     *Selection      // nil: there is none
+	heatmap       *HeatmapCounter       // nil: not asked for
+	facets        *FacetCounter         // nil: not asked for
+	selection     *tracestore.Selection // nil: there is none
 	selected      window
 	exemplars     *ExemplarPicker // nil: not asked for
 	scanned       int
@@ -47,7 +48,7 @@ type window struct {
 	ok       bool
 }
 
-func windowOf(q Query) (w window) {
+func windowOf(q tracestore.Query) (w window) {
 	w.from, w.to, w.ok = q.Window()
 	return w
 }
@@ -55,7 +56,7 @@ func windowOf(q Query) (w window) {
 func (w window) has(start uint64) bool { return w.ok && start >= w.from && start <= w.to }
 
 // NewAggregateCounter returns an AggregateCounter. The error is that of Aggregation.Check.
-func NewAggregateCounter(q Query, a Aggregation) (*AggregateCounter, error) {
+func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*AggregateCounter, error) {
 	if err := a.Check(q); err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func NewAggregateCounter(q Query, a Aggregation) (*AggregateCounter, error) {
 	if a.Facets.Values > 0 {
 		c.facets = NewFacetCounter(a.Facets)
 		if c.selection = a.Facets.Selection; c.selection != nil {
-			c.selected = windowOf(Query{From: c.selection.From, To: c.selection.To})
+			c.selected = windowOf(tracestore.Query{From: c.selection.From, To: c.selection.To})
 		}
 	}
 	if a.Exemplars > 0 {
@@ -76,9 +77,9 @@ func NewAggregateCounter(q Query, a Aggregation) (*AggregateCounter, error) {
 }
 
 // Span examines a span, and counts it if the query holds for it. What it points to is not kept, but its texts are until Answer.
-func (c *AggregateCounter) Span(s Span) {
+func (c *AggregateCounter) Span(s tracestore.Span) {
 	c.scanned++
-	if !c.window.has(s.Start) || !Match(c.where, s) {
+	if !c.window.has(s.Start) || !tracestore.Match(c.where, s) {
 		return
 	}
 	failed := s.StatusCode == otlpdata.StatusError
@@ -89,10 +90,10 @@ func (c *AggregateCounter) Span(s Span) {
 		c.heatmap.Span(s.Start, duration, failed)
 	}
 	if c.facets != nil {
-		c.facets.Span(s, c.selection != nil && c.selected.has(s.Start) && Match(c.selection.Where, s))
+		c.facets.Span(s, c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
 	}
 	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
-		c.exemplars.Offer(Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration, Service: s.Resource.Service,
+		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration, Service: s.Resource.Service,
 			Name: s.Operation(), Failed: failed})
 	}
 }
@@ -101,8 +102,8 @@ func (c *AggregateCounter) Span(s Span) {
 func (c *AggregateCounter) Scanned() int { return c.scanned }
 
 // Answer returns the aggregate of a share of the spans, see Heatmap.Share. It is complete.
-func (c *AggregateCounter) Answer(share float64) Aggregate {
-	out := Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
+func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
+	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
 	if c.heatmap != nil {
 		out.Heatmap = c.heatmap.Answer(share)
 	}

@@ -1,8 +1,10 @@
-package tracestore
+package storequery
+
+import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
 // placesOf reports whether an expression asks for places of the span and of the trace.
-func placesOf(e Expr) (span, trace bool) {
-	for f := range Fields(e) {
+func placesOf(e tracestore.Expr) (span, trace bool) {
+	for f := range tracestore.Fields(e) {
 		if f.Place.OfTrace() {
 			trace = true
 		} else {
@@ -13,46 +15,46 @@ func placesOf(e Expr) (span, trace bool) {
 }
 
 // nowhere holds on no span, as nil holds on all.
-var nowhere = Or{}
+var nowhere = tracestore.Or{}
 
 // isNowhere reports whether a simplified expression holds on no span.
-func isNowhere(e Expr) bool {
-	or, ok := e.(Or)
+func isNowhere(e tracestore.Expr) bool {
+	or, ok := e.(tracestore.Or)
 	return ok && len(or) == 0
 }
 
 // simplify returns an expression that holds on the same spans: nil, an Or of nothing, or one without such parts, without lists of one, and
 // without lists of a kind within each other.
-func simplify(e Expr) Expr {
+func simplify(e tracestore.Expr) tracestore.Expr {
 	switch e := e.(type) {
-	case And:
+	case tracestore.And:
 		return simplifyAnd(e)
-	case Or:
+	case tracestore.Or:
 		return simplifyOr(e)
-	case Not:
+	case tracestore.Not:
 		switch part := simplify(e.Expr).(type) {
 		case nil:
 			return nowhere
-		case Not:
+		case tracestore.Not:
 			return part.Expr
 		default:
 			if isNowhere(part) {
 				return nil
 			}
-			return Not{part}
+			return tracestore.Not{Expr: part}
 		}
 	}
 	return e
 }
 
-func simplifyAnd(e And) Expr {
-	var out And
+func simplifyAnd(e tracestore.And) tracestore.Expr {
+	var out tracestore.And
 	for _, part := range e {
 		part = simplify(part)
 		if isNowhere(part) {
 			return nowhere
 		}
-		if and, ok := part.(And); ok {
+		if and, ok := part.(tracestore.And); ok {
 			out = append(out, and...)
 		} else if part != nil {
 			out = append(out, part)
@@ -67,14 +69,14 @@ func simplifyAnd(e And) Expr {
 	return out
 }
 
-func simplifyOr(e Or) Expr {
-	var out Or
+func simplifyOr(e tracestore.Or) tracestore.Expr {
+	var out tracestore.Or
 	for _, part := range e {
 		part = simplify(part)
 		if part == nil {
 			return nil
 		}
-		if or, ok := part.(Or); ok {
+		if or, ok := part.(tracestore.Or); ok {
 			out = append(out, or...)
 		} else {
 			out = append(out, part)
@@ -87,26 +89,26 @@ func simplifyOr(e Or) Expr {
 }
 
 // weaken returns a condition without places of the trace that holds wherever e holds.
-func weaken(e Expr) Expr { return simplify(assume(e, true)) }
+func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true)) }
 
 // assume replaces what is unknown of a span by what makes e hold, or by what makes it fail.
-func assume(e Expr, hold bool) Expr {
+func assume(e tracestore.Expr, hold bool) tracestore.Expr {
 	switch e := e.(type) {
-	case And:
-		out := make(And, len(e))
+	case tracestore.And:
+		out := make(tracestore.And, len(e))
 		for i, part := range e {
 			out[i] = assume(part, hold)
 		}
 		return out
-	case Or:
-		out := make(Or, len(e))
+	case tracestore.Or:
+		out := make(tracestore.Or, len(e))
 		for i, part := range e {
 			out[i] = assume(part, hold)
 		}
 		return out
-	case Not:
-		return Not{assume(e.Expr, !hold)}
-	case Cond:
+	case tracestore.Not:
+		return tracestore.Not{Expr: assume(e.Expr, !hold)}
+	case tracestore.Cond:
 		if e.Field.Place.OfTrace() {
 			if hold {
 				return nil
@@ -119,8 +121,8 @@ func assume(e Expr, hold bool) Expr {
 
 // splitTrace splits e into a condition on spans and one on traces that both hold where e does. mixed says that it has a part that is
 // neither.
-func splitTrace(e Expr) (span, trace Expr, mixed bool) {
-	var spans, traces And
+func splitTrace(e tracestore.Expr) (span, trace tracestore.Expr, mixed bool) {
+	var spans, traces tracestore.And
 	for _, part := range conjuncts(nil, e, false) {
 		switch s, t := placesOf(part); {
 		case s && t:
@@ -135,24 +137,24 @@ func splitTrace(e Expr) (span, trace Expr, mixed bool) {
 }
 
 // conjuncts appends conditions that all hold where e does, or where it does not if it is negated.
-func conjuncts(dst []Expr, e Expr, negated bool) []Expr {
-	var parts []Expr
+func conjuncts(dst []tracestore.Expr, e tracestore.Expr, negated bool) []tracestore.Expr {
+	var parts []tracestore.Expr
 	switch e := e.(type) {
-	case Not:
+	case tracestore.Not:
 		return conjuncts(dst, e.Expr, !negated)
-	case And:
+	case tracestore.And:
 		if negated {
-			return append(dst, Not{e})
+			return append(dst, tracestore.Not{Expr: e})
 		}
 		parts = e
-	case Or:
+	case tracestore.Or:
 		if !negated {
 			return append(dst, e)
 		}
 		parts = e
 	default:
 		if negated {
-			e = Not{e}
+			e = tracestore.Not{Expr: e}
 		}
 		return append(dst, e)
 	}
@@ -169,32 +171,36 @@ func simplifySet(set SpanSet) SpanSet {
 		return Select{}
 	case Select:
 		return Select{simplify(s.Where)}
-	case Both:
-		return Both{simplifySet(s.Left), simplifySet(s.Right)}
-	case Either:
+	case And:
+		return And{simplifySet(s.Left), simplifySet(s.Right)}
+	case Or:
 		left, right := simplifySet(s.Left), simplifySet(s.Right)
 		l, ok := left.(Select)
 		r, both := right.(Select)
 		if ok && both {
-			return Select{simplify(Or{l.Where, r.Where})}
+			return Select{simplify(tracestore.Or{l.Where, r.Where})}
 		}
-		return Either{left, right}
-	case Below:
-		return Below{Above: simplifySet(s.Above), Spans: simplifySet(s.Spans), Direct: s.Direct}
+		return Or{left, right}
+	case Descendant:
+		return Descendant{Ancestors: simplifySet(s.Ancestors), Spans: simplifySet(s.Spans)}
+	case Child:
+		return Child{Parents: simplifySet(s.Parents), Spans: simplifySet(s.Spans)}
 	}
 	return set
 }
 
 // cover returns a condition on spans that holds on every span that a set chooses, whatever else its trace holds.
-func cover(set SpanSet) Expr {
+func cover(set SpanSet) tracestore.Expr {
 	switch s := set.(type) {
 	case Select:
 		return weaken(s.Where)
-	case Both:
-		return simplify(Or{cover(s.Left), cover(s.Right)})
-	case Either:
-		return simplify(Or{cover(s.Left), cover(s.Right)})
-	case Below:
+	case And:
+		return simplify(tracestore.Or{cover(s.Left), cover(s.Right)})
+	case Or:
+		return simplify(tracestore.Or{cover(s.Left), cover(s.Right)})
+	case Descendant:
+		return cover(s.Spans)
+	case Child:
 		return cover(s.Spans)
 	}
 	return nil

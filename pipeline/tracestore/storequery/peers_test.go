@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func TestPeerOf(t *testing.T) {
@@ -66,18 +67,18 @@ func TestCountPeers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		legs []leg
-		want []Edge
+		want []tracestore.Edge
 	}{
-		{"a leaf", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, true}}, []Edge{called("a", "peer", false, 1, 1)}},
+		{"a leaf", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, true}}, []tracestore.Edge{called("a", "peer", false, 1, 1)}},
 		{"one that is answered, late", []leg{{3, 2, "b", internal, 2, false}, {2, 0, "a", client, 1, false}},
-			[]Edge{called("b", "peer", false, 1, 0)}},
+			[]tracestore.Edge{called("b", "peer", false, 1, 0)}},
 		{"any kind but the server's side", []leg{{1, 9, "a", internal, 0, false}, {2, 9, "a", ptrace.SpanKindUnspecified, 0, false},
 			{3, 9, "a", producer, 0, false}, {4, 9, "a", consumer, 0, false}, {5, 9, "a", server, 0, false}},
-			[]Edge{called("a", "peer", false, 2, 0), called("a", "peer", true, 1, 0)}},
-		{"duplicates", []leg{{2, 0, "a", client, 0, false}, {2, 0, "a", client, 0, false}}, []Edge{called("a", "peer", false, 1, 0)}},
+			[]tracestore.Edge{called("a", "peer", false, 2, 0), called("a", "peer", true, 1, 0)}},
+		{"duplicates", []leg{{2, 0, "a", client, 0, false}, {2, 0, "a", client, 0, false}}, []tracestore.Edge{called("a", "peer", false, 1, 0)}},
 		{"halves", []leg{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false}}, nil},
 		{"its own parent", []leg{{2, 2, "a", client, 1, false}}, nil},
-		{"no id", []leg{{0, 0, "a", client, 1, false}, {1, 0, "b", server, 1, false}}, []Edge{called("a", "peer", false, 1, 0)}},
+		{"no id", []leg{{0, 0, "a", client, 1, false}, {1, 0, "b", server, 1, false}}, []tracestore.Edge{called("a", "peer", false, 1, 0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := CountPeers(time.Time{}, time.Time{}, peering(t, c.legs)...)
@@ -105,7 +106,7 @@ func TestCountPeersWindow(t *testing.T) {
 
 // TestLeavesOfLargeTraces: many spans are told apart as few are.
 func TestLeavesOfLargeTraces(t *testing.T) {
-	var l Leaves
+	var l PeerCallFinder
 	for _, n := range []int{10, 1000, 10_000, 50} {
 		var spans []CallSpan
 		for i := range n { // a tree
@@ -127,7 +128,7 @@ func TestPeersAddUp(t *testing.T) {
 		c.Call(&CallSpan{Service: "a", Peer: "0", Failed: true, Duration: 1})
 	}
 	g := c.Graph()
-	want := Edge{Parent: "a", Child: "0", Calls: MaxPeerEdges + 6, Errors: MaxPeerEdges + 5, Duration: MaxPeerEdges + 5}
+	want := tracestore.Edge{Parent: "a", Child: "0", Calls: MaxPeerEdges + 6, Errors: MaxPeerEdges + 5, Duration: MaxPeerEdges + 5}
 	if g.Complete || g.Reason == "" || len(g.Edges) != MaxPeerEdges || g.Edges[0] != want {
 		t.Errorf("%d edges, the first %+v, want %+v; %q", len(g.Edges), g.Edges[0], want, g.Reason)
 	}

@@ -1,20 +1,24 @@
-package tracestore
+package storequery
 
-import "context"
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
 
 // factSearch finds traces by a condition on one span and one on the trace, as stores know summaries without reading whole spans.
 type factSearch struct {
 	setAnswer
-	trace  Expr
-	traces *Results // with a span that matches
+	trace  tracestore.Expr
+	traces *tracestore.Results // with a span that matches
 }
 
-func findByFacts(ctx context.Context, r Reader, q Query, span, trace Expr, want Want) (*Results, error) {
+func findByFacts(ctx context.Context, r tracestore.Reader, q tracestore.Query, span, trace tracestore.Expr, want tracestore.Want) (*tracestore.Results, error) {
 	// The condition on the trace holds for all of its spans or for none: keys, their order, and what was listed before the cursor are those
 	// of the condition on spans.
 	inner := q
 	inner.Where, inner.Limit = span, 0
-	traces, err := r.Find(ctx, inner, WantSummaries)
+	traces, err := r.Find(ctx, inner, tracestore.WantSummaries)
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +46,13 @@ func (s *factSearch) filter(ctx context.Context) error {
 			return err
 		}
 		place := cursorOf(r)
-		if Match(s.trace, Span{Trace: r.Summary}) {
+		if tracestore.Match(s.trace, tracestore.Span{Trace: r.Summary}) {
 			if err := s.take(ctx, r); err != nil {
 				return err
 			}
 		}
 		if s.late() {
-			s.outcome = Outcome{Reason: lateReason, Next: place}
+			s.outcome = tracestore.Outcome{Reason: lateReason, Next: place}
 			return errEnough
 		}
 	}
@@ -56,11 +60,11 @@ func (s *factSearch) filter(ctx context.Context) error {
 }
 
 // take yields a result with what is wanted of it, unless it is gone by now.
-func (s *factSearch) take(ctx context.Context, r Result) error {
-	if s.want != WantSummaries {
-		ref := TraceRef{ID: r.ID, From: timeOf(r.Summary.Start), To: timeOf(r.Summary.End)}
+func (s *factSearch) take(ctx context.Context, r tracestore.Result) error {
+	if s.want != tracestore.WantSummaries {
+		ref := tracestore.TraceRef{ID: r.ID, From: timeOf(r.Summary.Start), To: timeOf(r.Summary.End)}
 		r.Summary = nil
-		if s.want == WantFull {
+		if s.want == tracestore.WantFull {
 			if ok, err := s.read(ctx, &r, ref); err != nil || !ok {
 				return err
 			}

@@ -1,54 +1,55 @@
-package tracestore
+package storequery
 
 import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // WhereTag returns the condition that existing clients mean by a tag of a search. Some keys are no attributes but properties of the span, all
 // others are looked for wherever there are attributes. The tags that the native model makes of properties are found by the names it gives
 // them.
-func WhereTag(key, value string) Expr {
+func WhereTag(key, value string) tracestore.Expr {
 	if k, ok := strings.CutPrefix(key, "resource."); ok {
-		return textIs(ResourceAttribute, k, value)
+		return textIs(tracestore.ResourceAttribute, k, value)
 	}
-	anywhere := textIs(AnyAttribute, key, value)
+	anywhere := textIs(tracestore.AnyAttribute, key, value)
 	switch key {
 	case "error":
 		return whereError(value, anywhere)
 	case "span.status":
-		return textIs(Status, "", statusCalled(value))
+		return textIs(tracestore.Status, "", statusCalled(value))
 	case "span.kind":
-		return textIs(Kind, "", kindCalled(value))
+		return textIs(tracestore.Kind, "", kindCalled(value))
 	case "scope.name":
-		return textIs(ScopeName, "", value)
+		return textIs(tracestore.ScopeName, "", value)
 	case "scope.version":
-		return textIs(ScopeVersion, "", value)
+		return textIs(tracestore.ScopeVersion, "", value)
 	case "otel.scope.name":
-		return Or{anywhere, textIs(ScopeName, "", value)}
+		return tracestore.Or{anywhere, textIs(tracestore.ScopeName, "", value)}
 	case "otel.scope.version":
-		return Or{anywhere, textIs(ScopeVersion, "", value)}
+		return tracestore.Or{anywhere, textIs(tracestore.ScopeVersion, "", value)}
 	case "otel.status_code":
-		return Or{anywhere, textIs(Status, "", strings.ToLower(value))}
+		return tracestore.Or{anywhere, textIs(tracestore.Status, "", strings.ToLower(value))}
 	case "otel.status_description":
-		return Or{anywhere, textIs(StatusMessage, "", value)}
+		return tracestore.Or{anywhere, textIs(tracestore.StatusMessage, "", value)}
 	case otlpdata.FlagsAttribute: // which no answer shows
-		return Or{}
+		return tracestore.Or{}
 	case "event":
-		return Or{anywhere, textIs(EventName, "", value)}
+		return tracestore.Or{anywhere, textIs(tracestore.EventName, "", value)}
 	}
 	return anywhere
 }
 
 // whereError treats `error` as the question whether the span failed; any other value is looked for as it is.
-func whereError(value string, anywhere Expr) Expr {
-	failed := textIs(Status, "", "error")
+func whereError(value string, anywhere tracestore.Expr) tracestore.Expr {
+	failed := textIs(tracestore.Status, "", "error")
 	switch value {
 	case "true":
 		return failed
 	case "false":
-		return Not{Expr: failed}
+		return tracestore.Not{Expr: failed}
 	}
 	return anywhere
 }
@@ -70,6 +71,6 @@ func kindCalled(value string) string {
 	return ""
 }
 
-func textIs(p Place, key, value string) Cond {
-	return Cond{Field: Field{Place: p, Key: key}, Op: Eq, Value: Text(value)}
+func textIs(p tracestore.Place, key, value string) tracestore.Cond {
+	return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }

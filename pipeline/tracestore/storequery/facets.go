@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"cmp"
@@ -8,6 +8,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Bounds of what a FacetCounter holds.
+const (
+	// MaxFacetDistinct is how many values of a field are counted; those that are met later count as Facet.Other. Values are told apart by
+	// FacetText, which is at most MaxFacetText bytes long.
+	MaxFacetDistinct = 10_000
+	MaxFacetText     = 256
+	// MaxFacetKeys is how many keys are counted where no fields were named, and MaxFacetMemory how many bytes all values and keys take
+	// together, about. What is met later is not counted, or as Facet.Other.
+	MaxFacetKeys   = 10_000
+	MaxFacetMemory = 64 << 20
 )
 
 // FacetText returns what values are told apart by: a text cut to MaxFacetText bytes, before a character that would be torn apart.
@@ -36,10 +49,10 @@ func FacetScore(count, selected, all, allSelected uint64) float64 {
 // FacetCounter counts the values of fields, within the bounds of this package. A caller shows it the spans; or it counts them elsewhere and
 // adds what came out with Total and Field. Not for concurrent use.
 type FacetCounter struct {
-	query           FacetQuery
+	query           tracestore.FacetQuery
 	spans, selected uint64
 	fields          []*FieldCounter // those of the query, or properties and keys
-	index           map[Field]*FieldCounter
+	index           map[tracestore.Field]*FieldCounter
 	memory          int
 	text            []byte // scratch
 	turn            uint64 // counts spans, and attributes that spans have in common
@@ -52,7 +65,7 @@ type FacetCounter struct {
 // FieldCounter counts the values of one field.
 type FieldCounter struct {
 	counter         *FacetCounter
-	field           Field
+	field           tracestore.Field
 	spans, selected uint64
 	last            uint64 // the turn in which it was counted last
 	values          map[string]*valueCount
@@ -66,11 +79,13 @@ type valueCount struct {
 }
 
 // properties are the fields beside keys that are counted where none are named.
-func properties() []Place { return []Place{Service, Name, Kind, Status} }
+func properties() []tracestore.Place {
+	return []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status}
+}
 
 // NewFacetCounter returns a FacetCounter for a query for which Aggregation.Check has no error.
-func NewFacetCounter(q FacetQuery) *FacetCounter {
-	c := &FacetCounter{query: q, index: make(map[Field]*FieldCounter)}
+func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
+	c := &FacetCounter{query: q, index: make(map[tracestore.Field]*FieldCounter)}
 	c.yield = func(v otlpdata.Value) bool {
 		c.value(c.field, v)
 		return true
@@ -80,13 +95,13 @@ func NewFacetCounter(q FacetQuery) *FacetCounter {
 	}
 	if len(q.Fields) == 0 {
 		for _, p := range properties() {
-			c.add(Field{Place: p})
+			c.add(tracestore.Field{Place: p})
 		}
 	}
 	return c
 }
 
-func (c *FacetCounter) add(f Field) *FieldCounter {
+func (c *FacetCounter) add(f tracestore.Field) *FieldCounter {
 	f.Key = strings.Clone(f.Key)
 	n := &FieldCounter{counter: c, field: f, values: make(map[string]*valueCount)}
 	c.fields = append(c.fields, n)
@@ -95,24 +110,24 @@ func (c *FacetCounter) add(f Field) *FieldCounter {
 }
 
 // Span counts a span.
-func (c *FacetCounter) Span(s Span, selected bool) {
+func (c *FacetCounter) Span(s tracestore.Span, selected bool) {
 	c.Total(1, one(selected))
 	c.begin(1, one(selected))
 	for _, c.field = range c.fields {
-		if len(c.query.Fields) == 0 && c.field.field.Place <= LinkAttribute {
+		if len(c.query.Fields) == 0 && c.field.field.Place <= tracestore.LinkAttribute {
 			break // keys, which are behind the properties
 		}
-		c.field.field.visit(s, c.yield)
+		c.field.field.Values(s)(c.yield)
 	}
 	if len(c.query.Fields) == 0 {
-		c.keys(SpanAttribute, s.Attributes)
-		c.keys(ResourceAttribute, s.Resource.Attributes)
+		c.keys(tracestore.SpanAttribute, s.Attributes)
+		c.keys(tracestore.ResourceAttribute, s.Resource.Attributes)
 	}
 }
 
 // Attributes counts those that so many spans have in common, of which so many are selected. Their values are cut as they are counted, and
 // one that is given twice counts once.
-func (c *FacetCounter) Attributes(p Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
+func (c *FacetCounter) Attributes(p tracestore.Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
 	c.begin(spans, selected)
 	c.keys(p, kvs)
 }
@@ -130,9 +145,9 @@ func one(is bool) uint64 {
 	return 0
 }
 
-func (c *FacetCounter) keys(p Place, kvs []otlpdata.KeyValue) {
+func (c *FacetCounter) keys(p tracestore.Place, kvs []otlpdata.KeyValue) {
 	for i := range kvs {
-		if f := c.Field(Field{p, kvs[i].Key}); f != nil {
+		if f := c.Field(tracestore.Field{Place: p, Key: kvs[i].Key}); f != nil {
 			c.value(f, kvs[i].Value)
 		}
 	}
@@ -171,12 +186,12 @@ func (c *FacetCounter) Total(spans, selected uint64) {
 
 // Field returns the counter of a field: one of the query; where it names none, of a property or a key of span or resource attributes. It
 // is nil where the field is not counted.
-func (c *FacetCounter) Field(f Field) *FieldCounter {
+func (c *FacetCounter) Field(f tracestore.Field) *FieldCounter {
 	n := c.index[f]
 	switch {
 	case n != nil:
 		return n
-	case len(c.query.Fields) > 0 || f.Place != SpanAttribute && f.Place != ResourceAttribute || f.Key == otlpdata.FlagsAttribute:
+	case len(c.query.Fields) > 0 || f.Place != tracestore.SpanAttribute && f.Place != tracestore.ResourceAttribute || f.Key == otlpdata.FlagsAttribute:
 		return nil
 	case len(c.fields)-len(properties()) >= MaxFacetKeys || !c.room(2*costOfValue+len(f.Key)):
 		return nil
@@ -218,7 +233,7 @@ func (f *FieldCounter) Value(text string, spans, selected uint64) {
 
 // newValue returns nil where there is no room.
 func (f *FieldCounter) newValue(text string) *valueCount {
-	if len(f.values) >= MaxDistinct || !f.counter.room(costOfValue+len(text)) {
+	if len(f.values) >= MaxFacetDistinct || !f.counter.room(costOfValue+len(text)) {
 		return nil
 	}
 	n := &valueCount{text: strings.Clone(text)}
@@ -227,16 +242,16 @@ func (f *FieldCounter) newValue(text string) *valueCount {
 }
 
 // Answer returns the facets.
-func (c *FacetCounter) Answer(share float64) *Facets {
-	out := &Facets{Spans: c.spans, Selected: c.selected, Share: share}
+func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
+	out := &tracestore.Facets{Spans: c.spans, Selected: c.selected, Share: share}
 	fields, omitted := c.chosen()
 	out.Omitted = omitted
 	for _, f := range fields {
 		out.Facets = append(out.Facets, f.answer())
 	}
 	if len(c.query.Fields) == 0 {
-		slices.SortFunc(out.Facets, func(a, b Facet) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), a.Field.compare(b.Field))
+		slices.SortFunc(out.Facets, func(a, b tracestore.Facet) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), compareFields(a.Field, b.Field))
 		})
 	}
 	return out
@@ -250,24 +265,24 @@ func (c *FacetCounter) chosen() (fields []*FieldCounter, omitted int) {
 	own := len(properties())
 	keys := slices.Clone(c.fields[own:])
 	slices.SortFunc(keys, func(a, b *FieldCounter) int {
-		return cmp.Or(cmp.Compare(b.spans, a.spans), a.field.compare(b.field))
+		return cmp.Or(cmp.Compare(b.spans, a.spans), compareFields(a.field, b.field))
 	})
 	fields = slices.Concat(c.fields[:own], keys)
 	fields = slices.DeleteFunc(fields, func(f *FieldCounter) bool { return f.spans == 0 })
-	n := min(len(fields), MaxFacets)
+	n := min(len(fields), tracestore.MaxFacets)
 	return fields[:n], len(fields) - n
 }
 
-func (f Field) compare(o Field) int {
-	return cmp.Or(cmp.Compare(f.Place, o.Place), strings.Compare(f.Key, o.Key))
+func compareFields(a, b tracestore.Field) int {
+	return cmp.Or(cmp.Compare(a.Place, b.Place), strings.Compare(a.Key, b.Key))
 }
 
-func (f *FieldCounter) answer() Facet {
+func (f *FieldCounter) answer() tracestore.Facet {
 	c := f.counter
-	out := Facet{Field: f.field, Spans: f.spans, Selected: f.selected, Distinct: len(f.values), Other: f.other}
+	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected, Distinct: len(f.values), Other: f.other}
 	var best bestValues
 	for text, n := range f.values {
-		v := FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: FacetScore(n.count, n.selected, c.spans, c.selected)}
+		v := tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: FacetScore(n.count, n.selected, c.spans, c.selected)}
 		out.Score = max(out.Score, math.Abs(v.Score))
 		best.add(v, c.query.Values)
 	}
@@ -277,12 +292,12 @@ func (f *FieldCounter) answer() Facet {
 
 // bestValues are the first of those that were added, and some more: there may be thousands, of which few are asked for.
 type bestValues struct {
-	list  []FacetValue
-	least *FacetValue // what those that are added must be before; nil: none
+	list  []tracestore.FacetValue
+	least *tracestore.FacetValue // what those that are added must be before; nil: none
 }
 
-func (b *bestValues) add(v FacetValue, want int) {
-	if b.least != nil && v.compare(*b.least) > 0 {
+func (b *bestValues) add(v tracestore.FacetValue, want int) {
+	if b.least != nil && compareFacetValues(v, *b.least) > 0 {
 		return
 	}
 	if b.list = append(b.list, v); len(b.list) >= 2*want+16 {
@@ -292,12 +307,12 @@ func (b *bestValues) add(v FacetValue, want int) {
 	}
 }
 
-func (b *bestValues) cut(want int) []FacetValue {
-	slices.SortFunc(b.list, FacetValue.compare)
+func (b *bestValues) cut(want int) []tracestore.FacetValue {
+	slices.SortFunc(b.list, compareFacetValues)
 	return b.list[:min(want, len(b.list))]
 }
 
-func (v FacetValue) compare(o FacetValue) int {
-	return cmp.Or(cmp.Compare(math.Abs(o.Score), math.Abs(v.Score)), cmp.Compare(o.Score, v.Score), cmp.Compare(o.Count, v.Count),
-		strings.Compare(v.Text, o.Text))
+func compareFacetValues(a, b tracestore.FacetValue) int {
+	return cmp.Or(cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)), cmp.Compare(b.Score, a.Score), cmp.Compare(b.Count, a.Count),
+		strings.Compare(a.Text, b.Text))
 }

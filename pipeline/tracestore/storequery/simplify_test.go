@@ -1,15 +1,16 @@
-package tracestore
+package storequery
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // randomExpr returns an expression on names and root names of one letter.
-func randomExpr(r *rand.Rand, depth int) Expr {
-	parts := func() (out []Expr) {
+func randomExpr(r *rand.Rand, depth int) tracestore.Expr {
+	parts := func() (out []tracestore.Expr) {
 		for range r.IntN(3) {
 			out = append(out, randomExpr(r, depth-1))
 		}
@@ -17,15 +18,15 @@ func randomExpr(r *rand.Rand, depth int) Expr {
 	}
 	switch n := r.IntN(8); {
 	case depth == 0 || n < 3:
-		return Cond{Field: Field{Place: [...]Place{Name, RootName}[r.IntN(2)]}, Value: Text([...]string{"a", "b"}[r.IntN(2)])}
+		return tracestore.Cond{Field: tracestore.Field{Place: [...]tracestore.Place{tracestore.Name, tracestore.RootName}[r.IntN(2)]}, Value: tracestore.Text([...]string{"a", "b"}[r.IntN(2)])}
 	case n < 4:
 		return nil
 	case n < 5:
-		return Not{randomExpr(r, depth-1)}
+		return tracestore.Not{Expr: randomExpr(r, depth-1)}
 	case n < 6:
-		return Or(parts())
+		return tracestore.Or(parts())
 	default:
-		return And(parts())
+		return tracestore.And(parts())
 	}
 }
 
@@ -47,14 +48,14 @@ func TestRewrittenConditions(t *testing.T) {
 			t.Fatalf("seed %d: %#v: %#v is the part on the span", seed, e, span)
 		}
 		for _, s := range letterSpans() {
-			holds := Match(e, s)
-			if Match(simplify(e), s) != holds {
+			holds := tracestore.Match(e, s)
+			if tracestore.Match(simplify(e), s) != holds {
 				t.Fatalf("seed %d: %#v is simplified to %#v", seed, e, simplify(e))
 			}
-			if holds && !Match(weak, s) {
+			if holds && !tracestore.Match(weak, s) {
 				t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, weak)
 			}
-			if !mixed && (Match(span, s) && Match(trace, s)) != holds {
+			if !mixed && (tracestore.Match(span, s) && tracestore.Match(trace, s)) != holds {
 				t.Fatalf("seed %d: %#v is split into %#v and %#v", seed, e, span, trace)
 			}
 		}
@@ -62,38 +63,40 @@ func TestRewrittenConditions(t *testing.T) {
 }
 
 // letterSpans are the spans that differ for randomExpr.
-func letterSpans() (out []Span) {
+func letterSpans() (out []tracestore.Span) {
 	for _, name := range []string{"a", "b", "c"} {
 		for _, root := range []string{"a", "b", "c"} {
-			out = append(out, Span{Span: &otlpdata.Span{Name: name}, Resource: &otlpdata.Resource{}, Trace: &Summary{RootName: root}})
+			out = append(out, tracestore.Span{Span: &otlpdata.Span{Name: name}, Resource: &otlpdata.Resource{}, Trace: &tracestore.Summary{RootName: root}})
 		}
 	}
 	return out
 }
 
 func TestCover(t *testing.T) {
-	name := func(s string) Select { return Select{Cond{Field: Field{Place: Name}, Value: Text(s)}} }
-	long := Select{Cond{Field: Field{Place: TraceDuration}, Op: Gt, Value: Number(5)}}
+	name := func(s string) Select {
+		return Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(s)}}
+	}
+	long := Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Gt, Value: tracestore.Number(5)}}
 	a, b := name("a"), name("b")
 	for _, c := range []struct {
 		set  SpanSet
 		want []string // names of spans that may be chosen
 	}{
 		{a, []string{"a"}},
-		{Both{a, b}, []string{"a", "b"}},
-		{Either{a, Both{b, a}}, []string{"a", "b"}},
-		{Below{Above: a, Spans: b}, []string{"b"}},
-		{Below{Above: b, Spans: Below{Above: b, Spans: a}}, []string{"a"}},
+		{And{a, b}, []string{"a", "b"}},
+		{Or{a, And{b, a}}, []string{"a", "b"}},
+		{Descendant{Ancestors: a, Spans: b}, []string{"b"}},
+		{Descendant{Ancestors: b, Spans: Descendant{Ancestors: b, Spans: a}}, []string{"a"}},
 		{long, []string{"a", "b", "c"}},
-		{Select{Not{long.Where}}, []string{"a", "b", "c"}},
-		{Select{And{a.Where, Not{long.Where}}}, []string{"a"}},
-		{Select{Or{a.Where, And{b.Where, long.Where}}}, []string{"a", "b"}},
-		{Select{And{a.Where, b.Where}}, nil},
+		{Select{tracestore.Not{Expr: long.Where}}, []string{"a", "b", "c"}},
+		{Select{tracestore.And{a.Where, tracestore.Not{Expr: long.Where}}}, []string{"a"}},
+		{Select{tracestore.Or{a.Where, tracestore.And{b.Where, long.Where}}}, []string{"a", "b"}},
+		{Select{tracestore.And{a.Where, b.Where}}, nil},
 		{nil, []string{"a", "b", "c"}},
 	} {
 		var got []string
 		for _, s := range letterSpans() {
-			if s.Trace.RootName == "a" && Match(cover(simplifySet(c.set)), s) {
+			if s.Trace.RootName == "a" && tracestore.Match(cover(simplifySet(c.set)), s) {
 				got = append(got, s.Name)
 			}
 		}

@@ -1,4 +1,4 @@
-package tracestore
+package storequery
 
 import (
 	"bytes"
@@ -7,28 +7,29 @@ import (
 	"slices"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // setMatcher evaluates a span set on one whole trace after the other, and reuses its memory. Lists by span are in the order in which the
 // spans come; of duplicates all but the first are never chosen. Not for concurrent use.
 type setMatcher struct {
 	set       SpanSet
-	fits      Expr   // must hold on chosen spans besides
-	conds     []Expr // of the selections in set, from left to right
-	facts     bool   // the summary of the trace is needed
-	structure bool   // so are parents
+	fits      tracestore.Expr   // must hold on chosen spans besides
+	conds     []tracestore.Expr // of the selections in set, from left to right
+	facts     bool              // the summary of the trace is needed
+	structure bool              // so are parents
 
 	chosen  []bool
 	starts  []uint64
-	summary Summary // where facts are needed
+	summary tracestore.Summary // where facts are needed
 
 	truth   [][]bool // by condition, by span; evaluation writes over it
 	again   []bool   // by span: it is a duplicate
-	heads   []SummarySpan
+	heads   []tracestore.SummarySpan
 	members []member
 	origins []identity // of members, as they come
 	parents []int32    // by span; below 0 where there is none. Empty until it is needed
-	finder  Parents
+	finder  ParentFinder
 	calls   []CallSpan
 	next    int // condition of the next selection
 	up      ancestry
@@ -42,7 +43,7 @@ type member struct {
 	origin int32
 }
 
-func newSetMatcher(set SpanSet, fits Expr) *setMatcher {
+func newSetMatcher(set SpanSet, fits tracestore.Expr) *setMatcher {
 	m := &setMatcher{set: simplifySet(set), fits: fits}
 	m.collect(m.set)
 	if fits != nil {
@@ -59,24 +60,28 @@ func (m *setMatcher) collect(set SpanSet) {
 		_, trace := placesOf(s.Where)
 		m.facts = m.facts || trace
 		m.conds = append(m.conds, s.Where)
-	case Both:
+	case And:
 		m.collect(s.Left)
 		m.collect(s.Right)
-	case Either:
+	case Or:
 		m.collect(s.Left)
 		m.collect(s.Right)
-	case Below:
+	case Descendant:
 		m.structure = true
-		m.collect(s.Above)
+		m.collect(s.Ancestors)
+		m.collect(s.Spans)
+	case Child:
+		m.structure = true
+		m.collect(s.Parents)
 		m.collect(s.Spans)
 	}
 }
 
 // evaluate finds the chosen spans of a trace. walk is called once or twice. Without dedup there are no duplicates. The error is that of
 // walk or of ctx.
-func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *Dedup, walk func(visit func(Span) error) error) error {
+func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *Dedup, walk func(visit func(tracestore.Span) error) error) error {
 	m.reset()
-	err := walk(func(s Span) error {
+	err := walk(func(s tracestore.Span) error {
 		again := dedup != nil && !dedup.First(s)
 		m.again = append(m.again, again)
 		m.starts = append(m.starts, s.Start)
@@ -94,7 +99,7 @@ func (m *setMatcher) evaluate(ctx context.Context, id otlpdata.TraceID, dedup *D
 	if m.facts {
 		m.summary = SummarizeSpans(id, m.heads)
 		i := 0
-		err := walk(func(s Span) error {
+		err := walk(func(s tracestore.Span) error {
 			s.Trace = &m.summary
 			i++
 			return m.judge(ctx, s, i-1)
@@ -116,7 +121,7 @@ func (m *setMatcher) reset() {
 }
 
 // remember keeps what is needed of a span when all spans are known.
-func (m *setMatcher) remember(s Span) {
+func (m *setMatcher) remember(s tracestore.Span) {
 	if m.facts {
 		m.heads = append(m.heads, summarySpanOf(s))
 	}
@@ -128,7 +133,7 @@ func (m *setMatcher) remember(s Span) {
 }
 
 // origin returns which of the origins the resource and the scope of a span are.
-func (m *setMatcher) origin(s Span) int32 {
+func (m *setMatcher) origin(s tracestore.Span) int32 {
 	id := identityOf(s)
 	id.span = nil
 	if n := len(m.origins); n == 0 || !m.origins[n-1].equal(&id) {
@@ -138,13 +143,13 @@ func (m *setMatcher) origin(s Span) int32 {
 }
 
 // judge evaluates all conditions on a span, by its place.
-func (m *setMatcher) judge(ctx context.Context, s Span, at int) error {
+func (m *setMatcher) judge(ctx context.Context, s tracestore.Span, at int) error {
 	const atOnce = 64 // spans; conditions may be many and slow
 	if at%atOnce == 0 && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	for i, e := range m.conds {
-		m.truth[i] = append(m.truth[i], !m.again[at] && Match(e, s))
+		m.truth[i] = append(m.truth[i], !m.again[at] && tracestore.Match(e, s))
 	}
 	return nil
 }
@@ -160,17 +165,19 @@ func (m *setMatcher) combine() {
 // choose returns the spans that a part of the set chooses. The list is that of one of its conditions, of which each is there once.
 func (m *setMatcher) choose(set SpanSet) []bool {
 	switch s := set.(type) {
-	case Both:
+	case And:
 		left, right := m.choose(s.Left), m.choose(s.Right)
 		if !slices.Contains(left, true) || !slices.Contains(right, true) {
 			clear(left)
 			return left
 		}
 		return join(left, right)
-	case Either:
+	case Or:
 		return join(m.choose(s.Left), m.choose(s.Right))
-	case Below:
-		return m.below(m.choose(s.Above), m.choose(s.Spans), s.Direct)
+	case Descendant:
+		return m.descendants(m.choose(s.Ancestors), m.choose(s.Spans))
+	case Child:
+		return m.children(m.choose(s.Parents), m.choose(s.Spans))
 	}
 	m.next++
 	return m.truth[m.next-1]
@@ -191,18 +198,26 @@ func keep(a, b []bool) {
 	}
 }
 
-func (m *setMatcher) below(above, spans []bool, direct bool) []bool {
-	if !slices.Contains(above, true) || !slices.Contains(spans, true) {
+// descendants keeps in spans those with an ancestor in ancestors.
+func (m *setMatcher) descendants(ancestors, spans []bool) []bool {
+	if !slices.Contains(ancestors, true) || !slices.Contains(spans, true) {
 		clear(spans)
 		return spans
 	}
 	m.findParents()
-	if !direct {
-		keep(spans, m.up.have(above, m.parents))
+	keep(spans, m.up.have(ancestors, m.parents))
+	return spans
+}
+
+// children keeps in spans those whose parent is in parents.
+func (m *setMatcher) children(parents, spans []bool) []bool {
+	if !slices.Contains(parents, true) || !slices.Contains(spans, true) {
+		clear(spans)
 		return spans
 	}
-	for i, is := range spans {
-		spans[i] = is && m.parents[i] >= 0 && above[m.parents[i]]
+	m.findParents()
+	for i, selected := range spans {
+		spans[i] = selected && m.parents[i] >= 0 && parents[m.parents[i]]
 	}
 	return spans
 }

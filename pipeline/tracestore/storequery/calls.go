@@ -1,0 +1,80 @@
+package storequery
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// CallCounter adds up calls. The zero value is ready to use. Not for concurrent use.
+type CallCounter struct {
+	index map[edgeName]int
+	edges []tracestore.Edge
+}
+
+type edgeName struct {
+	parent, child string
+	messaging     bool
+}
+
+// Add adds the calls, errors and duration of e. It keeps none of its strings.
+func (c *CallCounter) Add(e *tracestore.Edge) {
+	c.addWithin(e, math.MaxInt)
+}
+
+// addWithin is Add unless that would make more than most edges. It is false then.
+func (c *CallCounter) addWithin(e *tracestore.Edge, most int) bool {
+	i, ok := c.index[edgeName{e.Parent, e.Child, e.Messaging}]
+	if !ok {
+		if len(c.edges) >= most {
+			return false
+		}
+		if c.index == nil {
+			c.index = make(map[edgeName]int)
+		}
+		i = len(c.edges)
+		name := edgeName{strings.Clone(e.Parent), strings.Clone(e.Child), e.Messaging}
+		c.edges = append(c.edges, tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging})
+		c.index[name] = i
+	}
+	sum := &c.edges[i]
+	sum.Calls += e.Calls
+	sum.Errors += e.Errors
+	sum.Duration = saturatingAdd(sum.Duration, e.Duration)
+	return true
+}
+
+// Call adds one call.
+func (c *CallCounter) Call(parent, child *CallSpan) {
+	e := tracestore.Edge{Parent: parent.Service, Child: child.Service, Messaging: messaging(parent, child), Calls: 1, Duration: child.Duration}
+	if child.Failed {
+		e.Errors = 1
+	}
+	c.Add(&e)
+}
+
+// Edges returns the sums in the order of Graph.Edges.
+func (c *CallCounter) Edges() []tracestore.Edge {
+	out := slices.Clone(c.edges)
+	slices.SortFunc(out, func(a, b tracestore.Edge) int {
+		if c := cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Child, b.Child)); c != 0 || a.Messaging == b.Messaging {
+			return c
+		}
+		if b.Messaging {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// saturatingAdd returns a + b, or the maximum uint64 if the sum overflows.
+func saturatingAdd(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint64
+}

@@ -1,0 +1,162 @@
+package storequery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// MaxMetricPoints bounds the points of an answer. Calls that belong to further ones are missing, and Complete is false. At most
+// 5 KiB each, and usually some hundred bytes.
+const MaxMetricPoints = 1 << 17
+
+// MetricsCounter adds up the calls that a query asks for. Not for concurrent use.
+type MetricsCounter struct {
+	byOperation     bool
+	step            uint64
+	services, kinds map[string]struct{} // nil: all
+	index           map[seriesName]int
+	operations      map[string]int // by service: how many have series
+	series          []countedSeries
+	points          int
+	most            int  // series, and points
+	full            bool // something had no room
+}
+
+type seriesName struct{ service, operation string }
+
+type countedSeries struct {
+	seriesName
+	points map[uint64]*tracestore.MetricPoint // by Start
+	last   *tracestore.MetricPoint            // the one that was counted last: usually the next one, too
+}
+
+// NewMetricsCounter returns a MetricsCounter for the services, kinds and steps of a query. The window is left to the caller.
+func NewMetricsCounter(q tracestore.MetricsQuery) *MetricsCounter {
+	return &MetricsCounter{byOperation: q.ByOperation, step: q.StepLength(), services: setOf(q.Services), kinds: setOf(q.Kinds),
+		index: make(map[seriesName]int), operations: make(map[string]int), most: MaxMetricPoints}
+}
+
+func setOf(list []string) map[string]struct{} {
+	if len(list) == 0 {
+		return nil
+	}
+	set := make(map[string]struct{}, len(list))
+	for _, s := range list {
+		set[s] = struct{}{}
+	}
+	return set
+}
+
+// Wants reports whether spans of a service and a kind are asked for.
+func (c *MetricsCounter) Wants(service, kind string) bool {
+	return isIn(c.services, service) && isIn(c.kinds, kind)
+}
+
+func isIn(set map[string]struct{}, s string) bool {
+	_, ok := set[s]
+	return ok || set == nil
+}
+
+// Series returns the number of the series of an operation, for Span and Add. It does not keep the strings. It is false where there is no
+// room for more series.
+func (c *MetricsCounter) Series(service, operation string) (series int, ok bool) {
+	name := seriesName{service, operation}
+	if !c.byOperation {
+		name.operation = ""
+	}
+	if i, ok := c.index[name]; ok {
+		return i, true
+	}
+	if c.byOperation && operation != tracestore.OtherOperation {
+		if c.operations[service] >= tracestore.MaxOperations {
+			return c.Series(service, tracestore.OtherOperation)
+		}
+	}
+	if len(c.series) >= c.most {
+		c.full = true
+		return 0, false
+	}
+	name = seriesName{strings.Clone(service), strings.Clone(name.operation)}
+	c.index[name] = len(c.series)
+	c.operations[name.service]++
+	c.series = append(c.series, countedSeries{seriesName: name, points: make(map[uint64]*tracestore.MetricPoint)})
+	return len(c.series) - 1, true
+}
+
+// Span counts one span, which stands for so many calls as count says, see otlpdata.Span.AdjustedCount. start is in nanoseconds since the
+// Unix epoch, duration in nanoseconds.
+func (c *MetricsCounter) Span(series int, start, duration, count uint64, failed bool) {
+	p := c.point(series, start)
+	if p == nil {
+		return
+	}
+	p.Calls += count
+	if failed {
+		p.Errors += count
+	}
+	p.Durations.ObserveTimes(duration, count)
+}
+
+// Add counts calls that start within one minute, at one time of which start is.
+func (c *MetricsCounter) Add(series int, start uint64, durations *tracestore.Histogram, failed bool) {
+	p := c.point(series, start)
+	if p == nil {
+		return
+	}
+	n := durations.Count()
+	p.Calls += n
+	if failed {
+		p.Errors += n
+	}
+	p.Durations.Add(durations)
+}
+
+// point returns the point of a series that a start belongs to, or nil where there is no room for it.
+func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint {
+	s := &c.series[series]
+	if s.last != nil && start >= s.last.Start && start-s.last.Start < c.step {
+		return s.last
+	}
+	start -= start % c.step
+	p := s.points[start]
+	if p == nil {
+		if c.points >= c.most {
+			c.full = true
+			return nil
+		}
+		c.points++
+		p = &tracestore.MetricPoint{Start: start}
+		s.points[start] = p
+	}
+	s.last = p
+	return p
+}
+
+// Answer returns what was counted. It is Complete unless there was no room for all. The counter must not be used any more.
+func (c *MetricsCounter) Answer() tracestore.MetricsAnswer {
+	a := tracestore.MetricsAnswer{Step: c.step, Complete: !c.full}
+	if c.full {
+		a.Reason = fmt.Sprintf("only %d points fit into an answer; narrow the time range, or ask for longer steps or fewer services",
+			c.most)
+	}
+	for i := range c.series {
+		s := &c.series[i]
+		if len(s.points) == 0 {
+			continue
+		}
+		out := tracestore.MetricSeries{Service: s.service, Operation: s.operation, Points: make([]tracestore.MetricPoint, 0, len(s.points))}
+		for _, p := range s.points {
+			out.Points = append(out.Points, *p)
+		}
+		slices.SortFunc(out.Points, func(a, b tracestore.MetricPoint) int { return cmp.Compare(a.Start, b.Start) })
+		a.Series = append(a.Series, out)
+	}
+	slices.SortFunc(a.Series, func(a, b tracestore.MetricSeries) int {
+		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation))
+	})
+	return a
+}
