@@ -27,8 +27,9 @@ const (
 	usualRequest = 512 // spans
 )
 
-// workload is requests that are ready to be stored. Their bytes lie outside the heap, as if a network had them: the garbage collector has
-// the work, and the pace, that the store alone gives it.
+// workload is requests that are ready to be stored. Their bytes lie outside the heap, as if a
+// network had them: the garbage collector has the work, and the pace, that the store alone gives
+// it.
 type workload struct {
 	batches []*otlpdata.Batch
 	spans   int
@@ -54,7 +55,8 @@ func newWorkload(tb testing.TB, requests iter.Seq[bench.Request]) *workload {
 	return w
 }
 
-// cost is what storing a workload took, from an empty store to a closed one that has everything in segments.
+// cost is what storing a workload took, from an empty store to a closed one that has everything in
+// segments.
 type cost struct {
 	cpu  time.Duration // of the process
 	size int64         // of the segments, in bytes
@@ -136,7 +138,8 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// watchHeap samples the size of the heap until the function that it returns is called, which returns its greatest growth.
+// watchHeap samples the size of the heap until the function that it returns is called, which
+// returns its greatest growth.
 func watchHeap() (growth func() heapSize) {
 	first := readHeap()
 	greatest := first
@@ -161,7 +164,8 @@ func watchHeap() (growth func() heapSize) {
 	}
 }
 
-// decode builds pdata objects of a workload, and returns the CPU time of that: the floor of servers that use them.
+// decode builds pdata objects of a workload, and returns the CPU time of that: the floor of servers
+// that use them.
 func (w *workload) decode(tb testing.TB) time.Duration {
 	tb.Helper()
 	runtime.GC()
@@ -178,10 +182,12 @@ func (w *workload) decode(tb testing.TB) time.Duration {
 	return cpuTime(tb) - before
 }
 
-// BenchmarkStore measures the store alone, from requests to segments, log and syncs included: CPU time of the process and bytes in segments
-// for a span, bytes in segments for a byte of the requests, and the growth of the heap with and without garbage. Usual data takes turns
-// with building pdata objects of the same requests (D); every hostile kind of data takes turns with usual data in requests of the same
-// size, but for large values, and hostile/usual compares their CPU time for a span, with large values for a byte.
+// BenchmarkStore measures the store alone, from requests to segments, log and syncs included: CPU
+// time of the process and bytes in segments for a span, bytes in segments for a byte of the
+// requests, and the growth of the heap with and without garbage. Usual data takes turns with
+// building pdata objects of the same requests (D); every hostile kind of data takes turns with
+// usual data in requests of the same size, but for large values, and hostile/usual compares their
+// CPU time for a span, with large values for a byte.
 func BenchmarkStore(b *testing.B) {
 	d := bench.New(1, newClock().now())
 	b.Run("usual", func(b *testing.B) { benchmarkUsual(b, newWorkload(b, d.Requests(benchSpans, usualRequest))) })

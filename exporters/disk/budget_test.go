@@ -18,8 +18,8 @@ const (
 	flushFactor = 3
 )
 
-// TestMemoryOfHostileSpans: what a memtable says of its size is true whatever the spans are, it is full in time, and writing its segment
-// takes no memory out of proportion.
+// TestMemoryOfHostileSpans: what a memtable says of its size is true whatever the spans are, it is
+// full in time, and writing its segment takes no memory out of proportion.
 func TestMemoryOfHostileSpans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it measures memory, of which the race detector takes several times as much")

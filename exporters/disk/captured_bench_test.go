@@ -21,11 +21,12 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkSize reports the size of spans at rest, all parts of the segments included: of three seeds of the data set, and of the captured
-// traces of test/e2e/query/testdata/real-traces, all files in one store. There are few of the latter, so that what a segment has once weighs too much in
-// "captured/once". "captured/repeated" has them again and again, a minute later and under new ids each time, until they are a hundred
-// thousand spans; attribute values repeat with them, so that texts which are unique in life take less than they would. The truth lies
-// between the two.
+// BenchmarkSize reports the size of stored spans, including all parts of the segments, for three
+// seeds of the data set and for the captured traces in test/e2e/query/testdata/real-traces, all
+// files in one store. The captured traces are few, so in "captured/once" the fixed parts of a
+// segment weigh too much. "captured/repeated" stores them again and again, a minute later and under
+// new ids each time, up to a hundred thousand spans; repeated attribute values then compress better
+// than unique ones would. The truth lies between the two.
 func BenchmarkSize(b *testing.B) {
 	start := newClock().now()
 	seed := func(n uint64) iter.Seq[bench.Request] { return bench.New(n, start).Requests(benchSpans, usualRequest) }
@@ -142,7 +143,8 @@ func relabel(td ptrace.Traces, round int) {
 	}
 }
 
-// scramble maps the eight bytes of an id to others, one to one in every round, and as random as before.
+// scramble maps the eight bytes of an id to others, one to one in every round, and as random as
+// before.
 func scramble(id []byte, round int) {
 	binary.BigEndian.PutUint64(id, binary.BigEndian.Uint64(id)^uint64(round)*0x9e3779b97f4a7c15)
 }

@@ -7,20 +7,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// A clock that is set while the process runs, such as after a boot without one, makes spans of a minute ago look years old. When wall time and
-// time passed differ by more than jumpLimit between two looks, nothing expires by time for jumpHold: long enough for somebody to see the
-// warning, and for a clock that went wrong to be set right.
+// A clock that is set while the process runs, for example after a boot without a time source, can
+// make recent spans look years old. When wall time and elapsed time differ by more than jumpLimit
+// between two checks, nothing expires by time for jumpHold: long enough for an operator to see the
+// warning and correct the clock.
 const jumpLimit, jumpHold = time.Hour, 6 * time.Hour
 
-// jumpStop notices jumps of the clock. The zero value is ready.
-type jumpStop struct {
-	wall   time.Time // of the last look, by the store's clock
-	passed time.Time // of the last look, for measuring what passed
-	until  time.Time
+// clockGuard detects jumps of the clock. The zero value is ready to use.
+type clockGuard struct {
+	wall   time.Time // of the last check, by the store's clock
+	passed time.Time // of the last check, to measure elapsed time
+	until  time.Time // end of the hold
 }
 
-// jumped reports whether the clock jumped since the last look.
-func (j *jumpStop) jumped(wall time.Time) bool {
+// jumped reports whether the clock jumped since the last check.
+func (j *clockGuard) jumped(wall time.Time) bool {
 	now := time.Now()
 	last := *j
 	j.wall, j.passed = wall.Round(0), now
@@ -35,29 +36,30 @@ func (j *jumpStop) jumped(wall time.Time) bool {
 	return true
 }
 
-// distrust holds expiry when all that a store has is far too old at its start: the machine may not know the time yet.
-func (j *jumpStop) distrust(now, newest time.Time, keep time.Duration) bool {
-	if now.Sub(newest) <= keep+farBehind {
+// distrust suspends expiry at start when all spans are far older than their retention: the clock of
+// the machine may not be set yet.
+func (j *clockGuard) distrust(now, newest time.Time, retention time.Duration) bool {
+	if now.Sub(newest) <= retention+maxDowntime {
 		return false
 	}
 	j.until = time.Now().Add(jumpHold)
 	return true
 }
 
-// farBehind is how long a store may have been out of use without a doubt about the clock.
-const farBehind = 30 * 24 * time.Hour
+// maxDowntime is how long a store may have been unused before its start questions the clock.
+const maxDowntime = 30 * 24 * time.Hour
 
-func (j *jumpStop) holds() bool { return time.Now().Before(j.until) }
+func (j *clockGuard) holds() bool { return time.Now().Before(j.until) }
 
-// checkClock holds expiry by time where all spans seem to be of long ago.
+// checkClock suspends expiry by time if all spans seem to be far too old.
 func (e *exporter) checkClock() {
-	keep := time.Duration(e.config.Retention.Time)
-	if keep == 0 || len(e.segments) == 0 {
+	retention := time.Duration(e.config.Retention.Time)
+	if retention == 0 || len(e.segments) == 0 {
 		return
 	}
 	newest := slices.MaxFunc(e.segments, func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) }).info.LastArrival
-	if now := e.env.Now(); e.jump.distrust(now, newest, keep) {
-		e.log.Warn("all spans are far older than their retention: if the clock is right, they go in a while", zap.Time("now", now),
+	if now := e.env.Now(); e.clock.distrust(now, newest, retention) {
+		e.log.Warn("all spans are far older than their retention; they will be deleted when the hold period ends; check the clock", zap.Time("now", now),
 			zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
 	}
 }

@@ -13,43 +13,44 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	Directory    string            `yaml:"directory" doc:"Folder of the store; empty means one of its own below service.data_dir."`
-	Retention    RetentionConfig   `yaml:"retention" doc:"How long spans stay."`
-	Sync         string            `yaml:"sync" doc:"What an acknowledgement means: always (synced to the disk), interval (written, synced every sync_interval), or os (written, synced when the operating system likes); the death of the process loses nothing in any of them, a power cut does in the last two."`
-	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs where sync is interval."`
-	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Least time between two syncs where sync is always, for disks on which a sync is expensive; acknowledgements wait for it."`
-	Memtable     MemtableConfig    `yaml:"memtable" doc:"Spans in memory, from which segments are made."`
-	Merge        MergeConfig       `yaml:"merge" doc:"Making few large segments of many small ones, in the background."`
-	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"How long a request waits for room when spans come faster than segments are written, before the sender is told to come back later."`
-	DiskFull     string            `yaml:"disk_full" doc:"What happens when less than min_free is left on the disk: refuse (new spans are refused, with a hint to try again) or drop_oldest (the oldest segments go, before their retention ends)."`
-	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Space on the disk below which it counts as full."`
-	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a file that is given up when the disk is full, so that what is in memory can still become a segment and free its log; 0 keeps none."`
-	Cache        pipeline.ByteSize `yaml:"cache" doc:"Memory for what queries need of segments again and again: vocabularies, lists of blocks."`
-	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether operators may delete traces, services and ranges of time before their retention ends, through the admin extension."`
-	Decoders     int               `yaml:"decoders" doc:"Blocks that all queries together decode at once; each takes a few MiB."`
+	Directory    string            `yaml:"directory" doc:"Folder of the store. Empty uses a separate folder below service.data_dir."`
+	Retention    RetentionConfig   `yaml:"retention" doc:"Limits on age and size after which spans are deleted."`
+	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A crash of the process loses nothing in any mode; a power failure can lose acknowledged spans with interval and os."`
+	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs when sync is interval."`
+	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Minimum time between two syncs when sync is always, for disks with slow syncs. Acknowledgements wait for the next sync."`
+	Memtable     MemtableConfig    `yaml:"memtable" doc:"Memtables: recent spans in memory, later flushed to segments."`
+	Merge        MergeConfig       `yaml:"merge" doc:"Background compaction: merging many small segments into few large ones."`
+	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time a request waits when spans arrive faster than segments can be written. After it, the request is refused as overloaded."`
+	DiskFull     string            `yaml:"disk_full" doc:"Behaviour when less than min_free is left on the disk: refuse (refuse new spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
+	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Free disk space below which the disk counts as full."`
+	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a file that is deleted when the disk is full, so that the memtable can still be flushed and its log freed. 0 keeps no reserve."`
+	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached parts of segments: vocabularies, block lists and catalogs."`
+	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of blocks that all queries together decode concurrently. Each block takes a few MiB."`
 }
 
-// RetentionConfig says when spans go.
+// RetentionConfig limits the age and the size of stored spans.
 type RetentionConfig struct {
-	Time pipeline.Duration `yaml:"time" doc:"Spans are deleted this long after they came, or up to an eighth longer where they share a merged segment with later ones; 0 keeps them until size says otherwise."`
-	Size pipeline.ByteSize `yaml:"size" doc:"Size of the whole folder above which the oldest segments are deleted; 0 sets no limit."`
+	Time pipeline.Duration `yaml:"time" doc:"Time after arrival when spans are deleted. Spans that share a merged segment with later ones are deleted up to an eighth later. 0 disables the limit."`
+	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the folder; above it the oldest segments are deleted. 0 disables the limit."`
 }
 
-// MemtableConfig says when a memtable is made a segment. There are two at most: one that takes spans and one that is being written.
+// MemtableConfig says when a memtable is flushed. There are at most two: one that takes spans and
+// one that is being flushed.
 type MemtableConfig struct {
-	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Memory for the spans of one memtable; the log has about the same size."`
-	MaxSpans int               `yaml:"max_spans" doc:"Spans in one memtable."`
-	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Age at which a memtable is written however small it is."`
+	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its log has about the same size."`
+	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans in one memtable."`
+	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable. An older one is flushed regardless of its size."`
 }
 
-// MergeConfig says which segments are merged, and how hard. Each is merged once, with neighbours in time; what came of it stays as it is until
-// it expires.
+// MergeConfig says which segments are merged, and at what cost. Each flushed segment is merged
+// once, with neighbours in time; a merged segment stays as it is until it expires.
 type MergeConfig struct {
-	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small ones cost disk space, and queries time."`
-	MinSegments int     `yaml:"min_segments" doc:"Neighbours that a merge waits for; of a day that is over, two are enough."`
-	MaxSegments int     `yaml:"max_segments" doc:"Most segments in one merge."`
-	MaxSpans    int     `yaml:"max_spans" doc:"Most spans in one merged segment. An eighth of retention::size and of retention::time limit it, too."`
-	BusyShare   float64 `yaml:"busy_share" doc:"Share of one processor for merging while spans come in; when none has come for a second, or more than 64 segments wait, it takes a whole one. It always gives way to the writing of memtables."`
+	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small segments take more disk space and make queries slower."`
+	MinSegments int     `yaml:"min_segments" doc:"Minimum number of neighbouring segments for a merge. Segments of a past day are merged from two on."`
+	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge."`
+	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also covers at most an eighth of retention::size and of retention::time."`
+	BusyShare   float64 `yaml:"busy_share" doc:"Share of one processor for merging while spans arrive. When no span arrived for a second, or more than 64 segments wait, merging uses one whole processor. Flushes always have priority."`
 }
 
 // Values of DiskFull.
@@ -74,9 +75,9 @@ func defaults() Config {
 	}
 }
 
-// Bounds of what can be configured.
+// Bounds of configurable values.
 const (
-	minMemtable, maxMemtable = 1 << 20, 160 << 20 // a segment takes no vocabulary beyond 256 MiB
+	minMemtable, maxMemtable = 1 << 20, 160 << 20 // a segment limits its vocabulary to 256 MiB
 	minSpans, maxSpans       = 1000, 10_000_000
 	minRetention             = time.Minute
 	maxDecoders              = 1024
@@ -85,7 +86,7 @@ const (
 	maxMergeSpans            = 32_000_000
 )
 
-// Validate checks what the types cannot.
+// Validate checks the values that their types do not.
 func (c *Config) Validate() error {
 	var errs []error
 	check := func(ok bool, key, format string, args ...any) {
@@ -94,11 +95,11 @@ func (c *Config) Validate() error {
 		}
 	}
 	modes := []string{string(wal.SyncAlways), string(wal.SyncInterval), string(wal.SyncOS)}
-	check(slices.Contains(modes, c.Sync), "sync", "is %q; it is one of %s", c.Sync, strings.Join(modes, ", "))
+	check(slices.Contains(modes, c.Sync), "sync", "%q is not one of %s", c.Sync, strings.Join(modes, ", "))
 	check(c.SyncInterval > 0, "sync_interval", "must be positive")
 	check(c.SyncGap >= 0, "sync_gap", "must not be negative")
 	check(c.MaxWait >= 0, "max_wait", "must not be negative")
-	check(c.DiskFull == refuseWhenFull || c.DiskFull == dropWhenFull, "disk_full", "is %q; it is one of %s, %s", c.DiskFull, refuseWhenFull, dropWhenFull)
+	check(c.DiskFull == refuseWhenFull || c.DiskFull == dropWhenFull, "disk_full", "%q is not one of %s, %s", c.DiskFull, refuseWhenFull, dropWhenFull)
 	check(c.Decoders >= 1 && c.Decoders <= maxDecoders, "decoders", "must be between 1 and %d", maxDecoders)
 	check(c.Retention.Time == 0 || time.Duration(c.Retention.Time) >= minRetention, "retention::time", "must be at least %s, or 0 for no limit",
 		minRetention)
@@ -110,7 +111,7 @@ func (c *Config) Validate() error {
 		check(false, "memtable::max_bytes", "must be between %s and %s", pipeline.ByteSize(minMemtable), pipeline.ByteSize(maxMemtable))
 	} else {
 		check(c.Retention.Size == 0 || c.Retention.Size >= c.overhead(), "retention::size",
-			"must be at least %s, twice what two logs and the reserve take, or 0 for no limit", c.overhead())
+			"must be at least %s (twice the size of two logs and the reserve), or 0 for no limit", c.overhead())
 	}
 	return errors.Join(errs...)
 }
@@ -130,7 +131,8 @@ func (c *MergeConfig) check() error {
 	return errors.Join(errs...)
 }
 
-// overhead returns the least size of a folder that has room for segments beside two logs and the reserve.
+// overhead returns the minimum size of a folder that can hold segments beside two logs and the
+// reserve.
 func (c *Config) overhead() pipeline.ByteSize {
 	return 2 * (2*(c.Memtable.MaxBytes+logSlack) + c.Reserve)
 }
@@ -138,5 +140,5 @@ func (c *Config) overhead() pipeline.ByteSize {
 // Factory makes exporters of type "disk".
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("disk", defaults, newExporter).
-		Doc("Stores spans in files of its own, synced before they are acknowledged; the store for one machine.")
+		Doc("Stores spans in local files and syncs them before they are acknowledged; the store for one machine.")
 }

@@ -47,8 +47,9 @@ func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint6
 	wg.Wait()
 }
 
-// TestCrashes cuts the power at a random operation on the disk, again and again: what was acknowledged is always there, which also means
-// that no acknowledgement comes before its sync, since a crash takes a random part of what was not synced.
+// TestCrashes cuts the power at a random operation on the disk, again and again: what was
+// acknowledged is always there, which also means that no acknowledgement comes before its sync,
+// since a crash takes a random part of what was not synced.
 func TestCrashes(t *testing.T) {
 	n := 2000
 	if testing.Short() {
@@ -123,7 +124,8 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	numbers.check(t, e)
 }
 
-// writeUntilCrash sends requests, some at once, and merges segments meanwhile, until one fails or there were enough.
+// writeUntilCrash sends requests, some at once, and merges segments meanwhile, until one fails or
+// there were enough.
 func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand, clock *clock) {
 	t.Helper()
 	writers := 1 + rnd.IntN(3)

@@ -18,12 +18,14 @@ var _ tracestore.Deleter = (*exporter)(nil)
 
 // Delete implements tracestore.Deleter.
 //
-//	             intake stands still
-//	             ├─ spans in memory that it covers? freeze the memtable  ─┐
-//	deletion ──▶ ├─ mark: through the last epoch that is no longer taken  ├─▶ masks in every view ──▶ count
-//	             └─ mark durable, then in force                          ─┘
+//	             with intake stopped:
+//	             ├─ freeze the memtable if it holds spans to delete
+//	deletion ──▶ ├─ tombstone: up to the last epoch that takes no spans
+//	             └─ write and sync the tombstone, then activate it
+//	         ──▶ filters in all views ──▶ count
 //
-// So the mark covers what had come before, and nothing that comes later. Deletions wait for each other.
+// So a tombstone covers the spans that arrived before it, and none that arrive later. Deletions run
+// one at a time.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	if !e.config.AllowDelete {
 		return tracestore.Deleted{}, pipeline.Permanent(tracestore.ErrNotAllowed)
@@ -32,34 +34,35 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 		return tracestore.Deleted{}, pipeline.Permanent(err)
 	}
 	select {
-	case e.deletions.turn <- struct{}{}:
-		defer func() { <-e.deletions.turn }()
+	case e.deletions.slot <- struct{}{}:
+		defer func() { <-e.deletions.slot }()
 	case <-ctx.Done():
 		return tracestore.Deleted{}, ctx.Err()
 	}
 	from, to, _ := d.Window()
 	rule := tombstone.NewRule(&tombstone.Tombstone{Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
-	if err := e.deletions.makeRoom(e, rule); err != nil {
+	if err := e.deletions.checkCapacity(e, rule); err != nil {
 		return tracestore.Deleted{}, err
 	}
-	if err := e.mark(ctx, rule); err != nil {
+	if err := e.recordTombstone(ctx, rule); err != nil {
 		return tracestore.Deleted{}, err
 	}
 	n, unreadable, err := e.countHidden(ctx, rule.Number)
-	e.log.Info("spans deleted on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n),
+	e.log.Info("deleted spans on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n),
 		zap.Uint64("deletion", rule.Number), zap.NamedError("unreadable", unreadable), zap.Error(err))
 	if err != nil {
-		return tracestore.Deleted{Spans: n}, fmt.Errorf("the spans are deleted, but not all of them were counted: %w", err)
+		return tracestore.Deleted{Spans: n}, fmt.Errorf("spans are deleted, but counting them failed: %w", err)
 	}
 	return tracestore.Deleted{Spans: n}, nil
 }
 
-// mark makes the mark of a rule durable and puts it in force. It waits for room as an intake does, where a memtable has to be frozen.
-func (e *exporter) mark(ctx context.Context, r *tombstone.Rule) error {
-	patience := time.NewTimer(time.Duration(e.config.MaxWait))
-	defer patience.Stop()
+// recordTombstone makes a tombstone durable and activates it. If a memtable has to be frozen first,
+// it waits for capacity as intake does.
+func (e *exporter) recordTombstone(ctx context.Context, r *tombstone.Rule) error {
+	deadline := time.NewTimer(time.Duration(e.config.MaxWait))
+	defer deadline.Stop()
 	for {
-		wait, err := e.tryMark(ctx, r)
+		wait, err := e.tryRecordTombstone(ctx, r)
 		if wait == nil || err != nil {
 			return err
 		}
@@ -67,26 +70,27 @@ func (e *exporter) mark(ctx context.Context, r *tombstone.Rule) error {
 		case <-wait:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-patience.C:
+		case <-deadline.C:
 			return pipeline.Overloaded(errBusy, 0)
 		}
 	}
 }
 
-func (e *exporter) tryMark(ctx context.Context, r *tombstone.Rule) (wait <-chan struct{}, err error) {
+func (e *exporter) tryRecordTombstone(ctx context.Context, r *tombstone.Rule) (wait <-chan struct{}, err error) {
 	e.intake.Lock()
 	defer e.intake.Unlock()
 	through, wait, err := e.boundary(ctx, r)
 	if wait != nil || err != nil {
 		return wait, err
 	}
-	// As long as intake stands still there is no segment of a later epoch, so that no merge can put spans before and behind the boundary into
-	// one file before the mark is in force.
+	// While intake is stopped there is no segment of a later epoch, so no merge can put spans from
+	// before and after the boundary into one file before the tombstone is active.
 	return nil, e.deletions.add(e, r, through)
 }
 
-// boundary returns the epoch through which a rule holds: all epochs but that of the memtable that goes on taking spans. Where that one has
-// spans which the rule hides, it is frozen, or the caller has to wait. The caller holds intake.
+// boundary returns the epoch up to which a rule applies: all epochs except that of the memtable
+// that continues to take spans. If that memtable holds spans that the rule hides, it is frozen, or
+// the caller has to wait. The caller holds intake.
 func (e *exporter) boundary(ctx context.Context, r *tombstone.Rule) (through uint64, wait <-chan struct{}, err error) {
 	e.mu.Lock()
 	l, closed := e.active, e.closed
@@ -102,13 +106,14 @@ func (e *exporter) boundary(ctx context.Context, r *tombstone.Rule) (through uin
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.frozen) >= maxFrozen {
-		return 0, e.room, e.stuck
+		return 0, e.capacity, e.stuck
 	}
 	e.freeze()
 	return l.epoch, nil, nil
 }
 
-// countHidden finds out what masks hide, and returns how many spans one mark hides, of those that can be read.
+// countHidden evaluates the deletion filters and returns how many readable spans the tombstone with
+// the given number hides.
 func (e *exporter) countHidden(ctx context.Context, number uint64) (spans int, unreadable, err error) {
 	var damage []error
 	v := e.view()
@@ -120,7 +125,7 @@ func (e *exporter) countHidden(ctx context.Context, number uint64) (spans int, u
 		}
 		err := m.Evaluate(ctx)
 		if d := (*source.DamageError)(nil); errors.As(err, &d) && ctx.Err() == nil {
-			damage = append(damage, err) // what cannot be read is not shown, either
+			damage = append(damage, err) // unreadable spans are not shown either
 			continue
 		}
 		if err != nil {
@@ -131,29 +136,31 @@ func (e *exporter) countHidden(ctx context.Context, number uint64) (spans int, u
 	return spans, errors.Join(damage...), nil
 }
 
-// sourceOf returns the spans of a segment that were not deleted. The caller holds mu.
+// sourceOf returns the spans of a segment that are not deleted. The caller holds mu.
 func (e *exporter) sourceOf(h *handle) source.Source {
-	return e.deletions.over(&h.hiding, h.segment, h.name.First, h.info.LastTombstone)
+	return e.deletions.visible(&h.deletion, h.segment, h.name.First, h.info.LastTombstone)
 }
 
-// sourceOfLive returns the spans of a memtable that were not deleted. The caller holds mu.
+// sourceOfLive returns the spans of a memtable that are not deleted. The caller holds mu.
 func (e *exporter) sourceOfLive(l *live) source.Source {
-	return e.deletions.over(&l.hiding, l.table.Source(), l.epoch, 0)
+	return e.deletions.visible(&l.deletion, l.table.Source(), l.epoch, 0)
 }
 
-// deletionsApplied returns what a segment may say of the marks that were heeded, if it is made of what sourceOf returns under the same hold
-// of mu.
+// deletionsApplied returns the number up to which tombstones are applied in a segment that is
+// merged from what sourceOf returns while the caller holds mu.
 func (e *exporter) deletionsApplied([]*handle) uint64 { return e.deletions.last }
 
-// When a segment is written again to give back the space of deleted spans: when they are so much of it, or have been waiting for so long. A
-// merge that has other reasons does it on the way.
+// A segment is rewritten to free the space of deleted spans when they are at least one in
+// rewriteShare of its spans, or when the oldest deletion is rewriteAfter old. A merge does it
+// earlier.
 const (
-	rewriteShare = 10 // one in
+	rewriteShare = 10
 	rewriteAfter = time.Hour
 )
 
-// wantsRewrite reports whether a segment should be written again without its deleted spans. The caller holds mu.
-func (e *exporter) wantsRewrite(h *handle) bool {
+// needsRewrite reports whether a segment should be rewritten without its deleted spans. The caller
+// holds mu.
+func (e *exporter) needsRewrite(h *handle) bool {
 	m, ok := e.sourceOf(h).(*tombstone.Filter)
 	if !ok {
 		return false

@@ -29,7 +29,8 @@ func (m *machine) delete() {
 	}
 }
 
-// erased is what numbers are when some are deleted: those that must be gone, and the service of each.
+// erased is what numbers are when some are deleted: those that must be gone, and the service of
+// each.
 type erased struct {
 	*numbers
 	gone     map[int]bool
@@ -48,7 +49,8 @@ func (d *erased) write(t testing.TB, e *exporter, count int) {
 	}
 }
 
-// erase deletes something random and returns the error. After one, what is covered may be there or not.
+// erase deletes something random and returns the error. After one, what is covered may be there or
+// not.
 func (d *erased) erase(t testing.TB, e *exporter, rnd *rand.Rand) error {
 	t.Helper()
 	if len(d.services) == 0 {
@@ -104,8 +106,9 @@ func (d *erased) check(t testing.TB, e *exporter) {
 // deleteCrashSeed is the environment variable that repeats one crash with deletions.
 const deleteCrashSeed = "DISK_DELETE_SEED"
 
-// TestCrashesAfterDeletions cuts the power at a random operation on the disk while spans are written, deleted, merged and marks removed: what
-// was deleted stays deleted, though it is in the log or in files that come back, and what was acknowledged and not deleted is there.
+// TestCrashesAfterDeletions cuts the power at a random operation on the disk while spans are
+// written, deleted, merged and marks removed: what was deleted stays deleted, though it is in the
+// log or in files that come back, and what was acknowledged and not deleted is there.
 func TestCrashesAfterDeletions(t *testing.T) {
 	n := 400
 	if testing.Short() {
@@ -143,7 +146,7 @@ func deleteAndCrash(t testing.TB, seed uint64) {
 		flushed(t, e)
 		clock.advance(2 * rewriteAfter)
 		for range 2 {
-			if err := e.tidy(t.Context()); err != nil {
+			if err := e.cleanDeletions(t.Context()); err != nil {
 				t.Error(err)
 			}
 			merged(t, e)
@@ -173,7 +176,7 @@ func (d *erased) operate(t testing.TB, e *exporter, rnd *rand.Rand, clock *clock
 		e.mergeNext(unhurried(e)) //nolint:errcheck // likewise
 	default:
 		clock.advance(rewriteAfter / 2)
-		e.tidy(t.Context()) //nolint:errcheck // likewise
+		e.cleanDeletions(t.Context()) //nolint:errcheck // likewise
 	}
 }
 
@@ -190,7 +193,8 @@ func TestDeletionIsNotAllowed(t *testing.T) {
 	n.check(t, e)
 }
 
-// TestDeletionOfAbsentSpansFreezesNothing: a memtable without a match goes on taking spans, and what comes later stays.
+// TestDeletionOfAbsentSpansFreezesNothing: a memtable without a match goes on taking spans, and
+// what comes later stays.
 func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
 	e, d := small(vfstest.NewMem()).open(t), newErased()
 	d.write(t, e, 10)
@@ -214,8 +218,9 @@ func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
 	}
 }
 
-// TestDeletedSpaceIsGivenBack: a segment with enough deleted spans, or with old deletions, is written again without them, one without any
-// other span goes, and then the marks go, but for the last one.
+// TestDeletedSpaceIsGivenBack: a segment with enough deleted spans, or with old deletions, is
+// written again without them, one without any other span goes, and then the marks go, but for the
+// last one.
 func TestDeletedSpaceIsGivenBack(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	s := small(vfstest.NewMem())
@@ -244,11 +249,11 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 		marks int
 	}{{0, 2}, {2 * rewriteAfter, 1}} {
 		s.clock.advance(step.wait)
-		if err := e.tidy(t.Context()); err != nil {
+		if err := e.cleanDeletions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		merged(t, e)
-		if err := e.tidy(t.Context()); err != nil {
+		if err := e.cleanDeletions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d.check(t, e)
@@ -263,8 +268,8 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 			t.Errorf("%s is still there", h.name)
 		}
 		rows += h.info.Rows
-		if _, masked := e.sourceOf(h).(*tombstone.Filter); masked {
-			t.Errorf("%s is still masked", h.name)
+		if _, filtered := e.sourceOf(h).(*tombstone.Filter); filtered {
+			t.Errorf("%s still has a deletion filter", h.name)
 		}
 	}
 	if rows != 149 {
@@ -276,7 +281,8 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestDamagedMark: a mark that cannot be read is set aside and reported, its number is not given again, and the store works.
+// TestDamagedMark: a mark that cannot be read is set aside and reported, its number is not given
+// again, and the store works.
 func TestDamagedMark(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := small(mem)
@@ -310,7 +316,8 @@ func TestDamagedMark(t *testing.T) {
 	}
 }
 
-// TestLaterEpochsAreNotCovered: a clock that was set back before everything expired does not make new spans look older than a deletion.
+// TestLaterEpochsAreNotCovered: a clock that was set back before everything expired does not make
+// new spans look older than a deletion.
 func TestLaterEpochsAreNotCovered(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := small(mem)
@@ -321,7 +328,7 @@ func TestLaterEpochsAreNotCovered(t *testing.T) {
 	}
 	flushed(t, e)
 	settled(e)
-	if err := e.tidy(t.Context()); err != nil {
+	if err := e.cleanDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(e.segments) > 0 {
@@ -337,7 +344,8 @@ func TestLaterEpochsAreNotCovered(t *testing.T) {
 	}
 }
 
-// TestMarksOutliveTheQuarantine: as long as an operator can bring a segment back, the mark that hides its spans stays.
+// TestMarksOutliveTheQuarantine: as long as an operator can bring a segment back, the mark that
+// hides its spans stays.
 func TestMarksOutliveTheQuarantine(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := small(mem)
@@ -361,7 +369,7 @@ func TestMarksOutliveTheQuarantine(t *testing.T) {
 	e = s.start(t)
 	remove(tracestore.Deletion{Service: "nobody"})
 	remove(tracestore.Deletion{Service: "nobody at all"})
-	if err := e.tidy(t.Context()); err != nil {
+	if err := e.cleanDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	stopStore(t, e)

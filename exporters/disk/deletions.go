@@ -17,105 +17,108 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Bounds of the deletions that files still need. Above them, Delete asks its callers to come again when merging has made room.
+// Limits on tombstones that are still needed. Above them, Delete is refused as overloaded until
+// merges have applied some.
 const (
-	maxMarks      = 10_000
-	maxMarkTraces = 500_000 // of all marks; in memory each takes about 50 bytes
+	maxTombstones      = 10_000
+	maxTombstoneTraces = 500_000 // in all tombstones; each takes about 50 bytes of memory
 )
 
-// deletionDir is the folder of the marks.
+// deletionDir is the folder of the tombstones.
 const deletionDir = "deletions"
 
-// deletions are the marks in force.
+// deletions holds the active tombstones.
 type deletions struct {
-	files tombstone.Dir
-	turn  chan struct{}   // holds a token while there is a Delete or a tidying
-	given uint64          // the last number that was given; guarded by turn
-	doubt *tombstone.Rule // in force, but its mark may be there or not; guarded by turn
+	files  tombstone.Dir
+	slot   chan struct{}   // holds a token while a Delete or the maintenance of deletions runs
+	given  uint64          // the last assigned number; guarded by slot
+	unsure *tombstone.Rule // active, but writing its tombstone failed and the file may or may not exist; guarded by slot
 
 	// Guarded by exporter.mu.
-	rules []*tombstone.Rule // by number; a list is never changed, but replaced or added to
-	last  uint64            // number of the last mark that is in force
+	rules []*tombstone.Rule // by number; the slice is replaced or appended to, never changed in place
+	last  uint64            // number of the last active tombstone
 }
 
-// hiding is the mask of a memtable or a segment. Guarded by exporter.mu.
-type hiding struct {
-	upTo   uint64            // marks up to this number were considered
-	mask   *tombstone.Filter // nil: nothing is hidden
-	before *tombstone.Filter // what mask goes back to if it turns out that its new rules hide nothing
+// filterState is the deletion filter of a memtable or a segment. Guarded by exporter.mu.
+type filterState struct {
+	upTo     uint64            // number of the last tombstone that was considered
+	filter   *tombstone.Filter // nil: nothing is hidden
+	previous *tombstone.Filter // the previous filter, restored if the new rules hide nothing
 }
 
-// over returns what of a source is not deleted: the source itself where nothing of it is. The same as long as no deletion hits it. The caller
-// holds mu.
-func (d *deletions) over(h *hiding, src source.Source, firstEpoch, heeded uint64) source.Source {
-	if h.mask != nil && h.mask != h.before {
+// visible returns the spans of src that are not deleted: src itself if none are. The result stays the
+// same until a deletion hits src. The caller holds mu.
+func (d *deletions) visible(h *filterState, src source.Source, firstEpoch, applied uint64) source.Source {
+	if h.filter != nil && h.filter != h.previous {
 		h.settle()
 	}
 	if h.upTo < d.last {
 		var fresh []*tombstone.Rule
-		for _, r := range d.rules[d.behind(max(h.upTo, heeded)):] {
-			if r.Applies(firstEpoch, heeded) && r.Overlaps(src) {
+		for _, r := range d.rules[d.after(max(h.upTo, applied)):] {
+			if r.Applies(firstEpoch, applied) && r.Overlaps(src) {
 				fresh = append(fresh, r)
 			}
 		}
 		if len(fresh) > 0 {
-			h.mask = tombstone.NewFilter(src, fresh, h.mask)
+			h.filter = tombstone.NewFilter(src, fresh, h.filter)
 		}
 		h.upTo = d.last
 	}
-	if h.mask == nil {
+	if h.filter == nil {
 		return src
 	}
-	return h.mask
+	return h.filter
 }
 
-// settle makes the mask the one to go back to if it hides something new, and goes back if it does not.
-func (h *hiding) settle() {
-	if h.mask.Redundant() {
-		h.mask = h.before
-	} else if _, known := h.mask.Hidden(); known {
-		h.before = h.mask
+// settle keeps the new filter if it hides spans, and restores the previous one if it hides nothing.
+func (h *filterState) settle() {
+	if h.filter.Redundant() {
+		h.filter = h.previous
+	} else if _, known := h.filter.Hidden(); known {
+		h.previous = h.filter
 	}
 }
 
-// behind returns the index of the first rule with a number above the given one.
-func (d *deletions) behind(number uint64) int {
+// after returns the index of the first rule with a number above the given one.
+func (d *deletions) after(number uint64) int {
 	i, _ := slices.BinarySearchFunc(d.rules, number+1, func(r *tombstone.Rule, n uint64) int { return cmp.Compare(r.Number, n) })
 	return i
 }
 
-var errTooManyDeletions = errors.New("many deletions wait for the merging of segments; name several traces in one deletion, or come again later")
+var errTooManyDeletions = errors.New("too many deletions wait for segments to be merged; combine several traces in one deletion, or retry later")
 
-// makeRoom fails where there are too many marks for another one. The caller holds turn.
-func (d *deletions) makeRoom(e *exporter, r *tombstone.Rule) error {
+// checkCapacity fails if there are too many tombstones for another one. The caller holds slot.
+func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	traces := len(r.Traces)
 	for _, o := range d.rules {
 		traces += len(o.Traces)
 	}
-	if len(d.rules) >= maxMarks || traces > maxMarkTraces {
+	if len(d.rules) >= maxTombstones || traces > maxTombstoneTraces {
 		return pipeline.Overloaded(errTooManyDeletions, time.Minute)
 	}
 	return nil
 }
 
-// add gives a rule its number, makes its mark durable and puts it in force; so it does after an error where the mark may be there all the
-// same: else files that are merged from now on would not have heeded it, and it would hide later spans in them after a restart. No other one
-// is added before that doubt is settled: what both cover would be taken for what the first one hides. The caller holds turn and intake.
+// add assigns the number of a rule, makes its tombstone durable and activates it. It also activates
+// the rule if writing failed and the file may exist anyway: otherwise segments merged from now on
+// would not have applied it, and after a restart it would hide later spans in them. No other rule
+// is added until that is resolved, because spans that both cover would be attributed to the first
+// one. The caller holds slot and intake.
 func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
-	if d.doubt != nil {
-		if err := d.files.Write(d.doubt.Tombstone); err != nil {
-			return fmt.Errorf("the deletion before this one: %w", err)
+	if d.unsure != nil {
+		if err := d.files.Write(d.unsure.Tombstone); err != nil {
+			return fmt.Errorf("writing the previous deletion: %w", err)
 		}
-		d.doubt = nil
+		d.unsure = nil
 	}
 	d.given++
 	r.Number, r.Through = d.given, through
 	err := d.files.Write(r.Tombstone)
 	switch {
 	case errors.Is(err, tombstone.ErrInDoubt):
-		d.doubt = r
+		d.unsure = r
 	case err != nil:
 		return err
 	}
@@ -126,7 +129,8 @@ func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
 	return err
 }
 
-// loadDeletions reads the marks. It is called before anything else is recovered: no new epoch may be one that a mark covers.
+// loadDeletions reads the tombstones. It runs before the rest of the recovery: no new epoch may be
+// one that a tombstone covers.
 func (e *exporter) loadDeletions() error {
 	d := &e.deletions
 	d.files = tombstone.Dir{FS: e.env.FS, Path: path.Join(e.path, deletionDir)}
@@ -141,7 +145,7 @@ func (e *exporter) loadDeletions() error {
 			return err
 		}
 		e.metrics.lostDeletions.Inc()
-		e.log.Error("a deletion cannot be read and was set aside; spans that it hid are visible again: repeat the deletion",
+		e.log.Error("cannot read a deletion; moved to quarantine; spans that it hid are visible again; repeat the deletion",
 			zap.String("file", to), zap.Error(f.Err))
 	}
 	for _, m := range marks {
@@ -152,19 +156,21 @@ func (e *exporter) loadDeletions() error {
 	return nil
 }
 
-// noteHeeded sees to it that no number is given again that a segment says it has heeded.
-func (e *exporter) noteHeeded() {
+// reserveDeletionNumbers makes sure that no number is assigned again that a segment has recorded as
+// applied.
+func (e *exporter) reserveDeletionNumbers() {
 	for _, h := range e.segments {
 		e.deletions.given = max(e.deletions.given, h.info.LastTombstone)
 	}
 }
 
-// tidyEvery is how often marks are looked after.
-const tidyEvery = tick
+// deletionInterval is the interval of maintainDeletions.
+const deletionInterval = tick
 
-// tidyDeletions runs until Stop. It finds out what masks hide, so that queries need not, and removes marks that nothing needs.
-func (e *exporter) tidyDeletions() {
-	ticker := time.NewTicker(tidyEvery)
+// maintainDeletions runs until Stop. It evaluates deletion filters, so that queries need not, and
+// removes tombstones that are no longer needed.
+func (e *exporter) maintainDeletions() {
+	ticker := time.NewTicker(deletionInterval)
 	defer ticker.Stop()
 	ctx := untilStop{context.Background(), e.stop}
 	for {
@@ -172,14 +178,14 @@ func (e *exporter) tidyDeletions() {
 		case <-e.stop:
 			return
 		case <-ticker.C:
-			if err := e.tidy(ctx); err != nil && ctx.Err() == nil {
-				e.log.Warn("looking after deletions", zap.Error(err))
+			if err := e.cleanDeletions(ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("maintenance of deletions failed; will retry", zap.Error(err))
 			}
 		}
 	}
 }
 
-// untilStop is a context that ends with the store.
+// untilStop is a context that ends when the store stops.
 type untilStop struct {
 	context.Context
 	stop <-chan struct{}
@@ -196,7 +202,7 @@ func (u untilStop) Err() error {
 	}
 }
 
-func (e *exporter) tidy(ctx context.Context) error {
+func (e *exporter) cleanDeletions(ctx context.Context) error {
 	d := &e.deletions
 	e.mu.Lock()
 	idle := len(d.rules) == 0
@@ -209,17 +215,17 @@ func (e *exporter) tidy(ctx context.Context) error {
 	}
 	e.dropEmptied()
 	select {
-	case d.turn <- struct{}{}:
-		defer func() { <-d.turn }()
+	case d.slot <- struct{}{}:
+		defer func() { <-d.slot }()
 	default:
-		return nil // a Delete is under way
+		return nil // a Delete is running
 	}
-	return e.removeMarks()
+	return e.removeTombstones()
 }
 
-// dropEmptied drops segments without a span that is not deleted.
+// dropEmptied drops segments whose spans are all deleted.
 func (e *exporter) dropEmptied() {
-	for _, h := range e.loose() {
+	for _, h := range e.expirable() {
 		e.mu.Lock()
 		m, ok := e.sourceOf(h).(*tombstone.Filter)
 		e.mu.Unlock()
@@ -232,20 +238,20 @@ func (e *exporter) dropEmptied() {
 	}
 }
 
-// removeMarks removes the marks that no file needs any more. The last one stays, so that its number is not given again: segments that heeded
-// it say so by its number.
-func (e *exporter) removeMarks() error {
-	unneeded := e.unneededMarks(e.deletions.given)
+// removeTombstones removes the tombstones that no file needs. The last one stays, so that its
+// number is not assigned again: segments record applied tombstones by number.
+func (e *exporter) removeTombstones() error {
+	unneeded := e.unneededTombstones(e.deletions.given)
 	if len(unneeded) == 0 {
 		return nil
 	}
-	oldest, err := e.oldestStray()
+	oldest, err := e.oldestUnread()
 	if err != nil {
 		return err
 	}
 	for _, r := range unneeded {
 		if oldest <= r.Through {
-			continue // a file that the store does not read may need it, should it come back
+			continue // a file that the store does not read may need it if it comes back
 		}
 		if err := e.deletions.files.Remove(r.Number); err != nil {
 			return err
@@ -253,13 +259,14 @@ func (e *exporter) removeMarks() error {
 		e.mu.Lock()
 		e.deletions.rules = slices.DeleteFunc(slices.Clone(e.deletions.rules), func(o *tombstone.Rule) bool { return o == r })
 		e.mu.Unlock()
-		e.log.Info("a deletion is completed: no file holds its spans any more", zap.Uint64("deletion", r.Number))
+		e.log.Info("deletion completed; no file holds its spans", zap.Uint64("deletion", r.Number))
 	}
 	return nil
 }
 
-// unneededMarks returns the rules but for the last one that hide nothing of what the store reads.
-func (e *exporter) unneededMarks(last uint64) []*tombstone.Rule {
+// unneededTombstones returns the rules, except the last one, that hide nothing of what the store
+// reads.
+func (e *exporter) unneededTombstones(last uint64) []*tombstone.Rule {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	needed := map[*tombstone.Rule]bool{}
@@ -279,10 +286,10 @@ func (e *exporter) unneededMarks(last uint64) []*tombstone.Rule {
 	return slices.DeleteFunc(slices.Clone(e.deletions.rules), func(r *tombstone.Rule) bool { return needed[r] || r.Number == last })
 }
 
-// oldestStray returns the first epoch of which there are spans in files that no view reads: logs, segments that are to be deleted, also those
-// that are deleted and may come back with a power cut, and segments in the quarantine, from which an operator may bring them back. It is the
-// greatest number where there are none.
-func (e *exporter) oldestStray() (uint64, error) {
+// oldestUnread returns the first epoch with spans in files that no view reads: logs, segments to be
+// deleted (including deleted ones that may reappear after a power failure), and quarantined
+// segments, which an operator may restore. Without such files it is the maximum uint64.
+func (e *exporter) oldestUnread() (uint64, error) {
 	oldest := ^uint64(0)
 	epochs, err := e.logs.Epochs()
 	if err != nil {
@@ -321,5 +328,5 @@ func (e *exporter) oldestStray() (uint64, error) {
 	return oldest, nil
 }
 
-// anyDay completes the name of a segment in the quarantine, which does not say its day.
+// anyDay completes the name of a quarantined segment, which does not contain its day.
 const anyDay = "20000101"

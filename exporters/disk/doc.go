@@ -1,22 +1,33 @@
-// Package disk is the exporter "disk": the embedded span store. What it acknowledged is synced to its folder, searchable, and there again
-// after any crash.
+// Package disk is the exporter "disk": the embedded span store. Acknowledged spans are synced to its
+// folder, searchable, and survive any crash.
 //
 //	Consume ──▶ memtable: interned rows ──▶ log: the same rows, group-committed, synced ──▶ nil
-//	               │ full, or old
+//	               │ full or old
 //	               ▼
-//	            frozen memtable ── flush, in the background ──▶ segment: columns, filters, statistics; its log goes
-//	                                                              │ merged with its neighbours, once, at low priority
-//	                                                              ▼
-//	                                                            segment: many times as large
-//	                                                              │ too old, or too much
-//	                                                              ▼ deleted
-//	Find, Traces, catalogs ──▶ view of memtables and segments ──▶ search
+//	            frozen memtable ── flush, in the background ──▶ segment: columns, filters, statistics
+//	                                                               │ merge with neighbours, once,
+//	                                                               ▼ at low priority
+//	                                                            large segment
+//	                                                               │ too old, or too much data
+//	                                                               ▼
+//	                                                            deleted
 //
-// The rooms, all below internal: rows (vocabulary and row format), memtable, column, block and segment (the file format), stats (what a
-// segment knows in sum), mark and mask (what was deleted), source and search (queries), directory (the folder). The log is the project's pipeline/storage/wal. Here is what ties them
-// together: config.go, intake.go (Consume), live.go (a memtable and its log), flush.go (segments), handle.go (a segment's file, from its
-// opening to its end), merge.go, merge_pick.go and merge_pace.go (few large segments of many small ones), keeper.go (what runs in the
-// background), recover.go (start), view.go (what a query reads), retention.go, clock.go (clocks that are set), space.go (full disks),
-// metrics.go; delete.go, deletions.go and admin.go (deletion on request: marks, and the masks that they put over segments and memtables).
-// docs/storage-format.md describes the files.
+//	Find, Traces, catalogs ──▶ view: memtables and segments ──▶ find, aggregate, graph, names
+//
+// The internal packages: rows (vocabulary and row format), memtable, column, block and segment (the
+// file format), stats (summaries in a segment), tombstone (deletions), source, scan, find,
+// aggregate, graph and names (queries), directory (the folder). The write-ahead log is package
+// pipeline/storage/wal. docs/storage-format.md describes the files.
+//
+// This package connects them:
+//
+//	config.go, intake.go              settings; Consume
+//	live.go, flush.go, handle.go      a memtable and its log; memtable to segment; an open segment
+//	merge.go, merge_pick.go, merge_pace.go
+//	                                  few large segments instead of many small ones
+//	maintenance.go, recover.go        background work; start
+//	view.go                           what a query reads
+//	retention.go, clock.go, space.go  expiry; clock changes; full disks
+//	delete.go, deletions.go, admin.go deletion on request
+//	warm.go, sampling.go, metrics.go  edge cache; state of adaptive sampling; metrics
 package disk

@@ -22,7 +22,7 @@ import (
 // exporter is the store.
 type exporter struct {
 	config  Config
-	path    string // of the folder, with slashes
+	path    string // of the folder, slash-separated
 	env     pipeline.Env
 	log     *zap.Logger
 	report  func(error)
@@ -36,33 +36,33 @@ type exporter struct {
 	logStep int64 // see wal.Options.Step; 0: the default
 	chunks  *memtable.Pool
 	cache   *segment.Cache
-	wake    chan struct{} // tells the keeper that a memtable was frozen; holds one token
+	wake    chan struct{} // tells the maintenance loop that a memtable was frozen; holds one token
 	stop    chan struct{} // closed by Stop
 	stopped sync.WaitGroup
 
-	// Of the keeper, the one goroutine that flushes, expires and looks after the disk; and of Start and Stop while it does not run.
-	reserved bool     // the reserve exists
-	trouble  string   // what was reported last
-	retry    backoff  // of flushes
-	jump     jumpStop // of expiry
+	// Used by the maintenance loop, and by Start and Stop while it does not run.
+	reserved bool       // the reserve exists
+	reported string     // the text of the error that was reported last
+	retry    backoff    // for flushes
+	clock    clockGuard // suspends expiry by time
 
 	deletions deletions
 
 	intake    sync.Mutex // held while spans are interned and logs are made; taken before mu
 	lastEpoch uint64     // guarded by intake
 
-	mu       sync.Mutex // guards all below; never held for long
-	active   *live      // takes spans; nil: the next request makes one
-	frozen   []*live    // to be flushed, oldest first
-	leftover []oldLog   // that could not be removed; changed by the keeper only
-	segments []*handle  // by first epoch; a list is never changed, but replaced
-	doomed   []*handle  // given up, but the files are still there: queries read them, or they could not be deleted
-	merging  *merge     // nil: none is under way
-	claimed  int64      // bytes for the segment that merging makes, or waits to make
-	fixed    int64      // bytes of logs and reserve when they were last measured
-	room     chan struct{}
-	full     error // why nothing is taken at the moment
-	stuck    error // why frozen memtables could not be flushed last time
+	mu       sync.Mutex    // guards all fields below; never held across I/O
+	active   *live         // takes spans; nil: the next request creates one
+	frozen   []*live       // to be flushed, oldest first
+	leftover []oldLog      // logs still to be removed; changed by the maintenance loop only
+	segments []*handle     // by first epoch; the slice is replaced, never changed in place
+	doomed   []*handle     // no longer part of the store, but queries read them or their files could not be deleted
+	merging  *merge        // nil: no merge is running
+	claimed  int64         // bytes reserved for the output of the running or the next merge
+	fixed    int64         // bytes of logs and reserve at the last measurement
+	capacity chan struct{} // closed and replaced when a memtable was flushed
+	full     error         // why spans are refused now: the disk is full
+	stuck    error         // why the last flush failed
 	closed   bool
 }
 
@@ -93,9 +93,9 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e := &exporter{
 		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
 		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
-		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest is the engine's
-		wake:   make(chan struct{}, 1), stop: make(chan struct{}), room: make(chan struct{}), closed: true,
-		deletions: deletions{turn: make(chan struct{}, 1)},
+		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest belongs to the query engine
+		wake:   make(chan struct{}, 1), stop: make(chan struct{}), capacity: make(chan struct{}), closed: true,
+		deletions: deletions{slot: make(chan struct{}, 1)},
 	}
 	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
 	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
@@ -110,10 +110,11 @@ func (e *exporter) Keeps() pipeline.Keep {
 	return pipeline.KeepWritten
 }
 
-// chunkSize is the size of the pieces of memory that memtables take rows in.
+// chunkSize is the size of the pieces of memory in which memtables keep rows.
 const chunkSize = 1 << 20
 
-// What the store needs besides memtables: scratch memory of a flush, of one decoded block, and of a merge, which has some for each trace, too.
+// Memory that the store needs beside memtables: scratch memory of a flush, of one decoded block,
+// and of a merge, which needs some more for each trace.
 const (
 	flushMemory   = 48 << 20
 	decoderMemory = 8 << 20
@@ -121,10 +122,10 @@ const (
 	traceMemory   = 60
 )
 
-// tallyMemory is what a memtable takes for counting its rows, once somebody asks for metrics.
+// tallyMemory is the memory of a memtable for counting its rows, once metrics are queried.
 const tallyMemory = 12 << 20
 
-// MaxMemory returns the memory of two memtables, a flush, a merge, what is kept of segments, and decoders.
+// MaxMemory returns the memory of two memtables, a flush, a merge, the cache and the decoders.
 func (e *exporter) MaxMemory() int64 {
 	n := 2*(int64(e.config.Memtable.MaxBytes)+tallyMemory) + flushMemory + int64(e.config.Cache) + int64(e.config.Decoders)*decoderMemory
 	if e.config.Merge.Enabled {
@@ -133,8 +134,9 @@ func (e *exporter) MaxMemory() int64 {
 	return n
 }
 
-// Start opens the folder and brings back what was acknowledged before. It fails when another process uses the folder, or a newer program
-// wrote it. Damaged files are set aside and reported; they do not keep the store from starting.
+// Start opens the folder and recovers what was acknowledged before. It fails when another process
+// uses the folder or a newer version wrote it. Damaged files are moved to the quarantine and
+// reported; the store starts without them.
 func (e *exporter) Start(context.Context) error {
 	began := time.Now()
 	dir, err := directory.Open(e.env.FS, e.path)
@@ -159,7 +161,7 @@ func (e *exporter) Start(context.Context) error {
 		e.closeAll()
 		return errors.Join(fmt.Errorf("opening the span store in %s: %w", e.path, err), dir.Close())
 	}
-	e.noteHeeded()
+	e.reserveDeletionNumbers()
 	e.checkClock()
 	e.expire()
 	e.keepReserve()
@@ -167,19 +169,20 @@ func (e *exporter) Start(context.Context) error {
 	e.mu.Lock()
 	e.closed = false
 	e.mu.Unlock()
-	e.stopped.Go(e.keep)
-	e.stopped.Go(e.tidyDeletions)
+	e.stopped.Go(e.maintain)
+	e.stopped.Go(e.maintainDeletions)
 	if e.config.Merge.Enabled {
-		e.stopped.Go(e.mergeAlways)
+		e.stopped.Go(e.mergeLoop)
 	}
-	e.stopped.Go(e.warmAlways)
+	e.stopped.Go(e.warmLoop)
 	return nil
 }
 
-// logSlack is what a log has beside the rows of its memtable: frames and the rests of sectors.
+// logSlack is the size of a log beyond the rows of its memtable: frames and padding of sectors.
 const logSlack = 16 << 20
 
-// announce says where spans are, how long, how many, and what an acknowledgement means.
+// announce logs where spans are stored, for how long, how many there are, and what an
+// acknowledgement means.
 func (e *exporter) announce(took time.Duration) {
 	spans, size := 0, int64(0)
 	for _, h := range e.segments {
@@ -189,27 +192,28 @@ func (e *exporter) announce(took time.Duration) {
 	for _, l := range e.frozen {
 		recovered += l.table.Rows()
 	}
-	promise := "an acknowledged span is on the disk, synced, also after a power cut"
+	promise := "acknowledged spans are synced to disk and survive a power failure"
 	switch wal.Mode(e.config.Sync) {
 	case wal.SyncInterval:
-		promise = fmt.Sprintf("an acknowledged span survives the process; a power cut may take the last %s", e.config.SyncInterval)
+		promise = fmt.Sprintf("acknowledged spans survive a crash of the process; a power failure may lose the last %s", e.config.SyncInterval)
 	case wal.SyncOS:
-		promise = "an acknowledged span survives the process; a power cut may take what the operating system has not written yet"
+		promise = "acknowledged spans survive a crash of the process; a power failure may lose what the operating system has not written yet"
 	}
-	e.log.Info("span store is open", zap.String("directory", e.path), zap.Stringer("retention_time", e.config.Retention.Time),
+	e.log.Info("opened span store", zap.String("directory", e.path), zap.Stringer("retention_time", e.config.Retention.Time),
 		zap.Stringer("retention_size", e.config.Retention.Size), zap.Int("segments", len(e.segments)), zap.Int("spans", spans),
 		zap.Int64("bytes", size), zap.Int("recovered_from_log", recovered), zap.Duration("took", took), zap.String("sync", e.config.Sync),
 		zap.String("acknowledgement", promise))
 }
 
-// Stop writes what is in memory to a segment and closes the folder. What cannot be written, or not before ctx ends, stays in the log. A
-// segment that is being written when ctx ends is completed behind Stop's back, if the process lives that long.
+// Stop flushes the memtable and closes the folder. Spans that cannot be flushed before ctx ends
+// stay in the log. A flush that is running when ctx ends goes on in the background while the
+// process lives.
 func (e *exporter) Stop(ctx context.Context) error {
 	e.intake.Lock()
 	e.mu.Lock()
 	e.closed = true
 	e.freeze()
-	e.letWait()
+	e.signalCapacity()
 	e.mu.Unlock()
 	e.intake.Unlock()
 	e.samplingStore.close()
@@ -225,11 +229,11 @@ func (e *exporter) Stop(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the span store is still writing a segment; its spans are in the log: %w", ctx.Err())
+		return fmt.Errorf("span store: flush still running; its spans are in the log: %w", ctx.Err())
 	}
 }
 
-// closeAll closes logs that were not flushed, and gives up the store's own hold on everything.
+// closeAll closes logs that were not flushed and releases the store's references to segments.
 func (e *exporter) closeAll() {
 	e.mu.Lock()
 	frozen, segments := e.frozen, e.segments
@@ -237,7 +241,7 @@ func (e *exporter) closeAll() {
 	e.mu.Unlock()
 	for _, l := range frozen {
 		if err := l.close(); err != nil {
-			e.log.Warn("closing the log of spans that were not flushed", zap.Error(err))
+			e.log.Warn("cannot close log of unflushed spans", zap.Error(err))
 		}
 		e.releaseLive(l)
 	}

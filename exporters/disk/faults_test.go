@@ -18,9 +18,10 @@ import (
 // faultSeed is the environment variable that repeats one run with faults.
 const faultSeed = "DISK_FAULT_SEED"
 
-// TestFaults fails random operations on a disk that otherwise goes on, while spans are written, deleted, merged and marks removed, and cuts
-// the power now and then: what was acknowledged is there once, and what was deleted is not, also where the operation that failed was done
-// again, given up, or had taken place all the same.
+// TestFaults fails random operations on a disk that otherwise goes on, while spans are written,
+// deleted, merged and marks removed, and cuts the power now and then: what was acknowledged is
+// there once, and what was deleted is not, also where the operation that failed was done again,
+// given up, or had taken place all the same.
 func TestFaults(t *testing.T) {
 	n := 600
 	if testing.Short() {
@@ -90,8 +91,8 @@ func rowsOf(t testing.TB, e *exporter) (n int) {
 	return n
 }
 
-// TestWithdrawnOutput: as long as the file of a merge that failed is there, no other merge makes a segment of the same spans: after a crash
-// both would be there, and each span counted twice.
+// TestWithdrawnOutput: as long as the file of a merge that failed is there, no other merge makes a
+// segment of the same spans: after a crash both would be there, and each span counted twice.
 func TestWithdrawnOutput(t *testing.T) {
 	mem := vfstest.NewMem()
 	unsynced := &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "20261121", Skip: 1, Err: syscall.EIO}
@@ -118,8 +119,9 @@ func TestWithdrawnOutput(t *testing.T) {
 	stays.Switch(false)
 }
 
-// TestFailedDeletionHidesNothingLater: a mark that could not be written, and that may be there all the same, is not taken at the next start
-// for one that hides spans of later, which were merged with those that it was for.
+// TestFailedDeletionHidesNothingLater: a mark that could not be written, and that may be there all
+// the same, is not taken at the next start for one that hides spans of later, which were merged
+// with those that it was for.
 func TestFailedDeletionHidesNothingLater(t *testing.T) {
 	for name, times := range map[string]int{"taken back": 1, "in doubt": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +146,8 @@ func TestFailedDeletionHidesNothingLater(t *testing.T) {
 	}
 }
 
-// TestDoubtIsSettled: a deletion that is repeated after an error is there for good, although it hides nothing that the first attempt does not
-// hide, as long as that lasts.
+// TestDoubtIsSettled: a deletion that is repeated after an error is there for good, although it
+// hides nothing that the first attempt does not hide, as long as that lasts.
 func TestDoubtIsSettled(t *testing.T) {
 	for seed := range uint64(20) {
 		mem := vfstest.NewMem()
@@ -160,7 +162,7 @@ func TestDoubtIsSettled(t *testing.T) {
 		for i := range d.acked {
 			d.acked[i], d.gone[i] = false, true
 		}
-		if err := e.tidy(t.Context()); err != nil {
+		if err := e.cleanDeletions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		after := mem.Crash(rand.New(rand.NewPCG(seed, 0)))
@@ -169,8 +171,8 @@ func TestDoubtIsSettled(t *testing.T) {
 	}
 }
 
-// TestMarksOutliveUnsyncedRemovals: while the removal of a segment is not durable, a power cut brings its spans back, and the mark that hides
-// them stays.
+// TestMarksOutliveUnsyncedRemovals: while the removal of a segment is not durable, a power cut
+// brings its spans back, and the mark that hides them stays.
 func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
 	mem := vfstest.NewMem()
 	unsynced := &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "20261121", Err: syscall.EIO}
@@ -188,10 +190,10 @@ func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
 	unsynced.Switch(true)
 	for _, want := range []int{2, 1} {
 		for range 2 {
-			if err := e.tidy(t.Context()); err != nil {
+			if err := e.cleanDeletions(t.Context()); err != nil {
 				t.Error(err)
 			}
-			e.buryLeft()
+			e.retryRemovals()
 		}
 		if marks, err := mem.ReadDir(folder + "/deletions"); err != nil || len(marks) != want {
 			t.Errorf("there are the marks %v, %v; want %d", marks, err, want)
@@ -206,7 +208,8 @@ func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
 	}
 }
 
-// TestDeleteSaysWhatKeepsIt: where a memtable has to be written first and cannot be, a deletion fails at once, with the reason.
+// TestDeleteSaysWhatKeepsIt: where a memtable has to be written first and cannot be, a deletion
+// fails at once, with the reason.
 func TestDeleteSaysWhatKeepsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := &vfstest.Rule{Op: vfstest.OpCreate, Path: "*.seg.tmp", Err: syscall.EIO}
@@ -225,7 +228,8 @@ func TestDeleteSaysWhatKeepsIt(t *testing.T) {
 	})
 }
 
-// TestLeftoverOfALog: what is left of a log that could not be made is not in the way of the next one, also where the clock stands still.
+// TestLeftoverOfALog: what is left of a log that could not be made is not in the way of the next
+// one, also where the clock stands still.
 func TestLeftoverOfALog(t *testing.T) {
 	s := small(vfstest.Inject(vfstest.NewMem(), &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "log", Skip: 1, Times: 1, Err: syscall.EIO},
 		&vfstest.Rule{Op: vfstest.OpRemove, Path: "*.log", Times: 1, Err: syscall.EIO}))

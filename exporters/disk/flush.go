@@ -27,22 +27,24 @@ func (e *exporter) flushAll(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("spans stay in the log: %w", ctx.Err())
+			return fmt.Errorf("flush cancelled; spans stay in the log: %w", ctx.Err())
 		}
 		if err := e.flush(l); err != nil {
 			e.metrics.flushFailures.Inc()
-			return fmt.Errorf("making a segment of %d spans: %w", l.table.Rows(), err)
+			return fmt.Errorf("flushing %d spans: %w", l.table.Rows(), err)
 		}
 	}
 }
 
-// flush makes a segment of a frozen memtable, which takes its place in one step; then the log goes.
+// flush turns a frozen memtable into a segment, which replaces it in one step, and then removes its
+// log.
 func (e *exporter) flush(l *live) error {
 	began := time.Now()
 	if err := l.close(); err != nil {
-		// Whoever waits for the log is told. What it could not take is in the segment all the same.
-		e.log.Warn("closing the log of a memtable", zap.Error(err))
-		l.told.Store(true) // its file is used no more
+		// Callers that wait for the log get the error. Spans that it could not take are in the
+		// segment nevertheless.
+		e.log.Warn("cannot close log of memtable", zap.Error(err))
+		l.reported.Store(true) // its file is not reused
 	}
 	e.noteRotations(l)
 	h, err := e.write(l)
@@ -63,14 +65,14 @@ func (e *exporter) flush(l *live) error {
 	if h != nil {
 		e.segments = insert(e.segments, h)
 	}
-	e.leftover = append(e.leftover, oldLog{l.epoch, l.damaged, l.failed || l.told.Load() || l.log == nil})
-	e.letWait()
+	e.leftover = append(e.leftover, oldLog{l.epoch, l.damaged, l.failed || l.reported.Load() || l.log == nil})
+	e.signalCapacity()
 	e.mu.Unlock()
 	e.removeLogs()
 	e.releaseLive(l)
 	if h != nil {
 		e.metrics.flushed(h.info, time.Since(began))
-		e.log.Debug("segment written", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
+		e.log.Debug("flushed memtable", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
 			zap.Int("duplicates", h.info.Duplicates), zap.Duration("took", time.Since(began)))
 	}
 	return nil
@@ -93,33 +95,35 @@ func (e *exporter) write(l *live) (*handle, error) {
 	return e.open(name)
 }
 
-// giveUp sets a memtable aside of which no segment can be made, so that the store goes on. No input is known that leads here.
+// giveUp drops a memtable that cannot be turned into a segment, so that the store goes on. No input
+// is known that leads here.
 func (e *exporter) giveUp(l *live, cause error) {
 	l.damaged = true
 	e.metrics.lostSpans.Add(float64(l.table.Rows()))
-	e.log.Error("no segment can be made of acknowledged spans; their log is kept in the quarantine: please report this",
+	e.log.Error("cannot flush acknowledged spans; their log is kept in the quarantine; please report this",
 		zap.Uint64("epoch", l.epoch), zap.Int("spans", l.table.Rows()), zap.Error(cause))
 }
 
-// noteUnreadable keeps the log of spans that should be in a segment and are not. No input is known that leads here.
+// noteUnreadable keeps the log of spans that are missing from a new segment. No input is known that
+// leads here.
 func (e *exporter) noteUnreadable(l *live, info segment.Info) {
 	if info.Unreadable == 0 {
 		return
 	}
 	l.damaged = true
 	e.metrics.lostSpans.Add(float64(info.Unreadable))
-	e.log.Error("spans in memory could not be read when a segment was made of them; their log is kept in the quarantine: please report this",
+	e.log.Error("spans in memory could not be read during a flush; their log is kept in the quarantine; please report this",
 		zap.Uint64("epoch", l.epoch), zap.Int("spans", info.Unreadable))
 }
 
-// oldLog is a log whose spans are in a segment. As long as it is there the segment must not expire: at the next start the spans would come
-// back.
+// oldLog is a log whose spans are in a segment. The segment must not expire before the log is
+// removed: the next start would bring the spans back.
 type oldLog struct {
 	epoch        uint64
-	damaged, bad bool // what becomes of its files: into the quarantine, deleted, or used again
+	damaged, bad bool // damaged: move to quarantine; bad: delete; neither: reuse the file
 }
 
-// removeLogs removes the logs of memtables that are segments now.
+// removeLogs removes the logs of flushed memtables.
 func (e *exporter) removeLogs() {
 	e.mu.Lock()
 	logs := slices.Clone(e.leftover)
@@ -135,7 +139,7 @@ func (e *exporter) removeLogs() {
 			err = e.logs.Recycle(l.epoch)
 		}
 		if err != nil {
-			e.log.Warn("removing a log whose spans are in a segment; it will be tried again", zap.Error(err))
+			e.log.Warn("cannot remove log of flushed spans; will retry", zap.Error(err))
 		}
 		return err == nil
 	})
@@ -144,15 +148,16 @@ func (e *exporter) removeLogs() {
 	e.mu.Unlock()
 }
 
-// noteRotations tells of failures of the disk that cost nothing, because the log went on in another file.
+// noteRotations reports failed writes of the log that lost nothing, because the log continued in
+// another file.
 func (e *exporter) noteRotations(l *live) {
 	if l.log == nil {
 		return
 	}
-	if s := l.log.Stats(); s.Rotations > l.noted {
-		e.metrics.logRotations.Add(float64(s.Rotations - l.noted))
-		l.noted = s.Rotations
-		e.log.Warn("writing the log failed and was repeated in another file: the disk needs attention", zap.Uint64("times", s.Rotations),
+	if s := l.log.Stats(); s.Rotations > l.rotations {
+		e.metrics.logRotations.Add(float64(s.Rotations - l.rotations))
+		l.rotations = s.Rotations
+		e.log.Warn("log write failed and was repeated in another file; check the disk", zap.Uint64("times", s.Rotations),
 			zap.Error(s.LastFailure))
 	}
 }

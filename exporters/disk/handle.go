@@ -10,19 +10,20 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 )
 
-// handle is an open segment. Its file goes when the store has given it up and nobody reads it any more.
+// handle is an open segment. Its file is deleted when the store has dropped the segment and no
+// query reads it.
 type handle struct {
 	name    directory.Segment
 	info    segment.Info
-	segment *segment.Segment // nil: a file that was never taken into the store
+	segment *segment.Segment // nil: a file that never became part of the store
 
 	// Guarded by exporter.mu.
-	hiding  hiding
-	refs    int  // the store's and those of views
-	expired bool // delete the file at the end; it is among exporter.doomed
-	burying bool // somebody is deleting the file
-	told    bool // that deleting it failed
-	spoiled bool // it cannot be merged: part of it is damaged, or what it has is too much for one segment
+	deletion    filterState
+	refs        int  // held by the store and by views
+	expired     bool // delete the file after the last release; it is in exporter.doomed
+	removing    bool // the file is being deleted
+	reported    bool // a failed deletion was logged
+	unmergeable bool // damaged, or its contents exceed the limits of one segment
 }
 
 // open opens a segment for the store.
@@ -35,7 +36,7 @@ func (e *exporter) open(name directory.Segment) (*handle, error) {
 	return &handle{name: name, info: s.Info(), segment: s, refs: 1}, nil
 }
 
-// replaces reports whether the segment was made of another one, among others.
+// replaces reports whether o is one of the segments that h was merged from.
 func (h *handle) replaces(o *handle) bool {
 	return h.name.Level > o.name.Level && slices.Contains(h.info.Replaces, o.name.String())
 }
@@ -59,22 +60,25 @@ func insert(segments []*handle, h *handle) []*handle {
 	return slices.Insert(slices.Clone(segments), at, h)
 }
 
-// bound reports whether a segment must not expire now, because spans of it that are still somewhere else would be back at the next start: in
-// a log, in a file of which it was made, or in the file that is just about to replace it. The caller holds mu.
-func (e *exporter) bound(h *handle) bool {
+// pinned reports whether a segment must not expire now, because spans of it would come back at the
+// next start from another file: a log, an input it was merged from, or the output that is about to
+// replace it. The caller holds mu.
+func (e *exporter) pinned(h *handle) bool {
 	return slices.ContainsFunc(e.leftover, func(l oldLog) bool { return h.name.Holds(l.epoch) }) ||
 		e.merging != nil && e.merging.committing && slices.Contains(e.merging.inputs, h) ||
 		slices.ContainsFunc(e.doomed, func(d *handle) bool { return h.replaces(d) || d.replaces(h) })
 }
 
-// doom gives a segment up, which the caller takes out of the store, and releases its hold. The caller holds mu.
+// doom marks a segment for deletion. The caller has taken it out of the list, holds mu, and
+// releases the handle afterwards.
 func (e *exporter) doom(h *handle) {
 	h.expired = true
 	e.doomed = append(e.doomed, h)
 }
 
-// condemned returns the size of all files that the store has given up and that are still there. The caller holds mu.
-func (e *exporter) condemned() int64 {
+// doomedBytes returns the size of all files that are no longer part of the store but still exist.
+// The caller holds mu.
+func (e *exporter) doomedBytes() int64 {
 	n := int64(0)
 	for _, h := range e.doomed {
 		n += h.info.Size
@@ -86,47 +90,48 @@ func (e *exporter) releaseHandle(h *handle) {
 	e.mu.Lock()
 	h.refs--
 	last, expired := h.refs == 0, h.expired
-	h.burying = last && expired
+	h.removing = last && expired
 	e.mu.Unlock()
 	if !last {
 		return
 	}
 	if err := h.segment.Close(); err != nil {
-		e.log.Warn("closing a segment", zap.Error(err))
+		e.log.Warn("cannot close segment", zap.Error(err))
 	}
 	if expired {
-		e.bury(h)
+		e.removeFile(h)
 	}
 }
 
-// bury deletes the file of a doomed segment that nobody reads. The caller has set burying, so that nobody else does: a file of the same name
-// may be made as soon as this one is gone.
-func (e *exporter) bury(h *handle) {
+// removeFile deletes the file of a doomed segment that no query reads. The caller has set removing,
+// so that no other goroutine deletes it: a new file of the same name may be created as soon as this
+// one is gone.
+func (e *exporter) removeFile(h *handle) {
 	err := e.dir.Remove(h.name)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err != nil && !h.told {
-		e.log.Error("deleting a segment; it will be tried again and again", zap.Error(err))
-		h.told = true
+	if err != nil && !h.reported {
+		e.log.Error("cannot delete segment; will retry", zap.Error(err))
+		h.reported = true
 	}
-	h.burying = false
+	h.removing = false
 	if err == nil {
 		e.doomed = slices.DeleteFunc(slices.Clone(e.doomed), func(o *handle) bool { return o == h })
 	}
 }
 
-// buryLeft tries again to delete files that could not be deleted.
-func (e *exporter) buryLeft() {
+// retryRemovals deletes files that could not be deleted before.
+func (e *exporter) retryRemovals() {
 	e.mu.Lock()
 	var left []*handle
 	for _, h := range e.doomed {
-		if h.refs == 0 && !h.burying {
-			h.burying = true
+		if h.refs == 0 && !h.removing {
+			h.removing = true
 			left = append(left, h)
 		}
 	}
 	e.mu.Unlock()
 	for _, h := range left {
-		e.bury(h)
+		e.removeFile(h)
 	}
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// maxFrozen is how many memtables may wait to be flushed before intake waits too.
+// maxFrozen is the number of memtables that may wait for a flush before intake waits too.
 const maxFrozen = 1
 
-// Consume stores the spans of b and returns nil when all of them are as safe as sync says, and searchable. After an error some of them may
-// have been stored all the same; sent again they are shown once.
+// Consume stores the spans of b and returns nil when all of them are searchable and as durable as
+// the setting sync says. After an error some of them may be stored; if they are sent again, queries
+// show them once.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := b.Segments(); err != nil { // objects are encoded here, without the lock
+	if _, err := b.Segments(); err != nil { // encodes objects here, without the lock
 		return err
 	}
-	var patience <-chan time.Time
+	var deadline <-chan time.Time
 	for taken := 0; ; {
 		l, record, wait, err := e.append(b, taken)
 		if err != nil {
@@ -39,38 +40,39 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 				e.Publish(b)
 				return nil
 			}
-			patience = nil
-			continue // the rest is for the next memtable, or the next record
+			deadline = nil
+			continue // the rest goes to the next record or memtable
 		}
-		if patience == nil {
+		if deadline == nil {
 			t := time.NewTimer(time.Duration(e.config.MaxWait))
 			defer t.Stop()
-			patience = t.C
+			deadline = t.C
 			e.metrics.waits.Inc()
 		}
 		select {
 		case <-wait:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-patience:
+		case <-deadline:
 			return pipeline.Overloaded(errBusy, 0)
 		}
 	}
 }
 
-// errIntern marks errors of the spans themselves. A Batch is validated, so there should be none.
-var errIntern = errors.New("the spans cannot be read")
+// errIntern marks errors in the spans themselves. A Batch is validated, so none are expected.
+var errIntern = errors.New("spans cannot be decoded")
 
-var errBusy = errors.New("spans come faster than the span store can write segments")
+var errBusy = errors.New("span store overloaded: spans arrive faster than segments can be written")
 
-// record is what was appended at once.
+// record is the result of one append.
 type record struct {
 	ticket wal.Ticket
 	spans  int
 }
 
-// append puts spans, from the one with a number on, into the active memtable and its log. Where there is no room it returns what to wait for
-// instead. Queries do not wait for it: they need mu only, and the memtable lets them in between spans.
+// append adds spans, starting at number from, to the active memtable and its log. Without capacity
+// it returns a channel to wait for. Queries do not wait for it: they only need mu, and the memtable
+// admits them between spans.
 func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait <-chan struct{}, err error) {
 	e.intake.Lock()
 	defer e.intake.Unlock()
@@ -81,18 +83,19 @@ func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait 
 	r, err = l.append(b, from)
 	switch {
 	case errors.Is(err, wal.ErrFull):
-		return nil, r, nil, pipeline.Overloaded(fmt.Errorf("the disk of the span store is too slow: %w", err), 0)
+		return nil, r, nil, pipeline.Overloaded(fmt.Errorf("span store: disk is too slow: %w", err), 0)
 	case errors.Is(err, wal.ErrTooLarge):
 		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing a span: %w", err))
 	case errors.Is(err, errIntern):
 		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing the request: %w", err))
 	case err != nil:
-		return nil, r, nil, fmt.Errorf("writing spans: %w", err)
+		return nil, r, nil, fmt.Errorf("writing spans to the log: %w", err)
 	}
 	return l, r, nil, nil
 }
 
-// ready returns a memtable that takes spans, and makes it if need be; or what to wait for. The caller holds intake.
+// ready returns a memtable that takes spans, creating it if necessary, or a channel to wait for.
+// The caller holds intake.
 func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -108,27 +111,28 @@ func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 			return l, nil, nil
 		}
 	}
-	most := maxFrozen // with the one that is frozen next
+	limit := maxFrozen // counts the one that is frozen next
 	if e.active != nil {
-		most--
+		limit--
 	}
-	if len(e.frozen) > most {
-		return nil, e.room, e.stuck
+	if len(e.frozen) > limit {
+		return nil, e.capacity, e.stuck
 	}
 	e.freeze()
 	e.mu.Unlock()
 	l, err = e.begin()
 	e.mu.Lock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("the span store cannot make a new log: %w", err)
+		return nil, nil, fmt.Errorf("span store: cannot create a log: %w", err)
 	}
 	e.active = l
 	return l, nil, nil
 }
 
-// append interns the spans and queues the record. The caller holds the store's intake, so that records are in the log in the order in which
-// their definitions were made. Until the record is queued, the log lacks definitions that the memtable has, and later records need: whatever
-// happens on the way, a panic included, then ends the memtable's time.
+// append interns the spans and queues the log record. The caller holds the store's intake, so that
+// records are logged in the order in which their definitions were made. Until the record is queued,
+// the log lacks definitions that the memtable has and later records need. If anything fails in
+// between, a panic included, the memtable therefore takes no more spans.
 func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 	if err := l.log.Ready(); err != nil {
 		l.failed = !errors.Is(err, wal.ErrFull)
@@ -147,21 +151,21 @@ func (l *live) append(b *otlpdata.Batch, from int) (record, error) {
 	return record{t, rows.Spans}, nil
 }
 
-// commit waits until the record is in the log for good.
+// commit waits until the record is durable.
 func (e *exporter) commit(ctx context.Context, l *live, t wal.Ticket) error {
 	err := l.log.Commit(ctx, t)
 	if err == nil || !errors.Is(err, wal.ErrFailed) {
 		return err
 	}
-	if !l.told.Swap(true) {
+	if !l.reported.Swap(true) {
 		e.metrics.logFailures.Inc()
-		e.log.Error("the log of the span store failed; spans are refused until a new one can be made", zap.Error(err))
+		e.log.Error("write-ahead log failed; refusing spans until a new log can be created", zap.Error(err))
 	}
-	return fmt.Errorf("the span store cannot write its log: %w", err)
+	return fmt.Errorf("span store: cannot write the log: %w", err)
 }
 
-// letWait wakes all who wait for room. The caller holds mu.
-func (e *exporter) letWait() {
-	close(e.room)
-	e.room = make(chan struct{})
+// signalCapacity wakes all callers that wait for capacity. The caller holds mu.
+func (e *exporter) signalCapacity() {
+	close(e.capacity)
+	e.capacity = make(chan struct{})
 }

@@ -10,24 +10,24 @@ import (
 
 // live is a memtable and the log that makes it durable. They share an epoch.
 type live struct {
-	epoch   uint64
-	table   *memtable.Table
-	log     *wal.Log // nil where the table was rebuilt from a log
-	opened  time.Time
-	failed  bool        // the log may lack what later records need: the memtable takes no more. Guarded by exporter.intake
-	told    atomic.Bool // that the log failed
-	damaged bool        // acknowledged spans of the log could not be read: its files are kept
-	noted   uint64      // rotations of the log that were reported
-	refs    int         // the store's and those of views; guarded by exporter.mu
-	hiding  hiding      // guarded by exporter.mu
+	epoch     uint64
+	table     *memtable.Table
+	log       *wal.Log // nil if the table was rebuilt from a log
+	opened    time.Time
+	failed    bool        // the log may lack definitions for later records: append no more; guarded by exporter.intake
+	reported  atomic.Bool // the failure of the log was logged
+	damaged   bool        // acknowledged spans of the log could not be read: keep its files
+	rotations uint64      // rotations of the log that were reported
+	refs      int         // held by the store and by views; guarded by exporter.mu
+	deletion  filterState // guarded by exporter.mu
 }
 
-// begin makes a new memtable with its log. The caller holds intake.
+// begin creates a memtable with its log. The caller holds intake.
 func (e *exporter) begin() (*live, error) {
 	now := e.env.Now()
-	// An epoch is used once. That it is a time keeps senders from guessing it, see wal.Dir.Create.
+	// An epoch is used once. It is a time, so that senders cannot guess it, see wal.Dir.Create.
 	epoch := max(e.lastEpoch+1, uint64(now.UnixNano()))
-	e.lastEpoch = epoch // also where that fails: what is left of the log would be in the way
+	e.lastEpoch = epoch // also if that fails: the rest of the log would collide
 	log, err := e.logs.Create(epoch)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func (e *exporter) newTable() *memtable.Table {
 	return memtable.New(memtable.Options{Pool: e.chunks, MaxBytes: int64(e.config.Memtable.MaxBytes), MaxRows: e.config.Memtable.MaxSpans})
 }
 
-// freeze hands the active memtable to the keeper. The caller holds intake, so that nobody is writing to it, and mu.
+// freeze hands the active memtable to the maintenance loop. The caller holds intake, so that
+// nothing is appended to it, and mu.
 func (e *exporter) freeze() {
 	if e.active == nil {
 		return

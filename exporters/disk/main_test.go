@@ -41,7 +41,8 @@ type setup struct {
 	report func(error)
 }
 
-// small is a store for tests in memory: no reserve, little memory, no check of free space, merges only on demand.
+// small is a store for tests in memory: no reserve, little memory, no check of free space, merges
+// only on demand.
 func small(fs vfs.FS) *setup {
 	c := defaults()
 	c.Memtable.MaxBytes, c.Reserve, c.MinFree, c.Merge.Enabled = 4<<20, 0, 0, false
@@ -101,7 +102,7 @@ func flushed(tb testing.TB, e *exporter) {
 	e.intake.Unlock()
 	for {
 		e.mu.Lock()
-		n, room, stuck := len(e.frozen), e.room, e.stuck
+		n, room, stuck := len(e.frozen), e.capacity, e.stuck
 		e.mu.Unlock()
 		if n == 0 {
 			return

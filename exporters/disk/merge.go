@@ -14,41 +14,47 @@ import (
 )
 
 const (
-	// maxMergeTraces bounds the memory of a merge, which is by trace.
+	// maxMergeTraces bounds the memory of a merge, which grows with the number of traces.
 	maxMergeTraces = 1_000_000
-	// retentionShare is how much of what retention allows, by size and by time, one merged segment may be: the last span of a segment keeps
-	// the first one, and a merge needs the space of its segments once more.
+	// retentionShare limits a merged segment to this fraction (1/n) of the retention, by size and
+	// by time: the last span of a segment delays the deletion of the first one, and a merge needs
+	// the space of its inputs a second time.
 	retentionShare = 8
-	// maxMergeBackoff is the longest wait between merges that fail. Each may have written much before it did.
+	// maxMergeBackoff is the maximum wait between failing merges. Each may have written much before
+	// it failed.
 	maxMergeBackoff = 5 * time.Minute
 )
 
-// merge makes one segment of several, or a new one of one that has spans which were deleted.
+// merge turns several segments into one, or rewrites one segment without its deleted spans.
 //
-//	inputs ──▶ <name>.seg.tmp, synced ──▶ <name>.seg, synced ──▶ output takes the place of the inputs ──▶ inputs' files go
-//	             │ an input expires         │ no input expires     in memory, in one step                  the output does not
-//	             ▼                          ▼ any more                                                     expire before
-//	           given up                   a crash from here on: the next start finds the output and deletes the inputs
+//	inputs ──▶ NAME.seg.tmp, synced ──▶ NAME.seg, synced ──▶ replace inputs ──▶ delete inputs
+//	             │ an input expires       │ no input expires     in memory, in
+//	             ▼                        │ from here on         one step
+//	          aborted                     ▼
+//	                                 after a crash, the next start finds the output and deletes
+//	                                 the inputs
+//
+// The output does not expire before the inputs are deleted.
 type merge struct {
-	inputs  []*handle
-	name    directory.Segment
-	meta    segment.Meta
-	sources []source.Source // of the inputs
-	masked  bool            // some of the sources show less than their segment has
-	hurry   bool            // many segments wait: it does not rest
-	urgent  bool            // too many do: it does not wait for flushes, either
+	inputs   []*handle
+	name     directory.Segment
+	meta     segment.Meta
+	sources  []source.Source // of the inputs
+	filtered bool            // at least one source hides deleted spans
+	hurry    bool            // more than maxBacklog segments wait: do not rest
+	urgent   bool            // more than urgentBacklog wait: do not wait for flushes either
 
 	// Guarded by exporter.mu.
-	lost       bool // an input expired
-	committing bool // no input may expire: the output is about to take their place
+	inputExpired bool
+	committing   bool // the output is about to replace the inputs: no input may expire
 }
 
-// mergeAlways merges segments as they become due, until Stop.
-func (e *exporter) mergeAlways() {
+// mergeLoop merges segments when they are due, until Stop.
+func (e *exporter) mergeLoop() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	var load load
-	retry, trouble := backoff{most: maxMergeBackoff}, false
+	retry, failing := backoff{max: maxMergeBackoff}, false
 	pace := func(m *merge) func() error {
 		return (&pacer{store: e, merge: m, load: &load, since: time.Now()}).step
 	}
@@ -65,36 +71,36 @@ func (e *exporter) mergeAlways() {
 			var err error
 			more, err = e.mergeNext(pace)
 			if failed := err != nil && !aborted(err); failed || more {
-				e.noteMerge(err, failed, &trouble)
+				e.noteMerge(err, failed, &failing)
 				retry.note(err)
 			}
 		}
 	}
 }
 
-// noteMerge tells of a failure when it is the first one, and of the success after it.
-func (e *exporter) noteMerge(err error, failed bool, trouble *bool) {
+// noteMerge logs the first failure, and the first success after it.
+func (e *exporter) noteMerge(err error, failed bool, failing *bool) {
 	switch {
 	case failed:
 		e.metrics.mergeFailures.Inc()
-		if !*trouble {
-			e.log.Warn("merging segments failed; nothing is lost, and it will be tried again, less and less often", zap.Error(err))
+		if !*failing {
+			e.log.Warn("merge failed; no spans are lost; will retry with growing pauses", zap.Error(err))
 		}
 	case err != nil:
 		e.metrics.mergeAborts.Inc()
 		return
-	case *trouble:
-		e.log.Info("merging segments works again")
+	case *failing:
+		e.log.Info("merging segments recovered")
 	}
-	*trouble = failed
+	*failing = failed
 }
 
-// mergeNext merges what is due and reports whether there was something. pace makes segment.MergeOptions.Pace. While one merge is under
-// way there is nothing due.
+// mergeNext runs the merge that is due, if any, and reports whether there was one. pace creates
+// segment.MergeOptions.Pace. While one merge is running, none is due.
 func (e *exporter) mergeNext(pace func(*merge) func() error) (bool, error) {
 	free, err := e.dir.Free()
 	if err != nil {
-		return false, fmt.Errorf("measuring the free space of the disk: %w", err)
+		return false, fmt.Errorf("measuring free disk space: %w", err)
 	}
 	m := e.beginMerge(free)
 	if m == nil {
@@ -107,14 +113,16 @@ func (e *exporter) mergeNext(pace func(*merge) func() error) (bool, error) {
 		return true, fmt.Errorf("merging %d segments into %s: %w", len(m.inputs), m.name, err)
 	}
 	e.metrics.merged(info, time.Since(began))
-	e.log.Debug("segments merged", zap.Stringer("segment", m.name), zap.Int("segments", len(m.inputs)), zap.Int("spans", info.Rows),
+	e.log.Debug("merged segments", zap.Stringer("segment", m.name), zap.Int("segments", len(m.inputs)), zap.Int("spans", info.Rows),
 		zap.Int64("bytes", info.Size), zap.Int64("bytes_before", sizeOf(m.inputs)), zap.Int("duplicates", info.Duplicates),
 		zap.Duration("took", time.Since(began)))
 	return true, nil
 }
 
-// beginMerge decides what to merge, takes hold of it and claims the space; free is that of the disk. It returns nil where there is nothing to
-// do, or not enough space yet: then the claim stands, and makes the keeper delete the oldest segments as if it were used already.
+// beginMerge selects what to merge, acquires the inputs and reserves space; free is the free space
+// of the disk. It returns nil if nothing is due or space is missing. In the latter case the
+// reservation stays, and the maintenance loop deletes the oldest segments as if the space were in
+// use.
 func (e *exporter) beginMerge(free int64) *merge {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,7 +134,7 @@ func (e *exporter) beginMerge(free int64) *merge {
 		return nil
 	}
 	s := e.spaceFor(free)
-	inputs := e.rules(s).pick(e.segments)
+	inputs := e.mergeRules(s).pick(e.segments)
 	if inputs == nil {
 		inputs = e.pickRewrite(s)
 	}
@@ -146,19 +154,19 @@ func (e *exporter) beginMerge(free int64) *merge {
 	for _, h := range m.inputs {
 		h.refs++
 		s := e.sourceOf(h)
-		m.sources, m.masked = append(m.sources, s), m.masked || s != source.Source(h.segment)
+		m.sources, m.filtered = append(m.sources, s), m.filtered || s != source.Source(h.segment)
 	}
 	e.merging = m
 	return m
 }
 
-// rules returns the rules of the moment. The caller holds mu.
-func (e *exporter) rules(s space) *rules {
+// mergeRules returns the current rules. The caller holds mu.
+func (e *exporter) mergeRules(s space) *mergeRules {
 	c := &e.config
-	r := &rules{least: c.Merge.MinSegments, most: c.Merge.MaxSegments, rows: c.Merge.MaxSpans, traces: maxMergeTraces,
+	r := &mergeRules{minSegments: c.Merge.MinSegments, maxSegments: c.Merge.MaxSegments, rows: c.Merge.MaxSpans, traces: maxMergeTraces,
 		bytes: int64(c.Retention.Size) / retentionShare, arrivals: time.Duration(c.Retention.Time) / retentionShare, fits: s.fits}
-	// A memtable belongs to the day of its last span, and may be written a while later.
-	r.over = directory.NewSegment(e.env.Now().Add(-time.Duration(c.Memtable.MaxAge)), 0, 0, 0).Day
+	// A memtable belongs to the day of its last span, and may be flushed a while later.
+	r.today = directory.NewSegment(e.env.Now().Add(-time.Duration(c.Memtable.MaxAge)), 0, 0, 0).Day
 	for _, l := range e.frozen {
 		r.unflushed = append(r.unflushed, l.epoch)
 	}
@@ -171,11 +179,11 @@ func (e *exporter) rules(s space) *rules {
 	return r
 }
 
-// pickRewrite returns a segment that is to be written again without what was deleted, or nil. The caller holds mu.
+// pickRewrite returns a segment to rewrite without its deleted spans, or nil. The caller holds mu.
 func (e *exporter) pickRewrite(s space) []*handle {
 	older := int64(0)
 	for i, h := range e.segments {
-		if !h.spoiled && e.wantsRewrite(h) && s.fits(h.info.Size, older) && !e.bound(h) {
+		if !h.unmergeable && e.needsRewrite(h) && s.fits(h.info.Size, older) && !e.pinned(h) {
 			return e.segments[i : i+1]
 		}
 		older += h.info.Size
@@ -183,7 +191,7 @@ func (e *exporter) pickRewrite(s space) []*handle {
 	return nil
 }
 
-// describe says what the output is. The caller holds mu.
+// describe sets name and metadata of the output. The caller holds mu.
 func (e *exporter) describe(m *merge) {
 	first, last := m.inputs[0], m.inputs[len(m.inputs)-1]
 	arrivals := totalOf(m.inputs)
@@ -198,9 +206,10 @@ func (e *exporter) describe(m *merge) {
 	}
 }
 
-// replacedBy names all files that may still be there, or come back with a power cut, and whose spans a segment made of the inputs has: the
-// inputs, and what they were made of. Of the latter, those of level 0 are always named, because that is how logs are known to be done with, and
-// the others as long as their files are there. The caller holds mu.
+// replacedBy names all files whose spans a segment merged from the inputs holds and that may still
+// exist, or reappear after a power failure: the inputs, and the files they were merged from. Of the
+// latter, those of level 0 are always named, because this is how the store knows that a log is no
+// longer needed; the others as long as their files exist. The caller holds mu.
 func (e *exporter) replacedBy(inputs []*handle) []string {
 	var names []string
 	for _, h := range inputs {
@@ -215,32 +224,33 @@ func (e *exporter) replacedBy(inputs []*handle) []string {
 	return names
 }
 
-// writeMerged makes the output and puts it in the place of the inputs. After an error all is as before.
+// writeMerged writes the output and replaces the inputs with it. After an error everything is as
+// before.
 func (e *exporter) writeMerged(m *merge, pace func() error) (segment.Info, error) {
 	info, err := segment.Merge(e.env.FS, e.dir.Stage(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
 	switch {
 	case err != nil:
-		e.spoil(m, err)
-	case !m.masked && info.Rows+info.Duplicates != totalOf(m.inputs).rows:
-		err = fmt.Errorf("BUG: of %d spans %d are left and %d were duplicates", totalOf(m.inputs).rows, info.Rows, info.Duplicates)
+		e.markUnmergeable(m, err)
+	case !m.filtered && info.Rows+info.Duplicates != totalOf(m.inputs).rows:
+		err = fmt.Errorf("BUG: merge of %d spans wrote %d and dropped %d duplicates", totalOf(m.inputs).rows, info.Rows, info.Duplicates)
 	default:
 		err = e.swap(m)
 	}
 	if err != nil {
 		if err := e.dir.Discard(m.name); err != nil {
-			e.log.Warn("tidying up after a merge", zap.Error(err))
+			e.log.Warn("cannot remove output of failed merge", zap.Error(err))
 		}
 	}
 	return info, err
 }
 
-// swap gives the output its name and lets it take the place of the inputs.
+// swap publishes the output under its name and replaces the inputs with it.
 func (e *exporter) swap(m *merge) error {
 	e.mu.Lock()
-	m.committing = !m.lost
+	m.committing = !m.inputExpired
 	e.mu.Unlock()
 	if !m.committing {
-		return errInputGone
+		return errInputExpired
 	}
 	err := e.dir.Publish(m.name)
 	var output *handle
@@ -265,22 +275,25 @@ func (e *exporter) swap(m *merge) error {
 	return nil
 }
 
-// withdraw deletes an output that may have its name already. As long as it is there, no input expires.
+// withdraw deletes an output that may already have its name. While the file exists, no input
+// expires.
 func (e *exporter) withdraw(m *merge) {
-	d := &handle{name: m.name, info: segment.Info{Meta: m.meta}, expired: true, burying: true}
+	d := &handle{name: m.name, info: segment.Info{Meta: m.meta}, expired: true, removing: true}
 	e.mu.Lock()
 	e.doomed = append(e.doomed, d)
 	e.mu.Unlock()
-	e.bury(d)
+	e.removeFile(d)
 }
 
-// withdrawn reports whether the file of an attempt that failed, and was of some of these inputs, is still to be deleted. Another output would
-// not name it, and after a crash both would be there. The caller holds mu.
+// withdrawn reports whether the output of a failed merge of some of these inputs is still to be
+// deleted. Another output would not name it, and after a crash both would exist. The caller holds
+// mu.
 func (e *exporter) withdrawn(inputs []*handle) bool {
 	return slices.ContainsFunc(e.doomed, func(d *handle) bool { return slices.ContainsFunc(inputs, d.replaces) })
 }
 
-// endMerge gives the inputs free, which is the end of their files if the merge succeeded and no query reads them.
+// endMerge releases the inputs. Their files are deleted if the merge succeeded and no query reads
+// them.
 func (e *exporter) endMerge(m *merge) {
 	e.mu.Lock()
 	if e.merging == m {
@@ -292,23 +305,24 @@ func (e *exporter) endMerge(m *merge) {
 	}
 }
 
-// spoil leaves segments out of merges from now on, with which every merge would fail: one that is damaged, or all of a run that is too much for
-// one segment. Nothing is repaired behind the owner's back; after a restart they are looked at again.
-func (e *exporter) spoil(m *merge, err error) {
+// markUnmergeable excludes segments from merges that would always fail: a damaged one, or a whole
+// run that exceeds the limits of one segment. Damaged files are not repaired automatically. After a
+// restart the segments are tried again.
+func (e *exporter) markUnmergeable(m *merge, err error) {
 	var damage *source.DamageError
 	damaged := errors.As(err, &damage)
 	if !damaged && !errors.Is(err, segment.ErrTooLarge) {
 		return
 	}
-	guilty := slices.DeleteFunc(slices.Clone(m.inputs), func(h *handle) bool { return damaged && e.dir.Path(h.name) != damage.File })
-	if len(guilty) == 0 {
-		guilty = m.inputs
+	causes := slices.DeleteFunc(slices.Clone(m.inputs), func(h *handle) bool { return damaged && e.dir.Path(h.name) != damage.File })
+	if len(causes) == 0 {
+		causes = m.inputs
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, h := range guilty {
-		h.spoiled = true
-		e.metrics.spoiled.Inc()
-		e.log.Error("a segment is left out of merges", zap.Stringer("segment", h.name), zap.Error(err))
+	for _, h := range causes {
+		h.unmergeable = true
+		e.metrics.unmergeable.Inc()
+		e.log.Error("segment excluded from merges", zap.Stringer("segment", h.name), zap.Error(err))
 	}
 }

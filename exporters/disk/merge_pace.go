@@ -5,51 +5,53 @@ import (
 	"time"
 )
 
-// Merging has low priority, which means:
+// Merging has low priority:
 //
-//   - While a memtable waits for its flush, or is being written, a merge stands still. Requests that wait for room wait for a flush, too.
-//   - While spans come in, merging takes MergeConfig.BusyShare of one processor: it works a little, then rests for as long as makes up for it.
-//   - When no span has come for quietTime it works without rest, on one processor; it never uses more.
-//   - When more than maxBacklog segments wait to be merged, it no longer rests: spans come faster, for longer, than the share allows for, and
-//     with ever more segments queries would suffer instead.
-//   - When more than urgentBacklog wait, it does not even wait for flushes: these take longer then, and the senders wait. Thus the number of
-//     segments is bounded, however fast and long spans come.
+//   - While a memtable waits for its flush or is being flushed, a merge pauses. Requests that wait
+//     for capacity wait for a flush, too.
+//   - While spans arrive, merging takes MergeConfig.BusyShare of one processor: it works a little,
+//     then rests in proportion.
+//   - When no span has arrived for quietTime, it works without rest, on at most one processor.
+//   - When more than maxBacklog segments wait to be merged, it no longer rests: spans arrive faster
+//     than the share allows for, and a growing number of segments would slow down queries.
+//   - When more than urgentBacklog wait, it does not wait for flushes either. Flushes then take
+//     longer and senders wait, so that the number of segments stays bounded at any rate of spans.
 //
-// Queries do not hold it up. They find the processors busy for a few milliseconds at most, as with any other query beside them.
+// Merging does not wait for queries. A merge delays a query by a few milliseconds at most.
 const (
 	quietTime     = time.Second
 	maxBacklog    = 64
 	urgentBacklog = 128
 )
 
-// Why a merge ends before its time.
+// Reasons why a merge is aborted.
 var (
-	errStopped   = errors.New("the store is stopping")
-	errInputGone = errors.New("a segment expired while it was merged")
-	errNoRoom    = errors.New("the disk is full")
+	errStopped      = errors.New("span store is stopping")
+	errInputExpired = errors.New("segment expired during its merge")
+	errDiskFull     = errors.New("disk is full")
 )
 
-// aborted reports whether a merge ended for a reason that is no failure.
+// aborted reports whether a merge ended for a reason that is not a failure.
 func aborted(err error) bool {
-	return errors.Is(err, errStopped) || errors.Is(err, errInputGone) || errors.Is(err, errNoRoom)
+	return errors.Is(err, errStopped) || errors.Is(err, errInputExpired) || errors.Is(err, errDiskFull)
 }
 
-// pacer makes a merge give way. Its step is segment.MergeOptions.Pace.
+// pacer delays a merge in favour of other work. Its step is segment.MergeOptions.Pace.
 type pacer struct {
 	store *exporter
 	merge *merge
 	load  *load
-	since time.Time // when it last went on
+	since time.Time // when the merge last resumed
 }
 
-// step waits for as long as others come first.
+// step waits while other work has priority.
 func (p *pacer) step() error {
 	paused := time.Now()
 	worked := paused.Sub(p.since)
 	if err := p.awaitFlushes(); err != nil {
 		return err
 	}
-	if p.restless() {
+	if p.mayRunFreely() {
 		worked = 0
 	}
 	if err := p.wait(restFor(worked, p.store.config.Merge.BusyShare)-time.Since(paused), nil); err != nil {
@@ -60,48 +62,49 @@ func (p *pacer) step() error {
 	return nil
 }
 
-// restFor returns how long to rest after work that may take a share of one processor.
+// restFor returns how long to rest after work so that work takes the given share of one processor.
 func restFor(worked time.Duration, share float64) time.Duration {
 	return time.Duration(float64(worked) * (1/share - 1))
 }
 
-// awaitFlushes returns when no memtable waits to be written, or the merge must go on all the same; or with the reason why it ends.
+// awaitFlushes returns when no memtable waits for a flush or the merge is urgent, or with the
+// reason to abort.
 func (p *pacer) awaitFlushes() error {
 	for {
 		e := p.store
 		e.mu.Lock()
-		err, pending, room := p.interrupted(), len(e.frozen) > 0, e.room
+		err, pending, capacity := p.interrupted(), len(e.frozen) > 0, e.capacity
 		e.mu.Unlock()
 		if err != nil || !pending || p.merge.urgent {
 			return err
 		}
-		if err := p.wait(tick, room); err != nil {
+		if err := p.wait(tick, capacity); err != nil {
 			return err
 		}
 	}
 }
 
-// interrupted tells why a merge must not go on. The caller holds mu.
+// interrupted returns why a merge must be aborted, or nil. The caller holds mu.
 func (p *pacer) interrupted() error {
 	switch {
 	case p.store.closed:
 		return errStopped
-	case p.merge.lost:
-		return errInputGone
+	case p.merge.inputExpired:
+		return errInputExpired
 	case p.store.full != nil, p.store.stuck != nil:
-		return errNoRoom // or a disk that fails; what the merge has written so far may be what is missing
+		return errDiskFull // also if the disk fails; the output of the merge may take the missing space
 	}
 	return nil
 }
 
-// restless reports whether the merge need not rest.
-func (p *pacer) restless() bool {
+// mayRunFreely reports whether the merge need not rest.
+func (p *pacer) mayRunFreely() bool {
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()
 	return p.merge.hurry || !p.load.busy(p.store.active)
 }
 
-// wait waits for a time, or until something is closed; nil is never closed.
+// wait waits for d, or until the channel is closed; a nil channel is never closed.
 func (p *pacer) wait(d time.Duration, until <-chan struct{}) error {
 	if d <= 0 {
 		return nil
@@ -117,14 +120,15 @@ func (p *pacer) wait(d time.Duration, until <-chan struct{}) error {
 	return nil
 }
 
-// load notices whether spans come in.
+// load tracks whether spans arrive.
 type load struct {
 	epoch uint64
 	rows  int
-	grown time.Time // when there last were more than before
+	grown time.Time // when rows last increased
 }
 
-// busy looks at the active memtable, which may be nil, and reports whether spans came a moment ago. The caller holds exporter.mu.
+// busy looks at the active memtable, which may be nil, and reports whether spans arrived within
+// quietTime. The caller holds exporter.mu.
 func (l *load) busy(active *live) bool {
 	now := time.Now()
 	if active != nil {

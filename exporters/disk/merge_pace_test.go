@@ -85,8 +85,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestMergeWaitsForFlushes: while a memtable is written, or waits for that, a merge stands still; a disk on which that fails, and one that is
-// full, gets back what the merge has taken.
+// TestMergeWaitsForFlushes: while a memtable is written, or waits for that, a merge stands still; a
+// disk on which that fails, and one that is full, gets back what the merge has taken.
 func TestMergeWaitsForFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 10 * time.Second
@@ -113,13 +113,14 @@ func TestMergeWaitsForFlushes(t *testing.T) {
 		e.mu.Lock()
 		e.full = errors.New("full")
 		e.mu.Unlock()
-		if err := w.pacer.step(); !errors.Is(err, errNoRoom) || !aborted(err) {
+		if err := w.pacer.step(); !errors.Is(err, errDiskFull) || !aborted(err) {
 			t.Errorf("a merge on a full disk: %v", err)
 		}
 	})
 }
 
-// TestMergeInTheBackground: the store merges by itself, while it takes spans and after; Stop does not wait for a merge to end.
+// TestMergeInTheBackground: the store merges by itself, while it takes spans and after; Stop does
+// not wait for a merge to end.
 func TestMergeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
@@ -159,7 +160,8 @@ func TestMergeInTheBackground(t *testing.T) {
 	})
 }
 
-// TestMergeFailuresAreToldOnce: merges that fail are repeated less and less often, and told of once.
+// TestMergeFailuresAreToldOnce: merges that fail are repeated less and less often, and told of
+// once.
 func TestMergeFailuresAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault := &vfstest.Rule{Op: vfstest.OpCreate, Path: "1-*", Err: errors.New("no such luck")}

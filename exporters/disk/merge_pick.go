@@ -5,28 +5,30 @@ import (
 	"time"
 )
 
-// rules say which segments are merged, at one moment.
-type rules struct {
-	least, most  int           // segments in a merge
-	rows, traces int           // most of all of them together
-	bytes        int64         // the same; 0: any number
-	arrivals     time.Duration // most between the first and the last arrival; 0: any time
-	over         string        // no segment comes any more to the days before this one
-	unflushed    []uint64      // epochs that are not segments yet, or whose logs are still there
+// mergeRules says which segments are merged, at one moment.
+type mergeRules struct {
+	minSegments, maxSegments int           // in one merge
+	rows, traces             int           // maximum in the output
+	bytes                    int64         // maximum of the inputs together; 0: unlimited
+	arrivals                 time.Duration // maximum between first and last arrival; 0: unlimited
+	today                    string        // no segment is added to a day before this one
+	unflushed                []uint64      // epochs that are not segments yet, or whose logs still exist
 
-	// fits reports whether there is, or can be made by the expiry of so many bytes of older segments, room for a segment of so many bytes.
+	// fits reports whether a segment of the given size fits on the disk, possibly after older
+	// segments of the given total size have expired.
 	fits func(bytes, older int64) bool
 }
 
-// pick returns the oldest run of segments that is to be merged now, or nil. all are in the order of their epochs.
+// pick returns the oldest run of segments that is due for a merge, or nil. all is ordered by epoch.
 //
-// A run is of neighbours of one day, none of which was merged before. It is merged when it has as many segments as a merge should have, or
-// when it has two and will not have more: because its day is over, or the next segment is no part of it.
-func (r *rules) pick(all []*handle) []*handle {
+// A run consists of neighbours of one day, none of which was merged before. It is due when it has
+// the minimum number of segments, or when it has two and cannot grow: because its day is over, or
+// because the next segment cannot be part of it.
+func (r *mergeRules) pick(all []*handle) []*handle {
 	older := int64(0)
 	for i, h := range all {
 		run, done := r.run(all[i:])
-		if enough := len(run) >= r.least || done && len(run) >= 2; enough && r.fits(sizeOf(run), older) {
+		if enough := len(run) >= r.minSegments || done && len(run) >= 2; enough && r.fits(sizeOf(run), older) {
 			return run
 		}
 		older += h.info.Size
@@ -34,33 +36,33 @@ func (r *rules) pick(all []*handle) []*handle {
 	return nil
 }
 
-// run returns the longest run that begins with the first of some segments, and whether it will never be longer.
-func (r *rules) run(list []*handle) (run []*handle, done bool) {
+// run returns the longest run at the start of list, and whether it can no longer grow.
+func (r *mergeRules) run(list []*handle) (run []*handle, done bool) {
 	var sum total
 	for i, h := range list {
-		if r.waits(h) || i > 0 && r.gap(list[i-1], h) {
+		if r.hasLog(h) || i > 0 && r.gap(list[i-1], h) {
 			return list[:i], false
 		}
 		sum.add(h)
-		if i == r.most || !mergeable(h) || h.name.Day != list[0].name.Day || i > 0 && h.name.First <= list[i-1].name.Last || r.exceeds(&sum) {
+		if i == r.maxSegments || !mergeable(h) || h.name.Day != list[0].name.Day || i > 0 && h.name.First <= list[i-1].name.Last || r.exceeds(&sum) {
 			return list[:i], true
 		}
 	}
-	return list, list[0].name.Day < r.over
+	return list, list[0].name.Day < r.today
 }
 
-// mergeable reports whether a segment was never merged, and nothing speaks against it.
-func mergeable(h *handle) bool { return h.name.Single() && !h.spoiled }
+// mergeable reports whether a segment was never merged and is not excluded.
+func mergeable(h *handle) bool { return h.name.Single() && !h.unmergeable }
 
-// waits reports whether the log of a segment is still there.
-func (r *rules) waits(h *handle) bool { return slices.ContainsFunc(r.unflushed, h.name.Holds) }
+// hasLog reports whether the log of a segment still exists.
+func (r *mergeRules) hasLog(h *handle) bool { return slices.ContainsFunc(r.unflushed, h.name.Holds) }
 
-// gap reports whether a segment is still to come between two.
-func (r *rules) gap(a, b *handle) bool {
+// gap reports whether a segment between a and b is still to be flushed.
+func (r *mergeRules) gap(a, b *handle) bool {
 	return slices.ContainsFunc(r.unflushed, func(epoch uint64) bool { return a.name.Last < epoch && epoch < b.name.First })
 }
 
-// total is what some segments have together.
+// total sums up segments.
 type total struct {
 	rows, traces int
 	bytes        int64
@@ -83,7 +85,7 @@ func (t *total) add(h *handle) {
 	}
 }
 
-func (r *rules) exceeds(t *total) bool {
+func (r *mergeRules) exceeds(t *total) bool {
 	return t.rows > r.rows || t.traces > r.traces || r.bytes > 0 && t.bytes > r.bytes || r.arrivals > 0 && t.last.Sub(t.first) > r.arrivals
 }
 
@@ -99,7 +101,7 @@ func sizeOf(list []*handle) int64 {
 	return t.bytes
 }
 
-// singles counts the segments of one memtable, merged ones apart.
+// singles counts the segments that were flushed from one memtable.
 func singles(all []*handle) (n int) {
 	for _, h := range all {
 		if h.name.Single() {

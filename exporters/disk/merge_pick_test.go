@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 )
 
-// drawn makes segments of a drawing. Each word is one, a minute after the one before, with 10 rows, 1 trace and 100 bytes: a letter for the
-// day, and marks.
+// drawn makes segments of a drawing. Each word is one, a minute after the one before, with 10 rows,
+// 1 trace and 100 bytes: a letter for the day, and marks.
 //
 //	a   a segment of day a         a+  with 60 rows            a!  that cannot be merged
 //	a=  one that was merged        a~  with a log, still       a#  with 60 traces
@@ -36,7 +36,7 @@ func drawn(drawing string) (all []*handle, unflushed []uint64) {
 		case "=":
 			name.Level, name.Last = 1, epoch+5
 		case "!":
-			h.spoiled = true
+			h.unmergeable = true
 		case "~":
 			unflushed = append(unflushed, epoch)
 		}
@@ -49,7 +49,7 @@ func drawn(drawing string) (all []*handle, unflushed []uint64) {
 func TestPick(t *testing.T) {
 	for _, c := range []struct {
 		name, drawing, want string // want: first and last word that is merged, from 0
-		change              func(*rules)
+		change              func(*mergeRules)
 	}{
 		{"nothing", "", "", nil},
 		{"too few", "b b b", "", nil},
@@ -71,17 +71,17 @@ func TestPick(t *testing.T) {
 		{"the last log is still there", "b b b~", "", nil},
 		{"rows", "b+ b b b b b", "0-4", nil},
 		{"rows of two", "b b+ b+", "0-1", nil},
-		{"rows of one", "b+ b+ b", "1-2", func(r *rules) { r.over = "c" }},
+		{"rows of one", "b+ b+ b", "1-2", func(r *mergeRules) { r.today = "c" }},
 		{"traces", "b# b b# b b b b", "0-1", nil},
-		{"bytes", "b b b b b b", "0-2", func(r *rules) { r.bytes = 300 }},
-		{"arrivals", "b b b b b b", "0-2", func(r *rules) { r.arrivals = 2 * time.Minute }},
-		{"arrivals too far apart", "b b b", "", func(r *rules) { r.arrivals = time.Second }},
-		{"no room", "b b b b", "", func(r *rules) { r.fits = func(bytes, older int64) bool { return false } }},
-		{"older ones make room", "b b b b b b b b", "2-7", func(r *rules) { r.fits = func(bytes, older int64) bool { return older >= 200 } }},
-		{"room for few", "b b b b b a a", "3-4", func(r *rules) { r.fits = func(bytes, older int64) bool { return bytes <= 200 } }},
+		{"bytes", "b b b b b b", "0-2", func(r *mergeRules) { r.bytes = 300 }},
+		{"arrivals", "b b b b b b", "0-2", func(r *mergeRules) { r.arrivals = 2 * time.Minute }},
+		{"arrivals too far apart", "b b b", "", func(r *mergeRules) { r.arrivals = time.Second }},
+		{"no room", "b b b b", "", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return false } }},
+		{"older ones make room", "b b b b b b b b", "2-7", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return older >= 200 } }},
+		{"room for few", "b b b b b a a", "3-4", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return bytes <= 200 } }},
 	} {
 		all, unflushed := drawn(c.drawing)
-		r := &rules{least: 4, most: 6, rows: 100, traces: 100, over: "b", unflushed: unflushed, fits: func(bytes, older int64) bool { return true }}
+		r := &mergeRules{minSegments: 4, maxSegments: 6, rows: 100, traces: 100, today: "b", unflushed: unflushed, fits: func(bytes, older int64) bool { return true }}
 		if c.change != nil {
 			c.change(r)
 		}
@@ -111,7 +111,7 @@ func TestSpace(t *testing.T) {
 		"too few older ones":          {space{folder: -6, disk: 10}, 10, 15, false, false},
 		"the disk is full":            {space{folder: 10, disk: 9}, 10, 100, false, false},
 		"older ones free the disk":    {space{folder: 10, disk: 9, drops: true}, 10, 1, false, true},
-		"queries hold what is wanted": {space{folder: 10, disk: 0, drops: true, condemned: 10}, 10, 0, false, true},
+		"queries hold what is wanted": {space{folder: 10, disk: 0, drops: true, doomed: 10}, 10, 0, false, true},
 	} {
 		if has, fits := c.space.has(c.bytes), c.space.fits(c.bytes, c.older); has != c.has || fits != c.fitsOnce {
 			t.Errorf("%s: has %v, fits %v; want %v, %v", name, has, fits, c.has, c.fitsOnce)

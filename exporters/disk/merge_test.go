@@ -47,7 +47,7 @@ func merged(tb testing.TB, e *exporter) int {
 	for n := 0; ; {
 		more, err := e.mergeNext(unhurried(e))
 		switch {
-		case errors.Is(err, errInputGone): // all of it was deleted, or is too old
+		case errors.Is(err, errInputExpired): // all of it was deleted, or is too old
 		case err != nil:
 			tb.Fatal(err)
 		case !more:
@@ -105,7 +105,8 @@ func expectFiles(tb testing.TB, e *exporter, want ...string) {
 	}
 }
 
-// TestMerge: a merged segment has all spans, each once, also of traces that were cut; its inputs are gone, also after a restart.
+// TestMerge: a merged segment has all spans, each once, also of traces that were cut; its inputs
+// are gone, also after a restart.
 func TestMerge(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := merging(mem)
@@ -148,8 +149,8 @@ func TestMerge(t *testing.T) {
 	expectFiles(t, e, "1-0-1", "1-2-3")
 }
 
-// TestMergeInTheMiddleOfAQuery: a search that has begun before a merge reads the inputs to its end, whose files go then; one that begins
-// afterwards sees the output.
+// TestMergeInTheMiddleOfAQuery: a search that has begun before a merge reads the inputs to its end,
+// whose files go then; one that begins afterwards sees the output.
 func TestMergeInTheMiddleOfAQuery(t *testing.T) {
 	s := merging(vfstest.NewMem())
 	e := s.open(t)
@@ -179,8 +180,9 @@ func TestMergeInTheMiddleOfAQuery(t *testing.T) {
 	expectFiles(t, e, "1-0-1")
 }
 
-// TestReplacedFiles: files of inputs that are there beside the output, because a crash came or a query still read them, go at the next start. A
-// segment that was set aside before the merge and came back does not, although its epoch lies in the middle.
+// TestReplacedFiles: files of inputs that are there beside the output, because a crash came or a
+// query still read them, go at the next start. A segment that was set aside before the merge and
+// came back does not, although its epoch lies in the middle.
 func TestReplacedFiles(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := merging(mem)
@@ -213,7 +215,8 @@ func TestReplacedFiles(t *testing.T) {
 	}
 }
 
-// TestMergedLogs: a log is done with if a segment was made of it, or of its segment; not if it only lies between those.
+// TestMergedLogs: a log is done with if a segment was made of it, or of its segment; not if it only
+// lies between those.
 func TestMergedLogs(t *testing.T) {
 	h := &handle{name: directory.Segment{Day: "20261121", Level: 2, First: 10, Last: 30}}
 	h.info.Replaces = []string{"20261121/1-000000000000000a-000000000000001e.seg", "20261121/0-000000000000000a-000000000000000a.seg",
@@ -228,8 +231,8 @@ func TestMergedLogs(t *testing.T) {
 	}
 }
 
-// TestRewriteChain: a segment that was made of a merged one also takes the place of what that one was made of, as long as those files are
-// there.
+// TestRewriteChain: a segment that was made of a merged one also takes the place of what that one
+// was made of, as long as those files are there.
 func TestRewriteChain(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := merging(mem)
@@ -274,7 +277,8 @@ func rewrite(t *testing.T, e *exporter, m *merge) {
 	e.endMerge(m)
 }
 
-// TestMergeMeetsDamage: a segment with a damaged block is never merged away; the others are merged without it.
+// TestMergeMeetsDamage: a segment with a damaged block is never merged away; the others are merged
+// without it.
 func TestMergeMeetsDamage(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := merging(mem)
@@ -291,7 +295,7 @@ func TestMergeMeetsDamage(t *testing.T) {
 	if _, err := e.mergeNext(unhurried(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
 		t.Fatalf("a merge with a damaged segment: %v", err)
 	}
-	if got := testutil.ToFloat64(e.metrics.spoiled); got != 1 {
+	if got := testutil.ToFloat64(e.metrics.unmergeable); got != 1 {
 		t.Errorf("%v segments are left out", got)
 	}
 	if times := merged(t, e); times != 2 {
@@ -300,7 +304,8 @@ func TestMergeMeetsDamage(t *testing.T) {
 	expectFiles(t, e, "0-2-2", "1-0-1", "1-3-4")
 }
 
-// TestExpiryEndsAMerge: a merge whose inputs expire meanwhile comes to nothing, and brings nothing back.
+// TestExpiryEndsAMerge: a merge whose inputs expire meanwhile comes to nothing, and brings nothing
+// back.
 func TestExpiryEndsAMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := &vfstest.Rule{Op: vfstest.OpSync, Path: "1-*.tmp", Times: 1}
@@ -313,7 +318,7 @@ func TestExpiryEndsAMerge(t *testing.T) {
 		e := s.open(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
-		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, errInputGone) {
+		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, errInputExpired) {
 			t.Errorf("merging what has expired: %v", err)
 		}
 		if has(t, e, 0) {
@@ -326,8 +331,9 @@ func TestExpiryEndsAMerge(t *testing.T) {
 	})
 }
 
-// TestMergeKeepsItsInputsUntilItIsThere: while the output gets its name, no input expires. Otherwise a crash at that moment would bring its
-// spans back. When the name cannot be made durable the output goes, and as long as it cannot, no input expires either.
+// TestMergeKeepsItsInputsUntilItIsThere: while the output gets its name, no input expires.
+// Otherwise a crash at that moment would bring its spans back. When the name cannot be made durable
+// the output goes, and as long as it cannot, no input expires either.
 func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
@@ -368,7 +374,8 @@ func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
 	})
 }
 
-// TestMergedSegmentStaysUntilItsInputsAreGone: were it to expire before, a crash would bring the inputs back.
+// TestMergedSegmentStaysUntilItsInputsAreGone: were it to expire before, a crash would bring the
+// inputs back.
 func TestMergedSegmentStaysUntilItsInputsAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := merging(vfstest.NewMem())
@@ -387,7 +394,8 @@ func TestMergedSegmentStaysUntilItsInputsAreGone(t *testing.T) {
 	})
 }
 
-// TestMergeFaults: whatever fails on the disk during a merge, nothing is lost, and a later merge succeeds.
+// TestMergeFaults: whatever fails on the disk during a merge, nothing is lost, and a later merge
+// succeeds.
 func TestMergeFaults(t *testing.T) {
 	for op := vfstest.OpCreate; op <= vfstest.OpClose; op <<= 1 {
 		for skip := range 8 {
@@ -403,10 +411,10 @@ func TestMergeFaults(t *testing.T) {
 			n.check(t, e)
 			e.mu.Lock()
 			for _, h := range e.segments {
-				h.spoiled = false // a failed read looks like damage
+				h.unmergeable = false // a failed read looks like damage
 			}
 			e.mu.Unlock()
-			e.buryLeft()
+			e.retryRemovals()
 			merged(t, e)
 			expectFiles(t, e, "1-0-1")
 			n.check(t, e)
@@ -453,7 +461,8 @@ func TestMergeCrashes(t *testing.T) {
 	}
 }
 
-// TestRetentionBySizeWithMerges: under constant load the folder stays below its size and one segment, whatever is merged, and merging goes on.
+// TestRetentionBySizeWithMerges: under constant load the folder stays below its size and one
+// segment, whatever is merged, and merging goes on.
 func TestRetentionBySizeWithMerges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 300 << 10
@@ -496,7 +505,8 @@ func TestRetentionBySizeWithMerges(t *testing.T) {
 	})
 }
 
-// TestDropOldestWithMerges: on a disk that is full all the time merging still gets its space, at the expense of the oldest spans.
+// TestDropOldestWithMerges: on a disk that is full all the time merging still gets its space, at
+// the expense of the oldest spans.
 func TestDropOldestWithMerges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 )
 
-// metrics shows what the store holds and what happened to it.
+// metrics describes what the store holds and what happened to it.
 type metrics struct {
 	segments, bytes, logBytes, memtableSpans, memtableBytes, storedSpans prometheus.Gauge
 
@@ -21,7 +21,7 @@ type metrics struct {
 	damage, quarantined, lostRecords, lostSpans, lostDeletions            prometheus.Counter
 
 	merges, mergedSpans, mergedBytes, mergeDuplicates, mergeSeconds, mergePauses prometheus.Counter
-	mergeFailures, mergeAborts, spoiled                                          prometheus.Counter
+	mergeFailures, mergeAborts, unmergeable                                      prometheus.Counter
 
 	expired *prometheus.CounterVec
 }
@@ -41,34 +41,34 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		segments:        gauge("segments", "Segment files."),
 		bytes:           gauge("segment_bytes", "Size of all segment files."),
-		logBytes:        gauge("log_bytes", "Size of the log's files, those kept for later use included."),
+		logBytes:        gauge("log_bytes", "Size of the log files, including spare files kept for reuse."),
 		storedSpans:     gauge("segment_spans", "Spans in segments."),
 		memtableSpans:   gauge("memtable_spans", "Spans in memory that are not in a segment yet."),
 		memtableBytes:   gauge("memtable_bytes", "Memory of spans that are not in a segment yet."),
-		segmentsWritten: counter("segments_written_total", "Segments made of memtables."),
+		segmentsWritten: counter("segments_written_total", "Segments flushed from memtables."),
 		flushedSpans:    counter("flushed_spans_total", "Spans written to segments."),
 		flushedBytes:    counter("flushed_bytes_total", "Bytes written to segments."),
-		duplicates:      counter("duplicate_spans_total", "Spans left out of segments because they had been sent twice."),
-		flushSeconds:    counter("flush_seconds_total", "Time spent writing segments."),
-		waits:           counter("waits_total", "Requests that had to wait for a segment to be written."),
-		flushFailures:   counter("flush_failures_total", "Attempts to write a segment that failed; they are repeated."),
-		logFailures:     counter("log_failures_total", "Logs given up after failed writes."),
-		logRotations:    counter("log_rotations_total", "Failed writes of the log that were repeated in another file without loss."),
-		damage:          counter("damaged_reads_total", "Reads of parts of segments that are damaged."),
-		quarantined:     counter("quarantined_segments_total", "Segments set aside because they could not be opened."),
-		lostRecords:     counter("lost_requests_total", "Acknowledged requests that were missing from the log at start."),
-		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start, or not written to a segment."),
-		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start, so that spans are visible again."),
-		mergeBacklog:    gauge("merge_backlog_segments", "Segments that were not merged yet and can be, those that wait for more neighbours included."),
-		merges:          counter("merges_total", "Segments made of other segments."),
+		duplicates:      counter("duplicate_spans_total", "Duplicate spans left out of segments."),
+		flushSeconds:    counter("flush_seconds_total", "Time spent flushing memtables."),
+		waits:           counter("waits_total", "Requests that waited for a flush."),
+		flushFailures:   counter("flush_failures_total", "Failed flushes; they are retried."),
+		logFailures:     counter("log_failures_total", "Logs abandoned after failed writes."),
+		logRotations:    counter("log_rotations_total", "Failed log writes that were repeated in another file without loss."),
+		damage:          counter("damaged_reads_total", "Reads of damaged parts of segments."),
+		quarantined:     counter("quarantined_segments_total", "Segments moved to the quarantine because they could not be opened."),
+		lostRecords:     counter("lost_requests_total", "Acknowledged requests missing from the log at start."),
+		lostSpans:       counter("lost_spans_total", "Acknowledged spans that could not be read from the log at start or could not be flushed."),
+		lostDeletions:   counter("lost_deletions_total", "Deletions that could not be read at start; the spans they hid are visible again."),
+		mergeBacklog:    gauge("merge_backlog_segments", "Segments that can still be merged, including those that wait for more neighbours."),
+		merges:          counter("merges_total", "Segments merged from other segments."),
 		mergedSpans:     counter("merged_spans_total", "Spans written by merges."),
 		mergedBytes:     counter("merged_bytes_total", "Bytes written by merges."),
-		mergeDuplicates: counter("merge_duplicate_spans_total", "Spans left out by merges because they were in two segments."),
-		mergeSeconds:    counter("merge_seconds_total", "Time that merges took, pauses included."),
-		mergePauses:     counter("merge_pause_seconds_total", "Time that merges left to other work."),
-		mergeFailures:   counter("merge_failures_total", "Merges that failed; they are repeated."),
-		mergeAborts:     counter("merge_aborts_total", "Merges given up because a segment expired meanwhile or the disk became full."),
-		spoiled:         counter("unmergeable_segments_total", "Segments left out of merges from then on, most likely because they are damaged."),
+		mergeDuplicates: counter("merge_duplicate_spans_total", "Duplicate spans left out by merges."),
+		mergeSeconds:    counter("merge_seconds_total", "Time of merges, including pauses."),
+		mergePauses:     counter("merge_pause_seconds_total", "Time that merges paused in favour of other work."),
+		mergeFailures:   counter("merge_failures_total", "Failed merges; they are retried."),
+		mergeAborts:     counter("merge_aborts_total", "Merges aborted because a segment expired or the disk became full."),
+		unmergeable:     counter("unmergeable_segments_total", "Segments excluded from merges, most likely because they are damaged."),
 		segmentsByLevel: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tracing_disk_level_segments", Help: "Segments by level: flushed from a memtable, or merged."}, []string{"level"}),
 		expired: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -107,8 +107,8 @@ const (
 	levelMerged  = "merged"
 )
 
-// show sets the gauges.
-func (e *exporter) show() {
+// updateGauges sets the gauges.
+func (e *exporter) updateGauges() {
 	var stored, bytes, live, memory int64
 	e.mu.Lock()
 	for _, h := range e.segments {

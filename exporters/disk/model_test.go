@@ -21,8 +21,8 @@ const (
 	modelOperations = "DISK_MODEL_OPERATIONS"
 )
 
-// TestModel does random operations on stores, crashes included, and compares their answers with those of the memory store and of the
-// suite's own model.
+// TestModel does random operations on stores, crashes included, and compares their answers with
+// those of the memory store and of the suite's own model.
 func TestModel(t *testing.T) {
 	operations := 40_000
 	if text := os.Getenv(modelOperations); text != "" {
@@ -201,7 +201,8 @@ func (m *machine) merge() {
 	}
 }
 
-// crash replaces the disk by what is left of it. What was acknowledged is all there, and becomes a segment of what the new store recovers.
+// crash replaces the disk by what is left of it. What was acknowledged is all there, and becomes a
+// segment of what the new store recovers.
 func (m *machine) crash(cut func(*rand.Rand) *vfstest.Mem) {
 	mem := cut(m.Rand())
 	m.store.Stop(m.t.Context()) //nolint:errcheck // the disk below it is gone

@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// numbers sends spans with consecutive numbers, seven in a trace, and knows which of them a store must have and which it may have. Safe for
-// concurrent use.
+// numbers sends spans with consecutive numbers, seven in a trace, and knows which of them a store
+// must have and which it may have. Safe for concurrent use.
 type numbers struct {
 	mu    sync.Mutex
 	acked []bool // by number
@@ -87,7 +87,8 @@ func (n *numbers) send(tb testing.TB, e *exporter, count int) {
 	n.ack(b)
 }
 
-// check reads everything and returns how many spans are there: what was acknowledged is, once each, with its content, and nothing that was not sent.
+// check reads everything and returns how many spans are there: what was acknowledged is, once each,
+// with its content, and nothing that was not sent.
 func (n *numbers) check(tb testing.TB, e *exporter) int {
 	tb.Helper()
 	n.mu.Lock()
@@ -137,8 +138,8 @@ func refOf(number int) []tracestore.TraceRef {
 	return []tracestore.TraceRef{{ID: otlpdata.TraceID(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(number/spansPerTrace+1)))}}
 }
 
-// emptySpans returns requests of spans without anything, which take more room in a log than in a request. Of many kinds, so that each defines
-// a shape of its own.
+// emptySpans returns requests of spans without anything, which take more room in a log than in a
+// request. Of many kinds, so that each defines a shape of its own.
 func emptySpans(tb testing.TB, service string, count, requests int) (out []*otlpdata.Batch) {
 	tb.Helper()
 	for i := range requests {

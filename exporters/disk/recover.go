@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// recover brings back the state of the process before: segments as they are, and memtables from logs that are in no segment.
+// recover restores the state of the previous process: segments as they are, and memtables from logs
+// that are in no segment.
 func (e *exporter) recover() error {
 	if err := e.openSegments(); err != nil {
 		return err
@@ -31,10 +32,10 @@ func (e *exporter) recover() error {
 			return err
 		}
 		if len(e.frozen) <= maxFrozen+1 {
-			continue // as many as the process before had, at most: they are read at once, and written later
+			continue // at most as many as the previous process had: flush them later, in the background
 		}
 		if err := e.flush(e.frozen[0]); err != nil {
-			e.log.Error("spans from an earlier log stay in memory", zap.Error(err))
+			e.log.Error("cannot flush recovered log; its spans stay in memory", zap.Error(err))
 		}
 	}
 	e.removeLogs()
@@ -44,7 +45,8 @@ func (e *exporter) recover() error {
 	return nil
 }
 
-// openSegments opens all segments that can be read. The others are set aside, except those of a newer version, which are in order.
+// openSegments opens all segments. Damaged ones are moved to the quarantine; one of a newer version
+// is an error.
 func (e *exporter) openSegments() error {
 	names, err := e.dir.Segments()
 	if err != nil {
@@ -54,7 +56,7 @@ func (e *exporter) openSegments() error {
 		e.lastEpoch = max(e.lastEpoch, name.Last)
 		h, err := e.open(name)
 		if damage := (*source.DamageError)(nil); err != nil && !errors.As(err, &damage) {
-			return err // of a newer version, or not readable for the moment: too many open files, for example
+			return err // a newer version, or a temporary error such as too many open files
 		}
 		if err != nil {
 			if err := e.setAside(name, err); err != nil {
@@ -72,18 +74,19 @@ func (e *exporter) openSegments() error {
 func (e *exporter) setAside(name directory.Segment, cause error) error {
 	to, err := e.dir.Quarantine(e.dir.Path(name))
 	if err != nil {
-		return fmt.Errorf("a segment cannot be read (%w), and: %w", cause, err)
+		return fmt.Errorf("segment cannot be read (%w) or quarantined: %w", cause, err)
 	}
 	e.metrics.quarantined.Inc()
-	e.log.Error("a segment cannot be read and was set aside; its spans are missing from all answers", zap.String("file", to),
+	e.log.Error("segment cannot be read; moved to quarantine; its spans are missing from all answers", zap.String("file", to),
 		zap.Int64("bytes", name.Size), zap.Error(cause))
 	return nil
 }
 
-// dropReplaced removes segments of which others were made: their spans are there twice, because a crash came before they were deleted. What
-// lies between them without being named, such as a segment that was set aside at the time and repaired later, stays.
+// dropReplaced removes segments whose spans are also in a merged segment, because a crash came
+// before they were deleted. Segments in the same range of epochs that the merged segment does not
+// name stay, for example one that was in the quarantine at the time and was repaired later.
 func (e *exporter) dropReplaced() {
-	level := map[string]int{} // by name: the greatest of segments made of it
+	level := map[string]int{} // by name: the highest level of a segment merged from it
 	for _, h := range e.segments {
 		for _, name := range h.info.Replaces {
 			level[name] = max(level[name], h.name.Level)
@@ -115,16 +118,16 @@ func (e *exporter) replay(epoch uint64) error {
 		if err != nil {
 			unreadable++
 			l.damaged = true
-			e.log.Error("a record of the log cannot be read", zap.Uint64("epoch", epoch), zap.Error(err))
+			e.log.Error("cannot read log record", zap.Uint64("epoch", epoch), zap.Error(err))
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	l.table.Arrived(l.opened) // when they really came is not in the log; they stay a little longer than they need to
+	l.table.Arrived(l.opened) // the log has no arrival times: the spans stay a little longer
 	if report.Unsynced > 0 && report.Sound() && wal.Mode(e.config.Sync) == wal.SyncAlways {
-		unreadable = 0 // rows behind a record that was never acknowledged were not, either
+		unreadable = 0 // rows after an unacknowledged record were not acknowledged either
 	}
 	if l.damaged = l.damaged || unreadable > 0 || !report.Sound(); l.damaged {
 		if err := e.noteDamage(epoch, report, unreadable); err != nil {
@@ -139,12 +142,12 @@ func (e *exporter) replay(epoch uint64) error {
 	return nil
 }
 
-// noteDamage reports that acknowledged spans of a log are lost, and marks the log, so that its files are kept whatever happens before its
-// other spans are in a segment.
+// noteDamage reports that acknowledged spans of a log are lost, and marks the log on disk, so that
+// its files are kept even if the process dies before the rest of its spans is flushed.
 func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) error {
 	e.metrics.lostRecords.Add(float64(report.Lost))
 	e.metrics.lostSpans.Add(float64(unreadable))
-	e.log.Error("the log is damaged: acknowledged spans are lost; its files will be kept in the quarantine",
+	e.log.Error("log is damaged; acknowledged spans are lost; its files will be kept in the quarantine",
 		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
 		zap.Any("damage", report.Damage))
 	text := fmt.Sprintf("log %016x: %d acknowledged requests lost, %d spans unreadable\n", epoch, report.Lost, unreadable)

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Reasons of expiry, as the metric names them.
+// Values of the label reason of expired spans.
 const (
 	expiredByTime = "retention_time"
 	expiredBySize = "retention_size"
@@ -15,17 +15,18 @@ const (
 	expiredEmpty  = "empty"
 )
 
-// expire deletes segments that are too old, and the oldest ones while the folder is too large.
+// expire deletes segments older than the retention time, and the oldest ones while the folder is
+// too large.
 func (e *exporter) expire() {
 	now := e.env.Now()
-	if e.jump.jumped(now) {
-		e.log.Warn("the clock jumped: nothing expires by time for a while", zap.Time("now", now), zap.Duration("hold", jumpHold))
+	if e.clock.jumped(now) {
+		e.log.Warn("clock jumped; expiry by time is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
 	}
-	keep := time.Duration(e.config.Retention.Time)
-	byTime := keep > 0 && !e.jump.holds()
-	for _, h := range e.loose() {
+	retention := time.Duration(e.config.Retention.Time)
+	byTime := retention > 0 && !e.clock.holds()
+	for _, h := range e.expirable() {
 		switch {
-		case byTime && h.info.LastArrival.Before(now.Add(-keep)):
+		case byTime && h.info.LastArrival.Before(now.Add(-retention)):
 			e.drop(h, expiredByTime)
 		case h.info.Rows == 0: // all its spans were deleted
 			e.drop(h, expiredEmpty)
@@ -33,7 +34,7 @@ func (e *exporter) expire() {
 	}
 	e.measure()
 	if limit := int64(e.config.Retention.Size); limit > 0 {
-		for _, h := range e.loose() {
+		for _, h := range e.expirable() {
 			if e.used() <= limit {
 				break
 			}
@@ -41,44 +42,46 @@ func (e *exporter) expire() {
 		}
 	}
 	if err := e.dir.RemoveEmptyDays(); err != nil {
-		e.log.Warn("tidying up", zap.Error(err))
+		e.log.Warn("cannot remove empty folders", zap.Error(err))
 	}
 }
 
-// loose returns the segments that may go, in the order in which they were begun, whatever the clock said then.
-func (e *exporter) loose() []*handle {
+// expirable returns the segments that may be deleted, in the order in which they were begun,
+// regardless of clock changes.
+func (e *exporter) expirable() []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(e.segments), e.bound)
+	return slices.DeleteFunc(slices.Clone(e.segments), e.pinned)
 }
 
-// drop takes a segment out of the store and returns its size, or 0 if it may not go at this moment. Its file goes when the last query that
-// reads it has ended. A merge that reads it comes to nothing.
+// drop removes a segment from the store and returns its size, or 0 if it must not be removed now.
+// Its file is deleted when the last query that reads it has ended. A merge that reads it is
+// aborted.
 func (e *exporter) drop(h *handle, reason string) int64 {
 	e.mu.Lock()
 	at := slices.Index(e.segments, h)
-	if at < 0 || e.bound(h) {
+	if at < 0 || e.pinned(h) {
 		e.mu.Unlock()
 		return 0
 	}
 	e.segments = slices.Delete(slices.Clone(e.segments), at, at+1)
 	e.doom(h)
 	if m := e.merging; m != nil && slices.Contains(m.inputs, h) {
-		m.lost = true
+		m.inputExpired = true
 	}
 	e.mu.Unlock()
 	e.metrics.expired.WithLabelValues(reason).Add(float64(h.info.Rows))
-	e.log.Info("segment deleted", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
+	e.log.Info("deleted segment", zap.Stringer("segment", h.name), zap.Int("spans", h.info.Rows), zap.Int64("bytes", h.info.Size),
 		zap.Time("last_arrival", h.info.LastArrival), zap.String("reason", reason))
 	e.releaseHandle(h)
 	return h.info.Size
 }
 
-// measure looks how large logs and reserve are.
+// measure records the size of logs and reserve.
 func (e *exporter) measure() {
 	n, err := e.logs.Size()
 	if err != nil {
-		e.log.Warn("measuring the log", zap.Error(err))
+		e.log.Warn("cannot measure log size", zap.Error(err))
 		return
 	}
 	e.metrics.logBytes.Set(float64(n))
@@ -90,8 +93,8 @@ func (e *exporter) measure() {
 	e.mu.Unlock()
 }
 
-// used returns the size of the folder: segments, one that merging makes, logs and reserve as last measured. What is in the quarantine is not
-// the store's any more.
+// used returns the size of the folder: segments, the output of a merge, logs and reserve as last
+// measured. The quarantine does not count.
 func (e *exporter) used() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -19,33 +19,36 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// What adaptive sampling learns is in one file, which is written anew, a few times a minute, whenever something is added: a line with the
-// version and the checksum of what follows, and that as JSON, compressed with zstd: of a busy collector 1 MB, which is 17 MB as text.
+// State of adaptive sampling is one file, rewritten a few times a minute whenever something is
+// added: a line with the version and the checksum of the rest, then zstd-compressed JSON. A busy
+// collector has about 1 MB, which is 17 MB of JSON.
 const (
 	samplingFile    = "sampling.state"
 	samplingLine    = "tracing sampling state, version %d, crc32c %08x\n"
 	samplingVersion = 1
-	// maxSamplingText bounds the text: some 500,000 rows. Of what is beyond, the oldest intervals go.
+	// maxSamplingText bounds the JSON: about 500,000 rows. Beyond it, the oldest intervals are
+	// dropped.
 	maxSamplingText = 64 << 20
-	maxSamplingFile = maxSamplingText + 1<<20 // the first line, and a text that cannot be compressed
+	maxSamplingFile = maxSamplingText + 1<<20 // plus the first line and incompressible text
 )
 
 var _ sampling.Store = (*exporter)(nil)
 
-// samplingStore is a [sampling.Memory] that a file follows. Leases are not in the file: no other process has the folder.
+// samplingStore is a [sampling.Memory] that is saved to a file. Leases are not saved: no other
+// process uses the folder.
 type samplingStore struct {
 	*sampling.Memory
 	fs   vfs.FS
 	file string
 
-	turn sync.Mutex // held while something is added and written
-	open bool       // guarded by turn
+	changing sync.Mutex // held while something is added and saved
+	open     bool       // guarded by changing
 }
 
 var (
-	errSamplingClosed  = errors.New("the span store is not open")
-	errSamplingTooBig  = fmt.Errorf("what adaptive sampling learned takes more than %d bytes", maxSamplingText)
-	errSamplingDamaged = errors.New("the checksum is wrong")
+	errSamplingClosed  = errors.New("span store is not open")
+	errSamplingTooBig  = fmt.Errorf("adaptive sampling state exceeds %d bytes", maxSamplingText)
+	errSamplingDamaged = errors.New("checksum mismatch")
 	samplingSums       = crc32.MakeTable(crc32.Castagnoli)
 )
 
@@ -53,7 +56,7 @@ func newSamplingStore(fsys vfs.FS, dir string, now func() time.Time) *samplingSt
 	return &samplingStore{Memory: sampling.NewMemory(now), fs: fsys, file: path.Join(dir, samplingFile)}
 }
 
-// AddThroughput implements sampling.Throughputs. What it was told is durable when it returns nil.
+// AddThroughput implements sampling.Throughputs. The data is durable when it returns nil.
 func (s *samplingStore) AddThroughput(ctx context.Context, t sampling.Throughput, since time.Time) error {
 	return s.change(func() error { return s.Memory.AddThroughput(ctx, t, since) })
 }
@@ -64,8 +67,8 @@ func (s *samplingStore) SaveCalculation(ctx context.Context, c *sampling.Calcula
 }
 
 func (s *samplingStore) change(add func() error) error {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	if !s.open {
 		return errSamplingClosed
 	}
@@ -79,10 +82,10 @@ func (s *samplingStore) change(add func() error) error {
 	return vfs.WriteFileAtomic(s.fs, s.file, b)
 }
 
-// load reads the file, if there is one, and lets things be added. After an error that is damage, it is as if there had been none.
+// load reads the file, if it exists, and allows additions. After damage the state is empty.
 func (s *samplingStore) load() (damage, err error) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	b, err := vfs.ReadFile(s.fs, s.file, maxSamplingFile)
 	switch {
 	case errors.Is(err, vfs.ErrTooLarge):
@@ -99,10 +102,10 @@ func (s *samplingStore) load() (damage, err error) {
 	return damage, err
 }
 
-// close lets nothing be added any more.
+// close rejects further additions.
 func (s *samplingStore) close() {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	s.open = false
 }
 
@@ -113,21 +116,22 @@ func encodeSampling(state sampling.State) ([]byte, error) {
 	}
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return nil, fmt.Errorf("compressing what adaptive sampling learned: %w", err)
+		return nil, fmt.Errorf("compressing adaptive sampling state: %w", err)
 	}
 	body := w.EncodeAll(text, nil)
 	out := fmt.Appendf(nil, samplingLine, samplingVersion, crc32.Checksum(body, samplingSums))
 	return append(out, body...), nil
 }
 
-// samplingText returns a state as text of at most so many bytes, without the oldest intervals if it would be longer.
-func samplingText(state sampling.State, most int) ([]byte, error) {
+// samplingText returns the state as JSON of at most limit bytes, dropping the oldest intervals if
+// necessary.
+func samplingText(state sampling.State, limit int) ([]byte, error) {
 	for {
 		text, err := json.Marshal(state)
 		if err != nil {
-			return nil, fmt.Errorf("encoding what adaptive sampling learned: %w", err)
+			return nil, fmt.Errorf("encoding adaptive sampling state: %w", err)
 		}
-		if len(text) <= most {
+		if len(text) <= limit {
 			return text, nil
 		}
 		n := len(state.Throughputs)
@@ -143,30 +147,31 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 	var version int
 	var sum uint32
 	if _, err := fmt.Sscanf(string(line)+"\n", samplingLine, &version, &sum); err != nil {
-		return state, fmt.Errorf("the first line is not that of a sampling state: %w", err)
+		return state, fmt.Errorf("sampling state: invalid first line: %w", err)
 	}
 	if version != samplingVersion {
-		return state, fmt.Errorf("it has version %d, and this program reads version %d", version, samplingVersion)
+		return state, fmt.Errorf("sampling state: unsupported version %d; this program reads version %d", version, samplingVersion)
 	}
 	if crc32.Checksum(body, samplingSums) != sum {
 		return state, errSamplingDamaged
 	}
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSamplingText))
 	if err != nil {
-		return state, fmt.Errorf("reading a sampling state: %w", err)
+		return state, fmt.Errorf("reading sampling state: %w", err)
 	}
 	defer r.Close()
 	text, err := r.DecodeAll(body, nil)
 	if err != nil {
-		return state, fmt.Errorf("reading a sampling state: %w", err)
+		return state, fmt.Errorf("reading sampling state: %w", err)
 	}
 	if err := json.Unmarshal(text, &state); err != nil {
-		return state, fmt.Errorf("reading a sampling state: %w", err)
+		return state, fmt.Errorf("reading sampling state: %w", err)
 	}
 	return state, nil
 }
 
-// loadSampling brings back what adaptive sampling learned. A damaged file is set aside: operations then begin with the initial probability.
+// loadSampling restores the state of adaptive sampling. A damaged file is moved to the quarantine;
+// operations then start with the initial probability.
 func (e *exporter) loadSampling() error {
 	damage, err := e.samplingStore.load()
 	if err != nil {
@@ -177,9 +182,9 @@ func (e *exporter) loadSampling() error {
 	}
 	to, err := e.dir.Quarantine(e.samplingStore.file)
 	if err != nil {
-		return fmt.Errorf("what adaptive sampling learned cannot be read (%w), and: %w", damage, err)
+		return fmt.Errorf("adaptive sampling state cannot be read (%w) or quarantined: %w", damage, err)
 	}
-	e.log.Error("what adaptive sampling learned cannot be read and was set aside: it begins anew",
+	e.log.Error("adaptive sampling state cannot be read; moved to quarantine; starting without it",
 		zap.String("file", to), zap.Error(damage))
 	return nil
 }

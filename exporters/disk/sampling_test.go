@@ -43,7 +43,8 @@ func TestSamplingStore(t *testing.T) {
 	})
 }
 
-// The exporter has what it was told when it is stopped and started again, and takes nothing while it is not open.
+// The exporter has what it was told when it is stopped and started again, and takes nothing while
+// it is not open.
 func TestSamplingInExporter(t *testing.T) {
 	fsys := vfstest.NewMem()
 	e := small(fsys).start(t)
@@ -63,7 +64,8 @@ func decidedOn(p float64) *sampling.Calculation {
 	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{Target: sampling.Target{Service: "s", Operation: "o"}, Probability: p}}}
 }
 
-// A power cut at any operation on the disk leaves the last calculation that was acknowledged, or the one that was under way.
+// A power cut at any operation on the disk leaves the last calculation that was acknowledged, or
+// the one that was under way.
 func TestSamplingCrashes(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// benchFolder names the folder of a store that is there already and has spans of the data set, instead of benchSpans of them.
+// benchFolder names the folder of a store that is there already and has spans of the data set,
+// instead of benchSpans of them.
 const benchFolder = "DISK_BENCH_FOLDER"
 
 // benchStore returns a store with spans of the data set in segments.

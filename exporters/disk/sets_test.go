@@ -15,8 +15,9 @@ import (
 // setsSeed is the environment variable that repeats a run of TestRandomSearches.
 const setsSeed = "DISK_SETS_SEED"
 
-// TestRandomSearches asks random searches of a store with spans in memory and in segments, and of the memory store, and compares the
-// answers with the definition. Those that the language has words for are written down and read again before.
+// TestRandomSearches asks random searches of a store with spans in memory and in segments, and of
+// the memory store, and compares the answers with the definition. Those that the language has words
+// for are written down and read again before.
 func TestRandomSearches(t *testing.T) {
 	const searches = 500 // of the same spans
 	rounds := 20

@@ -19,8 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestShuffled: rates, errors, durations and calls are right for windows of any length, however spans come: parents late, in other requests,
-// in other segments, before a restart or a merge.
+// TestShuffled: rates, errors, durations and calls are right for windows of any length, however
+// spans come: parents late, in other requests, in other segments, before a restart or a merge.
 func TestShuffled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -66,7 +66,8 @@ var shuffledDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const shuffledMinutes = 8
 
-// make makes traces, some of which last minutes. Every span but the first of a trace has its parent among those before it.
+// make makes traces, some of which last minutes. Every span but the first of a trace has its parent
+// among those before it.
 func (s *shuffled) make(traces int) {
 	for trace := range traces {
 		begin := shuffledDay.Add(time.Duration(s.rng.Int64N(int64(shuffledMinutes * time.Minute))))

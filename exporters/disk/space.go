@@ -9,22 +9,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkSpace refuses spans while the disk is full, and takes them again when it no longer is.
+// checkSpace refuses spans while the disk is full, and takes them again when it is not.
 func (e *exporter) checkSpace() {
 	free, err := e.dir.Free()
 	if err != nil {
-		e.log.Warn("measuring the free space of the disk", zap.Error(err))
-		return // the disk itself will tell
+		e.log.Warn("cannot measure free disk space", zap.Error(err))
+		return // writes will fail if the disk is full
 	}
 	need := int64(e.config.MinFree)
 	if e.config.DiskFull == dropWhenFull {
-		e.dropFor(need + e.wanted() - free)
+		e.dropFor(need + e.awaitedByMerge() - free)
 		if free, err = e.dir.Free(); err != nil {
 			return
 		}
 	}
 	if free < need {
-		err = fmt.Errorf("the disk of the span store is full: %s free, less than min_free (%s); free space, shorten the retention, or set disk_full: drop_oldest",
+		err = fmt.Errorf("span store: disk is full: %s free, less than min_free (%s); free space, shorten the retention, or set disk_full: drop_oldest",
 			pipeline.ByteSize(free), pipeline.ByteSize(need))
 	}
 	e.mu.Lock()
@@ -35,39 +35,39 @@ func (e *exporter) checkSpace() {
 	}
 }
 
-// wanted returns the bytes beside min_free that merging waits for.
-func (e *exporter) wanted() int64 {
+// awaitedByMerge returns the free space beyond min_free that the next merge waits for, in bytes.
+func (e *exporter) awaitedByMerge() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.claimed == 0 || e.merging != nil {
-		return 0 // a merge that has begun takes what it found
+		return 0 // a running merge has its space
 	}
 	return e.claimed + int64(e.config.Reserve)
 }
 
-// dropFor drops as many of the oldest segments as make up for so many missing bytes. Those that queries still hold count: they are as
-// good as gone.
+// dropFor drops the oldest segments until they free the missing bytes. Dropped segments that
+// queries still read count as freed.
 func (e *exporter) dropFor(missing int64) {
 	e.mu.Lock()
-	missing -= e.condemned()
+	missing -= e.doomedBytes()
 	e.mu.Unlock()
 	if missing <= 0 {
 		return
 	}
-	for _, h := range e.loose() {
+	for _, h := range e.expirable() {
 		if missing -= e.drop(h, expiredByFull); missing <= 0 {
 			return
 		}
 	}
 }
 
-// keepReserve makes the reserve, where one is wanted and the disk has the space.
+// keepReserve creates the reserve if it is configured and the disk has space.
 func (e *exporter) keepReserve() {
 	if e.config.Reserve == 0 {
 		return
 	}
 	if err := e.dir.Reserve(int64(e.config.Reserve)); err != nil {
-		e.log.Warn("making the reserve for a full disk", zap.Error(err))
+		e.log.Warn("cannot create disk reserve", zap.Error(err))
 		e.giveUpReserve()
 		return
 	}
@@ -75,48 +75,49 @@ func (e *exporter) keepReserve() {
 	e.measure()
 }
 
-// makeSpace gives up what the store holds for a full disk, so that a segment can be written, which then frees its log.
+// makeSpace deletes spare files and the reserve, so that a segment can be written, which then frees
+// its log.
 func (e *exporter) makeSpace(cause error) {
-	e.log.Warn("the disk is full: giving up the reserve to write a segment", zap.Error(cause))
+	e.log.Warn("disk is full; deleting the reserve to flush the memtable", zap.Error(cause))
 	if err := e.logs.DropSpares(); err != nil {
-		e.log.Warn("giving up spare logs", zap.Error(err))
+		e.log.Warn("cannot delete spare logs", zap.Error(err))
 	}
 	e.giveUpReserve()
 }
 
 func (e *exporter) giveUpReserve() {
 	if err := e.dir.GiveUpReserve(); err != nil {
-		e.log.Warn("giving up the reserve", zap.Error(err))
+		e.log.Warn("cannot delete disk reserve", zap.Error(err))
 		return
 	}
 	e.reserved = false
 }
 
-// space is how much a new segment may take at a moment.
+// space is the space for a new segment at one moment.
 type space struct {
-	folder, disk int64 // bytes until retention.size is reached, and until min_free and the reserve are all that is left
-	drops        bool  // expiry makes space on the disk, too
-	condemned    int64 // bytes that come back when queries have ended
+	folder, disk int64 // bytes until retention.size is reached; bytes until only min_free and the reserve are left
+	drops        bool  // expiry frees disk space (disk_full: drop_oldest)
+	doomed       int64 // bytes that are freed when queries have ended
 }
 
-// spaceFor returns the space for what is not needed at once; free is what the disk has. The caller holds mu.
+// spaceFor returns the space for a merge; free is the free space of the disk. The caller holds mu.
 func (e *exporter) spaceFor(free int64) space {
 	s := space{folder: math.MaxInt64, disk: free - int64(e.config.MinFree) - int64(e.config.Reserve), drops: e.config.DiskFull == dropWhenFull,
-		condemned: e.condemned()}
+		doomed: e.doomedBytes()}
 	if limit := int64(e.config.Retention.Size); limit > 0 {
 		s.folder = limit - e.fixed - sizeOf(e.segments)
 	}
 	return s
 }
 
-// has reports whether there is space for a segment.
+// has reports whether a segment fits now.
 func (s space) has(bytes int64) bool { return bytes <= s.folder && bytes <= s.disk }
 
-// fits reports whether there is, when so many bytes of other segments have expired.
+// fits reports whether a segment fits after older segments of the given total size have expired.
 func (s space) fits(bytes, older int64) bool {
 	disk := bytes
 	if s.drops {
-		disk -= older + s.condemned
+		disk -= older + s.doomed
 	}
 	return bytes-older <= s.folder && disk <= s.disk
 }

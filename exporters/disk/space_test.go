@@ -39,8 +39,9 @@ func fill(t *testing.T, e *exporter, n *numbers) error {
 	return nil
 }
 
-// TestFullDisk fills the disk below a running store: spans are refused with a hint, reads go on, nothing acknowledged is lost, and when there
-// is space again the store takes spans without anybody's help.
+// TestFullDisk fills the disk below a running store: spans are refused with a hint, reads go on,
+// nothing acknowledged is lost, and when there is space again the store takes spans without
+// anybody's help.
 func TestFullDisk(t *testing.T) {
 	for name, c := range map[string]struct {
 		quota   int64
@@ -96,7 +97,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestDropOldest: where the configuration says so, a full disk costs the oldest spans instead of the newest.
+// TestDropOldest: where the configuration says so, a full disk costs the oldest spans instead of
+// the newest.
 func TestDropOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfstest.NewMem()
@@ -132,7 +134,8 @@ func has(t *testing.T, e *exporter, number int) bool {
 	return found
 }
 
-// TestFailedSync: a sync that fails costs nothing but a new file; when the new one fails too, spans are refused, and taken again later.
+// TestFailedSync: a sync that fails costs nothing but a new file; when the new one fails too, spans
+// are refused, and taken again later.
 func TestFailedSync(t *testing.T) {
 	once := &vfstest.Rule{Op: vfstest.OpSync, Path: "*.log", Skip: 3, Times: 1, Err: syscall.EIO}
 	e := small(vfstest.Inject(vfstest.NewMem(), once)).open(t)
@@ -189,7 +192,8 @@ func TestRetentionBySize(t *testing.T) {
 	})
 }
 
-// TestQueryOutlivesExpiry: a search that has begun reads what expires meanwhile, and the file goes when it has ended.
+// TestQueryOutlivesExpiry: a search that has begun reads what expires meanwhile, and the file goes
+// when it has ended.
 func TestQueryOutlivesExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := small(vfstest.NewMem())

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// TestStore runs the suite of all stores on spans in memory, on spans in segments, flushed and merged, and on both.
+// TestStore runs the suite of all stores on spans in memory, on spans in segments, flushed and
+// merged, and on both.
 func TestStore(t *testing.T) {
 	t.Run("memtable", func(t *testing.T) {
 		storetest.Store(t, func(tb testing.TB) storetest.Subject { return small(vfstest.NewMem()).open(tb) })
@@ -95,7 +96,8 @@ func TestNothingIsTakenAfterStop(t *testing.T) {
 	}
 }
 
-// TestStopLeavesOnlySegments: what a stopped store leaves behind needs no recovery, and takes no more space than the spans do.
+// TestStopLeavesOnlySegments: what a stopped store leaves behind needs no recovery, and takes no
+// more space than the spans do.
 func TestStopLeavesOnlySegments(t *testing.T) {
 	fs := vfstest.NewMem()
 	s := small(fs)

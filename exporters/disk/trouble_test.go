@@ -17,8 +17,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestEveryRecordFits: while records wait to be written, a request whose record is larger than the request itself is taken or refused before it
-// is interned. Were it refused afterwards, later requests would use definitions that are in no log.
+// TestEveryRecordFits: while records wait to be written, a request whose record is larger than the
+// request itself is taken or refused before it is interned. Were it refused afterwards, later
+// requests would use definitions that are in no log.
 func TestEveryRecordFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
@@ -65,7 +66,8 @@ func checkNothingLost(t testing.TB, e *exporter) {
 	}
 }
 
-// TestDropOldestCountsWhatQueriesHold: files that a query still reads are deleted later. They count as freed, or everything would go.
+// TestDropOldestCountsWhatQueriesHold: files that a query still reads are deleted later. They count
+// as freed, or everything would go.
 func TestDropOldestCountsWhatQueriesHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfstest.NewMem()
@@ -100,8 +102,8 @@ func TestDropOldestCountsWhatQueriesHold(t *testing.T) {
 	})
 }
 
-// TestOpenErrorsAreNotDamage: a segment that cannot be opened for the moment is not set aside. The store does not start, and does when the
-// trouble has passed.
+// TestOpenErrorsAreNotDamage: a segment that cannot be opened for the moment is not set aside. The
+// store does not start, and does when the trouble has passed.
 func TestOpenErrorsAreNotDamage(t *testing.T) {
 	mem := vfstest.NewMem()
 	e := small(mem).start(t)
@@ -169,8 +171,8 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestExpiredSpansStayAway: when the log of a segment cannot be removed, the segment does not expire before that, for at the next start the
-// log would bring its spans back.
+// TestExpiredSpansStayAway: when the log of a segment cannot be removed, the segment does not
+// expire before that, for at the next start the log would bring its spans back.
 func TestExpiredSpansStayAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// view is everything that is stored at one moment.
+// view is a snapshot of everything that is stored.
 type view struct {
 	store    *exporter
 	sources  []source.Source
@@ -15,7 +15,8 @@ type view struct {
 	segments []*handle
 }
 
-// view takes hold of all memtables and segments. What comes later is not seen, what expires meanwhile stays readable.
+// view acquires all memtables and segments. Later spans are not visible; segments that expire stay
+// readable.
 func (e *exporter) view() search.View {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,9 +48,9 @@ func (v *view) Release() {
 	}
 }
 
-// damaged is told of every part of a file that a query could not read.
+// damaged counts and logs a part of a file that a query could not read.
 func (e *exporter) damaged(d *source.DamageError) {
 	e.metrics.damage.Inc()
-	e.log.Error("part of a segment cannot be read; queries that need it are answered without", zap.String("file", d.File),
+	e.log.Error("cannot read part of a segment; queries are answered without it", zap.String("file", d.File),
 		zap.String("part", d.Part), zap.Int("spans", d.Rows), zap.Error(d.Err))
 }

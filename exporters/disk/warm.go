@@ -7,15 +7,18 @@ import (
 	"time"
 )
 
-// warmShare is what looking for the parents of calls ahead of queries takes of one processor while spans come in.
+// warmShare is the share of one processor for filling the edge cache ahead of queries while spans
+// arrive.
 const warmShare = 0.01
 
-// warmAlways keeps ready what queries for dependencies need, see search.Engine.Warm, until Stop. It looks again when segments came or went.
-// It has the lowest priority: like a merge it stands still while a memtable waits for its flush, and rests while spans come in. It also
-// lets a merge end first, which replaces segments that it would have looked at.
-func (e *exporter) warmAlways() {
+// warmLoop keeps the edge cache up to date for dependency queries, see search.Engine.Warm, until
+// Stop. It runs again when segments were added or removed. It has the lowest priority: like a merge
+// it pauses while a memtable waits for its flush, and rests while spans arrive. It also waits for a
+// running merge, which replaces segments that it would read.
+func (e *exporter) warmLoop() {
 	ctx := untilStop{context.Background(), e.stop}
-	// Half a tick behind the keeper, which deletes files: they stay as long as somebody reads them.
+	// Runs half a tick after the maintenance loop, which deletes files: a file stays while it is
+	// read.
 	ticker := time.NewTicker(tick / 2)
 	defer ticker.Stop()
 	var load load
@@ -44,7 +47,7 @@ func (e *exporter) warmAlways() {
 	}
 }
 
-// mayWarm returns the segments, and whether nothing that is more urgent is under way.
+// mayWarm returns the segments, and whether no more urgent work is running.
 func (e *exporter) mayWarm(l *load) (segments []*handle, free bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,10 +55,10 @@ func (e *exporter) mayWarm(l *load) (segments []*handle, free bool) {
 	return e.segments, len(e.frozen) == 0 && e.merging == nil && !e.closed
 }
 
-// errLater ends Warm; the next tick goes on.
-var errLater = errors.New("something more urgent is under way")
+// errLater ends Warm; the next tick continues it.
+var errLater = errors.New("more urgent work is running")
 
-// paceWarm rests for what makes up for the time worked.
+// paceWarm rests in proportion to the time worked while spans arrive.
 func (e *exporter) paceWarm(worked time.Duration, l *load) error {
 	e.mu.Lock()
 	busy := l.busy(e.active)

@@ -28,7 +28,8 @@ func callOf(t *testing.T, part byte) *otlpdata.Batch {
 	return batchOf(td)
 }
 
-// TestWarm: a while after a flush, and after a start, a query for calls between segments reads no file.
+// TestWarm: a while after a flush, and after a start, a query for calls between segments reads no
+// file.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := &vfstest.Rule{Op: vfstest.OpRead}
@@ -63,7 +64,8 @@ func TestWarm(t *testing.T) {
 	})
 }
 
-// TestWarmRests: while spans come it rests for most of the time, and Stop does not wait for the end of that.
+// TestWarmRests: while spans come it rests for most of the time, and Stop does not wait for the end
+// of that.
 func TestWarmRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := small(vfstest.NewMem()).start(t)

@@ -11,11 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// tick is how often the keeper looks after age, retention and space.
+// tick is the interval of the maintenance loop.
 const tick = time.Second
 
-// keep is the keeper: it flushes frozen memtables as they come, and once a second looks after everything else.
-func (e *exporter) keep() {
+// maintain is the maintenance loop: it flushes frozen memtables when they appear, and checks age,
+// retention and disk space once per tick.
+func (e *exporter) maintain() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -23,15 +24,15 @@ func (e *exporter) keep() {
 		case <-e.stop:
 			return
 		case <-e.wake:
-			e.tend(false)
+			e.runMaintenance(false)
 		case <-ticker.C:
-			e.tend(true)
+			e.runMaintenance(true)
 		}
 	}
 }
 
-// tend does what is due.
-func (e *exporter) tend(all bool) {
+// runMaintenance flushes what is frozen and, if all is set, does the rest of the maintenance.
+func (e *exporter) runMaintenance(all bool) {
 	if all {
 		e.freezeOld()
 	}
@@ -44,38 +45,38 @@ func (e *exporter) tend(all bool) {
 	}
 	if all {
 		e.removeLogs()
-		e.buryLeft()
+		e.retryRemovals()
 		e.expire()
 		e.checkSpace()
 	}
 	e.mu.Lock()
 	err := errors.Join(e.stuck, e.full)
 	e.mu.Unlock()
-	e.tell(err)
-	e.show()
+	e.reportHealth(err)
+	e.updateGauges()
 }
 
-// tell reports a trouble when it begins, when it changes, and when it ends.
-func (e *exporter) tell(err error) {
+// reportHealth reports an error when it begins, changes or ends.
+func (e *exporter) reportHealth(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text == e.trouble {
+	if text == e.reported {
 		return
 	}
-	began, ended := e.trouble == "", text == ""
-	e.trouble = text
+	began, ended := e.reported == "", text == ""
+	e.reported = text
 	e.report(err)
 	switch {
 	case ended:
-		e.log.Info("the span store is well again")
+		e.log.Info("span store recovered")
 	case began:
-		e.log.Error("the span store has trouble", zap.Error(err))
+		e.log.Error("span store degraded", zap.Error(err))
 	}
 }
 
-// freezeOld freezes the active memtable when its time has come, or when its log takes no more.
+// freezeOld freezes the active memtable when it is older than max_age or its log failed.
 func (e *exporter) freezeOld() {
 	e.intake.Lock()
 	defer e.intake.Unlock()
@@ -89,24 +90,25 @@ func (e *exporter) freezeOld() {
 	}
 }
 
-// backoff spaces attempts that fail.
+// backoff spaces failing attempts: the wait doubles with each.
 type backoff struct {
-	most time.Duration // the longest wait; 0: maxBackoff
+	max  time.Duration // maximum wait; 0: maxBackoff
 	wait time.Duration
 	next time.Time
 }
 
-// maxBackoff is the longest wait between two attempts: how long it may take until the store has noticed that the disk works again.
+// maxBackoff is the maximum wait between two attempts, and so the maximum time until the store
+// notices that the disk works again.
 const maxBackoff = 8 * tick
 
 func (b *backoff) due() bool { return b.wait == 0 || !time.Now().Before(b.next) }
 
-// note sets the next attempt by the outcome of one.
+// note schedules the next attempt by the outcome of the last one.
 func (b *backoff) note(err error) {
 	if err == nil {
-		*b = backoff{most: b.most}
+		*b = backoff{max: b.max}
 		return
 	}
-	b.wait = min(max(2*b.wait, tick/2), cmp.Or(b.most, maxBackoff))
+	b.wait = min(max(2*b.wait, tick/2), cmp.Or(b.max, maxBackoff))
 	b.next = time.Now().Add(b.wait)
 }
