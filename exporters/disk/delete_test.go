@@ -275,8 +275,8 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 	if rows != 149 {
 		t.Errorf("%d rows are left, want 149", rows)
 	}
-	told := logs.FilterMessage("spans deleted on request").FilterField(zap.Int("spans", 50)).FilterField(zap.String("tenant", ""))
-	if told.Len() != 1 {
+	reported := logs.FilterMessage("deleted spans on request").FilterField(zap.Int("spans", 50)).FilterField(zap.String("tenant", ""))
+	if reported.Len() != 1 {
 		t.Errorf("the log says %v", logs.All())
 	}
 }

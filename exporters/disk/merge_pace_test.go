@@ -160,9 +160,9 @@ func TestMergeInTheBackground(t *testing.T) {
 	})
 }
 
-// TestMergeFailuresAreToldOnce: merges that fail are repeated less and less often, and told of
+// TestMergeFailuresAreLoggedOnce: merges that fail are repeated less and less often, and told of
 // once.
-func TestMergeFailuresAreToldOnce(t *testing.T) {
+func TestMergeFailuresAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fault := &vfstest.Rule{Op: vfstest.OpCreate, Path: "1-*", Err: errors.New("no such luck")}
 		s := merging(vfstest.Inject(vfstest.NewMem(), fault))
@@ -183,8 +183,9 @@ func TestMergeFailuresAreToldOnce(t *testing.T) {
 		if n := len(e.handles()); n != 1 {
 			t.Errorf("%d segments after the trouble", n)
 		}
-		if bad, good := logs.FilterMessageSnippet("merging segments failed").Len(), logs.FilterMessageSnippet("works again").Len(); bad != 1 || good != 1 {
-			t.Errorf("told of the failure %d times, of its end %d times", bad, good)
+		bad, good := logs.FilterMessageSnippet("merge failed").Len(), logs.FilterMessageSnippet("merging segments recovered").Len()
+		if bad != 1 || good != 1 {
+			t.Errorf("logged the failure %d times and the recovery %d times, want once each", bad, good)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 		return tracestore.Deleted{}, err
 	}
 	n := e.deleteSpans(tenant, &d)
-	e.log.Info("spans deleted on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
+	e.log.Info("deleted spans on request", zap.String("tenant", tenant), zap.Stringer("what", &d), zap.Int("spans", n))
 	return tracestore.Deleted{Spans: n}, nil
 }
 
