@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -52,9 +53,9 @@ func TestLifecycle(t *testing.T) {
 		}
 		yaml, want, _ := strings.Cut(text, "# then\n")
 		got := lines(w.run(t.Context(), yaml)...) + "\n"
-		if *update {
+		if golden.Updating() {
 			before, _, _ := strings.Cut(string(must(os.ReadFile(file))), "# then\n")
-			rewrite(t, file, before+"# then\n"+got)
+			golden.Write(t, file, before+"# then\n"+got)
 			return
 		}
 		if got != want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -26,8 +27,8 @@ func TestLoad(t *testing.T) {
 				got = []string{"ok"}
 			}
 		}
-		if *update {
-			rewrite(t, file, "# want: "+strings.Join(got, "\n# want: ")+"\n"+body)
+		if golden.Updating() {
+			golden.Write(t, file, "# want: "+strings.Join(got, "\n# want: ")+"\n"+body)
 			return
 		}
 		if lines(got...) != lines(want...) {

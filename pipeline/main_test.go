@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,8 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
 // eachFile runs a test for every file of a folder.
 func eachFile(t *testing.T, pattern string, test func(t *testing.T, file, text string)) {
@@ -40,13 +37,6 @@ func header(text, prefix string) (lines []string, rest string) {
 			return lines, text
 		}
 		lines, text = append(lines, s), below
-	}
-}
-
-func rewrite(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -54,9 +55,9 @@ func TestReload(t *testing.T) {
 		clear(w.fail)
 		clear(w.panics)
 		got := strings.Join(w.events, "\n") + "\n"
-		if *update {
+		if golden.Updating() {
 			before, _, _ := strings.Cut(string(must(os.ReadFile(file))), "# then\n")
-			rewrite(t, file, before+"# then\n"+got)
+			golden.Write(t, file, before+"# then\n"+got)
 			return
 		}
 		if got != want {

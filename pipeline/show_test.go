@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -123,8 +124,8 @@ func TestShow(t *testing.T) {
 			t.Setenv(name, value)
 		}
 		got := show(t, strings.Fields(strings.Join(args, " "))...)
-		if *update {
-			rewrite(t, file, strings.TrimSuffix(text, want)+got)
+		if golden.Updating() {
+			golden.Write(t, file, strings.TrimSuffix(text, want)+got)
 			return
 		}
 		if got != want {

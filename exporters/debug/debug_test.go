@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,13 +15,12 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite the files under testdata")
 
 // request is one trace request with all that a span can hold.
 func request(t *testing.T) *otlpdata.Batch {
@@ -88,18 +85,7 @@ func TestVerbosity(t *testing.T) {
 	for _, verbosity := range []string{verbosityBasic, verbosityNormal, verbosityDetailed} {
 		got := run(t, config{Verbosity: verbosity, Initial: 1}, time.Now, 1)
 		file := filepath.Join("testdata", verbosity+".jsonl")
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s:\n%s\nwant\n%s", verbosity, got, want)
-		}
+		golden.Check(t, file, got)
 	}
 }
 

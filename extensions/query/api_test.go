@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -19,13 +18,12 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // start is when everything in the shop happens, noon when the tests run.
 var (
@@ -138,14 +136,7 @@ func TestAPI(t *testing.T) {
 			}
 			head, _, _ := strings.Cut(string(b), "---\n")
 			got := head + "---\n" + serve(t, head)
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(b) && !*update {
-				t.Errorf("got:\n%s", got)
-			}
+			golden.Check(t, file, got)
 		})
 	}
 }

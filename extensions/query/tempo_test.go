@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
@@ -132,14 +133,7 @@ func TestTempo(t *testing.T) {
 				t.Errorf("not JSON: %s", w.Body)
 			}
 			got := fmt.Sprintf("%s---\n%d\nContent-Type: %s\n\n%s", head, w.Code, w.Header().Get("Content-Type"), w.Body)
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if got != string(b) && !*update {
-				t.Errorf("got:\n%s", got)
-			}
+			golden.Check(t, file, got)
 		})
 	}
 }

@@ -74,12 +74,12 @@ func TestExplainCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "explain.golden", out)
+	checkGolden(t, "explain.golden", out)
 	answer = unknown
 	if out, _, err = run(t, "explain", args...); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "unknown.golden", out)
+	checkGolden(t, "unknown.golden", out)
 	answer = explanation
 	if out, _, err = run(t, "explain", append([]string{"--json"}, args...)...); err != nil || out != explanation {
 		t.Errorf("%q, %v", out, err)

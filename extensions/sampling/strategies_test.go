@@ -2,7 +2,6 @@ package sampling
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,26 +10,16 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-)
 
-var update = flag.Bool("update", false, "write golden files anew")
+	"github.com/tracing-backend/tracing/internal/golden"
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// golden compares a text with a file of testdata, or writes it.
-func golden(t *testing.T, file, got string) {
+// checkGolden compares got with a file in testdata.
+func checkGolden(t *testing.T, file, got string) {
 	t.Helper()
-	file = filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || got != string(want) {
-		t.Errorf("%s: %v\ngot:\n%s", file, err, got)
-	}
+	golden.Check(t, filepath.Join("testdata", file), got)
 }
 
 // Every mistake is told with its place and what to do.
@@ -50,7 +39,7 @@ func TestMistakes(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "%v\n\n", err)
 	}
-	golden(t, "bad.golden", all.String())
+	checkGolden(t, "bad.golden", all.String())
 }
 
 // A value takes much more memory than text, so that a file of nothing but values is not read to its end. The shortest strategies are.
@@ -106,7 +95,7 @@ func TestMerging(t *testing.T) {
 	for _, ignored := range table.ignored {
 		fmt.Fprintf(&all, "ignored: %s\n", ignored)
 	}
-	golden(t, "merged.golden", all.String())
+	checkGolden(t, "merged.golden", all.String())
 }
 
 // A file may say nothing, of all services or of the others.

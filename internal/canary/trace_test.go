@@ -1,19 +1,15 @@
 package canary
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // What traces hold is an interface: other versions of the program, and people who wrote down a seed, expect the same.
 func TestTracesStayTheSame(t *testing.T) {
@@ -26,16 +22,7 @@ func TestTracesStayTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(append(got, '\n'), want) {
-		t.Errorf("the trace is not the one of %s (%v); -update writes it anew", file, err)
-	}
+	golden.Check(t, file, append(got, '\n'))
 }
 
 // What is expected, which is worked out from the rules of the API, is what the translation of this version makes of the spans.

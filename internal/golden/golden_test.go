@@ -33,10 +33,17 @@ func TestCheck(t *testing.T) {
 		t.Errorf("with -update: %q, %v", got, err)
 	}
 	*update = false
-	Check(t, file, []byte("first\n"))
+	if want := Check(t, file, []byte("first\n")); string(want) != "first\n" {
+		t.Errorf("content %q", want)
+	}
 	r := &recorder{TB: t}
 	Check(r, file, "second\n")
 	if len(r.failures) != 1 || !strings.Contains(r.failures[0], "got\nsecond") || !strings.Contains(r.failures[0], "want\nfirst") {
 		t.Errorf("failures for other content: %q", r.failures)
+	}
+	r.failures = nil
+	Check(r, file, "fir\xff")
+	if len(r.failures) != 1 || !strings.Contains(r.failures[0], "got 4 bytes, want 6; the first difference is at byte 3") {
+		t.Errorf("failures for bytes: %q", r.failures)
 	}
 }

@@ -189,7 +189,7 @@ func TestSearchTable(t *testing.T) {
 	if err != nil || stderr != "warning: result is incomplete\nthere may be more than these 3: --limit\n" {
 		t.Errorf("%v: %s", err, stderr)
 	}
-	golden(t, "search", stdout)
+	checkGolden(t, "search", stdout)
 	stdout, _, err = command(t.Context(), t, "search", "--query", url, "--json")
 	if err != nil || stdout != body+"\n" {
 		t.Errorf("%v: %s", err, stdout)
@@ -228,7 +228,7 @@ func TestSearchWithoutSummaries(t *testing.T) {
 		if err != nil || stderr != "warning: trace not found: 5\n" {
 			t.Errorf("%v: %s", err, stderr)
 		}
-		golden(t, "search-traces", stdout)
+		checkGolden(t, "search-traces", stdout)
 		if _, _, err := command(t.Context(), t, "search", "--query", url, "--service=wb", "{ error }"); err == nil ||
 			!strings.Contains(err.Error(), "too old for searches of this kind") {
 			t.Errorf("an expression that is ignored: %v", err)

@@ -5,19 +5,17 @@ import (
 	"context"
 	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // now is when commands of tests run.
 var now = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
@@ -47,20 +45,10 @@ func command(ctx context.Context, t *testing.T, name string, args ...string) (st
 	return out.String(), log.String(), err
 }
 
-// golden compares a text with a file.
-func golden(t *testing.T, name, got string) {
+// checkGolden compares got with a file in testdata.
+func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || string(want) != got {
-		t.Errorf("%s (%v):\n%s\nwant\n%s", file, err, got, want)
-	}
+	golden.Check(t, filepath.Join("testdata", name+".golden"), got)
 }
 
 // invocation writes everything to out.

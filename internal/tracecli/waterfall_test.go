@@ -65,7 +65,7 @@ func render(t testing.TB, answer string, verbose bool, maxSpans int, s screen) s
 func TestWaterfalls(t *testing.T) {
 	f := func(name string, spans ...made) {
 		t.Helper()
-		golden(t, name, render(t, answer(spans...), false, defaultMaxSpans, screen{width: 80}))
+		checkGolden(t, name, render(t, answer(spans...), false, defaultMaxSpans, screen{width: 80}))
 	}
 	f("plain",
 		made{id: "3", parent: "1", service: "cart", operation: "load", start: 300, duration: 500},
@@ -117,7 +117,7 @@ func TestDeepTraces(t *testing.T) {
 		step.duration = 1000 - 2*i
 		spans = append(spans, step)
 	}
-	golden(t, "deep", render(t, answer(spans...), false, 1000, screen{width: 80}))
+	checkGolden(t, "deep", render(t, answer(spans...), false, 1000, screen{width: 80}))
 	for i := 40; i < 20_000; i++ {
 		spans = append(spans, made{id: fmt.Sprint(i), parent: fmt.Sprint(i - 1), service: "s", operation: "deeper", start: 40})
 	}
@@ -143,7 +143,7 @@ func TestSpansThatAreLeftOut(t *testing.T) {
 		{id: "7", parent: "6", service: "b", operation: "below the third", start: 55, duration: 3},
 	}
 	for _, n := range []int{1, 3, 6, 7} {
-		golden(t, fmt.Sprintf("first-%d", n), render(t, answer(spans...), false, n, screen{width: 80}))
+		checkGolden(t, fmt.Sprintf("first-%d", n), render(t, answer(spans...), false, n, screen{width: 80}))
 	}
 }
 
@@ -159,12 +159,12 @@ func TestDetails(t *testing.T) {
 		made{id: "2", service: "db", operation: "SELECT", start: 10, duration: 10, more: more},
 		made{id: "3", parent: "2", service: "db", operation: "SELECT", start: 20, duration: 10, more: `,"processID":"p1"`})
 	text = strings.Replace(text, `"db","tags":[]`, `"db","tags":[{"key":"host","value":"h1"}]`, 1)
-	golden(t, "details", render(t, text, true, 10, screen{width: 80}))
+	checkGolden(t, "details", render(t, text, true, 10, screen{width: 80}))
 	if plain := render(t, text, false, 10, screen{width: 80}); strings.Contains(plain, "retry") || strings.Count(plain, "\n") != 5+3 {
 		t.Errorf("details that were not asked for:\n%s", plain)
 	}
 	broken := render(t, answer(made{id: "1", more: `,"tags":{"a":1},"logs":7.5`}), true, 1, screen{width: 80})
-	golden(t, "unreadable", broken)
+	checkGolden(t, "unreadable", broken)
 }
 
 func TestColoursAndWidths(t *testing.T) {
@@ -172,8 +172,8 @@ func TestColoursAndWidths(t *testing.T) {
 		made{id: "1", service: "web", operation: "GET /", duration: 1000},
 		made{id: "2", parent: "1", service: "cart", operation: "load", start: 100, duration: 500, failed: true},
 		made{id: "3", parent: "0", service: "db", operation: "SELECT a, b, c, d, e, f FROM g", start: 50, duration: 10})
-	golden(t, "colours", render(t, text, false, 10, screen{width: 100, terminal: true, colour: true}))
-	golden(t, "narrow", render(t, text, false, 10, screen{width: minWidth, terminal: true}))
+	checkGolden(t, "colours", render(t, text, false, 10, screen{width: 100, terminal: true, colour: true}))
+	checkGolden(t, "narrow", render(t, text, false, 10, screen{width: minWidth, terminal: true}))
 }
 
 func TestScreens(t *testing.T) {

@@ -2,7 +2,6 @@ package traceql
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,13 +11,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 func cmp(place tracestore.Place, key string, op tracestore.Op, value tracestore.Literal) tracestore.Cond {
 	return tracestore.Cond{Field: tracestore.Field{Place: place, Key: key}, Op: op, Value: value}
@@ -210,12 +208,12 @@ func TestFormat(t *testing.T) {
 func TestErrors(t *testing.T) {
 	const rule = "\n----------------\n"
 	file := filepath.Join("testdata", "errors.txt")
-	golden, err := os.ReadFile(file)
+	examples, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for example := range strings.SplitSeq(strings.TrimSuffix(string(golden), rule), rule) {
+	for example := range strings.SplitSeq(strings.TrimSuffix(string(examples), rule), rule) {
 		text, _, _ := strings.Cut(example, "\n\n")
 		all.WriteString(text + "\n\n")
 		_, err := Parse(text)
@@ -226,13 +224,7 @@ func TestErrors(t *testing.T) {
 		}
 		all.WriteString(e.Detail() + rule)
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if all.String() != string(golden) {
-		t.Errorf("errors are no longer those of %s:\n%s", file, all.String())
-	}
+	golden.Check(t, file, all.String())
 }
 
 func TestLimits(t *testing.T) {

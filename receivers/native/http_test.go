@@ -5,13 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,14 +18,13 @@ import (
 
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	apacheThrift = "application/vnd.apache.thrift.binary"
@@ -134,7 +131,7 @@ func TestHTTPAnswers(t *testing.T) {
 		fmt.Fprintf(&got, "%s\n\t%d %s%s%s\n\t%q\n", r.name, resp.StatusCode, resp.Header.Get("Content-Type"),
 			shown(resp, "Retry-After"), shown(resp, "Allow"), text)
 	}
-	golden(t, "testdata/http.golden", got.Bytes())
+	golden.Check(t, "testdata/http.golden", got.Bytes())
 	counted := f.refused(t)
 	want := map[string]float64{"method": 2, "media_type": 3, "too_large": 4, "undecodable": 7, "encoding": 3, "path": 2}
 	for reason, n := range want {
@@ -157,22 +154,6 @@ func shown(r *http.Response, header string) string {
 		return ", " + header + ": " + v
 	}
 	return ""
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("answers differ from %s; got:\n%s", file, got)
-	}
 }
 
 func TestHTTPTenants(t *testing.T) {

@@ -5,12 +5,10 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,13 +19,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const (
 	protobuf = "application/x-protobuf"
@@ -123,7 +120,7 @@ func TestHTTPAnswers(t *testing.T) {
 			shown(resp, "Retry-After"), shown(resp, "Allow"), body)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	golden(t, "testdata/http.golden", got.Bytes())
+	golden.Check(t, "testdata/http.golden", got.Bytes())
 	counted := f.refused(t)
 	want := map[string]float64{"method": 2, "media_type": 2, "too_large": 3, "undecodable": 3, "encoding": 3, "signal": 2, "path": 1}
 	for reason, n := range want {
@@ -138,22 +135,6 @@ func shown(r *http.Response, header string) string {
 		return ", " + header + ": " + v
 	}
 	return ""
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("answers differ from %s; got:\n%s", file, got)
-	}
 }
 
 func TestTracesPath(t *testing.T) {

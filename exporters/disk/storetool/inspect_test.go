@@ -2,30 +2,18 @@ package storetool
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares a text with a file. The store's folder is another one in each test.
-func golden(t *testing.T, file, got, dir string) {
+// checkGolden compares got with a file in testdata, in which dir, the folder of the store, is written as DIR.
+func checkGolden(t *testing.T, file, got, dir string) {
 	t.Helper()
-	got = strings.ReplaceAll(got, dir, "DIR")
-	name := filepath.Join("testdata", file)
-	if *update {
-		check(t, os.MkdirAll("testdata", 0o755))
-		check(t, os.WriteFile(name, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(name)
-	check(t, err)
-	if got != string(want) {
-		t.Errorf("%s is not what the command prints:\n%s", name, got)
-	}
+	golden.Check(t, filepath.Join("testdata", file), strings.ReplaceAll(got, dir, "DIR"))
 }
 
 // small is a store with two segments, a log, and something in the quarantine.
@@ -43,8 +31,8 @@ func small(t *testing.T) *store {
 const fixture = "testdata/store"
 
 func TestInspect(t *testing.T) {
-	golden(t, "inspect.txt", mustRun(t, "inspect", fixture), fixture)
-	golden(t, "inspect.json", mustRun(t, "inspect", fixture, "--json"), fixture)
+	checkGolden(t, "inspect.txt", mustRun(t, "inspect", fixture), fixture)
+	checkGolden(t, "inspect.json", mustRun(t, "inspect", fixture, "--json"), fixture)
 }
 
 // A store that is in use is inspected all the same.

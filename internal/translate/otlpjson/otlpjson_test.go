@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"math"
-	"os"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/internal/translate/otlpjson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func encode(t testing.TB, batches ...*otlpdata.Batch) []byte {
 	t.Helper()
@@ -135,18 +132,7 @@ func TestGolden(t *testing.T) {
 	}
 	got.WriteByte('\n')
 	const file = "testdata/everything.golden.json"
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.String() != string(want) {
-		t.Errorf("%s differs; got:\n%s", file, got.String())
-	}
+	golden.Check(t, file, got.Bytes())
 }
 
 func TestWhatIsNotShown(t *testing.T) {

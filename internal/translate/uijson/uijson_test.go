@@ -5,9 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -17,14 +15,13 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // The JSON as a client reads it. Unknown members are errors, numbers keep their digits.
 type (
@@ -187,18 +184,7 @@ func TestGolden(t *testing.T) {
 		}
 		got.WriteByte('\n')
 		file := filepath.Join("testdata", "everything-"+name+".golden.json")
-		if *update {
-			if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.String() != string(want) {
-			t.Errorf("%s differs; got:\n%s", file, got.String())
-		}
+		golden.Check(t, file, got.Bytes())
 	}
 }
 

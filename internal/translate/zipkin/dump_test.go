@@ -1,17 +1,12 @@
 package zipkin
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // dump writes a request as text, one line for each thing in it.
 type dump struct{ strings.Builder }
@@ -87,21 +82,4 @@ func dumped(b []byte, err error) string {
 		return "no request: " + err.Error() + "\n"
 	}
 	return d.String()
-}
-
-// golden compares got with a file; -update rewrites it.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs:\n%s", file, got)
-	}
 }

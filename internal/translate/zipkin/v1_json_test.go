@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -102,7 +103,7 @@ func TestV1JSONRules(t *testing.T) {
 	for _, r := range v1Rules {
 		got.WriteString("# " + r.name + "\n" + dumped(FromV1JSON([]byte(r.body), v1Options())))
 	}
-	golden(t, "testdata/v1-json.golden", got.String())
+	golden.Check(t, "testdata/v1-json.golden", got.String())
 }
 
 func TestV1ParseStringTags(t *testing.T) {
@@ -110,7 +111,7 @@ func TestV1ParseStringTags(t *testing.T) {
 		{"key":"d","value":"x"},
 		{"key":"e","value":"007"},{"key":"f","value":2},{"key":"http.status_code","value":"500"}]}]`
 	got := dumped(FromV1JSON([]byte(body), Options{ParseStringTags: true}))
-	golden(t, "testdata/v1-parsed-tags.golden", got)
+	golden.Check(t, "testdata/v1-parsed-tags.golden", got)
 }
 
 func TestV1DebugHeader(t *testing.T) {

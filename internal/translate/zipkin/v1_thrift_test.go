@@ -10,6 +10,7 @@ import (
 
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
@@ -179,8 +180,8 @@ func TestV1ThriftRules(t *testing.T) {
 		fmt.Fprintf(&agent, "# %s\n%s", r.name, compact)
 		fmt.Fprintf(&http, "# %s\n%s", r.name, dumped(FromV1Thrift(encodeList(t, r.spans), v1Options())))
 	}
-	golden(t, "testdata/v1-http.golden", http.String())
-	golden(t, "testdata/v1-agent.golden", agent.String())
+	golden.Check(t, "testdata/v1-http.golden", http.String())
+	golden.Check(t, "testdata/v1-agent.golden", agent.String())
 }
 
 func TestV1ThriftAgainstGenerated(t *testing.T) {

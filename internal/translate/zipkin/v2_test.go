@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/internal/golden"
 )
 
 // rules has an example for each rule of the translation of v2 spans, and for what clients send that is not quite what it should be. s is
@@ -90,7 +92,7 @@ func TestV2JSONRules(t *testing.T) {
 	for _, r := range rules {
 		got.WriteString("# " + r.name + "\n" + dumped(FromV2JSON([]byte(r.body), Options{})))
 	}
-	golden(t, "testdata/v2.golden", got.String())
+	golden.Check(t, "testdata/v2.golden", got.String())
 }
 
 func TestV2Captured(t *testing.T) {
@@ -103,7 +105,7 @@ func TestV2Captured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, f+".golden", dumped(FromV2JSON(b, Options{})))
+		golden.Check(t, f+".golden", dumped(FromV2JSON(b, Options{})))
 	}
 }
 
@@ -119,5 +121,5 @@ func TestParseStringTags(t *testing.T) {
 	body := `[{` + s + `"tags":{"a":"1","b":"-2","c":"1.50","d":"true","e":"false","f":"007","g":"1e3","h":"0x10","i":"NaN","j":"1_000","k":"True","l":"-",
 		"m":"","n":"9223372036854775808","o":"1.","p":".5","q":"-0.5","r":"1-2","s":"2024-01-02","t":"0","u":"00","v":"Infinity","w":1,"x":true,"y":"1e999"}}]`
 	got := dumped(FromV2JSON([]byte(body), Options{ParseStringTags: true}))
-	golden(t, "testdata/v2-parsed-tags.golden", got)
+	golden.Check(t, "testdata/v2-parsed-tags.golden", got)
 }

@@ -3,33 +3,19 @@ package wal_test
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
 	"hash/crc32"
-	"os"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-var update = flag.Bool("update", false, "write the golden file")
-
-const golden = "testdata/golden-v1.log"
+const goldenFile = "testdata/golden-v1.log"
 
 // The file is what version 1 wrote; every later version must read it.
 func TestGoldenFile(t *testing.T) {
 	content, _ := sample(t)
-	if *update {
-		if err := os.WriteFile(golden, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(content, want) {
-		t.Errorf("the writer makes other bytes than %s holds: that is another version", golden)
-	}
+	want := golden.Check(t, goldenFile, content)
 	_, d := withFile(t, 5, want)
 	sound(t, d, 5, samplePayload(1), samplePayload(2), samplePayload(3), samplePayload(4), samplePayload(5))
 }

@@ -2,7 +2,6 @@ package block
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -15,10 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-var update = flag.Bool("update", false, "write the golden file")
 
 // fixed returns rows with everything that a block can hold, which are the same for ever.
 func fixed() (*segment, *Layout) {
@@ -75,15 +73,13 @@ func fixedCell(column uint32, i uint64, dictionary uint32) rows.Cell {
 	return rows.Cell{Data: strings.Repeat("ab", int(i%5)) + fmt.Sprint(i*i)}
 }
 
-// golden returns the committed block of the fixed rows.
-func golden(t testing.TB) (*segment, *Layout, []byte) {
+// goldenBlock returns the committed block of the fixed rows.
+func goldenBlock(t testing.TB) (*segment, *Layout, []byte) {
 	s, l := fixed()
 	path := filepath.Join("testdata", "block.golden")
-	if *update {
+	if golden.Updating() {
 		data, _ := s.encode(NewEncoder(column.Merge), nil, l)
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		golden.Write(t, path, data)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -118,7 +114,7 @@ func (c *checker) inspect() (failed []bool) {
 }
 
 func TestGolden(t *testing.T) {
-	s, l, data := golden(t)
+	s, l, data := goldenBlock(t)
 	c := check(t, l, s.input, data, &Pool{})
 	if failed := c.inspect(); slices.Contains(failed, true) {
 		t.Errorf("ways that failed: %v", failed)
@@ -126,7 +122,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestAnyFlippedBitIsFoundAndLimited(t *testing.T) {
-	s, l, data := golden(t)
+	s, l, data := goldenBlock(t)
 	var d directory
 	if err := d.read(data); err != nil {
 		t.Fatal(err)
@@ -157,7 +153,7 @@ func TestAnyFlippedBitIsFoundAndLimited(t *testing.T) {
 }
 
 func TestTruncatedAndExtended(t *testing.T) {
-	_, l, data := golden(t)
+	_, l, data := goldenBlock(t)
 	var pool Pool
 	for _, b := range append([][]byte{append(slices.Clone(data), 0)}, prefixes(data)...) {
 		if _, err := pool.Open(l, b, "file", 7); !errors.Is(err, ErrCorrupt) {
@@ -175,7 +171,7 @@ func prefixes(b []byte) (all [][]byte) {
 
 // A layout of another segment is found out or gives other cells; it must not do harm.
 func TestForeignLayout(t *testing.T) {
-	_, _, data := golden(t)
+	_, _, data := goldenBlock(t)
 	var pool Pool
 	for seed := range uint64(20) {
 		_, l := randomSegment(seed, 10)
@@ -261,7 +257,7 @@ func look(t *testing.T, pool *Pool, l *Layout, data []byte) {
 }
 
 func FuzzBlock(f *testing.F) {
-	_, l, data := golden(f)
+	_, l, data := goldenBlock(f)
 	var pool Pool
 	f.Add(data)
 	f.Add(data[:len(data)/2])
@@ -273,7 +269,7 @@ func FuzzBlock(f *testing.F) {
 
 // FuzzPart replaces one part of a valid block.
 func FuzzPart(f *testing.F) {
-	_, l, data := golden(f)
+	_, l, data := goldenBlock(f)
 	var pool Pool
 	var d directory
 	if err := d.read(data); err != nil {

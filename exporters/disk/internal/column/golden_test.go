@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// golden is a vector that the encoder writes by one method, and its column as it was written when the method was new. Columns of all
+// checkGolden checks a vector that the encoder writes by one method, and its column as it was written when the method was new. Columns of all
 // times must be read; what the encoder makes today may differ.
-func golden[T any](t *testing.T, k codec[T], name string, head byte, v []T) {
+func checkGolden[T any](t *testing.T, k codec[T], name string, head byte, v []T) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		c := newCoders()
@@ -18,13 +20,8 @@ func golden[T any](t *testing.T, k codec[T], name string, head byte, v []T) {
 			t.Errorf("written by method %#x instead of %#x", b[0], head)
 		}
 		file := filepath.Join("testdata", "golden", name)
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+		if golden.Updating() {
+			golden.Write(t, file, b)
 		}
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -101,21 +98,21 @@ func TestGoldenNumbers(t *testing.T) {
 		summed[i] = uint64(i)*1_000_000 + mixed(500, 1_000_000)[i]
 		fluctuating[i] = 1<<50 + uint64(1000*math.Round(1e6*math.Sin(float64(i)/50)))
 	}
-	golden(t, uint64s(), "numbers-constant", numConstant, cycle([]uint64{math.MaxUint64}, 10))
-	golden(t, uint64s(), "numbers-packed", numPacked, mixed(50, 1<<20))
-	golden(t, uint64s(), "numbers-packed-factor", numPacked, []uint64{7_000_500, 1_000_500, 8_000_500, 3_000_500})
-	golden(t, uint64s(), "numbers-classes", numClasses, classed)
-	golden(t, uint64s(), "numbers-table", numTable, cycle([]uint64{200, 200, 200, 1 << 60, 500, 404}, 500))
-	golden(t, uint64s(), "numbers-ascending", numPacked|ascending<<4, summed)
-	golden(t, uint64s(), "numbers-delta", numClasses|delta<<4, fluctuating)
+	checkGolden(t, uint64s(), "numbers-constant", numConstant, cycle([]uint64{math.MaxUint64}, 10))
+	checkGolden(t, uint64s(), "numbers-packed", numPacked, mixed(50, 1<<20))
+	checkGolden(t, uint64s(), "numbers-packed-factor", numPacked, []uint64{7_000_500, 1_000_500, 8_000_500, 3_000_500})
+	checkGolden(t, uint64s(), "numbers-classes", numClasses, classed)
+	checkGolden(t, uint64s(), "numbers-table", numTable, cycle([]uint64{200, 200, 200, 1 << 60, 500, 404}, 500))
+	checkGolden(t, uint64s(), "numbers-ascending", numPacked|ascending<<4, summed)
+	checkGolden(t, uint64s(), "numbers-delta", numClasses|delta<<4, fluctuating)
 	around := signed(spread(500, 1), 0)
 	for i := range around {
 		if i%2 == 0 {
 			around[i] = -around[i] - 1
 		}
 	}
-	golden(t, int64s(), "numbers-magnitude", numClasses|magnitude<<4, around)
-	golden(t, int64s(), "numbers-negative", numPacked, signed(mixed(50, 1<<20), 1<<40))
+	checkGolden(t, int64s(), "numbers-magnitude", numClasses|magnitude<<4, around)
+	checkGolden(t, int64s(), "numbers-negative", numPacked, signed(mixed(50, 1<<20), 1<<40))
 }
 
 func TestGoldenOthers(t *testing.T) {
@@ -124,13 +121,13 @@ func TestGoldenOthers(t *testing.T) {
 		prices[i], raw[i] = float64(x)/100, math.Float64frombits(x<<30|math.Float64bits(1))
 	}
 	raw[7], raw[8] = math.Copysign(0, -1), math.Float64frombits(0x7ff8_0000_dead_beef)
-	golden(t, float64s(), "doubles-decimal", floatDecimal, prices)
-	golden(t, float64s(), "doubles-bits", floatBits, raw)
+	checkGolden(t, float64s(), "doubles-decimal", floatDecimal, prices)
+	checkGolden(t, float64s(), "doubles-bits", floatBits, raw)
 	truth := make([]bool, 1000)
 	for i, x := range mixed(1000, 10) {
 		truth[i] = x == 0
 	}
-	golden(t, bools(), "bools", 1, truth)
+	checkGolden(t, bools(), "bools", 1, truth)
 
 	code := func(v []uint64) []uint32 {
 		out := make([]uint32, len(v))
@@ -139,35 +136,35 @@ func TestGoldenOthers(t *testing.T) {
 		}
 		return out
 	}
-	golden(t, codes(), "codes-byte", codesPlanes, code(mixed(300, 200)))
-	golden(t, codes(), "codes-planes", codesPlanes, code(cycle(mixed(300, 1<<14), 3000)))
-	golden(t, codes(), "codes-numbers", codesNumbers, code(mixed(300, 1<<20)))
+	checkGolden(t, codes(), "codes-byte", codesPlanes, code(mixed(300, 200)))
+	checkGolden(t, codes(), "codes-planes", codesPlanes, code(cycle(mixed(300, 1<<14), 3000)))
+	checkGolden(t, codes(), "codes-numbers", codesNumbers, code(mixed(300, 1<<20)))
 
 	ids := make([][8]byte, 50)
 	for i, x := range mixed(50, 1<<40) {
 		ids[i] = [8]byte{0, 1, byte(x), byte(x >> 8), 4, byte(x >> 16), byte(x >> 24), byte(x >> 30)}
 	}
-	golden(t, fixed8(), "fixed", 1<<0|1<<1|1<<4, ids)
+	checkGolden(t, fixed8(), "fixed", 1<<0|1<<1|1<<4, ids)
 }
 
 func TestGoldenStrings(t *testing.T) {
-	golden(t, texts(), "strings-constant", stringsConstant, cycle([]string{sql}, 10))
-	golden(t, texts(), "strings-plain", stringsPlain, goldenStrings(100, func(_, x uint64) string {
+	checkGolden(t, texts(), "strings-constant", stringsConstant, cycle([]string{sql}, 10))
+	checkGolden(t, texts(), "strings-plain", stringsPlain, goldenStrings(100, func(_, x uint64) string {
 		return string([]byte{byte('g' + x%19), 0xff, byte('g' + x>>8%19), 0, byte('g' + x>>16%19), byte('g' + x>>24%19)})
 	}))
-	golden(t, texts(), "strings-table", stringsTable, cycle([]string{"GET", "POST", "GET", "", "GET"}, 500))
-	golden(t, texts(), "strings-table-ordered", stringsTable, append(goldenStrings(300, user), goldenStrings(300, user)...))
-	golden(t, texts(), "strings-split-numbers", stringsSplit, goldenStrings(300, func(i, x uint64) string {
+	checkGolden(t, texts(), "strings-table", stringsTable, cycle([]string{"GET", "POST", "GET", "", "GET"}, 500))
+	checkGolden(t, texts(), "strings-table-ordered", stringsTable, append(goldenStrings(300, user), goldenStrings(300, user)...))
+	checkGolden(t, texts(), "strings-split-numbers", stringsSplit, goldenStrings(300, func(i, x uint64) string {
 		return []string{"/orders/", "/carts/"}[i%2] + decimalOf(x+1e6, 7) + "/items/1" + decimalOf(x>>20, 2) + ":" + decimalOf(x>>30%60, 2)
 	}))
-	golden(t, texts(), "strings-split-hex", stringsSplit, goldenStrings(300, func(_, x uint64) string { return "session:" + hexOf(x, 12) }))
-	golden(t, texts(), "strings-split-uneven", stringsSplit, goldenStrings(300, func(i, x uint64) string {
+	checkGolden(t, texts(), "strings-split-hex", stringsSplit, goldenStrings(300, func(_, x uint64) string { return "session:" + hexOf(x, 12) }))
+	checkGolden(t, texts(), "strings-split-uneven", stringsSplit, goldenStrings(300, func(i, x uint64) string {
 		return hexOf(x, int(9+i%3)) + "-" + hexOf(x>>1, 11)
 	}))
-	golden(t, texts(), "strings-split-uuid", stringsSplit, goldenStrings(100, func(_, x uint64) string {
+	checkGolden(t, texts(), "strings-split-uuid", stringsSplit, goldenStrings(100, func(_, x uint64) string {
 		return hexOf(x, 8) + "-" + hexOf(x>>3, 4) + "-" + hexOf(x>>5, 4) + "-" + hexOf(x>>7, 4) + "-" + hexOf(x>>11, 12)
 	}))
-	golden(t, texts(), "blobs", stringsPlain, []string{"", "\x00\x01", "user-1", "\xff"})
+	checkGolden(t, texts(), "blobs", stringsPlain, []string{"", "\x00\x01", "user-1", "\xff"})
 }
 
 func user(i, x uint64) string { return "user-" + decimalOf(x+1e6, 6) }

@@ -3,8 +3,6 @@ package rows_test
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -12,10 +10,9 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows/rowstest"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-var update = flag.Bool("update", false, "write golden files")
 
 // styles are settings of the interner.
 var styles = map[string]func(*rowstest.Interner){
@@ -254,20 +251,9 @@ func TestSnapshots(t *testing.T) {
 func TestGolden(t *testing.T) {
 	const name = "testdata/record.golden"
 	_, records, spans := interned(t, 4, 1, 8, styles["extra"])
-	if *update {
-		if err := os.WriteFile(name, records[0], 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(records[0], golden) {
-		t.Error("the record format changed")
-	}
+	want := golden.Check(t, name, records[0])
 	var p replayed
-	p.add(t, golden)
+	p.add(t, want)
 	var r reading
 	for i, row := range p.rows {
 		if got, err := r.read(&p.tables, row); err != nil || got != spans[i] {

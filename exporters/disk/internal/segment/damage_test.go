@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -14,12 +13,11 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const goldenFile = "testdata/v1.segment"
 
@@ -34,16 +32,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(goldenFile, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden := readGolden(t)
-	checkSame(t, "golden file", readAll(t, put(t, golden), "s"), s.spans)
-	if !bytes.Equal(data, golden) {
-		t.Errorf("the format has changed: %d bytes, golden file has %d", len(data), len(golden))
-	}
+	want := golden.Check(t, goldenFile, data)
+	checkSame(t, "golden file", readAll(t, put(t, want), "s"), s.spans)
 }
 
 func readGolden(tb testing.TB) []byte {

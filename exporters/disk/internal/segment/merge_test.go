@@ -1,13 +1,11 @@
 package segment
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
@@ -171,20 +170,9 @@ func TestGoldenMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(goldenMerge, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(goldenMerge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkSame(t, "golden file", readAll(t, put(t, golden), "s"), s.spans)
-	if !bytes.Equal(data, golden) {
-		t.Errorf("the format has changed: %d bytes, golden file has %d", len(data), len(golden))
-	}
-	if seg := openTest(t, put(t, golden), "s"); !seg.HoldsIntegers() {
+	want := golden.Check(t, goldenMerge, data)
+	checkSame(t, "golden file", readAll(t, put(t, want), "s"), s.spans)
+	if seg := openTest(t, put(t, want), "s"); !seg.HoldsIntegers() {
 		t.Error("the golden file has no integers in its filters")
 	}
 }

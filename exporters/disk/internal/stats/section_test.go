@@ -3,20 +3,17 @@ package stats
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-var update = flag.Bool("update", false, "write golden files")
-
-// golden returns a collector with some of everything that sections can hold.
-func golden() *Collector {
+// goldenCollector returns a collector with some of everything that sections can hold.
+func goldenCollector() *Collector {
 	spans := randomSpans(7, 60)
 	for i := range 40 { // a histogram with counts of more than one nibble
 		spans = append(spans, span{series: spans[0].series, parent: "a", start: 1_700_000_000e9, duration: uint64(1e6 + i*i*1000)})
@@ -76,21 +73,10 @@ var decoders = [3]func(section []byte) (points int, err error){
 var sectionNames = [3]string{"series", "edges", "orphans"}
 
 func TestGolden(t *testing.T) {
-	all := sections(golden())
+	all := sections(goldenCollector())
 	for i, got := range append(all[:], goldenExtra()) {
 		name, i := filepath.Join("testdata", append(sectionNames[:], "series-extra")[i]+".golden"), i%len(all)
-		if *update {
-			if err := os.WriteFile(name, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != string(want) {
-			t.Errorf("%s: the format has changed", name)
-		}
+		want := golden.Check(t, name, got)
 		if n, err := decoders[i](want); err != nil || n == 0 {
 			t.Errorf("%s: %d points, %v", name, n, err)
 		}
@@ -116,7 +102,7 @@ func TestEmptySections(t *testing.T) {
 }
 
 func TestDamagedSectionsAreRefused(t *testing.T) {
-	all := sections(golden())
+	all := sections(goldenCollector())
 	for i, b := range append(all[:], goldenExtra()) {
 		i, newest := i%len(all), byte(version)
 		if i == 0 {
@@ -213,7 +199,7 @@ func TestSharedParents(t *testing.T) {
 }
 
 func fuzzDecoder(f *testing.F, i int) {
-	f.Add(sections(golden())[i])
+	f.Add(sections(goldenCollector())[i])
 	f.Add(sections(NewCollector())[i])
 	f.Add(goldenExtra())
 	f.Fuzz(func(t *testing.T, section []byte) {

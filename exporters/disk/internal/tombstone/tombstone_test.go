@@ -4,21 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
+	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
-
-var update = flag.Bool("update", false, "write the golden file")
 
 var made = time.Date(2026, 11, 21, 17, 0, 0, 123, time.UTC)
 
@@ -54,18 +51,7 @@ func TestTombstoneGolden(t *testing.T) {
 		all = append(all, encode(t, m)...)
 	}
 	const name = "testdata/v1.marks"
-	if *update {
-		if err := os.WriteFile(name, all, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(all, want) {
-		t.Error("the encoding changed; files of version 1 must stay readable")
-	}
+	golden.Check(t, name, all) // files of version 1 must stay readable
 }
 
 // TestDecodeDetectsDamage changes every bit and cuts the file at every length.
