@@ -204,7 +204,7 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	var calls storequery.CallCounter
 	for i := range edges {
 		if edges[i].Calls > 0 {
-			calls.Add(&edges[i])
+			calls.AddEdge(&edges[i])
 		}
 	}
 	return tracestore.Graph{Edges: calls.Edges(), Complete: incomplete == "", Reason: incomplete}, nil

@@ -82,7 +82,7 @@ func (a *aggregateReader) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading a stored span: %w", err)
 		}
-		a.counter.Span(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s})
+		a.counter.AddSpan(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s})
 	}
 }
 

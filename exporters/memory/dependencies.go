@@ -18,10 +18,10 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	var calls storequery.CallCounter
 	var parents storequery.ParentFinder
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
-		parents.Take(spans)
+		parents.Index(spans)
 		parents.Each(func(span, parent *storequery.CallSpan) {
 			if parent != nil && c.has(span) {
-				calls.Call(parent, span)
+				calls.AddCall(parent, span)
 			}
 		})
 	})
@@ -39,7 +39,7 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
 		leaves.Each(spans, func(s *storequery.CallSpan) {
 			if c.has(s) {
-				calls.Call(s)
+				calls.AddCall(s)
 			}
 		})
 	})

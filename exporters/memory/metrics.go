@@ -79,7 +79,7 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 					return nil
 				}
 			}
-			m.counter.Span(series, r.start, r.duration, uint64(r.count), r.failed)
+			m.counter.AddSpan(series, r.start, r.duration, uint64(r.count), r.failed)
 		}
 		if len(m.rows) < mostRows {
 			return nil

@@ -43,7 +43,7 @@ func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLin
 	var sums storequery.CallCounter
 	for _, e := range peers {
 		e.Messaging = false // one link to a peer, however it is called
-		sums.Add(&e)
+		sums.AddEdge(&e)
 	}
 	for _, e := range sums.Edges() {
 		add(&e, virtualCall)

@@ -181,7 +181,7 @@ func (f *fakeStore) Metrics(ctx context.Context, _ string, q tracestore.MetricsQ
 			return
 		}
 		if series, room := c.Series(s.Resource.Service, s.Operation()); room {
-			c.Span(series, s.Start, s.End-s.Start, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
+			c.AddSpan(series, s.Start, s.End-s.Start, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 		}
 	})
 	a := c.Answer()

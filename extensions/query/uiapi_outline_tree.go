@@ -206,7 +206,7 @@ func (o *outline) link() (top []int32) {
 		s.first, s.next, s.place = -1, -1, -1
 	}
 	var parents storequery.ParentFinder
-	parents.Take(calls) // in the order in which it would sort them, so that places stay what they are
+	parents.Index(calls) // in the order in which it would sort them, so that places stay what they are
 	for i := len(o.spans) - 1; i >= 0; i-- {
 		s := &o.spans[i]
 		if s.above = int32(parents.Parent(i)); s.above < 0 {

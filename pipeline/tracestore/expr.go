@@ -112,9 +112,9 @@ const (
 	Exists // there is a value; the literal is not looked at
 )
 
-// MaxLike is how many bytes of a value Like looks at. An expression may take ten microseconds for a byte, and no
+// MaxLikeBytes is how many bytes of a value Like looks at. An expression may take ten microseconds for a byte, and no
 // query can be stopped while one value is looked at.
-const MaxLike = 256 << 10
+const MaxLikeBytes = 256 << 10
 
 // Literal is the constant of a condition.
 type Literal struct {

@@ -41,10 +41,10 @@ type Histogram struct {
 }
 
 // Observe counts one duration in nanoseconds.
-func (h *Histogram) Observe(duration uint64) { h.ObserveTimes(duration, 1) }
+func (h *Histogram) Observe(duration uint64) { h.ObserveN(duration, 1) }
 
-// ObserveTimes counts one duration in nanoseconds n times, at least once.
-func (h *Histogram) ObserveTimes(duration, n uint64) {
+// ObserveN counts one duration in nanoseconds n times, at least once.
+func (h *Histogram) ObserveN(duration, n uint64) {
 	h.AddBucket(BucketOf(duration), n)
 	h.Sum = addUpTo(h.Sum, timesUpTo(duration, n))
 }

@@ -115,14 +115,14 @@ func TestRepeatedDurations(t *testing.T) {
 		for range d + 1 {
 			each.Observe(d * d * d)
 		}
-		times.ObserveTimes(d*d*d, d+1)
+		times.ObserveN(d*d*d, d+1)
 	}
 	if !slices.Equal(buckets(&each), buckets(&times)) || each.Sum != times.Sum || times.Count() != 5050 {
 		t.Errorf("sums %d and %d, count %d", each.Sum, times.Sum, times.Count())
 	}
 	for _, n := range []uint64{2, 1 << 24, math.MaxUint64} {
 		var h Histogram
-		if h.ObserveTimes(math.MaxUint64/2+1, n); h.Sum != math.MaxUint64 || h.Count() != n {
+		if h.ObserveN(math.MaxUint64/2+1, n); h.Sum != math.MaxUint64 || h.Count() != n {
 			t.Errorf("%d times: sum %d, count %d", n, h.Sum, h.Count())
 		}
 	}

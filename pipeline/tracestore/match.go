@@ -64,11 +64,11 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 
 // beginning returns what Like looks at of a text, in whole characters.
 func beginning(s string) string {
-	if len(s) <= MaxLike {
+	if len(s) <= MaxLikeBytes {
 		return s
 	}
-	n := MaxLike
-	for n > MaxLike-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+	n := MaxLikeBytes
+	for n > MaxLikeBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return s[:n]

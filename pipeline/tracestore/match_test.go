@@ -199,10 +199,10 @@ func TestMatchLongText(t *testing.T) {
 		text, pattern string
 		want          bool
 	}{
-		{strings.Repeat("a", MaxLike-1) + "z", "^a*z$", true},
-		{strings.Repeat("a", MaxLike) + "z", "z", false},
-		{strings.Repeat("a", MaxLike-1) + "\u00fcz", "^a*$", true},
-		{strings.Repeat("\xbf", MaxLike+9), "z", false},
+		{strings.Repeat("a", MaxLikeBytes-1) + "z", "^a*z$", true},
+		{strings.Repeat("a", MaxLikeBytes) + "z", "z", false},
+		{strings.Repeat("a", MaxLikeBytes-1) + "\u00fcz", "^a*$", true},
+		{strings.Repeat("\xbf", MaxLikeBytes+9), "z", false},
 	} {
 		c := Cond{Op: Like, Value: Pattern(regexp.MustCompile(test.pattern))}
 		if got := c.Holds(otlpdata.StringValue(test.text)); got != test.want {

@@ -18,7 +18,7 @@ func AggregateSpans(q tracestore.Query, a tracestore.Aggregation, batches ...*ot
 	for _, b := range batches {
 		err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 			if seen.First(s) {
-				c.Span(s)
+				c.AddSpan(s)
 			}
 			return nil
 		})
@@ -76,8 +76,8 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 	return c, nil
 }
 
-// Span examines a span, and counts it if the query holds for it. What it points to is not kept, but its texts are until Answer.
-func (c *AggregateCounter) Span(s tracestore.Span) {
+// AddSpan examines a span, and counts it if the query holds for it. What it points to is not kept, but its texts are until Answer.
+func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 	c.scanned++
 	if !c.window.has(s.Start) || !tracestore.Match(c.where, s) {
 		return
@@ -87,10 +87,10 @@ func (c *AggregateCounter) Span(s tracestore.Span) {
 	c.errors += one(failed)
 	duration, _ := s.Duration()
 	if c.heatmap != nil {
-		c.heatmap.Span(s.Start, duration, failed)
+		c.heatmap.AddSpan(s.Start, duration, failed)
 	}
 	if c.facets != nil {
-		c.facets.Span(s, c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
+		c.facets.AddSpan(s, c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
 	}
 	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
 		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration, Service: s.Resource.Service,

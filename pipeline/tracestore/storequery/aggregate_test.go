@@ -115,7 +115,7 @@ func TestFacetCounterBounds(t *testing.T) {
 	c = NewFacetCounter(tracestore.FacetQuery{Values: 3})
 	for i := range MaxFacetKeys + 5 {
 		if f := c.Field(tracestore.Field{Place: tracestore.ResourceAttribute, Key: fmt.Sprint(i)}); f != nil {
-			f.Spans(uint64(i), 0)
+			f.AddSpans(uint64(i), 0)
 		}
 	}
 	if c.Field(tracestore.Field{Place: tracestore.ResourceAttribute, Key: "1"}) == nil || c.Field(tracestore.Field{Place: tracestore.ScopeAttribute, Key: "1"}) != nil || c.Field(tracestore.Field{Place: tracestore.Duration}) != nil {
@@ -127,9 +127,9 @@ func TestFacetCounterBounds(t *testing.T) {
 	c = NewFacetCounter(tracestore.FacetQuery{Values: 3, Fields: []tracestore.Field{{Place: tracestore.SpanAttribute, Key: "k"}}})
 	f := c.Field(tracestore.Field{Place: tracestore.SpanAttribute, Key: "k"})
 	for i := range MaxFacetDistinct + 7 {
-		f.Value(fmt.Sprint(i), 2, 0)
+		f.AddValue(fmt.Sprint(i), 2, 0)
 	}
-	f.Value("123", 1, 0)
+	f.AddValue("123", 1, 0)
 	a := c.Answer(1).Facets[0]
 	want := []tracestore.FacetValue{{Text: "123", Count: 3, Selected: 0, Score: 0}, {Text: "0", Count: 2, Selected: 0, Score: 0}, {Text: "1", Count: 2, Selected: 0, Score: 0}}
 	if a.Distinct != MaxFacetDistinct || a.Other != 14 || !slices.Equal(a.Values, want) {
@@ -233,11 +233,11 @@ func TestCommonAttributes(t *testing.T) {
 	for i, list := range [][]otlpdata.KeyValue{
 		kvs("k", "a", "k", "a", "k", "b", "l", long, "l", long+"y"), kvs("k", "a"), nil, kvs("k", "b", "m", ""),
 	} {
-		once.Total(5, uint64(i))
-		once.Attributes(tracestore.ResourceAttribute, list, 5, uint64(i))
+		once.AddTotal(5, uint64(i))
+		once.AddAttributes(tracestore.ResourceAttribute, list, 5, uint64(i))
 		r := &otlpdata.Resource{Attributes: list, Service: "s"}
 		for n := range 5 {
-			each.Span(tracestore.Span{Resource: r, Scope: &otlpdata.Scope{}, Span: &otlpdata.Span{}}, n < i)
+			each.AddSpan(tracestore.Span{Resource: r, Scope: &otlpdata.Scope{}, Span: &otlpdata.Span{}}, n < i)
 		}
 	}
 	got, want := once.Answer(1), each.Answer(1)
@@ -264,7 +264,7 @@ func BenchmarkAggregateCounter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := tracestore.WalkSpans(batch, func(s tracestore.Span) error {
-			c.Span(s)
+			c.AddSpan(s)
 			spans++
 			return nil
 		}); err != nil {

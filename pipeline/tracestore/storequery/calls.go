@@ -20,13 +20,13 @@ type edgeName struct {
 	messaging     bool
 }
 
-// Add adds the calls, errors and duration of e. It keeps none of its strings.
-func (c *CallCounter) Add(e *tracestore.Edge) {
-	c.addWithin(e, math.MaxInt)
+// AddEdge adds the calls, errors and duration of e. It keeps none of its strings.
+func (c *CallCounter) AddEdge(e *tracestore.Edge) {
+	c.addEdgeWithin(e, math.MaxInt)
 }
 
-// addWithin is Add unless that would make more than most edges. It is false then.
-func (c *CallCounter) addWithin(e *tracestore.Edge, most int) bool {
+// addEdgeWithin is Add unless that would make more than most edges. It is false then.
+func (c *CallCounter) addEdgeWithin(e *tracestore.Edge, most int) bool {
 	i, ok := c.index[edgeName{e.Parent, e.Child, e.Messaging}]
 	if !ok {
 		if len(c.edges) >= most {
@@ -47,13 +47,13 @@ func (c *CallCounter) addWithin(e *tracestore.Edge, most int) bool {
 	return true
 }
 
-// Call adds one call.
-func (c *CallCounter) Call(parent, child *CallSpan) {
+// AddCall adds one call.
+func (c *CallCounter) AddCall(parent, child *CallSpan) {
 	e := tracestore.Edge{Parent: parent.Service, Child: child.Service, Messaging: messaging(parent, child), Calls: 1, Duration: child.Duration}
 	if child.Failed {
 		e.Errors = 1
 	}
-	c.Add(&e)
+	c.AddEdge(&e)
 }
 
 // Edges returns the sums in the order of Graph.Edges.

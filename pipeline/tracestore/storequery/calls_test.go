@@ -126,7 +126,7 @@ func TestManySpansOfOneID(t *testing.T) {
 	spans = append(spans, CallSpan{ID: otlpdata.SpanID{1}, Service: "b"})
 	found := 0
 	var p ParentFinder
-	p.Take(spans)
+	p.Index(spans)
 	p.Each(func(_, parent *CallSpan) {
 		if parent != nil && parent.Service == "b" {
 			found++
@@ -141,9 +141,9 @@ func TestCallsAddUp(t *testing.T) {
 	var c CallCounter
 	long := &CallSpan{Service: "b", Duration: math.MaxUint64 - 1, Failed: true}
 	for range 2 {
-		c.Call(&CallSpan{Service: "a"}, long)
+		c.AddCall(&CallSpan{Service: "a"}, long)
 	}
-	c.Add(&tracestore.Edge{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3})
+	c.AddEdge(&tracestore.Edge{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3})
 	want := []tracestore.Edge{{Parent: "a", Child: "a", Messaging: true, Calls: 5, Errors: 2, Duration: 3},
 		{Parent: "a", Child: "b", Calls: 2, Errors: 2, Duration: math.MaxUint64}}
 	if got := c.Edges(); !reflect.DeepEqual(got, want) {

@@ -109,9 +109,9 @@ func (c *FacetCounter) add(f tracestore.Field) *FieldCounter {
 	return n
 }
 
-// Span counts a span.
-func (c *FacetCounter) Span(s tracestore.Span, selected bool) {
-	c.Total(1, one(selected))
+// AddSpan counts a span.
+func (c *FacetCounter) AddSpan(s tracestore.Span, selected bool) {
+	c.AddTotal(1, one(selected))
 	c.begin(1, one(selected))
 	for _, c.field = range c.fields {
 		if len(c.query.Fields) == 0 && c.field.field.Place <= tracestore.LinkAttribute {
@@ -125,9 +125,9 @@ func (c *FacetCounter) Span(s tracestore.Span, selected bool) {
 	}
 }
 
-// Attributes counts those that so many spans have in common, of which so many are selected. Their values are cut as they are counted, and
+// AddAttributes counts those that so many spans have in common, of which so many are selected. Their values are cut as they are counted, and
 // one that is given twice counts once.
-func (c *FacetCounter) Attributes(p tracestore.Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
+func (c *FacetCounter) AddAttributes(p tracestore.Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
 	c.begin(spans, selected)
 	c.keys(p, kvs)
 }
@@ -157,7 +157,7 @@ func (c *FacetCounter) keys(p tracestore.Place, kvs []otlpdata.KeyValue) {
 func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	if f.last != c.turn {
 		f.last = c.turn
-		f.Spans(c.now.spans, c.now.selected)
+		f.AddSpans(c.now.spans, c.now.selected)
 	}
 	if v.Kind() == otlpdata.ValueString {
 		c.text = append(c.text[:0], FacetText(v.Str())...)
@@ -178,8 +178,8 @@ func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	}
 }
 
-// Total counts so many spans, of which so many are selected, without their fields.
-func (c *FacetCounter) Total(spans, selected uint64) {
+// AddTotal counts so many spans, of which so many are selected, without their fields.
+func (c *FacetCounter) AddTotal(spans, selected uint64) {
 	c.spans += spans
 	c.selected += selected
 }
@@ -211,14 +211,14 @@ func (c *FacetCounter) room(bytes int) bool {
 	return true
 }
 
-// Spans counts so many spans that have a value of the field, of which so many are selected.
-func (f *FieldCounter) Spans(spans, selected uint64) {
+// AddSpans counts so many spans that have a value of the field, of which so many are selected.
+func (f *FieldCounter) AddSpans(spans, selected uint64) {
 	f.spans += spans
 	f.selected += selected
 }
 
-// Value counts so many spans that have a value, of which so many are selected. It does not keep the text.
-func (f *FieldCounter) Value(text string, spans, selected uint64) {
+// AddValue counts so many spans that have a value, of which so many are selected. It does not keep the text.
+func (f *FieldCounter) AddValue(text string, spans, selected uint64) {
 	text = FacetText(text)
 	n := f.values[text]
 	if n == nil {

@@ -22,17 +22,17 @@ func NewHeatmapCounter(q tracestore.Query, h tracestore.HeatmapQuery) *HeatmapCo
 	return c
 }
 
-// Span counts a span that starts within the window.
-func (c *HeatmapCounter) Span(start, duration uint64, failed bool) {
+// AddSpan counts a span that starts within the window.
+func (c *HeatmapCounter) AddSpan(start, duration uint64, failed bool) {
 	errors := uint64(0)
 	if failed {
 		errors = 1
 	}
-	c.Add(start, tracestore.BucketOf(duration), 1, errors)
+	c.AddSpans(start, tracestore.BucketOf(duration), 1, errors)
 }
 
-// Add counts so many spans, at least one, in the column of a start within the window.
-func (c *HeatmapCounter) Add(start uint64, bucket int, spans, errors uint64) {
+// AddSpans counts so many spans, at least one, in the column of a start within the window.
+func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64) {
 	column := &c.columns[start/c.step-c.first]
 	column.all.AddBucket(bucket, spans)
 	if errors > 0 {

@@ -238,7 +238,7 @@ func (m *setMatcher) findParents() {
 	for i := range m.members {
 		m.calls = append(m.calls, m.members[i].CallSpan)
 	}
-	m.finder.Take(m.calls) // leaves them as they are: its order is a coarser one
+	m.finder.Index(m.calls) // leaves them as they are: its order is a coarser one
 	for range m.starts {
 		m.parents = append(m.parents, -1)
 	}

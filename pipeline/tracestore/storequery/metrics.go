@@ -87,9 +87,9 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 	return len(c.series) - 1, true
 }
 
-// Span counts one span, which stands for so many calls as count says, see otlpdata.Span.AdjustedCount. start is in nanoseconds since the
+// AddSpan counts one span, which stands for so many calls as count says, see otlpdata.AddSpan.AdjustedCount. start is in nanoseconds since the
 // Unix epoch, duration in nanoseconds.
-func (c *MetricsCounter) Span(series int, start, duration, count uint64, failed bool) {
+func (c *MetricsCounter) AddSpan(series int, start, duration, count uint64, failed bool) {
 	p := c.point(series, start)
 	if p == nil {
 		return
@@ -98,11 +98,11 @@ func (c *MetricsCounter) Span(series int, start, duration, count uint64, failed 
 	if failed {
 		p.Errors += count
 	}
-	p.Durations.ObserveTimes(duration, count)
+	p.Durations.ObserveN(duration, count)
 }
 
-// Add counts calls that start within one minute, at one time of which start is.
-func (c *MetricsCounter) Add(series int, start uint64, durations *tracestore.Histogram, failed bool) {
+// AddHistogram counts calls that start within one minute, at one time of which start is.
+func (c *MetricsCounter) AddHistogram(series int, start uint64, durations *tracestore.Histogram, failed bool) {
 	p := c.point(series, start)
 	if p == nil {
 		return

@@ -19,8 +19,8 @@ func TestPoints(t *testing.T) {
 	h.Observe(100)
 	h.Observe(200)
 	for _, start := range []uint64{7 * minute, 14*minute - 1, 0, 7*minute - 1, math.MaxUint64} {
-		c.Span(series, start, 500, 2, start%2 == 0)
-		c.Add(series, start/minute*minute, &h, true)
+		c.AddSpan(series, start, 500, 2, start%2 == 0)
+		c.AddHistogram(series, start/minute*minute, &h, true)
 	}
 	a := c.Answer()
 	if len(a.Series) != 1 || !a.Complete || a.Step != 7*minute {
@@ -44,7 +44,7 @@ func TestOtherOperations(t *testing.T) {
 			if !ok {
 				t.Fatal("no room")
 			}
-			c.Span(series, 0, 1, 1, false)
+			c.AddSpan(series, 0, 1, 1, false)
 		}
 	}
 	a := c.Answer()
@@ -82,14 +82,14 @@ func TestMetricsAreBounded(t *testing.T) {
 		c := counter()
 		series, _ := c.Series("a", "")
 		for i := range uint64(most + more) {
-			c.Span(series, i*uint64(time.Minute), 1, 1, false)
+			c.AddSpan(series, i*uint64(time.Minute), 1, 1, false)
 		}
 		check("minutes", c, more == 0)
 	}
 	c := counter()
 	for i := range most + 1 {
 		if series, ok := c.Series(fmt.Sprint(i), ""); ok {
-			c.Span(series, 0, 1, 1, false)
+			c.AddSpan(series, 0, 1, 1, false)
 		}
 	}
 	check("services", c, false)

@@ -48,9 +48,9 @@ type ParentFinder struct {
 	alike bool                      // some share an id
 }
 
-// Take takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
+// Index takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
 // then sorts them by their start.
-func (p *ParentFinder) Take(spans []CallSpan) (shared bool) {
+func (p *ParentFinder) Index(spans []CallSpan) (shared bool) {
 	p.spans = spans
 	shared = p.link()
 	if p.alike = shared; shared {
@@ -139,10 +139,10 @@ func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Ed
 	}
 	var parents ParentFinder
 	for _, spans := range traces {
-		parents.Take(spans)
+		parents.Index(spans)
 		parents.Each(func(span, parent *CallSpan) {
 			if parent != nil && span.Start >= first && span.Start <= last {
-				calls.Call(parent, span)
+				calls.AddCall(parent, span)
 			}
 		})
 	}

@@ -105,19 +105,19 @@ type PeerCounter struct {
 	lost  bool
 }
 
-// Call adds a call to the peer that s names. It keeps none of its strings.
-func (c *PeerCounter) Call(s *CallSpan) {
+// AddCall adds a call to the peer that s names. It keeps none of its strings.
+func (c *PeerCounter) AddCall(s *CallSpan) {
 	e := tracestore.Edge{Parent: s.Service, Child: s.Peer, Messaging: s.Kind == otlpdata.KindProducer, Calls: 1, Duration: s.Duration}
 	if s.Failed {
 		e.Errors = 1
 	}
-	if !c.calls.addWithin(&e, MaxPeerEdges) {
-		c.Lose()
+	if !c.calls.addEdgeWithin(&e, MaxPeerEdges) {
+		c.MarkIncomplete()
 	}
 }
 
-// Lose notes that there was no room for a call.
-func (c *PeerCounter) Lose() { c.lost = true }
+// MarkIncomplete notes that there was no room for a call.
+func (c *PeerCounter) MarkIncomplete() { c.lost = true }
 
 // Graph returns the sums. Where calls were lost it is not Complete.
 func (c *PeerCounter) Graph() tracestore.Graph {
@@ -144,7 +144,7 @@ func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Grap
 	for _, spans := range traces {
 		leaves.Each(spans, func(s *CallSpan) {
 			if s.Start >= first && s.Start <= last {
-				calls.Call(s)
+				calls.AddCall(s)
 			}
 		})
 	}

@@ -124,8 +124,8 @@ func TestLeavesOfLargeTraces(t *testing.T) {
 func TestPeersAddUp(t *testing.T) {
 	var c PeerCounter
 	for i := range MaxPeerEdges + 5 {
-		c.Call(&CallSpan{Service: "a", Peer: fmt.Sprint(i)})
-		c.Call(&CallSpan{Service: "a", Peer: "0", Failed: true, Duration: 1})
+		c.AddCall(&CallSpan{Service: "a", Peer: fmt.Sprint(i)})
+		c.AddCall(&CallSpan{Service: "a", Peer: "0", Failed: true, Duration: 1})
 	}
 	g := c.Graph()
 	want := tracestore.Edge{Parent: "a", Child: "0", Calls: MaxPeerEdges + 6, Errors: MaxPeerEdges + 5, Duration: MaxPeerEdges + 5}

@@ -23,9 +23,9 @@ func (o *oracle) aggregate(q tracestore.Query, a tracestore.Aggregation) (least,
 	often, _ := storequery.NewAggregateCounter(q, a)
 	t := o.tenant(q.Tenant)
 	for _, s := range t.spans {
-		once.Span(s)
+		once.AddSpan(s)
 		for range t.requests[content(s)] {
-			often.Span(s)
+			often.AddSpan(s)
 		}
 	}
 	return once.Answer(1), often.Answer(1), nil

@@ -40,16 +40,16 @@ func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracest
 			c := storequery.CallSpanOf(s)
 			spans, requests[c] = append(spans, c), append(requests[c], t.requests[content(s)])
 		}
-		parents.Take(spans)
+		parents.Index(spans)
 		parents.Each(func(span, parent *storequery.CallSpan) {
 			n := requests[*span][0]
 			requests[*span] = requests[*span][1:]
 			if parent == nil || span.Start < first || span.Start > last {
 				return
 			}
-			once.Call(parent, span)
+			once.AddCall(parent, span)
 			for range n {
-				often.Call(parent, span)
+				often.AddCall(parent, span)
 			}
 		})
 	}
@@ -72,13 +72,13 @@ func (o *oracle) peers(tenant string, from, to time.Time) (least, most []tracest
 			}
 			n, answered := t.requests[content(s)], isAnswered(trace, s.SpanID)
 			if !answered {
-				once.Call(&c)
+				once.AddCall(&c)
 			}
 			if answered && n == 1 {
 				continue
 			}
 			for range n {
-				often.Call(&c)
+				often.AddCall(&c)
 			}
 		}
 	}

@@ -170,7 +170,7 @@ func (n *naive) countMetrics(tenant string, q tracestore.MetricsQuery, count fun
 			}
 			duration, _ := s.Duration()
 			series, _ := c.Series(s.Resource.Service, s.Operation())
-			c.Span(series, s.Start, duration, count(s), s.StatusCode == otlpdata.StatusError)
+			c.AddSpan(series, s.Start, duration, count(s), s.StatusCode == otlpdata.StatusError)
 		}
 	})
 	return c.Answer()
@@ -190,7 +190,7 @@ func (n *naive) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 			every = (len(spans) + b - 1) / b
 		}
 		for i := 0; i < len(spans); i += every {
-			c.Span(spans[i])
+			c.AddSpan(spans[i])
 		}
 		if len(spans) > 0 {
 			share = float64(c.Scanned()) / float64(len(spans))
@@ -416,7 +416,7 @@ func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to
 			for _, p := range known.tenant(tenant).traces[s.TraceID] {
 				if p.SpanID == s.ParentID && p.SpanID != s.SpanID {
 					parent, child := storequery.CallSpanOf(p), storequery.CallSpanOf(s)
-					calls.Call(&parent, &child)
+					calls.AddCall(&parent, &child)
 				}
 			}
 		}
@@ -442,7 +442,7 @@ func (w peersAnswered) Peers(ctx context.Context, tenant string, from, to time.T
 			t.traces[s.TraceID] = append(t.traces[s.TraceID], s)
 			c := storequery.CallSpanOf(s)
 			if ok && c.Peer != "" && c.Start >= first && c.Start <= last && !isAnswered(t.traces[s.TraceID], s.SpanID) {
-				calls.Call(&c)
+				calls.AddCall(&c)
 			}
 		}
 	})
@@ -493,7 +493,7 @@ func (w newestOnly) Aggregate(ctx context.Context, q tracestore.Query, a tracest
 	w.read(func(o *oracle) {
 		for _, s := range o.tenant(q.Tenant).spans {
 			if c.Scanned() < max(q.Budget.Spans, 1) || q.Budget.Spans == 0 {
-				c.Span(s)
+				c.AddSpan(s)
 			}
 		}
 	})
@@ -550,7 +550,7 @@ func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	w.read(func(o *oracle) {
 		for _, s := range o.tenant(q.Tenant).spans {
 			for range 1 + o.tenant(q.Tenant).requests[content(s)] {
-				c.Span(s)
+				c.AddSpan(s)
 			}
 		}
 	})

@@ -59,7 +59,7 @@ func seriesOf(tb testing.TB, batches ...*otlpdata.Batch) map[seriesMinute][2]uin
 			out[at] = [2]uint64{out[at][0] + 1, addUpTo(out[at][1], duration)}
 			if n := s.AdjustedCount() - 1; n > 0 {
 				var times tracestore.Histogram
-				times.ObserveTimes(duration, n)
+				times.ObserveN(duration, n)
 				at.Extra = true
 				out[at] = [2]uint64{out[at][0] + n, addUpTo(out[at][1], times.Sum)}
 			}

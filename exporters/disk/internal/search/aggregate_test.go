@@ -50,7 +50,7 @@ func (w *world) aggregate(q tracestore.Query, a tracestore.Aggregation) tracesto
 	seen := storequery.NewDedup()
 	for _, s := range w.spans {
 		if seen.First(s) {
-			c.Span(s)
+			c.AddSpan(s)
 		}
 	}
 	return c.Answer(1)

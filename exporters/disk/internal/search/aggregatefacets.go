@@ -79,7 +79,7 @@ func (f *facetSource) rows(x *filter, shape uint32, set, selected []int32) error
 		return f.wholeRows(x, set, selected)
 	}
 	n := tally{uint64(len(set)), uint64(len(selected))}
-	f.to.Total(n.all, n.selected)
+	f.to.AddTotal(n.all, n.selected)
 	s.spans.add(n)
 	if err := f.resourceRows(x, set, selected); err != nil || len(s.varies) == 0 {
 		return err
@@ -132,7 +132,7 @@ func (f *facetSource) wholeRows(x *filter, set, selected []int32) error {
 		if err != nil {
 			return err
 		}
-		f.to.Span(span, is)
+		f.to.AddSpan(span, is)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (f *facetSource) finish() {
 	}
 	for i := range f.resources {
 		if f.resources[i].all > 0 {
-			f.to.Attributes(tracestore.ResourceAttribute, f.plan.tables.Resources[i].Attributes, f.resources[i].all, f.resources[i].selected)
+			f.to.AddAttributes(tracestore.ResourceAttribute, f.plan.tables.Resources[i].Attributes, f.resources[i].all, f.resources[i].selected)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (f *facetSource) finishShape(id uint32, n tally) {
 		}
 		col.spans.add(n)
 		if col.kind == otlpdata.ValueEmpty {
-			col.counter.Value("", n.all, n.selected)
+			col.counter.AddValue("", n.all, n.selected)
 		} else if cell, same := f.plan.source.Constant(id, i); same {
 			_ = f.cell(c, cell, n) // the layout was checked
 		}
@@ -222,8 +222,8 @@ func (f *facetSource) finishProperties(shape *rows.Shape, n tally) {
 		{tracestore.ScopeVersion, scope.Version, false},
 	} {
 		if c := f.to.Field(tracestore.Field{Place: p.place}); c != nil && !p.inRow {
-			c.Spans(n.all, n.selected)
-			c.Value(p.text, n.all, n.selected)
+			c.AddSpans(n.all, n.selected)
+			c.AddValue(p.text, n.all, n.selected)
 		}
 	}
 }

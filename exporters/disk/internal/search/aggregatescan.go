@@ -246,7 +246,7 @@ func (s *rowScan) heatRows(set []int32, failed bool) error {
 	}
 	for _, row := range set {
 		h := rows.Head{Start: s.fit.starts[row], End: s.fit.ends[row]}
-		s.to.heat.Span(h.Start, h.Duration(), failed)
+		s.to.heat.AddSpan(h.Start, h.Duration(), failed)
 	}
 	s.to.heat.add(len(set), failed)
 	return nil

@@ -166,7 +166,7 @@ func (a *aggregator) heatPoint(at uint64, durations *tracestore.Histogram, faile
 			errors = n
 		}
 		// The minute may begin before the window, where nothing of it does.
-		a.heat.Add(max(at*minute, a.window.from), first+i, n, errors)
+		a.heat.AddSpans(max(at*minute, a.window.from), first+i, n, errors)
 		a.heat.add(int(n), failed)
 	}
 }

@@ -56,7 +56,7 @@ func (f *facetSource) cell(column uint32, cell rows.Cell, n tally) error {
 	case c.kind == otlpdata.ValueInt || c.kind == otlpdata.ValueDouble || c.kind == otlpdata.ValueBool:
 		f.number(c, cell.Num, n)
 	default:
-		c.counter.Value(f.text(column, cell), n.all, n.selected)
+		c.counter.AddValue(f.text(column, cell), n.all, n.selected)
 	}
 	return nil
 }
@@ -85,10 +85,10 @@ func (f *facetSource) finishColumn(id uint32) {
 	if c.counter == nil {
 		return
 	}
-	c.counter.Spans(c.spans.all, c.spans.selected)
+	c.counter.AddSpans(c.spans.all, c.spans.selected)
 	for word, n := range c.words {
 		if n.all > 0 {
-			c.counter.Value(f.text(id, rows.Cell{Word: uint32(word) + 1}), n.all, n.selected)
+			c.counter.AddValue(f.text(id, rows.Cell{Word: uint32(word) + 1}), n.all, n.selected)
 		}
 	}
 	f.finishNumbers(id)
@@ -98,7 +98,7 @@ func (f *facetSource) finishNumbers(id uint32) {
 	c := &f.columns[id]
 	for i := range c.numbers.list {
 		n := &c.numbers.list[i]
-		c.counter.Value(f.text(id, rows.Cell{Num: n.num}), n.all, n.selected)
+		c.counter.AddValue(f.text(id, rows.Cell{Num: n.num}), n.all, n.selected)
 	}
 	c.numbers.reset()
 }

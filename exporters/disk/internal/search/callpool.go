@@ -127,7 +127,7 @@ func (c *callScan) countPool(ctx context.Context, p *callPool) error {
 				c.spans[len(c.spans)-1].Peer = c.peers.names.names[r.peer]
 			}
 		}
-		if c.parents.Take(c.spans) {
+		if c.parents.Index(c.spans) {
 			c.apart[g.id] = struct{}{}
 			continue
 		}

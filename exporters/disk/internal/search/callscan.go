@@ -162,7 +162,7 @@ func (c *callReader) countTrace(src int, id otlpdata.TraceID, w window, spans []
 		c.peers.count(id, w, spans)
 		return
 	}
-	c.parents.Take(spans)
+	c.parents.Index(spans)
 	c.countTaken(src, id, w)
 }
 
@@ -172,7 +172,7 @@ func (c *callReader) countTaken(src int, id otlpdata.TraceID, w window) {
 		switch {
 		case !w.has(span.Start):
 		case parent != nil:
-			c.calls.Call(parent, span)
+			c.calls.AddCall(parent, span)
 		case !span.Parent.IsZero():
 			c.orphans = append(c.orphans, orphan{trace: id, src: src, child: *span})
 		}

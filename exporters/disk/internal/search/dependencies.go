@@ -156,7 +156,7 @@ func (c *callReader) count(ctx context.Context, sh *share) error {
 func (c *callReader) addEdges(edges *stats.EdgeStats, sh *share) {
 	for p := range edges.Points(sh.minutes.from, sh.minutes.to) {
 		if e := &edges.Edges[p.Edge]; e.Tenant == c.tenant {
-			c.calls.Add(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind == stats.Messaging,
+			c.calls.AddEdge(&tracestore.Edge{Parent: e.Parent, Child: e.Child, Messaging: e.Kind == stats.Messaging,
 				Calls: p.Calls, Errors: p.Errors, Duration: p.Sum})
 		}
 	}
@@ -215,7 +215,7 @@ func (c *callReader) useLedger(ctx context.Context, shares []share) (rest []shar
 	for i := range sums {
 		if s := &sums[i]; s.calls > 0 {
 			name := &l.names[i]
-			c.calls.Add(&tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging,
+			c.calls.AddEdge(&tracestore.Edge{Parent: name.parent, Child: name.child, Messaging: name.messaging,
 				Calls: s.calls, Errors: s.errors, Duration: s.duration})
 		}
 	}

@@ -133,7 +133,7 @@ func (m *metricsReader) adder(series []stats.Series) func(i int, minutes uint64,
 			}
 		}
 		if numbers[i] != noRoom {
-			m.counter.Add(numbers[i]-1, minutes*minute, durations, s.Error)
+			m.counter.AddHistogram(numbers[i]-1, minutes*minute, durations, s.Error)
 		}
 	}
 }

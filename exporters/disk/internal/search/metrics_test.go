@@ -35,7 +35,7 @@ func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Bat
 			}
 			series, _ := c.Series(s.Resource.Service, s.Operation())
 			duration, _ := s.Duration()
-			c.Span(series, s.Start, duration, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
+			c.AddSpan(series, s.Start, duration, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 			return nil
 		})
 		must(err)

@@ -181,7 +181,7 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 		}
 	}
 	h := rows.Head{Start: start, End: end}
-	s.counter.Span(series, start, h.Duration(), n, m.failed)
+	s.counter.AddSpan(series, start, h.Duration(), n, m.failed)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (c *callReader) adopt(ctx context.Context) error {
 		_, statistics := c.sources[src].(source.Statistics)
 		return !o.asked || !statistics
 	}
-	a.found = func(o *orphan, parent *kinsman) { c.calls.Call(&parent.span, &o.child) }
+	a.found = func(o *orphan, parent *kinsman) { c.calls.AddCall(&parent.span, &o.child) }
 	_, err := a.run(ctx)
 	return err
 }

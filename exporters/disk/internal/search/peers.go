@@ -36,7 +36,7 @@ func (e *Engine) Peers(ctx context.Context, tenant string, from, to time.Time) (
 		return tracestore.Graph{}, err
 	}
 	if p.names.full {
-		p.sums.Lose()
+		p.sums.MarkIncomplete()
 	}
 	g := p.sums.Graph()
 	g.Reason = joinReasons(p.damage.reason(), g.Reason)
@@ -213,7 +213,7 @@ func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 		p.suspects = append(p.suspects, suspect{key, *s})
 		return
 	}
-	p.sums.Call(s)
+	p.sums.AddCall(s)
 }
 
 // clearMany is clear as soon as there are many suspects.
@@ -243,7 +243,7 @@ func (p *peerReader) clear(ctx context.Context) error {
 	}
 	for i := range p.suspects {
 		if s := &p.suspects[i]; !answered[s.key] {
-			p.sums.Call(&s.span)
+			p.sums.AddCall(&s.span)
 		}
 	}
 	p.suspects = p.suspects[:0]

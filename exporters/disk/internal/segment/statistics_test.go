@@ -187,7 +187,7 @@ func TestExtraSeries(t *testing.T) {
 			want[k] = &tracestore.Histogram{}
 		}
 		duration, _ := s.Duration()
-		want[k].ObserveTimes(duration, n)
+		want[k].ObserveN(duration, n)
 	}
 	for i := range spans {
 		add(&spans[i], false, 1)

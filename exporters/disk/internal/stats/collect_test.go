@@ -101,7 +101,7 @@ func seriesOf(spans []span, of func(s *span) (Series, uint64)) map[seriesMinute]
 		if all[k] == nil {
 			all[k] = &tracestore.Histogram{}
 		}
-		all[k].ObserveTimes(s.duration, n)
+		all[k].ObserveN(s.duration, n)
 	}
 	texts := map[seriesMinute]string{}
 	for k, h := range all {
