@@ -48,7 +48,7 @@ func newGRPC(set pipeline.Settings, cfg server.GRPCConfig, b *backend) (*server.
 	wire.Register(s, &api_v2.QueryService_ServiceDesc, &queryV2{grpcQuery: q})
 	wire.Register(s, &api_v3.QueryService_ServiceDesc, &queryV3{grpcQuery: q})
 	wire.Register(s, &metricspb.MetricsQueryService_ServiceDesc, &queryRates{grpcQuery: q})
-	s.Describe(wire.Originals())
+	s.AddDescriptors(wire.Originals())
 	return s, nil
 }
 

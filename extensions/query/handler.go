@@ -195,7 +195,7 @@ func (h *handler) explain(header http.Header, err error) (status int, text strin
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, h.timeoutText()
 	case errors.Is(err, errBusy):
-		return server.Status(header, err), err.Error()
+		return server.ErrorStatus(header, err), err.Error()
 	}
 	h.logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
 	return http.StatusInternalServerError, err.Error()

@@ -114,10 +114,10 @@ func Factory() pipeline.Factory {
 
 // query is the extension: handlers behind listeners.
 type query struct {
-	server.Group // `http`, and `grpc` if it is configured
-	ui           *ui
-	tails        *tails
-	memory       *pipeline.Budget
+	server.Listeners // `http`, and `grpc` if it is configured
+	ui               *ui
+	tails            *tails
+	memory           *pipeline.Budget
 }
 
 var (
@@ -147,9 +147,9 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &query{Group: server.Group{"http": srv}, ui: pages, tails: h.tails, memory: b.memory}
+	q := &query{Listeners: server.Listeners{"http": srv}, ui: pages, tails: h.tails, memory: b.memory}
 	if cfg, on := c.GRPC.Get(); on {
-		if q.Group["grpc"], err = newGRPC(set, cfg, b); err != nil {
+		if q.Listeners["grpc"], err = newGRPC(set, cfg, b); err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +181,7 @@ func (q *query) Start(ctx context.Context) error {
 	if err := q.ui.open(); err != nil {
 		return err
 	}
-	if err := q.Group.Start(ctx); err != nil {
+	if err := q.Listeners.Start(ctx); err != nil {
 		return errors.Join(err, q.ui.close())
 	}
 	return nil
@@ -199,5 +199,5 @@ func keepsTenants(c server.HTTPConfig) bool {
 // Stop lets those go who watch, and finishes the other requests that are being answered.
 func (q *query) Stop(ctx context.Context) error {
 	q.tails.close()
-	return errors.Join(q.Group.Stop(ctx), q.ui.close())
+	return errors.Join(q.Listeners.Stop(ctx), q.ui.close())
 }

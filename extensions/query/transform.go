@@ -16,7 +16,7 @@ import (
 func (h *handler) transform(w http.ResponseWriter, r *http.Request) {
 	body, err := server.ReadBody(r)
 	if err != nil {
-		writeError(w, server.Status(w.Header(), err), err.Error())
+		writeError(w, server.ErrorStatus(w.Header(), err), err.Error())
 		return
 	}
 	batch, err := otlpdata.FromJSON(body, otlpdata.Meta{}, otlpdata.Limits{})

@@ -112,7 +112,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 	if t, on := c.Tenancy.Get(); on && t.Enabled {
 		tenants.header = ""
 	}
-	w := newWriters(set, c, tenants, srv.Refused)
+	w := newWriters(set, c, tenants, srv.CountRefused)
 	r := &readers{tenants: tenants, timeout: c.QueryTimeout.Std(), slots: make(chan struct{}, c.MaxQueries),
 		limit: c.MaxLimit, scanned: c.MaxScanned, chunk: int(c.MaxChunk)}
 	var archive Archive

@@ -51,7 +51,7 @@ func registerV2(srv *server.GRPC, r *readers, w *writers, store Store) {
 		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
 		Metadata:    "opentelemetry/proto/collector/trace/v1/trace_service.proto",
 	}, s)
-	srv.Describe(wire.Originals())
+	srv.AddDescriptors(wire.Originals())
 }
 
 func (s *v2) export(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {

@@ -19,7 +19,7 @@ type writers struct {
 	set          pipeline.Settings
 	tenants      tenants
 	limits       otlpdata.Limits
-	translations *server.Translations
+	translations *server.Translator
 	refused      func(reason string)
 	streams      sync.WaitGroup // goroutines that receive for WriteSpanStream
 	// stopping ends when the extension stops: clients keep streams open as long as they run.
@@ -28,7 +28,7 @@ type writers struct {
 }
 
 func newWriters(set pipeline.Settings, c Config, t tenants, refused func(string)) *writers {
-	w := &writers{set: set, tenants: t, limits: c.Limits(), translations: server.NewTranslations(set.Budget), refused: refused}
+	w := &writers{set: set, tenants: t, limits: c.Limits(), translations: server.NewTranslator(set.Budget), refused: refused}
 	w.stopping, w.stop = context.WithCancel(context.Background())
 	return w
 }
@@ -64,7 +64,7 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 		return err
 	}
 	memory := native.SpansMemory(native.UsualGrowth, requests...)
-	b, err := w.translations.Do(ctx, requests[0], memory, func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	b, err := w.translations.Translate(ctx, requests[0], memory, func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		otlp, err := spansOf(requests, m)
 		if err != nil {
 			return nil, err

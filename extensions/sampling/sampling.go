@@ -112,7 +112,7 @@ type extension struct {
 	set       pipeline.Settings
 	source    source
 	observer  sampling.Observer // nil: nobody wants to know what is sampled
-	listeners server.Group
+	listeners server.Listeners
 	askers    *askers
 	requests  *prometheus.CounterVec
 }
@@ -127,7 +127,7 @@ var (
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
-	e := &extension{set: set, listeners: server.Group{}, askers: newAskers(c.Asked)}
+	e := &extension{set: set, listeners: server.Listeners{}, askers: newAskers(c.Asked)}
 	e.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_sampling_requests_total",
 		Help: "Questions of clients for their strategy."}, []string{"transport", "result"})
 	for _, transport := range []string{"http", "legacy", "grpc"} { // they are there from the start

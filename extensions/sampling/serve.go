@@ -30,7 +30,7 @@ func (e *extension) listen(c Config) error {
 			return err
 		}
 		wire.Register(s, &api_v2.SamplingManager_ServiceDesc, &manager{provider: e})
-		s.Describe(wire.Originals())
+		s.AddDescriptors(wire.Originals())
 		e.listeners["grpc"] = s
 	}
 	return nil
@@ -55,7 +55,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 	if s.HTTP, err = server.NewHTTP(set, "http", cfg, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(server.DenyByClass)
+	s.OnDenied(server.DenyWithStatus)
 	return s, nil
 }
 
@@ -63,7 +63,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, ok := s.routes[r.URL.Path]
 	if !ok {
-		s.Refused(reasonPath)
+		s.CountRefused(reasonPath)
 		http.NotFound(w, r)
 		return
 	}

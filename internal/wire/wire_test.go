@@ -71,7 +71,7 @@ func serve(t *testing.T, c *collector) *grpc.ClientConn {
 	wire.Register(s, &api_v2.CollectorService_ServiceDesc, c)
 	// Of a service without handlers reflection says all the same what it is.
 	wire.Register(s, &grpc.ServiceDesc{ServiceName: "tracing.api_v2.SamplingManager", HandlerType: (*any)(nil), Metadata: api_v2.File_tracing_api_v2_sampling_proto.Path()}, c)
-	s.Describe(wire.Originals())
+	s.AddDescriptors(wire.Originals())
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 )
 
-// defaultReload is how old what is known of certificates, tokens and passwords may be.
+// defaultReload is the default interval at which certificate and credential files are checked for
+// changes.
 const defaultReload = pipeline.Duration(10e9)
 
-// AuthConfig are the keys below `auth`. With both files a client may use either way.
+// AuthConfig is the block `auth`. If both files are set, clients may use either method.
 type AuthConfig struct {
-	BearerTokensFile string `yaml:"bearer_tokens_file" doc:"File with the accepted tokens, one a line, for the header Authorization: Bearer TOKEN."`
-	HtpasswdFile     string `yaml:"htpasswd_file" doc:"File of users and bcrypt hashes as htpasswd -B writes it, for basic authentication."`
+	BearerTokensFile string `yaml:"bearer_tokens_file" doc:"File of accepted tokens, one per line, for the header Authorization: Bearer TOKEN."`
+	HtpasswdFile     string `yaml:"htpasswd_file" doc:"File of users and bcrypt hashes for basic authentication, as written by htpasswd -B."`
 }
 
-// Validate checks that there is a way to come in.
+// Validate checks that at least one file is set.
 func (c *AuthConfig) Validate() error {
 	if c.BearerTokensFile == "" && c.HtpasswdFile == "" {
 		return pipeline.BadKey("", "needs bearer_tokens_file, htpasswd_file or both")
@@ -33,22 +34,24 @@ func (c *AuthConfig) Validate() error {
 	return nil
 }
 
-// secrets are the contents of the files of an AuthConfig.
+// secrets holds the contents of the files of an AuthConfig.
 type secrets struct {
-	tokens map[[sha256.Size]byte]bool // of hashes, so that the time of a look-up tells nothing about a token
+	tokens map[[sha256.Size]byte]bool // by hash, so that lookup time reveals nothing about a token
 	users  map[string][]byte          // bcrypt hashes
-	// proven are the hashes of basic credentials that were right: bcrypt is slow on purpose, and clients send them with each request.
-	proven      sync.Map
-	provenCount atomic.Int64
+	// verified holds the hashes of valid basic credentials. Clients send credentials with each
+	// request, and bcrypt is deliberately slow.
+	verified      sync.Map
+	verifiedCount atomic.Int64
 }
 
-// maxProven bounds the credentials that are remembered as right: one user can have several spellings of one password.
-const maxProven = 10_000
+// maxVerified bounds the cache of verified credentials: one password can be encoded in several
+// ways.
+const maxVerified = 10_000
 
 type authenticator struct {
 	config AuthConfig
 	files  *certs.Follower[*secrets]
-	slow   sync.Mutex // one bcrypt at a time, so that guessing costs one processor at most
+	bcrypt sync.Mutex // held during bcrypt, so that password guessing uses at most one CPU
 }
 
 func newAuthenticator(set pipeline.Settings, c AuthConfig) *authenticator {
@@ -60,10 +63,10 @@ func newAuthenticator(set pipeline.Settings, c AuthConfig) *authenticator {
 func (a *authenticator) load() error { return a.files.Load() }
 
 func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
-	c := &secrets{tokens: map[[sha256.Size]byte]bool{}, users: map[string][]byte{}}
+	s := &secrets{tokens: map[[sha256.Size]byte]bool{}, users: map[string][]byte{}}
 	for line := range bytes.Lines(contents[0]) {
 		if token := bytes.TrimSpace(line); len(token) > 0 && token[0] != '#' {
-			c.tokens[sha256.Sum256(token)] = true
+			s.tokens[sha256.Sum256(token)] = true
 		}
 	}
 	n := 0
@@ -75,31 +78,31 @@ func (a *authenticator) parse(contents [][]byte) (*secrets, error) {
 		}
 		user, hash, ok := bytes.Cut(line, []byte(":"))
 		if _, err := bcrypt.Cost(hash); !ok || err != nil {
-			return nil, fmt.Errorf("%s:%d: not a user with a bcrypt hash; make one with htpasswd -B", a.config.HtpasswdFile, n)
+			return nil, fmt.Errorf("%s:%d: not a user with a bcrypt hash; create one with htpasswd -B", a.config.HtpasswdFile, n)
 		}
-		c.users[string(user)] = hash
+		s.users[string(user)] = hash
 	}
-	if len(c.tokens)+len(c.users) == 0 {
-		return nil, errors.New("the files hold no token and no user: nobody could come in")
+	if len(s.tokens)+len(s.users) == 0 {
+		return nil, errors.New("no token and no user found, so no client could authenticate; add at least one")
 	}
-	return c, nil
+	return s, nil
 }
 
-// check looks at the values of the header Authorization.
+// check verifies the values of the header Authorization. The error is a *[Denied].
 func (a *authenticator) check(values []string) error {
-	none := &Denied{ReasonUnauthenticated, "no " + a.way() + " auth provided"}
+	none := &Denied{ReasonUnauthenticated, "no " + a.method() + " auth provided"}
 	if len(values) != 1 {
 		return none
 	}
-	c := a.files.Get()
+	s := a.files.Get()
 	scheme, rest, _ := strings.Cut(values[0], " ")
 	switch {
 	case strings.EqualFold(scheme, "Bearer") && a.config.BearerTokensFile != "":
-		if c.tokens[sha256.Sum256([]byte(strings.TrimSpace(rest)))] {
+		if s.tokens[sha256.Sum256([]byte(strings.TrimSpace(rest)))] {
 			return nil
 		}
 	case strings.EqualFold(scheme, "Basic") && a.config.HtpasswdFile != "":
-		if a.basic(c, strings.TrimSpace(rest)) {
+		if a.checkBasic(s, strings.TrimSpace(rest)) {
 			return nil
 		}
 	default:
@@ -108,24 +111,26 @@ func (a *authenticator) check(values []string) error {
 	return &Denied{ReasonUnauthenticated, "invalid credentials"}
 }
 
-func (a *authenticator) way() string {
+// method returns the authentication method named in errors and challenges.
+func (a *authenticator) method() string {
 	if a.config.HtpasswdFile == "" {
 		return "bearer"
 	}
 	return "basic"
 }
 
-// challenge is the value of the header WWW-Authenticate of an HTTP answer.
+// challenge returns the value of the HTTP header WWW-Authenticate.
 func (a *authenticator) challenge() string {
-	if a.way() == "bearer" {
+	if a.method() == "bearer" {
 		return "Bearer"
 	}
 	return `Basic realm="tracing"`
 }
 
-func (a *authenticator) basic(c *secrets, encoded string) bool {
+// checkBasic reports whether encoded, the base64 form of user:password, is valid.
+func (a *authenticator) checkBasic(s *secrets, encoded string) bool {
 	sum := sha256.Sum256([]byte(encoded))
-	if _, ok := c.proven.Load(sum); ok {
+	if _, ok := s.verified.Load(sum); ok {
 		return true
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
@@ -133,17 +138,17 @@ func (a *authenticator) basic(c *secrets, encoded string) bool {
 		return false
 	}
 	user, password, _ := bytes.Cut(decoded, []byte(":"))
-	hash, ok := c.users[string(user)]
+	hash, ok := s.users[string(user)]
 	if !ok {
 		return false
 	}
-	a.slow.Lock()
-	defer a.slow.Unlock()
+	a.bcrypt.Lock()
+	defer a.bcrypt.Unlock()
 	if bcrypt.CompareHashAndPassword(hash, password) != nil {
 		return false
 	}
-	if c.provenCount.Add(1) <= maxProven {
-		c.proven.Store(sum, true)
+	if s.verifiedCount.Add(1) <= maxVerified {
+		s.verified.Store(sum, true)
 	}
 	return true
 }

@@ -9,31 +9,33 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
 // Limits of configuration values.
 const (
-	maxRecvMsgSizeMiB = 2047 // a gRPC message length is an int32 in places
+	maxRecvMsgSizeMiB = 2047 // gRPC stores some message lengths as int32
 	maxBodySize       = 1 << 40
 	maxMessageSize    = 1 << 30
 )
 
-// HTTPConfig are the keys of an HTTP listener. A config that embeds it and has keys of its own needs a Validate of its own for those
-// (and only those): the loader calls the one of HTTPConfig, too. The keys are those of the OpenTelemetry Collector where it has them.
+// HTTPConfig is the configuration of an HTTP listener. Keys that the OpenTelemetry Collector also
+// has carry the same names. A config that embeds HTTPConfig should define its own Validate that
+// checks only its own keys: the loader also calls the Validate of embedded configs.
 type HTTPConfig struct {
 	Endpoint           pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Greatest size of a request body, before and after decompression."`
-	ReadHeaderTimeout  pipeline.Duration `yaml:"read_header_timeout" doc:"How long a client may take to send the headers of a request."`
-	ReadTimeout        pipeline.Duration `yaml:"read_timeout" doc:"How long a client may take to send a whole request."`
-	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Time from the headers to the end of the answer; 0: no limit."`
-	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a request."`
-	MaxConnections     int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+	MaxRequestBodySize pipeline.ByteSize `yaml:"max_request_body_size" doc:"Maximum size of a request body, before and after decompression."`
+	ReadHeaderTimeout  pipeline.Duration `yaml:"read_header_timeout" doc:"Maximum time for a client to send the headers of a request."`
+	ReadTimeout        pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send a whole request."`
+	WriteTimeout       pipeline.Duration `yaml:"write_timeout" doc:"Maximum time from the request headers to the end of the response. 0 disables the limit."`
+	IdleTimeout        pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a request."`
+	MaxConnections     int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	SecurityConfig
-	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Let browsers send requests from pages of other origins."`
-	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers that every answer gets."`
+	CORS            pipeline.Optional[CORSConfig] `yaml:"cors" doc:"Cross-origin requests from browsers. Off by default."`
+	ResponseHeaders map[string]string             `yaml:"response_headers" doc:"Headers added to every response."`
 }
 
-// DefaultHTTPConfig returns limits that are safe on an open network, and the given endpoint.
+// DefaultHTTPConfig returns a config for the endpoint with limits that are safe on an open network.
 func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
 	return HTTPConfig{
 		Endpoint:           endpoint,
@@ -48,31 +50,31 @@ func DefaultHTTPConfig(endpoint pipeline.Endpoint) HTTPConfig {
 	}
 }
 
-// Validate reports values that would switch a limit off or make the listener useless.
+// Validate reports values that would disable a limit or make the listener unusable.
 func (c *HTTPConfig) Validate() error {
 	return errors.Join(
-		checkEndpoint(c.Endpoint),
-		checkRange("max_request_body_size", int64(c.MaxRequestBodySize), 1, maxBodySize),
-		checkSet("read_header_timeout", c.ReadHeaderTimeout),
-		checkSet("read_timeout", c.ReadTimeout),
-		checkSet("idle_timeout", c.IdleTimeout),
-		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+		listen.CheckEndpoint(c.Endpoint),
+		listen.CheckRange("max_request_body_size", int64(c.MaxRequestBodySize), 1, maxBodySize),
+		listen.CheckTimeout("read_header_timeout", c.ReadHeaderTimeout),
+		listen.CheckTimeout("read_timeout", c.ReadTimeout),
+		listen.CheckTimeout("idle_timeout", c.IdleTimeout),
+		listen.CheckRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
 		checkHeaders(c.ResponseHeaders),
 	)
 }
 
-// checkHeaders refuses what would be no header, or end one and begin another.
+// checkHeaders reports invalid names and values, including values that would inject another header.
 func checkHeaders(headers map[string]string) error {
 	var errs []error
 	for name, value := range headers {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			errs = append(errs, pipeline.BadKey("response_headers", "%q: %q is not a header", name, value))
+			errs = append(errs, pipeline.BadKey("response_headers", "%q: %q is not a valid header", name, value))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// withHeaders adds headers to all answers; a handler can replace them.
+// withHeaders adds headers to all responses. A handler may replace them.
 func withHeaders(headers map[string]string, h http.Handler) http.Handler {
 	if len(headers) == 0 {
 		return h
@@ -85,40 +87,42 @@ func withHeaders(headers map[string]string, h http.Handler) http.Handler {
 	})
 }
 
-// GRPCConfig are the keys of a gRPC listener, named as in the OpenTelemetry Collector where it has them.
+// GRPCConfig is the configuration of a gRPC listener. Keys that the OpenTelemetry Collector also
+// has carry the same names.
 type GRPCConfig struct {
 	Endpoint             pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxRecvMsgSizeMiB    int               `yaml:"max_recv_msg_size_mib" doc:"Greatest message in MiB, before and after decompression."`
-	MaxConcurrentStreams uint32            `yaml:"max_concurrent_streams" doc:"How many calls one connection may have open at once."`
-	MaxConnections       int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
-	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"How long a client may take to set up a connection."`
-	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"How long a call's first message may take to arrive."`
-	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"How dead and overactive clients are found."`
+	MaxRecvMsgSizeMiB    int               `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a message in MiB, before and after decompression."`
+	MaxConcurrentStreams uint32            `yaml:"max_concurrent_streams" doc:"Maximum number of concurrent calls on one connection."`
+	MaxConnections       int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
+	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"Maximum time for a client to establish a connection."`
+	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time until the first message of a call has arrived."`
+	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
 	SecurityConfig
 }
 
-// KeepaliveConfig are the keys below `keepalive`.
+// KeepaliveConfig is the block `keepalive`.
 type KeepaliveConfig struct {
-	ServerParameters  KeepaliveServerConfig      `yaml:"server_parameters" doc:"When the server pings clients and ends connections."`
-	EnforcementPolicy KeepaliveEnforcementConfig `yaml:"enforcement_policy" doc:"Which pings of clients are too many."`
+	ServerParameters  KeepaliveServerConfig      `yaml:"server_parameters" doc:"Pings by the server and the lifetime of connections."`
+	EnforcementPolicy KeepaliveEnforcementConfig `yaml:"enforcement_policy" doc:"Limits on pings by clients."`
 }
 
-// KeepaliveServerConfig are the keys below `keepalive.server_parameters`. Zero is without limit for the first three.
+// KeepaliveServerConfig is the block `keepalive.server_parameters`. Zero disables each of the first
+// three.
 type KeepaliveServerConfig struct {
-	MaxConnectionIdle     pipeline.Duration `yaml:"max_connection_idle" doc:"Close connections without calls for so long; 0: never."`
-	MaxConnectionAge      pipeline.Duration `yaml:"max_connection_age" doc:"Have clients reconnect after so long; 0: never."`
-	MaxConnectionAgeGrace pipeline.Duration `yaml:"max_connection_age_grace" doc:"Time for calls beyond max_connection_age; 0: no limit."`
-	Time                  pipeline.Duration `yaml:"time" doc:"Ping a client after so long without any sign of it."`
-	Timeout               pipeline.Duration `yaml:"timeout" doc:"Close the connection when a ping is not answered for so long."`
+	MaxConnectionIdle     pipeline.Duration `yaml:"max_connection_idle" doc:"Time without calls after which a connection is closed. 0 disables the limit."`
+	MaxConnectionAge      pipeline.Duration `yaml:"max_connection_age" doc:"Age at which a connection is closed, so that its client reconnects. 0 disables the limit."`
+	MaxConnectionAgeGrace pipeline.Duration `yaml:"max_connection_age_grace" doc:"Time that calls may take to finish after max_connection_age. 0 disables the limit."`
+	Time                  pipeline.Duration `yaml:"time" doc:"Time without activity after which the server pings a client."`
+	Timeout               pipeline.Duration `yaml:"timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
 }
 
-// KeepaliveEnforcementConfig are the keys below `keepalive.enforcement_policy`.
+// KeepaliveEnforcementConfig is the block `keepalive.enforcement_policy`.
 type KeepaliveEnforcementConfig struct {
-	MinTime             pipeline.Duration `yaml:"min_time" doc:"Close connections of clients that ping more often than this."`
-	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Let clients ping while they have no call open."`
+	MinTime             pipeline.Duration `yaml:"min_time" doc:"Minimum interval between pings of a client. Connections of clients that ping more often are closed."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Allow pings from clients that have no open call."`
 }
 
-// DefaultGRPCConfig returns limits that are safe on an open network, and the given endpoint.
+// DefaultGRPCConfig returns a config for the endpoint with limits that are safe on an open network.
 func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
 	return GRPCConfig{
 		Endpoint:             endpoint,
@@ -141,35 +145,36 @@ func DefaultGRPCConfig(endpoint pipeline.Endpoint) GRPCConfig {
 	}
 }
 
-// Validate reports values that would switch a limit off or make the listener useless.
+// Validate reports values that would disable a limit or make the listener unusable.
 func (c *GRPCConfig) Validate() error {
 	return errors.Join(
-		checkEndpoint(c.Endpoint),
-		checkRange("max_recv_msg_size_mib", int64(c.MaxRecvMsgSizeMiB), 1, maxRecvMsgSizeMiB),
-		checkRange("max_concurrent_streams", int64(c.MaxConcurrentStreams), 1, math.MaxInt32),
-		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
-		checkSet("connection_timeout", c.ConnectionTimeout),
-		checkSet("read_timeout", c.ReadTimeout),
-		checkSet("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
-		checkSet("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
+		listen.CheckEndpoint(c.Endpoint),
+		listen.CheckRange("max_recv_msg_size_mib", int64(c.MaxRecvMsgSizeMiB), 1, maxRecvMsgSizeMiB),
+		listen.CheckRange("max_concurrent_streams", int64(c.MaxConcurrentStreams), 1, math.MaxInt32),
+		listen.CheckRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+		listen.CheckTimeout("connection_timeout", c.ConnectionTimeout),
+		listen.CheckTimeout("read_timeout", c.ReadTimeout),
+		listen.CheckTimeout("keepalive::server_parameters::time", c.Keepalive.ServerParameters.Time),
+		listen.CheckTimeout("keepalive::server_parameters::timeout", c.Keepalive.ServerParameters.Timeout),
 	)
 }
 
-// TCPConfig are the keys of a listener for a protocol of its own. A config that embeds it and has keys of its own needs a Validate of its
-// own for those (and only those): the loader calls the one of TCPConfig, too. There is no authentication and there are no tenants, since
-// both are told in headers; tls with client_ca_file keeps strangers out.
+// TCPConfig is the configuration of a listener for a custom protocol over TCP. It has neither
+// authentication nor tenancy, because both need headers; client certificates (tls with
+// client_ca_file) can restrict access. A config that embeds TCPConfig should define its own
+// Validate that checks only its own keys: the loader also calls the Validate of embedded configs.
 type TCPConfig struct {
 	Endpoint       pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
-	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Greatest size of one message, with what marks its end."`
-	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"How long a message that has begun, or a TLS handshake, may take."`
-	WriteTimeout   pipeline.Duration `yaml:"write_timeout" doc:"How long a client may take to let an answer in."`
-	IdleTimeout    pipeline.Duration `yaml:"idle_timeout" doc:"How long a connection may stay open without a message."`
-	MaxConnections int               `yaml:"max_connections" doc:"How many connections may be open; further ones are closed at once."`
+	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message, including its delimiter."`
+	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"Maximum time to receive a message after its first byte, and maximum duration of a TLS handshake."`
+	WriteTimeout   pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for a client to receive a response."`
+	IdleTimeout    pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a message."`
+	MaxConnections int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 
-	TLS pipeline.Optional[TLSConfig] `yaml:"tls" doc:"Serve TLS only."`
+	TLS pipeline.Optional[TLSConfig] `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
 }
 
-// DefaultTCPConfig returns limits that are safe on an open network, and the given endpoint.
+// DefaultTCPConfig returns a config for the endpoint with limits that are safe on an open network.
 func DefaultTCPConfig(endpoint pipeline.Endpoint) TCPConfig {
 	return TCPConfig{
 		Endpoint:       endpoint,
@@ -182,35 +187,14 @@ func DefaultTCPConfig(endpoint pipeline.Endpoint) TCPConfig {
 	}
 }
 
-// Validate reports values that would switch a limit off or make the listener useless.
+// Validate reports values that would disable a limit or make the listener unusable.
 func (c *TCPConfig) Validate() error {
 	return errors.Join(
-		checkEndpoint(c.Endpoint),
-		checkRange("max_message_size", int64(c.MaxMessageSize), 1, maxMessageSize),
-		checkSet("read_timeout", c.ReadTimeout),
-		checkSet("write_timeout", c.WriteTimeout),
-		checkSet("idle_timeout", c.IdleTimeout),
-		checkRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
+		listen.CheckEndpoint(c.Endpoint),
+		listen.CheckRange("max_message_size", int64(c.MaxMessageSize), 1, maxMessageSize),
+		listen.CheckTimeout("read_timeout", c.ReadTimeout),
+		listen.CheckTimeout("write_timeout", c.WriteTimeout),
+		listen.CheckTimeout("idle_timeout", c.IdleTimeout),
+		listen.CheckRange("max_connections", int64(c.MaxConnections), 1, math.MaxInt32),
 	)
-}
-
-func checkEndpoint(e pipeline.Endpoint) error {
-	if e == "" {
-		return pipeline.BadKey("endpoint", "must be set; write host:port, for example localhost:4317")
-	}
-	return nil
-}
-
-func checkRange(key string, v, least, most int64) error {
-	if v < least || v > most {
-		return pipeline.BadKey(key, "must be from %d to %d, not %d", least, most, v)
-	}
-	return nil
-}
-
-func checkSet(key string, d pipeline.Duration) error {
-	if d <= 0 {
-		return pipeline.BadKey(key, "must be above 0, or a client that does nothing would be waited for without end")
-	}
-	return nil
 }

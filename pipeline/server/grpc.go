@@ -17,29 +17,33 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// GRPC serves gRPC: the services registered with it, grpc.health.v1 for each of them and for "", and reflection (v1 and v1alpha), see
-// [GRPC.Describe].
-// Messages may be compressed with gzip, zstd or snappy.
+// GRPC serves gRPC: registered services, grpc.health.v1 for each of them and for "", and reflection
+// (v1 and v1alpha), see [GRPC.AddDescriptors]. Messages may be compressed with gzip, zstd or
+// snappy.
 //
-// At the start of a call max_recv_msg_size_mib is taken of the budget, or the call is refused as overloaded; once the request has been
-// decoded only its size and that of its headers is held, until the call has ended and its handler has returned. For streams it is the size
-// of the latest message. Calls that have not sent their message may hold a part of the budget only, see arrivals. While a message is
-// decompressed or copied into one piece gRPC holds it twice, which is not charged: it lasts as long as a core takes for it.
+// When a call starts, the server reserves max_recv_msg_size_mib of the budget or refuses the call
+// as overloaded. After the request has been decoded, the reservation shrinks to the size of the
+// message and the headers; it is released when the call has ended and its handler has returned. A
+// stream holds the size of its latest message. Calls that have not sent a message yet may hold only
+// a part of the budget, see arrivals. gRPC briefly holds a message twice while it decompresses or
+// copies it; that is not charged.
 type GRPC struct {
-	*base
-	maxMsg       int64
+	acceptor     *acceptor
+	set          pipeline.Settings
+	maxMsg       int64             // bytes
 	timeout      pipeline.Duration // read_timeout
 	srv          *grpc.Server
 	health       *health.Server
-	healthBudget *pipeline.Budget // for calls of health when the process's budget is used up
+	healthBudget *pipeline.Budget // for health checks when the budget of the process is exhausted
 	arrivals     *arrivals
-	calls        calls
-	described    resolvers // for reflection
-	// aux is the context of calls that watch the server itself (health, reflection) and would never end by themselves.
-	aux    context.Context
-	endAux context.CancelFunc
+	active       activeCalls // except health and reflection
+	descriptors  resolvers   // for reflection
+	// serviceCtx is the context of health and reflection calls, which may never end by themselves.
+	serviceCtx      context.Context
+	endServiceCalls context.CancelFunc
 }
 
 var (
@@ -48,25 +52,26 @@ var (
 	_ reflection.GRPCServer = (*GRPC)(nil)
 )
 
-// NewGRPC makes a server that does not listen yet. name is the path of its block below the component, `protocols.grpc`: the metrics'
-// label, and what errors call it. opts are added to the options that cfg stands for; interceptors are chained behind the server's own.
+// NewGRPC returns a server that listens after Start. name is the path of its block below the
+// component, such as `protocols.grpc`; it is the label listener of the metrics and a prefix of
+// errors. opts are added to the options derived from cfg; interceptors run after the server's own.
 func NewGRPC(set pipeline.Settings, name string, cfg GRPCConfig, opts ...grpc.ServerOption) (*GRPC, error) {
 	registerCompressors()
 	sec, err := newSecurity(set, cfg.SecurityConfig, "h2")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
-	g := &GRPC{base: b, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer()}
-	if most := capToBudget(g.maxMsg, set.Budget); most < g.maxMsg {
-		b.set.Logger.Warn("max_recv_msg_size_mib is more than service.limits.inflight, which is the limit", zap.Int64("bytes", most))
-		g.maxMsg = most
+	g := &GRPC{acceptor: a, set: a.set, maxMsg: int64(cfg.MaxRecvMsgSizeMiB) << 20, timeout: cfg.ReadTimeout, health: health.NewServer()}
+	if limit := capToBudget(g.maxMsg, set.Budget); limit < g.maxMsg {
+		g.set.Logger.Warn("max_recv_msg_size_mib exceeds service.limits.inflight; using that limit", zap.Int64("bytes", limit))
+		g.maxMsg = limit
 	}
 	g.healthBudget, g.arrivals = pipeline.NewBudget(healthCalls*g.maxMsg), newArrivals(g.maxMsg, set.Budget.Limit())
-	g.aux, g.endAux = context.WithCancel(context.Background())
+	g.serviceCtx, g.endServiceCalls = context.WithCancel(context.Background())
 	if sec.tls != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(sec.tls.Listener())))
 	}
@@ -101,7 +106,7 @@ func (g *GRPC) options(cfg GRPCConfig) []grpc.ServerOption {
 	}
 }
 
-// RegisterService adds a service; only before Start.
+// RegisterService adds a service. Call it before Start.
 func (g *GRPC) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	d := *desc
 	d.Methods = slices.Clone(d.Methods)
@@ -112,16 +117,25 @@ func (g *GRPC) RegisterService(desc *grpc.ServiceDesc, impl any) {
 				return nil, err
 			}
 			defer c.leave()
-			return m.Handler(srv, ctx, func(v any) error { return g.received(ctx, v, dec(v)) }, in)
+			decode := func(v any) error { return g.received(ctx, v, dec(v)) }
+			return m.Handler(srv, ctx, decode, in)
 		}
 	}
 	g.srv.RegisterService(&d, impl)
 }
 
-// GetServiceInfo lists the services, for reflection.
+// GetServiceInfo returns the registered services.
 func (g *GRPC) GetServiceInfo() map[string]grpc.ServiceInfo { return g.srv.GetServiceInfo() }
 
-// Start listens, and reports every service as healthy. The error names the key to change.
+// Addr returns the listening address, or "" before Start.
+func (g *GRPC) Addr() string { return g.acceptor.addr() }
+
+// CountRefused counts a call that the handler refused before it passed on data. Calls that the
+// server itself refuses are already counted.
+func (g *GRPC) CountRefused(reason string) { g.acceptor.countRefused(reason) }
+
+// Start opens the listener and reports every service as SERVING. The error names the configuration
+// key to change.
 func (g *GRPC) Start(ctx context.Context) error {
 	g.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
 	for name := range g.GetServiceInfo() {
@@ -129,11 +143,12 @@ func (g *GRPC) Start(ctx context.Context) error {
 			g.health.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
 		}
 	}
-	return g.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
+	return g.acceptor.start(ctx, g.srv.Serve, grpc.ErrServerStopped)
 }
 
-// Stop reports NOT_SERVING, accepts no more connections and calls, and lets calls that are being served finish; then it ends calls that
-// watch health. When ctx ends first, connections are closed and the error says how many calls were cut off.
+// Stop reports NOT_SERVING, refuses new connections and calls, and waits until active calls have
+// finished. Then it ends health and reflection calls. If ctx ends first, it closes all connections
+// and returns an error with the number of aborted calls.
 func (g *GRPC) Stop(ctx context.Context) error {
 	g.health.Shutdown()
 	stopped := make(chan struct{})
@@ -142,36 +157,36 @@ func (g *GRPC) Stop(ctx context.Context) error {
 		g.srv.GracefulStop()
 	}()
 	err := g.drain(ctx, stopped)
-	g.endAux()
-	<-g.served
+	g.endServiceCalls()
+	<-g.acceptor.served
 	return err
 }
 
 func (g *GRPC) drain(ctx context.Context, stopped <-chan struct{}) error {
-	idle := g.calls.idle()
+	idle := g.active.whenIdle()
 	for {
 		select {
 		case <-idle:
-			g.endAux()
+			g.endServiceCalls()
 			idle = nil
 		case <-stopped:
 			return nil
 		case <-ctx.Done():
-			err := fmt.Errorf("%s: %d calls were cut off: %w", g.name, g.calls.open(), ctx.Err())
+			err := fmt.Errorf("%s: %d calls aborted: %w", g.acceptor.name, g.active.count(), ctx.Err())
 			g.srv.Stop()
-			within(hardStopGrace, stopped)
+			listen.Wait(listen.StopGrace, stopped)
 			return err
 		}
 	}
 }
 
-// recover turns a panic of a handler into an error of the call.
+// recover turns a panic of a handler into the status Internal.
 func (g *GRPC) recover(method string, err *error) {
 	v := recover()
 	if v == nil {
 		return
 	}
-	g.metrics.panics.Inc()
+	g.acceptor.metrics.panics.Inc()
 	g.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("method", method), zap.Stack("stack"))
 	*err = status.Error(codes.Internal, "internal error")
 }
@@ -188,5 +203,5 @@ func (g *GRPC) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		return err
 	}
 	defer c.leave()
-	return next(srv, &admittedStream{ss, g})
+	return next(srv, &admittedStream{ServerStream: ss, server: g})
 }

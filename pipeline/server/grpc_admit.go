@@ -20,37 +20,37 @@ import (
 )
 
 const (
-	auxPrefix    = "/grpc."           // services about the server itself
-	healthPrefix = "/grpc.health.v1." // has to answer when the budget is used up, too
-	healthCalls  = 16                 // that many may arrive at once beyond the budget
-	callCost     = 16 << 10           // memory of a call besides its headers and its message, in bytes
-	headerCost   = 64                 // of one header besides its text
+	servicePrefix = "/grpc."           // health and reflection
+	healthPrefix  = "/grpc.health.v1." // must answer even if the budget is exhausted
+	healthCalls   = 16                 // concurrent health checks beyond the budget
+	callCost      = 16 << 10           // estimated memory of a call without headers and message, in bytes
+	headerCost    = 64                 // estimated memory of a header without its text, in bytes
 )
 
-// errArriving refuses a call when too many others have not sent their message yet.
-var errArriving = errors.New("too many calls are waiting for their message")
+// errArriving is the error of a call that is refused because of the limits in arrivals.
+var errArriving = errors.New("too many calls have not sent their first message")
 
-// call is what the server keeps of a call, and the call's context.
+// call is the state of a call and its context.
 type call struct {
 	context.Context
 	cancel      context.CancelFunc
 	server      *GRPC
-	refused     error // by admit; the handler answers with it
+	refused     error // set by admit; the handler returns it
 	reservation *pipeline.Reservation
-	admitted    int64       // bytes reserved at the start
-	cost        int64       // bytes of them that are not for the message
-	conn        *peer.Peer  // whose share the call takes until its message has arrived; nil: nobody's
-	aux         func() bool // of calls that watch the server: unties them from it
-	deadline    *time.Timer // ends the call unless its first message arrives
-	slow        atomic.Bool // and that is what happened
-	entered     atomic.Bool // the handler was called
-	heard       atomic.Bool // the first message has arrived, or the call has ended without
-	holders     atomic.Int32
+	admitted    int64        // bytes reserved at the start
+	cost        int64        // bytes of admitted that are not for the message
+	conn        *peer.Peer   // counted in arrivals until the first message has arrived; nil if not counted
+	detach      func() bool  // detaches a health or reflection call from serviceCtx; nil for other calls
+	deadline    *time.Timer  // ends the call if its first message does not arrive
+	timedOut    atomic.Bool  // deadline has fired or EndCall was called
+	entered     atomic.Bool  // the handler was called, or the refusal was counted
+	arrived     atomic.Bool  // the first message has arrived, or the call has ended without one
+	holders     atomic.Int32 // the call's context and its running handler
 }
 
 type callKey struct{}
 
-// Value finds the call in its context.
+// Value implements context.Context. It also returns the call itself.
 func (c *call) Value(key any) any {
 	if _, ok := key.(callKey); ok {
 		return c
@@ -61,53 +61,57 @@ func (c *call) Value(key any) any {
 // callOf returns the call of a handler's context: all calls are admitted.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// Err is what gRPC tells the client about a call that is cut off while it receives: of a slow one, that it took too long.
+// Err implements context.Context. If the call has timed out, it returns context.DeadlineExceeded,
+// which gRPC sends to the client.
 func (c *call) Err() error {
 	err := c.Context.Err()
-	if err != nil && c.slow.Load() {
+	if err != nil && c.timedOut.Load() {
 		return context.DeadlineExceeded
 	}
 	return err
 }
 
-// EndCall ends the call whose handler has the context ctx, or one made of it: the handler waits no more for its client, which is told, behind
-// what gRPC holds for it already, that the call took too long.
-func EndCall(ctx context.Context) { callOf(ctx).tooSlow() }
+// EndCall ends the call whose handler has the context ctx or one derived from it. The handler no
+// longer waits for its client. The client receives the data that gRPC has already buffered, then
+// DeadlineExceeded.
+func EndCall(ctx context.Context) { callOf(ctx).timeOut() }
 
-func (c *call) tooSlow() {
-	c.slow.Store(true)
+func (c *call) timeOut() {
+	c.timedOut.Store(true)
 	c.cancel()
 }
 
-// admit is called for each call before anything of its message is read, on the goroutine that reads the connection: it must not wait. A
-// call that is refused gets its answer from its handler: for an error of this function gRPC would keep the call's context, with all
-// headers, until the deadline that the client chose.
+// admit is called for each call before its message is read. It runs on the goroutine that reads the
+// connection and must not block. A refused call gets its error from its handler: if admit returned
+// an error, gRPC would keep the context of the call, with all headers, until the deadline set by
+// the client.
 func (g *GRPC) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	c := &call{server: g, admitted: g.maxMsg, cost: callCost + headersCost(info.Header)}
 	c.holders.Store(1)
-	ctx, reason := g.letIn(ctx, c, info)
+	ctx, reason := g.authorize(ctx, c, info)
 	c.Context, c.cancel = context.WithCancel(ctx)
 	if c.refused != nil {
-		g.Refused(reason)
-		c.entered.Store(true) // counted
+		g.acceptor.countRefused(reason)
+		c.entered.Store(true) // already counted
 	}
-	c.deadline = time.AfterFunc(g.timeout.Std(), c.tooSlow)
-	if strings.HasPrefix(info.FullMethodName, auxPrefix) {
-		c.aux = context.AfterFunc(g.aux, c.cancel)
+	c.deadline = time.AfterFunc(g.timeout.Std(), c.timeOut)
+	if strings.HasPrefix(info.FullMethodName, servicePrefix) {
+		c.detach = context.AfterFunc(g.serviceCtx, c.cancel)
 	} else {
-		g.calls.begin()
+		g.active.begin()
 	}
 	context.AfterFunc(c.Context, c.leave)
 	return c, nil
 }
 
-// letIn checks who the client is, and then that there is room for its message. What it is refused for, if it is, stands in c.refused, and is
-// counted as reason. Health checks come from machinery that has no credentials.
-func (g *GRPC) letIn(ctx context.Context, c *call, info *tap.Info) (_ context.Context, reason string) {
+// authorize checks credentials and tenant, then reserves memory for the message. If the call is
+// refused, it sets c.refused and returns the reason. Health checks need no credentials, because
+// orchestrators usually have none.
+func (g *GRPC) authorize(ctx context.Context, c *call, info *tap.Info) (_ context.Context, reason string) {
 	checked := ctx
 	if !strings.HasPrefix(info.FullMethodName, healthPrefix) {
 		var err error
-		if checked, err = g.security.check(ctx, info.Header.Get); err != nil {
+		if checked, err = g.acceptor.security.check(ctx, info.Header.Get); err != nil {
 			c.refused = pipeline.GRPCStatus(err).Err()
 			return ctx, err.(*Denied).Reason
 		}
@@ -116,7 +120,7 @@ func (g *GRPC) letIn(ctx context.Context, c *call, info *tap.Info) (_ context.Co
 	return checked, ReasonOverBudget
 }
 
-// reserve takes what the greatest message needs of the budget and of the connection's share of it.
+// reserve reserves memory for a message of the maximum size, within the limits in arrivals.
 func (c *call) reserve(ctx context.Context, method string) error {
 	conn, _ := peer.FromContext(ctx)
 	err := errArriving
@@ -145,8 +149,9 @@ func headersCost(md metadata.MD) (n int64) {
 	return n
 }
 
-// enter is called at the start of the handler, and leave at its end and at that of the context. The last leave ends the call: a handler may
-// go on with the message after its client is gone. The error is the handler's answer.
+// enter is called when the handler starts; the handler must return its error. leave is called when
+// the handler returns and when the context ends. The last leave releases the resources of the call:
+// a handler may use the message after its client has disconnected.
 func (c *call) enter() error {
 	for {
 		n := c.holders.Load()
@@ -169,43 +174,43 @@ func (c *call) leave() {
 		return
 	}
 	c.deadline.Stop()
-	if !c.heard.Swap(true) { // a handler may leave while another goroutine of it receives
-		c.arrived()
+	if !c.arrived.Swap(true) { // a handler may return while another of its goroutines receives
+		c.endArrival()
 	}
 	if c.reservation != nil {
 		c.reservation.Release()
 	}
 	if !c.entered.Load() {
-		c.server.Refused(ReasonProtocol)
+		c.server.acceptor.countRefused(ReasonProtocol)
 	}
-	if c.aux != nil {
-		c.aux()
+	if c.detach != nil {
+		c.detach()
 		return
 	}
-	c.server.calls.end()
+	c.server.active.end()
 }
 
-// arrived gives the connection's share back.
-func (c *call) arrived() {
+// endArrival stops counting the call as waiting for its first message.
+func (c *call) endArrival() {
 	if c.conn != nil {
 		c.server.arrivals.end(c.conn)
 	}
 }
 
-// received is told of every message that a call received, or could not: err is then what grpc says to it. It shrinks the call's
-// reservation to the message, and never takes more than was admitted.
+// received is called after each attempt to receive a message, with its error. It shrinks the
+// reservation of the call to the size of the message.
 func (g *GRPC) received(ctx context.Context, msg any, err error) error {
 	c := callOf(ctx)
 	if err != nil {
 		c.notReceived(err)
 		return err
 	}
-	if !c.heard.Swap(true) {
+	if !c.arrived.Swap(true) {
 		c.deadline.Stop()
-		c.arrived()
+		c.endArrival()
 	}
 	if err := c.reservation.Resize(min(c.cost+messageSize(msg), c.admitted)); err != nil {
-		g.Refused(ReasonOverBudget)
+		g.acceptor.countRefused(ReasonOverBudget)
 		return pipeline.GRPCStatus(err).Err()
 	}
 	return nil
@@ -221,27 +226,28 @@ func messageSize(msg any) int64 {
 	return 0
 }
 
-// notReceived counts a refused message. That a stream which was heard of ends without a word is nothing unusual.
+// notReceived counts a refused message. A stream that is canceled after its first message is not
+// counted.
 func (c *call) notReceived(err error) {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
-		c.server.Refused(ReasonTooLarge)
+		c.server.acceptor.countRefused(ReasonTooLarge)
 	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable:
-		if !c.heard.Load() {
-			c.server.Refused(ReasonIncomplete)
+		if !c.arrived.Load() {
+			c.server.acceptor.countRefused(ReasonIncomplete)
 		}
 	default:
-		c.server.Refused(ReasonUndecodable)
+		c.server.acceptor.countRefused(ReasonUndecodable)
 	}
 }
 
-// admittedStream notes the messages of a stream.
+// admittedStream adjusts the reservation of a stream to the size of each received message.
 type admittedStream struct {
 	grpc.ServerStream
 	server *GRPC
 }
 
-// RecvMsg receives a message and holds its size. The end of the client's messages is no refusal.
+// RecvMsg implements grpc.ServerStream. io.EOF is not counted as a refusal.
 func (s *admittedStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
 	if err == io.EOF {

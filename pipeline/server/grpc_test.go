@@ -23,8 +23,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// echoDesc is a service with a method that gets bytes undecoded, one that gets a message, and a stream of messages. The client speaks
-// protobuf in any case: BytesValue.
+// echoDesc returns a service with the methods Raw, which receives undecoded bytes, and Message, and
+// with a stream of messages. Clients send BytesValue to all of them.
 func echoDesc(handle func(ctx context.Context, size int) error) *grpc.ServiceDesc {
 	run := func(ctx context.Context, req any) (any, error) {
 		switch r := req.(type) {
@@ -33,7 +33,7 @@ func echoDesc(handle func(ctx context.Context, size int) error) *grpc.ServiceDes
 		case *wrapperspb.BytesValue:
 			return r, handle(ctx, len(r.Value))
 		}
-		return nil, errors.New("no such type")
+		return nil, errors.New("unexpected request type")
 	}
 	method := func(name string, alloc func() any) grpc.MethodDesc {
 		handler := func(srv any, ctx context.Context, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
@@ -76,20 +76,20 @@ func grpcConfig() server.GRPCConfig {
 	return c
 }
 
-func (w *world) grpc(cfg server.GRPCConfig, handle func(context.Context, int) error) (*grpc.ClientConn, func(context.Context) error) {
-	w.t.Helper()
-	s, err := server.NewGRPC(w.set, "protocols.grpc", cfg)
+func (f *fixture) grpc(cfg server.GRPCConfig, handle func(context.Context, int) error) (*grpc.ClientConn, func(context.Context) error) {
+	f.t.Helper()
+	s, err := server.NewGRPC(f.set, "protocols.grpc", cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	s.RegisterService(echoDesc(handle), nil)
-	stop := w.run(s)
+	stop := f.run(s)
 	conn, err := grpc.NewClient("passthrough:///server", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return w.dial(ctx, s.Addr()) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return f.dial(ctx, s.Addr()) }))
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { conn.Close() })
+	f.t.Cleanup(func() { conn.Close() })
 	return conn, stop
 }
 
@@ -97,22 +97,22 @@ func call(ctx context.Context, conn *grpc.ClientConn, method string, size int, o
 	resp := new(wrapperspb.BytesValue)
 	err := conn.Invoke(ctx, "/test.Echo/"+method, wrapperspb.Bytes(make([]byte, size)), resp, opts...)
 	if err == nil && len(resp.Value) != size {
-		return errors.New("the answer is not the request")
+		return errors.New("response differs from request")
 	}
 	return err
 }
 
-func nothing(context.Context, int) error { return nil }
+func noop(context.Context, int) error { return nil }
 
-// holds reports whether used bytes are those of one call with a message of this size.
+// holds reports whether used is the reservation of one call with a message of this size.
 func holds(used int64, size int) bool {
-	const ofTheCall = 16 << 10
-	return used >= int64(size)+ofTheCall && used <= int64(size)+ofTheCall+1000
+	const perCall = 16 << 10
+	return used >= int64(size)+perCall && used <= int64(size)+perCall+1000
 }
 
-func TestMessagesOfAllCompressions(t *testing.T) {
-	w := newWorld(t, 64<<20)
-	conn, stop := w.grpc(grpcConfig(), nothing)
+func TestMessageCompression(t *testing.T) {
+	f := newFixture(t, 64<<20)
+	conn, stop := f.grpc(grpcConfig(), noop)
 	for _, name := range []string{"identity", "gzip", "zstd", "snappy"} {
 		for _, method := range []string{"Raw", "Message"} {
 			for _, size := range []int{0, 100, 100, 700_000} {
@@ -120,32 +120,32 @@ func TestMessagesOfAllCompressions(t *testing.T) {
 					t.Errorf("%s, %s, %d bytes: %v", name, method, size, err)
 				}
 			}
-			// Far above the limit when decompressed; identity is refused by its length.
+			// Decompressed size far above the limit. Without compression, gRPC refuses the length.
 			err := call(t.Context(), conn, method, 16<<20, grpc.UseCompressor(name))
 			if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "larger than max") {
 				t.Errorf("%s, %s, bomb: %v", name, method, err)
 			}
 		}
 	}
-	// gRPC answers some refusals by itself, before the server hears of them.
+	// gRPC sends some refusals before the server counts them.
 	if err := stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := w.refused(server.ReasonTooLarge); n != 8 {
-		t.Errorf("counted %v bombs", n)
+	if n := f.refused(server.ReasonTooLarge); n != 8 {
+		t.Errorf("counted %v refusals, want 8", n)
 	}
-	// A call's share is given back right after its answer, when the next calls may have begun.
-	if peak := w.set.Budget.Peak(); peak > 4<<20 {
-		t.Errorf("one call at a time held %d bytes", peak)
+	// A reservation is released shortly after the response, so that consecutive calls may overlap.
+	if peak := f.set.Budget.Peak(); peak > 4<<20 {
+		t.Errorf("peak reservation of sequential calls: %d bytes", peak)
 	}
 }
 
-func TestCallsAreAdmitted(t *testing.T) {
+func TestCallAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2<<20).inMemory()
+		f := newFixture(t, 2<<20).inMemory()
 		entered, leave := make(chan int64), make(chan bool)
-		conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error {
-			entered <- w.set.Budget.Used()
+		conn, _ := f.grpc(grpcConfig(), func(context.Context, int) error {
+			entered <- f.set.Budget.Used()
 			<-leave
 			return nil
 		})
@@ -153,15 +153,15 @@ func TestCallsAreAdmitted(t *testing.T) {
 		for _, method := range []string{"Raw", "Message"} {
 			go func() { answer <- call(t.Context(), conn, method, 1000) }()
 			if used := <-entered; !holds(used, 1000) {
-				t.Errorf("%s: a message of 1000 bytes holds %d", method, used)
+				t.Errorf("%s: %d bytes reserved for a message of 1000 bytes", method, used)
 			}
-			all, err := w.set.Budget.Reserve(1<<20 + 1)
+			all, err := f.set.Budget.Reserve(1<<20 + 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkOverloaded(t, call(t.Context(), conn, method, 1000))
 			if resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
-				t.Errorf("health needs budget: %v %v", resp, err)
+				t.Errorf("health check without budget: %v %v", resp, err)
 			}
 			all.Release()
 			leave <- true
@@ -169,12 +169,12 @@ func TestCallsAreAdmitted(t *testing.T) {
 				t.Error(err)
 			}
 			synctest.Wait()
-			if used := w.set.Budget.Used(); used != 0 {
-				t.Errorf("%s: %d bytes are held after the call", method, used)
+			if used := f.set.Budget.Used(); used != 0 {
+				t.Errorf("%s: %d bytes reserved after the call", method, used)
 			}
 		}
-		if n := w.refused(server.ReasonOverBudget); n != 2 {
-			t.Errorf("counted %v", n)
+		if n := f.refused(server.ReasonOverBudget); n != 2 {
+			t.Errorf("counted %v refusals, want 2", n)
 		}
 	})
 }
@@ -186,16 +186,16 @@ func checkOverloaded(t *testing.T, err error) {
 		t.Fatalf("over budget: %v", err)
 	}
 	if ri, ok := s.Details()[0].(*errdetails.RetryInfo); !ok || ri.RetryDelay.AsDuration() <= 0 {
-		t.Errorf("no delay to retry after: %v", s.Details())
+		t.Errorf("no retry delay: %v", s.Details())
 	}
 }
 
-func TestStreamsHoldTheirLatestMessage(t *testing.T) {
+func TestStreamReservesItsLatestMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2<<20).inMemory()
-		held := make(chan int64, 1)
-		conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error {
-			held <- w.set.Budget.Used()
+		f := newFixture(t, 2<<20).inMemory()
+		reserved := make(chan int64, 1)
+		conn, _ := f.grpc(grpcConfig(), func(context.Context, int) error {
+			reserved <- f.set.Budget.Used()
 			return nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -208,27 +208,27 @@ func TestStreamsHoldTheirLatestMessage(t *testing.T) {
 			if err := ss.SendMsg(wrapperspb.Bytes(make([]byte, size))); err != nil {
 				t.Fatal(err)
 			}
-			if n := <-held; !holds(n, size) {
-				t.Errorf("a message of %d bytes holds %d", size, n)
+			if n := <-reserved; !holds(n, size) {
+				t.Errorf("message of %d bytes: %d bytes reserved", size, n)
 			}
 			if err := ss.RecvMsg(new(wrapperspb.BytesValue)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Minute) // read_timeout is for the first message
+			time.Sleep(time.Minute) // read_timeout applies only to the first message
 		}
 		cancel()
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used != 0 || w.refused("") != 0 {
-			t.Errorf("after the stream %d bytes are held, %v refusals counted", used, w.refused(""))
+		if used := f.set.Budget.Used(); used != 0 || f.refused("") != 0 {
+			t.Errorf("after the stream: %d bytes reserved, %v refusals", used, f.refused(""))
 		}
 	})
 }
 
-// TestSilentCallsLeaveRoom: calls that cost their client nothing must not shut out others.
-func TestSilentCallsLeaveRoom(t *testing.T) {
+// Calls that send nothing must not exhaust the budget.
+func TestSilentCallsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 8<<20).inMemory()
-		conn, _ := w.grpc(grpcConfig(), nothing)
+		f := newFixture(t, 8<<20).inMemory()
+		conn, _ := f.grpc(grpcConfig(), noop)
 		var silent []grpc.ClientStream
 		for range 20 {
 			ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Echo/Stream")
@@ -238,8 +238,8 @@ func TestSilentCallsLeaveRoom(t *testing.T) {
 			silent = append(silent, ss)
 		}
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used != 4<<20 || w.refused(server.ReasonOverBudget) != 16 {
-			t.Errorf("silent calls hold %d of 8 MiB, %v were refused", used, w.refused(server.ReasonOverBudget))
+		if used := f.set.Budget.Used(); used != 4<<20 || f.refused(server.ReasonOverBudget) != 16 {
+			t.Errorf("silent calls: %d of 8 MiB reserved, %v refused", used, f.refused(server.ReasonOverBudget))
 		}
 		checkOverloaded(t, call(t.Context(), conn, "Raw", 1000))
 		if _, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
@@ -247,22 +247,22 @@ func TestSilentCallsLeaveRoom(t *testing.T) {
 		}
 		for _, ss := range silent {
 			if err := ss.RecvMsg(new(wrapperspb.BytesValue)); err == nil {
-				t.Error("a silent call was answered")
+				t.Error("silent call succeeded")
 			}
 		}
 		synctest.Wait()
-		if err := call(t.Context(), conn, "Raw", 1000); err != nil || w.set.Budget.Used() > 1<<20 {
-			t.Errorf("afterwards: %v, %d bytes are held", err, w.set.Budget.Used())
+		if err := call(t.Context(), conn, "Raw", 1000); err != nil || f.set.Budget.Used() > 1<<20 {
+			t.Errorf("afterwards: %v, %d bytes reserved", err, f.set.Budget.Used())
 		}
 	})
 }
 
-// TestCallIsHeldUntilItsHandlerReturns: the message is in memory as long as the handler works on it, whether or not the client waits.
-func TestCallIsHeldUntilItsHandlerReturns(t *testing.T) {
+// The message stays in memory until the handler returns, even if the client has disconnected.
+func TestReservationLastsUntilTheHandlerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 8<<20).inMemory()
+		f := newFixture(t, 8<<20).inMemory()
 		entered, leave := make(chan bool), make(chan bool)
-		conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error {
+		conn, _ := f.grpc(grpcConfig(), func(context.Context, int) error {
 			entered <- true
 			<-leave
 			return nil
@@ -276,42 +276,42 @@ func TestCallIsHeldUntilItsHandlerReturns(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if used := w.set.Budget.Used(); !holds(used, 500_000) {
-			t.Errorf("%d bytes are held while the handler works", used)
+		if used := f.set.Budget.Used(); !holds(used, 500_000) {
+			t.Errorf("%d bytes reserved while the handler runs", used)
 		}
 		close(leave)
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used != 0 || w.refused("") != 0 {
-			t.Errorf("%d bytes are still held, %v refusals counted", used, w.refused(""))
+		if used := f.set.Budget.Used(); used != 0 || f.refused("") != 0 {
+			t.Errorf("%d bytes still reserved, %v refusals", used, f.refused(""))
 		}
 	})
 }
 
-func TestSlowCallEnds(t *testing.T) {
+func TestSlowCallTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2<<20).inMemory()
-		conn, _ := w.grpc(grpcConfig(), nothing)
+		f := newFixture(t, 2<<20).inMemory()
+		conn, _ := f.grpc(grpcConfig(), noop)
 		ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, "/test.Echo/Raw")
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used != 1<<20 {
-			t.Errorf("%d bytes are held for a message that may come", used)
+		if used := f.set.Budget.Used(); used != 1<<20 {
+			t.Errorf("%d bytes reserved before the first message", used)
 		}
 		if err := ss.RecvMsg(new(wrapperspb.BytesValue)); status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used != 0 || w.refused(server.ReasonIncomplete) != 1 {
-			t.Errorf("%d bytes are still held, counted %v", used, w.refused(server.ReasonIncomplete))
+		if used := f.set.Budget.Used(); used != 0 || f.refused(server.ReasonIncomplete) != 1 {
+			t.Errorf("%d bytes still reserved, %v refusals", used, f.refused(server.ReasonIncomplete))
 		}
 	})
 }
 
-func TestSlowHandlerIsNotEnded(t *testing.T) {
+func TestReadTimeoutDoesNotApplyToSlowHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn, _ := newWorld(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
+		conn, _ := newFixture(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
 			time.Sleep(time.Hour)
 			return ctx.Err()
 		})
@@ -321,11 +321,11 @@ func TestSlowHandlerIsNotEnded(t *testing.T) {
 	})
 }
 
-// A handler can end its call, whatever it waits for: here the client takes no more of the answer.
+// EndCall ends a call whose client does not read the response.
 func TestEndCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
-		conn, _ := w.grpc(grpcConfig(), func(ctx context.Context, size int) error {
+		f := newFixture(t, 0).inMemory()
+		conn, _ := f.grpc(grpcConfig(), func(ctx context.Context, size int) error {
 			inner, cancel := context.WithCancel(ctx)
 			defer cancel()
 			if size > 0 {
@@ -337,10 +337,10 @@ func TestEndCall(t *testing.T) {
 			return ctx.Err()
 		})
 		if err := call(t.Context(), conn, "Raw", 0); status.Code(err) != codes.DeadlineExceeded {
-			t.Errorf("a call that ended itself: %v", err)
+			t.Errorf("call ended by its handler: %v", err)
 		}
 		ss, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/test.Echo/Stream")
-		const sent = 2 // gRPC keeps one answer, and the next one waits
+		const sent = 2 // gRPC buffers one response; the next blocks
 		for range sent {
 			err = errors.Join(err, ss.SendMsg(wrapperspb.Bytes(make([]byte, 500<<10))))
 		}
@@ -348,12 +348,12 @@ func TestEndCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if used := w.set.Budget.Used(); used == 0 {
-			t.Error("the call has ended by itself")
+		if used := f.set.Budget.Used(); used == 0 {
+			t.Error("call ended before EndCall")
 		}
 		time.Sleep(time.Minute)
-		if used := w.set.Budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still held", used)
+		if used := f.set.Budget.Used(); used != 0 {
+			t.Errorf("%d bytes still reserved", used)
 		}
 		received := -1
 		for err = nil; err == nil; received++ {
@@ -365,9 +365,9 @@ func TestEndCall(t *testing.T) {
 	})
 }
 
-func TestPanicsOfCalls(t *testing.T) {
-	w := newWorld(t, 0)
-	conn, _ := w.grpc(grpcConfig(), func(context.Context, int) error { panic("boom") })
+func TestGRPCHandlerPanics(t *testing.T) {
+	f := newFixture(t, 0)
+	conn, _ := f.grpc(grpcConfig(), func(context.Context, int) error { panic("boom") })
 	for range 2 {
 		if err := call(t.Context(), conn, "Raw", 1); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {
 			t.Errorf("got %v", err)
@@ -383,40 +383,40 @@ func TestPanicsOfCalls(t *testing.T) {
 	if err := ss.RecvMsg(new(wrapperspb.BytesValue)); status.Code(err) != codes.Internal {
 		t.Errorf("stream: %v", err)
 	}
-	if n := w.metric("tracing_server_panics_total", ""); n != 3 {
+	if n := f.metric("tracing_server_panics_total", ""); n != 3 {
 		t.Errorf("counted %v", n)
 	}
 }
 
-func TestGarbageIsCounted(t *testing.T) {
-	w := newWorld(t, 0)
-	conn, _ := w.grpc(grpcConfig(), nothing)
+func TestUndecodableMessageIsCounted(t *testing.T) {
+	f := newFixture(t, 0)
+	conn, _ := f.grpc(grpcConfig(), noop)
 	garbage := server.Raw("\xff\xff\xff")
 	err := conn.Invoke(t.Context(), "/test.Echo/Message", &garbage, &server.Raw{}, grpc.ForceCodecV2(server.RawCodec()))
-	if status.Code(err) != codes.Internal || w.refused(server.ReasonUndecodable) != 1 {
-		t.Errorf("got %v, counted %v", err, w.refused(server.ReasonUndecodable))
+	if status.Code(err) != codes.Internal || f.refused(server.ReasonUndecodable) != 1 {
+		t.Errorf("got %v, counted %v", err, f.refused(server.ReasonUndecodable))
 	}
 }
 
-func TestCallsThatGRPCRefusesAreCounted(t *testing.T) {
+func TestCallsRefusedByGRPCAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1<<20).inMemory()
-		conn, _ := w.grpc(grpcConfig(), nothing)
+		f := newFixture(t, 1<<20).inMemory()
+		conn, _ := f.grpc(grpcConfig(), noop)
 		for n := 1.0; n <= 3; n++ {
 			if err := call(t.Context(), conn, "NoSuchMethod", 10); status.Code(err) != codes.Unimplemented {
 				t.Fatalf("got %v", err)
 			}
 			synctest.Wait()
-			if w.refused(server.ReasonProtocol) != n || w.set.Budget.Used() != 0 {
-				t.Errorf("counted %v, %d bytes are held", w.refused(server.ReasonProtocol), w.set.Budget.Used())
+			if f.refused(server.ReasonProtocol) != n || f.set.Budget.Used() != 0 {
+				t.Errorf("counted %v, %d bytes reserved", f.refused(server.ReasonProtocol), f.set.Budget.Used())
 			}
 		}
 	})
 }
 
 func TestHealthAndReflection(t *testing.T) {
-	w := newWorld(t, 0)
-	conn, _ := w.grpc(grpcConfig(), nothing)
+	f := newFixture(t, 0)
+	conn, _ := f.grpc(grpcConfig(), noop)
 	health := healthpb.NewHealthClient(conn)
 	for name, want := range map[string]codes.Code{"": codes.OK, "test.Echo": codes.OK, "nobody": codes.NotFound} {
 		resp, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
@@ -437,18 +437,18 @@ func TestHealthAndReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	//lint:ignore SA1019 old clients speak it
+	//lint:ignore SA1019 old clients use it
 	alpha.Send(&reflectionalpha.ServerReflectionRequest{MessageRequest: &reflectionalpha.ServerReflectionRequest_ListServices{}})
 	if resp, err := alpha.Recv(); err != nil || !strings.Contains(resp.String(), "test.Echo") {
 		t.Errorf("v1alpha: %v %v", resp, err)
 	}
 }
 
-// TestGRPCStopDrains has a call in the handler, a watch of health and an idle reflection stream.
+// Stop with an active call, a health watch and an idle reflection stream.
 func TestGRPCStopDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered, leave := make(chan bool), make(chan bool)
-		conn, stop := newWorld(t, 8<<20).inMemory().grpc(grpcConfig(), func(context.Context, int) error {
+		conn, stop := newFixture(t, 8<<20).inMemory().grpc(grpcConfig(), func(context.Context, int) error {
 			entered <- true
 			<-leave
 			return nil
@@ -472,21 +472,21 @@ func TestGRPCStopDrains(t *testing.T) {
 		}
 		close(leave)
 		if err := <-answer; err != nil {
-			t.Errorf("the call in flight: %v", err)
+			t.Errorf("active call: %v", err)
 		}
 		if err := <-stopped; err != nil {
 			t.Errorf("Stop: %v", err)
 		}
 		if _, err := watch.Recv(); err == nil {
-			t.Error("still watching")
+			t.Error("health watch still open")
 		}
 	})
 }
 
-func TestGRPCStopCutsWhenItsTimeIsUp(t *testing.T) {
+func TestGRPCStopAbortsAtDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan bool)
-		conn, stop := newWorld(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
+		conn, stop := newFixture(t, 0).inMemory().grpc(grpcConfig(), func(ctx context.Context, _ int) error {
 			entered <- true
 			<-ctx.Done()
 			return ctx.Err()
@@ -497,27 +497,27 @@ func TestGRPCStopCutsWhenItsTimeIsUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := stop(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 calls were cut off") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 calls aborted") {
 			t.Errorf("Stop: %v", err)
 		}
 		if err := <-answer; err == nil {
-			t.Error("the call was answered")
+			t.Error("aborted call succeeded")
 		}
 	})
 }
 
-func TestLimitsFitTheBudget(t *testing.T) {
-	w := newWorld(t, 1<<19)
-	conn, _ := w.grpc(grpcConfig(), nothing)
+func TestMessageLimitIsCappedToTheBudget(t *testing.T) {
+	f := newFixture(t, 1<<19)
+	conn, _ := f.grpc(grpcConfig(), noop)
 	if err := call(t.Context(), conn, "Raw", 1000); err != nil {
-		t.Errorf("a budget below the message limit refuses everything: %v", err)
+		t.Errorf("budget below the message limit: %v", err)
 	}
 	if err := call(t.Context(), conn, "Raw", 1<<19+1); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestConfigs(t *testing.T) {
+func TestConfigValidation(t *testing.T) {
 	h, g := server.DefaultHTTPConfig("localhost:0"), server.DefaultGRPCConfig("localhost:0")
 	if err := errors.Join(h.Validate(), g.Validate()); err != nil {
 		t.Errorf("defaults: %v", err)
@@ -534,7 +534,7 @@ func TestConfigs(t *testing.T) {
 			found = found || errors.As(e, &k) && k.Key == key
 		}
 		if !found {
-			t.Errorf("no mistake at %s: %v", key, err)
+			t.Errorf("no error for key %s: %v", key, err)
 		}
 	}
 }

@@ -18,17 +18,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what a server under test sees of the process.
-type world struct {
+// fixture holds the environment of a server under test.
+type fixture struct {
 	t   *testing.T
 	set pipeline.Settings
 	reg *prometheus.Registry
-	mem *bufconn.Listener // nil: real TCP
+	mem *bufconn.Listener // nil for real TCP
 }
 
-func newWorld(t *testing.T, budget int64) *world {
+func newFixture(t *testing.T, budget int64) *fixture {
 	reg := prometheus.NewRegistry()
-	return &world{t: t, reg: reg, set: pipeline.Settings{
+	return &fixture{t: t, reg: reg, set: pipeline.Settings{
 		Logger:  zap.NewNop(),
 		Metrics: reg,
 		Env:     pipeline.SystemEnv(),
@@ -37,33 +37,33 @@ func newWorld(t *testing.T, budget int64) *world {
 	}}
 }
 
-// inMemory replaces the network by one without system calls, so that synctest owns the time.
-func (w *world) inMemory() *world {
-	w.mem = bufconn.Listen(64 << 10)
-	w.set.Env.Listen = func(context.Context, string, string) (net.Listener, error) { return w.mem, nil }
-	return w
+// inMemory replaces TCP by an in-memory network, which works in a synctest bubble.
+func (f *fixture) inMemory() *fixture {
+	f.mem = bufconn.Listen(64 << 10)
+	f.set.Env.Listen = func(context.Context, string, string) (net.Listener, error) { return f.mem, nil }
+	return f
 }
 
-func (w *world) dial(ctx context.Context, addr string) (net.Conn, error) {
-	if w.mem != nil {
-		return w.mem.DialContext(ctx)
+func (f *fixture) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if f.mem != nil {
+		return f.mem.DialContext(ctx)
 	}
 	return new(net.Dialer).DialContext(ctx, "tcp", addr)
 }
 
-// metric sums the samples of a metric, those with the reason if one is given.
-func (w *world) metric(name, reason string) float64 {
-	w.t.Helper()
-	families, err := w.reg.Gather()
+// metric returns the sum of all series of a metric, or of those with the reason if it is not empty.
+func (f *fixture) metric(name, reason string) float64 {
+	f.t.Helper()
+	families, err := f.reg.Gather()
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	sum := 0.0
-	for _, f := range families {
-		if f.GetName() != name {
+	for _, family := range families {
+		if family.GetName() != name {
 			continue
 		}
-		for _, m := range f.GetMetric() {
+		for _, m := range family.GetMetric() {
 			match := reason == ""
 			for _, l := range m.GetLabel() {
 				match = match || l.GetName() == "reason" && l.GetValue() == reason
@@ -76,48 +76,48 @@ func (w *world) metric(name, reason string) float64 {
 	return sum
 }
 
-func (w *world) refused(reason string) float64 {
-	w.t.Helper()
-	return w.metric("tracing_server_refused_requests_total", reason)
+func (f *fixture) refused(reason string) float64 {
+	f.t.Helper()
+	return f.metric("tracing_server_refused_requests_total", reason)
 }
 
-type stopper interface {
+type starterStopper interface {
 	pipeline.Starter
 	pipeline.Stopper
 }
 
-// run starts s, and stops it at the end of the test unless the test has.
-func (w *world) run(s stopper) (stop func(context.Context) error) {
-	w.t.Helper()
-	if err := s.Start(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+// run starts s. It stops s at the end of the test unless the test has called stop.
+func (f *fixture) run(s starterStopper) (stop func(context.Context) error) {
+	f.t.Helper()
+	if err := s.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
 	}
 	var stopped atomic.Bool
 	stop = func(ctx context.Context) error {
 		stopped.Store(true)
 		return s.Stop(ctx)
 	}
-	w.t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		if stopped.Load() {
 			return
 		}
 		if err := s.Stop(context.Background()); err != nil {
-			w.t.Errorf("Stop: %v", err)
+			f.t.Errorf("Stop: %v", err)
 		}
 	})
 	return stop
 }
 
-func (w *world) http(cfg server.HTTPConfig, h http.HandlerFunc) (*server.HTTP, *http.Client, func(context.Context) error) {
-	w.t.Helper()
-	s, err := server.NewHTTP(w.set, "protocols.http", cfg, h)
+func (f *fixture) http(cfg server.HTTPConfig, h http.HandlerFunc) (*server.HTTP, *http.Client, func(context.Context) error) {
+	f.t.Helper()
+	s, err := server.NewHTTP(f.set, "protocols.http", cfg, h)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	stop := w.run(s)
+	stop := f.run(s)
 	tr := &http.Transport{DisableCompression: true}
-	tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return w.dial(ctx, s.Addr()) }
-	w.t.Cleanup(tr.CloseIdleConnections)
+	tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return f.dial(ctx, s.Addr()) }
+	f.t.Cleanup(tr.CloseIdleConnections)
 	return s, &http.Client{Transport: tr}, stop
 }
 

@@ -12,23 +12,26 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// maxHeaderBytes bounds the headers of a request: room for cookies and tokens, not for payloads.
+// maxHeaderBytes limits the headers of a request. It is enough for cookies and tokens.
 const maxHeaderBytes = 32 << 10
 
-// HTTP serves a handler over HTTP/1.1. Handlers get the request's body decompressed and within max_request_body_size; what they read of it
-// is charged to the budget until they return. [ReadBody] is the best way to read all of it.
+// HTTP serves a handler over HTTP/1.1. The handler receives a decompressed body of at most
+// max_request_body_size. Bytes that it reads are charged to the budget until it returns. Use
+// [ReadBody] to read a whole body.
 type HTTP struct {
-	*base
+	acceptor  *acceptor
+	set       pipeline.Settings
 	handler   http.Handler
 	denied    func(http.ResponseWriter, *http.Request, *Denied)
 	maxBody   int64
 	decoders  *decoders
 	durations *prometheus.HistogramVec
 	srv       *http.Server
-	calls     calls
-	fresh     freshConns
+	active    activeCalls // requests
+	unused    unusedConns
 }
 
 var (
@@ -36,14 +39,15 @@ var (
 	_ pipeline.Stopper = (*HTTP)(nil)
 )
 
-// NewHTTP makes a server that does not listen yet. name is the path of its block below the component, `protocols.http`: the metrics'
-// label, and what errors call it.
+// NewHTTP returns a server that listens after Start. name is the path of its block below the
+// component, such as `protocols.http`; it is the label listener of the metrics and a prefix of
+// errors.
 func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler) (*HTTP, error) {
 	sec, err := newSecurity(set, cfg.SecurityConfig, "http/1.1")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +55,14 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	if err != nil {
 		return nil, err
 	}
-	s := &HTTP{base: b, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget), denied: deny}
-	s.durations = durations
-	// A body that grows is held twice for a moment, so one of half the budget is the greatest that can be admitted.
+	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget), denied: deny, durations: durations}
+	// While a buffer grows, the body is in memory twice, so at most half the budget can be
+	// admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {
-		b.set.Logger.Warn("max_request_body_size is more than half of service.limits.inflight; the half is the limit", zap.Int64("bytes", half))
+		s.set.Logger.Warn("max_request_body_size exceeds half of service.limits.inflight; using half of it", zap.Int64("bytes", half))
 		s.maxBody = half
 	}
-	errorLog, err := zap.NewStdLogAt(b.set.Logger, zap.WarnLevel)
+	errorLog, err := zap.NewStdLogAt(s.set.Logger, zap.WarnLevel)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -69,83 +73,93 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 		WriteTimeout:      cfg.WriteTimeout.Std(),
 		IdleTimeout:       cfg.IdleTimeout.Std(),
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         s.fresh.state,
+		ConnState:         s.unused.onStateChange,
 		ErrorLog:          errorLog,
 	}
 	return s, nil
 }
 
-// Handler returns the handler with all that surrounds it but the network, for tests of components.
+// Handler returns the complete handler, with authentication, decompression and metrics, for tests
+// without a network.
 func (s *HTTP) Handler() http.Handler { return s.srv.Handler }
 
-// OnDenied sets what answers requests that are not let in, for protocols with errors of their own form; only before Start. Without it the
-// answer is 401 with the bare text.
-func (s *HTTP) OnDenied(answer func(w http.ResponseWriter, r *http.Request, d *Denied)) {
-	s.denied = answer
+// OnDenied sets the function that responds to requests without valid credentials or tenant. The
+// default response is 401 with plain text. Call it before Start.
+func (s *HTTP) OnDenied(respond func(w http.ResponseWriter, r *http.Request, d *Denied)) {
+	s.denied = respond
 }
 
-// Start listens. The error names the key to change.
+// Addr returns the listening address, or "" before Start.
+func (s *HTTP) Addr() string { return s.acceptor.addr() }
+
+// CountRefused counts a request that the handler refused before it passed on data. Requests that
+// the server itself refuses are already counted.
+func (s *HTTP) CountRefused(reason string) { s.acceptor.countRefused(reason) }
+
+// Start opens the listener. The error names the configuration key to change.
 func (s *HTTP) Start(ctx context.Context) error {
 	serve := s.srv.Serve
-	if s.security.tls != nil {
-		serve = func(ln net.Listener) error { return s.srv.Serve(tls.NewListener(ln, s.security.tls.Listener())) }
+	if s.acceptor.security.tls != nil {
+		serve = func(ln net.Listener) error {
+			return s.srv.Serve(tls.NewListener(ln, s.acceptor.security.tls.Listener()))
+		}
 	}
-	return s.start(ctx, serve, http.ErrServerClosed)
+	return s.acceptor.start(ctx, serve, http.ErrServerClosed)
 }
 
-// Stop accepts no more connections and closes those without a request; requests that are being served get their answer. When ctx ends
-// first, their connections are closed and the error says how many they were.
+// Stop closes the listener and idle connections and waits until active requests are answered. If
+// ctx ends first, it closes their connections and returns an error with their number.
 func (s *HTTP) Stop(ctx context.Context) error {
-	s.fresh.stop()
+	s.unused.stop()
 	err := s.srv.Shutdown(ctx)
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%s: %d requests were cut off: %w", s.name, s.calls.open(), ctx.Err())
+		err = fmt.Errorf("%s: %d requests aborted: %w", s.acceptor.name, s.active.count(), ctx.Err())
 		s.srv.Close() //nolint:errcheck // closing what Shutdown left
-		within(hardStopGrace, s.calls.idle())
+		listen.Wait(listen.StopGrace, s.active.whenIdle())
 	}
-	<-s.served
+	<-s.acceptor.served
 	return err
 }
 
 func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
-	s.calls.begin()
-	defer s.calls.end()
-	aw := &answer{ResponseWriter: w}
+	s.active.begin()
+	defer s.active.end()
+	tw := &responseTracker{ResponseWriter: w}
 	start := s.set.Env.Now()
-	defer func() { s.observe(aw, r, s.set.Env.Now().Sub(start)) }()
-	defer s.recover(aw, r)
-	ctx, err := s.security.check(r.Context(), r.Header.Values)
+	defer func() { s.observe(tw, r, s.set.Env.Now().Sub(start)) }()
+	defer s.recover(tw, r)
+	ctx, err := s.acceptor.security.check(r.Context(), r.Header.Values)
 	if err != nil {
 		d := err.(*Denied)
-		s.Refused(d.Reason)
+		s.acceptor.countRefused(d.Reason)
 		if d.Reason == ReasonUnauthenticated {
-			w.Header().Set("WWW-Authenticate", s.security.auth.challenge())
+			w.Header().Set("WWW-Authenticate", s.acceptor.security.auth.challenge())
 		}
-		s.denied(aw, r, d)
+		s.denied(tw, r, d)
 		return
 	}
 	r = r.WithContext(ctx)
 	b, err := s.newBody(w, r)
 	if err != nil {
-		http.Error(aw, err.Error(), http.StatusServiceUnavailable)
+		http.Error(tw, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer b.release()
 	r.Body = b
-	s.handler.ServeHTTP(aw, r)
+	s.handler.ServeHTTP(tw, r)
 }
 
-// recover answers for a handler that panicked. An answer that has begun cannot be taken back: its connection is cut, so that the client
-// does not take half of it for the whole.
-func (s *HTTP) recover(w *answer, r *http.Request) {
+// recover responds with 500 if the handler panicked. If the response has begun, it aborts the
+// connection instead, so that the client does not mistake a partial response for a complete one.
+func (s *HTTP) recover(w *responseTracker, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler { // meant to cut the connection
+	if v == http.ErrAbortHandler { // the handler aborts the connection on purpose
 		panic(v)
 	}
-	s.metrics.panics.Inc()
+	s.acceptor.metrics.panics.Inc()
 	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.String("path", r.URL.Path), zap.Stack("stack"))
 	if w.begun {
 		panic(http.ErrAbortHandler)
@@ -153,59 +167,60 @@ func (s *HTTP) recover(w *answer, r *http.Request) {
 	http.Error(w, "internal error", http.StatusInternalServerError)
 }
 
-// answer notes whether the answer has begun, and with which status.
-type answer struct {
+// responseTracker records whether the response has begun, and its status.
+type responseTracker struct {
 	http.ResponseWriter
 	begun  bool
-	status int // 0: none was written
+	status int // 0 if none was written
 }
 
-// WriteHeader begins the answer, unless the status is an informational one.
-func (a *answer) WriteHeader(code int) {
-	if code >= http.StatusOK && !a.begun {
-		a.begun, a.status = true, code
+// WriteHeader implements http.ResponseWriter. Informational statuses do not begin the response.
+func (t *responseTracker) WriteHeader(code int) {
+	if code >= http.StatusOK && !t.begun {
+		t.begun, t.status = true, code
 	}
-	a.ResponseWriter.WriteHeader(code)
+	t.ResponseWriter.WriteHeader(code)
 }
 
-// Write begins the answer.
-func (a *answer) Write(p []byte) (int, error) {
-	a.begun = true
-	return a.ResponseWriter.Write(p)
+// Write implements http.ResponseWriter.
+func (t *responseTracker) Write(p []byte) (int, error) {
+	t.begun = true
+	return t.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController find flushing and deadlines.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap gives http.ResponseController access to flushing and deadlines.
+func (t *responseTracker) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
-// freshConns holds the connections that have not sent a request yet. http.Server.Shutdown would wait seconds for each.
-type freshConns struct {
+// unusedConns holds the connections that have not sent a request yet. http.Server.Shutdown would
+// wait several seconds for them.
+type unusedConns struct {
 	mu      sync.Mutex
 	conns   map[net.Conn]struct{}
 	stopped bool
 }
 
-// state is a http.Server.ConnState.
-func (f *freshConns) state(c net.Conn, st http.ConnState) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// onStateChange is the ConnState function of an http.Server.
+func (u *unusedConns) onStateChange(c net.Conn, st http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	switch {
 	case st != http.StateNew:
-		delete(f.conns, c)
-	case f.stopped:
-		c.Close() //nolint:errcheck // nothing was said on it
+		delete(u.conns, c)
+	case u.stopped:
+		c.Close() //nolint:errcheck // nothing was written to it
 	default:
-		if f.conns == nil {
-			f.conns = map[net.Conn]struct{}{}
+		if u.conns == nil {
+			u.conns = map[net.Conn]struct{}{}
 		}
-		f.conns[c] = struct{}{}
+		u.conns[c] = struct{}{}
 	}
 }
 
-func (f *freshConns) stop() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stopped = true
-	for c := range f.conns {
-		c.Close() //nolint:errcheck // nothing was said on it
+func (u *unusedConns) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stopped = true
+	for c := range u.conns {
+		c.Close() //nolint:errcheck // nothing was written to it
 	}
 }

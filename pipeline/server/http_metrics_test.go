@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// How long requests took is told by method and status, whatever the client asked for and however the answer ended.
+// Request durations are counted by method and status, also for unknown methods and panics.
 func TestRequestDurations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
-		s, _, _ := w.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
+		f := newFixture(t, 0).inMemory()
+		s, _, _ := f.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
 			time.Sleep(2 * time.Second)
 			switch r.URL.Path {
 			case "/missing":
@@ -33,23 +33,23 @@ func TestRequestDurations(t *testing.T) {
 			s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, path, nil))
 		}
 		want := []string{"GET 200: 2 in 4s", "GET 500: 1 in 2s", "POST 404: 1 in 2s", "other 200: 2 in 4s"}
-		if got := w.durations(); !slices.Equal(got, want) {
+		if got := f.durations(); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }
 
-func (w *world) durations() (out []string) {
-	w.t.Helper()
-	families, err := w.reg.Gather()
+func (f *fixture) durations() (out []string) {
+	f.t.Helper()
+	families, err := f.reg.Gather()
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	for _, f := range families {
-		if f.GetName() != "tracing_server_http_request_duration" {
+	for _, family := range families {
+		if family.GetName() != "tracing_server_http_request_duration" {
 			continue
 		}
-		for _, m := range f.GetMetric() {
+		for _, m := range family.GetMetric() {
 			label := map[string]string{}
 			for _, l := range m.GetLabel() {
 				label[l.GetName()] = l.GetValue()

@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-func TestListenErrorSaysWhatToDo(t *testing.T) {
+func TestListenErrorHasAHint(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestListenErrorSaysWhatToDo(t *testing.T) {
 	defer ln.Close()
 	cfg := httpConfig()
 	cfg.Endpoint = pipeline.Endpoint(ln.Addr().String())
-	s, err := server.NewHTTP(newWorld(t, 0).set, "protocols.http", cfg, http.NotFoundHandler())
+	s, err := server.NewHTTP(newFixture(t, 0).set, "protocols.http", cfg, http.NotFoundHandler())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestListenErrorSaysWhatToDo(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if s.Addr() != "" {
-		t.Errorf("has an address: %s", s.Addr())
+		t.Errorf("Addr of a server that failed to start: %s", s.Addr())
 	}
 }
 
-func TestPanicIsAnswered(t *testing.T) {
-	w := newWorld(t, 0)
-	_, c, _ := w.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
+func TestHandlerPanics(t *testing.T) {
+	f := newFixture(t, 0)
+	_, c, _ := f.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
 			fmt.Fprint(rw, "half")
 			http.NewResponseController(rw).Flush()
@@ -59,21 +59,21 @@ func TestPanicIsAnswered(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if _, err := io.ReadAll(resp.Body); err == nil {
-		t.Error("half an answer was given for a whole one")
+		t.Error("partial response was not aborted")
 	}
-	if n := w.metric("tracing_server_panics_total", ""); n != 3 {
+	if n := f.metric("tracing_server_panics_total", ""); n != 3 {
 		t.Errorf("counted %v panics", n)
 	}
 }
 
-func TestConnectionsAreCapped(t *testing.T) {
+func TestConnectionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		cfg := httpConfig()
 		cfg.MaxConnections = 2
-		_, c, _ := w.http(cfg, echo(readBody))
+		_, c, _ := f.http(cfg, echo(readBody))
 		dial := func() net.Conn {
-			conn, err := w.dial(t.Context(), "")
+			conn, err := f.dial(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,32 +82,32 @@ func TestConnectionsAreCapped(t *testing.T) {
 		}
 		first, _ := dial(), dial()
 		synctest.Wait()
-		if n := w.metric("tracing_server_open_connections", ""); n != 2 {
-			t.Errorf("%v connections are open", n)
+		if n := f.metric("tracing_server_open_connections", ""); n != 2 {
+			t.Errorf("%v open connections, want 2", n)
 		}
 		if _, err := dial().Read(make([]byte, 1)); err == nil {
 			t.Error("the third connection was served")
 		}
-		if n := w.metric("tracing_server_refused_connections_total", ""); n != 1 {
-			t.Errorf("counted %v", n)
+		if n := f.metric("tracing_server_refused_connections_total", ""); n != 1 {
+			t.Errorf("counted %v refused connections, want 1", n)
 		}
 		first.Close()
 		synctest.Wait()
-		if n := w.metric("tracing_server_open_connections", ""); n != 1 {
-			t.Errorf("%v connections are open after one was closed", n)
+		if n := f.metric("tracing_server_open_connections", ""); n != 1 {
+			t.Errorf("%v open connections after one was closed, want 1", n)
 		}
 		if code, _ := post(t, c, "", nil); code != 200 {
-			t.Errorf("no place after one was closed: %d", code)
+			t.Errorf("status %d after a connection was closed", code)
 		}
 	})
 }
 
-// TestStopDrains has a request in the handler, a connection that is idle, and one that has not said anything.
+// Stop with an active request, an idle connection, and a connection without a request.
 func TestStopDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		entered, leave := make(chan bool, 1), make(chan bool)
-		_, c, stop := w.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
+		_, c, stop := f.http(httpConfig(), func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/wait" {
 				entered <- true
 				<-leave
@@ -115,7 +115,7 @@ func TestStopDrains(t *testing.T) {
 			fmt.Fprint(rw, "done")
 		})
 		post(t, c, "", nil)
-		fresh, err := w.dial(t.Context(), "")
+		fresh, err := f.dial(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,27 +136,27 @@ func TestStopDrains(t *testing.T) {
 		go func() { stopped <- stop(t.Context()) }()
 		synctest.Wait()
 		if _, err := fresh.Read(make([]byte, 1)); err == nil {
-			t.Error("the silent connection is still served")
+			t.Error("the unused connection is still open")
 		}
 		time.Sleep(2 * time.Second)
 		close(leave)
 		if got := <-answers; got != "done" {
-			t.Errorf("the request in flight got %q", got)
+			t.Errorf("response of the active request: %q", got)
 		}
 		if err := <-stopped; err != nil {
 			t.Errorf("Stop: %v", err)
 		}
 		if d := time.Since(start); d > 3*time.Second {
-			t.Errorf("Stop took %v after the last answer", d-2*time.Second)
+			t.Errorf("Stop took %v after the last response", d-2*time.Second)
 		}
 	})
 }
 
-func TestStopCutsWhenItsTimeIsUp(t *testing.T) {
+func TestStopAbortsAtDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		entered := make(chan bool, 1)
-		_, c, stop := w.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
+		_, c, stop := f.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
 			entered <- true
 			<-r.Context().Done()
 		})
@@ -169,20 +169,20 @@ func TestStopCutsWhenItsTimeIsUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := stop(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 requests were cut off") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 requests aborted") {
 			t.Errorf("Stop: %v", err)
 		}
 		if err := <-failed; err == nil {
-			t.Error("the client got an answer")
+			t.Error("the client got a response")
 		}
 	})
 }
 
 func TestSlowBodyIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
-		_, _, _ = w.http(httpConfig(), echo(readBody))
-		conn, err := w.dial(t.Context(), "")
+		f := newFixture(t, 0).inMemory()
+		_, _, _ = f.http(httpConfig(), echo(readBody))
+		conn, err := f.dial(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,27 +192,27 @@ func TestSlowBodyIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp.StatusCode != http.StatusServiceUnavailable || w.refused(server.ReasonIncomplete) != 1 {
-			t.Errorf("got %d, counted %v", resp.StatusCode, w.refused(server.ReasonIncomplete))
+		if resp.StatusCode != http.StatusServiceUnavailable || f.refused(server.ReasonIncomplete) != 1 {
+			t.Errorf("got %d, counted %v", resp.StatusCode, f.refused(server.ReasonIncomplete))
 		}
-		if w.set.Budget.Used() != 0 {
-			t.Error("bytes are still held")
+		if f.set.Budget.Used() != 0 {
+			t.Error("budget is still reserved")
 		}
 	})
 }
 
-// TestReadTimeoutIsNotForTheHandler: the connection is read while the handler works, to notice that the client goes away.
-func TestReadTimeoutIsNotForTheHandler(t *testing.T) {
+// net/http reads from the connection while the handler works, to detect a disconnected client.
+func TestReadTimeoutDoesNotApplyToTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		cfg := httpConfig()
-		_, c, _ := w.http(cfg, func(rw http.ResponseWriter, r *http.Request) {
+		_, c, _ := f.http(cfg, func(rw http.ResponseWriter, r *http.Request) {
 			if _, err := server.ReadBody(r); err != nil {
 				t.Error(err)
 			}
 			select {
 			case <-r.Context().Done():
-				t.Error("cancelled although the client waits")
+				t.Error("context canceled although the client waits")
 			case <-time.After(cfg.ReadTimeout.Std() + 5*time.Second):
 			}
 		})
@@ -222,10 +222,10 @@ func TestReadTimeoutIsNotForTheHandler(t *testing.T) {
 	})
 }
 
-func TestClientGoneCancelsTheHandler(t *testing.T) {
-	w := newWorld(t, 0)
+func TestDisconnectCancelsTheHandler(t *testing.T) {
+	f := newFixture(t, 0)
 	entered, gone := make(chan bool), make(chan error, 1)
-	_, c, _ := w.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
+	_, c, _ := f.http(httpConfig(), func(_ http.ResponseWriter, r *http.Request) {
 		server.ReadBody(r)
 		entered <- true
 		<-r.Context().Done()
@@ -241,6 +241,6 @@ func TestClientGoneCancelsTheHandler(t *testing.T) {
 		t.Errorf("client: %v", err)
 	}
 	if err := <-gone; err == nil {
-		t.Error("not cancelled")
+		t.Error("context not canceled")
 	}
 }

@@ -1,51 +1,64 @@
 package server
 
 import (
-	"fmt"
+	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// metrics are those of one listener.
+// metrics are the metrics of one HTTP, gRPC or TCP listener.
 type metrics struct {
-	open       prometheus.Gauge
-	turnedAway prometheus.Counter
-	refused    *prometheus.CounterVec // by reason
-	panics     prometheus.Counter
+	openConns    prometheus.Gauge
+	refusedConns prometheus.Counter
+	refused      *prometheus.CounterVec // requests, by reason
+	panics       prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, listener string) (*metrics, error) {
 	m := &metrics{
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
+		openConns: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tracing_server_open_connections",
-			Help: "Connections that are open now.",
+			Help: "Currently open connections.",
 		}),
-		turnedAway: prometheus.NewCounter(prometheus.CounterOpts{
+		refusedConns: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tracing_server_refused_connections_total",
-			Help: "Connections that were closed at once, because max_connections were open.",
+			Help: "Connections closed immediately because max_connections were open.",
 		}),
-		refused: newRefused(),
-		panics:  newPanics(),
+		refused: listen.NewRefusedCounter(),
+		panics:  listen.NewPanicCounter(),
 	}
-	reg = prometheus.WrapRegistererWith(prometheus.Labels{"listener": listener}, reg)
-	for _, c := range []prometheus.Collector{m.open, m.turnedAway, m.refused, m.panics} {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("%s: registering metrics: %w", listener, err)
-		}
-	}
-	return m, nil
+	return m, listen.Register(reg, listener, m.openConns, m.refusedConns, m.refused, m.panics)
 }
 
-func newRefused() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tracing_server_refused_requests_total",
-		Help: "Requests that were refused before their data was handed on, by reason.",
-	}, []string{"reason"})
+// newDurations returns the histogram of request durations of one HTTP listener. It has no label for
+// the path, because clients choose the path.
+func newDurations(reg prometheus.Registerer, listener string) (*prometheus.HistogramVec, error) {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "tracing_server_http_request_duration",
+		Help:    "Seconds from the headers of a request to the end of its response, by method and status.",
+		Buckets: prometheus.DefBuckets,
+	}, []string{"method", "status"})
+	return h, listen.Register(reg, listener, h)
 }
 
-func newPanics() prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tracing_server_panics_total",
-		Help: "Requests whose handler panicked, which is a bug.",
-	})
+// observe records the duration of a request.
+func (s *HTTP) observe(w *responseTracker, r *http.Request, took time.Duration) {
+	status := w.status
+	if status == 0 { // net/http sends 200 for a handler that writes nothing
+		status = http.StatusOK
+	}
+	s.durations.WithLabelValues(methodLabel(r.Method), strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// methodLabel bounds the number of label values: clients may send any method.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "other"
 }

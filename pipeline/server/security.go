@@ -14,11 +14,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 )
 
-// SecurityConfig are the keys that say who may come in, and whose data theirs is. All blocks are off unless the file has them.
+// SecurityConfig holds the blocks for transport security, authentication and tenancy. Each is off
+// unless it is configured.
 type SecurityConfig struct {
-	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"Serve TLS only."`
-	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Let in only clients that prove who they are."`
-	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Keep tenants apart by a header that every request must have."`
+	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
+	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients. Off by default."`
+	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants by a header that every request must have. Off by default."`
 }
 
 func defaultSecurity() SecurityConfig {
@@ -29,18 +30,18 @@ func defaultSecurity() SecurityConfig {
 	}
 }
 
-// TLSConfig are the keys below `tls`.
+// TLSConfig is the block `tls`.
 type TLSConfig struct {
-	CertFile       string            `yaml:"cert_file" doc:"PEM file of the certificate, with the chain above it."`
-	KeyFile        string            `yaml:"key_file" doc:"PEM file of the key of cert_file."`
-	ClientCAFile   string            `yaml:"client_ca_file" doc:"PEM file of authorities: clients must have a certificate that one of them signed."`
-	MinVersion     string            `yaml:"min_version" doc:"Least version of TLS: 1.0, 1.1, 1.2 or 1.3."`
-	MaxVersion     string            `yaml:"max_version" doc:"Greatest version of TLS; empty is the newest."`
-	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS up to 1.2, by their names in Go; empty is a safe choice."`
-	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"How often the files are looked at for new certificates, which new connections then use; 0: never."`
+	CertFile       string            `yaml:"cert_file" doc:"PEM file of the certificate, followed by its chain."`
+	KeyFile        string            `yaml:"key_file" doc:"PEM file of the private key for cert_file."`
+	ClientCAFile   string            `yaml:"client_ca_file" doc:"PEM file of certificate authorities. If set, clients must present a certificate signed by one of them."`
+	MinVersion     string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
+	MaxVersion     string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
+	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS up to 1.2, by their names in Go. Empty selects a safe default."`
+	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the files are checked for changes; new connections use new certificates. 0 disables reloading."`
 }
 
-// Validate reports missing files and versions that do not exist.
+// Validate reports missing files and unknown versions and cipher suites.
 func (c *TLSConfig) Validate() error {
 	var errs []error
 	if c.CertFile == "" {
@@ -49,12 +50,12 @@ func (c *TLSConfig) Validate() error {
 	if c.KeyFile == "" {
 		errs = append(errs, pipeline.BadKey("key_file", "must be set"))
 	}
-	_, _, errLeast, errMost := certs.Versions(c.MinVersion, c.MaxVersion)
-	if errLeast != nil {
-		errs = append(errs, pipeline.BadKey("min_version", "%v", errLeast))
+	_, _, errMin, errMax := certs.Versions(c.MinVersion, c.MaxVersion)
+	if errMin != nil {
+		errs = append(errs, pipeline.BadKey("min_version", "%v", errMin))
 	}
-	if errMost != nil {
-		errs = append(errs, pipeline.BadKey("max_version", "%v", errMost))
+	if errMax != nil {
+		errs = append(errs, pipeline.BadKey("max_version", "%v", errMax))
 	}
 	if _, err := cipherSuites(c.CipherSuites); err != nil {
 		errs = append(errs, pipeline.BadKey("cipher_suites", "%v", err))
@@ -72,33 +73,34 @@ func cipherSuites(names []string) ([]uint16, error) {
 			}
 		}
 		if id == 0 {
-			return nil, fmt.Errorf("%q is not a cipher suite that is safe to use; write one like TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", name)
+			return nil, fmt.Errorf("%q is not a supported secure cipher suite; use one such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", name)
 		}
 		ids = append(ids, id)
 	}
 	return ids, nil
 }
 
-// security is what one listener demands of its clients.
+// security checks the clients of one listener.
 type security struct {
-	tls     *certs.Source // nil: plain text
-	auth    *authenticator
-	tenancy *tenancy
+	tls     *certs.Source  // nil if plaintext
+	auth    *authenticator // nil if off
+	tenancy *tenancy       // nil if off
 }
 
-// newSecurity makes the checks of a listener that speaks the given application protocols.
+// newSecurity returns the checks of a listener. protocols are announced in the TLS handshake
+// (ALPN).
 func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (*security, error) {
 	s := &security{}
 	if t, on := c.TLS.Get(); on {
-		least, most, errLeast, errMost := certs.Versions(t.MinVersion, t.MaxVersion)
-		if err := errors.Join(errLeast, errMost); err != nil {
+		minVersion, maxVersion, errMin, errMax := certs.Versions(t.MinVersion, t.MaxVersion)
+		if err := errors.Join(errMin, errMax); err != nil {
 			return nil, fmt.Errorf("tls: %w", err)
 		}
 		suites, err := cipherSuites(t.CipherSuites)
 		if err != nil {
 			return nil, err
 		}
-		base := &tls.Config{MinVersion: least, MaxVersion: most, CipherSuites: suites, NextProtos: protocols}
+		base := &tls.Config{MinVersion: minVersion, MaxVersion: maxVersion, CipherSuites: suites, NextProtos: protocols}
 		s.tls = certs.ForServer(base, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
 			follow(set, "certificates", t.ReloadInterval))
 	}
@@ -111,7 +113,7 @@ func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (
 	return s, nil
 }
 
-// follow returns how files are followed by a component.
+// follow returns options for files that are read again when they change.
 func follow(set pipeline.Settings, what string, interval pipeline.Duration) certs.Options {
 	return certs.Logged(set.Logger, set.Env.Now, what, interval.Std())
 }
@@ -131,7 +133,7 @@ func (s *security) load() error {
 	return nil
 }
 
-// check lets a request in, and returns its context with the tenant. The error is a *[Denied].
+// check authenticates a request and returns its context with the tenant. The error is a *[Denied].
 func (s *security) check(ctx context.Context, header func(name string) []string) (context.Context, error) {
 	if s.auth != nil {
 		if err := s.auth.check(header("authorization")); err != nil {
@@ -148,14 +150,9 @@ func (s *security) check(ctx context.Context, header func(name string) []string)
 	return context.WithValue(ctx, tenantKey{}, tenant), nil
 }
 
-// Reasons of refused requests that concern who the client is.
-const (
-	ReasonUnauthenticated = "unauthenticated"
-	ReasonTenant          = "tenant"
-)
-
-// Denied is the error of a request that is not let in. It carries its gRPC status, by which [pipeline.HTTPStatus] and
-// [pipeline.GRPCStatus] know the answer: Unauthenticated (401) or, for a tenant, PermissionDenied (403).
+// Denied is the error of a request that fails authentication or has no valid tenant.
+// [pipeline.HTTPStatus] and [pipeline.GRPCStatus] use its gRPC status: Unauthenticated (401) or,
+// for a tenant, PermissionDenied (403).
 type Denied struct {
 	Reason string // ReasonUnauthenticated or ReasonTenant
 	Msg    string
@@ -164,7 +161,7 @@ type Denied struct {
 // Error returns the message.
 func (d *Denied) Error() string { return d.Msg }
 
-// GRPCStatus returns the status of a gRPC answer.
+// GRPCStatus returns the status of a gRPC response.
 func (d *Denied) GRPCStatus() *status.Status {
 	if d.Reason == ReasonTenant {
 		return status.New(codes.PermissionDenied, d.Msg)
@@ -172,13 +169,14 @@ func (d *Denied) GRPCStatus() *status.Status {
 	return status.New(codes.Unauthenticated, d.Msg)
 }
 
-// DenyByClass answers a denied request with the status of the error's class and the text, on a line; for [HTTP.OnDenied].
-func DenyByClass(w http.ResponseWriter, _ *http.Request, d *Denied) {
+// DenyWithStatus responds to a denied request with 401 or 403, see [Denied], and one line of text.
+// Pass it to [HTTP.OnDenied].
+func DenyWithStatus(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	code, _ := pipeline.HTTPStatus(d)
 	http.Error(w, d.Msg, code)
 }
 
-// deny is the answer to a denied HTTP request where the component has none of its own: 401 and the bare text.
+// deny is the default response to a denied HTTP request: 401 and the text without a line end.
 func deny(w http.ResponseWriter, _ *http.Request, d *Denied) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

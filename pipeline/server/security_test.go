@@ -38,8 +38,8 @@ func secureSettings(now func() time.Time) pipeline.Settings {
 		Budget: pipeline.NewBudget(1 << 30), Report: func(error) {}}
 }
 
-// whoHTTP starts an HTTP server that answers with the tenant.
-func whoHTTP(t *testing.T, set pipeline.Settings, change func(*server.HTTPConfig)) string {
+// startHTTP starts an HTTP server that responds with the tenant.
+func startHTTP(t *testing.T, set pipeline.Settings, change func(*server.HTTPConfig)) string {
 	t.Helper()
 	cfg := server.DefaultHTTPConfig("localhost:0")
 	change(&cfg)
@@ -56,8 +56,8 @@ func whoHTTP(t *testing.T, set pipeline.Settings, change func(*server.HTTPConfig
 	return "localhost" + s.Addr()[strings.LastIndexByte(s.Addr(), ':'):]
 }
 
-// whoGRPC starts a gRPC server; the call that tests make is the listing of reflection, which stands for any.
-func whoGRPC(t *testing.T, set pipeline.Settings, change func(*server.GRPCConfig)) string {
+// startGRPC starts a gRPC server. Tests call its reflection service, as an example of any service.
+func startGRPC(t *testing.T, set pipeline.Settings, change func(*server.GRPCConfig)) string {
 	t.Helper()
 	cfg := server.DefaultGRPCConfig("localhost:0")
 	change(&cfg)
@@ -86,7 +86,7 @@ func callGRPC(t *testing.T, addr string, creds credentials.TransportCredentials,
 	if err != nil {
 		return err
 	}
-	stream.Send(&grpc_reflection_v1.ServerReflectionRequest{ //nolint:errcheck // Recv tells more
+	stream.Send(&grpc_reflection_v1.ServerReflectionRequest{ //nolint:errcheck // Recv returns the error
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{ListServices: "*"}})
 	if _, err = stream.Recv(); err == nil {
 		stream.CloseSend() //nolint:errcheck // a test
@@ -112,7 +112,7 @@ func callHTTP(t *testing.T, url string, config *tls.Config, header ...string) (s
 	return resp.StatusCode, string(b), resp.Header, err
 }
 
-// keyPair reads a certificate that was issued.
+// keyPair loads a certificate.
 func keyPair(t *testing.T, f certstest.Files) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
@@ -122,8 +122,8 @@ func keyPair(t *testing.T, f certstest.Files) tls.Certificate {
 	return pair
 }
 
-// authority returns a new authority, the files of a server's certificate "before" in a folder of its own, who trusts it, and a client's
-// certificate.
+// authority returns a new certificate authority, the files of a server certificate named "before",
+// a pool with the authority, and a client certificate.
 func authority(t *testing.T) (ca *certstest.Authority, files certstest.Files, pool *x509.CertPool, client tls.Certificate) {
 	t.Helper()
 	ca = certstest.New(t)
@@ -137,13 +137,14 @@ func authority(t *testing.T) (ca *certstest.Authority, files certstest.Files, po
 	return ca, files, pool, keyPair(t, ca.Issue(t, t.TempDir(), "client"))
 }
 
-// Clients need a certificate of the authority; when the server's certificate is replaced, new connections get the new one.
+// Clients need a certificate signed by the authority. New connections use a replaced server
+// certificate.
 func TestMutualTLS(t *testing.T) {
 	ca, files, pool, client := authority(t)
 	stranger := keyPair(t, certstest.New(t).Issue(t, t.TempDir(), "stranger"))
 
-	var later atomic.Int64
-	set := secureSettings(func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
+	var clockOffset atomic.Int64
+	set := secureSettings(func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) })
 	secure := func(c *server.SecurityConfig) {
 		tc := server.TLSConfig{CertFile: files.Cert, KeyFile: files.Key, ClientCAFile: files.CA, MinVersion: "1.2",
 			ReloadInterval: pipeline.Duration(time.Minute)}
@@ -152,8 +153,8 @@ func TestMutualTLS(t *testing.T) {
 		}
 		c.TLS = pipeline.Present(tc)
 	}
-	web := whoHTTP(t, set, func(c *server.HTTPConfig) { secure(&c.SecurityConfig) })
-	rpc := whoGRPC(t, set, func(c *server.GRPCConfig) { secure(&c.SecurityConfig) })
+	web := startHTTP(t, set, func(c *server.HTTPConfig) { secure(&c.SecurityConfig) })
+	rpc := startGRPC(t, set, func(c *server.GRPCConfig) { secure(&c.SecurityConfig) })
 
 	for who, c := range map[string]struct {
 		cert []tls.Certificate
@@ -168,9 +169,9 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}
 	if code, _, _, err := callHTTP(t, "http://"+web, nil); err == nil && code == 200 {
-		t.Error("plain text was served")
+		t.Error("plaintext request succeeded")
 	}
-	served := func(addr, want string) {
+	expectCertificate := func(addr, want string) {
 		t.Helper()
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{client}, ServerName: certstest.Host,
 			NextProtos: []string{"h2", "http/1.1"}})
@@ -182,12 +183,12 @@ func TestMutualTLS(t *testing.T) {
 			t.Errorf("%s: certificate %q, want %q", addr, got, want)
 		}
 	}
-	served(web, "before")
-	served(rpc, "before")
+	expectCertificate(web, "before")
+	expectCertificate(rpc, "before")
 	ca.Issue(t, filepath.Dir(files.Cert), "after")
-	later.Store(int64(2 * time.Minute))
-	served(web, "after")
-	served(rpc, "after")
+	clockOffset.Store(int64(2 * time.Minute))
+	expectCertificate(web, "after")
+	expectCertificate(rpc, "after")
 }
 
 func TestTLSFilesMissing(t *testing.T) {
@@ -220,7 +221,7 @@ func TestAuthentication(t *testing.T) {
 		name   string
 		config server.AuthConfig
 		header string
-		want   string // "" is let in
+		want   string // error, "" if allowed
 	}{
 		{"token", server.AuthConfig{BearerTokensFile: tokens}, "Bearer secret-token", ""},
 		{"no token", server.AuthConfig{BearerTokensFile: tokens}, "", "no bearer auth provided"},
@@ -235,13 +236,13 @@ func TestAuthentication(t *testing.T) {
 		{"both, by password", server.AuthConfig{HtpasswdFile: users, BearerTokensFile: tokens}, basicAnn, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Auth = pipeline.Present(c.config) })
-			rpc := whoGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Auth = pipeline.Present(c.config) })
+			web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Auth = pipeline.Present(c.config) })
+			rpc := startGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Auth = pipeline.Present(c.config) })
 			var header []string
 			if c.header != "" {
 				header = []string{"Authorization", c.header}
 			}
-			for range 2 { // the second time from memory
+			for range 2 { // the second request uses the cache of verified credentials
 				code, body, h, err := callHTTP(t, "http://"+web, nil, header...)
 				if err != nil || c.want == "" && code != 200 || c.want != "" && (code != 401 || body != c.want || h.Get("WWW-Authenticate") == "") {
 					t.Errorf("HTTP: %d %q %v", code, body, err)
@@ -256,7 +257,7 @@ func TestAuthentication(t *testing.T) {
 }
 
 func TestBadCredentialFiles(t *testing.T) {
-	for content, want := range map[string]string{"": "nobody could come in", "ann:plain\n": "users:1: not a user with a bcrypt hash"} {
+	for content, want := range map[string]string{"": "no client could authenticate", "ann:plain\n": "users:1: not a user with a bcrypt hash"} {
 		file := filepath.Join(t.TempDir(), "users")
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -293,8 +294,8 @@ func TestTenancy(t *testing.T) {
 		{"off", server.TenancyConfig{Header: "x-tenant"}, nil, "tenant ", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c.config) })
-			rpc := whoGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Tenancy = pipeline.Present(c.config) })
+			web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c.config) })
+			rpc := startGRPC(t, secureSettings(time.Now), func(g *server.GRPCConfig) { g.Tenancy = pipeline.Present(c.config) })
 			code, body, _, err := callHTTP(t, "http://"+web, nil, c.header...)
 			if err != nil || body != c.want || (code == 401) != c.denied {
 				t.Errorf("HTTP: %d %q %v", code, body, err)
@@ -307,10 +308,10 @@ func TestTenancy(t *testing.T) {
 	}
 }
 
-// Names that gRPC cannot send are refused over HTTP, too, and by the configuration.
-func TestTenantsThatNobodyCanPassOn(t *testing.T) {
+// Tenant names that gRPC cannot send are also refused over HTTP and in the configuration.
+func TestInvalidTenantNames(t *testing.T) {
 	c := server.TenancyConfig{Enabled: true, Header: "x-tenant"}
-	web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c) })
+	web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) { h.Tenancy = pipeline.Present(c) })
 	code, body, _, err := callHTTP(t, "http://"+web, nil, c.Header, "f\xc3\xbcr")
 	if err != nil || code != http.StatusUnauthorized || body != "unknown tenant" {
 		t.Errorf("%d %q %v", code, body, err)
@@ -327,7 +328,7 @@ func TestTenantsThatNobodyCanPassOn(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	web := whoHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) {
+	web := startHTTP(t, secureSettings(time.Now), func(h *server.HTTPConfig) {
 		h.CORS = pipeline.Present(server.CORSConfig{AllowedOrigins: []string{"https://*.example.com"}, AllowedHeaders: []string{"x-app"}})
 		h.Tenancy = pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
 	})

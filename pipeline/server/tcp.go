@@ -12,23 +12,26 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
 )
 
-// acceptPause is how long a listener that cannot accept, for want of file descriptors say, waits before it tries again.
+// acceptPause is the delay after a failed accept, for example when no file descriptors are left.
 const acceptPause = 500 * time.Millisecond
 
-// TCP serves a protocol of messages over TCP. Each connection has a goroutine, in which the handler reads messages with [Conn.Next] and
-// answers them until there are no more; the connection is closed when it returns.
+// TCP serves a custom message protocol over TCP. The handler runs once per connection, in its own
+// goroutine. It reads messages with [Conn.Next] and answers them with [Conn.Write]. The connection
+// is closed when the handler returns.
 type TCP struct {
-	*base
+	acceptor   *acceptor
+	set        pipeline.Settings
 	config     TCPConfig
 	maxMessage int
 	handler    func(ctx context.Context, c *Conn)
-	tls        *tls.Config     // nil: plain text
+	tls        *tls.Config     // nil if plaintext
 	ctx        context.Context // of handlers
-	cutOff     context.CancelFunc
+	cancel     context.CancelFunc
 	stopping   chan struct{}
-	calls      calls // of the handler: one for each connection
+	active     activeCalls // connections
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -39,59 +42,71 @@ var (
 	_ pipeline.Stopper = (*TCP)(nil)
 )
 
-// NewTCP makes a server that does not listen yet. name is the path of its block below the component, or `tcp`: the metrics' label, and
-// what errors call it. The context that handlers get ends when Stop loses its patience and cuts connections off.
+// NewTCP returns a server that listens after Start. name is the path of its block below the
+// component, or `tcp`; it is the label listener of the metrics and a prefix of errors. The context
+// of handlers is canceled when the context of Stop ends and connections are closed.
 func NewTCP(set pipeline.Settings, name string, cfg TCPConfig, handler func(ctx context.Context, c *Conn)) (*TCP, error) {
 	sec, err := newSecurity(set, SecurityConfig{TLS: cfg.TLS})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	b, err := newBase(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
+	a, err := newAcceptor(set, name, cfg.Endpoint, cfg.MaxConnections, sec)
 	if err != nil {
 		return nil, err
 	}
-	s := &TCP{base: b, config: cfg, maxMessage: int(cfg.MaxMessageSize), handler: handler}
+	s := &TCP{acceptor: a, set: a.set, config: cfg, maxMessage: int(cfg.MaxMessageSize), handler: handler}
 	s.stopping, s.conns = make(chan struct{}), map[*Conn]struct{}{}
 	if sec.tls != nil {
 		s.tls = sec.tls.Listener()
 	}
-	// A buffer that grows is held twice for a moment, so one of half the budget is the greatest that can be admitted.
+	// While a buffer grows, the message is in memory twice, so at most half the budget can be
+	// admitted.
 	if half := int(capToBudget(2*int64(s.maxMessage), set.Budget) / 2); half < s.maxMessage {
-		b.set.Logger.Warn("max_message_size is more than half of service.limits.inflight; the half is the limit", zap.Int("bytes", half))
+		s.set.Logger.Warn("max_message_size exceeds half of service.limits.inflight; using half of it", zap.Int("bytes", half))
 		s.maxMessage = half
 	}
-	s.ctx, s.cutOff = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
-// Start listens. The error names the key to change.
-func (s *TCP) Start(ctx context.Context) error { return s.start(ctx, s.accept, pipeline.ErrStopping) }
+// Addr returns the listening address, or "" before Start.
+func (s *TCP) Addr() string { return s.acceptor.addr() }
 
-// Stop accepts no more connections. Handlers finish the message that they work on, and learn from [Conn.Next] that there are no more.
-// When ctx ends first, connections are closed and the error says how many they were.
+// CountRefused counts a message that the handler refused before it passed on data. Messages that
+// the server itself refuses are already counted.
+func (s *TCP) CountRefused(reason string) { s.acceptor.countRefused(reason) }
+
+// Start opens the listener. The error names the configuration key to change.
+func (s *TCP) Start(ctx context.Context) error {
+	return s.acceptor.start(ctx, s.accept, pipeline.ErrStopping)
+}
+
+// Stop closes the listener and waits for the handlers. They finish the current message; then
+// [Conn.Next] returns io.EOF or a refusal. If ctx ends first, it closes all connections and returns
+// an error with their number.
 func (s *TCP) Stop(ctx context.Context) error {
-	defer s.cutOff()
+	defer s.cancel()
 	close(s.stopping)
-	s.listener.Close() //nolint:errcheck // the goroutine that accepts notices
-	<-s.served
-	s.each((*Conn).stop)
+	s.acceptor.listener.Close() //nolint:errcheck // the accept loop reports errors
+	<-s.acceptor.served
+	s.forEachConn((*Conn).stop)
 	select {
-	case <-s.calls.idle():
+	case <-s.active.whenIdle():
 		return nil
 	case <-ctx.Done():
 	}
-	open := s.calls.open()
+	open := s.active.count()
 	if open == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s: %d connections were cut off: %w", s.name, open, ctx.Err())
-	s.cutOff()
-	s.each((*Conn).cut)
-	within(hardStopGrace, s.calls.idle())
+	err := fmt.Errorf("%s: %d connections aborted: %w", s.acceptor.name, open, ctx.Err())
+	s.cancel()
+	s.forEachConn((*Conn).abort)
+	listen.Wait(listen.StopGrace, s.active.whenIdle())
 	return err
 }
 
-func (s *TCP) each(f func(*Conn)) {
+func (s *TCP) forEachConn(f func(*Conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -99,7 +114,8 @@ func (s *TCP) each(f func(*Conn)) {
 	}
 }
 
-// accept returns pipeline.ErrStopping, or the error of a listener that somebody else closed.
+// accept runs the accept loop. It returns pipeline.ErrStopping after Stop, or an error if the
+// listener was closed otherwise.
 func (s *TCP) accept(ln net.Listener) error {
 	for {
 		c, err := ln.Accept()
@@ -115,12 +131,12 @@ func (s *TCP) accept(ln net.Listener) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		s.set.Logger.Warn("cannot accept a connection; trying again", zap.Error(err))
-		within(acceptPause, s.stopping)
+		s.set.Logger.Warn("cannot accept connection; will retry", zap.Error(err))
+		listen.Wait(acceptPause, s.stopping)
 	}
 }
 
-// open serves a connection in a goroutine of its own, which Stop waits for.
+// open serves a connection in a new goroutine. Stop waits for it.
 func (s *TCP) open(raw net.Conn) {
 	c := &Conn{server: s, raw: raw, conn: raw}
 	if s.tls != nil {
@@ -129,16 +145,16 @@ func (s *TCP) open(raw net.Conn) {
 	s.mu.Lock()
 	s.conns[c] = struct{}{}
 	s.mu.Unlock()
-	s.calls.begin()
+	s.active.begin()
 	go func() {
-		defer s.calls.end()
-		defer s.forget(c)
+		defer s.active.end()
+		defer s.remove(c)
 		defer c.close()
 		s.serve(c)
 	}()
 }
 
-func (s *TCP) forget(c *Conn) {
+func (s *TCP) remove(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
@@ -153,12 +169,13 @@ func (s *TCP) serve(c *Conn) {
 	s.handler(s.ctx, c)
 }
 
-// recover ends the connection of a handler that panicked: what it would have answered is not known.
+// recover logs a panic of the handler. The connection is then closed, because the state of the
+// protocol is unknown.
 func (s *TCP) recover(c *Conn) {
 	v := recover()
 	if v == nil {
 		return
 	}
-	s.metrics.panics.Inc()
+	s.acceptor.metrics.panics.Inc()
 	s.set.Logger.Error("BUG: handler panicked", zap.Any("panic", v), zap.Stringer("client", c.raw.RemoteAddr()), zap.Stack("stack"))
 }

@@ -14,35 +14,38 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// firstMessageBuffer is the size of a connection's buffer in bytes. It is kept while the connection waits; for a longer message it grows
-// by doubling, so that a client is charged for what it has sent.
-const firstMessageBuffer = 4 << 10
+// initialConnBuffer is the size of the buffer of an idle connection, in bytes. For a longer message
+// it grows by doubling, so that the budget is charged for received bytes only.
+const initialConnBuffer = 4 << 10
 
-// lingerTime is how long a connection that the server ends is still read, without use: closed at once, the system would tell the client
-// of a reset, and throw away answers that the client has not read.
+// lingerTime is how long the server reads and discards data after it has finished a connection.
+// Without it, the operating system would send a reset, and responses that the client has not read
+// yet would be lost.
 const lingerTime = 500 * time.Millisecond
 
-// Conn is a connection that a [TCP] serves. It belongs to the handler until that returns, and to one goroutine of it at a time.
+// Conn is a connection of a [TCP] server. The handler must not use it after it returns, nor from
+// several goroutines at once.
 type Conn struct {
 	server *TCP
 	raw    net.Conn // the connection itself
 	conn   net.Conn // raw, or TLS over it
 
-	reservation *pipeline.Reservation // of len(buf) bytes; nil: none yet
+	reservation *pipeline.Reservation // of len(buf) bytes; nil before the first read
 	buf         []byte
-	start, end  int   // of what has been read and not been returned, in buf
-	begun       bool  // the deadline is that of a message, not that of waiting for one
-	eof         bool  // the client has said all
+	start, end  int   // bounds of the unconsumed bytes in buf
+	begun       bool  // a message has begun: the read deadline is read_timeout, not idle_timeout
+	eof         bool  // the client has closed its side
 	err         error // sticky
 
 	mu       sync.Mutex
-	stopping bool // read no more
+	stopping bool // no further reads
 }
 
-// Next returns the next message, as split cuts it (see [bufio.SplitFunc], and [SplitLines] for lines). The bytes are valid until the next
-// call, and are charged to the budget. The error is io.EOF when there is no further message: the client has ended, or was silent for
-// idle_timeout, or the server stops. Any other is a *[Refusal], which is counted, and which the handler tells the client before it
-// returns. After an error there is nothing more to read.
+// Next returns the next message, delimited by split (see [bufio.SplitFunc]; [SplitLines] for
+// lines). The bytes are valid until the next call and are charged to the budget. Next returns
+// io.EOF if there are no more messages: the client has closed the connection, was silent for
+// idle_timeout, or the server stops. Any other error is a *[Refusal] and is already counted; the
+// handler should send it to the client. All errors are final.
 func (c *Conn) Next(split bufio.SplitFunc) ([]byte, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -52,13 +55,13 @@ func (c *Conn) Next(split bufio.SplitFunc) ([]byte, error) {
 		return message, nil
 	}
 	if r := (*Refusal)(nil); errors.As(err, &r) {
-		c.server.Refused(r.Reason)
+		c.server.CountRefused(r.Reason)
 	}
 	c.err = err
 	return nil, err
 }
 
-// Write sends p, within write_timeout.
+// Write sends p. It fails after write_timeout.
 func (c *Conn) Write(p []byte) (int, error) {
 	if err := c.conn.SetWriteDeadline(time.Now().Add(c.server.config.WriteTimeout.Std())); err != nil {
 		return 0, err
@@ -70,7 +73,7 @@ func (c *Conn) next(split bufio.SplitFunc) ([]byte, error) {
 	c.begun = false
 	for {
 		if c.isStopping() {
-			return nil, c.ended(pipeline.ErrStopping)
+			return nil, c.endOfInput(pipeline.ErrStopping)
 		}
 		message, err := c.take(split)
 		switch {
@@ -79,18 +82,18 @@ func (c *Conn) next(split bufio.SplitFunc) ([]byte, error) {
 		case message != nil:
 			return message, nil
 		case c.eof:
-			return nil, c.ended(io.EOF)
+			return nil, c.endOfInput(io.EOF)
 		}
-		if err := c.room(); err != nil {
+		if err := c.ensureSpace(); err != nil {
 			return nil, err
 		}
 		if err := c.fill(); err != nil {
-			return nil, c.ended(err)
+			return nil, c.endOfInput(err)
 		}
 	}
 }
 
-// take cuts a message off what has been read; nil: more is needed.
+// take returns the next message in the buffer, or nil if more data is needed.
 func (c *Conn) take(split bufio.SplitFunc) ([]byte, error) {
 	for c.start < c.end {
 		advance, message, err := split(c.buf[c.start:c.end], c.eof)
@@ -108,12 +111,13 @@ func (c *Conn) take(split bufio.SplitFunc) ([]byte, error) {
 	return nil, nil
 }
 
-// room makes place in the buffer for at least one byte. Memory is charged before it is allocated.
-func (c *Conn) room() error {
+// ensureSpace makes space in the buffer for at least one byte. It charges memory to the budget
+// before it allocates it.
+func (c *Conn) ensureSpace() error {
 	if c.start == c.end {
 		c.start, c.end = 0, 0
-		if len(c.buf) > firstMessageBuffer {
-			c.buf = nil // what one long message needed is not held for the next
+		if len(c.buf) > initialConnBuffer {
+			c.buf = nil // do not keep the memory of a long message
 		}
 	}
 	switch {
@@ -126,7 +130,7 @@ func (c *Conn) room() error {
 	case len(c.buf) >= c.server.maxMessage:
 		return refuse(ReasonTooLarge, &messageTooLarge{c.server.maxMessage})
 	}
-	size := min(max(2*len(c.buf), firstMessageBuffer), c.server.maxMessage)
+	size := min(max(2*len(c.buf), initialConnBuffer), c.server.maxMessage)
 	if err := c.charge(len(c.buf) + size); err != nil {
 		return err
 	}
@@ -136,7 +140,7 @@ func (c *Conn) room() error {
 	return c.charge(size)
 }
 
-// charge makes the connection hold n bytes of the budget. Less than before never fails.
+// charge sets the reservation to n bytes. A smaller reservation never fails.
 func (c *Conn) charge(n int) (err error) {
 	if c.reservation == nil {
 		c.reservation, err = c.server.set.Budget.Reserve(int64(n))
@@ -149,7 +153,7 @@ func (c *Conn) charge(n int) (err error) {
 	return nil
 }
 
-// fill reads once. The end of what the client sends is not an error.
+// fill reads once into the buffer. At io.EOF it sets c.eof and returns nil.
 func (c *Conn) fill() error {
 	var err error
 	switch {
@@ -170,25 +174,26 @@ func (c *Conn) fill() error {
 		return nil
 	}
 	if n > 0 {
-		return nil // if there is an error, too, the next read has it again
+		return nil // the next read returns the error again
 	}
 	return err
 }
 
-// ended says what the end of reading means: nothing more, or half a message.
-func (c *Conn) ended(err error) error {
+// endOfInput returns io.EOF if the input ends between messages, and a refusal if it ends within a
+// message.
+func (c *Conn) endOfInput(err error) error {
 	switch {
 	case c.start == c.end:
 		return io.EOF
 	case c.isStopping():
 		return refuse(ReasonStopping, pipeline.ErrStopping)
-	case isTimeout(err): // slow today, not for ever
-		return refuse(ReasonIncomplete, fmt.Errorf("the message did not end within read_timeout: %w", err))
+	case isTimeout(err): // retrying may succeed
+		return refuse(ReasonIncomplete, fmt.Errorf("message incomplete after read_timeout: %w", err))
 	}
-	return refuse(ReasonIncomplete, pipeline.Permanent(fmt.Errorf("the message does not end: %w", noEOF(err))))
+	return refuse(ReasonIncomplete, pipeline.Permanent(fmt.Errorf("message incomplete: %w", unexpectedEOF(err))))
 }
 
-// handshake does nothing for a connection without TLS.
+// handshake performs the TLS handshake, if the connection uses TLS.
 func (c *Conn) handshake() error {
 	t, ok := c.conn.(*tls.Conn)
 	if !ok {
@@ -204,7 +209,8 @@ func (c *Conn) handshake() error {
 	return t.Handshake()
 }
 
-// readWithin sets the deadline of the reads to come. Once the server stops it is in the past, and stays there.
+// readWithin sets the deadline of further reads. It fails after stop, which has set a deadline in
+// the past.
 func (c *Conn) readWithin(d pipeline.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,26 +226,28 @@ func (c *Conn) isStopping() bool {
 	return c.stopping
 }
 
-// stop ends a read that waits, and all further ones. It may be called more than once, and when the connection is closed.
+// stop ends the current read and all further ones. It may be called more than once and on a closed
+// connection.
 func (c *Conn) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.stopping {
 		c.stopping = true
-		c.raw.SetReadDeadline(time.Now().Add(-time.Second)) //nolint:errcheck // it fails on a closed connection only
+		c.raw.SetReadDeadline(time.Now().Add(-time.Second)) //nolint:errcheck // it fails only on a closed connection
 	}
 }
 
-// cut closes the connection under the handler.
-func (c *Conn) cut() { c.raw.Close() } //nolint:errcheck // nothing is left to be told
+// abort closes the connection while the handler may still use it.
+func (c *Conn) abort() { c.raw.Close() } //nolint:errcheck // the connection is no longer needed
 
-// close ends the connection when its handler has returned, with a moment for the client to read the last answer.
+// close closes the connection after its handler has returned. It waits up to lingerTime for the
+// client to read the last response.
 func (c *Conn) close() {
 	if c.reservation != nil {
 		c.reservation.Release()
 	}
-	defer c.cut()
-	c.stop() // from here on the read deadline is not the server's to change
+	defer c.abort()
+	c.stop() // after this, Stop does not change the read deadline
 	until := time.Now().Add(lingerTime)
 	if c.raw.SetDeadline(until) != nil {
 		return
@@ -248,11 +256,11 @@ func (c *Conn) close() {
 	if !ok || w.CloseWrite() != nil || c.eof {
 		return
 	}
-	io.Copy(io.Discard, c.raw) //nolint:errcheck // it ends with the client, or with the deadline
+	io.Copy(io.Discard, c.raw) //nolint:errcheck // it ends when the client closes, or at the deadline
 }
 
-// SplitLines is for [Conn.Next]: it cuts lines that end with \n or \r\n, which is not part of the message. Other than [bufio.ScanLines] it
-// does not take for a line what a broken connection left of one.
+// SplitLines is a split function for [Conn.Next]. It returns lines without their end, \n or \r\n.
+// Unlike [bufio.ScanLines], it does not return an unterminated last line.
 func SplitLines(data []byte, _ bool) (advance int, line []byte, err error) {
 	i := bytes.IndexByte(data, '\n')
 	if i < 0 {

@@ -24,18 +24,19 @@ import (
 
 func tcpConfig() server.TCPConfig { return server.DefaultTCPConfig("127.0.0.1:0") }
 
-func (w *world) tcp(cfg server.TCPConfig, h func(context.Context, *server.Conn)) (addr string, stop func(context.Context) error) {
-	w.t.Helper()
-	s, err := server.NewTCP(w.set, "tcp", cfg, h)
+func (f *fixture) tcp(cfg server.TCPConfig, h func(context.Context, *server.Conn)) (addr string, stop func(context.Context) error) {
+	f.t.Helper()
+	s, err := server.NewTCP(f.set, "tcp", cfg, h)
 	if err != nil {
-		w.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	stop = w.run(s)
+	stop = f.run(s)
 	return s.Addr(), stop
 }
 
-// answerLines is a handler that answers each line with what answer makes of it, and the end with its reason.
-func answerLines(answer func(ctx context.Context, line string) string) func(context.Context, *server.Conn) {
+// respondToLines returns a handler that responds to each line with the result of respond, and to an
+// error with its status and text.
+func respondToLines(respond func(ctx context.Context, line string) string) func(context.Context, *server.Conn) {
 	return func(ctx context.Context, c *server.Conn) {
 		for {
 			line, err := c.Next(server.SplitLines)
@@ -47,7 +48,7 @@ func answerLines(answer func(ctx context.Context, line string) string) func(cont
 				fmt.Fprintf(c, "%d %v\n", code, err)
 				return
 			}
-			if _, err := fmt.Fprintln(c, answer(ctx, string(line))); err != nil {
+			if _, err := fmt.Fprintln(c, respond(ctx, string(line))); err != nil {
 				return
 			}
 		}
@@ -56,32 +57,32 @@ func answerLines(answer func(ctx context.Context, line string) string) func(cont
 
 func size(_ context.Context, line string) string { return fmt.Sprint(len(line)) }
 
-// talker is a client.
-type talker struct {
+// lineClient is a client that sends text and reads lines.
+type lineClient struct {
 	net.Conn
 	t  *testing.T
 	in *bufio.Reader
 }
 
-func (w *world) talk(t *testing.T, addr string) *talker {
+func (f *fixture) connect(t *testing.T, addr string) *lineClient {
 	t.Helper()
-	c, err := w.dial(t.Context(), addr)
+	c, err := f.dial(t.Context(), addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &talker{c, t, bufio.NewReader(c)}
+	return &lineClient{Conn: c, t: t, in: bufio.NewReader(c)}
 }
 
-func (c *talker) say(text string) {
+func (c *lineClient) send(text string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
 		c.t.Error(err)
 	}
 }
 
-// hear returns the next line of the server, or "" at the end.
-func (c *talker) hear() string {
+// readLine returns the next line from the server, or "" at the end.
+func (c *lineClient) readLine() string {
 	c.t.Helper()
 	line, err := c.in.ReadString('\n')
 	if err != nil && err != io.EOF && err != io.ErrClosedPipe {
@@ -90,133 +91,133 @@ func (c *talker) hear() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-func (c *talker) expect(want ...string) {
+func (c *lineClient) expect(want ...string) {
 	c.t.Helper()
 	for _, w := range want {
-		if got := c.hear(); got != w && (w == "" || !strings.HasPrefix(got, w)) {
-			c.t.Errorf("heard %q, want %q", got, w)
+		if got := c.readLine(); got != w && (w == "" || !strings.HasPrefix(got, w)) {
+			c.t.Errorf("got line %q, want %q", got, w)
 		}
 	}
 }
 
-func TestLinesAreAnswered(t *testing.T) {
-	w := newWorld(t, 1<<20)
-	addr, stop := w.tcp(tcpConfig(), answerLines(size))
-	c := w.talk(t, addr)
-	c.say("one\r\n\nthree")
+func TestLines(t *testing.T) {
+	f := newFixture(t, 1<<20)
+	addr, stop := f.tcp(tcpConfig(), respondToLines(size))
+	c := f.connect(t, addr)
+	c.send("one\r\n\nthree")
 	c.expect("3", "0")
-	c.say("!\n" + strings.Repeat("x", 60_000) + "\n")
+	c.send("!\n" + strings.Repeat("x", 60_000) + "\n")
 	c.expect("6", "60000")
-	if peak := w.set.Budget.Peak(); peak < 60_000 {
-		t.Errorf("a line of 60000 bytes took %d of the budget", peak)
+	if peak := f.set.Budget.Peak(); peak < 60_000 {
+		t.Errorf("peak reservation for a line of 60000 bytes: %d", peak)
 	}
-	c.say("short\n")
+	c.send("short\n")
 	c.expect("5")
-	if used := w.set.Budget.Used(); used > 8<<10 {
-		t.Errorf("a connection that waits holds %d bytes", used)
+	if used := f.set.Budget.Used(); used > 8<<10 {
+		t.Errorf("idle connection reserves %d bytes", used)
 	}
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	c.expect("")
-	if err := stop(t.Context()); err != nil || w.set.Budget.Used() != 0 {
-		t.Errorf("Stop: %v, %d bytes are held", err, w.set.Budget.Used())
+	if err := stop(t.Context()); err != nil || f.set.Budget.Used() != 0 {
+		t.Errorf("Stop: %v, %d bytes reserved", err, f.set.Budget.Used())
 	}
 }
 
-// The client goes on sending what nobody reads, and gets its answer all the same.
-func TestTooLongALineIsAnswered(t *testing.T) {
-	w := newWorld(t, 0)
+// The client receives the error although the server has not read all its data.
+func TestTooLongLine(t *testing.T) {
+	f := newFixture(t, 0)
 	cfg := tcpConfig()
 	cfg.MaxMessageSize = 5000
-	addr, stop := w.tcp(cfg, answerLines(size))
-	c := w.talk(t, addr)
-	c.say(strings.Repeat("x", 4999) + "\n")
+	addr, stop := f.tcp(cfg, respondToLines(size))
+	c := f.connect(t, addr)
+	c.send(strings.Repeat("x", 4999) + "\n")
 	c.expect("4999")
-	c.say(strings.Repeat("x", 5000) + "\n" + strings.Repeat("more\n", 10_000))
-	c.expect("413 the message is longer than max_message_size, which is 5000 bytes", "")
+	c.send(strings.Repeat("x", 5000) + "\n" + strings.Repeat("more\n", 10_000))
+	c.expect("413 message exceeds max_message_size of 5000 bytes", "")
 	c.Close()
-	if err := stop(t.Context()); err != nil || w.refused(server.ReasonTooLarge) != 1 {
-		t.Errorf("Stop: %v, counted %v", err, w.refused(server.ReasonTooLarge))
+	if err := stop(t.Context()); err != nil || f.refused(server.ReasonTooLarge) != 1 {
+		t.Errorf("Stop: %v, counted %v", err, f.refused(server.ReasonTooLarge))
 	}
 }
 
-func TestMessagesNeedBudget(t *testing.T) {
-	w := newWorld(t, 64<<10) // a message may have a half
-	addr, _ := w.tcp(tcpConfig(), answerLines(size))
-	c := w.talk(t, addr)
-	c.say("x\n")
+func TestMessagesAreChargedToTheBudget(t *testing.T) {
+	f := newFixture(t, 64<<10) // a message may use half of it
+	addr, _ := f.tcp(tcpConfig(), respondToLines(size))
+	c := f.connect(t, addr)
+	c.send("x\n")
 	c.expect("1")
-	others, err := w.set.Budget.Reserve(56 << 10)
+	others, err := f.set.Budget.Reserve(56 << 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.say(strings.Repeat("x", 5000) + "\n")
+	c.send(strings.Repeat("x", 5000) + "\n")
 	c.expect("429 too many bytes in flight", "")
 	others.Release()
-	c = w.talk(t, addr)
-	c.say(strings.Repeat("x", 32<<10))
-	c.expect("413 the message is longer than max_message_size, which is 32768 bytes")
-	if w.refused(server.ReasonOverBudget) != 1 {
-		t.Errorf("counted %v", w.refused(server.ReasonOverBudget))
+	c = f.connect(t, addr)
+	c.send(strings.Repeat("x", 32<<10))
+	c.expect("413 message exceeds max_message_size of 32768 bytes")
+	if f.refused(server.ReasonOverBudget) != 1 {
+		t.Errorf("counted %v", f.refused(server.ReasonOverBudget))
 	}
 }
 
-func TestHalfALineIsNoLine(t *testing.T) {
-	w := newWorld(t, 0)
-	addr, _ := w.tcp(tcpConfig(), answerLines(size))
-	c := w.talk(t, addr)
-	c.say("one\ntw")
+func TestUnterminatedLine(t *testing.T) {
+	f := newFixture(t, 0)
+	addr, _ := f.tcp(tcpConfig(), respondToLines(size))
+	c := f.connect(t, addr)
+	c.send("one\ntw")
 	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	c.expect("3", "400 the message does not end: unexpected EOF", "")
-	if w.refused(server.ReasonIncomplete) != 1 {
-		t.Errorf("counted %v", w.refused(server.ReasonIncomplete))
+	c.expect("3", "400 message incomplete: unexpected EOF", "")
+	if f.refused(server.ReasonIncomplete) != 1 {
+		t.Errorf("counted %v", f.refused(server.ReasonIncomplete))
 	}
 }
 
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		cfg := tcpConfig()
 		cfg.IdleTimeout, cfg.ReadTimeout = pipeline.Duration(time.Minute), pipeline.Duration(10*time.Second)
-		addr, _ := w.tcp(cfg, answerLines(size))
+		addr, _ := f.tcp(cfg, respondToLines(size))
 
-		silent, start := w.talk(t, addr), time.Now()
+		silent, start := f.connect(t, addr), time.Now()
 		time.Sleep(30 * time.Second)
-		silent.say("here\n")
+		silent.send("here\n")
 		silent.expect("4", "")
 		if d := time.Since(start); d != 90*time.Second {
-			t.Errorf("a silent connection was closed after %v", d)
+			t.Errorf("idle connection closed after %v", d)
 		}
-		if n := w.metric("tracing_server_refused_requests_total", ""); n != 0 {
-			t.Errorf("a connection without a message was counted %v times", n)
+		if n := f.metric("tracing_server_refused_requests_total", ""); n != 0 {
+			t.Errorf("idle connection: %v refusals", n)
 		}
 
-		slow := w.talk(t, addr)
+		slow := f.connect(t, addr)
 		start = time.Now()
 		var sending sync.WaitGroup
 		sending.Go(func() {
-			for range 4 { // a byte now and then does not help
-				slow.say("x")
+			for range 4 { // sending single bytes does not extend the timeout
+				slow.send("x")
 				time.Sleep(3 * time.Second)
 			}
 		})
 		defer sending.Wait()
-		slow.expect("503 the message did not end within read_timeout", "")
-		if d := time.Since(start); d != 10*time.Second || w.refused(server.ReasonIncomplete) != 1 {
-			t.Errorf("refused after %v, counted %v", d, w.refused(server.ReasonIncomplete))
+		slow.expect("503 message incomplete after read_timeout", "")
+		if d := time.Since(start); d != 10*time.Second || f.refused(server.ReasonIncomplete) != 1 {
+			t.Errorf("refused after %v, counted %v", d, f.refused(server.ReasonIncomplete))
 		}
 	})
 }
 
-// A client that sends and does not read fills the buffers in between.
-func TestClientThatDoesNotRead(t *testing.T) {
+// Responses to a client that does not read fill the buffers.
+func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		left := make(chan time.Time, 1)
-		addr, _ := w.tcp(tcpConfig(), func(_ context.Context, c *server.Conn) {
+		addr, _ := f.tcp(tcpConfig(), func(_ context.Context, c *server.Conn) {
 			for {
 				if _, err := c.Write(make([]byte, 1000)); err != nil {
 					left <- time.Now()
@@ -225,66 +226,67 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			}
 		})
 		start := time.Now()
-		w.talk(t, addr)
+		f.connect(t, addr)
 		if d := (<-left).Sub(start); d != tcpConfig().WriteTimeout.Std() {
-			t.Errorf("the handler could not write for %v", d)
+			t.Errorf("write failed after %v", d)
 		}
 	})
 }
 
-func TestTCPPanicEndsOneConnection(t *testing.T) {
-	w := newWorld(t, 0)
-	addr, _ := w.tcp(tcpConfig(), answerLines(func(_ context.Context, line string) string {
+func TestTCPHandlerPanicClosesItsConnection(t *testing.T) {
+	f := newFixture(t, 0)
+	addr, _ := f.tcp(tcpConfig(), respondToLines(func(_ context.Context, line string) string {
 		if line == "bad" {
 			panic("boom")
 		}
 		return line
 	}))
-	first, second := w.talk(t, addr), w.talk(t, addr)
-	first.say("good\nbad\n")
+	first, second := f.connect(t, addr), f.connect(t, addr)
+	first.send("good\nbad\n")
 	first.expect("good", "")
-	second.say("good\n")
+	second.send("good\n")
 	second.expect("good")
-	if n := w.metric("tracing_server_panics_total", ""); n != 1 {
+	if n := f.metric("tracing_server_panics_total", ""); n != 1 {
 		t.Errorf("counted %v panics", n)
 	}
 }
 
-func TestTCPConnectionsAreCapped(t *testing.T) {
-	w := newWorld(t, 0)
+func TestTCPConnectionsAreLimited(t *testing.T) {
+	f := newFixture(t, 0)
 	cfg := tcpConfig()
 	cfg.MaxConnections = 1
-	addr, _ := w.tcp(cfg, answerLines(size))
-	first := w.talk(t, addr)
-	first.say("x\n")
+	addr, _ := f.tcp(cfg, respondToLines(size))
+	first := f.connect(t, addr)
+	first.send("x\n")
 	first.expect("1")
-	if _, err := w.talk(t, addr).Read(make([]byte, 1)); err == nil {
+	if _, err := f.connect(t, addr).Read(make([]byte, 1)); err == nil {
 		t.Error("the second connection was served")
 	}
-	if n := w.metric("tracing_server_refused_connections_total", ""); n != 1 {
+	if n := f.metric("tracing_server_refused_connections_total", ""); n != 1 {
 		t.Errorf("counted %v", n)
 	}
 }
 
-// Stop finds a connection that waits, one with a line in the handler and another behind it, and one in the middle of a line.
+// Stop with an idle connection, one with a line in the handler and another line queued, and one
+// with an incomplete line.
 func TestTCPStopDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
+		f := newFixture(t, 0).inMemory()
 		leave := make(chan bool)
-		addr, stop := w.tcp(tcpConfig(), answerLines(func(ctx context.Context, line string) string {
+		addr, stop := f.tcp(tcpConfig(), respondToLines(func(ctx context.Context, line string) string {
 			if line == "wait" {
 				<-leave
 			}
 			if ctx.Err() != nil {
-				return "cut off"
+				return "canceled"
 			}
 			return line
 		}))
-		idle, busy, half := w.talk(t, addr), w.talk(t, addr), w.talk(t, addr)
-		idle.say("hello\n")
+		idle, busy, half := f.connect(t, addr), f.connect(t, addr), f.connect(t, addr)
+		idle.send("hello\n")
 		idle.expect("hello")
-		busy.say("wait\nnext\n")
-		half.say("hel")
+		busy.send("wait\nnext\n")
+		half.send("hel")
 		synctest.Wait()
 		stopped := make(chan error, 1)
 		go func() { stopped <- stop(t.Context()) }()
@@ -301,64 +303,65 @@ func TestTCPStopDrains(t *testing.T) {
 		if err := <-stopped; err != nil {
 			t.Errorf("Stop: %v", err)
 		}
-		if n := w.refused(server.ReasonStopping); n != 2 {
+		if n := f.refused(server.ReasonStopping); n != 2 {
 			t.Errorf("counted %v", n)
 		}
 	})
 }
 
-func TestTCPStopCutsWhenItsTimeIsUp(t *testing.T) {
+func TestTCPStopAbortsAtDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
-		addr, stop := w.tcp(tcpConfig(), answerLines(func(ctx context.Context, _ string) string {
+		f := newFixture(t, 0).inMemory()
+		addr, stop := f.tcp(tcpConfig(), respondToLines(func(ctx context.Context, _ string) string {
 			<-ctx.Done()
 			return "too late"
 		}))
-		c := w.talk(t, addr)
-		c.say("x\n")
+		c := f.connect(t, addr)
+		c.send("x\n")
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := stop(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "tcp: 1 connections were cut off") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "tcp: 1 connections aborted") {
 			t.Errorf("Stop: %v", err)
 		}
 		c.expect("")
 	})
 }
 
-// exhausted is a listener of a process that has no file descriptor left, for a while.
-type exhausted struct {
+// failingListener fails a number of times, like the listener of a process without free file
+// descriptors.
+type failingListener struct {
 	net.Listener
 	failures atomic.Int32
 }
 
-func (l *exhausted) Accept() (net.Conn, error) {
+func (l *failingListener) Accept() (net.Conn, error) {
 	if l.failures.Add(-1) >= 0 {
 		return nil, errors.New("too many open files")
 	}
 	return l.Listener.Accept()
 }
 
-func TestListenerOutlivesFailures(t *testing.T) {
+func TestAcceptIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 0).inMemory()
-		w.set.Env.Listen = func(context.Context, string, string) (net.Listener, error) {
-			l := &exhausted{Listener: w.mem}
+		f := newFixture(t, 0).inMemory()
+		f.set.Env.Listen = func(context.Context, string, string) (net.Listener, error) {
+			l := &failingListener{Listener: f.mem}
 			l.failures.Store(3)
 			return l, nil
 		}
-		addr, _ := w.tcp(tcpConfig(), answerLines(size))
-		c := w.talk(t, addr)
-		c.say("x\n")
+		addr, _ := f.tcp(tcpConfig(), respondToLines(size))
+		c := f.connect(t, addr)
+		c.send("x\n")
 		c.expect("1")
 	})
 }
 
-func TestTCPStopWithoutTimeOrConnections(t *testing.T) {
+func TestTCPStopWithoutConnectionsIgnoresDeadline(t *testing.T) {
 	for range 20 {
-		w := newWorld(t, 0)
-		_, stop := w.tcp(tcpConfig(), answerLines(size))
+		f := newFixture(t, 0)
+		_, stop := f.tcp(tcpConfig(), respondToLines(size))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := stop(ctx); err != nil {
@@ -367,13 +370,13 @@ func TestTCPStopWithoutTimeOrConnections(t *testing.T) {
 	}
 }
 
-// A protocol of frames: a length, and as many bytes. Zeros in between are padding.
+// splitFrames splits frames of a length byte and as many bytes. Zeros between frames are padding.
 func splitFrames(data []byte, _ bool) (int, []byte, error) {
 	switch {
 	case data[0] == 0:
 		return 1, nil, nil
 	case data[0] == 0xff:
-		return 0, nil, errors.New("no frame is so long")
+		return 0, nil, errors.New("invalid frame length")
 	case len(data) < 1+int(data[0]):
 		return 0, nil, nil
 	}
@@ -382,8 +385,8 @@ func splitFrames(data []byte, _ bool) (int, []byte, error) {
 }
 
 func TestFrames(t *testing.T) {
-	w := newWorld(t, 0)
-	addr, _ := w.tcp(tcpConfig(), func(_ context.Context, c *server.Conn) {
+	f := newFixture(t, 0)
+	addr, _ := f.tcp(tcpConfig(), func(_ context.Context, c *server.Conn) {
 		for {
 			frame, err := c.Next(splitFrames)
 			if err != nil {
@@ -396,26 +399,26 @@ func TestFrames(t *testing.T) {
 			fmt.Fprintf(c, "%s\n", frame)
 		}
 	})
-	c := w.talk(t, addr)
-	c.say("\x03one\x00\x00\x05three\x00\x02t")
+	c := f.connect(t, addr)
+	c.send("\x03one\x00\x00\x05three\x00\x02t")
 	c.expect("one", "three")
-	c.say("w\x00\xff")
-	c.expect("tw", "true no frame is so long", "")
-	if w.refused(server.ReasonUndecodable) != 1 {
-		t.Errorf("counted %v", w.refused(server.ReasonUndecodable))
+	c.send("w\x00\xff")
+	c.expect("tw", "true invalid frame length", "")
+	if f.refused(server.ReasonUndecodable) != 1 {
+		t.Errorf("counted %v", f.refused(server.ReasonUndecodable))
 	}
 }
 
 func TestTCPOverTLS(t *testing.T) {
 	ca, files, pool, client := authority(t)
-	var later atomic.Int64
-	w := newWorld(t, 0)
-	w.set.Env.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	var clockOffset atomic.Int64
+	f := newFixture(t, 0)
+	f.set.Env.Now = func() time.Time { return time.Now().Add(time.Duration(clockOffset.Load())) }
 	cfg := tcpConfig()
 	cfg.TLS = pipeline.Present(server.TLSConfig{CertFile: files.Cert, KeyFile: files.Key, ClientCAFile: files.CA,
 		MinVersion: "1.2", ReloadInterval: pipeline.Duration(time.Minute)})
-	addr, _ := w.tcp(cfg, answerLines(size))
-	serve := func(certs ...tls.Certificate) (name, answer string, err error) {
+	addr, _ := f.tcp(cfg, respondToLines(size))
+	request := func(certs ...tls.Certificate) (name, response string, err error) {
 		c, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: pool, ServerName: certstest.Host, Certificates: certs})
 		if err != nil {
 			return "", "", err
@@ -430,30 +433,30 @@ func TestTCPOverTLS(t *testing.T) {
 		b, err := io.ReadAll(c)
 		return c.ConnectionState().PeerCertificates[0].Subject.CommonName, string(b), err
 	}
-	if name, answer, err := serve(client); name != "before" || answer != "5\n" || err != nil {
-		t.Errorf("certificate %q, answer %q, %v", name, answer, err)
+	if name, response, err := request(client); name != "before" || response != "5\n" || err != nil {
+		t.Errorf("certificate %q, response %q, %v", name, response, err)
 	}
-	if _, answer, err := serve(); err == nil {
-		t.Errorf("without a certificate: answer %q", answer)
+	if _, response, err := request(); err == nil {
+		t.Errorf("without a certificate: response %q", response)
 	}
-	plain := w.talk(t, addr)
-	plain.say("hello\n")
+	plain := f.connect(t, addr)
+	plain.send("hello\n")
 	if got, _ := io.ReadAll(plain); slices.Contains(got, '5') {
-		t.Errorf("plain text was served: %q", got)
+		t.Errorf("plaintext request got %q", got)
 	}
 	ca.Issue(t, filepath.Dir(files.Cert), "after")
-	later.Store(int64(2 * time.Minute))
-	if name, _, err := serve(client); name != "after" || err != nil {
+	clockOffset.Store(int64(2 * time.Minute))
+	if name, _, err := request(client); name != "after" || err != nil {
 		t.Errorf("certificate %q after the change, %v", name, err)
 	}
 }
 
-func TestTCPConfigIsChecked(t *testing.T) {
+func TestTCPConfigValidation(t *testing.T) {
 	good := tcpConfig()
 	if err := good.Validate(); err != nil {
-		t.Errorf("the defaults: %v", err)
+		t.Errorf("defaults: %v", err)
 	}
-	for key, spoil := range map[string]func(*server.TCPConfig){
+	for key, change := range map[string]func(*server.TCPConfig){
 		"endpoint":         func(c *server.TCPConfig) { c.Endpoint = "" },
 		"max_message_size": func(c *server.TCPConfig) { c.MaxMessageSize = 0 },
 		"read_timeout":     func(c *server.TCPConfig) { c.ReadTimeout = 0 },
@@ -462,14 +465,14 @@ func TestTCPConfigIsChecked(t *testing.T) {
 		"max_connections":  func(c *server.TCPConfig) { c.MaxConnections = 0 },
 	} {
 		bad := tcpConfig()
-		spoil(&bad)
+		change(&bad)
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "must be") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 }
 
-// FuzzSplitLines: lines are what is in front of each end of a line, and nothing else is lost or added.
+// FuzzSplitLines compares SplitLines with strings.Split.
 func FuzzSplitLines(f *testing.F) {
 	for _, s := range []string{"", "\n", "a\nb", "a\r\n\r\nb\r\n", "\r\r\n", "\xff\x00\n"} {
 		f.Add(s)

@@ -38,7 +38,7 @@ func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 	if r.sampling != nil {
 		wire.Register(s, &api_v2.SamplingManager_ServiceDesc, &samplingManager{provider: r.sampling})
 	}
-	s.Describe(wire.Originals())
+	s.AddDescriptors(wire.Originals())
 	return s, nil
 }
 
@@ -54,7 +54,7 @@ func (s *grpcServer) postSpans(srv any, ctx context.Context, dec func(any) error
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	b, err := s.receiver.translate(ctx, *req.(*server.Raw), postSpans)
 	if err != nil {
-		s.Refused(server.ReasonOf(err))
+		s.CountRefused(server.ReasonOf(err))
 		return nil, grpcStatus(err).Err()
 	}
 	if err := s.receiver.consume(ctx, b); err != nil {

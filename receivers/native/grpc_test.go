@@ -287,7 +287,7 @@ func TestGreedySpans(t *testing.T) {
 	for budget, want := range map[int64]codes.Code{64 << 20: codes.OK, 8 << 20: codes.ResourceExhausted} {
 		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
 		raw := server.Raw(body)
-		_, err := f.Group["grpc"].(*grpcServer).consume(t.Context(), &raw)
+		_, err := f.Listeners["grpc"].(*grpcServer).consume(t.Context(), &raw)
 		if status.Code(err) != want || f.budget.Used() != 0 || want == codes.OK && f.sink.Spans() != n {
 			t.Errorf("%d bytes of budget: %v, %d spans, %d bytes are still held", budget, err, f.sink.Spans(), f.budget.Used())
 		}

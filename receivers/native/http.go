@@ -32,7 +32,7 @@ func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(server.DenyByClass)
+	s.OnDenied(server.DenyWithStatus)
 	return s, nil
 }
 
@@ -44,10 +44,10 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path != tracesPath:
-		s.Refused(reasonPath)
+		s.CountRefused(reasonPath)
 		http.NotFound(w, r)
 	case r.Method != http.MethodPost:
-		s.Refused(reasonMethod)
+		s.CountRefused(reasonMethod)
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
@@ -63,13 +63,13 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if msg := checkMediaType(r.Header.Get("Content-Type")); msg != "" {
-		s.Refused(reasonMediaType)
+		s.CountRefused(reasonMediaType)
 		http.Error(w, msg, http.StatusBadRequest)
 		return
 	}
 	b, err := s.receiver.translate(r.Context(), body, thriftBatch)
 	if err != nil {
-		s.Refused(server.ReasonOf(err))
+		s.CountRefused(server.ReasonOf(err))
 		fail(w, unprocessable, err)
 		return
 	}
@@ -113,5 +113,5 @@ func failRead(w http.ResponseWriter, err error) {
 
 // fail answers with the status of the error's class, and tells the client when to try again.
 func fail(w http.ResponseWriter, format string, err error) {
-	http.Error(w, fmt.Sprintf(format, err), server.Status(w.Header(), err))
+	http.Error(w, fmt.Sprintf(format, err), server.ErrorStatus(w.Header(), err))
 }

@@ -208,7 +208,7 @@ func TestMillionTags(t *testing.T) {
 		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
 		r.Header.Set("Content-Type", xThrift)
-		f.Group["http"].(*httpServer).Handler().ServeHTTP(w, r)
+		f.Listeners["http"].(*httpServer).Handler().ServeHTTP(w, r)
 		if w.Code != want || f.budget.Used() != 0 {
 			t.Errorf("%d bytes of budget: %d %s, %d bytes are still held", budget, w.Code, w.Body, f.budget.Used())
 		}
@@ -260,7 +260,7 @@ func FuzzHTTP(f *testing.F) {
 	f.Add(manyTags(3))
 	f.Add([]byte("\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00"))
 	fix, taken := fuzzed(f)
-	h := fix.Group["http"].(*httpServer).Handler()
+	h := fix.Listeners["http"].(*httpServer).Handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		*taken = 0
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
@@ -281,7 +281,7 @@ func FuzzPostSpans(f *testing.F) {
 	f.Add(smallTags(3))
 	f.Add([]byte("\x0a\xff\xff\xff\xff\x07"))
 	fix, taken := fuzzed(f)
-	s := fix.Group["grpc"].(*grpcServer)
+	s := fix.Listeners["grpc"].(*grpcServer)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		*taken = 0
 		raw := server.Raw(body)

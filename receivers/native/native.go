@@ -60,16 +60,16 @@ func Factory() pipeline.Factory {
 }
 
 type receiver struct {
-	server.Group // by protocol, of which at least one
-	set          pipeline.Settings
-	next         pipeline.Consumer
-	sampling     sampling.Provider // nil: clients are not told what to sample
-	lim          otlpdata.Limits
-	translations *server.Translations
+	server.Listeners // by protocol, of which at least one
+	set              pipeline.Settings
+	next             pipeline.Consumer
+	sampling         sampling.Provider // nil: clients are not told what to sample
+	lim              otlpdata.Limits
+	translations     *server.Translator
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	r := &receiver{Group: server.Group{}, set: set, next: next, translations: server.NewTranslations(set.Budget),
+	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, translations: server.NewTranslator(set.Budget),
 		lim: c.Limits()}
 	if c.Sampling.IsSet() {
 		r.sampling = c.Sampling.Get()
@@ -79,14 +79,14 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		if err != nil {
 			return nil, err
 		}
-		r.Group["grpc"] = s
+		r.Listeners["grpc"] = s
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Group["http"] = s
+		r.Listeners["http"] = s
 	}
 	return r, nil
 }
@@ -100,7 +100,7 @@ func (e *undecodable) Unwrap() error { return e.err }
 // translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
 // ctx has ended, and wraps an *undecodable or a limit.
 func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
-	return r.translations.Do(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	return r.translations.Translate(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		return r.decode(ctx, body, w, m)
 	})
 }

@@ -55,10 +55,10 @@ func (s *grpcServer) export(srv any, ctx context.Context, dec func(any) error, i
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	b, err := otlpdata.FromOTLP(*req.(*server.Raw), s.receiver.meta(ctx, "grpc"), s.receiver.lim)
 	if err != nil {
-		s.Refused(server.ReasonOf(err))
+		s.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
 	}
-	resp, err := s.receiver.consume(ctx, b, s.Refused)
+	resp, err := s.receiver.consume(ctx, b, s.CountRefused)
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}
@@ -68,7 +68,7 @@ func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 
 // unknown answers calls of all other services and methods.
 func (s *grpcServer) unknown(_ any, ss grpc.ServerStream) error {
-	s.Refused(reasonSignal)
+	s.CountRefused(reasonSignal)
 	method, _ := grpc.MethodFromServerStream(ss)
 	if strings.HasPrefix(method, collectorPrefix) && !strings.HasPrefix(method, "/"+traceService+"/") {
 		return status.Errorf(codes.Unimplemented, "%s: only traces are accepted here", method)

@@ -76,7 +76,7 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 		fail(w, enc, err)
 		return
 	}
-	resp, err := s.receiver.consume(r.Context(), b, s.Refused)
+	resp, err := s.receiver.consume(r.Context(), b, s.CountRefused)
 	if err != nil {
 		fail(w, enc, err)
 		return
@@ -97,13 +97,13 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 	}
 	objects, err := s.receiver.reserve("bytes of memory to decode the JSON", enc.objects(body))
 	if err != nil {
-		s.Refused(server.ReasonOf(err))
+		s.CountRefused(server.ReasonOf(err))
 		return nil, err
 	}
 	defer objects.Release()
 	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.lim)
 	if err != nil {
-		s.Refused(server.ReasonOf(err))
+		s.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
@@ -111,13 +111,13 @@ func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, erro
 
 // refuse answers what is no request for spans.
 func (s *httpServer) refuse(w http.ResponseWriter, reason string, code int, text string) {
-	s.Refused(reason)
+	s.CountRefused(reason)
 	write(w, "text/plain", code, []byte(text))
 }
 
 // fail answers with a google.rpc.Status in the request's encoding.
 func fail(w http.ResponseWriter, enc *encoding, err error) {
-	code := server.Status(w.Header(), err)
+	code := server.ErrorStatus(w.Header(), err)
 	st := pipeline.GRPCStatus(err).Proto()
 	if code == http.StatusRequestEntityTooLarge {
 		// Clients know the refusal of a large body as this code, with status 400; 413 says the same more clearly.

@@ -186,7 +186,7 @@ func TestBudgetOfJSON(t *testing.T) {
 		inConsume = f.budget.Used()
 		return nil
 	}
-	h := f.Group["http"].(*httpServer)
+	h := f.Listeners["http"].(*httpServer)
 	post := func(body string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", strings.NewReader(body))
 		r.Header.Set("Content-Type", jsonType)
@@ -235,7 +235,7 @@ func FuzzHTTP(f *testing.F) {
 		return pipeline.Permanent(errors.New("not kept"))
 	}}
 	fix := build(f, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 32<<20, s)
-	h := fix.Group["http"].(*httpServer).Handler()
+	h := fix.Listeners["http"].(*httpServer).Handler()
 	allowed := []int{400, 413, 415, 429}
 	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding uint8) {
 		taken = 0

@@ -79,28 +79,28 @@ func Factory() pipeline.Factory {
 }
 
 type receiver struct {
-	server.Group
+	server.Listeners
 	set  pipeline.Settings
 	next pipeline.Consumer
 	lim  otlpdata.Limits
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	r := &receiver{Group: server.Group{}, set: set, next: next, lim: c.Limits()}
+	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, lim: c.Limits()}
 	r.lim.Depth = c.MaxDepth
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Group["grpc"] = s
+		r.Listeners["grpc"] = s
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Group["http"] = s
+		r.Listeners["http"] = s
 	}
 	return r, nil
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
+	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
 
 type discard struct{}
 
 func (discard) Consume(context.Context, *otlpdata.Batch) error { return nil }
 
-// datagram is one span as applications send it.
+// datagram returns a datagram with one typical span.
 func datagram(t testing.TB) []byte {
 	args := batch("GET /cart/{id}")
 	for i := range 6 {
@@ -30,7 +31,7 @@ func datagram(t testing.TB) []byte {
 	return message(t, native.Compact, "emitBatch", args)
 }
 
-// BenchmarkTranslate is a worker's part of the work on one datagram of one span.
+// BenchmarkTranslate measures the work of a worker per datagram with one span.
 func BenchmarkTranslate(b *testing.B) {
 	l := &listener{port: port{encoding: native.Compact}, clients: newTestClients(b, 1), next: discard{}}
 	data := datagram(b)
@@ -53,7 +54,7 @@ func BenchmarkTranslate(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*joined), "ns/datagram")
 }
 
-// BenchmarkUDP is everything from the client's system call on.
+// BenchmarkUDP measures the complete path, including the system call of the client.
 func BenchmarkUDP(b *testing.B) {
 	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return context.Canceled }}
 	f := start(b, testConfig(), 64<<20, s)
@@ -71,7 +72,7 @@ func BenchmarkUDP(b *testing.B) {
 			b.Fatal(err)
 		}
 		if sent++; sent%1000 == 0 {
-			for st := f.Group["compact"].(*listener).Stats(); st.Processed+st.Dropped+st.KernelDrops < sent-1000; st = f.Group["compact"].(*listener).Stats() {
+			for st := f.Listeners["compact"].(*udp.Server).Stats(); st.Processed+st.Dropped+st.KernelDrops < sent-1000; st = f.Listeners["compact"].(*udp.Server).Stats() {
 				time.Sleep(50 * time.Microsecond)
 			}
 		}

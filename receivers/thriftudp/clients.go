@@ -13,58 +13,61 @@ import (
 )
 
 const (
-	// clientExpiry is how long a client that is not heard of is remembered; it is looked for every clientCheck.
-	clientExpiry = time.Hour
-	clientCheck  = 15 * time.Minute
-	// longestClientID is for a UUID, and for what else clients may call themselves. Longer ones are not followed.
-	longestClientID = 128
-	// clientMemory is about what is held of one client, in bytes.
+	// clientExpiry is how long the statistics of a silent client are kept. Expired clients are
+	// removed every expiryInterval.
+	clientExpiry   = time.Hour
+	expiryInterval = 15 * time.Minute
+	// maxClientID is the maximum length of a client id in bytes. Clients with a longer id are not
+	// tracked. Most ids are UUIDs.
+	maxClientID = 128
+	// clientMemory is the approximate memory per client, in bytes.
 	clientMemory = 400
 )
 
-// clients turns the totals that clients tell since their own start into counters of what was new each time. A client says what it lost
-// where no server could have seen it.
+// clients tracks the statistics that clients send with their batches: totals since the start of the
+// client, including spans that were lost before they reached a server. It adds the difference from
+// the previous totals to counters.
 type clients struct {
-	most int
-	now  func() time.Time
-	log  *zap.Logger
+	limit int // number of clients
+	now   func() time.Time
+	log   *zap.Logger
 
 	received, sent prometheus.Counter
 	dropped        *prometheus.CounterVec // by cause
-	fullQueue      prometheus.Counter     // the three of dropped
+	fullQueue      prometheus.Counter     // children of dropped
 	tooLarge       prometheus.Counter
 	failedToEmit   prometheus.Counter
 	mu             sync.Mutex
 	byID           map[string]client
-	checked        time.Time // when those not heard of were last looked for
+	lastExpiry     time.Time
 }
 
-// client is what one client said last.
+// client holds the last statistics of a client.
 type client struct {
-	seqNo  int64
-	lost   losses
-	counts bool // lost was told
-	heard  time.Time
+	seqNo     int64
+	dropped   droppedSpans
+	hasCounts bool // dropped was received
+	lastSeen  time.Time
 }
 
-// losses are spans that a client lost since its start.
-type losses struct{ fullQueue, tooLarge, failedToEmit int64 }
+// droppedSpans counts the spans that a client dropped since its start.
+type droppedSpans struct{ fullQueue, tooLarge, failedToEmit int64 }
 
-func newClients(set pipeline.Settings, most int) (*clients, error) {
+func newClients(set pipeline.Settings, limit int) (*clients, error) {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_agent_client_stats_" + name, Help: help})
 	}
-	c := &clients{most: most, now: set.Env.Now, log: set.Logger, byID: map[string]client{}, checked: set.Env.Now(),
-		received: counter("batches_received", "Batches received of clients that number them."),
-		sent:     counter("batches_sent", "Batches that these clients have sent, those included that did not arrive."),
+	c := &clients{limit: limit, now: set.Env.Now, log: set.Logger, byID: map[string]client{}, lastExpiry: set.Env.Now(),
+		received: counter("batches_received", "Batches received from clients that number their batches."),
+		sent:     counter("batches_sent", "Batches sent by clients that number their batches, including lost ones."),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_agent_client_stats_spans_dropped",
-			Help: "Spans that these clients have lost, by cause."}, []string{"cause"}),
+			Help: "Spans dropped by clients, by cause."}, []string{"cause"}),
 	}
 	c.fullQueue = c.dropped.WithLabelValues("full-queue")
 	c.tooLarge = c.dropped.WithLabelValues("too-large")
 	c.failedToEmit = c.dropped.WithLabelValues("send-failure")
 	connected := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "tracing_agent_client_stats_connected_clients",
-		Help: "Clients that number their batches and were heard of within the last hour."}, c.connected)
+		Help: "Clients that number their batches and sent one within the last hour."}, c.connected)
 	for _, m := range []prometheus.Collector{c.received, c.sent, c.dropped, connected} {
 		if err := set.Metrics.Register(m); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
@@ -73,72 +76,74 @@ func newClients(set pipeline.Settings, most int) (*clients, error) {
 	return c, nil
 }
 
-// heard notes what a client says with a batch. What the first batch says is where counting begins: the client may have been running for long.
-func (c *clients) heard(s native.ClientStats) {
-	if s.ID == "" || !s.HasSeqNo || len(s.ID) > longestClientID {
+// record adds the statistics received with a batch. Those of the first batch of a client are only
+// the baseline, because the client may have started long before.
+func (c *clients) record(s native.ClientStats) {
+	if s.ID == "" || !s.HasSeqNo || len(s.ID) > maxClientID {
 		return
 	}
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.received.Inc()
-	if now.Sub(c.checked) >= clientCheck {
+	if now.Sub(c.lastExpiry) >= expiryInterval {
 		c.expire(now)
 	}
-	was, known := c.byID[s.ID]
+	old, known := c.byID[s.ID]
 	switch {
-	case known && s.SeqNo < was.seqNo: // overtaken by a later one, which said all
+	case known && s.SeqNo < old.seqNo: // arrived out of order; a later batch had newer totals
 		return
-	case !known && len(c.byID) >= c.most:
+	case !known && len(c.byID) >= c.limit:
 		return
 	case !known:
 		c.log.Debug("received batch from a new client, starting to keep stats", zap.String("client-uuid", s.ID))
 	default:
-		c.sent.Add(float64(s.SeqNo) - float64(was.seqNo))
+		c.sent.Add(float64(s.SeqNo) - float64(old.seqNo))
 	}
-	is := client{seqNo: s.SeqNo, lost: was.lost, counts: was.counts, heard: now}
+	updated := client{seqNo: s.SeqNo, dropped: old.dropped, hasCounts: old.hasCounts, lastSeen: now}
 	if s.HasStats {
-		is.lost, is.counts = losses{s.FullQueue, s.TooLarge, s.FailedToEmit}, true
+		updated.dropped, updated.hasCounts = droppedSpans{s.FullQueue, s.TooLarge, s.FailedToEmit}, true
 	}
-	if was.counts {
-		c.lost(was.lost, is.lost)
+	if old.hasCounts {
+		c.countDropped(old.dropped, updated.dropped)
 	}
-	c.byID[s.ID] = is
+	c.byID[s.ID] = updated
 }
 
-// lost counts what is new. Totals that went down are those of a client that counts wrongly.
-func (c *clients) lost(was, is losses) {
-	count := func(to prometheus.Counter, was, is int64) {
-		if is > was {
-			to.Add(float64(is) - float64(was))
+// countDropped adds the difference between two totals to the counters. It ignores totals that
+// decreased.
+func (c *clients) countDropped(before, after droppedSpans) {
+	count := func(to prometheus.Counter, before, after int64) {
+		if after > before {
+			to.Add(float64(after) - float64(before))
 		}
 	}
-	count(c.fullQueue, was.fullQueue, is.fullQueue)
-	count(c.tooLarge, was.tooLarge, is.tooLarge)
-	count(c.failedToEmit, was.failedToEmit, is.failedToEmit)
+	count(c.fullQueue, before.fullQueue, after.fullQueue)
+	count(c.tooLarge, before.tooLarge, after.tooLarge)
+	count(c.failedToEmit, before.failedToEmit, after.failedToEmit)
 }
 
-// connected is asked whenever metrics are read, and forgets clients just as batches make it do.
+// connected returns the number of tracked clients, for the metric. It also removes expired clients.
 func (c *clients) connected() float64 {
 	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.checked) >= clientCheck {
+	if now.Sub(c.lastExpiry) >= expiryInterval {
 		c.expire(now)
 	}
 	return float64(len(c.byID))
 }
 
-// expire forgets clients that were not heard of for long. The caller holds the lock.
+// expire removes clients that have been silent for clientExpiry. The caller holds c.mu.
 func (c *clients) expire(now time.Time) {
-	c.checked = now
-	for id, is := range c.byID {
-		if now.Sub(is.heard) > clientExpiry {
+	c.lastExpiry = now
+	for id, cl := range c.byID {
+		if now.Sub(cl.lastSeen) > clientExpiry {
 			c.log.Debug("have not heard from a client for a while, freeing stats",
-				zap.String("client-uuid", id), zap.Time("last-message", is.heard))
+				zap.String("client-uuid", id), zap.Time("last-message", cl.lastSeen))
 			delete(c.byID, id)
 		}
 	}
 }
 
-func (c *clients) maxMemory() int64 { return int64(c.most) * clientMemory }
+func (c *clients) maxMemory() int64 { return int64(c.limit) * clientMemory }

@@ -17,20 +17,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
-func newTestClients(t testing.TB, most int) *clients {
+func newTestClients(t testing.TB, limit int) *clients {
 	t.Helper()
-	c, err := newClients(settings(t, prometheus.NewRegistry(), zap.NewNop(), nil), most)
+	c, err := newClients(settings(t, prometheus.NewRegistry(), zap.NewNop(), nil), limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// A client's totals, told with each batch, become counters of what was new.
+// The totals that a client sends with each batch are added to counters as differences.
 func TestClientStats(t *testing.T) {
 	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	id := "5a4c1b0e"
-	tell := func(port string, enc native.Encoding, seqNo, full, large, failed int64) {
+	send := func(port string, enc native.Encoding, seqNo, full, large, failed int64) {
 		args := batch("a")
 		args.Batch.Process.Tags = []*jaeger.Tag{{Key: "client-uuid", VType: jaeger.TagType_STRING, VStr: &id}}
 		args.Batch.SeqNo = &seqNo
@@ -51,37 +51,38 @@ func TestClientStats(t *testing.T) {
 			"tracing_agent_client_stats_connected_clients":          1,
 		})
 	}
-	tell("compact", native.Compact, 10, 100, 200, 300)
-	expect(1, 0, 0, 0, 0) // it may have been running for long
-	tell("compact", native.Compact, 13, 101, 202, 303)
+	send("compact", native.Compact, 10, 100, 200, 300)
+	expect(1, 0, 0, 0, 0) // only the baseline
+	send("compact", native.Compact, 13, 101, 202, 303)
 	expect(2, 3, 1, 2, 3)
-	tell("binary", native.Binary, 12, 100, 201, 302)
-	expect(3, 3, 1, 2, 3) // overtaken
-	tell("binary", native.Binary, 14, 90, 202, 304)
-	expect(4, 4, 1, 2, 4) // a total went down
+	send("binary", native.Binary, 12, 100, 201, 302)
+	expect(3, 3, 1, 2, 3) // out of order
+	send("binary", native.Binary, 14, 90, 202, 304)
+	expect(4, 4, 1, 2, 4) // a total decreased
 }
 
-func TestClientsThatTellNothing(t *testing.T) {
+func TestClientsWithoutStatsAreNotTracked(t *testing.T) {
 	c := newTestClients(t, 10)
-	c.heard(native.ClientStats{SeqNo: 1, HasSeqNo: true})
-	c.heard(native.ClientStats{ID: "a"})
-	c.heard(native.ClientStats{ID: strings.Repeat("a", longestClientID+1), SeqNo: 1, HasSeqNo: true})
+	c.record(native.ClientStats{SeqNo: 1, HasSeqNo: true})
+	c.record(native.ClientStats{ID: "a"})
+	c.record(native.ClientStats{ID: strings.Repeat("a", maxClientID+1), SeqNo: 1, HasSeqNo: true})
 	if len(c.byID) != 0 {
-		t.Errorf("statistics are kept of %v", c.byID)
+		t.Errorf("tracked clients: %v, want none", c.byID)
 	}
 }
 
-func TestClientsAreBounded(t *testing.T) {
+func TestTrackedClientsAreLimited(t *testing.T) {
 	c := newTestClients(t, 3)
 	for i := range 10 {
-		c.heard(native.ClientStats{ID: fmt.Sprint(i), SeqNo: 1, HasSeqNo: true})
+		c.record(native.ClientStats{ID: fmt.Sprint(i), SeqNo: 1, HasSeqNo: true})
 	}
 	if n := c.connected(); n != 3 {
-		t.Errorf("%v clients", n)
+		t.Errorf("%v clients, want 3", n)
 	}
 }
 
-// A client that is silent for an hour is forgotten within the quarter of an hour that follows.
+// The statistics of a client that has been silent for an hour are removed within the next 15
+// minutes.
 func TestClientsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
@@ -89,19 +90,19 @@ func TestClientsExpire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.heard(native.ClientStats{ID: "old", SeqNo: 1, HasSeqNo: true})
+		c.record(native.ClientStats{ID: "old", SeqNo: 1, HasSeqNo: true})
 		time.Sleep(40 * time.Minute)
-		c.heard(native.ClientStats{ID: "young", SeqNo: 1, HasSeqNo: true})
+		c.record(native.ClientStats{ID: "young", SeqNo: 1, HasSeqNo: true})
 		if n := c.connected(); n != 2 {
-			t.Errorf("%v clients after 40 minutes", n)
+			t.Errorf("%v clients after 40 minutes, want 2", n)
 		}
-		time.Sleep(clientExpiry + clientCheck - 45*time.Minute)
+		time.Sleep(clientExpiry + expiryInterval - 45*time.Minute)
 		if n := c.connected(); n != 1 {
-			t.Errorf("%v clients after one has been silent for an hour", n)
+			t.Errorf("%v clients after one was silent for an hour, want 1", n)
 		}
-		began := logs.FilterMessage("received batch from a new client, starting to keep stats")
-		ended := logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
-		if began.Len() != 2 || len(ended) != 1 || ended[0].ContextMap()["client-uuid"] != "old" || ended[0].ContextMap()["last-message"] == nil {
+		started := logs.FilterMessage("received batch from a new client, starting to keep stats")
+		expired := logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
+		if started.Len() != 2 || len(expired) != 1 || expired[0].ContextMap()["client-uuid"] != "old" || expired[0].ContextMap()["last-message"] == nil {
 			t.Errorf("log: %v", logs.All())
 		}
 	})

@@ -20,12 +20,12 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
-	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names returns the names of all spans that were taken, with service, format and transport, in alphabetical order.
+// names returns transport, format, service and name of all received spans, sorted.
 func names(t testing.TB, s *pipelinetest.Sink) []string {
 	t.Helper()
 	all := []string{}
@@ -60,9 +60,9 @@ type fixture struct {
 
 func testConfig() config {
 	c := defaults()
-	c.Compact = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
-	c.Binary = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
-	c.Zipkin = pipeline.Present(server.DefaultUDPConfig("127.0.0.1:0"))
+	c.Compact = pipeline.Present(udp.DefaultConfig("127.0.0.1:0"))
+	c.Binary = pipeline.Present(udp.DefaultConfig("127.0.0.1:0"))
+	c.Zipkin = pipeline.Present(udp.DefaultConfig("127.0.0.1:0"))
 	return c
 }
 
@@ -107,17 +107,17 @@ func (f *fixture) send(listener string, datagrams ...[]byte) {
 	}
 }
 
-// await waits for what another goroutine does soon.
+// await waits until done returns true.
 func (f *fixture) await(done func() bool) {
 	f.t.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			f.t.Fatal("it did not happen")
+			f.t.Fatal("timed out waiting for the condition")
 		}
 	}
 }
 
-// metrics returns all samples, by name and the values of their labels.
+// metrics returns the values of all metrics, by name and label values.
 func (f *fixture) metrics() map[string]float64 {
 	f.t.Helper()
 	families, err := f.reg.Gather()
@@ -142,12 +142,12 @@ func (f *fixture) expect(want map[string]float64) {
 	got := f.metrics()
 	for name, v := range want {
 		if g, ok := got[name]; !ok || g != v {
-			f.t.Errorf("%s is %v, want %v", name, g, v)
+			f.t.Errorf("metric %s: got %v, want %v", name, g, v)
 		}
 	}
 }
 
-// message is a call of a method in one datagram.
+// message returns a datagram that calls the method.
 func message(t testing.TB, enc native.Encoding, method string, args thrift.TStruct) []byte {
 	t.Helper()
 	buf := thrift.NewTMemoryBuffer()
@@ -167,7 +167,7 @@ func message(t testing.TB, enc native.Encoding, method string, args thrift.TStru
 	return buf.Bytes()
 }
 
-// batch is spans of the service `cart` with these names.
+// batch returns a batch of the service `cart` with one span per name.
 func batch(names ...string) *agent.AgentEmitBatchArgs {
 	b := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "cart"}}
 	for i, n := range names {
@@ -177,7 +177,7 @@ func batch(names ...string) *agent.AgentEmitBatchArgs {
 	return &agent.AgentEmitBatchArgs{Batch: b}
 }
 
-// zipkinBatch is spans of the service `cart` with these names.
+// zipkinBatch is like batch, in the Zipkin model.
 func zipkinBatch(names ...string) *agent.AgentEmitZipkinBatchArgs {
 	host := &zipkincore.Endpoint{Ipv4: 0x7f000001, ServiceName: "cart"}
 	var args agent.AgentEmitZipkinBatchArgs

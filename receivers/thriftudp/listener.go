@@ -10,39 +10,40 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
 
-// Methods of the service that agents are.
+// Methods of the Thrift service that agents implement.
 const (
 	methodNative = "emitBatch"
 	methodZipkin = "emitZipkinBatch"
 )
 
-// Formats, as metrics name them.
+// Values of the metric label for the format.
 const (
 	formatNative = "tracing"
 	formatZipkin = "zipkin"
 )
 
-// reasonMethod is the reason of datagrams that call another method.
+// reasonMethod is the reason for refusing datagrams that call another method.
 const reasonMethod = "method"
 
-// unknownMethod is the error of such a datagram.
+// unknownMethod is the error of a datagram that calls another method.
 type unknownMethod string
 
-// Error names the method, or the beginning of a very long one.
+// Error returns the text that users of existing agents know, with at most 64 bytes of the method.
 func (m unknownMethod) Error() string {
-	const longest = 64
-	return fmt.Sprintf("Unknown function %.*q", longest, string(m))
+	return fmt.Sprintf("Unknown function %.64q", string(m))
 }
 
-// listener takes spans from one port.
+// listener receives spans on one port.
 type listener struct {
-	*server.UDP
+	server  *udp.Server
 	set     pipeline.Settings
 	port    port
 	clients *clients
-	// slots are for translations, one for each processor: more at once would not be faster, and would hold memory.
+	// slots limits concurrent translations to GOMAXPROCS: more would not be faster but would use
+	// more memory.
 	slots chan struct{}
 	next  pipeline.Consumer
 }
@@ -50,30 +51,31 @@ type listener struct {
 func newListener(set pipeline.Settings, p port, c *clients, slots chan struct{}, next pipeline.Consumer) (*listener, error) {
 	l := &listener{set: set, port: p, clients: c, slots: slots, next: next}
 	var err error
-	if l.UDP, err = server.NewUDP(set, p.name, p.server, l.take); err != nil {
+	if l.server, err = udp.NewServer(set, p.name, p.config, l.handle); err != nil {
 		return nil, err
 	}
-	return l, register(set.Metrics, p, l.Stats)
+	return l, registerMetrics(set.Metrics, p, l.server.Stats)
 }
 
-// take translates all datagrams that waited, and hands their spans on as one batch for each format: many small datagrams then share the cost
-// of an fsync, or of a request to the next hop. What is wrong with one datagram costs its own spans only. Nobody is there to be told when
-// spans are not taken; trying again is the business of what comes after, such as a sending queue.
-func (l *listener) take(ctx context.Context, d *server.Datagrams) {
+// handle translates datagrams and passes on one joined batch per format, so that many small
+// datagrams share the cost of an fsync or of a request to the next hop. An error in a datagram
+// affects only its own spans. Clients get no response, so errors of the pipeline are only logged;
+// retries are up to later components, such as a sending queue.
+func (l *listener) handle(ctx context.Context, d *udp.Datagrams) {
 	j := joiner{budget: l.set.Budget, meta: otlpdata.Meta{Transport: "udp", Received: l.set.Env.Now()}}
 	defer j.release()
 	l.translateAll(d, &j)
 	for _, parts := range [][]*otlpdata.Batch{j.native, j.zipkin} {
-		pipeline.ConsumeJoined(ctx, l.next, parts, func(of []*otlpdata.Batch, err error) {
+		pipeline.ConsumeJoined(ctx, l.next, parts, func(failed []*otlpdata.Batch, err error) {
 			if err != nil {
-				d.Failed(len(of), err)
+				d.Failed(len(failed), err)
 			}
 		})
 	}
 }
 
-// translateAll adds what all datagrams say.
-func (l *listener) translateAll(d *server.Datagrams, j *joiner) {
+// translateAll adds the spans of all datagrams to j.
+func (l *listener) translateAll(d *udp.Datagrams, j *joiner) {
 	l.slots <- struct{}{}
 	defer func() { <-l.slots }()
 	defer d.Release()
@@ -88,7 +90,7 @@ func (l *listener) translateAll(d *server.Datagrams, j *joiner) {
 	}
 }
 
-// translate adds what one datagram says.
+// translate adds the spans of one datagram to j.
 func (l *listener) translate(data []byte, j *joiner) error {
 	method, args, err := native.ReadMessage(data, l.port.encoding)
 	if err != nil {
@@ -103,7 +105,7 @@ func (l *listener) translate(data []byte, j *joiner) error {
 		if err := j.add(&j.native, formatNative, b.OTLP); err != nil {
 			return err
 		}
-		l.clients.heard(b.Client)
+		l.clients.record(b.Client)
 		return nil
 	case methodZipkin:
 		otlp, err := zipkin.FromEmitZipkinBatch(args, l.port.encoding)
@@ -115,54 +117,55 @@ func (l *listener) translate(data []byte, j *joiner) error {
 	return unknownMethod(method)
 }
 
-// joiner gathers what datagrams say, by format, and what that takes of the budget.
+// joiner collects the batches of datagrams by format and charges the budget for them.
 type joiner struct {
-	budget *pipeline.Budget
-	held   *pipeline.Reservation // nil: nothing yet
-	size   int                   // bytes of all parts
-	walk   int                   // bytes to walk the worst part; parts are walked one after the other
-	meta   otlpdata.Meta
+	budget      *pipeline.Budget
+	reservation *pipeline.Reservation // nil before the first reserve
+	size        int                   // bytes of all batches
+	walkMemory  int                   // maximum WalkMemory of a batch; batches are walked one after the other
+	meta        otlpdata.Meta
 
-	native, zipkin []*otlpdata.Batch // one for each datagram
+	native, zipkin []*otlpdata.Batch // one per datagram
 }
 
-// add takes an encoded request of one datagram. Without spans there is nothing to hand on.
-func (j *joiner) add(parts *[]*otlpdata.Batch, format string, otlp []byte) error {
+// add adds the encoded OTLP request of one datagram to batches, unless it has no spans.
+func (j *joiner) add(batches *[]*otlpdata.Batch, format string, otlp []byte) error {
 	j.meta.Format = format
 	b, err := otlpdata.FromOTLP(otlp, j.meta, otlpdata.Limits{})
 	if err != nil || b.Len() == 0 {
 		return err
 	}
-	size, walk := j.size+b.Size(), max(j.walk, b.WalkMemory())
-	if err := j.reserve(int64(size + walk)); err != nil {
+	size, walkMemory := j.size+b.Size(), max(j.walkMemory, b.WalkMemory())
+	if err := j.reserve(int64(size + walkMemory)); err != nil {
 		return err
 	}
-	j.size, j.walk = size, walk
-	*parts = append(*parts, b)
+	j.size, j.walkMemory = size, walkMemory
+	*batches = append(*batches, b)
 	return nil
 }
 
-// reserveFor takes what the translation of a datagram can make at most.
+// reserveFor reserves the maximum size of the translation of a datagram.
 func (j *joiner) reserveFor(data []byte) error {
 	const growth = max(native.Growth, zipkin.EmitZipkinGrowth)
-	return j.reserve(int64(j.size + j.walk + growth*len(data) + 64))
+	return j.reserve(int64(j.size + j.walkMemory + growth*len(data) + 64))
 }
 
+// reserve sets the reservation to n bytes.
 func (j *joiner) reserve(n int64) (err error) {
-	if j.held == nil {
-		j.held, err = j.budget.Reserve(n)
+	if j.reservation == nil {
+		j.reservation, err = j.budget.Reserve(n)
 		return err
 	}
-	return j.held.Resize(n)
+	return j.reservation.Resize(n)
 }
 
 func (j *joiner) release() {
-	if j.held != nil {
-		j.held.Release()
+	if j.reservation != nil {
+		j.reservation.Release()
 	}
 }
 
-// reasonOf says why a datagram is refused.
+// reasonOf returns the reason for refusing a datagram.
 func reasonOf(err error) string {
 	var method unknownMethod
 	var limit *otlpdata.LimitError

@@ -1,5 +1,6 @@
-// Package thriftudp receives spans over UDP, as client libraries send them to an agent: one datagram is one Thrift message that calls
-// emitBatch or emitZipkinBatch. The listener fixes the Thrift protocol, not the method: clients send either to any of them.
+// Package thriftudp receives spans over UDP, as client libraries send them to an agent. A datagram
+// is a Thrift message that calls emitBatch or emitZipkinBatch. The port determines the Thrift
+// protocol but not the method: every port accepts both.
 package thriftudp
 
 import (
@@ -9,82 +10,83 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
 
-// The endpoints that clients know.
+// Default endpoints of clients.
 const (
 	defaultCompactEndpoint = "localhost:6831"
 	defaultBinaryEndpoint  = "localhost:6832"
 	defaultZipkinEndpoint  = "localhost:5775"
 )
 
-// workMemory is about what a translation of the greatest datagram takes at most besides what it makes, in bytes. It is far less for what
-// applications send.
+// workMemory is the approximate maximum memory of a translation without its result, in bytes.
+// Typical datagrams need far less.
 const workMemory = 3 << 20
 
-// mostClients is the greatest value of max_clients.
-const mostClients = 1_000_000
+// maxMaxClients is the maximum value of max_clients.
+const maxMaxClients = 1_000_000
 
 type config struct {
-	Compact    pipeline.Optional[server.UDPConfig] `yaml:"compact" doc:"The compact protocol, as most clients send it."`
-	Binary     pipeline.Optional[server.UDPConfig] `yaml:"binary" doc:"The binary protocol."`
-	Zipkin     pipeline.Optional[server.UDPConfig] `yaml:"zipkin" doc:"The compact protocol on the port of clients that send the Zipkin model."`
-	MaxClients int                                 `yaml:"max_clients" doc:"How many clients statistics are kept of; further ones are not followed."`
+	Compact    pipeline.Optional[udp.Config] `yaml:"compact" doc:"Listener for the compact protocol, which most clients use."`
+	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
+	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol on the port used by clients that send the Zipkin model."`
+	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept. Further clients are not tracked."`
 }
 
 func defaults() config {
 	return config{
-		Compact:    pipeline.Absent(server.DefaultUDPConfig(defaultCompactEndpoint)),
-		Binary:     pipeline.Absent(server.DefaultUDPConfig(defaultBinaryEndpoint)),
-		Zipkin:     pipeline.Absent(server.DefaultUDPConfig(defaultZipkinEndpoint)),
+		Compact:    pipeline.Absent(udp.DefaultConfig(defaultCompactEndpoint)),
+		Binary:     pipeline.Absent(udp.DefaultConfig(defaultBinaryEndpoint)),
+		Zipkin:     pipeline.Absent(udp.DefaultConfig(defaultZipkinEndpoint)),
 		MaxClients: 10_000,
 	}
 }
 
-// Validate reports mistakes between keys.
+// Validate checks that at least one listener is configured.
 func (c *config) Validate() error {
 	var errs []error
 	if len(c.ports()) == 0 {
-		errs = append(errs, pipeline.BadKey("", "needs compact, binary or zipkin; an empty block takes the defaults: thriftudp: {compact: }"))
+		errs = append(errs, pipeline.BadKey("", "must have compact, binary or zipkin; an empty block uses the defaults: thriftudp: {compact: }"))
 	}
-	if c.MaxClients < 0 || c.MaxClients > mostClients {
-		errs = append(errs, pipeline.BadKey("max_clients", "must be from 0 to %d, not %d", mostClients, c.MaxClients))
+	if c.MaxClients < 0 || c.MaxClients > maxMaxClients {
+		errs = append(errs, pipeline.BadKey("max_clients", "must be from 0 to %d, not %d", maxMaxClients, c.MaxClients))
 	}
 	return errors.Join(errs...)
 }
 
-// port is one listener, and what tells it from the others. model and protocol are labels of metrics.
+// port describes a listener. model and protocol are metric labels.
 type port struct {
 	name, model, protocol string
 	encoding              native.Encoding
-	server                server.UDPConfig
+	config                udp.Config
 }
 
-// ports returns the listeners that are switched on.
+// ports returns the configured listeners.
 func (c *config) ports() []port {
-	var on []port
-	add := func(block pipeline.Optional[server.UDPConfig], p port) {
+	var ports []port
+	add := func(block pipeline.Optional[udp.Config], p port) {
 		if cfg, ok := block.Get(); ok {
-			p.server = cfg
-			on = append(on, p)
+			p.config = cfg
+			ports = append(ports, p)
 		}
 	}
 	add(c.Compact, port{name: "compact", model: "tracing", protocol: "compact", encoding: native.Compact})
 	add(c.Binary, port{name: "binary", model: "tracing", protocol: "binary", encoding: native.Binary})
 	add(c.Zipkin, port{name: "zipkin", model: "zipkin", protocol: "compact", encoding: native.Compact})
-	return on
+	return ports
 }
 
-// Factory makes receivers of type thriftudp.
+// Factory returns the factory of receivers of type thriftudp.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("thriftudp", defaults, newReceiver).
-		Doc("Accepts spans in Thrift over UDP, as client libraries send them to an agent.")
+		Doc("Receives spans in Thrift over UDP, as client libraries send them to an agent.")
 }
 
 type receiver struct {
-	server.Group
-	clients *clients
-	memory  int64 // see MaxMemory
+	server.Listeners // provides Start, Stop and Addr
+	clients          *clients
+	memory           int64 // see MaxMemory
 }
 
 var _ pipeline.MemoryUser = (*receiver)(nil)
@@ -95,18 +97,18 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		return nil, err
 	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	r := &receiver{Group: server.Group{}, clients: clients, memory: clients.maxMemory() + int64(cap(slots))*workMemory}
+	r := &receiver{Listeners: server.Listeners{}, clients: clients, memory: clients.maxMemory() + int64(cap(slots))*workMemory}
 	for _, p := range c.ports() {
 		l, err := newListener(set, p, clients, slots, next)
 		if err != nil {
 			return nil, err
 		}
-		r.Group[p.name] = l
-		r.memory += l.MaxMemory()
+		r.Listeners[p.name] = l.server
+		r.memory += l.server.MaxMemory()
 	}
 	return r, nil
 }
 
-// MaxMemory returns the bytes that all listeners, translations under way and the statistics of clients take at most. What translations make is
-// charged to the budget.
+// MaxMemory returns the maximum memory of listeners, translations and client statistics in bytes.
+// The results of translations are not included; they are charged to the budget.
 func (r *receiver) MaxMemory() int64 { return r.memory }

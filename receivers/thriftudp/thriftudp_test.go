@@ -16,10 +16,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
-	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/server/udp"
 )
 
-// The port fixes the protocol, not the method.
+// Every port accepts both methods.
 func TestBothMethodsOnAllPorts(t *testing.T) {
 	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	var want []string
@@ -45,11 +45,11 @@ func TestBothMethodsOnAllPorts(t *testing.T) {
 		"tracing_agent_thrift_udp_t_processor_handler_errors tracing compact": 0,
 	})
 	if used := f.budget.Used(); used != 0 || f.budget.Peak() == 0 {
-		t.Errorf("budget: %d bytes used at the end, %d at most", used, f.budget.Peak())
+		t.Errorf("budget: %d bytes used at the end, peak %d", used, f.budget.Peak())
 	}
 }
 
-// Bad datagrams are refused, each for its reason, and the good ones among them arrive.
+// Invalid datagrams are counted by reason and do not affect valid ones.
 func TestBadDatagrams(t *testing.T) {
 	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{})
 	good := message(t, native.Compact, "emitBatch", batch("good"))
@@ -81,7 +81,7 @@ func TestBadDatagrams(t *testing.T) {
 	}
 }
 
-// What waits is handed on as one batch of each format.
+// Waiting datagrams are joined to one batch per format.
 func TestDatagramsAreJoined(t *testing.T) {
 	gate, entered := make(chan struct{}), make(chan struct{}, 100)
 	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error {
@@ -90,7 +90,7 @@ func TestDatagramsAreJoined(t *testing.T) {
 		return nil
 	}}
 	c := testConfig()
-	one := server.DefaultUDPConfig("127.0.0.1:0")
+	one := udp.DefaultConfig("127.0.0.1:0")
 	one.Workers = 1
 	c.Compact = pipeline.Present(one)
 	f := start(t, c, 64<<20, s)
@@ -100,7 +100,7 @@ func TestDatagramsAreJoined(t *testing.T) {
 	for i := range n {
 		f.send("compact", message(t, native.Compact, "emitBatch", batch(fmt.Sprint(i))), message(t, native.Compact, "emitZipkinBatch", zipkinBatch("z")))
 	}
-	f.await(func() bool { return f.Group["compact"].(*listener).Stats().Waiting == 2*n })
+	f.await(func() bool { return f.Listeners["compact"].(*udp.Server).Stats().Waiting == 2*n })
 	close(gate)
 	f.stop()
 	if got := len(names(t, s)); got != 1+2*n || len(s.Batches()) != 3 {
@@ -108,8 +108,8 @@ func TestDatagramsAreJoined(t *testing.T) {
 	}
 }
 
-// Nobody is told of spans that were not taken, so the log and the metrics say it.
-func TestNotTaken(t *testing.T) {
+// Errors of the pipeline are logged and counted.
+func TestConsumeError(t *testing.T) {
 	f := start(t, testConfig(), 64<<20, &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error {
 		return pipeline.Overloaded(errors.New("queue is full"), time.Second)
 	}})
@@ -125,8 +125,8 @@ func TestNotTaken(t *testing.T) {
 	}
 }
 
-// One datagram that the rest of the pipeline refuses for good costs its own spans, and none of those that came with it.
-func TestPoison(t *testing.T) {
+// A permanent error for one datagram affects only its own spans, not those joined with it.
+func TestPermanentErrorForOneDatagram(t *testing.T) {
 	gate, entered := make(chan struct{}), make(chan struct{}, 100)
 	s := &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
 		entered <- struct{}{}
@@ -137,7 +137,7 @@ func TestPoison(t *testing.T) {
 		return nil
 	}}
 	c := testConfig()
-	one := server.DefaultUDPConfig("127.0.0.1:0")
+	one := udp.DefaultConfig("127.0.0.1:0")
 	one.Workers = 1
 	c.Compact = pipeline.Present(one)
 	f := start(t, c, 64<<20, s)
@@ -151,7 +151,7 @@ func TestPoison(t *testing.T) {
 		}
 		f.send("compact", message(t, native.Compact, "emitBatch", batch(name)))
 	}
-	f.await(func() bool { return f.Group["compact"].(*listener).Stats().Waiting == n })
+	f.await(func() bool { return f.Listeners["compact"].(*udp.Server).Stats().Waiting == n })
 	close(gate)
 	f.stop()
 	if got := names(t, f.sink); len(got) != n || slices.Contains(got, "udp tracing cart poison") {
@@ -186,9 +186,9 @@ func TestConfig(t *testing.T) {
 	c := defaults()
 	c.MaxClients = -1
 	text := fmt.Sprint(c.Validate())
-	for _, want := range []string{"needs compact, binary or zipkin", "must be from 0 to 1000000, not -1"} {
+	for _, want := range []string{"must have compact, binary or zipkin", "must be from 0 to 1000000, not -1"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%q does not say %q", text, want)
+			t.Errorf("error %q does not contain %q", text, want)
 		}
 	}
 	good := testConfig()
@@ -196,11 +196,11 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	if held := start(t, good, 0, &pipelinetest.Sink{}).MaxMemory(); held < 3*16<<20 || held > 256<<20 {
-		t.Errorf("may hold %d bytes", held)
+		t.Errorf("MaxMemory: %d bytes", held)
 	}
 }
 
-// FuzzDatagram: whatever comes is spans, or a refusal with a reason.
+// FuzzDatagram checks that every datagram yields spans or an error with a reason.
 func FuzzDatagram(f *testing.F) {
 	for _, enc := range []native.Encoding{native.Compact, native.Binary} {
 		f.Add(message(f, enc, "emitBatch", batch("a", "b")), enc == native.Binary)
@@ -215,11 +215,11 @@ func FuzzDatagram(f *testing.F) {
 		j := joiner{budget: pipeline.NewBudget(0)}
 		err := l.translate(b, &j)
 		if err != nil && (reasonOf(err) == "" || len(j.native)+len(j.zipkin) > 0) {
-			t.Errorf("refused as %q: %v, and handed on", reasonOf(err), err)
+			t.Errorf("refused as %q with error %v but added to a batch", reasonOf(err), err)
 		}
 		for _, p := range slices.Concat(j.native, j.zipkin) {
 			if p.Len() == 0 {
-				t.Error("a batch without spans is handed on")
+				t.Error("batch without spans")
 			}
 		}
 	})

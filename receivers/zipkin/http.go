@@ -31,10 +31,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"status":"UP"}`) //nolint:errcheck // the client is gone, nothing is left to tell it
 	case f == nil:
-		r.Refused(reasonPath)
+		r.CountRefused(reasonPath)
 		http.NotFound(w, req)
 	case req.Method != http.MethodPost:
-		r.Refused(reasonMethod)
+		r.CountRefused(reasonMethod)
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 	default:
@@ -50,7 +50,7 @@ func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
 	}
 	b, err := r.translate(req.Context(), f, body, req.Header.Get("X-B3-Flags") == "1")
 	if err != nil {
-		r.Refused(server.ReasonOf(err))
+		r.CountRefused(server.ReasonOf(err))
 		fail(w, err)
 		return
 	}
@@ -93,5 +93,5 @@ func isBadRequest(err error) bool {
 
 // fail answers with the status of the error's class and its text, and tells the client when to try again.
 func fail(w http.ResponseWriter, err error) {
-	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.Status(w.Header(), err))
+	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.ErrorStatus(w.Header(), err))
 }

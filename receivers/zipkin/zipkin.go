@@ -40,7 +40,7 @@ type receiver struct {
 	next            pipeline.Consumer
 	lim             otlpdata.Limits
 	parseStringTags bool
-	translations    *server.Translations
+	translations    *server.Translator
 }
 
 var (
@@ -58,13 +58,13 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		next:            next,
 		lim:             c.Limits(),
 		parseStringTags: c.ParseStringTags,
-		translations:    server.NewTranslations(set.Budget),
+		translations:    server.NewTranslator(set.Budget),
 	}
 	var err error
 	if r.HTTP, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
 		return nil, err
 	}
-	r.OnDenied(server.DenyByClass)
+	r.OnDenied(server.DenyWithStatus)
 	return r, nil
 }
 
@@ -80,7 +80,7 @@ func (r *receiver) Addr(name string) string {
 // ctx has ended.
 func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug bool) (server.Translated, error) {
 	opt := zipkin.Options{Debug: debug, ParseStringTags: r.parseStringTags, Now: r.set.Env.Now(), Limits: r.lim}
-	return r.translations.Do(ctx, body, f.memory(body, r.lim.Items), func(*server.TranslationMemory) (*otlpdata.Batch, error) {
+	return r.translations.Translate(ctx, body, f.memory(body, r.lim.Items), func(*server.TranslationMemory) (*otlpdata.Batch, error) {
 		return decode(ctx, f, body, opt)
 	})
 }
@@ -107,7 +107,7 @@ func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*o
 func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 	defer b.Release()
 	err := r.next.Consume(ctx, b.Batch)
-	processed := b.Len()
+	processed := b.Batch.Len()
 	var partial *pipeline.Partial
 	switch {
 	case errors.As(err, &partial):
@@ -117,6 +117,6 @@ func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 		processed = 0
 	}
 	r.set.Logger.Debug("Zipkin span batch processed by the collector.",
-		zap.Int("received-span-count", b.Len()), zap.Int("processed-span-count", processed))
+		zap.Int("received-span-count", b.Batch.Len()), zap.Int("processed-span-count", processed))
 	return err
 }

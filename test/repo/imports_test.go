@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"pipeline/tracestore/storequery": {"pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/tracestore/storeadmin": {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/storage":               {"+pipeline/storage"},
-	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "+pipeline/internal"},
+	"pipeline/server":                {"pipeline", "pipeline/otlpdata", "+pipeline/internal", "+pipeline/server"},
 	"pipeline/client":                {"pipeline", "pipeline/server", "+pipeline/internal"},
 	"pipeline/pipelinetest":          {"pipeline", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest":  {"pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery"},

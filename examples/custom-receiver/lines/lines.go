@@ -94,12 +94,12 @@ func (r *receiver) take(ctx context.Context, text string) error {
 		err = fmt.Errorf("the duration is above max_duration, which is %s", r.maxDuration)
 	}
 	if err != nil {
-		r.Refused(server.ReasonUndecodable)
+		r.CountRefused(server.ReasonUndecodable)
 		return pipeline.Permanent(err)
 	}
 	memory, err := r.set.Budget.Reserve(int64(len(text)) + bytesPerSpan)
 	if err != nil {
-		r.Refused(server.ReasonOverBudget)
+		r.CountRefused(server.ReasonOverBudget)
 		return err
 	}
 	defer memory.Release()

@@ -126,7 +126,7 @@ func TestAnswers(t *testing.T) {
 		{"shop pay 60001\n", "refused: the duration is above max_duration, which is 1m0s\n"},
 		{"busy pay 20\n", "retry after 7s: too much at once\n"},
 		{"unwanted pay 20\n", "refused: 1 spans rejected: not wanted\n"},
-		{"shop " + strings.Repeat("y", 200) + " 20\n", "refused: the message is longer than max_message_size, which is 100 bytes\n"},
+		{"shop " + strings.Repeat("y", 200) + " 20\n", "refused: message exceeds max_message_size of 100 bytes\n"},
 	} {
 		if _, err := io.WriteString(conn, c.line); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server/internal/listen"
+)
+
+// acceptor opens the TCP listener of an [HTTP], [GRPC] or [TCP] server and runs its accept loop.
+type acceptor struct {
+	name     string // path of the listener's block below its component
+	endpoint pipeline.Endpoint
+	maxConns int
+	set      pipeline.Settings
+	metrics  *metrics
+	security *security
+	listener net.Listener  // nil before start
+	served   chan struct{} // closed when the accept loop has ended
+}
+
+func newAcceptor(set pipeline.Settings, name string, endpoint pipeline.Endpoint, maxConns int, sec *security) (*acceptor, error) {
+	m, err := newMetrics(set.Metrics, name)
+	if err != nil {
+		return nil, err
+	}
+	set.Logger = set.Logger.With(zap.String("listener", name))
+	return &acceptor{name: name, endpoint: endpoint, maxConns: maxConns, set: set, metrics: m, security: sec, served: make(chan struct{})}, nil
+}
+
+// addr returns the listening address, or "" before start.
+func (a *acceptor) addr() string {
+	if a.listener == nil {
+		return ""
+	}
+	return a.listener.Addr().String()
+}
+
+func (a *acceptor) countRefused(reason string) { a.metrics.refused.WithLabelValues(reason).Inc() }
+
+// start opens the listener and runs serve in a goroutine. An error of serve is reported unless it
+// is closed, the error that serve returns after Stop.
+func (a *acceptor) start(ctx context.Context, serve func(net.Listener) error, closed error) error {
+	if err := a.security.load(); err != nil {
+		return fmt.Errorf("%s.%w", a.name, err)
+	}
+	ln, err := a.set.Env.Listen(ctx, "tcp", string(a.endpoint))
+	if err != nil {
+		return listen.Error(a.name, a.endpoint, err)
+	}
+	a.listener = &limitListener{Listener: ln, max: int64(a.maxConns), metrics: a.metrics}
+	a.set.Logger.Info("listening", zap.String("address", a.addr()))
+	go func() {
+		defer close(a.served)
+		if err := serve(a.listener); err != nil && !errors.Is(err, closed) {
+			a.set.Report(fmt.Errorf("%s: serving %s: %w", a.name, a.endpoint, err))
+		}
+	}()
+	return nil
+}
+
+// limitListener closes new connections immediately while max connections are open. Leaving them in
+// the backlog would only hide the overload.
+type limitListener struct {
+	net.Listener
+	max     int64
+	open    atomic.Int64
+	metrics *metrics
+}
+
+// Accept returns the next connection within the limit.
+func (l *limitListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= l.max {
+			l.metrics.openConns.Inc()
+			return &countedConn{Conn: c, listener: l}, nil
+		}
+		l.open.Add(-1)
+		l.metrics.refusedConns.Inc()
+		c.Close() //nolint:errcheck // nothing was written to it
+	}
+}
+
+// countedConn is a connection that counts towards the limit of its listener until it is closed.
+type countedConn struct {
+	net.Conn
+	listener *limitListener
+	once     sync.Once
+}
+
+// Close may be called more than once, as net/http and grpc do.
+func (c *countedConn) Close() error {
+	c.once.Do(func() {
+		c.listener.open.Add(-1)
+		c.listener.metrics.openConns.Dec()
+	})
+	return c.Conn.Close()
+}
+
+// CloseWrite closes the sending half of the connection, or returns errors.ErrUnsupported.
+func (c *countedConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

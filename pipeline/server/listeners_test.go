@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// fakeListener is a listener with preset results.
+type fakeListener struct {
+	addr              string
+	startErr, stopErr error
+	started, stopped  int
+}
+
+func (s *fakeListener) Start(context.Context) error { s.started++; return s.startErr }
+func (s *fakeListener) Stop(context.Context) error  { s.stopped++; return s.stopErr }
+func (s *fakeListener) Addr() string                { return s.addr }
+
+// If one listener cannot start, those that have started are stopped.
+func TestListenersStartAllOrNone(t *testing.T) {
+	startErr, stopErr := errors.New("start failed"), errors.New("stop failed")
+	for range 20 { // map order is random
+		good, bad := &fakeListener{stopErr: stopErr}, &fakeListener{startErr: startErr}
+		err := Listeners{"a": good, "b": bad}.Start(t.Context())
+		if !errors.Is(err, startErr) || bad.stopped != 0 || good.stopped != good.started || errors.Is(err, stopErr) != (good.started == 1) {
+			t.Fatalf("%v; good listener: %d starts, %d stops; bad listener: %d stops", err, good.started, good.stopped, bad.stopped)
+		}
+	}
+}
+
+func TestListenersStopAll(t *testing.T) {
+	broken := errors.New("broken")
+	a, b := &fakeListener{addr: "1", stopErr: broken}, &fakeListener{addr: "2"}
+	g := Listeners{"a": a, "b": b}
+	if err := g.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if g.Addr("a") != "1" || g.Addr("b") != "2" || g.Addr("c") != "" {
+		t.Errorf("addresses %q %q %q", g.Addr("a"), g.Addr("b"), g.Addr("c"))
+	}
+	if err := g.Stop(t.Context()); !errors.Is(err, broken) || a.stopped != 1 || b.stopped != 1 {
+		t.Errorf("%v; stops: %d and %d", err, a.stopped, b.stopped)
+	}
+}
