@@ -10,35 +10,36 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// Meta says where a request came from. It travels with the spans, so that nothing about them lives in a context only.
+// Meta is the origin of a request. It travels with the spans, so that no property of them exists
+// only in a context.
 type Meta struct {
-	// Tenant owns the spans; "" is the default tenant.
+	// Tenant is the owner of the spans. "" is the default tenant.
 	Tenant string
-	// Format is the wire format as metrics name it: "otlp", "tracing", "zipkin".
+	// Format is the wire format under its name in metrics: "otlp", "tracing" or "zipkin".
 	Format string
-	// Transport is how the request came: "grpc", "http", "udp".
+	// Transport is "grpc", "http" or "udp".
 	Transport string
-	// Received is when the request had arrived.
+	// Received is the time at which the request was complete.
 	Received time.Time
 }
 
-// Batch is one trace request. It is immutable and safe for concurrent use: branches, retries and queues share one value. Both forms of
-// the data are derived at most once.
+// Batch is one trace request. It is immutable and safe for concurrent use: branches, retries and
+// queues share one value. Each form of the data is derived at most once.
 type Batch struct {
 	meta     Meta
 	services []ServiceCount
 	spans    int
-	size     int // bytes of the encoded form; -1: not known yet
+	size     int // bytes of the encoded form; -1 until it is known
 	walk     int // bytes, see WalkMemory
 
-	mu      sync.Mutex // guards the form that is derived
-	encoded [][]byte
-	decoded ptrace.Traces
-	hasObjs bool
+	mu         sync.Mutex // guards size and the fields below
+	encoded    [][]byte
+	decoded    ptrace.Traces
+	hasDecoded bool
 }
 
-// ServiceCount says how many spans of one service a Batch holds. Spans counts all, Roots those without a parent. Of both, Debug counts
-// those with the flag FlagDebug.
+// ServiceCount is the number of spans of one service in a Batch. Spans counts all spans, Roots
+// those without a parent. Debug counts the spans and roots that have FlagDebug.
 type ServiceCount struct {
 	Service string
 	Spans   int
@@ -46,7 +47,7 @@ type ServiceCount struct {
 	Debug   struct{ Spans, Roots int }
 }
 
-// Add counts one more span.
+// Add counts one span.
 func (c *ServiceCount) Add(root, debug bool) {
 	c.Spans++
 	if root {
@@ -61,8 +62,10 @@ func (c *ServiceCount) Add(root, debug bool) {
 	}
 }
 
-// FromOTLP makes a Batch of an encoded ExportTraceServiceRequest. The Batch keeps b, which must not be changed any more. The error is a
-// *[LimitError] when the request exceeds lim, and otherwise says that b is not such a message; it is permanent in both cases.
+// FromOTLP returns a Batch for an encoded ExportTraceServiceRequest. The Batch keeps b, which must
+// not be changed afterwards. The error is a *[LimitError] if the request exceeds lim; any other
+// error means that b is not such a message. Both are permanent: sending the same bytes again cannot
+// succeed.
 func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	var c counter
 	memory, err := walk(b, &c, lim, true)
@@ -72,9 +75,9 @@ func FromOTLP(b []byte, m Meta, lim Limits) (*Batch, error) {
 	return &Batch{meta: m, encoded: [][]byte{b}, services: c.services, spans: c.spans, size: len(b), walk: memory}, nil
 }
 
-// FromTraces makes a Batch of pdata objects, which the Batch owns from now on.
+// FromTraces returns a Batch for pdata objects. The Batch takes ownership of td.
 func FromTraces(td ptrace.Traces, m Meta) *Batch {
-	b := &Batch{meta: m, decoded: td, hasObjs: true, size: -1}
+	b := &Batch{meta: m, decoded: td, hasDecoded: true, size: -1}
 	var c counter
 	for i := range td.ResourceSpans().Len() {
 		rs := td.ResourceSpans().At(i)
@@ -91,11 +94,12 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 	return b
 }
 
-// Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the segments of its parts, which together are
-// one valid request. Format, transport and time are the first part's. It fails for no parts and for different tenants.
+// Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the
+// segments of its parts, which together are one valid request. Format, transport and time are those
+// of the first part. Concat returns an error if there are no parts or if their tenants differ.
 func Concat(parts ...*Batch) (*Batch, error) {
 	if len(parts) == 0 {
-		return nil, errors.New("otlpdata: Concat of no batches")
+		return nil, errors.New("otlpdata: Concat without batches")
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
@@ -104,7 +108,7 @@ func Concat(parts ...*Batch) (*Batch, error) {
 	var c counter
 	for _, p := range parts {
 		if p.meta.Tenant != out.meta.Tenant {
-			return nil, fmt.Errorf("otlpdata: Concat of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
+			return nil, fmt.Errorf("otlpdata: Concat of batches of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
 		}
 		segs, err := p.Segments()
 		if err != nil {
@@ -124,16 +128,17 @@ func Concat(parts ...*Batch) (*Batch, error) {
 	return out, nil
 }
 
-// Meta returns where the request came from.
+// Meta returns the origin of the request.
 func (b *Batch) Meta() Meta { return b.meta }
 
 // Len returns the number of spans.
 func (b *Batch) Len() int { return b.spans }
 
-// Services returns the number of spans by service, in order of first appearance. The caller must not change it.
+// Services returns the number of spans per service, in order of first appearance. The caller must
+// not change the slice.
 func (b *Batch) Services() []ServiceCount { return b.services }
 
-// Size returns the number of bytes of the encoded form, which is also the measure for budgets and queues.
+// Size returns the size of the encoded form in bytes. Budgets and queues use it.
 func (b *Batch) Size() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,13 +148,15 @@ func (b *Batch) Size() int {
 	return b.size
 }
 
-// WalkMemory returns how many bytes a [Walk] of the segments allocates at most for lists of attributes, events and links. It is small for
-// what applications send, and up to fifty times the Size for what attackers do: an empty attribute takes two bytes. Who lets many such
-// walks happen at once charges it to a budget. It is known of batches made by [FromOTLP] and [FromJSON], and 0 of others.
+// WalkMemory returns the maximum number of bytes that a [Walk] of the segments allocates for lists
+// of attributes, events and links. The number is small for ordinary requests, but can be fifty
+// times Size for a hostile one, because an empty attribute takes only two bytes on the wire.
+// Callers that run many walks at the same time should charge it to a budget. Only batches made by
+// [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Segments returns the encoded form: one or more encoded ExportTraceServiceRequests, whose concatenation is one, too. Nobody may write
-// to the bytes.
+// Segments returns the encoded form: one or more encoded ExportTraceServiceRequests, whose
+// concatenation is also one. The bytes must not be changed.
 func (b *Batch) Segments() ([][]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,21 +170,22 @@ func (b *Batch) Segments() ([][]byte, error) {
 	return b.encoded, nil
 }
 
-// Traces returns the spans as pdata objects, which the caller must not change; see [Batch.Edit].
+// Traces returns the spans as pdata objects. The caller must not change them; see [Batch.Edit].
 func (b *Batch) Traces() (ptrace.Traces, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.hasObjs {
+	if !b.hasDecoded {
 		td, err := decode(b.encoded)
 		if err != nil {
 			return ptrace.Traces{}, err
 		}
-		b.decoded, b.hasObjs = td, true
+		b.decoded, b.hasDecoded = td, true
 	}
 	return b.decoded, nil
 }
 
-// Edit returns a new Batch with what change made of a copy of the spans. An error of change is returned as it is.
+// Edit returns a new Batch with a copy of the spans, after change was applied to it. An error of
+// change is returned unchanged.
 func (b *Batch) Edit(change func(ptrace.Traces) error) (*Batch, error) {
 	td, err := b.copyTraces()
 	if err != nil {
@@ -191,13 +199,13 @@ func (b *Batch) Edit(change func(ptrace.Traces) error) (*Batch, error) {
 
 func (b *Batch) copyTraces() (ptrace.Traces, error) {
 	b.mu.Lock()
-	encoded, objs, has := b.encoded, b.decoded, b.hasObjs
+	encoded, decoded, hasDecoded := b.encoded, b.decoded, b.hasDecoded
 	b.mu.Unlock()
-	if !has {
+	if !hasDecoded {
 		return decode(encoded)
 	}
 	td := ptrace.NewTraces()
-	objs.CopyTo(td)
+	decoded.CopyTo(td)
 	return td, nil
 }
 

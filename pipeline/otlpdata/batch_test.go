@@ -156,7 +156,7 @@ func TestConcatFails(t *testing.T) {
 	}
 	one := fromOTLP(t, sample(1), Meta{Tenant: "one"})
 	two := fromOTLP(t, sample(1), Meta{Tenant: "two"})
-	if _, err := Concat(one, one, two); err == nil || err.Error() != `otlpdata: Concat of tenants "one" and "two"` {
+	if _, err := Concat(one, one, two); err == nil || err.Error() != `otlpdata: Concat of batches of tenants "one" and "two"` {
 		t.Errorf("got error %v", err)
 	}
 }

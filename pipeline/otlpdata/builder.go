@@ -1,64 +1,68 @@
 package otlpdata
 
-import "encoding/binary"
+import "github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 
-// Builder writes one encoded ExportTraceServiceRequest span by span: a resource, a scope, its spans, the next scope or resource, and so on.
-// It is how translators from other wire formats make the payload of a [Batch] without objects. The zero value is ready; Reset makes it
-// ready for the next request and keeps the memory. Not for concurrent use.
+// Builder writes one encoded ExportTraceServiceRequest span by span: a resource, a scope, its
+// spans, the next scope or resource, and so on. Translators from other wire formats use it to make
+// the payload of a [Batch] without objects. The zero value is ready to use. Reset prepares the
+// Builder for the next request and keeps its memory. A Builder must not be used concurrently.
 type Builder struct {
 	buf      []byte
-	resource int // where the content of the open resource begins; 0: none is open
-	scope    int // where the content of the open scope begins; 0: none is open
+	resource int // position of the content of the open resource; 0 if none is open
+	scope    int // position of the content of the open scope; 0 if none is open
 }
 
-// lengthRoom is left for the length of a resource or scope: right for contents of 16 KiB to 2 MiB. Others are moved once they are
-// complete, which costs little when they are small.
-const lengthRoom = 3
+// Bytes that are reserved for lengths. Contents of another size than expected are moved once when
+// they are complete, which is cheap for small ones.
+const (
+	groupLength = 3 // of a resource or a scope: exact for 16 KiB to 2 MiB
+	spanLength  = 2 // exact for 128 bytes to 16 KiB
+)
 
-// Reset forgets what was written.
+// Reset empties the Builder.
 func (b *Builder) Reset() { b.buf, b.resource, b.scope = b.buf[:0], 0, 0 }
 
-// Resource begins a resource with these attributes. Scopes and spans that follow are its.
+// Resource begins a resource. The scopes and spans that follow belong to it.
 func (b *Builder) Resource(attributes []KeyValue) {
 	b.closeResource()
-	b.buf, b.resource = BeginMessage(b.buf, 1, lengthRoom)
-	b.buf = appendHead(b.buf, 1, attributesSize(attributes))
+	b.buf, b.resource = protoenc.BeginMessage(b.buf, 1, groupLength)
+	b.buf = protoenc.AppendHeader(b.buf, 1, attributesSize(attributes))
 	b.buf = appendAttributes(b.buf, 1, attributes)
 }
 
-// Scope begins a scope of the resource that was begun last. Spans that follow are its.
+// Scope begins a scope of the current resource. The spans that follow belong to it.
 func (b *Builder) Scope(name, version string, attributes []KeyValue) {
 	b.closeScope()
-	b.buf, b.scope = BeginMessage(b.buf, 2, lengthRoom)
-	if n := textSize(name) + textSize(version) + attributesSize(attributes); n > 0 {
-		b.buf = appendHead(b.buf, 1, n)
-		b.buf = appendText(appendText(b.buf, 1, name), 2, version)
+	b.buf, b.scope = protoenc.BeginMessage(b.buf, 2, groupLength)
+	if n := protoenc.SizeString(name) + protoenc.SizeString(version) + attributesSize(attributes); n > 0 {
+		b.buf = protoenc.AppendHeader(b.buf, 1, n)
+		b.buf = protoenc.AppendString(protoenc.AppendString(b.buf, 1, name), 2, version)
 		b.buf = appendAttributes(b.buf, 3, attributes)
 	}
 }
 
-// Span writes a span into the scope that was begun last, one without a name if none was. s.Raw is not looked at.
+// Span writes a span into the current scope. If the resource has no scope yet, Span begins one
+// without a name. s.Raw is ignored.
 func (b *Builder) Span(s *Span) {
 	if b.scope == 0 {
 		b.Scope("", "", nil)
 	}
-	const spanRoom = 2 // right for 128 bytes to 16 KiB
-	buf, at := BeginMessage(b.buf, 2, spanRoom)
-	b.buf = EndMessage(AppendSpan(buf, s), at, spanRoom)
+	buf, at := protoenc.BeginMessage(b.buf, 2, spanLength)
+	b.buf = protoenc.EndMessage(AppendSpan(buf, s), at, spanLength)
 }
 
-// Encoded writes a span that [AppendSpan] encoded, where Span would.
+// Encoded is like Span, for a span that [AppendSpan] has encoded.
 func (b *Builder) Encoded(span []byte) {
 	if b.scope == 0 {
 		b.Scope("", "", nil)
 	}
-	b.buf = appendField(b.buf, 2, span)
+	b.buf = protoenc.AppendBytes(b.buf, 2, span)
 }
 
-// Len is about how long the request is so far.
+// Len returns the approximate size of the request so far, in bytes.
 func (b *Builder) Len() int { return len(b.buf) }
 
-// Bytes returns the request, which is valid until Reset.
+// Bytes completes and returns the request. The slice is valid until Reset.
 func (b *Builder) Bytes() []byte {
 	b.closeResource()
 	return b.buf
@@ -67,40 +71,12 @@ func (b *Builder) Bytes() []byte {
 func (b *Builder) closeResource() {
 	b.closeScope()
 	if b.resource > 0 {
-		b.buf, b.resource = EndMessage(b.buf, b.resource, lengthRoom), 0
+		b.buf, b.resource = protoenc.EndMessage(b.buf, b.resource, groupLength), 0
 	}
 }
 
 func (b *Builder) closeScope() {
 	if b.scope > 0 {
-		b.buf, b.scope = EndMessage(b.buf, b.scope, lengthRoom), 0
+		b.buf, b.scope = protoenc.EndMessage(b.buf, b.scope, groupLength), 0
 	}
-}
-
-// BeginMessage appends the tag of a message, for field numbers below 16, and room for its length, in bytes. at is where its content begins.
-func BeginMessage(dst []byte, num, room int) (out []byte, at int) {
-	dst = append(dst, byte(num<<3|wireLen))
-	for range room {
-		dst = append(dst, 0)
-	}
-	return dst, len(dst)
-}
-
-// EndMessage writes the length of the message whose content began at at, in as few bytes as it takes: the content is moved where that is not
-// room.
-func EndMessage(dst []byte, at, room int) []byte {
-	n := len(dst) - at
-	need := uvarintSize(uint64(n))
-	switch {
-	case need < room:
-		copy(dst[at-room+need:], dst[at:])
-		dst = dst[:len(dst)-room+need]
-	case need > room:
-		for range need - room {
-			dst = append(dst, 0)
-		}
-		copy(dst[at-room+need:], dst[at:at+n])
-	}
-	binary.PutUvarint(dst[at-room:], uint64(n))
-	return dst
 }

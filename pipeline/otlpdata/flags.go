@@ -2,17 +2,18 @@ package otlpdata
 
 import "go.opentelemetry.io/collector/pdata/ptrace"
 
-// Flags of a span in the native model (its field `flags`).
+// Bits of the field `flags` of a span in the native model.
 const (
 	FlagSampled uint32 = 1
 	FlagDebug   uint32 = 2
 )
 
-// FlagsAttribute is the attribute that carries the native flags of a span through OTLP, as an integer, where they are more than
-// FlagSampled, for which OTLP has a bit of its own. It is part of the payload, not of what users see: answers leave it out.
+// FlagsAttribute is the attribute that carries the native flags of a span through OTLP, as an
+// integer. It is set only if there are flags other than FlagSampled, which OTLP has a bit for. The
+// attribute is part of the payload but is hidden from users: query responses leave it out.
 const FlagsAttribute = "@tracing@flags"
 
-// NativeFlags returns the span's flags in the native model.
+// NativeFlags returns the flags of the span in the native model.
 func (s *Span) NativeFlags() uint32 {
 	if v, ok := Get(s.Attributes, FlagsAttribute); ok && v.Kind() == ValueInt {
 		return uint32(v.Int())
@@ -23,7 +24,7 @@ func (s *Span) NativeFlags() uint32 {
 // flagsOf is NativeFlags for pdata.
 func flagsOf(s ptrace.Span) uint32 {
 	if v, ok := s.Attributes().Get(FlagsAttribute); ok {
-		return uint32(v.Int()) // 0 of another type
+		return uint32(v.Int()) // 0 if the value has another type
 	}
 	return s.Flags() & FlagSampled
 }

@@ -9,21 +9,23 @@ import (
 )
 
 var (
-	errJSONCut   = errors.New("otlp: JSON ends before its object does")
-	errJSONTail  = errors.New("otlp: JSON goes on after its object; send one object per request")
+	errJSONCut   = errors.New("otlp: JSON object is truncated")
+	errJSONTail  = errors.New("otlp: JSON object is followed by more data; send one object per request")
 	errJSONStart = errors.New("otlp: JSON must be an object with resourceSpans")
-	errJSONName  = errors.New("otlp: JSON has a member with an empty name")
+	errJSONName  = errors.New("otlp: JSON object has a member with an empty name")
 )
 
-// jsonBracketsPerValue is how many brackets one level of attribute values adds at most in OTLP/JSON: the value, the list, its array and
-// the entry. jsonBracketsAround is what stands around the outermost value.
+// jsonBracketsPerValue is the maximum number of brackets that one level of attribute values adds in
+// OTLP/JSON: the value, the list, its array and the entry. jsonBracketsAround is the maximum number
+// of brackets around the outermost value.
 const (
 	jsonBracketsPerValue = 4
 	jsonBracketsAround   = 16
 )
 
-// FromJSON makes a Batch of a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf Encoding"). Size and nesting are checked before
-// anything is decoded, the other limits after. Errors are as in [FromOTLP].
+// FromJSON returns a Batch for a request in OTLP/JSON (opentelemetry-proto, "JSON Protobuf
+// Encoding"). Size and nesting are checked before anything is decoded, the other limits afterwards.
+// Errors are those of [FromOTLP].
 func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	lim = lim.orDefault()
 	if len(b) > lim.Bytes {
@@ -43,17 +45,18 @@ func FromJSON(b []byte, m Meta, lim Limits) (*Batch, error) {
 	return FromOTLP(enc, m, lim)
 }
 
-// shorten cuts the text of an error, since the decoder quotes values in full.
+// shorten truncates the text of an error, because the decoder quotes values in full.
 func shorten(text string) string {
-	const most = 300
-	if len(text) <= most {
+	const maxLength = 300
+	if len(text) <= maxLength {
 		return text
 	}
-	return text[:most] + "..."
+	return text[:maxLength] + "..."
 }
 
-// scanJSON checks that b is one bracketed text, nested no deeper than values of that depth can be, and nothing after it. The decoder
-// would recurse without bound, would ignore what follows the object, and takes a member with an empty name for the object's end.
+// scanJSON checks that b is exactly one bracketed text, nested no deeper than attribute values of
+// that depth can be. The decoder does not check this: it recurses without a limit, ignores data
+// after the object, and treats a member with an empty name as the end of the object.
 func scanJSON(b []byte, depth int) error {
 	b = bytes.Trim(b, jsonSpace)
 	if len(b) == 0 || b[0] != '{' {
@@ -88,7 +91,8 @@ func scanJSON(b []byte, depth int) error {
 
 const jsonSpace = " \t\r\n"
 
-// jsonStringLen returns the number of bytes before the quote that ends a JSON string, or of all bytes if none does.
+// jsonStringLen returns the number of bytes before the closing quote of a JSON string, or len(b) if
+// there is none.
 func jsonStringLen(b []byte) int {
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

@@ -2,25 +2,28 @@ package otlpdata
 
 import "fmt"
 
-// Limits bound what one request may hold. Zero means the default of [DefaultLimits]; they cannot be switched off.
+// Limits are the limits of one request. 0 means the value of [DefaultLimits]; limits cannot be
+// disabled.
 type Limits struct {
-	// Bytes is the greatest size of the encoded request, in bytes.
+	// Bytes is the maximum size of the encoded request.
 	Bytes int
-	// Spans is the greatest number of spans in the request, and of resources and scopes together.
+	// Spans is the maximum number of spans in the request, and also of resources and scopes
+	// together.
 	Spans int
-	// Depth is how deep attribute values may nest: 1 is a scalar, 2 an array of scalars. It is at most 10,000, since values are read
-	// by recursion.
+	// Depth is the maximum nesting of attribute values: 1 allows scalars, 2 arrays of scalars.
+	// Values above 10,000 count as 10,000, because values are read by recursion.
 	Depth int
-	// Items is the greatest length of one list: the attributes of a resource, a scope, a span or of all its events and links together,
-	// and the events and the links of a span. It bounds the memory of a walk, for which an empty attribute of two bytes is a whole one.
+	// Items is the maximum length of each list: the attributes of a resource, of a scope, of a
+	// span, or of all events and links of a span together; the events of a span; the links of a
+	// span. It limits the memory of a walk, in which an empty attribute of two bytes takes as much
+	// as any other.
 	Items int
 }
 
-// maxDepth bounds the recursion over nested values where nobody else does.
+// maxDepth limits the recursion over nested values if the caller sets no lower limit.
 const maxDepth = 10_000
 
-// DefaultLimits returns the limits that hold where nothing else is configured: 64 MiB, 500,000 spans, depth 64,
-// 262,144 items.
+// DefaultLimits returns the default limits: 64 MiB, 500,000 spans, depth 64, 262,144 items.
 func DefaultLimits() Limits {
 	return Limits{Bytes: 64 << 20, Spans: 500_000, Depth: 64, Items: 1 << 18}
 }
@@ -42,15 +45,14 @@ func (l Limits) orDefault() Limits {
 	return d
 }
 
-// LimitError says that a request is well-formed but exceeds a limit. TooLarge tells size (the sender may split the request) from
-// shape (nothing helps).
+// LimitError is the error for a well-formed request that exceeds a limit.
 type LimitError struct {
-	Limit    string // what is limited, in the user's words
+	Limit    string // the limited quantity, for users
 	Max      int
-	TooLarge bool
+	TooLarge bool // whether the size is too large, so that splitting the request helps
 }
 
-// Error names the limit and its value.
+// Error returns a text with the limit and its value.
 func (e *LimitError) Error() string { return fmt.Sprintf("otlp: %s: more than %d", e.Limit, e.Max) }
 
 func errTooManyBytes(max int) error {

@@ -135,7 +135,8 @@ func TestLimitOfDepth(t *testing.T) {
 	}
 }
 
-// TestLimitOfDepthCannotBeLifted needs values that only code without recursion can be given: the stack would be gigabytes.
+// TestLimitOfDepthCannotBeLifted needs values that only code without recursion can be given: the
+// stack would be gigabytes.
 func TestLimitOfDepthCannotBeLifted(t *testing.T) {
 	for _, pattern := range []string{"a", "m"} {
 		deep := request(wireSpan(attribute(9, "k", nest(2_000_000, pattern))))
@@ -143,7 +144,7 @@ func TestLimitOfDepthCannotBeLifted(t *testing.T) {
 		expectLimit(t, err, "nesting of attribute values", 64, false)
 		_, err = FromOTLP(deep, Meta{}, unlimited())
 		expectLimit(t, err, "nesting of attribute values", maxDepth, false)
-		expectLimit(t, Walk(deep, nobody{}), "nesting of attribute values", maxDepth, false)
+		expectLimit(t, Walk(deep, discard{}), "nesting of attribute values", maxDepth, false)
 	}
 }
 
@@ -172,7 +173,8 @@ func TestDeepJSON(t *testing.T) {
 	}
 }
 
-// TestManyRepetitions has messages whose merging would take forever if each repetition copied what came before it.
+// TestManyRepetitions has messages whose merging would take forever if each repetition copied what
+// came before it.
 func TestManyRepetitions(t *testing.T) {
 	const n = 1 << 20
 	first := fieldLen(1, stringAttribute(1, "service.name", strings.Repeat("x", 1<<20)))
@@ -190,7 +192,8 @@ func TestManyRepetitions(t *testing.T) {
 	}
 }
 
-// TestValidationKeepsNoLists: a list item takes two bytes on the wire and up to a hundred in memory.
+// TestValidationKeepsNoLists: a list item takes two bytes on the wire and up to a hundred in
+// memory.
 func TestValidationKeepsNoLists(t *testing.T) {
 	const n = 1 << 18
 	span := cat(bytes.Repeat(fieldLen(9), n), bytes.Repeat(fieldLen(11), n-1), bytes.Repeat(fieldLen(13), n), fieldLen(11, bytes.Repeat(fieldLen(3), n)))
@@ -207,7 +210,7 @@ func TestValidationKeepsNoLists(t *testing.T) {
 		t.Errorf("validating %d bytes allocated %d", len(b), got)
 	}
 	runtime.ReadMemStats(&before)
-	if err := Walk(b, nobody{}); err != nil {
+	if err := Walk(b, discard{}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)

@@ -8,25 +8,27 @@ import (
 	"strings"
 )
 
-// Threshold is how much of the randomness of traces is rejected, from 0, nothing, to RejectAll. A trace has 56 bits of randomness: the last
-// seven bytes of its id, or what its tracestate says. It is sampled if these, taken as a number, are at least the threshold (W3C Trace
-// Context level 2; OpenTelemetry, "TraceState: Probability Sampling").
+// Threshold is the rejection threshold of a sampler, from 0 (rejects no trace) to RejectAll. A
+// trace has 56 bits of randomness: the value in its tracestate, or else the last seven bytes of its
+// id. The trace is sampled if its randomness is at least the threshold (W3C Trace Context level 2;
+// OpenTelemetry, "TraceState: Probability Sampling").
 type Threshold uint64
 
 const (
-	// ThresholdDigits is how many hexadecimal digits a threshold has.
+	// ThresholdDigits is the number of hexadecimal digits of a threshold.
 	ThresholdDigits = 14
-	// RejectAll is above every threshold with which something is sampled.
+	// RejectAll is above every valid threshold.
 	RejectAll Threshold = 1 << (4 * ThresholdDigits)
-	// MaxAdjustedCount is how many spans one stands for at most: a threshold that leaves less than one in 16 million is not believed, so
-	// that a few spans cannot make a service look as busy as anybody pleases.
+	// MaxAdjustedCount is the maximum number of spans that one span represents. Thresholds that
+	// sample less than one trace in 16 million are ignored, so that a few spans with implausible
+	// thresholds cannot inflate the statistics of a service.
 	MaxAdjustedCount = 1 << 24
 )
 
-// Share is the share of traces that pass.
-func (t Threshold) Share() float64 { return float64(RejectAll-t) / float64(RejectAll) }
+// Probability returns the share of traces that the threshold samples.
+func (t Threshold) Probability() float64 { return float64(RejectAll-t) / float64(RejectAll) }
 
-// Append appends the threshold as a tracestate has it: its digits without the zeros at the end.
+// Append appends the threshold in the form of a tracestate: its digits without trailing zeros.
 func (t Threshold) Append(dst []byte) []byte {
 	var all [ThresholdDigits]byte
 	digits := strconv.AppendUint(all[:0], uint64(t), 16)
@@ -39,26 +41,29 @@ func (t Threshold) Append(dst []byte) []byte {
 	return append(dst, bytes.TrimRight(digits, "0")...)
 }
 
-// adjustedCount returns how many spans one that passed the threshold stands for: 1 in Share, but 1 where that is more than
-// MaxAdjustedCount. What is no whole number is one of its two neighbours, such that the mean over many spans is exact.
+// adjustedCount returns the number of spans that one sampled span represents: 1 divided by
+// Probability, or 1 if that exceeds MaxAdjustedCount. A fraction is rounded up or down so that the
+// mean over many spans is exact.
 //
-// Which one follows from the ids alone: every store and every process says the same of a span, and so do its duplicates. The ids are mixed
-// with the multipliers below, since what decided about the trace, which are bits of its id, is not random any more among what passed.
+// The direction of rounding depends on the ids only, so that every store and every process returns
+// the same number for a span and its duplicates. The ids are mixed first: the bits that decided
+// about the trace are bits of its id, which are not uniform among sampled traces.
 func (t Threshold) adjustedCount(trace TraceID, span SpanID) uint64 {
-	const least = uint64(RejectAll) / MaxAdjustedCount
-	if t == 0 || t > RejectAll-Threshold(least) {
+	const minKept = uint64(RejectAll) / MaxAdjustedCount
+	if t == 0 || t > RejectAll-Threshold(minKept) {
 		return 1
 	}
 	kept := uint64(RejectAll - t)
 	n, rest := uint64(RejectAll)/kept, uint64(RejectAll)%kept
-	if place, _ := bits.Mul64(mixIDs(trace, span), kept); place < rest { // place is one of kept numbers, each as likely as the others
+	if random, _ := bits.Mul64(mixIDs(trace, span), kept); random < rest { // random is uniform in [0, kept)
 		n++
 	}
 	return n
 }
 
-// mixIDs returns 64 bits that look independent of any part of the ids: the three words of these, big-endian, go one after the other through
-// the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators; the variant 13 of Stafford).
+// mixIDs returns 64 bits that are uniform even if a part of the ids is not: it passes the three
+// big-endian words of the ids one after the other through the finalizer of SplitMix64 (Steele, Lea,
+// Flood: Fast Splittable Pseudorandom Number Generators; Stafford's variant 13).
 func mixIDs(trace TraceID, span SpanID) uint64 {
 	const increment = 0x9e3779b97f4a7c15
 	words := [...]uint64{binary.BigEndian.Uint64(trace[:8]), binary.BigEndian.Uint64(trace[8:]), binary.BigEndian.Uint64(span[:])}
@@ -72,7 +77,8 @@ func mixIDs(trace TraceID, span SpanID) uint64 {
 	return h
 }
 
-// AdjustedCount returns how many spans a span with these ids and this tracestate stands for, see Sampling.AdjustedCount.
+// AdjustedCount returns the number of spans that a span with these ids and this tracestate
+// represents, see Sampling.AdjustedCount.
 func AdjustedCount(tracestate string, trace TraceID, span SpanID) uint64 {
 	if tracestate == "" {
 		return 1
@@ -80,10 +86,11 @@ func AdjustedCount(tracestate string, trace TraceID, span SpanID) uint64 {
 	return ParseSampling(tracestate).AdjustedCount(trace, span)
 }
 
-// AdjustedCount returns how many spans s stands for, because its trace was sampled and others were not.
+// AdjustedCount returns the number of spans that s represents because its trace was sampled and
+// others were not.
 func (s *Span) AdjustedCount() uint64 { return AdjustedCount(s.TraceState, s.TraceID, s.SpanID) }
 
-// Sampling is what a tracestate says of sampling.
+// Sampling holds the sampling fields of a tracestate.
 type Sampling struct {
 	Threshold     Threshold // 0 unless HasThreshold
 	Randomness    uint64    // of 56 bits; 0 unless HasRandomness
@@ -91,9 +98,10 @@ type Sampling struct {
 	HasRandomness bool
 }
 
-// Of returns what a tracestate that says s means for a trace: unless it says a randomness, that is the one of the trace's id, and a threshold
-// that would have rejected the trace is not there, since who sampled what it should not have says nothing of its share.
-func (s Sampling) Of(trace TraceID) Sampling {
+// ForTrace returns s as it applies to a trace. A missing randomness is taken from the trace id. A
+// threshold that would have rejected the trace is removed: it is inconsistent with the trace, so it
+// does not tell the sampling probability.
+func (s Sampling) ForTrace(trace TraceID) Sampling {
 	if !s.HasRandomness {
 		s.Randomness = binary.BigEndian.Uint64(trace[8:]) & uint64(RejectAll-1)
 	}
@@ -103,12 +111,13 @@ func (s Sampling) Of(trace TraceID) Sampling {
 	return s
 }
 
-// AdjustedCount returns how many spans a span with these ids stands for whose tracestate says s: one divided by the share of its threshold, or
-// 1 where there is no threshold, none that is believed of the trace (see Of), or one that leaves less than one in MaxAdjustedCount. What is
-// no whole number is one of its two neighbours; which one follows from the ids, so that all stores say the same, and the mean over many
-// spans is exact.
+// AdjustedCount returns the number of spans that a span with these ids and the sampling fields s
+// represents: 1 divided by the probability of its threshold. The result is 1 if there is no
+// threshold, no threshold consistent with the trace id (see ForTrace), or one that samples less
+// than one trace in MaxAdjustedCount. A fraction is rounded up or down depending on the ids, so
+// that all stores return the same number and the mean over many spans is exact.
 func (s Sampling) AdjustedCount(trace TraceID, span SpanID) uint64 {
-	return s.Of(trace).Threshold.adjustedCount(trace, span)
+	return s.ForTrace(trace).Threshold.adjustedCount(trace, span)
 }
 
 const (
@@ -117,7 +126,7 @@ const (
 	randomnessKey = "rv"
 )
 
-// ParseSampling reads a tracestate. What is not well-formed is not there.
+// ParseSampling reads the sampling fields of a tracestate. Malformed fields are ignored.
 func ParseSampling(tracestate string) (s Sampling) {
 	value, more := vendorValue(tracestate)
 	for more {
@@ -136,10 +145,10 @@ func ParseSampling(tracestate string) (s Sampling) {
 	return s
 }
 
-// ParseSamplingBytes is ParseSampling for bytes, of which it keeps nothing.
-func ParseSamplingBytes(tracestate []byte) Sampling { return ParseSampling(text(tracestate)) }
+// ParseSamplingBytes is ParseSampling for bytes. It keeps no reference to them.
+func ParseSamplingBytes(tracestate []byte) Sampling { return ParseSampling(unsafeString(tracestate)) }
 
-// vendorValue returns the value of the first member of a tracestate that is OpenTelemetry's.
+// vendorValue returns the value of the first OpenTelemetry member of a tracestate.
 func vendorValue(tracestate string) (value string, ok bool) {
 	for more := true; more; {
 		var member string
@@ -151,12 +160,12 @@ func vendorValue(tracestate string) (value string, ok bool) {
 	return "", false
 }
 
-// vendorMember returns the value of a member of a tracestate, if it is OpenTelemetry's.
+// vendorMember returns the value of a member of a tracestate if it is the OpenTelemetry member.
 func vendorMember(member string) (value string, ok bool) {
 	return strings.CutPrefix(strings.Trim(member, " \t"), vendorKey)
 }
 
-// parseHex reads up to ThresholdDigits digits.
+// parseHex parses up to ThresholdDigits lower-case hexadecimal digits.
 func parseHex(digits string) (n uint64, ok bool) {
 	if len(digits) == 0 || len(digits) > ThresholdDigits {
 		return 0, false
@@ -174,10 +183,10 @@ func parseHex(digits string) (n uint64, ok bool) {
 	return n, true
 }
 
-// AppendThreshold appends a tracestate with another threshold. The member that is changed comes first, as the W3C asks for; the others stay
-// as they are.
+// AppendThreshold appends a copy of a tracestate with another threshold. The changed member comes
+// first, as W3C Trace Context requires; the other members stay unchanged.
 func AppendThreshold(dst, tracestate []byte, t Threshold) []byte {
-	rest := text(tracestate)
+	rest := unsafeString(tracestate)
 	dst = t.Append(append(append(append(dst, vendorKey...), thresholdKey...), ':'))
 	value, more := vendorValue(rest)
 	for more {

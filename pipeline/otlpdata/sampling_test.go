@@ -49,7 +49,8 @@ func TestAppendThreshold(t *testing.T) {
 	f("a=1,ot=th:c;rv:1;;x:y,b=2", 1<<55, "ot=th:8;rv:1;x:y,a=1,b=2")
 }
 
-// ids returns random ids, the same ones in each run. The trace passes the threshold, as those do that reach a store.
+// ids returns random ids, the same ones in each run. The trace passes the threshold, as those do
+// that reach a store.
 func ids(r *rand.Rand, t Threshold) (trace TraceID, span SpanID) {
 	binary.BigEndian.PutUint64(trace[:], r.Uint64())
 	binary.BigEndian.PutUint64(trace[8:], r.Uint64()<<56|uint64(t)+r.Uint64N(uint64(RejectAll-t)))
@@ -110,8 +111,8 @@ func TestAdjustedCountsStay(t *testing.T) {
 	}
 }
 
-// TestAdjustedCountsAreExactInTheMean: over many spans that were sampled the mean is that of all, whether their traces differ, their span
-// ids, or both by one.
+// TestAdjustedCountsAreExactInTheMean: over many spans that were sampled the mean is that of all,
+// whether their traces differ, their span ids, or both by one.
 func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
 	const spans = 200_000
 	mean := func(what string, threshold Threshold, next func(i uint64, trace *TraceID, span *SpanID)) {
@@ -121,7 +122,7 @@ func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
 			next(i, &trace, &span)
 			sum += threshold.adjustedCount(trace, span)
 		}
-		want := 1 / threshold.Share()
+		want := 1 / threshold.Probability()
 		_, part := math.Modf(want)
 		if got := float64(sum) / spans; math.Abs(got-want) > 5*math.Sqrt(part*(1-part)/spans)+1e-9 {
 			t.Errorf("%s, th:%s: %v, want %v", what, threshold.Append(nil), got, want)
@@ -158,14 +159,14 @@ func FuzzSampling(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tracestate string, n uint64) {
 		s := ParseSampling(tracestate)
 		if s.Threshold >= RejectAll || s.Randomness >= uint64(RejectAll) || !s.HasThreshold && s.Threshold != 0 ||
-			!(s.Threshold.Share() > 0 && s.Threshold.Share() <= 1) || s != ParseSamplingBytes([]byte(tracestate)) {
+			!(s.Threshold.Probability() > 0 && s.Threshold.Probability() <= 1) || s != ParseSamplingBytes([]byte(tracestate)) {
 			t.Errorf("%q: %+v", tracestate, s)
 		}
 		var trace TraceID
 		var span SpanID
 		binary.BigEndian.PutUint64(trace[4:], n)
 		binary.BigEndian.PutUint64(span[:], n)
-		count, want := AdjustedCount(tracestate, trace, span), 1/s.Threshold.Share()
+		count, want := AdjustedCount(tracestate, trace, span), 1/s.Threshold.Probability()
 		if count < 1 || count > MaxAdjustedCount || count > 1 && math.Abs(float64(count)-want) > 1 {
 			t.Errorf("%q: %d of %v", tracestate, count, want)
 		}

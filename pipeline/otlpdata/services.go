@@ -6,16 +6,16 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// counter is the visitor of the validating walk: it counts spans by service.
+// counter is the visitor of the validating walk. It counts spans per service.
 type counter struct {
 	services []ServiceCount
 	service  string // of the current resource
-	current  int    // its index in services, -1 before its first span
+	current  int    // index of service in services; -1 before its first span
 	spans    int
-	index    map[string]int // only once there are many services
+	index    map[string]int // of services; nil while there are few
 }
 
-// Resource notes the service.
+// Resource sets the current service.
 func (c *counter) Resource(r *Resource) error {
 	c.service, c.current = r.Service, -1
 	return nil
@@ -46,7 +46,8 @@ func (c *counter) merge(s ServiceCount) {
 	n.Debug.Roots += s.Debug.Roots
 }
 
-// find finds or adds a service. Requests hold a handful of them, so the list is searched, until it is long.
+// find returns the index of a service and adds the service if necessary. Most requests hold a few
+// services, so the list is searched linearly until it is long.
 func (c *counter) find(service string) int {
 	const many = 16
 	if c.index != nil {
@@ -60,7 +61,7 @@ func (c *counter) find(service string) int {
 			}
 		}
 	}
-	// The name aliases the request, which must not live as long as whoever keeps the count.
+	// The name aliases the request. A copy lets the request be freed before the counts.
 	service = strings.Clone(service)
 	c.services = append(c.services, ServiceCount{Service: service})
 	switch {

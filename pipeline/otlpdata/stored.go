@@ -2,8 +2,9 @@ package otlpdata
 
 import "math"
 
-// FromStored makes a Batch of a segment that a store put together from what it had read out of Batches (see [AppendResourceSpans]). Nothing
-// is checked again. services says how many spans of each service it holds; a service may be named several times. The Batch keeps segment.
+// FromStored returns a Batch for a segment that a store assembled from the content of other batches
+// (see [AppendResourceSpans]). The segment is not validated again. services are the numbers of
+// spans of its services; a service may occur several times. The Batch keeps segment.
 func FromStored(segment []byte, m Meta, services ...ServiceCount) *Batch {
 	var c counter
 	spans := 0
@@ -14,12 +15,12 @@ func FromStored(segment []byte, m Meta, services ...ServiceCount) *Batch {
 	return &Batch{meta: m, encoded: [][]byte{segment}, services: c.services, spans: spans, size: len(segment)}
 }
 
-// SpanReader decodes single spans. It keeps what it allocated, and the last spans' memory, for the next one. The zero value is ready. Not
-// for concurrent use.
+// SpanReader decodes single spans and reuses its memory for each. The zero value is ready to use. A
+// SpanReader must not be used concurrently.
 type SpanReader struct{ w walker }
 
-// Read decodes the span of which raw is the encoding, as in [Span.Raw]. The span is valid until the next Read; its strings alias raw. An
-// error means that raw is no encoded span.
+// Read decodes an encoded span, as in [Span.Raw]. The result is valid until the next Read; its
+// strings alias raw. An error means that raw is not an encoded span.
 func (r *SpanReader) Read(raw []byte) (*Span, error) {
 	r.w.lim = Limits{Items: math.MaxInt, Depth: maxDepth}
 	if err := r.w.decodeSpan(raw); err != nil {
@@ -28,7 +29,7 @@ func (r *SpanReader) Read(raw []byte) (*Span, error) {
 	return &r.w.span, nil
 }
 
-// ReadResource decodes the resource of which raw is the encoding, as in [Resource.Raw]. Its strings alias raw.
+// ReadResource decodes an encoded resource, as in [Resource.Raw]. Its strings alias raw.
 func ReadResource(raw []byte, schemaURL string) (Resource, error) {
 	w := walker{lim: Limits{Items: math.MaxInt, Depth: maxDepth}}
 	if err := w.decodeResource(raw); err != nil {
@@ -38,7 +39,7 @@ func ReadResource(raw []byte, schemaURL string) (Resource, error) {
 	return w.resource, nil
 }
 
-// ReadScope decodes the scope of which raw is the encoding, as in [Scope.Raw]. Its strings alias raw.
+// ReadScope decodes an encoded scope, as in [Scope.Raw]. Its strings alias raw.
 func ReadScope(raw []byte, schemaURL string) (Scope, error) {
 	w := walker{lim: Limits{Items: math.MaxInt, Depth: maxDepth}}
 	if err := w.decodeScope(raw); err != nil {

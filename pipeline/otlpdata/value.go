@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// ValueKind says which member of the AnyValue oneof a [Value] holds.
+// ValueKind is the member of the AnyValue oneof that a [Value] holds.
 type ValueKind uint8
 
 // The kinds of an attribute value.
@@ -24,8 +24,8 @@ const (
 	ValueMap
 )
 
-// Value is an attribute value. Scalars are decoded; an array or a map stays encoded and is decoded while it is ranged over. Strings
-// and bytes alias the segment.
+// Value is an attribute value. Scalars are decoded. An array or a map stays encoded and is decoded
+// while the caller ranges over it. Strings and bytes alias the segment.
 type Value struct {
 	kind ValueKind
 	num  uint64
@@ -49,7 +49,8 @@ func IntValue(i int64) Value { return Value{kind: ValueInt, num: uint64(i)} }
 // DoubleValue returns a floating-point attribute value.
 func DoubleValue(f float64) Value { return Value{kind: ValueDouble, num: math.Float64bits(f)} }
 
-// EncodedValue returns a value of the given kind from what [Value.Encoded] returned for one like it. Values of a store come back with it.
+// EncodedValue returns a value of the given kind for the result of [Value.Encoded]. Stores use it
+// to restore values.
 func EncodedValue(kind ValueKind, data string) Value {
 	switch kind {
 	case ValueString, ValueBytes, ValueArray, ValueMap:
@@ -58,14 +59,14 @@ func EncodedValue(kind ValueKind, data string) Value {
 	return Value{}
 }
 
-// Encoded returns the content of a string or of bytes, and the encoded ArrayValue or KeyValueList of an array or a map; "" for other
-// kinds. It aliases the segment.
+// Encoded returns the content of a string or of bytes, or the encoded ArrayValue or KeyValueList of
+// an array or a map, and "" for other kinds. It aliases the segment.
 func (v Value) Encoded() string { return v.data }
 
-// Kind tells which accessor holds the value.
+// Kind returns the kind of the value.
 func (v Value) Kind() ValueKind { return v.kind }
 
-// Str returns the value of a ValueString, else "".
+// Str returns the value of a ValueString, and "" for other kinds.
 func (v Value) Str() string {
 	if v.kind != ValueString {
 		return ""
@@ -73,10 +74,10 @@ func (v Value) Str() string {
 	return v.data
 }
 
-// Bool returns the value of a ValueBool, else false.
+// Bool returns the value of a ValueBool, and false for other kinds.
 func (v Value) Bool() bool { return v.kind == ValueBool && v.num != 0 }
 
-// Int returns the value of a ValueInt, else 0.
+// Int returns the value of a ValueInt, and 0 for other kinds.
 func (v Value) Int() int64 {
 	if v.kind != ValueInt {
 		return 0
@@ -84,7 +85,7 @@ func (v Value) Int() int64 {
 	return int64(v.num)
 }
 
-// Double returns the value of a ValueDouble, else 0.
+// Double returns the value of a ValueDouble, and 0 for other kinds.
 func (v Value) Double() float64 {
 	if v.kind != ValueDouble {
 		return 0
@@ -92,21 +93,21 @@ func (v Value) Double() float64 {
 	return math.Float64frombits(v.num)
 }
 
-// Bytes returns the value of a ValueBytes, else nil. The caller must not write to it.
+// Bytes returns the value of a ValueBytes, and nil for other kinds. The caller must not change it.
 func (v Value) Bytes() []byte {
 	if v.kind != ValueBytes {
 		return nil
 	}
-	return raw(v.data)
+	return unsafeBytes(v.data)
 }
 
-// Elements ranges over the values of a ValueArray; over nothing for another kind.
+// Elements ranges over the values of a ValueArray. It yields nothing for other kinds.
 func (v Value) Elements() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.kind != ValueArray {
 			return
 		}
-		for f, pos, b := (field{}), 0, raw(v.data); pos < len(b); {
+		for f, pos, b := (field{}), 0, unsafeBytes(v.data); pos < len(b); {
 			var err error
 			if pos, err = f.next(b, pos); err != nil {
 				return
@@ -118,20 +119,20 @@ func (v Value) Elements() iter.Seq[Value] {
 				continue
 			}
 			var e Value
-			if e.decode(f.data, wasChecked) != nil || !yield(e) {
+			if e.decode(f.data, validated) != nil || !yield(e) {
 				return
 			}
 		}
 	}
 }
 
-// Entries ranges over the entries of a ValueMap; over nothing for another kind.
+// Entries ranges over the entries of a ValueMap. It yields nothing for other kinds.
 func (v Value) Entries() iter.Seq[KeyValue] {
 	return func(yield func(KeyValue) bool) {
 		if v.kind != ValueMap {
 			return
 		}
-		for f, pos, b := (field{}), 0, raw(v.data); pos < len(b); {
+		for f, pos, b := (field{}), 0, unsafeBytes(v.data); pos < len(b); {
 			var err error
 			if pos, err = f.next(b, pos); err != nil {
 				return
@@ -143,15 +144,16 @@ func (v Value) Entries() iter.Seq[KeyValue] {
 				continue
 			}
 			var kv KeyValue
-			if kv.decode(f.data, wasChecked) != nil || !yield(kv) {
+			if kv.decode(f.data, validated) != nil || !yield(kv) {
 				return
 			}
 		}
 	}
 }
 
-// AsString returns the text form by which values are compared in searches and shown: a string as it is, `true`, decimal integers,
-// floats in the shortest form that reads back, bytes in standard base64, arrays and maps as JSON, empty as "".
+// AsString returns the text form that searches compare and users see: a string unchanged, booleans
+// as `true` or `false`, integers in decimal, floats in the shortest form that parses to the same
+// number, bytes in standard base64, arrays and maps as JSON, and an empty value as "".
 func (v Value) AsString() string {
 	switch v.kind {
 	case ValueString:
@@ -174,15 +176,16 @@ func (v Value) AppendText(dst []byte) []byte {
 	case ValueDouble:
 		return appendFloat(dst, math.Float64frombits(v.num))
 	case ValueBytes:
-		return base64.StdEncoding.AppendEncode(dst, raw(v.data))
+		return base64.StdEncoding.AppendEncode(dst, unsafeBytes(v.data))
 	case ValueArray, ValueMap:
 		return v.AppendJSON(dst)
 	}
 	return dst
 }
 
-// AppendJSON appends the value as JSON: bytes as a base64 string, numbers that JSON lacks (NaN, Inf) as strings, invalid UTF-8
-// replaced by U+FFFD, empty as null. A map whose keys repeat keeps them all.
+// AppendJSON appends the value as JSON: bytes as a base64 string, NaN and infinities as strings,
+// and an empty value as null. Invalid UTF-8 is replaced by U+FFFD. Repeated keys of a map are all
+// kept.
 func (v Value) AppendJSON(dst []byte) []byte {
 	switch v.kind {
 	case ValueString:
@@ -196,7 +199,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 		}
 		return appendFloat(dst, f)
 	case ValueBytes:
-		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), raw(v.data)), '"')
+		return append(base64.StdEncoding.AppendEncode(append(dst, '"'), unsafeBytes(v.data)), '"')
 	case ValueArray:
 		dst = append(dst, '[')
 		n := 0
@@ -230,8 +233,8 @@ func appendFloat(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// AppendJSONString appends s as a JSON string. Invalid UTF-8 is replaced by U+FFFD, so that the result is always valid JSON; nothing
-// is escaped for HTML.
+// AppendJSONString appends s as a JSON string. Invalid UTF-8 is replaced by U+FFFD, so that the
+// result is always valid JSON. HTML characters are not escaped.
 func AppendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
@@ -285,5 +288,5 @@ func appendEscape(dst []byte, c byte) []byte {
 
 var _ json.Marshaler = Value{}
 
-// MarshalJSON returns AppendJSON.
+// MarshalJSON returns the JSON of AppendJSON.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }

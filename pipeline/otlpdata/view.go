@@ -2,16 +2,18 @@ package otlpdata
 
 import "encoding/hex"
 
-// TraceID is a trace id as OTLP carries it: 16 bytes, big-endian. A 64-bit id has eight leading zero bytes.
+// TraceID is a trace id as in OTLP: 16 bytes, big-endian. A 64-bit id has eight leading zero bytes.
 type TraceID [16]byte
 
-// SpanID is a span id as OTLP carries it: 8 bytes, big-endian.
+// SpanID is a span id as in OTLP: 8 bytes, big-endian.
 type SpanID [8]byte
 
-// IsZero reports whether the id has no bit set. OTLP calls such an id invalid; it is stored and counted all the same.
+// IsZero reports whether all bytes of the id are zero. OTLP calls such an id invalid; it is stored
+// and counted nevertheless.
 func (t TraceID) IsZero() bool { return t == TraceID{} }
 
-// String returns the text form of logs and the JSON API: 16 lower-case hex digits when the high half is zero, else 32.
+// String returns the text form of logs and the JSON API: 16 lower-case hex digits if the high half
+// is zero, otherwise 32.
 func (t TraceID) String() string {
 	if [8]byte(t[:8]) == [8]byte{} {
 		return hex.EncodeToString(t[8:])
@@ -19,13 +21,14 @@ func (t TraceID) String() string {
 	return hex.EncodeToString(t[:])
 }
 
-// IsZero reports whether the id has no bit set, which for a parent id means: no parent.
+// IsZero reports whether all bytes of the id are zero. A zero parent id means that there is no
+// parent.
 func (s SpanID) IsZero() bool { return s == SpanID{} }
 
 // String returns 16 lower-case hex digits.
 func (s SpanID) String() string { return hex.EncodeToString(s[:]) }
 
-// Kinds of a span, as OTLP numbers them. Other numbers occur on the wire and mean KindUnspecified to readers.
+// Kinds of a span, with their numbers in OTLP. Readers treat other numbers as KindUnspecified.
 const (
 	KindUnspecified int32 = iota
 	KindInternal
@@ -35,7 +38,7 @@ const (
 	KindConsumer
 )
 
-// Status codes of a span, as OTLP numbers them.
+// Status codes of a span, with their numbers in OTLP.
 const (
 	StatusUnset int32 = iota
 	StatusOK
@@ -44,7 +47,7 @@ const (
 
 // Resource is the entity that produced spans. Its strings alias the segment it was read from.
 type Resource struct {
-	// Service is the service name with the rules of reference 5.2 applied, never empty.
+	// Service is the result of ServiceName for the attributes. It is never empty.
 	Service           string
 	Attributes        []KeyValue
 	DroppedAttributes uint32
@@ -63,7 +66,8 @@ type Scope struct {
 	Raw []byte
 }
 
-// Span is one span as it stands on the wire. Times are nanoseconds since the Unix epoch. Its strings alias the segment.
+// Span is one span as received. Times are nanoseconds since the Unix epoch. Its strings alias the
+// segment.
 type Span struct {
 	TraceID                                        TraceID
 	SpanID, ParentID                               SpanID
@@ -99,7 +103,7 @@ type Link struct {
 	Flags             uint32
 }
 
-// KeyValue is one attribute. Keys may repeat in a list; readers take the first.
+// KeyValue is one attribute. A list may contain a key several times; readers use the first.
 type KeyValue struct {
 	Key   string
 	Value Value

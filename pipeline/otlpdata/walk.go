@@ -6,27 +6,30 @@ import (
 	"unsafe"
 )
 
-// Visitor receives what [Walk] reads: each resource before its scopes, each scope before its spans, in wire order (a resource or scope
-// that follows its spans on the wire still comes first). A resource is valid until the next one, a scope until the next scope or resource,
-// a span during its call, each with all slices below it; strings and Raw alias the segment and may be kept, which keeps the segment in
-// memory. An error ends the walk and is returned by it.
+// Visitor receives what [Walk] reads, in wire order, each resource before its scopes and each scope
+// before its spans (even if it follows them on the wire). A resource and its slices are valid until
+// the next resource, a scope until the next scope or resource, a span only during the call. Strings
+// and Raw alias the segment and may be kept, which keeps the whole segment in memory. An error ends
+// the walk and is returned by it.
 type Visitor interface {
 	Resource(r *Resource) error
 	Scope(s *Scope) error
 	Span(s *Span) error
 }
 
-// Walk reads one encoded ExportTraceServiceRequest (opentelemetry-proto, collector/trace/v1) and calls v for everything in it. It
-// allocates nothing per span. Segments of a Batch were validated, so an error other than the visitor's means that segment is no
-// segment of a Batch.
+// Walk reads one encoded ExportTraceServiceRequest (opentelemetry-proto, collector/trace/v1) and
+// calls v for every resource, scope and span. It allocates nothing per span. Segments of a Batch
+// are valid, so for them Walk returns only errors of the visitor.
 func Walk(segment []byte, v Visitor) error {
 	_, err := walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt}, false)
 	return err
 }
 
-// walk is Walk with limits. With checkOnly set everything is checked as ever, but of lists the visitor gets only what the resource's
-// Service and the span's NativeFlags are made of: the lists of a request of a few MiB take a hundred, and many requests may be validated at once. The result is then
-// how many bytes they would have taken.
+// walk is Walk with limits. With checkOnly it validates everything but does not keep lists: the
+// visitor gets only the attributes that determine Resource.Service and Span.NativeFlags. This saves
+// memory, because the lists of a request of a few MiB can take a hundred MiB and many requests may
+// be validated at the same time. memory is the number of bytes that a walk with lists allocates for
+// them; it is only valid with checkOnly.
 func walk(segment []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
 	defer w.release()
@@ -40,11 +43,12 @@ func walk(segment []byte, v Visitor, lim Limits, checkOnly bool) (memory int, er
 
 var walkers = sync.Pool{New: func() any { return new(walker) }}
 
-// walker holds the views that are handed to the visitor, so that their slices are reused from span to span.
+// walker holds the values that are passed to the visitor, so that their slices are reused for each
+// span.
 type walker struct {
 	v         Visitor
 	lim       Limits
-	checkOnly bool // keeps no lists
+	checkOnly bool // do not keep lists
 	spans     int
 	groups    int // resources and scopes
 	resource  Resource
@@ -55,10 +59,10 @@ type walker struct {
 	longest   longest
 }
 
-// listLengths are the lengths that the lists of the current resource, scope or span have on the wire.
+// listLengths are the lengths of the lists of one resource, scope or span on the wire.
 type listLengths struct{ attributes, nested, events, links int }
 
-// grow makes l at least as long as o.
+// grow sets each length of l to the maximum of l and o.
 func (l *listLengths) grow(o *listLengths) {
 	l.attributes, l.nested = max(l.attributes, o.attributes), max(l.nested, o.nested)
 	l.events, l.links = max(l.events, o.events), max(l.links, o.links)
@@ -67,7 +71,8 @@ func (l *listLengths) grow(o *listLengths) {
 // longest are the lengths of the longest lists of a request.
 type longest struct{ resource, scope, span listLengths }
 
-// memory returns the bytes that a walker allocates for them. Slices grow by doubling.
+// memory returns the number of bytes that a walker allocates for these lists. Slices grow by
+// doubling.
 func (l *longest) memory() int {
 	const growth = 2
 	attributes := l.resource.attributes + l.scope.attributes + l.span.attributes + l.span.nested
@@ -76,16 +81,16 @@ func (l *longest) memory() int {
 }
 
 func (w *walker) release() {
-	// The views alias the segment; the pool must not keep it alive.
+	// The values alias the segment, which the pool must not keep alive.
 	clear(w.resource.Attributes[:cap(w.resource.Attributes)])
 	clear(w.scope.Attributes[:cap(w.scope.Attributes)])
 	clear(w.span.Attributes[:cap(w.span.Attributes)])
 	clear(w.span.Events[:cap(w.span.Events)])
 	clear(w.span.Links[:cap(w.span.Links)])
 	clear(w.nested[:cap(w.nested)])
-	const keep = 4096
-	if cap(w.nested) > keep || cap(w.span.Attributes) > keep || cap(w.span.Events) > keep || cap(w.span.Links) > keep ||
-		cap(w.resource.Attributes) > keep || cap(w.scope.Attributes) > keep {
+	const maxPooled = 4096
+	if cap(w.nested) > maxPooled || cap(w.span.Attributes) > maxPooled || cap(w.span.Events) > maxPooled ||
+		cap(w.span.Links) > maxPooled || cap(w.resource.Attributes) > maxPooled || cap(w.scope.Attributes) > maxPooled {
 		return
 	}
 	w.v = nil
@@ -117,7 +122,8 @@ func (w *walker) request(b []byte) error {
 	return nil
 }
 
-// resourceSpans goes over the message twice: the resource may follow its spans and may be repeated, and the visitor wants it first.
+// resourceSpans reads the message twice: the resource may follow its spans and may be repeated, but
+// the visitor gets it first.
 func (w *walker) resourceSpans(b []byte) error {
 	const deprecatedScopeSpans = 1000<<3 | wireLen
 	if err := w.countGroup(); err != nil {
@@ -139,7 +145,7 @@ func (w *walker) resourceSpans(b []byte) error {
 		case 2<<3 | wireLen:
 			scopes++
 		case 3<<3 | wireLen:
-			r.SchemaURL = text(f.data)
+			r.SchemaURL = unsafeString(f.data)
 		case deprecatedScopeSpans:
 			deprecated++
 		default:
@@ -164,11 +170,12 @@ func (w *walker) resourceSpans(b []byte) error {
 		case 2<<3 | wireLen:
 			err = w.scopeSpans(f.data, w.v)
 		case deprecatedScopeSpans:
-			// What pdata does with the field's old number: it counts only where the new one is absent, and is always decoded.
+			// Like pdata: the old field number is always decoded, but ignored if the new one is
+			// present.
 			if scopes == 0 {
 				err = w.scopeSpans(f.data, w.v)
 			} else {
-				err = w.scopeSpans(f.data, nobody{})
+				err = w.scopeSpans(f.data, discard{})
 			}
 		default:
 			pos, err = f.unknown(b, pos, 0)
@@ -180,12 +187,12 @@ func (w *walker) resourceSpans(b []byte) error {
 	return nil
 }
 
-// nobody is the visitor of spans that are checked and not read.
-type nobody struct{}
+// discard is the visitor of spans that are only validated.
+type discard struct{}
 
-func (nobody) Resource(*Resource) error { return nil }
-func (nobody) Scope(*Scope) error       { return nil }
-func (nobody) Span(*Span) error         { return nil }
+func (discard) Resource(*Resource) error { return nil }
+func (discard) Scope(*Scope) error       { return nil }
+func (discard) Span(*Span) error         { return nil }
 
 func (w *walker) countGroup() error {
 	if w.groups++; w.groups > w.lim.Spans {
@@ -215,7 +222,7 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 				return errTooManySpans(w.lim.Spans)
 			}
 		case 3<<3 | wireLen:
-			s.SchemaURL = text(f.data)
+			s.SchemaURL = unsafeString(f.data)
 		default:
 			pos, err = f.unknown(b, pos, 0b1110)
 		}
@@ -248,7 +255,8 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	return nil
 }
 
-// decodeResource adds the fields of an encoded Resource to w.resource: a message field that is repeated on the wire is merged.
+// decodeResource merges the fields of an encoded Resource into w.resource, because a message field
+// that is repeated on the wire is merged.
 func (w *walker) decodeResource(b []byte) error {
 	r := &w.resource
 	r.Raw = joinRaw(r.Raw, b)
@@ -275,9 +283,10 @@ func (w *walker) decodeResource(b []byte) error {
 	return nil
 }
 
-// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the merged message. The first one aliases
-// the segment with no capacity to spare, so appending moves it to memory of its own, which then grows like any slice: a message that
-// consists of a thousand repetitions is not copied a thousand times.
+// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the
+// merged message. The first encoding aliases the segment and has no spare capacity, so appending
+// copies it to a new slice. That slice grows as usual: a message with a thousand repetitions is not
+// copied a thousand times.
 func joinRaw(a, b []byte) []byte {
 	if len(a) == 0 {
 		return b
@@ -285,7 +294,7 @@ func joinRaw(a, b []byte) []byte {
 	return append(a, b...)
 }
 
-// checkEntityRef checks the framing of an EntityRef, which is carried along in Resource.Raw and read by nobody here.
+// checkEntityRef validates an EntityRef, which is kept in Resource.Raw and not read otherwise.
 func checkEntityRef(b []byte) error {
 	var f field
 	for pos := 0; pos < len(b); {
@@ -303,7 +312,7 @@ func checkEntityRef(b []byte) error {
 	return nil
 }
 
-// decodeScope adds the fields of an encoded InstrumentationScope to w.scope.
+// decodeScope merges the fields of an encoded InstrumentationScope into w.scope.
 func (w *walker) decodeScope(b []byte) error {
 	s := &w.scope
 	s.Raw = joinRaw(s.Raw, b)
@@ -315,9 +324,9 @@ func (w *walker) decodeScope(b []byte) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			s.Name = text(f.data)
+			s.Name = unsafeString(f.data)
 		case 2<<3 | wireLen:
-			s.Version = text(f.data)
+			s.Version = unsafeString(f.data)
 		case 3<<3 | wireLen:
 			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, "")
 		case 4<<3 | wireVarint:

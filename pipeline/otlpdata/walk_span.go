@@ -7,14 +7,14 @@ func (w *walker) decodeSpan(b []byte) error {
 	s := &w.span
 	s.reset(b)
 	w.nested, w.items = w.nested[:0], listLengths{}
-	pos, err := w.usualAttributes(b, s.usualStart(b))
+	pos, err := w.attributeRun(b, s.commonPrefix(b))
 	if err != nil {
 		return err
 	}
 	return w.spanFields(b, pos)
 }
 
-// reset empties the span field by field: most are overwritten right away, and there are too many to copy zeros over all.
+// reset clears the span field by field, which is faster than copying a zero value over all fields.
 func (s *Span) reset(b []byte) {
 	s.Raw = b
 	s.TraceID, s.SpanID, s.ParentID = TraceID{}, SpanID{}, SpanID{}
@@ -25,9 +25,10 @@ func (s *Span) reset(b []byte) {
 	s.Attributes, s.Events, s.Links = s.Attributes[:0], s.Events[:0], s.Links[:0]
 }
 
-// usualStart reads the fields before the attributes as long as they come as encoders write them: in the order of their numbers, ids
-// complete, the name short. It returns the position of the first field that it did not read.
-func (s *Span) usualStart(b []byte) int {
+// commonPrefix reads the fields before the attributes as long as they have the form that encoders
+// usually write: in the order of their numbers, with complete ids and a short name. It returns the
+// position of the first field that it did not read.
+func (s *Span) commonPrefix(b []byte) int {
 	const ids = 2 + 16 + 2 + 8
 	if len(b) < ids || b[0] != 1<<3|wireLen || b[1] != 16 || b[18] != 2<<3|wireLen || b[19] != 8 {
 		return 0
@@ -39,7 +40,7 @@ func (s *Span) usualStart(b []byte) int {
 		pos += 2 + 8
 	}
 	if r := b[pos:]; len(r) >= 2 && r[0] == 5<<3|wireLen && r[1] < 0x80 && int(r[1]) <= len(r)-2 {
-		s.Name = text(r[2 : 2+int(r[1])])
+		s.Name = unsafeString(r[2 : 2+int(r[1])])
 		pos += 2 + int(r[1])
 	}
 	if r := b[pos:]; len(r) >= 2 && r[0] == 6<<3|wireVarint && r[1] < 0x80 {
@@ -53,9 +54,10 @@ func (s *Span) usualStart(b []byte) int {
 	return pos
 }
 
-// usualAttributes reads attributes from pos on as long as they follow one another, and returns the position behind them. Where lists are
-// only checked each takes the place of the one before.
-func (w *walker) usualAttributes(b []byte, pos int) (int, error) {
+// attributeRun reads consecutive attributes from pos on and returns the position after them. With
+// checkOnly each attribute overwrites the previous one, except that the flags attribute is kept if
+// it is the first.
+func (w *walker) attributeRun(b []byte, pos int) (int, error) {
 	kvs := w.span.Attributes[:cap(w.span.Attributes)]
 	at, step, read := 0, 1, 0
 	if w.checkOnly {
@@ -93,7 +95,7 @@ func (w *walker) spanFields(b []byte, pos int) error {
 	s := &w.span
 	var f field
 	for pos < len(b) {
-		const flags = 16<<3 | wireI32 // the only tag of two bytes, and mostly the last one
+		const flags = 16<<3 | wireI32 // the only tag of two bytes, and usually the last one
 		if len(b)-pos == 2+4 && b[pos] == flags&0x7f|0x80 && b[pos+1] == flags>>7 {
 			s.Flags = binary.LittleEndian.Uint32(b[pos+2:])
 			return nil
@@ -110,7 +112,7 @@ func (w *walker) spanFields(b []byte, pos int) error {
 		case 4<<3 | wireLen:
 			err = s.ParentID.decode(f.data)
 		case 5<<3 | wireLen:
-			s.Name = text(f.data)
+			s.Name = unsafeString(f.data)
 		case 6<<3 | wireVarint:
 			s.Kind = int32(f.num)
 		case 7<<3 | wireI64:
@@ -139,7 +141,7 @@ func (w *walker) rareSpanField(f *field, b []byte, pos int) (int, error) {
 	s := &w.span
 	switch f.key {
 	case 3<<3 | wireLen:
-		s.TraceState = text(f.data)
+		s.TraceState = unsafeString(f.data)
 	case 10<<3 | wireVarint:
 		s.DroppedAttributes = uint32(f.num)
 	case 12<<3 | wireVarint:
@@ -187,7 +189,7 @@ func (s *Span) decodeStatus(b []byte) error {
 		}
 		switch f.key {
 		case 2<<3 | wireLen:
-			s.StatusMessage = text(f.data)
+			s.StatusMessage = unsafeString(f.data)
 		case 3<<3 | wireVarint:
 			s.StatusCode = int32(f.num)
 		default:
@@ -199,7 +201,8 @@ func (s *Span) decodeStatus(b []byte) error {
 	return nil
 }
 
-// event decodes an encoded Span.Event. Its attributes go to the arena; where that grows, events before keep the array they have.
+// event decodes an encoded Span.Event. Its attributes are appended to w.nested. If that slice
+// grows, earlier events keep the previous array.
 func (w *walker) event(b []byte) error {
 	if err := w.count(&w.items.events); err != nil {
 		return err
@@ -216,7 +219,7 @@ func (w *walker) event(b []byte) error {
 		case 1<<3 | wireI64:
 			e.Time = f.num
 		case 2<<3 | wireLen:
-			e.Name = text(f.data)
+			e.Name = unsafeString(f.data)
 		case 3<<3 | wireLen:
 			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
 		case 4<<3 | wireVarint:
@@ -236,7 +239,7 @@ func (w *walker) event(b []byte) error {
 	return nil
 }
 
-// link decodes an encoded Span.Link, see event.
+// link decodes an encoded Span.Link. See event for its attributes.
 func (w *walker) link(b []byte) error {
 	if err := w.count(&w.items.links); err != nil {
 		return err
@@ -255,7 +258,7 @@ func (w *walker) link(b []byte) error {
 		case 2<<3 | wireLen:
 			err = l.SpanID.decode(f.data)
 		case 3<<3 | wireLen:
-			l.TraceState = text(f.data)
+			l.TraceState = unsafeString(f.data)
 		case 4<<3 | wireLen:
 			w.nested, err = w.attribute(w.nested, &w.items.nested, f.data, "")
 		case 5<<3 | wireVarint:
@@ -277,7 +280,7 @@ func (w *walker) link(b []byte) error {
 	return nil
 }
 
-// count counts one more item of a list, whose length so far is n.
+// count increments the length n of a list and checks it against the limit.
 func (w *walker) count(n *int) error {
 	if *n++; *n > w.lim.Items {
 		return errTooManyItems(w.lim.Items)
@@ -285,8 +288,8 @@ func (w *walker) count(n *int) error {
 	return nil
 }
 
-// attribute appends an encoded KeyValue to a list, whose length on the wire so far is n. Where lists are only checked it takes the place of
-// the one before, unless that is the first and has the key that is to be kept.
+// attribute appends an encoded KeyValue to a list with n elements on the wire so far. With
+// checkOnly it replaces the previous attribute, unless that is the first one and has the key keep.
 func (w *walker) attribute(kvs []KeyValue, n *int, b []byte, keep string) ([]KeyValue, error) {
 	if err := w.count(n); err != nil {
 		return kvs, err
@@ -302,9 +305,10 @@ func (w *walker) attribute(kvs []KeyValue, n *int, b []byte, keep string) ([]Key
 	return kvs, kvs[len(kvs)-1].replace(b, w.lim.Depth)
 }
 
-// valueOf returns where the value begins in a KeyValue as encoders write it, 0 for any other: key and value in this order with short
-// lengths. That is worth a path of its own: attributes are most of a request.
-func valueOf(b []byte) int {
+// valuePosition returns the position of the value in a KeyValue of the usual form: key, then value,
+// both with lengths below 128. It returns 0 for any other form. This fast path pays off because
+// attributes are most of a request.
+func valuePosition(b []byte) int {
 	if len(b) < 4 || b[0] != 1<<3|wireLen || b[1] >= 0x80 {
 		return 0
 	}
@@ -315,15 +319,16 @@ func valueOf(b []byte) int {
 	return k + 2
 }
 
-// decodeUsual makes v the value of an AnyValue that is one scalar as encoders write it. It leaves v as it is and returns false for others.
-func (v *Value) decodeUsual(b []byte) bool {
+// decodeScalar sets v to an AnyValue that is one scalar in its usual encoding. For any other
+// encoding it leaves v unchanged and returns false.
+func (v *Value) decodeScalar(b []byte) bool {
 	if len(b) < 2 {
 		return false
 	}
 	switch c := b[1]; b[0] {
 	case 1<<3 | wireLen:
 		if c < 0x80 && int(c) == len(b)-2 {
-			*v = Value{kind: ValueString, data: text(b[2:])}
+			*v = Value{kind: ValueString, data: unsafeString(b[2:])}
 			return true
 		}
 	case 2<<3 | wireVarint:
@@ -345,17 +350,17 @@ func (v *Value) decodeUsual(b []byte) bool {
 	return false
 }
 
-// replace makes kv the encoded KeyValue.
+// replace sets kv to the encoded KeyValue.
 func (kv *KeyValue) replace(b []byte, depth int) error {
-	if value := valueOf(b); value > 0 && kv.Value.decodeUsual(b[value:]) {
-		kv.Key = text(b[2 : value-2])
+	if value := valuePosition(b); value > 0 && kv.Value.decodeScalar(b[value:]) {
+		kv.Key = unsafeString(b[2 : value-2])
 		return nil
 	}
 	*kv = KeyValue{}
 	return kv.decode(b, depth)
 }
 
-// decode adds the fields of an encoded KeyValue to kv.
+// decode merges the fields of an encoded KeyValue into kv.
 func (kv *KeyValue) decode(b []byte, depth int) error {
 	var f field
 	for pos := 0; pos < len(b); {
@@ -365,7 +370,7 @@ func (kv *KeyValue) decode(b []byte, depth int) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			kv.Key = text(f.data)
+			kv.Key = unsafeString(f.data)
 		case 2<<3 | wireLen:
 			err = kv.Value.decode(f.data, depth)
 		case 3<<3 | wireVarint: // index into a string table: profiles only
@@ -379,13 +384,14 @@ func (kv *KeyValue) decode(b []byte, depth int) error {
 	return nil
 }
 
-// wasChecked in place of a depth says that a value was validated before, so that what is nested in it need not be looked at again.
-const wasChecked = 0
+// validated, instead of a depth, means that the value was validated before, so that nested values
+// need not be checked again.
+const validated = 0
 
-// decode adds the fields of an encoded AnyValue to v: of several members the last one counts. depth is how many levels of values,
-// this one included, may still follow, or wasChecked.
+// decode merges the fields of an encoded AnyValue into v: the last of several members counts. depth
+// is the maximum number of levels of values, including this one, or validated.
 func (v *Value) decode(b []byte, depth int) error {
-	if v.decodeUsual(b) {
+	if v.decodeScalar(b) {
 		return nil
 	}
 	var f field
@@ -396,7 +402,7 @@ func (v *Value) decode(b []byte, depth int) error {
 		}
 		switch f.key {
 		case 1<<3 | wireLen:
-			*v = Value{kind: ValueString, data: text(f.data)}
+			*v = Value{kind: ValueString, data: unsafeString(f.data)}
 		case 2<<3 | wireVarint:
 			*v = BoolValue(f.num != 0)
 		case 3<<3 | wireVarint:
@@ -408,7 +414,7 @@ func (v *Value) decode(b []byte, depth int) error {
 		case 6<<3 | wireLen:
 			err = v.setNested(ValueMap, f.data, depth)
 		case 7<<3 | wireLen:
-			*v = Value{kind: ValueBytes, data: text(f.data)}
+			*v = Value{kind: ValueBytes, data: unsafeString(f.data)}
 		case 8<<3 | wireVarint: // index into a string table: profiles only
 			*v = Value{}
 		default:
@@ -422,14 +428,14 @@ func (v *Value) decode(b []byte, depth int) error {
 }
 
 func (v *Value) setNested(kind ValueKind, b []byte, depth int) error {
-	*v = Value{kind: kind, data: text(b)}
-	if depth == wasChecked {
+	*v = Value{kind: kind, data: unsafeString(b)}
+	if depth == validated {
 		return nil
 	}
 	return checkValues(b, depth-1, kind == ValueMap)
 }
 
-// checkValues checks an encoded ArrayValue, or with keys set a KeyValueList.
+// checkValues validates an encoded ArrayValue or, with keys, a KeyValueList.
 func checkValues(b []byte, depth int, keys bool) error {
 	var f field
 	for pos := 0; pos < len(b); {

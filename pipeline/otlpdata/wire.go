@@ -16,28 +16,29 @@ const (
 	wireI32        = 5
 )
 
-// Errors of the wire format. A request with one of them was never a valid OTLP message; sending it again cannot help.
+// Errors of the wire format. They are permanent: a request with one of them is not a valid OTLP
+// message.
 var (
-	errTruncated = errors.New("otlp: message is cut short")
+	errTruncated = errors.New("otlp: message is truncated")
 	errOverflow  = errors.New("otlp: varint overflows 64 bits")
 	errLength    = errors.New("otlp: negative length")
-	errTag       = errors.New("otlp: illegal field number")
+	errTag       = errors.New("otlp: invalid field number")
 	errWireType  = errors.New("otlp: field has the wrong wire type")
 	errGroup     = errors.New("otlp: unexpected end of group")
-	errTraceID   = errors.New("otlp: a trace id must have 0 or 16 bytes")
-	errDepth     = errors.New("otlp: attribute values nest too deep")
-	errSpanID    = errors.New("otlp: a span id must have 0 or 8 bytes")
+	errTraceID   = errors.New("otlp: trace id must have 0 or 16 bytes")
+	errDepth     = errors.New("otlp: attribute values are nested too deeply")
+	errSpanID    = errors.New("otlp: span id must have 0 or 8 bytes")
 )
 
-// field is one decoded protobuf field: its number and type in key (number<<3 | type), and its scalar value, or for a
-// length-delimited field the payload. A group is returned with only its tag consumed.
+// field is one decoded protobuf field. A group is returned with only its tag consumed.
 type field struct {
-	key  uint32
-	num  uint64
-	data []byte
+	key  uint32 // number<<3 | wire type
+	num  uint64 // the value of a scalar
+	data []byte // the content of a length-delimited field
 }
 
-// varint reads a base-128 number at pos. Like pdata it takes up to ten bytes and lets the surplus bits of the tenth fall away.
+// varint reads a base-128 number at pos. Like pdata it accepts up to ten bytes and drops the excess
+// bits of the tenth.
 func varint(b []byte, pos int) (uint64, int, error) {
 	var num uint64
 	for shift := uint(0); shift < 64; shift += 7 {
@@ -54,7 +55,8 @@ func varint(b []byte, pos int) (uint64, int, error) {
 	return 0, 0, errOverflow
 }
 
-// readTag reads a field's tag at pos. The field number is the low 32 bits of tag>>3, as in pdata.
+// readTag reads the tag of a field at pos. The field number is the low 32 bits of tag>>3, as in
+// pdata.
 func readTag(b []byte, pos int) (uint32, int, error) {
 	tag, pos, err := varint(b, pos)
 	if err != nil {
@@ -65,14 +67,16 @@ func readTag(b []byte, pos int) (uint32, int, error) {
 		return 0, 0, errTag
 	}
 	if num > 1<<28 {
-		// Field numbers that do not fit beside the type in 32 bits are unknown in every message; one stands for all.
+		// Larger numbers do not fit into 32 bits together with the type. They are unknown in every
+		// message, so one number represents all of them.
 		num = 1 << 28
 	}
 	return uint32(num)<<3 | uint32(tag&7), pos, nil
 }
 
-// next reads the field at pos and returns the position behind it. Nearly all fields of a request have a tag of one byte, and a length
-// of one or two bytes or a fixed size: these are read right here, and all others by value.
+// next reads the field at pos and returns the position after it. Nearly all fields of a request
+// have a tag of one byte and either a length of one or two bytes or a fixed size: next reads these
+// itself and leaves all others to value.
 func (f *field) next(b []byte, pos int) (int, error) {
 	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
 		return f.nextSlow(b, pos)
@@ -114,7 +118,7 @@ func (f *field) nextSlow(b []byte, pos int) (int, error) {
 	return f.value(b, pos)
 }
 
-// value reads the value that belongs to f.key at pos.
+// value reads the value of the field with the tag f.key at pos.
 func (f *field) value(b []byte, pos int) (int, error) {
 	var err error
 	switch f.key & 7 {
@@ -164,8 +168,9 @@ func length(b []byte, pos int) (int, int, error) {
 	return n, pos, nil
 }
 
-// unknown skips the rest of a field that the message does not define. known is the bit set of the numbers below 64 that it does
-// define: one of those here has the wrong type. Only a group has something left to skip.
+// unknown skips the rest of a field that the message does not define. known is the bit set of the
+// field numbers below 64 that the message defines: such a field has the wrong type. Only a group
+// has something left to skip.
 func (f *field) unknown(b []byte, pos int, known uint64) (int, error) {
 	if n := f.key >> 3; n < 64 && known>>n&1 == 1 {
 		return 0, errWireType
@@ -176,8 +181,9 @@ func (f *field) unknown(b []byte, pos int, known uint64) (int, error) {
 	return skipGroup(b, pos)
 }
 
-// skipGroup skips a group whose start tag was read. It takes what pdata takes, which is less than the format allows: nested groups
-// without fields, and not at the very end of a message. Nobody sends groups; that both agree matters more than which is right.
+// skipGroup skips a group after its start tag. It accepts what pdata accepts, which is less than
+// the format allows: nested groups without fields, and not at the very end of a message. Groups do
+// not occur in practice; agreement with pdata matters more than correctness here.
 func skipGroup(b []byte, pos int) (int, error) {
 	depth := 0
 	f := field{key: wireStartGroup}
@@ -200,12 +206,12 @@ func skipGroup(b []byte, pos int) (int, error) {
 	return 0, errTruncated
 }
 
-// text returns b as a string without copying. Segments are immutable by contract, which is what makes this sound.
-func text(b []byte) string {
+// unsafeString returns b as a string without copying. This is safe because segments are immutable.
+func unsafeString(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// raw is the inverse of text; nobody may write to what it returns.
-func raw(s string) []byte {
+// unsafeBytes returns s as bytes without copying. They must not be changed.
+func unsafeBytes(s string) []byte {
 	return unsafe.Slice(unsafe.StringData(s), len(s))
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// The tags in which clients say what decided about a trace: those of the native libraries, and, with this prefix, of OpenTelemetry's sampler
-// jaegerremote.
+// The tags in which clients say what decided about a trace: those of the native libraries, and,
+// with this prefix, of OpenTelemetry's sampler jaegerremote.
 const (
 	typeKey  = "sampler.type"
 	paramKey = "sampler.param"
 	prefix   = "jaeger."
 )
 
-// samplerOf returns what a root span says of its sampler. Without the tags, a threshold in its tracestate says as much as a probability.
+// samplerOf returns what a root span says of its sampler. Without the tags, a threshold in its
+// tracestate says as much as a probability.
 func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	var hasParam bool
 	for i := range s.Attributes {
@@ -37,8 +38,8 @@ func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	case sampling.SamplerProbabilistic, sampling.SamplerLowerBound, sampling.SamplerRateLimiting, sampling.SamplerConst:
 		return sampler, param, hasParam
 	case "":
-		said := otlpdata.ParseSampling(s.TraceState).Of(s.TraceID)
-		return sampling.SamplerProbabilistic, said.Threshold.Share(), said.HasThreshold
+		said := otlpdata.ParseSampling(s.TraceState).ForTrace(s.TraceID)
+		return sampling.SamplerProbabilistic, said.Threshold.Probability(), said.HasThreshold
 	}
 	return "", 0, false
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // Fields of an ExportTraceServiceRequest, a ResourceSpans, a ScopeSpans and a Span.
@@ -18,11 +19,12 @@ const (
 	fieldSpanTraceState = 3
 )
 
-// growth bounds what a threshold adds to a span, in bytes: a field with `ot=th:` and 14 digits, and longer lengths around it.
+// growth bounds what a threshold adds to a span, in bytes: a field with `ot=th:` and 14 digits, and
+// longer lengths around it.
 const growth = 48
 
-// edit copies requests without the spans that are not sampled. Nothing is decoded: spans are written again with another tracestate, if at
-// all, and all else is copied.
+// edit copies requests without the spans that are not sampled. Nothing is decoded: spans are
+// written again with another tracestate, if at all, and all else is copied.
 type edit struct {
 	*sampler
 	out   []byte
@@ -45,13 +47,13 @@ func (e *edit) nested(num int, content []byte, write func([]byte)) {
 	before, mark := e.kept, len(e.out)
 	room := protowire.SizeVarint(uint64(len(content)))
 	var at int
-	e.out, at = otlpdata.BeginMessage(e.out, num, room)
+	e.out, at = protoenc.BeginMessage(e.out, num, room)
 	write(content)
 	if e.kept == before {
 		e.out = e.out[:mark]
 		return
 	}
-	e.out = otlpdata.EndMessage(e.out, at, room)
+	e.out = protoenc.EndMessage(e.out, at, room)
 }
 
 func (e *edit) resourceSpans(content []byte) {
@@ -97,7 +99,7 @@ func (e *edit) span(span field) {
 	e.state = otlpdata.AppendThreshold(e.state[:0], tracestate, t)
 	room := protowire.SizeVarint(uint64(len(span.content)))
 	var at int
-	e.out, at = otlpdata.BeginMessage(e.out, fieldSpans, room)
+	e.out, at = protoenc.BeginMessage(e.out, fieldSpans, room)
 	for f := range fields(span.content) {
 		if f.num != fieldSpanTraceState {
 			e.out = append(e.out, f.raw...)
@@ -105,7 +107,7 @@ func (e *edit) span(span field) {
 	}
 	e.out = protowire.AppendTag(e.out, fieldSpanTraceState, protowire.BytesType)
 	e.out = protowire.AppendBytes(e.out, e.state)
-	e.out = otlpdata.EndMessage(e.out, at, room)
+	e.out = protoenc.EndMessage(e.out, at, room)
 }
 
 // field is one field of an encoded message.
@@ -116,7 +118,8 @@ type field struct {
 	content []byte
 }
 
-// fields yields the fields of a message, and what is none as the last one, of number 0: nothing is lost on the way.
+// fields yields the fields of a message, and what is none as the last one, of number 0: nothing is
+// lost on the way.
 func fields(message []byte) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for len(message) > 0 {

@@ -1,7 +1,8 @@
-// Package probabilisticsampler is the processor "probabilistic_sampler": it passes on a share of all traces and drops the others. Which
-// ones follows from the trace id alone, so that all spans of a trace have one fate, whichever process they pass; and what passes says in
-// its tracestate for how many it stands (`ot=th:`), as the W3C and OpenTelemetry define it, so that who counts calls can weigh them, as
-// service performance does.
+// Package probabilisticsampler is the processor "probabilistic_sampler": it passes on a share of
+// all traces and drops the others. Which ones follows from the trace id alone, so that all spans of
+// a trace have one fate, whichever process they pass; and what passes says in its tracestate for
+// how many it stands (`ot=th:`), as the W3C and OpenTelemetry define it, so that who counts calls
+// can weigh them, as service performance does.
 package probabilisticsampler
 
 import (
@@ -75,7 +76,8 @@ func newSampler(set pipeline.Settings, c Config, next pipeline.Consumer) (*sampl
 	return s, set.Metrics.Register(spans)
 }
 
-// Consume passes on the spans that are sampled, and takes responsibility for the others by counting them.
+// Consume passes on the spans that are sampled, and takes responsibility for the others by counting
+// them.
 func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if s.own == 0 || b.Len() == 0 {
 		s.kept.Add(float64(b.Len()))
@@ -119,18 +121,19 @@ func (s *sampler) pass(ctx context.Context, spans []byte, meta otlpdata.Meta) er
 	return s.next.Consume(ctx, out)
 }
 
-// decide returns whether a span is sampled whose tracestate says said, and the threshold that it then has.
+// decide returns whether a span is sampled whose tracestate says said, and the threshold that it
+// then has.
 func (s *sampler) decide(traceID []byte, said otlpdata.Sampling) (otlpdata.Threshold, bool) {
 	var id otlpdata.TraceID // another length: none, which is all zeros
 	if len(traceID) == len(id) {
 		id = otlpdata.TraceID(traceID)
 	}
-	before := said.Of(id)
+	before := said.ForTrace(id)
 	target := s.own
 	switch {
 	case !before.HasThreshold:
 	case s.proportional:
-		target = max(before.Threshold, thresholdOf(before.Threshold.Share()*s.share, s.precision))
+		target = max(before.Threshold, thresholdOf(before.Threshold.Probability()*s.share, s.precision))
 	default:
 		target = max(before.Threshold, target)
 	}

@@ -19,8 +19,9 @@ import (
 
 const module = "github.com/tracing-backend/tracing"
 
-// rooms says which packages of this module a folder may import; the longest prefix that fits counts. It is the table of ARCHITECTURE.md.
-// "." is the module's root; "+" before a prefix allows everything below it.
+// rooms says which packages of this module a folder may import; the longest prefix that fits
+// counts. It is the table of ARCHITECTURE.md. "." is the module's root; "+" before a prefix allows
+// everything below it.
 var rooms = map[string][]string{
 	".":                              {"+"},
 	"cmd":                            {".", "pipeline"},
@@ -45,7 +46,7 @@ var rooms = map[string][]string{
 	"extensions":                     {"+pipeline", "+internal/wire", "+internal/translate", "internal/traceql"},
 	"examples":                       {".", "+pipeline"},
 	"internal/wire":                  {"+internal/wire"},
-	"internal/translate":             {"pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
+	"internal/translate":             {"+pipeline/otlpdata", "pipeline/sampling", "+internal/wire", "+internal/translate"},
 	"internal/canary":                {"pipeline", "pipeline/otlpdata", "pipeline/server"},
 	"internal/traceql":               {"pipeline/otlpdata", "+pipeline/tracestore"},
 	"internal/tracecli":              {"pipeline", "internal/traceql"},

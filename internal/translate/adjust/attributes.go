@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // writeAddresses writes out IPv4 addresses that are numbers.
@@ -32,7 +33,8 @@ func dotted(v otlpdata.Value) otlpdata.Value {
 	return otlpdata.StringValue(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String())
 }
 
-// isLibrary reports whether an attribute says which library made a span. Some libraries give it to every span.
+// isLibrary reports whether an attribute says which library made a span. Some libraries give it to
+// every span.
 func isLibrary(kv otlpdata.KeyValue) bool {
 	if !strings.HasPrefix(kv.Key, "telemetry.") {
 		return false
@@ -44,7 +46,8 @@ func isLibrary(kv otlpdata.KeyValue) bool {
 	return false
 }
 
-// addWarnings adds texts to the attribute that carries warnings, which comes first where there was none. It may change attributes.
+// addWarnings adds texts to the attribute that carries warnings, which comes first where there was
+// none. It may change attributes.
 func addWarnings(attributes []otlpdata.KeyValue, texts []string) []otlpdata.KeyValue {
 	if len(texts) == 0 {
 		return attributes
@@ -65,17 +68,19 @@ func addWarnings(attributes []otlpdata.KeyValue, texts []string) []otlpdata.KeyV
 	return attributes
 }
 
-// appendElement appends a string to an encoded ArrayValue: AnyValue values = 1, of which string_value = 1.
+// appendElement appends a string to an encoded ArrayValue: AnyValue values = 1, of which
+// string_value = 1.
 func appendElement(list []byte, text string) []byte {
 	const room = 1
-	list, outer := otlpdata.BeginMessage(list, 1, room)
-	list, inner := otlpdata.BeginMessage(list, 1, room)
-	list = otlpdata.EndMessage(append(list, text...), inner, room)
-	return otlpdata.EndMessage(list, outer, room)
+	list, outer := protoenc.BeginMessage(list, 1, room)
+	list, inner := protoenc.BeginMessage(list, 1, room)
+	list = protoenc.EndMessage(append(list, text...), inner, room)
+	return protoenc.EndMessage(list, outer, room)
 }
 
-// SortAttributes sorts attributes by key; those with the same key stay in order. Spans have few, many of them in order already: they are
-// sorted by inserting one index after the other, and moved once.
+// SortAttributes sorts attributes by key; those with the same key stay in order. Spans have few,
+// many of them in order already: they are sorted by inserting one index after the other, and moved
+// once.
 func SortAttributes(kvs []otlpdata.KeyValue) {
 	const few = 32
 	if len(kvs) > few {

@@ -1,8 +1,12 @@
 package native
 
-// FromSpans translates messages of remote storage, WriteSpanRequest and SpansResponseChunk (reference 3.7), into one
-// ExportTraceServiceRequest, which the caller owns. Both hold Spans in field 1, each with its process; one without has none. most is as in
-// [FromPostSpans].
+import (
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+)
+
+// FromSpans translates messages of remote storage, WriteSpanRequest and SpansResponseChunk
+// (reference 3.7), into one ExportTraceServiceRequest, which the caller owns. Both hold Spans in
+// field 1, each with its process; one without has none. most is as in [FromPostSpans].
 func FromSpans(most int, messages ...[]byte) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()
@@ -10,7 +14,7 @@ func FromSpans(most int, messages ...[]byte) ([]byte, error) {
 	for _, m := range messages {
 		r := protoReader{b: m}
 		for r.next() {
-			if r.key != messageSpans<<3|wireLen {
+			if r.key != messageSpans<<3|protoenc.Length {
 				continue
 			}
 			if err := p.add(r.data, allSpans); err != nil {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// text writes OTLP in lines, with everything that is in it. What a flat one writes does not tell how spans share resources and scopes.
+// text writes OTLP in lines, with everything that is in it. What a flat one writes does not tell
+// how spans share resources and scopes.
 type text struct {
 	strings.Builder
 	flat            bool
@@ -104,7 +106,8 @@ func attributesText(indent string, kvs []otlpdata.KeyValue) string {
 	return w.String()
 }
 
-// expected writes, flat, the OTLP that reference 5.4 makes of a batch, without thought for time or memory.
+// expected writes, flat, the OTLP that reference 5.4 makes of a batch, without thought for time or
+// memory.
 func expected(b *api_v2.Batch) string {
 	w := text{flat: true}
 	for _, s := range b.GetSpans() {
@@ -176,7 +179,7 @@ func expectedSpan(s *api_v2.Span) otlpdata.Span {
 	if len(s.GetWarnings()) > 0 {
 		var array []byte
 		for _, text := range s.GetWarnings() {
-			array = appendBytes(array, 1, appendLen(nil, 1, text))
+			array = protoenc.AppendBytes(array, 1, append(protoenc.AppendHeader(nil, 1, len(text)), text...))
 		}
 		out.Attributes = append(out.Attributes, otlpdata.KeyValue{Key: "@jaeger@warnings",
 			Value: otlpdata.EncodedValue(otlpdata.ValueArray, string(array))})

@@ -7,21 +7,25 @@ import (
 	"sync"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// SplitPostSpans translates the spans of the segments of a batch into PostSpansRequests (package api_v2, reference 3.2 and 3.3) of at most
-// limit bytes, and gives each to send with the number of its spans. All spans come in one request as long as they fit; one that is larger
-// than limit by itself makes a request of its own. No spans make no request. A request is appended to what buffer returns, and belongs to
-// send, an error of which ends the translation and is returned.
+// SplitPostSpans translates the spans of the segments of a batch into PostSpansRequests (package
+// api_v2, reference 3.2 and 3.3) of at most limit bytes, and gives each to send with the number of
+// its spans. All spans come in one request as long as they fit; one that is larger than limit by
+// itself makes a request of its own. No spans make no request. A request is appended to what buffer
+// returns, and belongs to send, an error of which ends the translation and is returned.
 //
-// The rules are those of reference 5.3, and of 5.2 for what is not UTF-8, which strict decoders refuse. More than they ask for:
+// The rules are those of reference 5.3, and of 5.2 for what is not UTF-8, which strict decoders
+// refuse. More than they ask for:
 //
 //   - native flags travel (otlpdata.FlagsAttribute, or the flag FlagSampled of OTLP);
 //   - further attributes service.name, and one that is not a string, become process tags;
 //   - an event whose name is not what its attribute `event` says gets a field for both.
 //
-// What the native model has no place for is lost: attributes of scopes and links, trace states and flags of links, counts of what was
-// dropped, schema URLs, flags of OTLP other than sampled, kinds and status codes that OTLP does not define.
+// What the native model has no place for is lost: attributes of scopes and links, trace states and
+// flags of links, counts of what was dropped, schema URLs, flags of OTLP other than sampled, kinds
+// and status codes that OTLP does not define.
 func SplitPostSpans(segments [][]byte, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
 	w := requestWriters.Get().(*requestWriter)
 	defer w.release()
@@ -40,7 +44,8 @@ func SplitPostSpans(segments [][]byte, limit int, buffer func() []byte, send fun
 
 var requestWriters = sync.Pool{New: func() any { return new(requestWriter) }}
 
-// requestWriter writes requests span by span. The first process of a request is its batch's, and spans of others carry theirs:
+// requestWriter writes requests span by span. The first process of a request is its batch's, and
+// spans of others carry theirs:
 //
 //	PostSpansRequest{batch{process, span, span, span{process}, ...}}
 type requestWriter struct {
@@ -64,11 +69,12 @@ type requestWriter struct {
 }
 
 const (
-	// maxCarried is how many bytes of processes the spans of one request may carry. With the next one a new request begins, in which it is
-	// the batch's: a resource of a MiB must not be sent with each of its spans.
+	// maxCarried is how many bytes of processes the spans of one request may carry. With the next
+	// one a new request begins, in which it is the batch's: a resource of a MiB must not be sent
+	// with each of its spans.
 	maxCarried = 256 << 10
-	// Every span carries its scope. So that a huge scope with many tiny spans does not become gigabytes, scopes may take so many bytes per
-	// span, and as many more for all.
+	// Every span carries its scope. So that a huge scope with many tiny spans does not become
+	// gigabytes, scopes may take so many bytes per span, and as many more for all.
 	maxScopePerSpan = 1 << 10
 	maxScopeSurplus = 4 << 20
 	// keepScratch is the greatest resource or scope whose memory is kept for the next one.
@@ -134,8 +140,8 @@ func (w *requestWriter) begin() {
 		return
 	}
 	w.buf = slices.Grow(w.buffer(), w.expected+w.expected/8)
-	w.buf, w.batch = otlpdata.BeginMessage(w.buf, requestBatch, varintSize(uint64(w.expected)))
-	w.buf = appendBytes(w.buf, batchProcess, w.process)
+	w.buf, w.batch = protoenc.BeginMessage(w.buf, requestBatch, protoenc.SizeVarint(uint64(w.expected)))
+	w.buf = protoenc.AppendBytes(w.buf, batchProcess, w.process)
 	w.inherited = w.buf[len(w.buf)-len(w.process):]
 	w.own, w.spans, w.carried = false, 0, 0
 }
@@ -143,19 +149,19 @@ func (w *requestWriter) begin() {
 // size is how long the open request is.
 func (w *requestWriter) size() int {
 	batch := len(w.buf) - w.batch
-	return 1 + varintSize(uint64(batch)) + batch
+	return 1 + protoenc.SizeVarint(uint64(batch)) + batch
 }
 
 // span writes the span into the open request.
 func (w *requestWriter) span(s *otlpdata.Span) {
 	const room = 2 // right for 128 bytes to 16 KiB
-	buf, at := otlpdata.BeginMessage(w.buf, batchSpans, room)
+	buf, at := protoenc.BeginMessage(w.buf, batchSpans, room)
 	buf = appendSpan(buf, s, w.scope)
 	if w.own {
-		buf = appendBytes(buf, spanProcess, w.process)
+		buf = protoenc.AppendBytes(buf, spanProcess, w.process)
 		w.carried += len(w.process)
 	}
-	w.buf = otlpdata.EndMessage(appendWarnings(buf, s.Attributes), at, room)
+	w.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, room)
 }
 
 // finish sends the open request, if there is one.
@@ -163,7 +169,7 @@ func (w *requestWriter) finish() error {
 	if w.batch == 0 {
 		return nil
 	}
-	request := otlpdata.EndMessage(w.buf, w.batch, varintSize(uint64(w.expected)))
+	request := protoenc.EndMessage(w.buf, w.batch, protoenc.SizeVarint(uint64(w.expected)))
 	w.buf, w.batch, w.inherited = nil, 0, nil
 	return w.send(request, w.spans)
 }

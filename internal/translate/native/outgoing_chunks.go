@@ -1,15 +1,21 @@
 package native
 
-import "github.com/tracing-backend/tracing/pipeline/otlpdata"
+import (
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
+)
 
-// chunkSpans is the field of a SpansResponseChunk. It has the same number in api_v2 and in storage.v1 (reference 3.5 and 3.7).
+// chunkSpans is the field of a SpansResponseChunk. It has the same number in api_v2 and in
+// storage.v1 (reference 3.5 and 3.7).
 const chunkSpans = 1
 
-// Chunks writes spans as SpansResponseChunks: messages of few spans, each of which carries its process. It is a visitor of otlpdata.Walk.
-// The rules are those of [SplitPostSpans]. The spans of a chunk are those between two calls of Finish, so that who calls it behind each
-// trace has no chunk with spans of two.
+// Chunks writes spans as SpansResponseChunks: messages of few spans, each of which carries its
+// process. It is a visitor of otlpdata.Walk. The rules are those of [SplitPostSpans]. The spans of
+// a chunk are those between two calls of Finish, so that who calls it behind each trace has no
+// chunk with spans of two.
 //
-// It holds one chunk at a time, however large the processes are that all spans repeat. Not for concurrent use.
+// It holds one chunk at a time, however large the processes are that all spans repeat. Not for
+// concurrent use.
 type Chunks struct {
 	limits ChunkLimits
 	send   func(chunk []byte) error
@@ -20,7 +26,8 @@ type Chunks struct {
 	spans   int // in buf
 }
 
-// ChunkLimits bound a chunk. A span that is larger than Bytes with its process makes a chunk of its own.
+// ChunkLimits bound a chunk. A span that is larger than Bytes with its process makes a chunk of its
+// own.
 type ChunkLimits struct {
 	Spans int
 	Bytes int
@@ -28,7 +35,8 @@ type ChunkLimits struct {
 
 var _ otlpdata.Visitor = (*Chunks)(nil)
 
-// NewChunks returns a writer that gives each chunk to send, which must not keep it. An error of send ends the walk and is returned.
+// NewChunks returns a writer that gives each chunk to send, which must not keep it. An error of
+// send ends the walk and is returned.
 func NewChunks(limits ChunkLimits, send func(chunk []byte) error) *Chunks {
 	return &Chunks{limits: limits, send: send}
 }
@@ -64,10 +72,10 @@ func (c *Chunks) Span(s *otlpdata.Span) error {
 
 func (c *Chunks) span(s *otlpdata.Span) {
 	const room = 2 // right for 128 bytes to 16 KiB
-	buf, at := otlpdata.BeginMessage(c.buf, chunkSpans, room)
+	buf, at := protoenc.BeginMessage(c.buf, chunkSpans, room)
 	buf = appendSpan(buf, s, c.scope)
-	buf = appendBytes(buf, spanProcess, c.process)
-	c.buf = otlpdata.EndMessage(appendWarnings(buf, s.Attributes), at, room)
+	buf = protoenc.AppendBytes(buf, spanProcess, c.process)
+	c.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, room)
 	c.spans++
 }
 

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // Attributes of OTLP that mean something in the native model.
@@ -23,7 +24,7 @@ const noServiceName = "OTLPResourceNoServiceName"
 // appendProcess appends the Process of a resource with these attributes.
 func appendProcess(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	if len(attributes) == 0 {
-		return appendName(dst, processServiceName, noServiceName)
+		return protoenc.AppendString(dst, processServiceName, noServiceName)
 	}
 	named, invalid := false, 0
 	for i := range attributes {
@@ -31,7 +32,7 @@ func appendProcess(dst []byte, attributes []otlpdata.KeyValue) []byte {
 		if kv.Key == serviceNameAttribute && kv.Value.Kind() == otlpdata.ValueString && !named {
 			named = true
 			name := valid(kv.Value.Str())
-			if dst = appendName(dst, processServiceName, name); name == kv.Value.Str() {
+			if dst = protoenc.AppendString(dst, processServiceName, name); name == kv.Value.Str() {
 				continue
 			}
 		}
@@ -46,18 +47,19 @@ func appendScope(dst []byte, s *otlpdata.Scope) []byte {
 	return appendText(dst, spanTags, "otel.scope.version", s.Version)
 }
 
-// appendSpan appends the fields of a Span, but for its process and its warnings. scope holds what appendScope makes.
+// appendSpan appends the fields of a Span, but for its process and its warnings. scope holds what
+// appendScope makes.
 func appendSpan(dst []byte, s *otlpdata.Span, scope []byte) []byte {
-	dst = append(append(dst, spanTraceID<<3|wireLen, 16), s.TraceID[:]...)
-	dst = append(append(dst, spanID<<3|wireLen, 8), s.SpanID[:]...)
+	dst = append(append(dst, spanTraceID<<3|protoenc.Length, 16), s.TraceID[:]...)
+	dst = append(append(dst, spanID<<3|protoenc.Length, 8), s.SpanID[:]...)
 	name, invalidName := s.Name, ""
 	if !utf8.ValidString(name) {
 		name, invalidName = otlpdata.InvalidSpanName, s.Name
 	}
-	dst = appendName(dst, spanOperationName, name)
+	dst = protoenc.AppendString(dst, spanOperationName, name)
 	dst = appendReferences(dst, s)
 	if flags := s.NativeFlags(); flags != 0 {
-		dst = binary.AppendUvarint(append(dst, spanFlags<<3|wireVarint), uint64(flags))
+		dst = binary.AppendUvarint(append(dst, spanFlags<<3|protoenc.Varint), uint64(flags))
 	}
 	dst = appendTimestamp(dst, spanStartTime, s.Start)
 	dst = appendDuration(dst, s)
@@ -93,7 +95,8 @@ func appendWarnings(dst []byte, attributes []otlpdata.KeyValue) []byte {
 			continue
 		}
 		for w := range attributes[i].Value.Elements() {
-			dst = appendLen(dst, spanWarnings, valid(w.AsString()))
+			warning := valid(w.AsString())
+			dst = append(protoenc.AppendHeader(dst, spanWarnings, len(warning)), warning...)
 		}
 	}
 	return dst
@@ -111,7 +114,8 @@ func appendKindAndStatus(dst []byte, s *otlpdata.Span) []byte {
 	return appendText(dst, spanTags, "otel.status_description", s.StatusMessage)
 }
 
-// appendReferences appends the parent first, then the links. A link to the parent makes no second reference but gives the parent's its type.
+// appendReferences appends the parent first, then the links. A link to the parent makes no second
+// reference but gives the parent's its type.
 func appendReferences(dst []byte, s *otlpdata.Span) []byte {
 	hasParent := !s.ParentID.IsZero()
 	toParent := func(l *otlpdata.Link) bool { return hasParent && l.SpanID == s.ParentID && l.TraceID == s.TraceID }
@@ -144,23 +148,24 @@ func appendReference(dst []byte, trace otlpdata.TraceID, span otlpdata.SpanID, t
 	if typ != childOf {
 		size += 2
 	}
-	dst = append(dst, spanReferences<<3|wireLen, size, refTraceID<<3|wireLen, byte(len(trace)))
+	dst = append(dst, spanReferences<<3|protoenc.Length, size, refTraceID<<3|protoenc.Length, byte(len(trace)))
 	dst = append(dst, trace[:]...)
-	dst = append(dst, refSpanID<<3|wireLen, byte(len(span)))
+	dst = append(dst, refSpanID<<3|protoenc.Length, byte(len(span)))
 	dst = append(dst, span[:]...)
 	if typ != childOf {
-		dst = append(dst, refRefType<<3|wireVarint, typ)
+		dst = append(dst, refRefType<<3|protoenc.Varint, typ)
 	}
 	return dst
 }
 
-// appendLogs appends the events. A log always has a time: decoders of the field take a missing one for the year 1.
+// appendLogs appends the events. A log always has a time: decoders of the field take a missing one
+// for the year 1.
 func appendLogs(dst []byte, events []otlpdata.Event) []byte {
 	const room = 1
 	for i := range events {
 		e := &events[i]
 		var at int
-		dst, at = otlpdata.BeginMessage(dst, spanLogs, room)
+		dst, at = protoenc.BeginMessage(dst, spanLogs, room)
 		dst = appendTimestamp(dst, logTimestamp, e.Time)
 		if v, ok := otlpdata.Get(e.Attributes, eventField); !ok || v.Str() != e.Name {
 			dst = appendText(dst, logFields, eventField, e.Name)
@@ -169,7 +174,7 @@ func appendLogs(dst []byte, events []otlpdata.Event) []byte {
 		for j := range e.Attributes {
 			dst = appendTag(dst, logFields, &e.Attributes[j], &invalid)
 		}
-		dst = otlpdata.EndMessage(dst, at, room)
+		dst = protoenc.EndMessage(dst, at, room)
 	}
 	return dst
 }
@@ -181,8 +186,9 @@ func appendTimestamp(dst []byte, num int, ns uint64) []byte {
 	return appendSeconds(dst, num, ns/nanosPerSecond, ns%nanosPerSecond)
 }
 
-// appendDuration appends what lies between start and end as a google.protobuf.Duration, negative where the end lies before the start.
-// It is kept within the 292 years that decoders of the field take.
+// appendDuration appends what lies between start and end as a google.protobuf.Duration, negative
+// where the end lies before the start. It is kept within the 292 years that decoders of the field
+// take.
 func appendDuration(dst []byte, s *otlpdata.Span) []byte {
 	if s.End >= s.Start {
 		ns := min(s.End-s.Start, math.MaxInt64)
@@ -194,12 +200,12 @@ func appendDuration(dst []byte, s *otlpdata.Span) []byte {
 
 func appendSeconds(dst []byte, num int, seconds, nanos uint64) []byte {
 	const room = 1
-	dst, at := otlpdata.BeginMessage(dst, num, room)
+	dst, at := protoenc.BeginMessage(dst, num, room)
 	if seconds != 0 {
-		dst = binary.AppendUvarint(append(dst, timeSeconds<<3|wireVarint), seconds)
+		dst = binary.AppendUvarint(append(dst, timeSeconds<<3|protoenc.Varint), seconds)
 	}
 	if nanos != 0 {
-		dst = binary.AppendUvarint(append(dst, timeNanos<<3|wireVarint), nanos)
+		dst = binary.AppendUvarint(append(dst, timeNanos<<3|protoenc.Varint), nanos)
 	}
-	return otlpdata.EndMessage(dst, at, room)
+	return protoenc.EndMessage(dst, at, room)
 }

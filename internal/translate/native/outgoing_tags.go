@@ -8,10 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// appendTag appends an attribute as a KeyValue. What is not UTF-8 cannot be a string of proto3: a value travels as bytes, and a key
-// `invalid-tag-key-n` with both as its value takes the place of the n-th such key of a list.
+// appendTag appends an attribute as a KeyValue. What is not UTF-8 cannot be a string of proto3: a
+// value travels as bytes, and a key `invalid-tag-key-n` with both as its value takes the place of
+// the n-th such key of a list.
 func appendTag(dst []byte, num int, kv *otlpdata.KeyValue, invalidKeys *int) []byte {
 	if !utf8.ValidString(kv.Key) {
 		*invalidKeys++
@@ -29,7 +31,8 @@ func appendTag(dst []byte, num int, kv *otlpdata.KeyValue, invalidKeys *int) []b
 	return appendUsualTag(dst, num, kv.Key, kv.Value)
 }
 
-// appendText appends a tag with a string, or with bytes where that is not UTF-8, and nothing for an empty one.
+// appendText appends a tag with a string, or with bytes where that is not UTF-8, and nothing for an
+// empty one.
 func appendText(dst []byte, num int, key, value string) []byte {
 	if value == "" {
 		return dst
@@ -44,50 +47,52 @@ func appendText(dst []byte, num int, key, value string) []byte {
 // appendNested appends a tag with the JSON of an array or a map.
 func appendNested(dst []byte, num int, kv *otlpdata.KeyValue) []byte {
 	const room = 2
-	dst, at := otlpdata.BeginMessage(dst, num, room)
-	dst = appendName(dst, tagKey, kv.Key)
-	dst, value := otlpdata.BeginMessage(dst, tagString, room)
-	dst = otlpdata.EndMessage(kv.Value.AppendJSON(dst), value, room)
-	return otlpdata.EndMessage(dst, at, room)
+	dst, at := protoenc.BeginMessage(dst, num, room)
+	dst = protoenc.AppendString(dst, tagKey, kv.Key)
+	dst, value := protoenc.BeginMessage(dst, tagString, room)
+	dst = protoenc.EndMessage(kv.Value.AppendJSON(dst), value, room)
+	return protoenc.EndMessage(dst, at, room)
 }
 
-// appendUsualTag appends a tag with a key that is UTF-8 and a value that is a scalar. Defaults are left out, as encoders of proto3 do.
+// appendUsualTag appends a tag with a key that is UTF-8 and a value that is a scalar. Defaults are
+// left out, as encoders of proto3 do.
 func appendUsualTag(dst []byte, num int, key string, v otlpdata.Value) []byte {
-	size := nameSize(key)
+	size := protoenc.SizeString(key)
 	switch v.Kind() {
 	case otlpdata.ValueString:
 		data := v.Encoded()
-		dst = appendName(appendHead(dst, num, size+nameSize(data)), tagKey, key)
-		return appendName(dst, tagString, data)
+		dst = protoenc.AppendString(protoenc.AppendHeader(dst, num, size+protoenc.SizeString(data)), tagKey, key)
+		return protoenc.AppendString(dst, tagString, data)
 	case otlpdata.ValueInt:
 		n := uint64(v.Int())
-		dst = appendTyped(dst, num, size+fieldSize(n), key, typeInt64)
+		dst = appendTyped(dst, num, size+protoenc.SizeUint(n), key, typeInt64)
 		if n != 0 {
-			dst = binary.AppendUvarint(append(dst, tagInt64<<3|wireVarint), n)
+			dst = binary.AppendUvarint(append(dst, tagInt64<<3|protoenc.Varint), n)
 		}
 		return dst
 	case otlpdata.ValueBool:
 		if !v.Bool() {
 			return appendTyped(dst, num, size, key, typeBool)
 		}
-		return append(appendTyped(dst, num, size+2, key, typeBool), tagBool<<3|wireVarint, 1)
+		return append(appendTyped(dst, num, size+2, key, typeBool), tagBool<<3|protoenc.Varint, 1)
 	case otlpdata.ValueDouble:
 		bits := math.Float64bits(v.Double())
 		if bits == 0 {
 			return appendTyped(dst, num, size, key, typeFloat64)
 		}
-		dst = append(appendTyped(dst, num, size+1+8, key, typeFloat64), tagFloat64<<3|wireI64)
+		dst = append(appendTyped(dst, num, size+1+8, key, typeFloat64), tagFloat64<<3|protoenc.Fixed64)
 		return binary.LittleEndian.AppendUint64(dst, bits)
 	case otlpdata.ValueBytes:
 		data := v.Encoded()
-		return appendName(appendTyped(dst, num, size+nameSize(data), key, typeBinary), tagBinary, data)
+		return protoenc.AppendString(appendTyped(dst, num, size+protoenc.SizeString(data), key, typeBinary), tagBinary, data)
 	}
-	return appendName(appendHead(dst, num, size), tagKey, key)
+	return protoenc.AppendString(protoenc.AppendHeader(dst, num, size), tagKey, key)
 }
 
-// appendTyped appends the beginning of a tag that is not a string. size is that of its key and value.
+// appendTyped appends the beginning of a tag that is not a string. size is that of its key and
+// value.
 func appendTyped(dst []byte, num, size int, key string, typ byte) []byte {
-	return append(appendName(appendHead(dst, num, size+2), tagKey, key), tagType<<3|wireVarint, typ)
+	return append(protoenc.AppendString(protoenc.AppendHeader(dst, num, size+2), tagKey, key), tagType<<3|protoenc.Varint, typ)
 }
 
 // valid returns s with U+FFFD in place of what is not UTF-8.

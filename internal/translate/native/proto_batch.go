@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"math"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // errAlternating says that the process of the batch would have to be written too often.
@@ -31,9 +33,10 @@ const (
 	spansWithProcess
 )
 
-// postSpans translates a request. The order of spans is kept, unless spans with a process of their own and spans without alternate, and
-// the process of the batch is so large that to repeat it would make the output much larger than the input. Then one kind follows the other.
-// The output may take about most bytes, or any number if that is 0.
+// postSpans translates a request. The order of spans is kept, unless spans with a process of their
+// own and spans without alternate, and the process of the batch is so large that to repeat it would
+// make the output much larger than the input. Then one kind follows the other. The output may take
+// about most bytes, or any number if that is 0.
 func (t *translator) postSpans(b []byte, most int) error {
 	p := newPostSpans(t, most)
 	p.allowed = len(b) / 2
@@ -64,16 +67,17 @@ func (p *postSpans) translateApart(b []byte) error {
 	return p.translate(b, spansWithProcess)
 }
 
-// eachOfBatch calls visit for every occurrence of a field of the batch, which may be in pieces itself.
+// eachOfBatch calls visit for every occurrence of a field of the batch, which may be in pieces
+// itself.
 func eachOfBatch(b []byte, num uint32, visit func([]byte) error) error {
 	request := protoReader{b: b}
 	for request.next() {
-		if request.key != requestBatch<<3|wireLen {
+		if request.key != requestBatch<<3|protoenc.Length {
 			continue
 		}
 		batch := protoReader{b: request.data}
 		for batch.next() {
-			if batch.key != num<<3|wireLen {
+			if batch.key != num<<3|protoenc.Length {
 				continue
 			}
 			if err := visit(batch.data); err != nil {
@@ -93,8 +97,8 @@ type pieces struct {
 	several bool
 }
 
-// add adds a piece, without capacity to spare, so that appending never writes to the input. Each has to be a message by itself: two halves of
-// a field are none.
+// add adds a piece, without capacity to spare, so that appending never writes to the input. Each
+// has to be a message by itself: two halves of a field are none.
 func (p *pieces) add(piece []byte) error {
 	if p.data == nil {
 		p.data = piece
@@ -143,7 +147,8 @@ func (p *postSpans) add(span []byte, only selection) error {
 	return nil
 }
 
-// useProcess makes the process, nil for the inherited one, that of the resource into which spans are written.
+// useProcess makes the process, nil for the inherited one, that of the resource into which spans
+// are written.
 func (p *postSpans) useProcess(process []byte) error {
 	inherits := process == nil
 	if inherits {

@@ -6,16 +6,19 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 var errProtoNumber = errors.New("protobuf: illegal field number")
 
-// protoReader reads the fields of one protobuf message. The first error ends the loop over fields, and sticks.
+// protoReader reads the fields of one protobuf message. The first error ends the loop over fields,
+// and sticks.
 //
 //	r := protoReader{b: b}
 //	for r.next() {
 //		switch r.key {
-//		case spanFlags<<3 | wireVarint:
+//		case spanFlags<<3 | protoenc.Varint:
 //	...
 //	return r.err
 type protoReader struct {
@@ -28,8 +31,8 @@ type protoReader struct {
 	data []byte // value of a string, bytes or message; aliases b, with no capacity to spare
 }
 
-// next reads the next field. It returns false at the end of the message and after an error. Nearly all fields have a tag of one byte and a
-// length of one or two: these are read here.
+// next reads the next field. It returns false at the end of the message and after an error. Nearly
+// all fields have a tag of one byte and a length of one or two: these are read here.
 func (r *protoReader) next() bool {
 	b, pos := r.b, r.pos
 	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
@@ -37,7 +40,7 @@ func (r *protoReader) next() bool {
 	}
 	r.key = uint32(b[pos])
 	switch r.key & 7 {
-	case wireLen:
+	case protoenc.Length:
 		from, n := pos+2, int(b[pos+1])
 		if n >= 0x80 {
 			if from >= len(b) || b[from] >= 0x80 {
@@ -49,12 +52,12 @@ func (r *protoReader) next() bool {
 			r.data, r.pos = b[from:from+n:from+n], from+n
 			return true
 		}
-	case wireVarint:
+	case protoenc.Varint:
 		if c := b[pos+1]; c < 0x80 {
 			r.num, r.pos = uint64(c), pos+2
 			return true
 		}
-	case wireI64:
+	case protoenc.Fixed64:
 		if len(b)-pos > 8 {
 			r.num, r.pos = binary.LittleEndian.Uint64(b[pos+1:]), pos+9
 			return true

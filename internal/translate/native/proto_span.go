@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 var (
@@ -12,14 +13,16 @@ var (
 	errDense         = errors.New("native: too many empty tags, logs or references in one span or process")
 )
 
-// An empty tag takes two bytes on the wire and many times that in memory. A span or process may have freeItems tags, logs and references
-// of any size, and of more only as many as there are bytes for them.
+// An empty tag takes two bytes on the wire and many times that in memory. A span or process may
+// have freeItems tags, logs and references of any size, and of more only as many as there are bytes
+// for them.
 const (
 	freeItems = 1024
 	leastItem = 5 // bytes
 )
 
-// ItemsAllowed is how many tags, logs and references FromPostSpans takes of an encoded Span or Process.
+// ItemsAllowed is how many tags, logs and references FromPostSpans takes of an encoded Span or
+// Process.
 func ItemsAllowed(b []byte) int { return freeItems + len(b)/leastItem }
 
 // protoSpan reads a Span into t.span. It returns its process, nil if it has none.
@@ -31,29 +34,29 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {
-		case spanTraceID<<3 | wireLen:
+		case spanTraceID<<3 | protoenc.Length:
 			s.TraceID = r.traceID()
-		case spanID<<3 | wireLen:
+		case spanID<<3 | protoenc.Length:
 			s.SpanID = r.spanID()
-		case spanOperationName<<3 | wireLen:
+		case spanOperationName<<3 | protoenc.Length:
 			s.Name = aliasing(r.data)
-		case spanReferences<<3 | wireLen:
+		case spanReferences<<3 | protoenc.Length:
 			t.protoReference(&r)
-		case spanFlags<<3 | wireVarint:
+		case spanFlags<<3 | protoenc.Varint:
 			t.flags = uint32(r.num)
-		case spanStartTime<<3 | wireLen:
+		case spanStartTime<<3 | protoenc.Length:
 			r.seconds(&start)
-		case spanDuration<<3 | wireLen:
+		case spanDuration<<3 | protoenc.Length:
 			r.seconds(&duration)
-		case spanTags<<3 | wireLen:
+		case spanTags<<3 | protoenc.Length:
 			s.Attributes = t.protoTag(&r, s.Attributes)
-		case spanLogs<<3 | wireLen:
+		case spanLogs<<3 | protoenc.Length:
 			t.protoLog(&r)
-		case spanProcess<<3 | wireLen:
+		case spanProcess<<3 | protoenc.Length:
 			if err := own.add(r.data); err != nil {
 				r.fail(err)
 			}
-		case spanWarnings<<3 | wireLen:
+		case spanWarnings<<3 | protoenc.Length:
 			t.addWarning(r.data)
 		}
 	}
@@ -67,8 +70,8 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 
 // addWarning appends an element to an encoded ArrayValue (opentelemetry-proto, common/v1).
 func (t *translator) addWarning(text []byte) {
-	t.warnings = appendHead(t.warnings, 1, 1+varintSize(uint64(len(text)))+len(text))
-	t.warnings = appendBytes(t.warnings, 1, text)
+	t.warnings = protoenc.AppendHeader(t.warnings, 1, 1+protoenc.SizeVarint(uint64(len(text)))+len(text))
+	t.warnings = protoenc.AppendBytes(t.warnings, 1, text)
 }
 
 func (t *translator) protoReference(r *protoReader) {
@@ -79,11 +82,11 @@ func (t *translator) protoReference(r *protoReader) {
 	f := protoReader{b: r.data}
 	for f.next() {
 		switch f.key {
-		case refTraceID<<3 | wireLen:
+		case refTraceID<<3 | protoenc.Length:
 			ref.traceID = f.traceID()
-		case refSpanID<<3 | wireLen:
+		case refSpanID<<3 | protoenc.Length:
 			ref.spanID = f.spanID()
-		case refRefType<<3 | wireVarint:
+		case refRefType<<3 | protoenc.Varint:
 			ref.typ = int32(f.num)
 		}
 	}
@@ -100,9 +103,9 @@ func (t *translator) protoLog(r *protoReader) {
 	f := protoReader{b: r.data}
 	for f.next() {
 		switch f.key {
-		case logTimestamp<<3 | wireLen:
+		case logTimestamp<<3 | protoenc.Length:
 			f.seconds(&time)
-		case logFields<<3 | wireLen:
+		case logFields<<3 | protoenc.Length:
 			t.nested = t.protoTag(&f, t.nested)
 		}
 	}
@@ -117,16 +120,17 @@ func (t *translator) protoProcess(b []byte) error {
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {
-		case processServiceName<<3 | wireLen:
+		case processServiceName<<3 | protoenc.Length:
 			t.process.service = aliasing(r.data)
-		case processTags<<3 | wireLen:
+		case processTags<<3 | protoenc.Length:
 			t.process.tags = t.protoTag(&r, t.process.tags)
 		}
 	}
 	return r.err
 }
 
-// allow counts a tag, log or reference. It returns false, and ends the message, if there are too many of them.
+// allow counts a tag, log or reference. It returns false, and ends the message, if there are too
+// many of them.
 func (t *translator) allow(r *protoReader) bool {
 	if t.items--; t.items < 0 {
 		return r.fail(errDense)
@@ -167,9 +171,9 @@ func (r *protoReader) seconds(s *seconds) {
 	f := protoReader{b: r.data}
 	for f.next() {
 		switch f.key {
-		case timeSeconds<<3 | wireVarint:
+		case timeSeconds<<3 | protoenc.Varint:
 			s.seconds = int64(f.num)
-		case timeNanos<<3 | wireVarint:
+		case timeNanos<<3 | protoenc.Varint:
 			s.nanos = int64(int32(f.num))
 		}
 	}

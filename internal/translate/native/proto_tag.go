@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // protoTag reads the KeyValue of a field and appends it to a list.
@@ -19,10 +20,10 @@ func (t *translator) protoTag(r *protoReader, kvs []otlpdata.KeyValue) []otlpdat
 	return kvs
 }
 
-// usualProtoTag reads a tag if it is written as clients write nearly all: key, type and the value of this type, in this order, with short
-// strings. Else it returns false.
+// usualProtoTag reads a tag if it is written as clients write nearly all: key, type and the value
+// of this type, in this order, with short strings. Else it returns false.
 func usualProtoTag(b []byte, kv *otlpdata.KeyValue) bool {
-	if len(b) < 2 || b[0] != tagKey<<3|wireLen || b[1] >= 0x80 {
+	if len(b) < 2 || b[0] != tagKey<<3|protoenc.Length || b[1] >= 0x80 {
 		return false
 	}
 	at := 2 + int(b[1])
@@ -38,16 +39,16 @@ func usualProtoTag(b []byte, kv *otlpdata.KeyValue) bool {
 
 // usualProtoValue reads the rest of a tag, of two bytes or more. The type of a string is left out.
 func usualProtoValue(b []byte) (v otlpdata.Value, ok bool) {
-	if b[0] == tagString<<3|wireLen {
+	if b[0] == tagString<<3|protoenc.Length {
 		return otlpdata.StringValue(aliasing(b[2:])), b[1] < 0x80 && int(b[1]) == len(b)-2
 	}
-	if len(b) < 4 || b[0] != tagType<<3|wireVarint {
+	if len(b) < 4 || b[0] != tagType<<3|protoenc.Varint {
 		return v, false
 	}
 	switch [2]byte{b[1], b[2]} {
-	case [2]byte{typeBool, tagBool<<3 | wireVarint}:
+	case [2]byte{typeBool, tagBool<<3 | protoenc.Varint}:
 		return otlpdata.BoolValue(b[3] == 1), len(b) == 4 && b[3] <= 1
-	case [2]byte{typeInt64, tagInt64<<3 | wireVarint}:
+	case [2]byte{typeInt64, tagInt64<<3 | protoenc.Varint}:
 		n, size := binary.Uvarint(b[3:])
 		return otlpdata.IntValue(int64(n)), size == len(b)-3
 	}
@@ -62,19 +63,19 @@ func (t *translator) rareTag(r *protoReader, kv *otlpdata.KeyValue) {
 	f := protoReader{b: r.data}
 	for f.next() {
 		switch f.key {
-		case tagKey<<3 | wireLen:
+		case tagKey<<3 | protoenc.Length:
 			kv.Key = aliasing(f.data)
-		case tagType<<3 | wireVarint:
+		case tagType<<3 | protoenc.Varint:
 			typ = int32(f.num)
-		case tagString<<3 | wireLen:
+		case tagString<<3 | protoenc.Length:
 			str = f.data
-		case tagBool<<3 | wireVarint:
+		case tagBool<<3 | protoenc.Varint:
 			truth = f.num
-		case tagInt64<<3 | wireVarint:
+		case tagInt64<<3 | protoenc.Varint:
 			long = f.num
-		case tagFloat64<<3 | wireI64:
+		case tagFloat64<<3 | protoenc.Fixed64:
 			double = f.num
-		case tagBinary<<3 | wireLen:
+		case tagBinary<<3 | protoenc.Length:
 			bin = f.data
 		}
 	}

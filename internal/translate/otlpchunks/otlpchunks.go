@@ -1,22 +1,23 @@
-// Package otlpchunks writes spans as OTLP messages of bounded size: what a trace is sent as over gRPC, where one message of all its spans
-// would be more than clients take.
+// Package otlpchunks writes spans as OTLP messages of bounded size: what a trace is sent as over
+// gRPC, where one message of all its spans would be more than clients take.
 package otlpchunks
 
 import (
 	"bytes"
-	"encoding/binary"
 	"unicode/utf8"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// Writer writes spans as TracesData messages (opentelemetry-proto, trace/v1; the encoding is that of an ExportTraceServiceRequest), each
-// with the resources and scopes of its spans. It is a visitor of otlpdata.Walk. Resources, scopes and spans are taken as they are encoded,
-// or, where Raw is nil, as their other fields say. For users, text that is not UTF-8, which strict decoders refuse, is mended, and what is no
-// attribute for them (otlpdata.FlagsAttribute) left out.
+// Writer writes spans as TracesData messages (opentelemetry-proto, trace/v1; the encoding is that
+// of an ExportTraceServiceRequest), each with the resources and scopes of its spans. It is a
+// visitor of otlpdata.Walk. Resources, scopes and spans are taken as they are encoded, or, where
+// Raw is nil, as their other fields say. For users, text that is not UTF-8, which strict decoders
+// refuse, is mended, and what is no attribute for them (otlpdata.FlagsAttribute) left out.
 //
-// The spans of a message are those between two calls of Finish, so that who calls it behind each trace has no message with spans of two.
-// It holds one message at a time. Not for concurrent use.
+// The spans of a message are those between two calls of Finish, so that who calls it behind each
+// trace has no message with spans of two. It holds one message at a time. Not for concurrent use.
 type Writer struct {
 	limit int
 	exact bool // nothing is mended or left out
@@ -32,14 +33,16 @@ type Writer struct {
 
 var _ otlpdata.Visitor = (*Writer)(nil)
 
-// NewWriter returns a writer of messages for users of at most limit bytes, of which each is given to send, which must not keep it. A span
-// that is larger by itself makes a message of its own. An error of send ends the walk and is returned.
+// NewWriter returns a writer of messages for users of at most limit bytes, of which each is given
+// to send, which must not keep it. A span that is larger by itself makes a message of its own. An
+// error of send ends the walk and is returned.
 func NewWriter(limit int, send func(message []byte) error) *Writer {
 	return &Writer{limit: limit, send: send}
 }
 
-// Split gives the spans of segments to send, exactly as they are and in their order, in messages of at most limit bytes; a span that is larger
-// by itself makes one of its own, and no spans make none. A message belongs to send, an error of which ends the work and is returned.
+// Split gives the spans of segments to send, exactly as they are and in their order, in messages of
+// at most limit bytes; a span that is larger by itself makes one of its own, and no spans make
+// none. A message belongs to send, an error of which ends the work and is returned.
 func Split(segments [][]byte, limit int, send func(message []byte, spans int) error) error {
 	w := &Writer{limit: limit, exact: true}
 	w.send = func(message []byte) error { return send(bytes.Clone(message), w.spans) }
@@ -51,7 +54,8 @@ func Split(segments [][]byte, limit int, send func(message []byte, spans int) er
 	return w.Finish()
 }
 
-// The fields of ResourceSpans, ScopeSpans and what they hold (reference 3.10). The two have the same numbers.
+// The fields of ResourceSpans, ScopeSpans and what they hold (reference 3.10). The two have the
+// same numbers.
 const (
 	requestResourceSpans = 1
 
@@ -88,7 +92,7 @@ func (w *Writer) Resource(r *otlpdata.Resource) error {
 		attributes = mended(attributes)
 	}
 	w.resource = appendAttributes(w.resource[:0], resourceAttributes, attributes)
-	w.resource = appendCount(w.resource, resourceDropped, r.DroppedAttributes)
+	w.resource = protoenc.AppendUint(w.resource, resourceDropped, uint64(r.DroppedAttributes))
 	return nil
 }
 
@@ -105,10 +109,10 @@ func (w *Writer) Scope(s *otlpdata.Scope) error {
 	if !asIs {
 		attributes = mended(attributes)
 	}
-	w.scope = appendText(w.scope[:0], scopeName, w.text(s.Name))
-	w.scope = appendText(w.scope, scopeVersion, w.text(s.Version))
+	w.scope = protoenc.AppendString(w.scope[:0], scopeName, w.text(s.Name))
+	w.scope = protoenc.AppendString(w.scope, scopeVersion, w.text(s.Version))
 	w.scope = appendAttributes(w.scope, scopeAttributes, attributes)
-	w.scope = appendCount(w.scope, scopeDropped, s.DroppedAttributes)
+	w.scope = protoenc.AppendUint(w.scope, scopeDropped, uint64(s.DroppedAttributes))
 	return nil
 }
 
@@ -128,7 +132,7 @@ func (w *Writer) Span(s *otlpdata.Span) error {
 		}
 	}
 	w.begin()
-	w.buf = appendField(w.buf, contains, raw)
+	w.buf = protoenc.AppendBytes(w.buf, contains, raw)
 	w.spans++
 	return nil
 }
@@ -156,18 +160,18 @@ func (w *Writer) around() int {
 // begin opens what the next span is in.
 func (w *Writer) begin() {
 	if w.resourceSpans == 0 {
-		w.buf, w.resourceSpans = otlpdata.BeginMessage(w.buf, requestResourceSpans, room)
-		w.buf = appendField(w.buf, describedBy, w.resource)
+		w.buf, w.resourceSpans = protoenc.BeginMessage(w.buf, requestResourceSpans, room)
+		w.buf = protoenc.AppendBytes(w.buf, describedBy, w.resource)
 	}
 	if w.inScopes == 0 {
-		w.buf, w.inScopes = otlpdata.BeginMessage(w.buf, contains, room)
-		w.buf = appendField(w.buf, describedBy, w.scope)
+		w.buf, w.inScopes = protoenc.BeginMessage(w.buf, contains, room)
+		w.buf = protoenc.AppendBytes(w.buf, describedBy, w.scope)
 	}
 }
 
 func (w *Writer) endScope() {
 	if w.inScopes > 0 {
-		w.buf = otlpdata.EndMessage(appendText(w.buf, schemaURL, w.scopeURL), w.inScopes, room)
+		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.scopeURL), w.inScopes, room)
 		w.inScopes = 0
 	}
 }
@@ -175,7 +179,7 @@ func (w *Writer) endScope() {
 func (w *Writer) endResource() {
 	w.endScope()
 	if w.resourceSpans > 0 {
-		w.buf = otlpdata.EndMessage(appendText(w.buf, schemaURL, w.resourceURL), w.resourceSpans, room)
+		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.resourceURL), w.resourceSpans, room)
 		w.resourceSpans = 0
 	}
 }
@@ -198,27 +202,7 @@ func appendAttributes(dst []byte, num int, kvs []otlpdata.KeyValue) []byte {
 	for i := range kvs {
 		at := len(dst)
 		dst = otlpdata.AppendAttributes(dst, kvs[i:i+1])
-		dst[at] = tag(num)
+		dst[at] = byte(num<<3 | protoenc.Length)
 	}
 	return dst
-}
-
-func tag(num int) byte { return byte(num<<3 | 2) }
-
-func appendField(dst []byte, num int, b []byte) []byte {
-	return append(binary.AppendUvarint(append(dst, tag(num)), uint64(len(b))), b...)
-}
-
-func appendText(dst []byte, num int, s string) []byte {
-	if s == "" {
-		return dst
-	}
-	return append(binary.AppendUvarint(append(dst, tag(num)), uint64(len(s))), s...)
-}
-
-func appendCount(dst []byte, num int, n uint32) []byte {
-	if n == 0 {
-		return dst
-	}
-	return binary.AppendUvarint(append(dst, byte(num<<3)), uint64(n))
 }

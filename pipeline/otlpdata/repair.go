@@ -2,7 +2,8 @@ package otlpdata
 
 import "unicode/utf8"
 
-// Names that readers and indexers show where a span has none that can be shown (reference 5.2, the 2.20 generation).
+// Names that readers and indexers show if a span or resource has no usable name. They are the names
+// that version 2.20 of the original collector writes.
 const (
 	MissingServiceName   = "missing-service-name"
 	WrongTypeServiceName = "service-name-wrong-type"
@@ -13,8 +14,9 @@ const (
 
 const serviceNameKey = "service.name"
 
-// ServiceName returns the service of a resource with these attributes: the first service.name, or a name that says what is wrong
-// with it. Invalid UTF-8 passes; who shows the name replaces it there.
+// ServiceName returns the service of a resource with these attributes: the first service.name, or a
+// name that describes what is wrong with it. The result may hold invalid UTF-8, which has to be
+// replaced when the name is shown.
 func ServiceName(attributes []KeyValue) string {
 	v, ok := Get(attributes, serviceNameKey)
 	switch {
@@ -28,7 +30,7 @@ func ServiceName(attributes []KeyValue) string {
 	return v.data
 }
 
-// Operation returns the span's name, or the name that stands for an empty one or one of invalid UTF-8.
+// Operation returns the name of the span, or a replacement if the name is empty or invalid UTF-8.
 func (s *Span) Operation() string {
 	switch {
 	case s.Name == "":
@@ -39,16 +41,16 @@ func (s *Span) Operation() string {
 	return s.Name
 }
 
-// Duration returns the span's length in nanoseconds. Where the end is not after the start it is 1, as if the span had ended one
-// nanosecond after its start; mended tells that this was done to an end that lay before the start.
-func (s *Span) Duration() (ns uint64, mended bool) {
+// Duration returns the duration of the span in nanoseconds. If the span does not end after its
+// start, the duration is 1. repaired reports whether the end was before the start.
+func (s *Span) Duration() (ns uint64, repaired bool) {
 	if s.End > s.Start {
 		return s.End - s.Start, false
 	}
 	return 1, s.End < s.Start
 }
 
-// StatusName returns `ok` or `error`, and `unset` for every other code of a status.
+// StatusName returns `ok` or `error`, and `unset` for every other status code.
 func StatusName(code int32) string {
 	switch code {
 	case StatusOK:
@@ -59,7 +61,8 @@ func StatusName(code int32) string {
 	return "unset"
 }
 
-// KindName returns `client`, `server`, `producer`, `consumer` or `internal`, and "" for an unspecified or unknown kind.
+// KindName returns `client`, `server`, `producer`, `consumer` or `internal`, and "" for an
+// unspecified or unknown kind.
 func (s *Span) KindName() string {
 	switch s.Kind {
 	case KindInternal:
