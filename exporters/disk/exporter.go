@@ -12,7 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/directory"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
-	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
@@ -27,7 +27,7 @@ type exporter struct {
 	log     *zap.Logger
 	report  func(error)
 	metrics *metrics
-	*search.Engine
+	*queries
 	*samplingStore
 	tracestore.Hub
 
@@ -98,7 +98,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 		deletions: deletions{slot: make(chan struct{}, 1)},
 	}
 	e.samplingStore = newSamplingStore(e.env.FS, e.path, e.env.Now)
-	e.Engine = search.New(e.view, search.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
+	e.queries = newQueries(e.view, scan.Options{Decoders: c.Decoders, Memory: int64(c.Cache) / 8, OnDamage: e.damaged})
 	return e, nil
 }
 

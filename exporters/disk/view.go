@@ -3,7 +3,7 @@ package disk
 import (
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/search"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
@@ -17,7 +17,7 @@ type view struct {
 
 // view acquires all memtables and segments. Later spans are not visible; segments that expire stay
 // readable.
-func (e *exporter) view() search.View {
+func (e *exporter) view() scan.View {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	v := &view{store: e, lives: append([]*live(nil), e.frozen...), segments: append([]*handle(nil), e.segments...)}
@@ -35,10 +35,10 @@ func (e *exporter) view() search.View {
 	return v
 }
 
-// Sources implements search.View.
+// Sources implements scan.View.
 func (v *view) Sources() []source.Source { return v.sources }
 
-// Release implements search.View.
+// Release implements scan.View.
 func (v *view) Release() {
 	for _, l := range v.lives {
 		v.store.releaseLive(l)

@@ -11,7 +11,7 @@ import (
 // arrive.
 const warmShare = 0.01
 
-// warmLoop keeps the edge cache up to date for dependency queries, see search.Engine.Warm, until
+// warmLoop keeps the edge cache up to date for dependency queries, see graph.Builder.Warm, until
 // Stop. It runs again when segments were added or removed. It has the lowest priority: like a merge
 // it pauses while a memtable waits for its flush, and rests while spans arrive. It also waits for a
 // running merge, which replaces segments that it would read.
@@ -37,7 +37,7 @@ func (e *exporter) warmLoop() {
 		if !free || slices.Equal(now, known) || !retry.due() {
 			continue
 		}
-		err := e.Warm(ctx, func(worked time.Duration) error { return e.paceWarm(worked, &load) })
+		err := e.graphs.Warm(ctx, func(worked time.Duration) error { return e.paceWarm(worked, &load) })
 		if err == nil {
 			known = now
 		}

@@ -55,6 +55,14 @@ var rooms = map[string][]string{
 	"test/harness":                   {".", "pipeline", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
 	"test/bench":                     {"pipeline/otlpdata", "+test/bench"},
 	"test/simulation":                {"test/simulation/simnet"},
+
+	// Queries of the span store: find, aggregate, graph and names import scan, and not each other.
+	"exporters/disk/internal/scan":          {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/scan/scantest": {"+pipeline", "exporters/disk/internal/memtable", "exporters/disk/internal/rows", "exporters/disk/internal/scan", "exporters/disk/internal/segment", "exporters/disk/internal/source"},
+	"exporters/disk/internal/find":          {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/scan"},
+	"exporters/disk/internal/aggregate":     {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/scan", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/graph":         {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/scan", "exporters/disk/internal/block", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/names":         {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/scan"},
 }
 
 // Components may import the framework, never each other.

@@ -1,0 +1,238 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Aggregator counts spans. Safe for concurrent use.
+type Aggregator struct{ store *scan.Store }
+
+var (
+	_ tracestore.Aggregator = (*Aggregator)(nil)
+	_ tracestore.Metrics    = (*Aggregator)(nil)
+)
+
+// NewAggregator returns an Aggregator for a store.
+func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
+
+// Aggregate implements tracestore.Aggregator.
+//
+//	heatmap    from the series of segments and the tallies of memtables, where these tell spans apart as the query does: then rows are read
+//	           at the ends of the window only; else from rows, together with the facets
+//	facets     from rows: values are counted by their codes, and become texts when a source has been gone through
+//	exemplars  from the blocks that are read anyway, else from a few of their own
+//
+// A block costs nearly the same whether one row of it is asked for or all are. So Budget.Spans counts all rows of the blocks that are
+// opened, and not only those that may fit.
+func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
+	if err := errors.Join(want.Check(q), ctx.Err()); err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	a := newAggregation(q, want)
+	from, to, ok := q.Window()
+	if !ok {
+		return a.answer(), nil
+	}
+	a.window = scan.Range{From: from, To: to}
+	a.session = e.store.Begin()
+	defer a.session.Release()
+	err := a.run(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.reason = fmt.Sprintf("time ran out after %d spans were examined; narrow the query or the time range", a.scanned)
+		err = nil
+	}
+	if err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	a.reason = scan.JoinReasons(a.reason, a.session.DamageReason())
+	return a.answer(), nil
+}
+
+// aggregator is one aggregation under way.
+type aggregation struct {
+	session      *scan.Session
+	query        tracestore.Query
+	want         tracestore.Aggregation
+	window       scan.Range
+	where        *scan.Query
+	selection    *selection   // nil: there is no selection
+	plans        []*scan.Plan // by source
+	targets      targets
+	heatmapDone  bool          // the heatmap is complete
+	spent        int           // of the budget, for that
+	matchWindows []scan.Window // by source, then: where it may have spans that fit
+	scanned      int
+	rowsRead     int // rows of blocks that were gone through
+	pickedBlocks int // blocks that exemplars come from
+	reason       string
+}
+
+// choice is a selection.
+type selection struct {
+	where  *scan.Query
+	starts scan.Range // from is behind to where no start lies within them
+}
+
+// targets are what spans are counted in.
+type targets struct {
+	heat   *heatTotal // nil: no heatmap is asked for, as the next ones
+	facets *facetTotal
+	rest   *total // what is counted where neither is asked for
+	picks  *storequery.ExemplarPicker
+}
+
+// total is how many spans were counted, in which share of all.
+type total struct {
+	spans, errors uint64
+	share         float64
+}
+
+func (t *total) add(spans int, failed bool) {
+	t.spans += uint64(spans)
+	if failed {
+		t.errors += uint64(spans)
+	}
+}
+
+type heatTotal struct {
+	total   total
+	counter *storequery.HeatmapCounter
+}
+
+type facetTotal struct {
+	total   total
+	counter *storequery.FacetCounter
+	fields  facetFields
+}
+
+func newAggregation(q tracestore.Query, want tracestore.Aggregation) *aggregation {
+	a := &aggregation{query: q, want: want, where: scan.Compile(q)}
+	a.newHeat()
+	if want.Facets.Values > 0 {
+		a.targets.facets = &facetTotal{total{share: 1}, storequery.NewFacetCounter(want.Facets), newFacetFields(want.Facets.Fields)}
+		a.selection = newSelection(q.Tenant, want.Facets.Selection)
+	}
+	if a.targets.heat == nil && a.targets.facets == nil {
+		a.targets.rest = &total{share: 1}
+	}
+	if want.Exemplars > 0 {
+		a.targets.picks = storequery.NewExemplarPicker(want.Exemplars)
+	}
+	return a
+}
+
+func (a *aggregation) newHeat() {
+	if a.want.Heatmap.Step > 0 {
+		a.targets.heat = &heatTotal{total{share: 1}, storequery.NewHeatmapCounter(a.query, a.want.Heatmap)}
+	}
+}
+
+func newSelection(tenant string, s *tracestore.Selection) *selection {
+	if s == nil {
+		return nil
+	}
+	q := tracestore.Query{Tenant: tenant, From: s.From, To: s.To, Where: s.Where}
+	c := &selection{where: scan.Compile(q), starts: scan.Range{From: 1, To: 0}}
+	if from, to, ok := q.Window(); ok {
+		c.starts = scan.Range{From: from, To: to}
+	}
+	return c
+}
+
+// run counts everything. Damage is noted.
+func (a *aggregation) run(ctx context.Context) error {
+	if a.targets.heat != nil && a.canUseSeries() {
+		if err := a.heatFromSeries(ctx); err != nil {
+			return err
+		}
+	}
+	t := a.targets
+	if a.heatmapDone {
+		t.heat = nil
+	}
+	if t.heat == nil && t.facets == nil && t.rest == nil {
+		return a.pickWithoutScan(ctx)
+	}
+	f, err := a.sampleBlocks(ctx, a.wholeWindow())
+	if err != nil {
+		return err
+	}
+	a.rowsRead = 0
+	err = a.scan(ctx, f, t)
+	share := f.share
+	if err != nil { // time may have run out, and what was counted is returned
+		share *= float64(max(a.rowsRead, 1)) / float64(countRows(f.blocks))
+	}
+	for _, counted := range t.totals() {
+		counted.share = share
+	}
+	return err
+}
+
+// totals returns what is counted.
+func (t *targets) totals() (all []*total) {
+	if t.rest != nil {
+		all = append(all, t.rest)
+	}
+	if t.facets != nil {
+		all = append(all, &t.facets.total)
+	}
+	if t.heat != nil {
+		all = append(all, &t.heat.total)
+	}
+	return all
+}
+
+func (a *aggregation) answer() tracestore.Aggregate {
+	out := tracestore.Aggregate{Scanned: a.scanned, Complete: a.reason == "", Reason: a.reason}
+	if a.targets.facets != nil {
+		out.Facets = a.targets.facets.counter.Answer(a.targets.facets.total.share)
+	}
+	if a.targets.heat != nil {
+		out.Heatmap = a.targets.heat.counter.Answer(a.targets.heat.total.share)
+	}
+	if a.targets.picks != nil {
+		out.Exemplars = a.targets.picks.Answer()
+	}
+	all := a.targets.totals()
+	first := all[len(all)-1]
+	out.Spans, out.Errors, out.Share = first.spans, first.errors, first.share
+	return out
+}
+
+// allTime returns the window of the query for all sources.
+func (a *aggregation) wholeWindow() []scan.Window {
+	w := make([]scan.Window, len(a.session.Sources))
+	for i := range w {
+		w[i] = scan.Window{a.window}
+	}
+	return w
+}
+
+// maxPlans is how many plans are kept for when their source comes again. Each keeps the tables of its source in memory.
+const maxPlans = 16
+
+// plan returns the plan for a source, and nil where its tables are damaged.
+func (a *aggregation) plan(src int) (*scan.Plan, error) {
+	if a.plans == nil {
+		a.plans = make([]*scan.Plan, len(a.session.Sources))
+	}
+	if a.plans[src] != nil {
+		return a.plans[src], nil
+	}
+	t, err := a.session.Tables(src)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	if len(a.plans) > maxPlans {
+		clear(a.plans)
+	}
+	a.plans[src] = scan.NewPlan(a.where, a.session.Sources[src], t)
+	return a.plans[src], nil
+}

@@ -1,0 +1,108 @@
+package aggregate
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// pickedBlocks is in how many blocks exemplars are looked for, unless these have none. Ids are as costly to decode as times and shapes
+// together.
+const exemplarBlocks = 24
+
+// picking reports whether exemplars are picked from a block of the frame: from not too many, which are spread over those that have spans
+// that fit.
+func (s *rowScan) shouldPick(at int) bool {
+	if !s.everywhere && s.agg.pickedBlocks > exemplarBlocks*at/len(s.sample.blocks) {
+		return false
+	}
+	s.agg.pickedBlocks++
+	return true
+}
+
+// pick offers the rows that matched, or some of them, as exemplars.
+func (s *rowScan) pick() error {
+	const enough = 2 // times as many as are wanted
+	step := max(1, len(s.matched)/(enough*s.agg.want.Exemplars))
+	t := s.filter.Plan.Tables
+	for i := 0; i < len(s.matched); i += step {
+		row, h := int(s.matched[i]), &s.head
+		if err := s.filter.Block.Head(row, h); err != nil {
+			return err
+		}
+		if !s.to.picks.Wants(h.Start, h.Duration(), h.TraceID, h.SpanID) {
+			continue
+		}
+		shape := &t.Shapes[h.Shape]
+		name := otlpdata.Span{Name: shape.Name}
+		if shape.NameInRow {
+			var err error
+			if name.Name, err = scan.SpanName(t, shape, s.filter.Block, row); err != nil {
+				return err
+			}
+		}
+		s.to.picks.Offer(tracestore.Exemplar{TraceID: h.TraceID, SpanID: h.SpanID, Start: h.Start, Duration: h.Duration(),
+			Service: shape.Service, Name: name.Operation(), Failed: shape.Status == otlpdata.StatusError})
+	}
+	return nil
+}
+
+// pickFew picks exemplars where no rows are read otherwise: from a few blocks all over the window that have spans that fit.
+func (a *aggregation) pickWithoutScan(ctx context.Context) error {
+	if a.targets.picks == nil || a.targets.heat.total.spans == 0 {
+		return nil
+	}
+	f, err := a.blocksIn(a.matchWindows)
+	if err != nil {
+		return err
+	}
+	read, opened := 0, 0
+	for _, at := range scattered(len(f.blocks)) {
+		s, err := a.rowScan(f, f.blocks[at].src, targets{picks: a.targets.picks})
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		s.everywhere = true
+		before := a.scanned
+		if err := s.block(ctx, at); err != nil {
+			return err
+		}
+		if a.scanned > before {
+			read += f.blocks[at].info.Rows
+			opened++
+		}
+		budget := a.query.Budget.Spans
+		spent := budget > 0 && read >= budget && (a.pickedBlocks > 0 || opened >= exemplarBlocks)
+		if a.pickedBlocks >= exemplarBlocks || spent {
+			break
+		}
+	}
+	return nil
+}
+
+// scattered returns the numbers below n, in an order in which the first ones, however many, are spread over all.
+func scattered(n int) []int {
+	const golden = 0.6180339887498949
+	step := max(1, int(float64(n)*golden))
+	for step > 1 && gcd(step, n) > 1 {
+		step--
+	}
+	out := make([]int, n)
+	for i, at := 0, n/2; i < n; i++ {
+		out[i] = at
+		at = (at + step) % n
+	}
+	return out
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}

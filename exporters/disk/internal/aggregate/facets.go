@@ -1,0 +1,235 @@
+package aggregate
+
+import (
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// facetFields says what of a span its facets need.
+type facetFields struct {
+	resources bool // attributes of resources
+	whole     bool // fields that are found in whole spans only
+}
+
+func newFacetFields(fields []tracestore.Field) facetFields {
+	f := facetFields{resources: len(fields) == 0}
+	for _, field := range fields {
+		switch field.Place {
+		case tracestore.AnyAttribute, tracestore.ScopeAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName,
+			tracestore.Duration, tracestore.ParentID:
+			f.whole = true
+		case tracestore.SpanAttribute:
+		case tracestore.ResourceAttribute:
+			f.resources = true
+		default:
+			f.whole = f.whole || field.Key != "" // counters of properties are asked for without a key
+		}
+	}
+	return f
+}
+
+// tally is how many spans there are, and how many of them are selected.
+type counts struct{ all, selected uint64 }
+
+func (t *counts) add(o counts) {
+	t.all += o.all
+	t.selected += o.selected
+}
+
+// facetSource counts the values of the spans of one source by number: of shape, resource, column and word.
+type facetSource struct {
+	to          *facetTotal
+	plan        *scan.Plan
+	shapes      []*facetShape // nil until it is needed
+	used        []uint32      // shapes that were needed
+	columns     []facetColumn
+	resources   []counts
+	numbersKept int // values that are not words, in all columns
+}
+
+// facetShape is what is counted of the spans of a shape.
+type facetShape struct {
+	whole  bool // spans have to be put together
+	spans  counts
+	varies []facetCell
+}
+
+// facetCell is a cell that is counted row by row.
+type facetCell struct {
+	index  int // in Shape.Columns
+	column uint32
+}
+
+// maxKept bounds the values that are kept by number before they are counted by their texts: 2 MiB.
+const maxNumbers = 1 << 15
+
+func newFacetSource(to *facetTotal, p *scan.Plan) *facetSource {
+	t := p.Tables
+	return &facetSource{to: to, plan: p, shapes: make([]*facetShape, len(t.Shapes)), columns: make([]facetColumn, len(t.Columns)),
+		resources: make([]counts, len(t.Resources))}
+}
+
+// rows counts rows of a shape. Those that are selected are a part of them, in the same order.
+func (f *facetSource) rows(x *scan.Filter, shape uint32, set, selected []int32) error {
+	s := f.shape(shape)
+	if s.whole {
+		return f.wholeRows(x, set, selected)
+	}
+	n := counts{uint64(len(set)), uint64(len(selected))}
+	f.to.counter.AddTotal(n.all, n.selected)
+	s.spans.add(n)
+	if err := f.resourceRows(x, set, selected); err != nil || len(s.varies) == 0 {
+		return err
+	}
+	for _, row := range set {
+		n := counts{all: 1}
+		if len(selected) > 0 && selected[0] == row {
+			n.selected, selected = 1, selected[1:]
+		}
+		for _, c := range s.varies {
+			cell, err := x.Block.Cell(int(row), c.index)
+			if err != nil {
+				return err
+			}
+			if err := f.cell(c.column, cell, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *facetSource) resourceRows(x *scan.Filter, set, selected []int32) error {
+	if !f.to.fields.resources {
+		return nil
+	}
+	if err := x.LoadResources(); err != nil {
+		return err
+	}
+	for _, row := range set {
+		id := x.Resources[row]
+		if int(id) >= len(f.resources) {
+			return scan.ErrReference
+		}
+		f.resources[id].all++
+	}
+	for _, row := range selected {
+		f.resources[x.Resources[row]].selected++
+	}
+	return nil
+}
+
+func (f *facetSource) wholeRows(x *scan.Filter, set, selected []int32) error {
+	for _, row := range set {
+		is := len(selected) > 0 && selected[0] == row
+		if is {
+			selected = selected[1:]
+		}
+		span, err := x.Span(row)
+		if err != nil {
+			return err
+		}
+		f.to.counter.AddSpan(span, is)
+	}
+	return nil
+}
+
+// shape finds out what is to be counted of a shape.
+func (f *facetSource) shape(id uint32) *facetShape {
+	if s := f.shapes[id]; s != nil {
+		return s
+	}
+	s := &facetShape{whole: f.to.fields.whole}
+	f.shapes[id] = s
+	f.used = append(f.used, id)
+	columns := f.plan.Tables.Shapes[id].Columns
+	for i, c := range columns {
+		col := f.column(c)
+		if col.extra || col.counter != nil && f.repeats(columns[:i], c) {
+			s.whole = true
+		}
+		if _, same := f.plan.Source.Constant(id, i); !same && col.counter != nil && col.kind != otlpdata.ValueEmpty {
+			s.varies = append(s.varies, facetCell{i, c})
+		}
+	}
+	return s
+}
+
+// repeats reports whether a span has several values of the field of a column: it counts once for those that are equal.
+func (f *facetSource) repeats(before []uint32, column uint32) bool {
+	counter := f.columns[column].counter
+	for _, c := range before {
+		if f.columns[c].counter == counter {
+			return true
+		}
+	}
+	return false
+}
+
+// finish counts everything by its text.
+func (f *facetSource) finish() {
+	for _, id := range f.used {
+		if s := f.shapes[id]; s.spans.all > 0 {
+			f.finishShape(id, s.spans)
+		}
+	}
+	for i := range f.columns {
+		f.finishColumn(uint32(i))
+	}
+	for i := range f.resources {
+		if f.resources[i].all > 0 {
+			f.to.counter.AddAttributes(tracestore.ResourceAttribute, f.plan.Tables.Resources[i].Attributes, f.resources[i].all, f.resources[i].selected)
+		}
+	}
+}
+
+// finishShape counts what all spans of a shape have in common.
+func (f *facetSource) finishShape(id uint32, n counts) {
+	shape := &f.plan.Tables.Shapes[id]
+	f.finishProperties(shape, n)
+	for i, c := range shape.Columns {
+		col := &f.columns[c]
+		if col.counter == nil {
+			continue
+		}
+		col.spans.add(n)
+		if col.kind == otlpdata.ValueEmpty {
+			col.counter.AddValue("", n.all, n.selected)
+		} else if cell, same := f.plan.Source.Constant(id, i); same {
+			_ = f.cell(c, cell, n) // the layout was checked
+		}
+	}
+}
+
+// finishProperties counts what is no attribute.
+func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
+	scope := &f.plan.Tables.Scopes[shape.Scope]
+	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
+	for _, p := range [...]struct {
+		place tracestore.Place
+		text  string
+		inRow bool // in a cell, which is counted as those of attributes are
+	}{
+		{tracestore.Service, shape.Service, false},
+		{tracestore.Name, span.Operation(), f.has(shape, rows.Name)},
+		{tracestore.Kind, span.KindName(), false},
+		{tracestore.Status, otlpdata.StatusName(shape.Status), false},
+		{tracestore.StatusMessage, "", f.has(shape, rows.StatusMessage)},
+		{tracestore.ScopeName, scope.Name, false},
+		{tracestore.ScopeVersion, scope.Version, false},
+	} {
+		if c := f.to.counter.Field(tracestore.Field{Place: p.place}); c != nil && !p.inRow {
+			c.AddSpans(n.all, n.selected)
+			c.AddValue(p.text, n.all, n.selected)
+		}
+	}
+}
+
+// has reports whether spans of a shape have a cell of a place.
+func (f *facetSource) has(shape *rows.Shape, place rows.Place) bool {
+	return slices.ContainsFunc(shape.Columns, func(c uint32) bool { return f.plan.Tables.Columns[c].Place == place })
+}

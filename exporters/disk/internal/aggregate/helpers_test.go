@@ -1,0 +1,31 @@
+package aggregate
+
+import (
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+)
+
+// store is a synthetic store and the Aggregator under test.
+type store struct {
+	*scantest.Synthetic
+	*Aggregator
+}
+
+func openStore(tables int, seed uint64, o scan.Options) *store {
+	s := scantest.NewSynthetic(tables, seed)
+	return &store{s, New(scan.NewStore(s.View, s.Collect(o)))}
+}
+
+// callStore is a store of memtables and segments and the Aggregator under test.
+type callStore struct {
+	*scantest.Real
+	*Aggregator
+}
+
+func newCallStore(tb testing.TB, seed uint64, o scan.Options) callStore {
+	tb.Helper()
+	s := scantest.NewReal(tb, seed)
+	return callStore{s, New(scan.NewStore(s.View, o))}
+}

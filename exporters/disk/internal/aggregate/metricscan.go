@@ -1,0 +1,205 @@
+package aggregate
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// scan counts the spans of a source that start within a window, and what they stand for if they are to be adjusted. Damage is noted.
+func (m *metricsQuery) scan(ctx context.Context, src int, w scan.Window, adjusted bool) error {
+	t, err := m.session.Tables(src)
+	if err != nil || t == nil {
+		return err
+	}
+	blocks, err := m.session.Blocks(src)
+	if err != nil {
+		return err
+	}
+	s := &metricsScan{reader: m, src: src, tables: t, blocks: blocks, window: w, adjusted: adjusted,
+		shapes: make([]metricsShape, len(t.Shapes))}
+	if _, ok := m.session.Sources[src].(source.Statistics); !ok {
+		if err := s.findDuplicates(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.eachBlock(ctx, s.block); err != nil {
+		return err
+	}
+	return s.countDuplicates(ctx)
+}
+
+// metricsScan reads the rows of one source.
+type metricsScan struct {
+	reader *metricsQuery
+	src    int
+	tables *rows.Tables
+	blocks []source.BlockInfo
+	window scan.Window
+	// adjusted: spans may stand for others.
+	adjusted   bool
+	shapes     []metricsShape // by shape
+	duplicates map[scan.SpanKey]struct{}
+	content    scan.ContentReader
+}
+
+// metricsShape is what counting needs of a shape.
+type metricsShape struct {
+	use    shapeUse
+	series int // if use is inSeries
+	failed bool
+	state  int // position of the tracestate; -1: there is none, or it does not matter
+}
+
+// shapeUse says what becomes of the spans of a shape.
+type shapeUse uint8
+
+const (
+	notSeen  shapeUse = iota
+	skipped           // not asked for, or there is no room
+	inSeries          // counted in one series
+	byName            // counted in series by the names in rows
+)
+
+// eachBlock calls f with the blocks that touch the window.
+func (s *metricsScan) eachBlock(ctx context.Context, f func(b source.Block) (lost int, err error)) error {
+	for i := range s.blocks {
+		if !s.window.Touches(&s.blocks[i]) {
+			continue
+		}
+		spans := s.blocks[i].Rows
+		err := s.reader.session.OpenBlock(ctx, s.src, i, func(b source.Block) error {
+			lost, err := f(b)
+			if err == nil && lost > 0 {
+				spans, err = lost, scan.ErrReference
+			}
+			return err
+		})
+		if err = s.reader.session.NoteDamage(s.src, scan.BlockPart(i), spans, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block counts the spans of a block, but those that may have duplicates. It returns how many have lost what they refer to.
+func (s *metricsScan) block(b source.Block) (lost int, _ error) {
+	shapes, starts, ends, err := columns(b)
+	if err != nil {
+		return 0, err
+	}
+	var h rows.Head
+	for row, start := range starts {
+		if !s.window.Contains(start) {
+			continue
+		}
+		shape := s.shape(shapes[row])
+		if shape == nil {
+			lost++
+		}
+		if shape == nil || shape.use == skipped {
+			continue
+		}
+		if len(s.duplicates) > 0 {
+			if err := b.Head(row, &h); err != nil {
+				return 0, err
+			}
+			if s.mayBeDuplicate(&h) {
+				continue
+			}
+		}
+		if err := s.count(b, row, shapes[row], start, ends[row]); err != nil {
+			return 0, err
+		}
+	}
+	return lost, nil
+}
+
+func columns(b source.Block) (shapes []uint32, starts, ends []uint64, err error) {
+	if shapes, err = b.Shapes(); err == nil {
+		starts, err = b.Starts()
+	}
+	if err == nil {
+		ends, err = b.Ends()
+	}
+	return shapes, starts, ends, err
+}
+
+// shape returns what is known of a shape, or nil where it was lost.
+func (s *metricsScan) shape(id uint32) *metricsShape {
+	if int(id) >= len(s.shapes) {
+		return nil
+	}
+	m := &s.shapes[id]
+	if m.use != notSeen {
+		return m
+	}
+	shape := &s.tables.Shapes[id]
+	if shape.Service == "" || !scan.Readable(s.tables, shape) { // a service never is ""
+		return nil
+	}
+	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
+	m.use, m.failed, m.state = skipped, shape.Status == otlpdata.StatusError, -1
+	if s.adjusted {
+		m.state = s.tables.TraceStateOf(shape)
+	}
+	switch {
+	case shape.Tenant != s.reader.tenant || !s.reader.counter.Wants(shape.Service, span.KindName()):
+	case shape.NameInRow && s.reader.byOperation:
+		m.use = byName
+	default:
+		var room bool
+		if m.series, room = s.reader.counter.Series(shape.Service, span.Operation()); room {
+			m.use = inSeries
+		}
+	}
+	return m
+}
+
+// count counts a row of a shape that is not passed over.
+func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end uint64) error {
+	m := &s.shapes[shape]
+	series := m.series
+	if m.use == byName {
+		name, err := scan.SpanName(s.tables, &s.tables.Shapes[shape], b, row)
+		if err != nil {
+			return err
+		}
+		span := otlpdata.Span{Name: name}
+		var room bool
+		if series, room = s.reader.counter.Series(s.tables.Shapes[shape].Service, span.Operation()); !room {
+			return nil
+		}
+	}
+	n := uint64(1)
+	if m.state >= 0 {
+		var err error
+		if n, err = s.adjustedCount(b, row, shape, m.state); err != nil {
+			return err
+		}
+	}
+	h := rows.Head{Start: start, End: end}
+	s.reader.counter.AddSpan(series, start, h.Duration(), n, m.failed)
+	return nil
+}
+
+// adjustedCount returns how many spans one stands for whose tracestate is at a position. Few have a threshold: the ids of others are not
+// read.
+func (s *metricsScan) adjustedCount(b source.Block, row int, shape uint32, position int) (uint64, error) {
+	c, err := b.Cell(row, position)
+	if err != nil {
+		return 0, err
+	}
+	said := otlpdata.ParseSampling(s.tables.Text(s.tables.Shapes[shape].Columns[position], c))
+	if !said.HasThreshold {
+		return 1, nil
+	}
+	var h rows.Head
+	if err := b.Head(row, &h); err != nil {
+		return 0, err
+	}
+	return said.AdjustedCount(h.TraceID, h.SpanID), nil
+}

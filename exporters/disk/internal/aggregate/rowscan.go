@@ -1,0 +1,290 @@
+package aggregate
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// scan counts the rows of a frame that fit. Damage is noted.
+func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) error {
+	for from := 0; from < len(f.blocks); {
+		end := from + 1
+		for end < len(f.blocks) && f.blocks[end].src == f.blocks[from].src {
+			end++
+		}
+		if err := a.scanSource(ctx, f, from, end, to); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// scanSource counts the rows of some blocks of a frame, which are of one source.
+func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end int, to targets) error {
+	s, err := a.rowScan(f, f.blocks[from].src, to)
+	if err != nil || s == nil {
+		return err
+	}
+	defer s.finish()
+	if !scan.IsDeduplicated(a.session.Sources[s.src]) && (to.heat != nil || to.facets != nil || to.rest != nil) {
+		if s.duplicates, err = s.findDuplicates(ctx, f.blocks[from:end]); err != nil {
+			return err
+		}
+	}
+	for at := from; at < end; at++ {
+		if err := s.block(ctx, at); err != nil {
+			return err
+		}
+		a.rowsRead += f.blocks[at].info.Rows
+	}
+	return nil
+}
+
+// rowScan reads rows of one source.
+type rowScan struct {
+	agg             *aggregation
+	sample          *blockSample
+	src             int
+	window          scan.Window
+	to              targets
+	everywhere      bool        // exemplars are picked in every block
+	filter          scan.Filter // of the query
+	selectionFilter scan.Filter // of the selection; without a plan where there is none
+	counts          *facetSource
+	duplicates      *duplicates // nil: there are none
+
+	active     []shapeRows // of the block at hand
+	candidates []candidate
+	grouped    []int32
+	selectable []int32 // rows that may be chosen
+	matched    []int32 // that exemplars are picked from
+	head       rows.Head
+}
+
+// shapeRows is a shape that occurs in the block at hand and may fit.
+type shapeRows struct {
+	program *scan.Program
+	shape   uint32
+}
+
+// metRow is a row that its shape does not rule out.
+type candidate struct {
+	row     int32
+	program *scan.Program
+}
+
+// rowScan returns nil where the tables of the source are damaged.
+func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, error) {
+	p, err := a.plan(src)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	s := &rowScan{agg: a, sample: f, src: src, window: f.windows[src], to: to}
+	s.filter.Plan = p
+	if a.selection != nil {
+		s.selectionFilter.Plan = scan.NewPlan(a.selection.where, a.session.Sources[src], p.Tables)
+	}
+	if to.facets != nil {
+		s.counts = newFacetSource(to.facets, p)
+	}
+	return s, nil
+}
+
+// finish counts what was kept by number.
+func (s *rowScan) finish() {
+	if s.counts != nil {
+		s.counts.finish()
+	}
+}
+
+// block counts the rows of a block of the frame. Damage is noted.
+func (s *rowScan) block(ctx context.Context, at int) error {
+	b := &s.sample.blocks[at]
+	if s.sample.hintsChecked {
+		s.filter.Plan.EnterBlockUnchecked(b.block)
+	} else if !s.filter.Plan.EnterBlock(b.block) {
+		return nil
+	}
+	err := s.agg.session.OpenBlock(ctx, s.src, b.block, func(open source.Block) error {
+		s.filter.SetBlock(ctx, s.filter.Plan, open)
+		if s.selectionFilter.Plan != nil {
+			s.selectionFilter.Plan.EnterBlockUnchecked(b.block)
+			s.selectionFilter.SetBlock(ctx, s.selectionFilter.Plan, open)
+		}
+		if err := s.collect(b.info); err != nil {
+			return err
+		}
+		return s.rows(at)
+	})
+	return s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err)
+}
+
+// rows counts the rows that fit. What cannot be read of one shape says nothing about the others.
+func (s *rowScan) rows(at int) error {
+	if p, ok := s.filter.Block.(source.Partial); ok && len(s.grouped) > 0 {
+		p.Expect(s.grouped)
+	}
+	b := &s.sample.blocks[at]
+	s.matched = s.matched[:0]
+	for i := range s.active {
+		err := s.shape(&s.active[i])
+		if err = s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err); err != nil {
+			return err
+		}
+	}
+	if s.to.picks == nil || len(s.matched) == 0 || !s.shouldPick(at) {
+		return nil
+	}
+	return s.pick()
+}
+
+// group finds the rows of the block that their shapes do not rule out, and gives each shape its own.
+func (s *rowScan) collect(info *source.BlockInfo) error {
+	s.active, s.candidates = s.active[:0], s.candidates[:0]
+	f := &s.filter
+	shapes, err := f.Block.Shapes()
+	if err != nil {
+		return err
+	}
+	timed := !s.window.Covers(info)
+	if timed {
+		if err := f.LoadStarts(); err != nil {
+			return err
+		}
+	}
+	for row, shape := range shapes {
+		if int(shape) >= len(f.Plan.Tables.Shapes) {
+			return scan.ErrReference
+		}
+		if f.Plan.NeverMatches(shape) || !s.sample.examines(row) {
+			continue
+		}
+		pr := f.Plan.Program(shape, scan.AnyDuration)
+		if pr.RuledOut() || timed && !s.window.Contains(f.Starts[row]) {
+			continue
+		}
+		if pr.Count++; pr.Count == 1 {
+			s.active = append(s.active, shapeRows{pr, shape})
+		}
+		s.candidates = append(s.candidates, candidate{int32(row), pr})
+	}
+	s.agg.scanned += len(s.candidates)
+	s.group()
+	return nil
+}
+
+// divideRows gives each program its rows.
+func (s *rowScan) group() {
+	s.grouped = growTo(s.grouped, len(s.candidates))
+	rest := s.grouped
+	for _, a := range s.active {
+		a.program.Rows, rest = rest[:0:a.program.Count], rest[a.program.Count:]
+	}
+	for _, m := range s.candidates {
+		m.program.Rows = append(m.program.Rows, m.row)
+	}
+}
+
+// shape counts the rows of a shape that fit.
+func (s *rowScan) shape(of *shapeRows) error {
+	set, err := of.program.Rows, error(nil)
+	if !of.program.MatchesAll() {
+		if set, err = s.filter.Narrow(of.program, set); err != nil {
+			return err
+		}
+	}
+	if s.duplicates != nil && len(s.duplicates.keys) > 0 {
+		if set, err = s.duplicates.dropRepeated(&s.filter, set); err != nil {
+			return err
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	if s.to.picks != nil {
+		s.matched = append(s.matched, set...)
+	}
+	return s.count(of.shape, set)
+}
+
+// count counts rows of a shape, which fit.
+func (s *rowScan) count(shape uint32, set []int32) error {
+	failed := s.filter.Plan.Tables.Shapes[shape].Status == otlpdata.StatusError
+	if s.to.heat != nil {
+		if err := s.heatRows(set, failed); err != nil {
+			return err
+		}
+	}
+	if s.to.facets != nil {
+		chosen, err := s.selectRows(shape, set)
+		if err != nil {
+			return err
+		}
+		s.to.facets.total.add(len(set), failed)
+		if err := s.counts.rows(&s.filter, shape, set, chosen); err != nil {
+			return err
+		}
+	}
+	if s.to.rest != nil {
+		s.to.rest.add(len(set), failed)
+	}
+	return nil
+}
+
+func (s *rowScan) heatRows(set []int32, failed bool) error {
+	if err := s.filter.LoadStarts(); err != nil {
+		return err
+	}
+	if err := s.filter.LoadEnds(); err != nil {
+		return err
+	}
+	for _, row := range set {
+		h := rows.Head{Start: s.filter.Starts[row], End: s.filter.Ends[row]}
+		s.to.heat.counter.AddSpan(h.Start, h.Duration(), failed)
+	}
+	s.to.heat.total.add(len(set), failed)
+	return nil
+}
+
+// choose returns the rows that the selection covers.
+func (s *rowScan) selectRows(shape uint32, set []int32) ([]int32, error) {
+	if s.agg.selection == nil {
+		return nil, nil
+	}
+	pr := s.selectionFilter.Plan.Program(shape, scan.AnyDuration)
+	if pr == nil || pr.RuledOut() {
+		return nil, nil
+	}
+	chosen, err := s.within(s.agg.selection.starts, set)
+	if err != nil || pr.MatchesAll() {
+		return chosen, err
+	}
+	return s.selectionFilter.Narrow(pr, chosen)
+}
+
+// within returns a copy of the rows that start within bounds, valid until the next call.
+func (s *rowScan) within(w scan.Range, set []int32) ([]int32, error) {
+	s.selectable = append(s.selectable[:0], set...)
+	if w.From == 0 && w.To == math.MaxUint64 {
+		return s.selectable, nil
+	}
+	if err := s.filter.LoadStarts(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(s.selectable, func(row int32) bool { return s.filter.Starts[row] < w.From || s.filter.Starts[row] > w.To }), nil
+}
+
+// growTo returns a list of n elements, in the memory of another where that suffices.
+func growTo(list []int32, n int) []int32 {
+	if cap(list) < n {
+		return make([]int32, n, n+n/4)
+	}
+	return list[:n]
+}

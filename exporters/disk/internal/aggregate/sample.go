@@ -1,0 +1,155 @@
+package aggregate
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+)
+
+// frame is the blocks that an aggregation reads: all that touch the window, or some of them that are spread evenly.
+type blockSample struct {
+	windows      []scan.Window // by source
+	blocks       []sampledBlock
+	share        float64 // of the rows of all blocks that touch the window
+	hintsChecked bool    // hints were asked as far as that pays
+	// one in so many rows of a block is examined: all, unless a single block has more than the budget.
+	rowStep int
+}
+
+// frameBlock is a block that touches the window.
+type sampledBlock struct {
+	src, block int
+	info       *source.BlockInfo
+}
+
+// Of the blocks that a budget does not suffice for.
+const (
+	// maxProbes is how many are asked for their hints to find out how many hints rule out.
+	maxProbes = 32
+	// sparse is the part of the rows, in percent, up to which it pays to ask all of them.
+	maxHintShare = 50
+	// nearly is one in so many rows by which a budget may be exceeded where that spares a share.
+	tolerance = 64
+)
+
+// frame lists the blocks that touch the windows of sources. Where they have more rows than is left of the budget, those are left out that
+// hints rule out, and of the others so many by their number alone that the rest is within it.
+func (a *aggregation) sampleBlocks(ctx context.Context, windows []scan.Window) (*blockSample, error) {
+	f, err := a.blocksIn(windows)
+	if err != nil {
+		return nil, err
+	}
+	if budget := a.query.Budget.Spans - a.spent; a.query.Budget.Spans > 0 && countRows(f.blocks) > budget {
+		if err := a.excludeByHints(ctx, f, budget); err != nil {
+			return nil, err
+		}
+		f.reduce(budget)
+	}
+	return f, ctx.Err()
+}
+
+// touched lists the blocks that touch the windows of sources.
+func (a *aggregation) blocksIn(windows []scan.Window) (*blockSample, error) {
+	f := &blockSample{windows: windows, share: 1, rowStep: 1}
+	for src := range a.session.Sources {
+		n, oldest, newest := a.session.Sources[src].Bounds()
+		if !windows[src].Touches(&source.BlockInfo{Rows: n, MinStart: oldest, MaxStart: newest}) {
+			continue
+		}
+		blocks, err := a.session.Blocks(src)
+		if err != nil {
+			return nil, err
+		}
+		for i := range blocks {
+			if windows[src].Touches(&blocks[i]) {
+				f.blocks = append(f.blocks, sampledBlock{src, i, &blocks[i]})
+			}
+		}
+	}
+	return f, nil
+}
+
+// siftOut leaves out what hints rule out, unless these are few blocks. Where many are, it does not ask for the hints of all the others, but
+// of as many as the budget suffices for, about.
+func (a *aggregation) excludeByHints(ctx context.Context, f *blockSample, budget int) error {
+	probes := everyNth(f.blocks, (len(f.blocks)+maxProbes-1)/maxProbes)
+	possible, err := a.possibleBlocks(ctx, probes)
+	if err != nil {
+		return err
+	}
+	f.hintsChecked = true
+	probed, left := countRows(probes), countRows(possible)
+	if left*100 > probed*maxHintShare {
+		return nil
+	}
+	all := countRows(f.blocks)
+	step := int(float64(all) / float64(max(probed, 1)) * float64(left) / float64(budget))
+	some := everyNth(f.blocks, min(max(step, 1), len(f.blocks)))
+	f.share = float64(countRows(some)) / float64(all)
+	f.blocks, err = a.possibleBlocks(ctx, some)
+	return err
+}
+
+// possible returns those of some blocks that hints do not rule out.
+func (a *aggregation) possibleBlocks(ctx context.Context, blocks []sampledBlock) ([]sampledBlock, error) {
+	var out []sampledBlock
+	for i := range blocks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := a.plan(blocks[i].src)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.EnterBlock(blocks[i].block) {
+			out = append(out, blocks[i])
+		}
+	}
+	return out, nil
+}
+
+// reduce leaves out blocks until the others have no more rows than the budget, and rows if there is only one block.
+func (f *blockSample) reduce(budget int) {
+	all := countRows(f.blocks)
+	if all <= budget+budget/tolerance {
+		return
+	}
+	some, left := f.blocks, all
+	for step := min((all+budget-1)/budget, len(f.blocks)); len(some) > 1 && left > budget; step++ {
+		some = everyNth(f.blocks, step)
+		left = countRows(some)
+	}
+	f.blocks = some
+	if left > budget {
+		f.rowStep = (left + budget - 1) / budget
+		left = f.examined(left)
+	}
+	f.share *= float64(left) / float64(all)
+}
+
+// examines reports whether a row of a block is examined.
+func (f *blockSample) examines(row int) bool { return f.rowStep == 1 || row%f.rowStep == f.rowStep/2 }
+
+// examined returns how many of the first n rows are examined.
+func (f *blockSample) examined(n int) int { return (n - f.rowStep/2 + f.rowStep - 1) / f.rowStep }
+
+// spread returns one of so many blocks, no less than one in all.
+func everyNth(blocks []sampledBlock, step int) []sampledBlock {
+	if step <= 1 {
+		return blocks
+	}
+	some := make([]sampledBlock, 0, len(blocks)/step+1)
+	for i := min(step, len(blocks)) / 2; i < len(blocks); i += step {
+		some = append(some, blocks[i])
+	}
+	return some
+}
+
+func countRows(blocks []sampledBlock) int {
+	n := 0
+	for i := range blocks {
+		n += blocks[i].info.Rows
+	}
+	return n
+}

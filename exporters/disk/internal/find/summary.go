@@ -1,0 +1,170 @@
+package find
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// maxHeads is how many spans may be in headsAhead: their traces together are about as large as what is read ahead of whole ones.
+const maxPrefetchedHeads = 20_000
+
+// headsAhead is what summaries need of the spans of traces, read before it is asked for, so that a block is decoded once for all of them.
+type prefetchedHeads struct {
+	ids   []otlpdata.TraceID
+	lists [maxPrefetch][]tracestore.SummarySpan // by place in ids; nil: it was taken, or is too long
+	spans int
+}
+
+// take returns the spans of a trace that was read, once.
+func (a *prefetchedHeads) take(id otlpdata.TraceID) []tracestore.SummarySpan {
+	i := slices.Index(a.ids, id)
+	if i < 0 {
+		return nil
+	}
+	list := a.lists[i]
+	a.lists[i] = nil
+	return list
+}
+
+// readHeadsAhead reads what summaries need of up to maxAhead different traces, but for those that are too long together. Damage is noted.
+func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID) error {
+	a := &r.prefetchedHeads
+	*a = prefetchedHeads{ids: ids}
+	var long [maxPrefetch]bool
+	for src := range r.session.Sources {
+		err := r.session.Decode(ctx, func() error {
+			return r.traces(ctx, src, ids, func(t *rows.Tables, b source.Block, which int, list []int32) error {
+				if long[which] || a.spans+len(list) > maxPrefetchedHeads {
+					a.spans -= len(a.lists[which])
+					a.lists[which], long[which] = nil, true
+					return nil
+				}
+				before, err := len(a.lists[which]), error(nil)
+				a.lists[which], err = r.appendHeads(a.lists[which], ids[which], src, t, b, list)
+				a.spans += len(a.lists[which]) - before
+				return err
+			})
+		})
+		if err = r.session.NoteDamage(src, "traces", 0, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendHeads appends what summaries need of rows. Damage is noted.
+func (r *traceReader) appendHeads(
+	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
+) ([]tracestore.SummarySpan, error) {
+	if cap(dst)-len(dst) < len(list) { // by doubling: append grows long lists by less, and copies them more often
+		dst = slices.Grow(dst, max(len(dst), len(list)))
+	}
+	for _, row := range list {
+		s, err := r.summarySpan(t, b, int(row))
+		if err == nil {
+			dst = append(dst, s)
+		} else if err = r.session.NoteDamage(src, scan.TracePart(id), 1, err); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// summary returns the summary of a trace. It reads heads; whole spans only where two have the same start and id and may be duplicates.
+func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*tracestore.Summary, error) {
+	spans := r.prefetchedHeads.take(id)
+	if spans == nil {
+		err := r.eachPart(ctx, id, func(src int, t *rows.Tables, b source.Block, list []int32) (err error) {
+			spans, err = r.appendHeads(spans, id, src, t, b, list)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	spans, err := r.withoutDuplicates(ctx, id, spans)
+	if err != nil {
+		return nil, err
+	}
+	out := storequery.SummarizeSpans(id, spans)
+	return &out, nil
+}
+
+func (r *traceReader) summarySpan(t *rows.Tables, b source.Block, row int) (tracestore.SummarySpan, error) {
+	h := &r.head
+	if err := b.Head(row, h); err != nil {
+		return tracestore.SummarySpan{}, err
+	}
+	if int(h.Shape) >= len(t.Shapes) {
+		return tracestore.SummarySpan{}, scan.ErrReference
+	}
+	shape := &t.Shapes[h.Shape]
+	name := otlpdata.Span{Name: shape.Name}
+	if shape.NameInRow {
+		var err error
+		if name.Name, err = scan.SpanName(t, shape, b, row); err != nil {
+			return tracestore.SummarySpan{}, err
+		}
+	}
+	return tracestore.SummarySpan{
+		ID: h.SpanID, Parent: h.ParentID, Start: h.Start, Duration: h.Duration(),
+		Service: shape.Service, Name: name.Operation(), Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError,
+	}, nil
+}
+
+func sortHeads(spans []tracestore.SummarySpan) {
+	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+}
+
+// sameKey reports whether two spans may be duplicates.
+func sameKey(a, b tracestore.SummarySpan) bool { return a.Start == b.Start && a.ID == b.ID }
+
+// withoutDuplicates reads spans that have the same start and id, and counts duplicates among them once.
+func (r *traceReader) withoutDuplicates(
+	ctx context.Context, id otlpdata.TraceID, spans []tracestore.SummarySpan,
+) ([]tracestore.SummarySpan, error) {
+	sortHeads(spans)
+	shared := make(map[spanKey]struct{})
+	for i := range spans {
+		if i > 0 && sameKey(spans[i-1], spans[i]) {
+			shared[spanKey{spans[i].Start, spans[i].ID}] = struct{}{}
+		}
+	}
+	if len(shared) == 0 {
+		return spans, nil
+	}
+	spans = slices.DeleteFunc(spans, func(s tracestore.SummarySpan) bool {
+		_, is := shared[spanKey{s.Start, s.ID}]
+		return is
+	})
+	r.keys = shared
+	defer func() { r.keys = nil }()
+	for b, err := range r.pieces(ctx, id) {
+		if err == nil {
+			err = tracestore.WalkSpans(b, func(s tracestore.Span) error {
+				ns, _ := s.Duration()
+				spans = append(spans, tracestore.SummarySpan{
+					ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
+					Service: strings.Clone(s.Resource.Service), Name: strings.Clone(s.Operation()), Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError,
+				})
+				return nil
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return spans, nil
+}

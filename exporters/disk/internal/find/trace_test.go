@@ -1,0 +1,96 @@
+package find
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// A trace that does not fit into memory at once comes in pieces, ordered by start, each span once.
+func TestLargeTraceInPieces(t *testing.T) {
+	const spans, pieceBytes = 8000, 8 << 10
+	s := openStore(3, 1, scan.Options{PieceBytes: pieceBytes})
+	b := scantest.WideTrace(t, spans)
+	for range 2 { // everything twice
+		scantest.Must(s.Consume(t.Context(), b))
+	}
+	v := scan.NewStore(s.View, scan.Options{PieceBytes: pieceBytes}).Begin()
+	r := newTraceReader(v, "")
+	seen := storequery.NewDedup()
+	total, pieces := 0, 0
+	var last uint64
+	var counts []otlpdata.ServiceCount
+	for piece, err := range r.pieces(t.Context(), otlpdata.TraceID{1}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces++
+		if piece.Size() > 2*pieceBytes {
+			t.Errorf("piece %d has %d bytes", pieces, piece.Size())
+		}
+		if most := 3 * arenaPieces * pieceBytes; cap(r.own.arena)+cap(r.spare) > 2*most {
+			t.Fatalf("arenas of %d and %d bytes", cap(r.own.arena), cap(r.spare))
+		}
+		first, greatest := ^uint64(0), uint64(0)
+		scantest.Must(tracestore.WalkSpans(piece, func(sp tracestore.Span) error {
+			if !seen.First(sp) {
+				t.Error("a span came twice")
+			}
+			first, greatest = min(first, sp.Start), max(greatest, sp.Start)
+			total++
+			return nil
+		}))
+		if first < last {
+			t.Fatalf("piece %d begins at %d, before the end of the one before at %d", pieces, first, last)
+		}
+		last = greatest
+		counts = append(counts, piece.Services()...)
+	}
+	v.Release()
+	if total != spans || pieces < 20 {
+		t.Errorf("%d spans in %d pieces, want %d spans", total, pieces, spans)
+	}
+	byName := make(map[string]int)
+	roots := 0
+	for _, c := range counts {
+		byName[c.Service] += c.Spans
+		roots += c.Roots
+	}
+	if byName["service 0"] != spans/2 || byName["service 1"] != spans/2 || roots != 1 {
+		t.Errorf("services %v, %d roots", byName, roots)
+	}
+}
+
+// A search reads no more of a long trace than its caller has use for, and the next trace from its beginning.
+func TestLongTraceIsNotReadWhole(t *testing.T) {
+	s := openStore(3, 2, scan.Options{PieceBytes: 4 << 10})
+	b := scantest.WideTrace(t, 1000)
+	scantest.Must(s.Consume(t.Context(), b))
+	for most, want := range map[int][2]int{0: {1000, 1000}, 1000: {1000, 1000}, 100: {101, 200}} {
+		got, outcome := s.ask(t, tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
+		if n := got[0].Spans.Len(); len(got) != 1 || !outcome.Complete || n < want[0] || n > want[1] {
+			t.Errorf("at most %d: %d spans of %d traces, %+v", most, n, len(got), outcome)
+		}
+	}
+}
+
+// Summaries count duplicates once, and the halves of a shared span twice.
+func TestSummaryOfDuplicates(t *testing.T) {
+	s := openStore(3, 2, scan.Options{PieceBytes: 4 << 10})
+	b := scantest.WideTrace(t, 1000)
+	for range 3 {
+		scantest.Must(s.Consume(t.Context(), b))
+	}
+	want, err := storequery.Summarize(otlpdata.TraceID{1}, b)
+	scantest.Must(err)
+	got, outcome := s.ask(t, tracestore.Query{}, tracestore.WantSummaries)
+	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
+		!slices.Equal(got[0].Summary.Services, want.Services) || got[0].Summary.Orphans != want.Orphans {
+		t.Errorf("%+v %+v, want %+v", got[0].Summary, outcome, want)
+	}
+}

@@ -1,0 +1,145 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// maxPooled is how many rows of a memtable are in a callPool at once, about: some 16 MiB. What has more rows is read several times, each
+// time for a share of the traces.
+const maxPooled = 1 << 18
+
+// callPool brings together the rows of traces that lie anywhere.
+//
+//	index   trace id -> group
+//	groups  trace id, whether a span starts within the window, first row ─╮
+//	rows    what calls need of a row, next row of the trace  ◀────────────╯
+type callPool struct {
+	index  map[otlpdata.TraceID]int32
+	groups []callGroup
+	rows   []pooledRow
+}
+
+type callGroup struct {
+	id     otlpdata.TraceID
+	within bool
+	first  int32 // 1 + index of a row
+}
+
+type pooledRow struct {
+	id, parent      otlpdata.SpanID
+	start, duration uint64
+	shape, peer     uint32 // peer: number of its name; 0: none, or not asked for
+	next            int32  // 1 + index of the next row of the trace, 0 behind the last one
+}
+
+func (p *callPool) reset() {
+	clear(p.index)
+	p.groups, p.rows = p.groups[:0], p.rows[:0]
+}
+
+func (p *callPool) add(h *rows.Head, within bool, peer uint32) {
+	i, ok := p.index[h.TraceID]
+	if !ok {
+		i = int32(len(p.groups))
+		p.index[h.TraceID] = i
+		p.groups = append(p.groups, callGroup{id: h.TraceID})
+	}
+	g := &p.groups[i]
+	p.rows = append(p.rows, pooledRow{h.SpanID, h.ParentID, h.Start, h.Duration(), h.Shape, peer, g.first})
+	g.first, g.within = int32(len(p.rows)), g.within || within
+}
+
+// pooled counts the calls of a source whose rows are in the order in which they came, about so many at once.
+func (c *callScan) countPooled(ctx context.Context, most int) error {
+	n, _, _ := c.reader.session.Sources[c.src].Bounds()
+	shares := uint64(n/most + 1)
+	pool := &callPool{index: make(map[otlpdata.TraceID]int32), rows: make([]pooledRow, 0, min(n, most))}
+	for share := range shares {
+		pool.reset()
+		for i := range c.blocks {
+			err := c.reader.session.OpenBlock(ctx, c.src, i, func(b source.Block) error {
+				return c.fill(pool, b, func(id *otlpdata.TraceID) bool { return binary.LittleEndian.Uint64(id[8:])%shares == share })
+			})
+			if err != nil {
+				if err = c.reader.session.NoteDamage(c.src, scan.BlockPart(i), c.blocks[i].Rows, err); err != nil {
+					return err
+				}
+			}
+		}
+		if err := c.countPool(ctx, pool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill adds the rows of some traces.
+func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.TraceID) bool) error {
+	var h rows.Head
+	for row := range b.Len() {
+		err := b.Head(row, &h)
+		if err == nil && wanted(&h.TraceID) {
+			err = c.fillRow(p, b, row, &h)
+		}
+		if err == nil {
+			continue
+		}
+		if err = c.reader.session.NoteDamage(c.src, scan.TracePart(h.TraceID), 1, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *callScan) fillRow(p *callPool, b source.Block, row int, h *rows.Head) error {
+	ours, err := c.reader.belongsToTenant(c.tables, h.Shape)
+	if !ours {
+		return err
+	}
+	within, peer := c.window.Contains(h.Start), uint32(0)
+	if within && c.reader.peers != nil {
+		peer, err = c.reader.peers.names.peerOf(b, row, h.Shape)
+	}
+	p.add(h, within, peer)
+	return err
+}
+
+// countPool counts the calls of the traces in the pool. Those in which spans share an id may have duplicates, and are left out.
+func (c *callScan) countPool(ctx context.Context, p *callPool) error {
+	for i := range p.groups {
+		g := &p.groups[i]
+		if !g.within {
+			continue
+		}
+		c.reader.spans = c.reader.spans[:0]
+		for at := g.first; at > 0; at = p.rows[at-1].next {
+			r := &p.rows[at-1]
+			shape := &c.tables.Shapes[r.shape]
+			c.reader.spans = append(c.reader.spans, storequery.CallSpan{ID: r.id, Parent: r.parent, Start: r.start, Duration: r.duration,
+				Service: shape.Service, Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
+			if r.peer > 0 {
+				c.reader.spans[len(c.reader.spans)-1].Peer = c.reader.peers.names.names[r.peer]
+			}
+		}
+		if c.reader.parents.Index(c.reader.spans) {
+			c.cutTraces[g.id] = struct{}{}
+			continue
+		}
+		if c.reader.peers != nil {
+			c.reader.peers.count(g.id, c.window, c.reader.spans)
+		} else {
+			c.reader.countTaken(c.src, g.id, c.window)
+		}
+		if err := c.reader.flushIfMany(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,235 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// TestLedger: the answers stay right while segments come and go, with much memory and with none, whatever was asked before.
+func TestLedger(t *testing.T) {
+	for _, memory := range []int64{0, 1, 3000} {
+		rng := rand.New(rand.NewPCG(5, uint64(memory)))
+		s := newCallStore(t, 1, scan.Options{Memory: memory})
+		if _, err := s.Tables[1].Append(scantest.CutTraces(t, 2, 90, scantest.Day)[1], 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			if n := len(s.Segments); n > 4 || n > 0 && rng.IntN(3) == 0 {
+				i := rng.IntN(n)
+				s.Segments = slices.Delete(s.Segments, i, i+1)
+			} else {
+				s.SegmentOf(t, scantest.CutTraces(t, 3, 90, scantest.Day.Add(time.Duration(rng.IntN(200))*time.Second))[rng.IntN(3)])
+			}
+			if rng.IntN(2) == 0 {
+				scantest.Must(s.Warm(t.Context(), func(time.Duration) error { return nil }))
+			}
+			s.checkAnyWindow(t, rng)
+		}
+	}
+}
+
+// checkAnyWindow compares the answer with that of an engine that remembers nothing.
+func (s callStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
+	t.Helper()
+	from := scantest.Day.Add(time.Duration(rng.IntN(300)-60) * time.Second)
+	to := from.Add(time.Duration(rng.IntN(200)) * time.Second)
+	fresh := New(scan.NewStore(s.View, scan.Options{Memory: 1}))
+	want, err := fresh.Dependencies(t.Context(), "", from, to)
+	if err != nil || !want.Complete {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	got, err := s.Dependencies(t.Context(), "", from, to)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%d segments, %s to %s: %+v, %v, want %+v", len(s.Segments), from, to, got, err, want)
+	}
+}
+
+// counted counts how often statistics are read and blocks are looked for.
+type counted struct {
+	*segment.Segment
+	reads *int
+	index error
+}
+
+func (s counted) Edges() (*stats.EdgeStats, error) {
+	*s.reads++
+	return s.Segment.Edges()
+}
+
+func (s counted) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error) {
+	*s.reads++
+	list, err := s.Segment.TraceBlocks(tenant, ids)
+	return list, errors.Join(s.index, err)
+}
+
+// TestLedgerRemembers: a question that was answered is answered again without looking into segments; one that is new only looks where it
+// must. What a segment that went had the parents of is looked for again, and found elsewhere.
+func TestLedgerRemembers(t *testing.T) {
+	reads := 0
+	s := newCallStore(t, 1, scan.Options{})
+	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
+	add := func(b *otlpdata.Batch) {
+		s.SegmentOf(t, b)
+		last := len(s.Segments) - 1
+		s.Segments[last] = counted{Segment: s.Segments[last].(*segment.Segment), reads: &reads}
+	}
+	ask := func(most int, want ...*otlpdata.Batch) {
+		t.Helper()
+		reads = 0
+		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, want...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+			t.Errorf("%+v, %v; want %+v", got, err, edges)
+		}
+		if reads > most {
+			t.Errorf("segments were read %d times, not %d", reads, most)
+		}
+	}
+	add(sent[0])
+	add(sent[1])
+	ask(4, sent[:2]...)
+	ask(0, sent[:2]...)
+	add(sent[2])
+	ask(6, sent...) // statistics of the third, its orphans in two, those of two in it; far ones once more
+	ask(0, sent...)
+	s.Segments = s.Segments[1:]
+	ask(4, sent[1:]...)
+	ask(0, sent[1:]...)
+	add(sent[0])
+	ask(6, sent...)
+	ask(0, sent...)
+}
+
+// TestLedgerAsksMemtables: orphans without parents in segments are held, or read again where they are many, to be looked for in memtables.
+func TestLedgerAsksMemtables(t *testing.T) {
+	for _, spans := range []int{300, 3 * maxCachedUnresolved} {
+		s := newCallStore(t, 1, scan.Options{})
+		sent := scantest.CutTraces(t, 1, spans, scantest.Day)
+		s.SegmentOf(t, sent[0])
+		for range 2 {
+			if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || len(g.Edges) > 1 {
+				t.Fatalf("%+v, %v", g, err)
+			}
+		}
+		for _, b := range sent[1:] {
+			if _, err := s.Tables[0].Append(b, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := storequery.CountCalls(time.Time{}, time.Time{}, sent...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+			if err != nil || !reflect.DeepEqual(got.Edges, want) {
+				t.Errorf("%d spans: %+v, %v; want %+v", spans, got.Edges, err, want)
+			}
+		}
+	}
+}
+
+// TestLedgerAfterDamage: an answer that damage makes incomplete says so every time.
+func TestLedgerAfterDamage(t *testing.T) {
+	s := newCallStore(t, 1, scan.Options{})
+	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
+	s.SegmentOf(t, sent[0])
+	s.SegmentOf(t, sent[1])
+	s.Segments[1] = blind{s.Segments[1].(*segment.Segment)}
+	for range 3 {
+		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+		if err != nil || g.Complete {
+			t.Errorf("%+v, %v", g, err)
+		}
+	}
+}
+
+// blind is a segment whose blocks cannot be opened because its tables are damaged.
+type blind struct{ *segment.Segment }
+
+func (b blind) Tables() (*rows.Tables, error) {
+	return nil, &source.DamageError{File: "f", Part: "tables", Err: errors.New("rotten")}
+}
+
+// TestLedgersOfTenants: ledgers of many tenants take no more memory than they may, and each knows its own calls.
+func TestLedgersOfTenants(t *testing.T) {
+	const limit = 8 << 10
+	s := newCallStore(t, 1, scan.Options{Memory: limit})
+	for i := range 30 {
+		for _, b := range scantest.CutTraces(t, 1, 9+i, scantest.Day) {
+			s.SegmentOf(t, ofTenant(t, b, fmt.Sprint("tenant ", i)))
+		}
+	}
+	for range 2 {
+		for i := range 30 {
+			g, err := s.Dependencies(t.Context(), fmt.Sprint("tenant ", i), time.Time{}, time.Time{})
+			n := uint64(0)
+			for _, e := range g.Edges {
+				n += e.Calls
+			}
+			if err != nil || n != uint64(8+i) {
+				t.Fatalf("tenant %d has %d calls, %v", i, n, err)
+			}
+		}
+		sum := int64(0)
+		for _, l := range s.caches.byTenant {
+			sum += l.memory
+		}
+		if sum > 2*limit || len(s.caches.byTenant) == 30 {
+			t.Errorf("%d ledgers of %d bytes", len(s.caches.byTenant), sum)
+		}
+	}
+}
+
+// TestLedgerForgetsNames: the names of what went do not fill the ledger for ever.
+func TestLedgerForgetsNames(t *testing.T) {
+	const limit = 16 << 10
+	s := newCallStore(t, 1, scan.Options{Memory: limit})
+	for i := range 200 {
+		s.Segments = nil
+		s.SegmentOf(t, pair(fmt.Sprint("parent ", i), fmt.Sprint("child ", i)))
+		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || len(g.Edges) != 1 {
+			t.Fatalf("%+v, %v", g, err)
+		}
+		if l := s.caches.byTenant[""]; l.memory > limit || len(l.entries) != 1 {
+			t.Fatalf("%d books, %d bytes", len(l.entries), l.memory)
+		}
+	}
+}
+
+// pair makes a request of a call between two services.
+func pair(parent, child string) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	for i, service := range []string{parent, child} {
+		rs := td.ResourceSpans().AppendEmpty()
+		rs.Resource().Attributes().PutStr("service.name", service)
+		s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+		s.SetSpanID([8]byte{byte(i + 1)})
+		s.SetParentSpanID([8]byte{byte(i)})
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+func ofTenant(t *testing.T, b *otlpdata.Batch, tenant string) *otlpdata.Batch {
+	t.Helper()
+	td, err := b.Traces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
+}

@@ -1,0 +1,215 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// kinBlock is a block that tells which rows are parents in less time than its Head does.
+type parentBlock interface {
+	idBlock
+	// Parents returns the row of each row's parent, the first one with the parent's id; below 0 where that is not among the rows of the trace.
+	Parents() ([]int32, error)
+	// SpanIDs returns the ids of all rows, one after the other.
+	SpanIDs() ([]byte, error)
+}
+
+var _ parentBlock = (*block.Block)(nil)
+
+// scanPeers counts the calls to peers of the spans of a source that start within a window. Damage is noted.
+func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) error {
+	part, err := p.reader.callScan(src, w)
+	if err != nil || part == nil {
+		return err
+	}
+	p.names.enter(p.reader.session.Sources[src], part.tables)
+	if part.statistics == nil {
+		err = part.countPooled(ctx, maxPooled)
+	} else {
+		err = (&peerScan{scan: part}).run(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return part.countWholeTraces(ctx)
+}
+
+// peerScan reads the rows of one source in whose blocks the rows of a trace follow each other.
+type peerScan struct {
+	scan        *callScan
+	blockShapes []source.BlockShape // scratch, as the next two
+	callers     []int32             // rows of a trace that start within the window and may call a peer
+	answered    []bool              // by row of a trace: another row has it as its parent
+
+	// Of the open block.
+	block        parentBlock
+	traces       []block.Trace
+	shapes       []uint32
+	parents      []int32
+	starts, ends []uint64
+	ids          []byte
+}
+
+func (c *peerScan) run(ctx context.Context) error {
+	for i := range c.scan.blocks {
+		if !c.scan.window.Touches(&c.scan.blocks[i]) || !c.concerns(i) {
+			continue
+		}
+		err := c.scan.reader.session.OpenBlock(ctx, c.scan.src, i, c.scanBlock)
+		if err = c.scan.reader.session.NoteDamage(c.scan.src, scan.BlockPart(i), c.scan.blocks[i].Rows, err); err != nil {
+			return err
+		}
+		if err := c.scan.reader.flushIfMany(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// concerns reports whether a block may have rows that call a peer.
+func (c *peerScan) concerns(block int) bool {
+	var known bool
+	c.blockShapes, known = c.scan.reader.session.Sources[c.scan.src].BlockShapes(c.blockShapes[:0], block)
+	return !known || slices.ContainsFunc(c.blockShapes, func(s source.BlockShape) bool { return c.scan.reader.peers.names.mayCallPeer(s.Shape) })
+}
+
+// scanBlock counts the calls in a block trace by trace, and leaves out the traces that are in several blocks.
+func (c *peerScan) scanBlock(b source.Block) error {
+	kin, ok := b.(parentBlock)
+	if !ok {
+		return c.scan.block(b)
+	}
+	if err := c.use(kin); err != nil {
+		return err
+	}
+	for i := range c.traces {
+		t := &c.traces[i]
+		err := c.findCallers(t)
+		switch {
+		case err != nil:
+			return err
+		case len(c.callers) == 0:
+		case (i == 0 || i == len(c.traces)-1) && c.scan.isCut(t.ID):
+			c.scan.cutTraces[t.ID] = struct{}{}
+		case t.Rows > maxScannedRows:
+			err = c.countLarge(t)
+		default:
+			err = c.countSmall(t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use reads of a block what shows which rows call a peer.
+func (c *peerScan) use(b parentBlock) (err error) {
+	c.block, c.parents, c.ends = b, nil, nil
+	if c.traces, err = b.Traces(); err != nil {
+		return err
+	}
+	if c.shapes, err = b.Shapes(); err != nil {
+		return err
+	}
+	c.starts, err = b.Starts()
+	return err
+}
+
+// findCallers makes callers those of a trace, the answered ones included.
+func (c *peerScan) findCallers(t *block.Trace) error {
+	c.callers = c.callers[:0]
+	for row := t.First; row < t.First+t.Rows; row++ {
+		if !c.scan.reader.peers.names.mayCallPeer(c.shapes[row]) || !c.scan.window.Contains(c.starts[row]) {
+			continue
+		}
+		ours, err := c.scan.reader.belongsToTenant(c.scan.tables, c.shapes[row])
+		if err != nil || !ours { // nor are the others
+			return err
+		}
+		c.callers = append(c.callers, row)
+	}
+	return nil
+}
+
+// fewKin is how many rows a trace has at most whose ids are compared one by one.
+const maxScannedRows = 64
+
+// countLarge counts the calls of a trace of many rows.
+func (c *peerScan) countLarge(t *block.Trace) error {
+	c.scan.reader.spans = c.scan.reader.spans[:0]
+	var h rows.Head
+	var s storequery.CallSpan
+	for row := t.First; row < t.First+t.Rows; row++ {
+		if _, err := c.scan.reader.callSpan(c.scan.tables, c.block, int(row), &h, &s); err != nil {
+			return err
+		}
+		c.scan.reader.spans = append(c.scan.reader.spans, s)
+	}
+	c.scan.reader.peers.count(t.ID, c.scan.window, c.scan.reader.spans)
+	return nil
+}
+
+// countSmall counts the calls of a trace of few rows.
+func (c *peerScan) countSmall(t *block.Trace) (err error) {
+	if c.parents == nil {
+		if c.parents, err = c.block.Parents(); err != nil {
+			return err
+		}
+		if c.ends, err = c.block.Ends(); err != nil {
+			return err
+		}
+		if c.ids, err = c.block.SpanIDs(); err != nil {
+			return err
+		}
+	}
+	c.answered = append(c.answered[:0], make([]bool, t.Rows)...)
+	for _, parent := range c.parents[t.First : t.First+t.Rows] {
+		if parent >= 0 {
+			c.answered[parent-t.First] = true
+		}
+	}
+	for _, row := range c.callers {
+		if c.answered[row-t.First] {
+			continue
+		}
+		if err := c.countRow(t, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countRow counts a row that is no parent, if it calls a peer and no row answers that has the same id.
+func (c *peerScan) countRow(t *block.Trace, row int32) error {
+	id := c.id(row)
+	for other := t.First; other < t.First+t.Rows; other++ {
+		if c.id(other) == id && (c.answered[other-t.First] || isServer(c.scan.tables, c.shapes[other])) {
+			return nil
+		}
+	}
+	peer, err := c.scan.reader.peers.names.peerOf(c.block, int(row), c.shapes[row])
+	if err != nil || peer == 0 {
+		return err
+	}
+	shape := &c.scan.tables.Shapes[c.shapes[row]]
+	h := rows.Head{Start: c.starts[row], End: c.ends[row]}
+	c.scan.reader.peers.add(t.ID, &storequery.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
+		Peer: c.scan.reader.peers.names.names[peer], Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
+	return nil
+}
+
+func (c *peerScan) id(row int32) otlpdata.SpanID { return otlpdata.SpanID(c.ids[8*row:]) }
+
+// isServer reports whether rows of a shape are of the server's side of calls.
+func isServer(t *rows.Tables, shape uint32) bool {
+	kind := t.Shapes[shape].Kind
+	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer
+}

@@ -1,0 +1,152 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// countSegments makes a store of segments that count in reads how often they are asked.
+func countSegments(t *testing.T, reads *int, sent ...*otlpdata.Batch) callStore {
+	t.Helper()
+	s := newCallStore(t, 1, scan.Options{})
+	for i, b := range sent {
+		s.SegmentOf(t, b)
+		s.Segments[i] = counted{Segment: s.Segments[i].(*segment.Segment), reads: reads}
+	}
+	return s
+}
+
+// heldView counts how often it is not released yet.
+type heldView struct {
+	scan.View
+	held *int
+}
+
+func (v heldView) Release() {
+	*v.held--
+	v.View.Release()
+}
+
+// TestWarm: after it a query reads nothing, and nothing is left to do. It works on one segment at a time and holds no view while it rests.
+func TestWarm(t *testing.T) {
+	reads := 0
+	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
+	s := countSegments(t, &reads, sent...)
+	steps, held := 0, 0
+	s.Builder = New(scan.NewStore(func() scan.View {
+		held++
+		return heldView{s.View(), &held}
+	}, scan.Options{}))
+	pace := func(time.Duration) error {
+		if held != 0 {
+			t.Errorf("%d views are held", held)
+		}
+		steps++
+		return nil
+	}
+	for _, want := range []int{3, 0} {
+		if err := s.Warm(t.Context(), pace); err != nil || steps != want {
+			t.Errorf("%d steps, want %d; %v", steps, want, err)
+		}
+		steps, reads = 0, 0
+		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+			t.Errorf("%+v, %v; want %+v", got, err, edges)
+		}
+		if reads != 0 {
+			t.Errorf("segments were read %d times", reads)
+		}
+	}
+}
+
+// TestWarmTenants: once tenants were asked about, it is for these.
+func TestWarmTenants(t *testing.T) {
+	reads := 0
+	sent := scantest.CutTraces(t, 2, 30, scantest.Day)
+	s := countSegments(t, &reads, ofTenant(t, sent[0], "a"), ofTenant(t, sent[1], "a"))
+	for _, ask := range []bool{false, true} {
+		if ask {
+			from := scantest.Day.Add(time.Hour) // nothing is there
+			if _, err := s.Dependencies(t.Context(), "a", from, from.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Warm(t.Context(), func(time.Duration) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		reads = 0
+		if l := s.caches.byTenant["a"]; (l != nil) != ask || ask && len(l.entries) != 2 {
+			t.Errorf("asked about: %v, ledger %+v", ask, l)
+		}
+	}
+}
+
+// TestWarmEnds: with the error of pace, or that of the context, and what it has found out until then stays.
+func TestWarmEnds(t *testing.T) {
+	reads := 0
+	s := countSegments(t, &reads, scantest.CutTraces(t, 3, 90, scantest.Day)...)
+	later := errors.New("later")
+	for n := 1; n <= 3; n++ {
+		if err := s.Warm(t.Context(), func(time.Duration) error { return later }); !errors.Is(err, later) || len(s.caches.byTenant[""].entries) != n {
+			t.Errorf("%v, %d books, want %d", err, len(s.caches.byTenant[""].entries), n)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Warm(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// slow is a segment that takes for ever to open a block, the first time.
+type slow struct {
+	*segment.Segment
+	met *bool
+}
+
+func (s slow) Open(ctx context.Context, number int) (source.Block, error) {
+	if !*s.met {
+		*s.met = true
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Segment.Open(ctx, number)
+}
+
+// TestWarmGivesWay: a query that waits for long makes it give up what it is at, and go on with the next.
+func TestWarmGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := scantest.CutTraces(t, 3, 90, scantest.Day)
+		s := newCallStore(t, 1, scan.Options{})
+		met := false
+		for i, b := range sent {
+			s.SegmentOf(t, b)
+			s.Segments[i] = slow{Segment: s.Segments[i].(*segment.Segment), met: &met}
+		}
+		warmed := make(chan error)
+		go func() { warmed <- s.Warm(t.Context(), func(time.Duration) error { return nil }) }()
+		synctest.Wait()
+		began := time.Now()
+		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
+		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
+			t.Errorf("%+v, %v; want %+v", got, err, edges)
+		}
+		if waited := time.Since(began); waited != maxWarmWait {
+			t.Errorf("it waited %s", waited)
+		}
+		if err := <-warmed; err != nil {
+			t.Error(err)
+		}
+	})
+}

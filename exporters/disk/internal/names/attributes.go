@@ -1,0 +1,195 @@
+package names
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// attributes goes over the attributes of one source, and adds what is of a topic to a list.
+type attributeLister struct {
+	scan   *shapeScan
+	src    int
+	topic  topic
+	list   *list
+	tables *rows.Tables    // nil until there is a shape
+	roles  []role          // by column
+	scopes map[uint32]bool // that were taken
+	// By column: whether its dictionary is complete and was taken, and whether spans of other tenants fill it as well; nil until asked for.
+	known     map[uint32]bool
+	foreign   map[uint32]bool
+	cells     []rows.Cell
+	assembler rows.Assembler
+}
+
+// role is what a column has of a topic.
+type role uint8
+
+const (
+	hasNothing role = iota // or no more than was taken
+	hasKey                 // its key is listed
+	hasValues              // its cells are listed
+	hasEncoded             // whatever is encoded in its cells
+)
+
+func newAttributeLister(s *scan.Session, src int, t topic, l *list) *attributeLister {
+	return &attributeLister{scan: newShapeScan(s), src: src, topic: t, list: l, scopes: make(map[uint32]bool), known: make(map[uint32]bool)}
+}
+
+// vocabulary adds what the source says without its rows, and finds out which rows have more.
+func (a *attributeLister) addFromTables(ctx context.Context) error {
+	return eachShape(ctx, a.scan.session, []int{a.src}, a.topic.tenant, func(_ int, t *rows.Tables, id uint32, shape *rows.Shape) {
+		if a.tables == nil {
+			a.begin(t)
+		}
+		if !a.scopes[shape.Scope] {
+			a.scopes[shape.Scope] = true
+			a.takeAll(t.Scopes[shape.Scope].Attributes)
+		}
+		for i, c := range shape.Columns {
+			switch a.roles[c] {
+			case hasKey:
+				a.list.add(t.Columns[c].Key)
+				a.roles[c] = hasNothing
+			case hasValues:
+				if !a.takeColumn(id, i, c) {
+					w := a.scan.want(a.src, t, id)
+					w.positions = append(w.positions, i)
+				}
+			case hasEncoded:
+				a.scan.want(a.src, t, id).encoded = true
+			}
+		}
+	})
+}
+
+// begin takes the resources: one without spans is in no source.
+func (a *attributeLister) begin(t *rows.Tables) {
+	a.tables, a.roles = t, make([]role, len(t.Columns))
+	for i := range t.Columns {
+		a.roles[i] = a.topic.role(&t.Columns[i])
+	}
+	for i := range t.Resources {
+		if t.Resources[i].Tenant == a.topic.tenant {
+			a.takeAll(t.Resources[i].Attributes)
+		}
+	}
+}
+
+func (t topic) role(c *rows.Column) role {
+	switch {
+	case scan.MayEncode(tracestore.AnyAttribute, c.Place):
+		return hasEncoded
+	case t.keys && (c.Place == rows.Attribute || c.Place == rows.EventAttribute) && c.Key != otlpdata.FlagsAttribute:
+		return hasKey
+	case !t.keys && scan.ColumnHolds(tracestore.Field{Place: tracestore.AnyAttribute, Key: t.key}, c):
+		return hasValues
+	}
+	return hasNothing
+}
+
+func (a *attributeLister) takeAll(kvs []otlpdata.KeyValue) {
+	for _, kv := range kvs {
+		a.take(kv)
+	}
+}
+
+func (a *attributeLister) take(kv otlpdata.KeyValue) {
+	switch {
+	case a.topic.keys && kv.Key != otlpdata.FlagsAttribute:
+		a.list.add(kv.Key)
+	case !a.topic.keys && kv.Key == a.topic.key:
+		a.list.add(kv.Value.AsString())
+	}
+}
+
+// takeColumn takes the values that all spans of a shape have at a position, and reports whether they are known without the rows.
+func (a *attributeLister) takeColumn(shape uint32, position int, column uint32) bool {
+	if a.tables.Columns[column].Kind == otlpdata.ValueEmpty {
+		a.list.add("")
+		return true
+	}
+	if c, ok := a.scan.session.Sources[a.src].Constant(shape, position); ok {
+		a.list.add(a.tables.Value(column, c).AsString())
+		return true
+	}
+	if a.tables.Columns[column].Kind != otlpdata.ValueString {
+		return false
+	}
+	known, asked := a.known[column]
+	if !asked {
+		known = a.dictionary(column)
+		a.known[column] = known
+	}
+	return known
+}
+
+// dictionary takes all texts of a column, if they are known to be the tenant's.
+func (a *attributeLister) dictionary(column uint32) bool {
+	if a.foreign == nil {
+		a.foreign = make(map[uint32]bool)
+		for i := range a.tables.Shapes {
+			if a.tables.Shapes[i].Tenant != a.topic.tenant {
+				for _, c := range a.tables.Shapes[i].Columns {
+					a.foreign[c] = true
+				}
+			}
+		}
+	}
+	words, complete := a.scan.session.Sources[a.src].Words(column)
+	if !complete || a.foreign[column] {
+		return false
+	}
+	for _, w := range words {
+		a.list.add(w)
+	}
+	return true
+}
+
+// rest adds what only rows say, of at most so many rows, while the list is not full. It returns how many it may have read.
+func (a *attributeLister) addFromRows(ctx context.Context, most int) (read int, _ error) {
+	if a.list.full() {
+		return 0, nil
+	}
+	a.scan.left = most
+	err := a.scan.run(ctx, a.row)
+	return most - a.scan.left, err
+}
+
+// row takes the attributes of a row that were not known without it.
+func (a *attributeLister) row(w *wantedShape, b source.Block, row int) (more bool, _ error) {
+	for _, i := range w.positions {
+		c, err := b.Cell(row, i)
+		if err != nil {
+			return true, err
+		}
+		column := w.shape.Columns[i]
+		a.take(otlpdata.KeyValue{Key: w.tables.Columns[column].Key, Value: w.tables.Value(column, c)})
+	}
+	if w.encoded {
+		if err := a.span(w, b, row); err != nil {
+			return true, err
+		}
+	}
+	return !a.list.full(), nil
+}
+
+func (a *attributeLister) span(w *wantedShape, b source.Block, row int) error {
+	var h rows.Head
+	s, err := scan.Assemble(w.tables, b, row, &h, &a.cells, &a.assembler)
+	if err != nil {
+		return err
+	}
+	a.takeAll(s.Attributes)
+	for i := range s.Events {
+		a.takeAll(s.Events[i].Attributes)
+	}
+	for i := range s.Links {
+		a.takeAll(s.Links[i].Attributes)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package names
+
+import (
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+)
+
+// store is a synthetic store and the Catalog under test.
+type store struct {
+	*scantest.Synthetic
+	*Catalog
+}
+
+func openStore(tables int, seed uint64, o scan.Options) *store {
+	s := scantest.NewSynthetic(tables, seed)
+	return &store{s, New(scan.NewStore(s.View, s.Collect(o)))}
+}
+
+// callStore is a store of memtables and segments and the Catalog under test.
+type callStore struct {
+	*scantest.Real
+	*Catalog
+}
+
+func newCallStore(tb testing.TB, seed uint64, o scan.Options) callStore {
+	tb.Helper()
+	s := scantest.NewReal(tb, seed)
+	return callStore{s, New(scan.NewStore(s.View, o))}
+}

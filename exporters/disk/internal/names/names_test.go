@@ -1,0 +1,191 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// named makes a request of a tenant whose spans have these names.
+func named(tenant, service string, names ...string) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	rs.Resource().Attributes().PutStr("service.name", service)
+	list := rs.ScopeSpans().AppendEmpty().Spans()
+	for i, name := range names {
+		s := list.AppendEmpty()
+		s.SetTraceID([16]byte{byte(i), 1})
+		s.SetName(name)
+		s.SetKind(ptrace.SpanKindClient)
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
+}
+
+// silent is a segment whose catalog must not be read once more.
+type silent struct {
+	*segment.Segment
+	asked *int
+	err   error
+}
+
+func (s silent) Services() ([]source.Service, error) {
+	*s.asked++
+	list, err := s.Segment.Services()
+	return list, errors.Join(s.err, err)
+}
+
+func (s callStore) checkNames(t *testing.T, tenant string, want map[string][]string) {
+	t.Helper()
+	services, err := s.Services(t.Context(), tenant)
+	if err != nil || len(services) != len(want) || !slices.IsSorted(services) {
+		t.Fatalf("%s has %q, %v; want those of %v", tenant, services, err, want)
+	}
+	for _, service := range services {
+		for kind, shown := range map[string]bool{"": true, "client": true, "server": false} {
+			var ops []tracestore.Operation
+			for _, name := range want[service] {
+				if shown {
+					ops = append(ops, tracestore.Operation{Name: name, Kind: "client"})
+				}
+			}
+			got, err := s.Operations(t.Context(), tenant, service, kind)
+			if err != nil || !slices.Equal(got, ops) {
+				t.Errorf("%s, %s, kind %q: %v, %v; want %v", tenant, service, kind, got, err, ops)
+			}
+		}
+	}
+}
+
+// TestNames: names of segments are read once each, and go with the last segment that has them; those of memtables and of segments with
+// damaged catalogs are there, too.
+func TestNames(t *testing.T) {
+	asked, reports := 0, 0
+	s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { reports++ }})
+	add := func(err error, b *otlpdata.Batch) {
+		s.SegmentOf(t, b)
+		last := len(s.Segments) - 1
+		s.Segments[last] = silent{s.Segments[last].(*segment.Segment), &asked, err}
+	}
+	add(nil, named("a", "x", "1", "2"))
+	add(nil, named("b", "x", "9"))
+	s.checkNames(t, "a", map[string][]string{"x": {"1", "2"}})
+	s.checkNames(t, "b", map[string][]string{"x": {"9"}})
+	if asked != 2 {
+		t.Errorf("two catalogs were read %d times", asked)
+	}
+	add(nil, named("a", "w", "2"))
+	if _, err := s.Tables[1].Append(named("a", "x", "0", "2"), 0); err != nil {
+		t.Fatal(err)
+	}
+	add(&source.DamageError{File: "f", Part: "catalog", Err: errors.New("rotten")}, named("a", "y", "3"))
+	s.checkNames(t, "a", map[string][]string{"x": {"0", "1", "2"}, "w": {"2"}, "y": {"3"}})
+	if asked != 4 || reports != 1 {
+		t.Errorf("four catalogs were read %d times, %d reports", asked, reports)
+	}
+	s.Segments = s.Segments[1:]
+	s.checkNames(t, "a", map[string][]string{"x": {"0", "2"}, "w": {"2"}, "y": {"3"}})
+	s.checkNames(t, "c", nil)
+}
+
+// TestOperationsInRows: names that have no room in the vocabulary are read from rows, beside those of other segments.
+func TestOperationsInRows(t *testing.T) {
+	s := newCallStore(t, 1, scan.Options{})
+	var many []string
+	for i := range 3000 {
+		many = append(many, fmt.Sprintf("name %04d", i))
+	}
+	s.SegmentOf(t, named("", "x", many...))
+	s.SegmentOf(t, named("", "x", "another"))
+	list, err := s.Segments[0].(source.Catalog).Services()
+	if err != nil || len(list) != 1 || !list[0].NamesInRows {
+		t.Fatalf("%+v, %v: the test needs more names", list, err)
+	}
+	s.checkNames(t, "", map[string][]string{"x": append([]string{"another"}, many...)})
+}
+
+// TestNamesWithoutMemory: where there is no room for names, they are read each time, and right.
+func TestNamesWithoutMemory(t *testing.T) {
+	s := newCallStore(t, 1, scan.Options{Memory: 1, MaxValues: 2})
+	s.SegmentOf(t, named("", "x", "1", "2", "3"))
+	for range 2 {
+		s.checkNames(t, "", map[string][]string{"x": {"1", "2"}})
+	}
+	if s.index.Load() != nil {
+		t.Error("names were kept")
+	}
+}
+
+// TestNamesOfManySources compares with the vocabulary of all sources, over segments that come and go.
+func TestNamesOfManySources(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s := newCallStore(t, 1, scan.Options{})
+	var sent [][]string // by segment: service and its operations
+	for range 60 {
+		if len(sent) > 5 || len(sent) > 0 && rng.IntN(3) == 0 {
+			i := rng.IntN(len(sent))
+			sent, s.Segments = slices.Delete(sent, i, i+1), slices.Delete(s.Segments, i, i+1)
+		} else {
+			names := []string{fmt.Sprint("service ", rng.IntN(3)), fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(5))}
+			s.SegmentOf(t, named("", names[0], names[1:]...))
+			sent = append(sent, names)
+		}
+		want := map[string][]string{}
+		for _, names := range sent {
+			list := append(want[names[0]], names[1:]...)
+			slices.Sort(list)
+			want[names[0]] = slices.Compact(list)
+		}
+		s.checkNames(t, "", want)
+	}
+	if got := s.index.Load(); len(got.sources) != len(s.Segments) {
+		t.Errorf("names of %d segments are kept, there are %d", len(got.sources), len(s.Segments))
+	}
+}
+
+// passing is a source with a catalog and no statistics.
+type passing struct {
+	source.Source
+	asked *int
+}
+
+func (p *passing) Services() ([]source.Service, error) {
+	*p.asked++
+	return p.Source.(source.Catalog).Services()
+}
+
+// TestNamesOfPassingSources: sources that are others in every view do not make the names of segments forgotten.
+func TestNamesOfPassingSources(t *testing.T) {
+	asked := 0
+	s := newCallStore(t, 1, scan.Options{})
+	s.SegmentOf(t, named("", "x", "1"))
+	s.SegmentOf(t, named("", "y", "2"))
+	s.Segments[0] = silent{s.Segments[0].(*segment.Segment), &asked, nil}
+	inner := s.Segments[1]
+	want := map[string][]string{"x": {"1"}, "y": {"2"}}
+	passed := 0
+	for range 5 {
+		s.Segments[1] = &passing{inner, &passed}
+		if l, err := s.Services(t.Context(), ""); err != nil || !slices.Equal(l, []string{"x", "y"}) {
+			t.Fatal(l, err)
+		}
+	}
+	if asked != 1 || passed != 0 {
+		t.Errorf("the catalogs were read %d and %d times", asked, passed)
+	}
+	for range 3 {
+		s.checkNames(t, "", want)
+	}
+	if asked != 1 || passed != 1 {
+		t.Errorf("the catalogs were read %d and %d times", asked, passed)
+	}
+}

@@ -1,0 +1,235 @@
+package scan
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Costs of looking at one row.
+const (
+	costArray = 1   // a number out of a column that is decoded for other reasons as well
+	costCell  = 4   // a cell
+	costHead  = 6   // ids
+	costSpan  = 200 // the whole span
+)
+
+// bind makes the expression of the query on rows of a shape. Rows of another tenant, and those whose definitions were lost, match nothing.
+func (p *Plan) bind(shape uint32) node {
+	s := &p.Tables.Shapes[shape]
+	if s.Tenant != p.query.tenant || !Readable(p.Tables, s) {
+		return node{known: no}
+	}
+	b := binder{p, shape, s}
+	return b.node(&p.query.where)
+}
+
+// binder binds expressions to one shape.
+type binder struct {
+	plan  *Plan
+	id    uint32
+	shape *rows.Shape
+}
+
+func (b *binder) node(e *expr) node {
+	switch e.kind {
+	case condExpr:
+		return b.cond(e.cond)
+	case notExpr:
+		n := b.node(&e.parts[0])
+		if n.known != depends {
+			return node{known: negate(n.known)}
+		}
+		return node{known: depends, kind: notExpr, parts: []node{n}, cost: n.cost}
+	}
+	return b.list(e)
+}
+
+// list leaves out the parts that say nothing, and puts the cheap ones first.
+func (b *binder) list(e *expr) node {
+	decisive := no
+	if e.kind == orExpr {
+		decisive = yes
+	}
+	var buf [4]node // most shapes leave one part or none
+	parts, cost := buf[:0], 0
+	for i := range e.parts {
+		n := b.node(&e.parts[i])
+		switch n.known {
+		case decisive:
+			return node{known: decisive}
+		case depends:
+			parts = append(parts, n)
+			cost += n.cost
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return node{known: negate(decisive)}
+	case 1:
+		return parts[0]
+	}
+	slices.SortStableFunc(parts, func(a, b node) int { return cmp.Compare(a.cost, b.cost) })
+	return node{known: depends, kind: e.kind, parts: slices.Clone(parts), cost: cost}
+}
+
+// cond finds the values of a condition's field.
+func (b *binder) cond(c int) node {
+	l := leaf{cond: &b.plan.query.conds[c], number: c, facts: &b.plan.facts[c]}
+	v := no
+	switch l.cond.Field.Place {
+	case tracestore.Duration:
+		l.duration = true
+		v = evaluateDuration(l.cond, AnyDuration)
+	case tracestore.ParentID:
+		l.parent = true
+		v = depends
+	case tracestore.ResourceAttribute:
+		v = b.resource(&l, c)
+	case tracestore.AnyAttribute:
+		if v = b.match(c, tracestore.ScopeAttribute); v != yes {
+			v = or(b.resource(&l, c), b.columns(&l, c))
+		}
+	case tracestore.SpanAttribute, tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.EventName:
+		v = b.columns(&l, c)
+	case tracestore.Name:
+		if v = b.columns(&l, c); !b.shape.NameInRow {
+			v = b.match(c, tracestore.Name)
+		}
+	case tracestore.StatusMessage:
+		if v = b.columns(&l, c); !b.has(rows.StatusMessage) {
+			v = b.match(c, tracestore.StatusMessage)
+		}
+	default:
+		v = b.match(c, l.cond.Field.Place)
+	}
+	if v != depends {
+		return node{known: v}
+	}
+	return node{known: depends, kind: condExpr, leaf: b.plan.leaves.add(l), cost: l.cost()}
+}
+
+func or(a, b verdict) verdict {
+	switch {
+	case a == yes || b == yes:
+		return yes
+	case a == depends || b == depends:
+		return depends
+	}
+	return no
+}
+
+func (l *leaf) cost() int {
+	n := costArray + costCell*(len(l.strings)+len(l.other))
+	if l.parent {
+		n += costHead
+	}
+	if l.encoded {
+		n += costSpan
+	}
+	return n
+}
+
+// match evaluates a condition on what the shape says about all its spans.
+func (b *binder) match(c int, place tracestore.Place) verdict {
+	asked := b.plan.query.conds[c].Cond
+	asked.Field.Place = place
+	b.plan.common.resource.Service = b.shape.Service
+	b.plan.common.span.Name, b.plan.common.span.Kind, b.plan.common.span.StatusCode = b.shape.Name, b.shape.Kind, b.shape.Status
+	return verdictOf(tracestore.Match(asked, tracestore.Span{
+		Resource: &b.plan.common.resource, Scope: &b.plan.Tables.Scopes[b.shape.Scope], Span: &b.plan.common.span,
+	}))
+}
+
+func (b *binder) resource(l *leaf, c int) verdict {
+	f := b.plan.resourceFacts(c)
+	l.resource = f.all == depends
+	return f.all
+}
+
+func (b *binder) has(place rows.Place) bool {
+	return slices.ContainsFunc(b.shape.Columns, func(c uint32) bool { return b.plan.Tables.Columns[c].Place == place })
+}
+
+// columns goes over the columns of the shape that hold values of the field.
+func (b *binder) columns(l *leaf, c int) verdict {
+	v := no
+	field := l.cond.Field
+	for i, id := range b.shape.Columns {
+		switch col := &b.plan.Tables.Columns[id]; {
+		case ColumnHolds(field, col):
+			v = or(v, b.cell(l, c, i))
+		case MayEncode(field.Place, col.Place):
+			l.encoded = true
+			v = or(v, depends)
+		case col.Place == rows.EventTime && field.Place == tracestore.EventName && !b.named(i):
+			v = or(v, verdictOf(l.cond.Holds(otlpdata.StringValue(""))))
+		}
+	}
+	return v
+}
+
+// concerns reports whether the cells of a column are values of a field.
+func ColumnHolds(f tracestore.Field, col *rows.Column) bool {
+	switch col.Place {
+	case rows.Attribute:
+		return (f.Place == tracestore.AnyAttribute || f.Place == tracestore.SpanAttribute) && col.Key == f.Key
+	case rows.EventAttribute:
+		return (f.Place == tracestore.AnyAttribute || f.Place == tracestore.EventAttribute) && col.Key == f.Key
+	case rows.EventName:
+		return f.Place == tracestore.EventName
+	case rows.Name:
+		return f.Place == tracestore.Name
+	case rows.StatusMessage:
+		return f.Place == tracestore.StatusMessage
+	}
+	return false
+}
+
+// encodes reports whether values of a field may be encoded in the cells of a place.
+func MayEncode(f tracestore.Place, p rows.Place) bool {
+	switch p {
+	case rows.Extra:
+		return f == tracestore.AnyAttribute || f == tracestore.SpanAttribute
+	case rows.Events:
+		return f == tracestore.AnyAttribute || f == tracestore.EventAttribute || f == tracestore.EventName
+	case rows.Links:
+		return f == tracestore.AnyAttribute || f == tracestore.LinkAttribute
+	}
+	return false
+}
+
+// named reports whether the event whose time is at a position has a name.
+func (b *binder) named(at int) bool {
+	return at+1 < len(b.shape.Columns) && b.plan.Tables.Columns[b.shape.Columns[at+1]].Place == rows.EventName
+}
+
+// cell judges a cell that holds a value of the field, and adds it to the leaf where it depends on the row.
+func (b *binder) cell(l *leaf, c, index int) verdict {
+	column := b.shape.Columns[index]
+	kind := b.plan.Tables.Columns[column].Kind
+	switch {
+	case l.cond.Op == tracestore.Exists:
+		return yes
+	case !l.cond.possible(kind):
+		return no
+	case kind == otlpdata.ValueEmpty:
+		return verdictOf(l.cond.Holds(otlpdata.Value{}))
+	}
+	if cell, ok := b.plan.Source.Constant(b.id, index); ok {
+		return verdictOf(l.cond.Holds(b.plan.Value(column, cell)))
+	}
+	if kind != otlpdata.ValueString {
+		l.other = append(l.other, position{index: index, column: column})
+		l.unfiltered = l.unfiltered || kind != otlpdata.ValueInt || !b.plan.Source.HoldsIntegers()
+		return depends
+	}
+	w := b.plan.wordFacts(c, column)
+	if w.all == depends {
+		l.strings = append(l.strings, position{index, column, w})
+	}
+	return w.all
+}

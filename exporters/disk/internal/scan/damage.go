@@ -1,0 +1,109 @@
+package scan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// damage remembers what one query could not read.
+type damage struct {
+	report func(*source.DamageError)
+	seen   map[part]struct{}
+	files  []string
+	spans  int // that cannot be read, as far as it is known
+	first  error
+}
+
+// part is what damage is counted by: a query that meets the same one again says nothing new.
+type part struct{ file, part string }
+
+// note takes the damage out of err, and returns what else is wrong. of and where name the part for errors that do not; spans is how many
+// it holds where the error does not know.
+func (d *damage) note(of source.Source, where string, spans int, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := err.(*source.DamageError); ok { //nolint:errorlint // wrapped ones are found below, each by itself
+		d.add(e, spans)
+		return nil
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // looks for joined errors at this level
+		var rest []error
+		for _, e := range all.Unwrap() {
+			rest = append(rest, d.note(of, where, spans, e))
+		}
+		return errors.Join(rest...)
+	}
+	if e := (*source.DamageError)(nil); errors.As(err, &e) {
+		d.add(e, spans)
+		return nil
+	}
+	if errors.Is(err, rows.ErrCorrupt) {
+		d.add(&source.DamageError{File: of.Name(), Part: where, Rows: spans, Err: err}, spans)
+		return nil
+	}
+	return err
+}
+
+func (d *damage) add(e *source.DamageError, spans int) {
+	p := part{e.File, e.Part}
+	if _, ok := d.seen[p]; ok {
+		return
+	}
+	if d.seen == nil {
+		d.seen = make(map[part]struct{})
+	}
+	d.seen[p] = struct{}{}
+	if d.first == nil {
+		d.first = e
+	}
+	if e.Rows > 0 {
+		spans = e.Rows
+	}
+	d.spans += spans
+	if !slices.Contains(d.files, e.File) {
+		d.files = append(d.files, e.File)
+	}
+	d.report(e)
+}
+
+// namedFiles is how many damaged files a message names.
+const namedFiles = 3
+
+// reason says in the user's words what is missing; "" when nothing is.
+func (d *damage) reason() string {
+	if len(d.seen) == 0 {
+		return ""
+	}
+	files := strings.Join(d.files[:min(namedFiles, len(d.files))], ", ")
+	if more := len(d.files) - namedFiles; more > 0 {
+		files += fmt.Sprintf(" and %d more files", more)
+	}
+	parts := "a part"
+	if len(d.seen) > 1 {
+		parts = fmt.Sprintf("%d parts", len(d.seen))
+	}
+	if d.spans == 0 {
+		return fmt.Sprintf("%s of %s cannot be read", parts, files)
+	}
+	return fmt.Sprintf("%s of %s with %d spans cannot be read", parts, files, d.spans)
+}
+
+// joinReasons says both, where there are two.
+func JoinReasons(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+func BlockPart(block int) string { return "block " + strconv.Itoa(block) }
+
+func TracePart(id otlpdata.TraceID) string { return "trace " + id.String() }

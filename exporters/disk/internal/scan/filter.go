@@ -1,0 +1,263 @@
+package scan
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// filter evaluates programs on the rows of an open block. It is reused from block to block. Sets of rows are ascending lists.
+type Filter struct {
+	Plan         *Plan
+	ctx          context.Context // of the evaluation of this block
+	Block        source.Block
+	Starts, Ends []uint64 // nil until asked for, as the next one
+	Resources    []uint32
+	cells        []rows.Cell
+	assembler    rows.Assembler
+	free         [][]int32 // lists to be used again
+}
+
+// use makes b the block whose rows are evaluated, until ctx is done.
+func (f *Filter) SetBlock(ctx context.Context, p *Plan, b source.Block) {
+	f.ctx, f.Plan, f.Block = ctx, p, b
+	f.Starts, f.Ends, f.Resources = nil, nil, nil
+}
+
+// narrowTo removes the rows on which the program does not hold from set.
+func (f *Filter) Narrow(pr *Program, set []int32) ([]int32, error) { return f.narrow(&pr.root, set) }
+
+// narrow removes the rows on which n does not hold from set.
+func (f *Filter) narrow(n *node, set []int32) ([]int32, error) {
+	switch {
+	case n.known == yes:
+		return set, nil
+	case n.known == no:
+		return set[:0], nil
+	}
+	switch n.kind {
+	case condExpr:
+		return f.narrowLeaf(n.leaf, set)
+	case notExpr:
+		return f.subtract(&n.parts[0], set)
+	case orExpr:
+		return f.union(n.parts, set)
+	}
+	var err error
+	for i := range n.parts {
+		if len(set) == 0 {
+			break
+		}
+		if set, err = f.narrow(&n.parts[i], set); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// subtract removes the rows on which n holds.
+func (f *Filter) subtract(n *node, set []int32) ([]int32, error) {
+	list := append(f.getList(), set...)
+	defer f.putList(list)
+	matched, err := f.narrow(n, list)
+	if err != nil {
+		return nil, err
+	}
+	return without(set, matched), nil
+}
+
+// unite keeps the rows on which a part holds. Each part sees those that no part before it took.
+func (f *Filter) union(parts []node, set []int32) ([]int32, error) {
+	rest := append(f.getList(), set...)
+	defer f.putList(rest)
+	var err error
+	for i := range parts {
+		if len(rest) == 0 {
+			break
+		}
+		if rest, err = f.subtract(&parts[i], rest); err != nil {
+			return nil, err
+		}
+	}
+	return without(set, rest), nil
+}
+
+// without removes the rows of other, a part of set, from set.
+func without(set, other []int32) []int32 {
+	kept := set[:0]
+	for _, r := range set {
+		if len(other) > 0 && other[0] == r {
+			other = other[1:]
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+func (f *Filter) getList() []int32 {
+	if n := len(f.free); n > 0 {
+		l := f.free[n-1]
+		f.free = f.free[:n-1]
+		return l
+	}
+	return nil
+}
+
+func (f *Filter) putList(l []int32) { f.free = append(f.free, l[:0]) }
+
+func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
+	switch {
+	case l.duration:
+		return f.narrowDuration(l, set)
+	case l.parent:
+		return f.narrowParent(l, set)
+	}
+	strings, other, blobs := l.strings, l.other, l.encoded
+	if l.cond.hasFilterText && !f.Plan.mayHold(l.number) {
+		strings, blobs = nil, blobs && !l.cond.onlyText
+		if !l.unfiltered {
+			other = nil
+		}
+	}
+	if l.resource {
+		if err := f.LoadResources(); err != nil {
+			return nil, err
+		}
+	}
+	kept := set[:0]
+	for _, row := range set {
+		if l.cond.Op == tracestore.Like { // which may take milliseconds
+			if err := f.ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		holds, err := f.rowHolds(l, row, strings, other, blobs)
+		if err != nil {
+			return nil, err
+		}
+		if holds {
+			kept = append(kept, row)
+		}
+	}
+	return kept, nil
+}
+
+// rowHolds looks at one value after the other, the cheapest first.
+func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, blobs bool) (bool, error) {
+	if l.resource {
+		id := f.Resources[row]
+		if int(id) >= len(l.facts.resources.holds) {
+			return false, ErrReference
+		}
+		if l.facts.resources.holds[id] {
+			return true, nil
+		}
+	}
+	for _, p := range strings {
+		if holds, err := f.stringHolds(l.cond, row, p); holds || err != nil {
+			return holds, err
+		}
+	}
+	for _, p := range other {
+		c, err := f.Block.Cell(int(row), p.index)
+		if err != nil {
+			return false, err
+		}
+		if l.cond.Holds(f.Plan.Tables.Value(p.column, c)) {
+			return true, nil
+		}
+	}
+	if !blobs {
+		return false, nil
+	}
+	s, err := f.Span(row)
+	if err != nil {
+		return false, err
+	}
+	return tracestore.Match(l.cond.Cond, s), nil
+}
+
+// stringHolds evaluates a condition on a string, once for each word.
+func (f *Filter) stringHolds(c *cond, row int32, p position) (bool, error) {
+	cell, err := f.Block.Cell(int(row), p.index)
+	if err != nil {
+		return false, err
+	}
+	if cell.Word == 0 {
+		return c.Holds(f.Plan.Value(p.column, cell)), nil
+	}
+	word := int(cell.Word) - 1
+	if word >= len(p.words.memo) {
+		return false, ErrReference
+	}
+	memo := &p.words.memo[word]
+	if *memo == 0 {
+		*memo = 1 + uint8(verdictOf(c.Holds(f.Plan.Value(p.column, cell))))
+	}
+	return *memo == 1+uint8(yes), nil
+}
+
+func (f *Filter) narrowDuration(l *leaf, set []int32) ([]int32, error) {
+	if err := errors.Join(f.LoadStarts(), f.LoadEnds()); err != nil {
+		return nil, err
+	}
+	kept := set[:0]
+	for _, row := range set {
+		h := rows.Head{Start: f.Starts[row], End: f.Ends[row]}
+		if l.cond.Holds(otlpdata.DoubleValue(float64(h.Duration()))) {
+			kept = append(kept, row)
+		}
+	}
+	return kept, nil
+}
+
+func (f *Filter) narrowParent(l *leaf, set []int32) ([]int32, error) {
+	kept := set[:0]
+	for _, row := range set {
+		var h rows.Head
+		if err := f.Block.Head(int(row), &h); err != nil {
+			return nil, err
+		}
+		if tracestore.Match(l.cond.Cond, tracestore.Span{Span: &otlpdata.Span{ParentID: h.ParentID}}) {
+			kept = append(kept, row)
+		}
+	}
+	return kept, nil
+}
+
+// span assembles a whole row. The span is valid until the next call.
+func (f *Filter) Span(row int32) (tracestore.Span, error) {
+	var h rows.Head
+	s, err := Assemble(f.Plan.Tables, f.Block, int(row), &h, &f.cells, &f.assembler)
+	if err != nil {
+		return tracestore.Span{}, err
+	}
+	scope := f.Plan.Tables.Shapes[h.Shape].Scope
+	return tracestore.Span{Resource: &f.Plan.Tables.Resources[h.Resource].Resource, Scope: &f.Plan.Tables.Scopes[scope], Span: s}, nil
+}
+
+func (f *Filter) LoadStarts() (err error) {
+	if f.Starts == nil {
+		f.Starts, err = f.Block.Starts()
+	}
+	return err
+}
+
+func (f *Filter) LoadEnds() (err error) {
+	if f.Ends == nil {
+		f.Ends, err = f.Block.Ends()
+	}
+	return err
+}
+
+func (f *Filter) LoadResources() (err error) {
+	if f.Resources == nil {
+		f.Resources, err = f.Block.Resources()
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package scan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// errReference is the error of a row that refers to what the tables do not have. It matches rows.ErrCorrupt.
+var ErrReference = fmt.Errorf("%w: a row refers to what is not defined", rows.ErrCorrupt)
+
+// readable reports whether everything that a shape refers to is there.
+func Readable(t *rows.Tables, s *rows.Shape) bool {
+	return int(s.Scope) < len(t.Scopes) && !slices.ContainsFunc(s.Columns, func(c uint32) bool { return int(c) >= len(t.Columns) })
+}
+
+// assemble reads a row with all its cells.
+func Assemble(t *rows.Tables, b source.Block, row int, h *rows.Head, cells *[]rows.Cell, a *rows.Assembler) (*otlpdata.Span, error) {
+	if err := b.Head(row, h); err != nil {
+		return nil, err
+	}
+	if int(h.Shape) >= len(t.Shapes) || int(h.Resource) >= len(t.Resources) || !Readable(t, &t.Shapes[h.Shape]) {
+		return nil, ErrReference
+	}
+	var err error
+	if *cells, err = b.Cells((*cells)[:0], row); err != nil {
+		return nil, err
+	}
+	return a.Span(t, h, *cells)
+}
+
+// nameOf returns the name in a row. It may be kept when the block is closed.
+func SpanName(t *rows.Tables, shape *rows.Shape, b source.Block, row int) (string, error) {
+	for i, id := range shape.Columns {
+		if int(id) < len(t.Columns) && t.Columns[id].Place == rows.Name {
+			c, err := b.Cell(row, i)
+			if err != nil {
+				return "", err
+			}
+			return strings.Clone(t.Text(id, c)), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,128 @@
+package scantest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// realStore deals spans among memtables and makes segments of them now and then.
+type Real struct {
+	Deal     bool // deals the spans of a request among tables
+	tb       testing.TB
+	fs       *vfstest.Mem
+	mu       sync.Mutex // guards all below
+	rng      *rand.Rand
+	Tables   []*memtable.Table
+	Segments []source.Source
+}
+
+func NewReal(tb testing.TB, seed uint64) *Real {
+	s := &Real{tb: tb, fs: vfstest.NewMem(), rng: rand.New(rand.NewPCG(seed, 3))}
+	s.Tables = append(s.Tables, s.newTable(), s.newTable())
+	return s
+}
+
+type Sources []source.Source
+
+func (v Sources) Sources() []source.Source { return v }
+func (v Sources) Release()                 {}
+
+func (s *Real) View() scan.View {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := append(Sources(nil), s.Segments...)
+	for _, t := range s.Tables {
+		v = append(v, t.Source())
+	}
+	return v
+}
+
+func (s *Real) newTable() *memtable.Table {
+	return memtable.New(memtable.Options{BlockRows: 1 + s.rng.IntN(64)})
+}
+
+// Consume implements storetest.Subject.
+func (s *Real) Consume(_ context.Context, b *otlpdata.Batch) error {
+	if s.Deal {
+		return s.deals(b)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.rng.IntN(len(s.Tables))
+	if _, err := s.Tables[i].Append(b, 0); err != nil {
+		return err
+	}
+	if len(s.Segments) < 20 && s.Tables[i].Rows() > 0 && s.rng.IntN(4) == 0 {
+		s.Seal(i)
+	}
+	return nil
+}
+
+// deals stores each span of a request in a table of its own.
+func (s *Real) deals(b *otlpdata.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	share := make([][]byte, len(s.Tables))
+	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
+		i := s.rng.IntN(len(share))
+		share[i] = otlpdata.AppendResourceSpans(share[i], sp.Resource, sp.Scope, sp.Raw)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, enc := range share {
+		part, err := otlpdata.FromOTLP(enc, b.Meta(), otlpdata.Limits{})
+		if err != nil {
+			return err
+		}
+		if _, err := s.Tables[i].Append(part, 0); err != nil {
+			return err
+		}
+		if s.Tables[i].Rows() > 0 && len(s.Segments) < 10 && s.rng.IntN(8) == 0 {
+			s.Seal(i)
+		}
+	}
+	return nil
+}
+
+// seal makes a segment of a memtable. Readers may still use the memtable, so it is not released.
+func (s *Real) Seal(i int) {
+	in := s.Tables[i].Input()
+	path := fmt.Sprintf("segment%d", len(s.Segments))
+	rows := segment.Input{Tables: in.Tables, Rows: in.Rows, Row: in.Row}
+	if _, err := segment.Write(s.fs, path, rows, segment.Meta{}, segment.Options{}); err != nil {
+		s.tb.Errorf("writing a segment: %v", err)
+		return
+	}
+	seg, err := segment.Open(s.fs, path)
+	if err != nil {
+		s.tb.Errorf("opening a segment: %v", err)
+		return
+	}
+	s.tb.Cleanup(func() { _ = seg.Close() })
+	s.Segments = append(s.Segments, seg)
+	s.Tables[i] = s.newTable()
+}
+
+// segmentOf makes a segment of requests.
+func (s *Real) SegmentOf(tb testing.TB, batches ...*otlpdata.Batch) {
+	tb.Helper()
+	for _, b := range batches {
+		if _, err := s.Tables[0].Append(b, 0); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	s.Seal(0)
+}

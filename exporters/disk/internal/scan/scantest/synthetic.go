@@ -1,0 +1,116 @@
+package scantest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// fake deals spans among tables at random, some of them to several.
+type Synthetic struct {
+	Blocks Gauge
+	Views  atomic.Int64 // that are not released
+	mu     sync.Mutex   // guards all below
+	rng    *rand.Rand
+	Tables []*table
+	Damage []*source.DamageError
+}
+
+func NewSynthetic(tables int, seed uint64) *Synthetic {
+	s := &Synthetic{rng: rand.New(rand.NewPCG(seed, 0))}
+	for i := range tables {
+		s.Tables = append(s.Tables, newTable(fmt.Sprintf("table %d", i), seed+uint64(i), &s.Blocks))
+	}
+	return s
+}
+
+// options returns options that collect damage.
+func (s *Synthetic) Collect(o scan.Options) scan.Options {
+	o.OnDamage = func(e *source.DamageError) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.Damage = append(s.Damage, e)
+	}
+	return o
+}
+
+// testView checks that it is released once.
+type testView struct {
+	store    *Synthetic
+	sources  []source.Source
+	released atomic.Bool
+}
+
+func (s *Synthetic) View() scan.View {
+	s.Views.Add(1)
+	v := &testView{store: s}
+	s.mu.Lock() // one request is seen whole or not at all
+	defer s.mu.Unlock()
+	for _, t := range s.Tables {
+		v.sources = append(v.sources, t.snapshot(&v.released))
+	}
+	return v
+}
+
+func (v *testView) Sources() []source.Source { return v.sources }
+
+func (v *testView) Release() {
+	if v.released.Swap(true) {
+		panic("a view is released twice")
+	}
+	v.store.Views.Add(-1)
+}
+
+// Consume implements storetest.Subject.
+func (s *Synthetic) Consume(_ context.Context, b *otlpdata.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	share := make([][]tracestore.Span, len(s.Tables))
+	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
+		own := cloneSpan(sp)
+		for again := true; again; again = s.rng.IntN(5) == 0 {
+			i := s.rng.IntN(len(share))
+			share[i] = append(share[i], own)
+		}
+		return nil
+	})
+	for i, spans := range share {
+		s.rng.Shuffle(len(spans), func(a, b int) { spans[a], spans[b] = spans[b], spans[a] })
+		s.Tables[i].add(b.Meta().Tenant, spans, 1+s.rng.IntN(100))
+	}
+	return err
+}
+
+// cloneSpan copies what is valid only during a walk.
+func cloneSpan(s tracestore.Span) tracestore.Span {
+	r, sc, sp := *s.Resource, *s.Scope, *s.Span
+	r.Attributes, sc.Attributes, sp.Attributes = slices.Clone(r.Attributes), slices.Clone(sc.Attributes), slices.Clone(sp.Attributes)
+	sp.Events, sp.Links = slices.Clone(sp.Events), slices.Clone(sp.Links)
+	for i := range sp.Events {
+		sp.Events[i].Attributes = slices.Clone(sp.Events[i].Attributes)
+	}
+	for i := range sp.Links {
+		sp.Links[i].Attributes = slices.Clone(sp.Links[i].Attributes)
+	}
+	return tracestore.Span{Resource: &r, Scope: &sc, Span: &sp}
+}
+
+// rot damages every n-th block.
+func (s *Synthetic) Rot(n int) {
+	for _, t := range s.Tables {
+		for _, b := range t.Blocks {
+			b.Rot.Store(Sound)
+			if s.rng.IntN(n) == 0 {
+				b.Rot.Store(int32(1 + s.rng.IntN(rottenCells)))
+			}
+		}
+	}
+}

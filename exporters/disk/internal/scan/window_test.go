@@ -1,0 +1,49 @@
+package scan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestJoinReasons(t *testing.T) {
+	for _, want := range [][3]string{{"", "", ""}, {"a", "", "a"}, {"", "b", "b"}, {"a", "b", "a; b"}} {
+		if got := JoinReasons(want[0], want[1]); got != want[2] {
+			t.Errorf("%q and %q: %q", want[0], want[1], got)
+		}
+	}
+}
+
+// TestDivide compares with what a window and its parts mean, start by start.
+func TestDivide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	instant := func(last uint64) uint64 {
+		ns := rng.Uint64N(5*Minute) / (Minute / 4) * (Minute / 4)
+		if ns += rng.Uint64N(3); ns > 0 {
+			ns--
+		}
+		return last - 5*Minute + ns
+	}
+	for _, last := range []uint64{5 * Minute, 1000*Minute + 7, math.MaxUint64} {
+		for range 5000 {
+			w, oldest, newest := Range{instant(last), instant(last)}, instant(last), instant(last)
+			if w.To < w.From || newest < oldest || newest < w.From || oldest > w.To {
+				continue
+			}
+			d := SplitWindow(w, oldest, newest)
+			for range 30 {
+				start := instant(last)
+				in := start >= w.From && start <= w.To && start >= oldest && start <= newest
+				byMinute := d.HasMinutes && start/Minute >= d.Minutes.From && start/Minute <= d.Minutes.To
+				if has := start >= oldest && start <= newest; has && (in != (byMinute || d.Rest.Contains(start)) || byMinute && d.Rest.Contains(start)) ||
+					in != d.All.Contains(start) {
+					t.Fatalf("%d of window %+v and rows from %d to %d: %+v", start, w, oldest, newest, d)
+				}
+			}
+		}
+	}
+	if d := SplitWindow(Range{Minute - 1, 3 * Minute}, 0, math.MaxUint64); fmt.Sprint(d.Minutes) != "{1 2}" || len(d.Rest) != 2 {
+		t.Errorf("%+v", d)
+	}
+}

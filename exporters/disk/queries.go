@@ -1,0 +1,105 @@
+package disk
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/aggregate"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/find"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/graph"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/names"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// queries answers all queries of the store. This is the route of each of them:
+//
+//	queries (here)      which package answers
+//	  │
+//	  ├─ find           Find, Traces, Outline              newest matches first; whole traces, summaries, outlines
+//	  ├─ aggregate      Aggregate, Metrics                 heatmaps, facets, exemplars; series of calls, errors, durations
+//	  ├─ graph          Dependencies, Peers                edges between services, and to peers that send no spans
+//	  └─ names          Services, Operations, Attribute*   lists and completion
+//	       │
+//	       ▼
+//	     scan.Store.Begin         takes a view (exporter.view): all memtables and segments of this moment
+//	     scan.Compile             numbers the conditions of the query, once
+//	     scan.NewPlan             binds them to the columns and the vocabulary of one source
+//	     Plan.EnterBlock          rules out blocks by filters, shapes, and durations, without reading them
+//	     Session.OpenBlock        waits for a free decoder, then decodes a block (memtable, segment, block)
+//	     Filter.Narrow            evaluates the conditions on rows, column by column, the cheapest first
+//	     Session.NoteDamage       skips what cannot be read; the answer says so
+//	     Session.Release          releases the view
+//
+// Where statistics of segments and memtables (package stats) know the answer, aggregate and graph read those, and rows only for the rest.
+type queries struct {
+	finder     *find.Finder
+	aggregator *aggregate.Aggregator
+	graphs     *graph.Builder
+	catalog    *names.Catalog
+}
+
+func newQueries(view func() scan.View, o scan.Options) *queries {
+	s := scan.NewStore(view, o)
+	return &queries{finder: find.New(s), aggregator: aggregate.New(s), graphs: graph.New(s), catalog: names.New(s)}
+}
+
+// Find implements tracestore.Reader.
+func (q *queries) Find(ctx context.Context, query tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	return q.finder.Find(ctx, query, want)
+}
+
+// Traces implements tracestore.Reader.
+func (q *queries) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+	return q.finder.Traces(ctx, tenant, refs)
+}
+
+// Outline implements tracestore.Outliner.
+func (q *queries) Outline(
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
+) error {
+	return q.finder.Outline(ctx, tenant, id, limit, hold, take)
+}
+
+// Aggregate implements tracestore.Aggregator.
+func (q *queries) Aggregate(ctx context.Context, query tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return q.aggregator.Aggregate(ctx, query, want)
+}
+
+// Metrics implements tracestore.Metrics.
+func (q *queries) Metrics(ctx context.Context, tenant string, query tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	return q.aggregator.Metrics(ctx, tenant, query)
+}
+
+// Dependencies implements tracestore.Dependencies.
+func (q *queries) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	return q.graphs.Dependencies(ctx, tenant, from, to)
+}
+
+// Peers implements tracestore.Peers.
+func (q *queries) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	return q.graphs.Peers(ctx, tenant, from, to)
+}
+
+// Services implements tracestore.Catalog.
+func (q *queries) Services(ctx context.Context, tenant string) ([]string, error) {
+	return q.catalog.Services(ctx, tenant)
+}
+
+// Operations implements tracestore.Catalog.
+func (q *queries) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+	return q.catalog.Operations(ctx, tenant, service, kind)
+}
+
+// AttributeKeys implements tracestore.AttributeCatalog.
+func (q *queries) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
+	return q.catalog.AttributeKeys(ctx, tenant, prefix, limit)
+}
+
+// AttributeValues implements tracestore.AttributeCatalog.
+func (q *queries) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
+	return q.catalog.AttributeValues(ctx, tenant, key, prefix, limit)
+}

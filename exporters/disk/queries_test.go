@@ -1,0 +1,136 @@
+package disk
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
+)
+
+// syntheticStore answers queries from synthetic sources, whose hints are unreliable.
+type syntheticStore struct {
+	*scantest.Synthetic
+	*queries
+}
+
+func newSyntheticStore(tables int, seed uint64, o scan.Options) *syntheticStore {
+	s := scantest.NewSynthetic(tables, seed)
+	return &syntheticStore{s, newQueries(s.View, s.Collect(o))}
+}
+
+// realStore answers queries from memtables and segments.
+type realStore struct {
+	*scantest.Real
+	*queries
+}
+
+func newRealStore(tb testing.TB, seed uint64, o scan.Options) *realStore {
+	tb.Helper()
+	s := scantest.NewReal(tb, seed)
+	return &realStore{s, newQueries(s.View, o)}
+}
+
+// withoutCalls hides that a store counts calls, which only one can be held to that keeps the spans of a request together.
+func withoutCalls(s interface {
+	storetest.Subject
+	tracestore.AttributeCatalog
+}) storetest.Subject {
+	return struct {
+		storetest.Subject
+		tracestore.AttributeCatalog
+	}{s, s}
+}
+
+func TestQueriesOfSyntheticSources(t *testing.T) {
+	for _, tables := range []int{1, 2, 5} {
+		t.Run(fmt.Sprint(tables, " sources"), func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			storetest.Store(t, func(tb testing.TB) storetest.Subject {
+				s := newSyntheticStore(tables, seed, scan.Options{PieceBytes: 64 << 10})
+				tb.Cleanup(func() {
+					if n := s.Blocks.Open.Load(); n != 0 {
+						tb.Errorf("%d blocks are still open", n)
+					}
+				})
+				return withoutCalls(s)
+			})
+		})
+	}
+}
+
+// The suite runs on what the store is made of, too.
+func TestQueriesOfMemtablesAndSegments(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	storetest.Store(t, func(tb testing.TB) storetest.Subject {
+		s := newRealStore(tb, seed, scan.Options{OnDamage: func(e *source.DamageError) { tb.Errorf("damage: %v", e) }})
+		s.Deal = true
+		return withoutCalls(s)
+	})
+}
+
+// TestQueriesWithOneDecoder: one decoder must do, too.
+func TestQueriesWithOneDecoder(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for i := range uint64(6) {
+		s := newRealStore(t, seed+i, scan.Options{Decoders: 1})
+		m := storetest.NewModel(t, seed+i)
+		for range 60 {
+			m.Write(s)
+			m.Ask(s)
+		}
+		m.AskAll(s)
+	}
+}
+
+// However many queries run, no more blocks than allowed are open, and callers that write, stop or ask again while they range block nobody.
+func TestDecodersAreBounded(t *testing.T) {
+	const decoders, queries = 2, 20
+	s := newSyntheticStore(2, 3, scan.Options{Decoders: decoders})
+	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(3, 3))}
+	w.Send(t, s, 40)
+	more := scantest.WideTrace(t, 10)
+	var running sync.WaitGroup
+	for i := range queries {
+		running.Go(func() {
+			res, err := s.Find(t.Context(), tracestore.Query{}, tracestore.Want(i%3))
+			if err != nil {
+				t.Errorf("Find: %v", err)
+				return
+			}
+			n := 0
+			for r, err := range res.All {
+				if err != nil {
+					t.Errorf("Find: %v", err)
+				}
+				if n++; n > i {
+					break
+				}
+				scantest.Must(s.Consume(t.Context(), more))
+				for _, err := range s.Traces(t.Context(), "", []tracestore.TraceRef{{ID: r.ID}}) {
+					if err != nil {
+						t.Errorf("Traces: %v", err)
+					}
+				}
+				if _, err := s.AttributeValues(t.Context(), "", "k", "", 0); err != nil {
+					t.Errorf("AttributeValues: %v", err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if most := s.Blocks.Most.Load(); most > decoders || most == 0 {
+		t.Errorf("%d blocks were open at once, want at most %d", most, decoders)
+	}
+	if open, views := s.Blocks.Open.Load(), s.Views.Load(); open != 0 || views != 0 {
+		t.Errorf("%d blocks are still open, %d views are not released", open, views)
+	}
+}
