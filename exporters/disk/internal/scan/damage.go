@@ -104,6 +104,8 @@ func JoinReasons(a, b string) string {
 	return a + "; " + b
 }
 
+// BlockPart names a block in a DamageError.
 func BlockPart(block int) string { return "block " + strconv.Itoa(block) }
 
+// TracePart names a trace in a DamageError.
 func TracePart(id otlpdata.TraceID) string { return "trace " + id.String() }

@@ -13,6 +13,7 @@ type SpanKey struct {
 	Start   uint64
 }
 
+// KeyOf returns the key of a row.
 func KeyOf(h *rows.Head) SpanKey { return SpanKey{h.TraceID, h.SpanID, h.Start} }
 
 // maxSieved is how many rows are in a sieve at once, about, which takes 16 MiB. What has more rows is read several times.

@@ -241,6 +241,7 @@ func (f *Filter) Span(row int32) (tracestore.Span, error) {
 	return tracestore.Span{Resource: &f.Plan.Tables.Resources[h.Resource].Resource, Scope: &f.Plan.Tables.Scopes[scope], Span: s}, nil
 }
 
+// LoadStarts fills Starts.
 func (f *Filter) LoadStarts() (err error) {
 	if f.Starts == nil {
 		f.Starts, err = f.Block.Starts()
@@ -248,6 +249,7 @@ func (f *Filter) LoadStarts() (err error) {
 	return err
 }
 
+// LoadEnds fills Ends.
 func (f *Filter) LoadEnds() (err error) {
 	if f.Ends == nil {
 		f.Ends, err = f.Block.Ends()
@@ -255,6 +257,7 @@ func (f *Filter) LoadEnds() (err error) {
 	return err
 }
 
+// LoadResources fills Resources.
 func (f *Filter) LoadResources() (err error) {
 	if f.Resources == nil {
 		f.Resources, err = f.Block.Resources()

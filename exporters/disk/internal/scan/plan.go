@@ -107,6 +107,7 @@ type position struct {
 	words  *wordFacts // of strings
 }
 
+// NewPlan returns a plan for a source with tables t.
 func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 	p := &Plan{query: q, Source: src, Tables: t, programs: make([]*Program, len(t.Shapes)), facts: make([]facts, len(q.conds))}
 	p.service = q.where.service(q.conds)

@@ -59,6 +59,7 @@ type Query struct {
 	conds  []cond
 }
 
+// Compile compiles a query.
 func Compile(q tracestore.Query) *Query {
 	c := &Query{tenant: q.Tenant}
 	c.where = c.expr(q.Where)

@@ -69,6 +69,7 @@ type Lease struct {
 	released atomic.Bool
 }
 
+// Release releases the view if that was not done before.
 func (l *Lease) Release() {
 	if l.released.CompareAndSwap(false, true) {
 		l.view.Release()

@@ -45,6 +45,7 @@ func CutTraces(tb testing.TB, traces, spans int, start time.Time) []*otlpdata.Ba
 	return out
 }
 
+// Day is when the spans of CutTraces and SharedIDs start.
 var Day = time.Date(2026, 11, 21, 12, 0, 30, 0, time.UTC)
 
 // sharedIDs makes a request of spans of few traces that share few ids, some of which stand for others. No two start together.
@@ -103,10 +104,12 @@ func Series(tb testing.TB, blocks, spans int) *Synthetic {
 	return s
 }
 
+// Attribute returns a condition on any attribute.
 func Attribute(op tracestore.Op, key string, value tracestore.Literal) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.AnyAttribute, Key: key}, Op: op, Value: value}
 }
 
+// Property returns a condition on a property of spans.
 func Property(p tracestore.Place, op tracestore.Op, value tracestore.Literal) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: op, Value: value}
 }

@@ -55,6 +55,7 @@ func (in *interner) scope(s *otlpdata.Scope) uint32 {
 	})
 }
 
+// Must panics with an error that is not nil.
 func Must(err error) {
 	if err != nil {
 		panic(err)

@@ -14,12 +14,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
+// A Generator makes spans that start within TimeSpan nanoseconds from Start.
 const (
 	Start    = uint64(1_700_000_000_000_000_000)
-	TimeSpan = 400 // nanoseconds
+	TimeSpan = 400
 )
 
-// world makes random spans and questions, and remembers the spans.
+// Generator makes random spans and queries, and records the spans.
 type Generator struct {
 	*rand.Rand
 	Spans []tracestore.Span
@@ -29,6 +30,7 @@ func (w *Generator) text() string {
 	return []string{"", "a", "b", "true", "7", "2.5", "cart", "AA==", "op-1", "op-2"}[w.IntN(10)]
 }
 
+// Key returns one of three attribute keys.
 func (w *Generator) Key() string { return []string{"k", "l", "m"}[w.IntN(3)] }
 
 func (w *Generator) attributes(m pcommon.Map) {
@@ -48,7 +50,7 @@ func (w *Generator) attributes(m pcommon.Map) {
 	}
 }
 
-// send stores requests of random spans.
+// Send stores requests of random spans in s.
 func (w *Generator) Send(tb testing.TB, s interface {
 	Consume(context.Context, *otlpdata.Batch) error
 }, requests int) {
@@ -72,6 +74,7 @@ func (w *Generator) Send(tb testing.TB, s interface {
 	}
 }
 
+// Encode returns a batch in encoded form.
 func Encode(tb testing.TB, td ptrace.Traces) *otlpdata.Batch {
 	tb.Helper()
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
@@ -121,6 +124,7 @@ func (w *Generator) cond() tracestore.Cond {
 	return c
 }
 
+// Expr returns a random expression that is nested at most depth levels.
 func (w *Generator) Expr(depth int) tracestore.Expr {
 	if depth == 0 || w.IntN(4) == 0 {
 		return w.cond()
@@ -138,8 +142,10 @@ func (w *Generator) Expr(depth int) tracestore.Expr {
 	return tracestore.And(parts)
 }
 
+// At returns the time of a Unix timestamp in nanoseconds.
 func At(ns uint64) time.Time { return time.Unix(0, int64(ns)) }
 
+// Query returns a random search.
 func (w *Generator) Query() tracestore.Query {
 	q := tracestore.Query{Where: w.Expr(3)}
 	if w.IntN(2) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// realStore deals spans among memtables and makes segments of them now and then.
+// Real stores spans in memtables and writes segments of them from time to time.
 type Real struct {
 	Deal     bool // deals the spans of a request among tables
 	tb       testing.TB
@@ -27,17 +27,23 @@ type Real struct {
 	Segments []source.Source
 }
 
+// NewReal returns a store of two empty memtables.
 func NewReal(tb testing.TB, seed uint64) *Real {
 	s := &Real{tb: tb, fs: vfstest.NewMem(), rng: rand.New(rand.NewPCG(seed, 3))}
 	s.Tables = append(s.Tables, s.newTable(), s.newTable())
 	return s
 }
 
+// Sources is a view of fixed sources.
 type Sources []source.Source
 
+// Sources implements scan.View.
 func (v Sources) Sources() []source.Source { return v }
-func (v Sources) Release()                 {}
 
+// Release implements scan.View.
+func (v Sources) Release() {}
+
+// View returns a view of what is stored now.
 func (s *Real) View() scan.View {
 	s.mu.Lock()
 	defer s.mu.Unlock()

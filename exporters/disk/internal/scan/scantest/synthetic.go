@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// fake deals spans among tables at random, some of them to several.
+// Synthetic deals spans among tables at random, some of them to several.
 type Synthetic struct {
 	Blocks Gauge
 	Views  atomic.Int64 // that are not released
@@ -24,6 +24,7 @@ type Synthetic struct {
 	Damage []*source.DamageError
 }
 
+// NewSynthetic returns an empty store.
 func NewSynthetic(tables int, seed uint64) *Synthetic {
 	s := &Synthetic{rng: rand.New(rand.NewPCG(seed, 0))}
 	for i := range tables {
@@ -32,7 +33,7 @@ func NewSynthetic(tables int, seed uint64) *Synthetic {
 	return s
 }
 
-// options returns options that collect damage.
+// Collect returns options that collect damage.
 func (s *Synthetic) Collect(o scan.Options) scan.Options {
 	o.OnDamage = func(e *source.DamageError) {
 		s.mu.Lock()
@@ -49,6 +50,7 @@ type testView struct {
 	released atomic.Bool
 }
 
+// View returns a view of what is stored now. It panics when it is released twice.
 func (s *Synthetic) View() scan.View {
 	s.Views.Add(1)
 	v := &testView{store: s}
