@@ -21,7 +21,7 @@ func (b *bitWriter) write(v uint64, w uint) {
 	b.n += w - 64
 }
 
-// end appends the bits that do not fill a word, rounded up to bytes.
+// end appends the remaining bits, padded to whole bytes, and returns the result.
 func (b *bitWriter) end() []byte {
 	for n := b.n; n > 0; n -= min(n, 8) {
 		b.dst = append(b.dst, byte(b.acc))
@@ -30,10 +30,11 @@ func (b *bitWriter) end() []byte {
 	return b.dst
 }
 
-// bitSlack is how many bytes must follow the last field that [field] reads.
+// bitSlack is the number of bytes that must follow the last field that [field] reads.
 const bitSlack = 9
 
-// field returns w bits (0 to 64) from bit position p of src, which has [bitSlack] bytes behind its last field.
+// field returns w bits (0 to 64) from bit position p of src, which needs [bitSlack] bytes after its
+// last field.
 func field(src []byte, p, w uint) uint64 {
 	b := src[p>>3:]
 	_ = b[8]
@@ -41,15 +42,15 @@ func field(src []byte, p, w uint) uint64 {
 	return x & (1<<w - 1)
 }
 
-// narrow is the width of the widest field that always lies within eight bytes.
-const narrow = 57
+// maxShortField is the maximum width of a field that always lies within eight bytes.
+const maxShortField = 57
 
-// narrowField is field for w up to narrow.
-func narrowField(src []byte, p, w uint) uint64 {
+// shortField is like field for w up to maxShortField.
+func shortField(src []byte, p, w uint) uint64 {
 	return binary.LittleEndian.Uint64(src[p>>3:]) >> (p & 7) & (1<<w - 1)
 }
 
-// packed appends every v in w bits.
+// packed appends each value of v with w bits.
 func packed(dst []byte, v []uint64, w uint) []byte {
 	b := bitWriter{dst: dst}
 	for _, x := range v {
@@ -58,10 +59,11 @@ func packed(dst []byte, v []uint64, w uint) []byte {
 	return b.end()
 }
 
-// bytesOf returns how many bytes n fields of w bits take.
-func bytesOf(n, w int) int { return (n*w + 7) / 8 }
+// packedSize returns the number of bytes of n fields of w bits.
+func packedSize(n, w int) int { return (n*w + 7) / 8 }
 
-// bits takes n bytes of fields and returns them with slack, or nil.
+// bits reads n bytes of fields and returns them followed by bitSlack bytes, or nil if r is too
+// short.
 func (d *Decoder) bits(r *reader, n int) []byte {
 	b := r.take(n)
 	if b == nil {

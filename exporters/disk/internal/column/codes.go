@@ -4,31 +4,31 @@ import "math/bits"
 
 // Methods of a column of codes, its first byte.
 const (
-	codesPlanes  = 1 + iota // number of planes (0 to 4), each symbols: the lowest bytes, the next bytes, ...
+	codesPlanes  = 1 + iota // number of planes (0 to 4), each as symbols: the lowest bytes, the next bytes, ...
 	codesNumbers            // numbers
 )
 
-// codes appends v, in the smaller of the two forms where it may have either.
+// codes appends v in the smaller of the two encodings, unless h excludes one.
 func (e *Encoder) codes(dst []byte, v []uint32, h *Hint) []byte {
 	var all uint32
 	for _, c := range v {
 		all |= c
 	}
 	planes := (bits.Len32(all) + 7) / 8
-	if planes >= 2 && use(&h.noPlanes) {
+	if planes >= 2 && skip(&h.skipPlanes) {
 		return e.codeNumbers(dst, v)
 	}
 	mark := len(dst)
 	dst = e.planes(append(dst, codesPlanes, byte(planes)), v, planes)
-	if planes < 2 || use(&h.noNumbers) {
+	if planes < 2 || skip(&h.skipNumbers) {
 		return dst
 	}
 	e.second = e.codeNumbers(e.second[:0], v)
 	if len(e.second) < len(dst)-mark {
-		found(&h.noPlanes, len(v))
+		skipNext(&h.skipPlanes, len(v))
 		return append(dst[:mark], e.second...)
 	}
-	found(&h.noNumbers, len(v))
+	skipNext(&h.skipNumbers, len(v))
 	return dst
 }
 
@@ -43,7 +43,7 @@ func (e *Encoder) planes(dst []byte, v []uint32, n int) []byte {
 	return dst
 }
 
-// codes reads a column of codes.
+// codes decodes a column of codes.
 func (d *Decoder) codes(r *reader, dst []uint32) {
 	switch r.byte() {
 	case codesPlanes:
@@ -53,7 +53,7 @@ func (d *Decoder) codes(r *reader, dst []uint32) {
 		d.numbers(r, u)
 		for i, x := range u {
 			if x > 1<<32-1 {
-				r.fail("a code of more than 32 bits")
+				r.fail("code exceeds 32 bits")
 			}
 			dst[i] = uint32(x)
 		}
@@ -65,7 +65,7 @@ func (d *Decoder) codes(r *reader, dst []uint32) {
 func (d *Decoder) planes(r *reader, dst []uint32) {
 	n := int(r.byte())
 	if n > 4 {
-		r.fail("codes of more than 32 bits")
+		r.fail("codes exceed 32 bits")
 		return
 	}
 	clear(dst)
@@ -81,8 +81,8 @@ func (d *Decoder) planes(r *reader, dst []uint32) {
 	}
 }
 
-// wide returns v as numbers.
-func (e *Encoder) wide(v []uint32) []uint64 {
+// asUint64s returns v as numbers.
+func (e *Encoder) asUint64s(v []uint32) []uint64 {
 	u := grow(&e.code, len(v))
 	for i, c := range v {
 		u[i] = uint64(c)
@@ -92,5 +92,5 @@ func (e *Encoder) wide(v []uint32) []uint64 {
 
 // codeNumbers appends v as numbers.
 func (e *Encoder) codeNumbers(dst []byte, v []uint32) []byte {
-	return e.numbers(append(dst, codesNumbers), e.wide(v), false)
+	return e.numbers(append(dst, codesNumbers), e.asUint64s(v), false)
 }

@@ -37,7 +37,7 @@ func readAny(d *Decoder, kind byte, src []byte, n int) error {
 	return checkCodes(d, src, v)
 }
 
-// readTexts reads strings, and compares them with what one gets who reads only some of them.
+// readTexts decodes strings and compares the result with that of StringsAt.
 func readTexts(d *Decoder, src []byte, v []string) error {
 	if err := d.Strings(src, v); err != nil {
 		return err
@@ -49,18 +49,19 @@ func readTexts(d *Decoder, src []byte, v []string) error {
 		}
 		some := make([]string, len(at))
 		if err := d.StringsAt(src, len(v), at, some); err != nil {
-			return fmt.Errorf("some strings, but not all: %v", err) //nolint:errorlint // it is not the error of a corrupt column
+			//nolint:errorlint // not the error of a corrupt column
+			return fmt.Errorf("StringsAt failed, Strings did not: %v", err)
 		}
 		for i, pos := range at {
 			if some[i] != v[pos] {
-				return fmt.Errorf("string %d is %q, and %q among some", pos, v[pos], some[i])
+				return fmt.Errorf("string %d is %q, StringsAt returned %q", pos, v[pos], some[i])
 			}
 		}
 	}
 	return nil
 }
 
-// checkCodes compares the two ways to read a column of strings.
+// checkCodes compares Strings with StringCodes.
 func checkCodes(d *Decoder, src []byte, v []string) error {
 	codes := make([]uint32, len(v))
 	table, ok, err := d.StringCodes(src, codes)
@@ -97,8 +98,8 @@ func goldenFiles(t testing.TB) map[string][]byte {
 	return out
 }
 
-// Every column cut anywhere, with any byte changed, or read as another kind or number of values is refused or read as something, and never
-// more.
+// TestDamagedColumns decodes columns that are truncated, have a changed byte, or are decoded as a
+// different kind or number of values. The outcome must be ErrCorrupt or some values.
 func TestDamagedColumns(t *testing.T) {
 	d, r := NewDecoder(), rand.New(rand.NewPCG(1, 2))
 	for _, b := range goldenFiles(t) {
@@ -119,23 +120,24 @@ func TestDamagedColumns(t *testing.T) {
 	}
 }
 
-func TestTruncatedColumnsAreRefused(t *testing.T) {
+func TestTruncatedColumnsAreRejected(t *testing.T) {
 	c := newCoders()
 	for _, s := range stringSamples() {
 		b := c.flush.Strings(nil, s.v)
 		for _, n := range []int{0, 1, len(b) / 2, len(b) - 1} {
 			if err := c.d.Strings(b[:n], make([]string, len(s.v))); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s cut to %d of %d bytes: %v", s.name, n, len(b), err)
+				t.Errorf("%s truncated to %d of %d bytes: %v", s.name, n, len(b), err)
 			}
 		}
 		if err := c.d.Strings(append(b, 0), make([]string, len(s.v))); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s with a byte too many: %v", s.name, err)
+			t.Errorf("%s with a trailing byte: %v", s.name, err)
 		}
 	}
 }
 
-// A few bytes that claim to be much must not make the decoder allocate much.
-func TestClaimsAreChecked(t *testing.T) {
+// TestAllocationsAreBounded checks that a few bytes that announce huge values do not cause large
+// allocations.
+func TestAllocationsAreBounded(t *testing.T) {
 	uvarints := func(b []byte, v ...uint64) []byte {
 		for _, x := range v {
 			b = binary.AppendUvarint(b, x)
@@ -163,13 +165,14 @@ func TestClaimsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-			t.Errorf("%s: %d bytes were allocated", name, n)
+			t.Errorf("%s: allocated %d bytes", name, n)
 		}
 	}
 }
 
-// A frame that holds more than the column needs is refused, not expanded.
-func TestBombs(t *testing.T) {
+// TestDecompressionBomb checks that a frame that holds more than the column needs is not
+// decompressed.
+func TestDecompressionBomb(t *testing.T) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
@@ -185,19 +188,20 @@ func TestBombs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
-		t.Fatalf("%d bytes were allocated", n)
+		t.Fatalf("allocated %d bytes", n)
 	}
 }
 
-// Strings whose total is above the limit are refused before they are made.
-func TestSplitStringsThatAreTooLong(t *testing.T) {
+// TestSplitStringsTooLong checks that strings whose total length exceeds the limit are rejected
+// before they are built.
+func TestSplitStringsTooLong(t *testing.T) {
 	e := NewEncoder(Flush)
 	long := string(bytes.Repeat([]byte("x"), 1<<20))
 	b := e.Strings(nil, []string{"1" + long, "2" + long, "3" + long, "4" + long, "5" + long, "6" + long, "7" + long, "8" + long})
 	if b[0] != stringsSplit {
 		t.Fatalf("method %d", b[0])
 	}
-	// The same column, but of 1000 equal strings.
+	// The same column, with 1000 equal strings.
 	p := e.plain([]byte{stringsSplit, 1}, []string{string([]byte{escape, opDecimal}) + long})
 	p = e.numbers(p, make([]uint64, 1000), false)
 	if err := NewDecoder().Strings(p, make([]string, 1000)); !errors.Is(err, ErrCorrupt) {

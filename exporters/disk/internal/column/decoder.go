@@ -6,21 +6,23 @@ import (
 	"unsafe"
 )
 
-// ErrCorrupt is matched by every error of a Decoder: the bytes are no column of that kind with that many values.
+// ErrCorrupt matches every error of a Decoder: the bytes are not a column of the expected kind and
+// number of values.
 var ErrCorrupt = errors.New("corrupt column")
 
-// Decoder reads columns back. The caller knows how many values a column has and of which kind they are, and src is exactly one column.
-// Every method fills dst or returns an error that matches [ErrCorrupt]; dst is then undefined. Any bytes may be given: what is allocated
-// stays in proportion to len(src)+len(dst) and below [MaxBytes] plus a little. The memory that a Decoder works in is reused, so it must
-// not be used by two goroutines at a time; nothing that it returns refers to it.
+// Decoder decodes columns. The caller has to know the kind and number of the values; src must be
+// exactly one column. Every method either fills dst or returns an error that matches [ErrCorrupt]
+// and leaves dst undefined. Input need not be trusted: allocations are proportional to
+// len(src)+len(dst) and bounded by slightly more than [MaxBytes]. A Decoder reuses its memory, to
+// which results do not refer. Not for concurrent use.
 type Decoder struct {
-	z       expander
-	powers  powers
-	classes *classTable
-	joiner  joiner
-	picker  picker
+	z        decompressor
+	powers   powers
+	classes  *classTable
+	splits   splitDecoder
+	selector stringSelector
 
-	// Scratch, named by what it holds.
+	// Scratch buffers.
 	raw      []byte // a stream of packed symbols
 	symbol   []byte
 	fields   []byte
@@ -32,22 +34,22 @@ type Decoder struct {
 
 // NewDecoder returns a Decoder.
 func NewDecoder() *Decoder {
-	return &Decoder{z: newExpander(), powers: newPowers(), classes: newClassTable()}
+	return &Decoder{z: newDecompressor(), powers: newPowers(), classes: newClassTable()}
 }
 
-// Uint64s reads what [Encoder.Uint64s] wrote.
+// Uint64s decodes the output of [Encoder.Uint64s].
 func (d *Decoder) Uint64s(src []byte, dst []uint64) error {
 	r := reader{b: src}
 	d.numbers(&r, dst)
 	return r.end("numbers")
 }
 
-// Int64s reads what [Encoder.Int64s] wrote.
+// Int64s decodes the output of [Encoder.Int64s].
 func (d *Decoder) Int64s(src []byte, dst []int64) error {
 	return d.Uint64s(src, unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)))
 }
 
-// Float64s reads what [Encoder.Float64s] wrote.
+// Float64s decodes the output of [Encoder.Float64s].
 func (d *Decoder) Float64s(src []byte, dst []float64) error {
 	r := reader{b: src}
 	if len(dst) > 0 {
@@ -56,13 +58,13 @@ func (d *Decoder) Float64s(src []byte, dst []float64) error {
 	return r.end("doubles")
 }
 
-// Bools reads what [Encoder.Bools] wrote.
+// Bools decodes the output of [Encoder.Bools].
 func (d *Decoder) Bools(src []byte, dst []bool) error {
 	r := reader{b: src}
 	if len(dst) > 0 {
 		d.bools(&r, dst)
 	}
-	return r.end("truth values")
+	return r.end("booleans")
 }
 
 func (d *Decoder) bools(r *reader, dst []bool) {
@@ -70,13 +72,14 @@ func (d *Decoder) bools(r *reader, dst []bool) {
 	d.symbols(r, s)
 	for i, x := range s {
 		if x > 1 {
-			r.fail("neither true nor false")
+			r.fail("invalid boolean")
 		}
 		dst[i] = x == 1
 	}
 }
 
-// Codes reads what [Encoder.Codes] wrote. Whether a code is in the caller's table is for the caller to check.
+// Codes decodes the output of [Encoder.Codes]. The caller has to check that codes are within its
+// table.
 func (d *Decoder) Codes(src []byte, dst []uint32) error {
 	r := reader{b: src}
 	if len(dst) > 0 {
@@ -85,7 +88,8 @@ func (d *Decoder) Codes(src []byte, dst []uint32) error {
 	return r.end("codes")
 }
 
-// Strings reads what [Encoder.Strings] wrote. The strings share memory that was allocated for them, so that keeping one keeps all.
+// Strings decodes the output of [Encoder.Strings]. The strings share newly allocated memory:
+// retaining one string retains all.
 func (d *Decoder) Strings(src []byte, dst []string) error {
 	r := reader{b: src}
 	if len(dst) > 0 {
@@ -94,9 +98,10 @@ func (d *Decoder) Strings(src []byte, dst []string) error {
 	return r.end("strings")
 }
 
-// StringCodes reads what [Encoder.Strings] wrote as a table and a code into it per value, for columns that are stored so: a predicate is
-// then evaluated once per table entry instead of once per value. Every code is below len(table). For other columns ok is false, with no
-// error and little work done; use [Decoder.Strings].
+// StringCodes decodes the output of [Encoder.Strings] as a table of distinct strings and an index
+// into it for each value, so that callers can evaluate a predicate once per table entry. It works
+// only for columns that are encoded as a table; for others it returns early with ok == false and no
+// error, and the caller should use [Decoder.Strings]. All codes are less than len(table).
 func (d *Decoder) StringCodes(src []byte, codes []uint32) (table []string, ok bool, err error) {
 	r := reader{b: src}
 	if len(codes) == 0 {
@@ -119,14 +124,14 @@ func (d *Decoder) StringCodes(src []byte, codes []uint32) (table []string, ok bo
 	return table, true, nil
 }
 
-// Fixed reads len(dst)/width values that [Encoder.Fixed] wrote with the same width.
+// Fixed decodes len(dst)/width values that [Encoder.Fixed] encoded with the same width.
 func (d *Decoder) Fixed(src []byte, dst []byte, width int) error {
 	if width < 1 || width > math.MaxUint8 || len(dst)%width != 0 {
-		panic("column: values of a fixed width that have another one")
+		panic("column: Fixed: length of dst is not a multiple of a valid width")
 	}
 	r := reader{b: src}
 	if len(dst) > 0 {
 		d.fixed(&r, dst, width)
 	}
-	return r.end("values of a fixed width")
+	return r.end("fixed-width values")
 }

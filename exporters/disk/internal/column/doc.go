@@ -1,31 +1,35 @@
-// Package column encodes the vectors that a block of a segment consists of: a few thousand values of one kind to bytes, and back.
+// Package column encodes vectors of a few thousand values of one kind to bytes, and decodes them.
+// Blocks of segments consist of such columns.
 //
-// A column describes itself but for two things that its reader knows: the kind of its values and how many there are. It has no checksum;
-// the block around it has one. No values are no bytes. Columns contain columns: codes are numbers, a table of strings is strings.
+// A column describes itself except for the kind and number of its values, which the reader must
+// know. It has no checksum; the surrounding block has one. A vector without values is encoded as no
+// bytes. Columns contain columns: codes are encoded as numbers, a table of strings as strings.
 //
 //	numbers   method | transform<<4
 //	            constant  value
-//	            packed    base, factor, width, fields                      v = base + factor*x
-//	            classes   base, factor, [symbols: class of each x], mantissas as fields (class.go)
-//	            table     size-1, base, width, fields, [symbols: codes]    most frequent value first
+//	            packed    base, factor, width, fields                  v = base+factor*x
+//	            classes   base, factor, [symbols: class of each x], mantissas as fields (classes.go)
+//	            table     size-1, base, width, fields, [symbols: codes]  most frequent value first
 //	doubles   method; decimal: exponent, numbers (v*10^exponent) | bits: numbers
 //	bools     [symbols]
-//	codes     method; planes: how many, [symbols: lowest bytes], ... | numbers
+//	codes     method; planes: count, [symbols: lowest bytes], ... | numbers
 //	fixed     mask of constant byte positions, their bytes, the other bytes of each value
 //	strings   method
 //	            constant  length, [stream]
 //	            plain     numbers: lengths, [stream: all bytes]
-//	            split     count, plain: templates, codes, slot of numbers, ..., slot of hex digits, ...
+//	            split     count, plain: templates, codes, slots of numbers, slots of hex digits
 //	            table     count, strings: the distinct ones, codes
 //
-//	[symbols] width 0 to 8, [stream: fields]                     small numbers
-//	[stream]  length<<1 | compressed, bytes                      zstd frame without its magic number, or the bytes
+//	[symbols] width 0 to 8, [stream: fields]      small numbers
+//	[stream]  length<<1 | compressed, bytes       zstd frame without its magic number, or the bytes
 //
-// Single numbers are varints, those that can be negative zigzag; fields are packed from the lowest bit up; everything is little-endian.
-// Method bytes are the version: what exists never changes its meaning, new forms get new numbers, and a reader refuses those that it does
-// not know.
+// Single numbers are varints, zigzag if they can be negative. Fields are packed from the lowest bit
+// up. Everything is little-endian. Method bytes serve as the version: the meaning of a method never
+// changes, new encodings get new numbers, and a reader rejects unknown numbers.
 //
-// Only what can pay goes through the compressor. Random bits (mantissas, ids, hex digits) are stored next to what describes them, which is
-// small and skewed and where the entropy coder works well. What form is smallest is estimated from counts, before anything is written;
-// only where the estimate cannot tell (codes, tables of strings) are two forms written and the smaller one kept.
+// Only data that is likely to shrink is compressed. Random bits (mantissas, ids, hex digits) are
+// stored apart from the symbols that describe them, which are small and skewed so that the entropy
+// coder works well. The encoder estimates from counts which encoding is smallest before it writes
+// anything. Only where estimates are not reliable (codes, tables of strings) does it write two
+// encodings and keep the smaller one.
 package column

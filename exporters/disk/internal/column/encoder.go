@@ -8,48 +8,51 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Level is how hard the compressor tries.
+// Level is a compression level.
 type Level int
 
-// The levels: a flush runs at the pace of the intake, a merge has time.
+// The levels. A flush has to keep up with ingestion; a merge may take longer to compress better.
 const (
 	Flush = Level(zstd.SpeedFastest)
 	Merge = Level(zstd.SpeedDefault)
 )
 
-// MaxBytes limits the bytes of all values of one column, and so what a decoder is ever made to allocate for one. Who forms blocks closes
-// one well before: an Encoder panics when given more, because what it wrote could not be read back.
+// MaxBytes is the maximum size of all values of a column in bytes. It bounds the memory that a
+// decoder allocates. An Encoder panics if the values exceed it, because the column could not be
+// decoded; callers must close a block well before.
 const MaxBytes = 128 << 20
 
-// Encoder turns vectors into columns. Its methods append one self-contained column to dst and return the result; they keep nothing of v.
-// They cannot fail, and the same vector, with the same hint, always makes the same bytes; no values make no bytes. The memory that an Encoder works in is
-// reused from call to call, so it must not be used by two goroutines at a time.
+// Encoder encodes vectors as columns. Its methods append one self-contained column to dst and
+// return the result; they do not retain v. They cannot fail. The same vector with the same hint
+// always yields the same bytes; an empty vector yields no bytes. An Encoder reuses its memory. Not
+// for concurrent use.
 type Encoder struct {
 	z        compressor
 	powers   powers
-	table    numberTable
+	table    valueTable
 	distinct interner
-	splitter splitter
+	splitter splitEncoder
 
-	// Scratch, named by what it holds. Each is written by one function that is done with it before that function can be called again.
+	// Scratch buffers. Each is filled by one function, which no longer needs it when it is called
+	// again.
 	fields   []byte   // packed symbols
 	classes  []byte   // classes of numbers, planes of codes
-	offsets  []uint64 // numbers, less the least of them, by their factor
-	shift    uint64   // what turns offsets back into numbers around zero
+	offsets  []uint64 // (number - minimum) / factor
+	shift    uint64   // added to offsets for the transform magnitude
 	number   []uint64 // values of other kinds as numbers
 	code     []uint64
 	strCodes []uint32
-	second   []byte // a second form of a column, to compare
+	second   []byte // a second encoding of a column, to compare sizes
 	text     []byte
 	varying  []int
 }
 
-// NewEncoder returns an Encoder that compresses at the given level, which is one of the constants.
+// NewEncoder returns an Encoder that compresses at the given level.
 func NewEncoder(l Level) *Encoder {
 	e := &Encoder{z: newCompressor(l), powers: newPowers()}
 	e.distinct.seed = maphash.MakeSeed()
 	e.splitter.templates.seed = e.distinct.seed
-	e.splitter.grammar.kinds = newByteKinds()
+	e.splitter.classifier.kinds = newByteKinds()
 	return e
 }
 
@@ -61,7 +64,7 @@ func (e *Encoder) Int64s(dst []byte, v []int64) []byte {
 	return e.numbers(dst, unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v))), len(v)), true)
 }
 
-// Float64s appends doubles, bit for bit: NaN payloads and negative zeros are kept.
+// Float64s appends doubles. It preserves all bits, including NaN payloads and negative zeros.
 func (e *Encoder) Float64s(dst []byte, v []float64) []byte {
 	if len(v) == 0 {
 		return dst
@@ -69,7 +72,7 @@ func (e *Encoder) Float64s(dst []byte, v []float64) []byte {
 	return e.floats(dst, v)
 }
 
-// Bools appends truth values.
+// Bools appends booleans.
 func (e *Encoder) Bools(dst []byte, v []bool) []byte {
 	if len(v) == 0 {
 		return dst
@@ -84,7 +87,7 @@ func (e *Encoder) Bools(dst []byte, v []bool) []byte {
 	return e.symbols(dst, s)
 }
 
-// Codes appends ids into a table that the caller ranked by frequency: a frequent entry has a small id.
+// Codes appends indexes into a table of the caller. Frequent entries should have small indexes.
 func (e *Encoder) Codes(dst []byte, v []uint32) []byte {
 	if len(v) == 0 {
 		return dst
@@ -92,7 +95,7 @@ func (e *Encoder) Codes(dst []byte, v []uint32) []byte {
 	return e.codes(dst, v, &Hint{})
 }
 
-// HintedCodes is Codes for a vector that is like those for which h was used before.
+// HintedCodes is like Codes. It uses and updates h, which must belong to similar vectors.
 func (e *Encoder) HintedCodes(dst []byte, v []uint32, h *Hint) []byte {
 	if len(v) == 0 {
 		return dst
@@ -100,7 +103,7 @@ func (e *Encoder) HintedCodes(dst []byte, v []uint32, h *Hint) []byte {
 	return e.codes(dst, v, h)
 }
 
-// Strings appends strings of any bytes.
+// Strings appends strings, which may hold any bytes.
 func (e *Encoder) Strings(dst []byte, v []string) []byte {
 	if len(v) == 0 {
 		return dst
@@ -108,7 +111,7 @@ func (e *Encoder) Strings(dst []byte, v []string) []byte {
 	return e.strings(dst, v, &Hint{})
 }
 
-// HintedStrings is Strings for a vector that is like those for which h was used before.
+// HintedStrings is like Strings. It uses and updates h, which must belong to similar vectors.
 func (e *Encoder) HintedStrings(dst []byte, v []string, h *Hint) []byte {
 	if len(v) == 0 {
 		return dst
@@ -116,10 +119,11 @@ func (e *Encoder) HintedStrings(dst []byte, v []string, h *Hint) []byte {
 	return e.strings(dst, v, h)
 }
 
-// Fixed appends len(v)/width values of width bytes each (1 to 255), one after the other: ids. They are random as a rule and not compressed.
+// Fixed appends len(v)/width concatenated values of width bytes each (1 to 255), such as ids. They
+// are usually random and therefore not compressed.
 func (e *Encoder) Fixed(dst []byte, v []byte, width int) []byte {
 	if width < 1 || width > math.MaxUint8 || len(v)%width != 0 {
-		panic("column: values of a fixed width that have another one")
+		panic("column: Fixed: length of v is not a multiple of a valid width")
 	}
 	if len(v) == 0 {
 		return dst

@@ -1,8 +1,9 @@
 package column
 
-// A column of fixed-width values is a mask of one bit per byte position, set where all values have the same byte, then these bytes once,
-// then the remaining bytes of each value. Ids are random and go past the compressor; but 64-bit trace ids come as 128-bit ones with eight
-// zeros, and others begin with a time.
+// A column of fixed-width values starts with a mask of one bit per byte position, which is set if
+// all values have the same byte there. The mask is followed by these constant bytes, and by the
+// other bytes of each value. Ids are random and not compressed, but may have constant bytes: 64-bit
+// trace ids are stored as 128-bit ids with eight zero bytes, and others begin with a timestamp.
 
 func maskBytes(width int) int { return (width + 7) / 8 }
 
@@ -31,7 +32,7 @@ func (e *Encoder) fixed(dst, v []byte, width int) []byte {
 	return dst
 }
 
-// varies says whether the bytes at position p of the values differ.
+// varies reports whether the bytes at position p differ between values.
 func varies(v []byte, width, p int) bool {
 	for i := p + width; i < len(v); i += width {
 		if v[i] != v[p] {
@@ -41,7 +42,7 @@ func varies(v []byte, width, p int) bool {
 	return false
 }
 
-// fixed reads values of width bytes into dst.
+// fixed decodes values of width bytes into dst.
 func (d *Decoder) fixed(r *reader, dst []byte, width int) {
 	mask := r.take(maskBytes(width))
 	varying := d.varying[:0]

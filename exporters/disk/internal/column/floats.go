@@ -4,11 +4,12 @@ import "math"
 
 // Methods of a column of doubles, its first byte.
 const (
-	floatBits    = 1 + iota // numbers: the IEEE 754 bits; a factor takes care of doubles that were single precision
+	floatBits    = 1 + iota // numbers: the IEEE 754 bits; a common factor shortens converted single-precision values
 	floatDecimal            // exponent, numbers: value = number / 10^exponent
 )
 
-// maxExponent keeps 10^exponent exact in a double, so that the division rounds once and correctly.
+// maxExponent is small enough that 10^maxExponent is exact in a double, so that the division rounds
+// only once.
 const maxExponent = 18
 
 // powers are the powers of ten up to maxExponent.
@@ -22,18 +23,18 @@ func newPowers() (p powers) {
 	return p
 }
 
-// decimal returns the integer that reads back as f when divided by 10^e.
+// decimal returns the integer m for which m / 10^e is exactly f, if there is one.
 func (p *powers) decimal(f float64, e int) (m int64, ok bool) {
 	const exact = 1 << 53
 	x := math.RoundToEven(f * p[e])
-	if !(math.Abs(x) < exact) { // NaN is refused, too
+	if !(math.Abs(x) < exact) { // also false for NaN
 		return 0, false
 	}
 	m = int64(x)
 	return m, math.Float64bits(float64(m)/p[e]) == math.Float64bits(f)
 }
 
-// exponent returns the smallest number of decimals that keeps every value.
+// exponent returns the minimum number of decimals that represents every value exactly.
 func (p *powers) exponent(v []float64) (e int, ok bool) {
 	for _, f := range v {
 		for {
@@ -59,7 +60,8 @@ func (e *Encoder) floats(dst []byte, v []float64) []byte {
 	return e.numbers(append(dst, floatBits), u, false)
 }
 
-// decimals fills u. It can fail where an early value has no room for the decimals of a later one.
+// decimals fills u. It fails if a value is too large for the number of decimals that another one
+// needs.
 func (e *Encoder) decimals(v []float64, u []uint64, exp int) bool {
 	for i, f := range v {
 		m, ok := e.powers.decimal(f, exp)
@@ -82,7 +84,7 @@ func (d *Decoder) floats(r *reader, dst []float64) {
 	case floatDecimal:
 		exp := int(r.byte())
 		if exp > maxExponent {
-			r.fail("an exponent that is too large")
+			r.fail("exponent too large")
 			return
 		}
 		d.numbers(r, u)

@@ -9,15 +9,15 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// checkGolden checks a vector that the encoder writes by one method, and its column as it was written when the method was new. Columns of all
-// times must be read; what the encoder makes today may differ.
+// checkGolden checks that the encoder uses the given method for v, and that the golden file of the
+// method decodes to v. Golden files must stay readable; the encoder may produce different bytes.
 func checkGolden[T any](t *testing.T, k codec[T], name string, head byte, v []T) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		c := newCoders()
 		b := k.encode(c.flush, nil, v)
 		if b[0] != head {
-			t.Errorf("written by method %#x instead of %#x", b[0], head)
+			t.Errorf("encoded with method %#x, want %#x", b[0], head)
 		}
 		file := filepath.Join("testdata", "golden", name)
 		if golden.Updating() {
@@ -33,13 +33,14 @@ func checkGolden[T any](t *testing.T, k codec[T], name string, head byte, v []T)
 		}
 		for i := range v {
 			if !k.equal(v[i], out[i]) {
-				t.Fatalf("value %d: %#v became %#v", i, v[i], out[i])
+				t.Fatalf("value %d: %#v decoded as %#v", i, v[i], out[i])
 			}
 		}
 	})
 }
 
-// mixed returns numbers without a pattern, below limit; it must not depend on anybody's generator.
+// mixed returns pseudo-random numbers below limit. It uses its own generator, so that the golden
+// files do not depend on another one.
 func mixed(n int, limit uint64) []uint64 {
 	v, x := make([]uint64, n), uint64(1)
 	for i := range v {
@@ -105,13 +106,13 @@ func TestGoldenNumbers(t *testing.T) {
 	checkGolden(t, uint64s(), "numbers-table", numTable, cycle([]uint64{200, 200, 200, 1 << 60, 500, 404}, 500))
 	checkGolden(t, uint64s(), "numbers-ascending", numPacked|ascending<<4, summed)
 	checkGolden(t, uint64s(), "numbers-delta", numClasses|delta<<4, fluctuating)
-	around := signed(spread(500, 1), 0)
-	for i := range around {
+	crossesZero := signed(spread(500, 1), 0)
+	for i := range crossesZero {
 		if i%2 == 0 {
-			around[i] = -around[i] - 1
+			crossesZero[i] = -crossesZero[i] - 1
 		}
 	}
-	checkGolden(t, int64s(), "numbers-magnitude", numClasses|magnitude<<4, around)
+	checkGolden(t, int64s(), "numbers-magnitude", numClasses|magnitude<<4, crossesZero)
 	checkGolden(t, int64s(), "numbers-negative", numPacked, signed(mixed(50, 1<<20), 1<<40))
 }
 

@@ -1,34 +1,35 @@
 package column
 
-// Hint is what an Encoder has found out about the vectors of a column. Those of the next blocks are written in the same way without trying
-// the others, but for one vector now and then. The zero value knows nothing.
+// Hint remembers which encodings did not pay off for the vectors of a column, so that an Encoder
+// does not try them for each of the following blocks. They are tried again after hintUses vectors.
+// The zero value is an empty hint.
 type Hint struct {
-	noTable   uint8 // for how many vectors of strings no table is tried
-	noPlanes  uint8 // for how many vectors of codes planes are not tried
-	noNumbers uint8 // for how many vectors of codes numbers are not tried
-	noLearn   uint8 // for how many vectors of strings the grammar holds
-	grammar   *grammar
+	skipTable   uint8 // number of string vectors for which no table is tried
+	skipPlanes  uint8 // number of code vectors for which planes are not tried
+	skipNumbers uint8 // number of code vectors for which numbers are not tried
+	skipLearn   uint8 // number of string vectors for which classifier is used
+	classifier  *runClassifier
 }
 
 const (
-	// hintLasts is for how many vectors a finding is trusted.
-	hintLasts = 15
-	// minHint is how many values a vector has at least that says something about others.
-	minHint = 256
+	// hintUses is the number of vectors for which a finding is used.
+	hintUses = 15
+	// minHintValues is the minimum number of values of a vector that leads to a finding.
+	minHintValues = 256
 )
 
-// found notes that a form did not pay for a vector of n values.
-func found(without *uint8, n int) {
-	if n >= minHint {
-		*without = hintLasts
+// skipNext sets the counter of an encoding that did not pay off for a vector of n values.
+func skipNext(counter *uint8, n int) {
+	if n >= minHintValues {
+		*counter = hintUses
 	}
 }
 
-// use reports whether a form need not be tried.
-func use(without *uint8) bool {
-	if *without == 0 {
+// skip reports whether an encoding is to be skipped for the current vector.
+func skip(counter *uint8) bool {
+	if *counter == 0 {
 		return false
 	}
-	*without--
+	*counter--
 	return true
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// unlike are vectors of strings and codes, one kind after the other: what was found out about one does not hold for the next.
-func unlike(r *rand.Rand, n int) (texts [][]string, codes [][]uint32) {
-	for i := range 5 * (hintLasts + 3) {
+// changingVectors returns vectors of strings and codes whose kind changes from time to time, so
+// that findings about earlier ones do not hold for later ones.
+func changingVectors(r *rand.Rand, n int) (texts [][]string, codes [][]uint32) {
+	for i := range 5 * (hintUses + 3) {
 		s, c := make([]string, n), make([]uint32, n)
 		for j := range n {
-			switch i / (hintLasts + 3) {
+			switch i / (hintUses + 3) {
 			case 0:
 				s[j], c[j] = fmt.Sprintf("id-%016x", r.Uint64()), r.Uint32()
 			case 1:
@@ -30,10 +31,10 @@ func unlike(r *rand.Rand, n int) (texts [][]string, codes [][]uint32) {
 	return texts, codes
 }
 
-// TestHints: whatever a hint says, what is written reads back. Some vectors after the values have changed, the columns are as small as
-// without a hint.
+// TestHints checks that columns decode correctly with any hint, and that a hint adapts to changed
+// values after a few vectors.
 func TestHints(t *testing.T) {
-	texts, codes := unlike(rand.New(rand.NewPCG(7, 8)), 2*minHint)
+	texts, codes := changingVectors(rand.New(rand.NewPCG(7, 8)), 2*minHintValues)
 	t.Run("strings", func(t *testing.T) { checkHints(t, texts, (*Encoder).HintedStrings, (*Decoder).Strings) })
 	t.Run("codes", func(t *testing.T) { checkHints(t, codes, (*Encoder).HintedCodes, (*Decoder).Codes) })
 }
@@ -47,20 +48,20 @@ func checkHints[T comparable](t *testing.T, vectors [][]T, encode func(*Encoder,
 		b := encode(e, nil, v, &h)
 		got := make([]T, len(v))
 		if err := decode(d, b, got); err != nil || !slices.Equal(got, v) {
-			t.Fatalf("vector %d does not read back: %v", i, err)
+			t.Fatalf("vector %d decodes incorrectly: %v", i, err)
 		}
 		plain := len(encode(e, nil, v, &Hint{}))
-		if kept := i % (hintLasts + 3); kept == hintLasts+2 && len(b) > plain+plain/20 {
+		if since := i % (hintUses + 3); since == hintUses+2 && len(b) > plain+plain/20 {
 			t.Errorf("vector %d takes %d bytes with a hint, %d without", i, len(b), plain)
 		}
 	}
 }
 
-// TestHintsOfFewValues: a short vector says nothing about longer ones.
+// TestHintsOfFewValues checks that short vectors do not change a hint.
 func TestHintsOfFewValues(t *testing.T) {
 	var h Hint
 	e := NewEncoder(Flush)
-	texts, codes := unlike(rand.New(rand.NewPCG(7, 8)), minHint-1)
+	texts, codes := changingVectors(rand.New(rand.NewPCG(7, 8)), minHintValues-1)
 	e.HintedStrings(nil, texts[0], &h)
 	if e.HintedCodes(nil, codes[0], &h); h != (Hint{}) {
 		t.Errorf("%+v", h)

@@ -13,23 +13,24 @@ const (
 	numTable               // values (numPacked without a first byte), codes (symbols)
 )
 
-// Transforms make numbers small. With w = (v-base)/factor, which is exact and not negative, they are:
+// Transforms make numbers smaller. With w = (v-base)/factor, which is exact and not negative, they
+// are:
 const (
 	offset    = iota // w
-	magnitude        // zigzag of v/factor, for numbers around zero: base is the remainder
-	delta            // zigzag of the distance from the previous w
-	ascending        // distance from the previous w, which is never greater
+	magnitude        // zigzag of v/factor, for negative and positive numbers; base is the remainder
+	delta            // zigzag of the difference from the previous w
+	ascending        // difference from the previous w, which is never greater
 )
 
-// maxTable is how many distinct numbers a table may have.
+// maxTable is the maximum number of distinct numbers of a table.
 const maxTable = 128
 
-// plan is how a vector of numbers is written.
+// plan describes how a vector of numbers is encoded.
 type plan struct {
 	method, transform byte
 	base, factor      uint64
 	width             uint    // of numPacked
-	bits              float64 // estimated size
+	bits              float64 // estimated size in bits
 }
 
 // numbers appends v as a column of numbers, in two's complement if signed.
@@ -60,7 +61,7 @@ func (e *Encoder) numbers(dst []byte, v []uint64, signed bool) []byte {
 	return mantissas(e.symbols(dst, e.classes), u)
 }
 
-// packedTable appends the values of a table as offsets from the smallest.
+// packedTable appends the values of a table as offsets from the minimum.
 func packedTable(dst []byte, v []uint64, signed bool) []byte {
 	lo, hi := bounds(v, signed)
 	w := uint(bits.Len64(hi - lo))
@@ -72,7 +73,7 @@ func packedTable(dst []byte, v []uint64, signed bool) []byte {
 	return b.end()
 }
 
-// transformed turns the offsets that plan left into the numbers to be written, in place.
+// transformed applies the transform to the offsets that plan left in e, in place.
 func (e *Encoder) transformed(p plan) []uint64 {
 	u := e.offsets
 	switch p.transform {
@@ -94,7 +95,7 @@ func (e *Encoder) transformed(p plan) []uint64 {
 	return u
 }
 
-// numbers reads a column of numbers.
+// numbers decodes a column of numbers.
 func (d *Decoder) numbers(r *reader, dst []uint64) {
 	if len(dst) == 0 {
 		return
@@ -129,16 +130,16 @@ func (d *Decoder) numbers(r *reader, dst []uint64) {
 func (d *Decoder) packedNumbers(r *reader, dst []uint64) {
 	w := uint(r.byte())
 	if w > 64 {
-		r.fail("numbers of more than 64 bits")
+		r.fail("numbers exceed 64 bits")
 		return
 	}
-	src := d.bits(r, bytesOf(len(dst), int(w)))
+	src := d.bits(r, packedSize(len(dst), int(w)))
 	if src == nil {
 		return
 	}
-	if w <= narrow {
+	if w <= maxShortField {
 		for i := range dst {
-			dst[i] = narrowField(src, uint(i)*w, w)
+			dst[i] = shortField(src, uint(i)*w, w)
 		}
 		return
 	}
@@ -160,22 +161,22 @@ func (d *Decoder) classNumbers(r *reader, dst []uint64) {
 		total += int(w)
 		widest = max(widest, w)
 	}
-	src := d.bits(r, bytesOf(total, 1))
+	src := d.bits(r, packedSize(total, 1))
 	if src == nil {
 		return
 	}
 	p := uint(0)
-	if widest <= narrow {
+	if widest <= maxShortField {
 		for i, c := range symbols {
 			w := uint(d.classes.width[c])
-			dst[i] = d.classes.least[c] | narrowField(src, p, w)
+			dst[i] = d.classes.minimum[c] | shortField(src, p, w)
 			p += w
 		}
 		return
 	}
 	for i, c := range symbols {
 		w := uint(d.classes.width[c])
-		dst[i] = d.classes.least[c] | field(src, p, w)
+		dst[i] = d.classes.minimum[c] | field(src, p, w)
 		p += w
 	}
 }
@@ -192,14 +193,14 @@ func (d *Decoder) tableNumbers(r *reader, dst []uint64) {
 	}
 	for i, c := range codes {
 		if int(c) >= len(table) {
-			r.fail("a code beyond the table")
+			r.fail("code exceeds the table")
 			return
 		}
 		dst[i] = base + table[c]
 	}
 }
 
-// restore undoes a transform in place.
+// restore reverts a transform in place.
 func restore(r *reader, dst []uint64, transform byte, base, factor uint64) {
 	w := uint64(0)
 	switch transform {
@@ -226,7 +227,7 @@ func restore(r *reader, dst []uint64, transform byte, base, factor uint64) {
 	}
 }
 
-// grow returns *buf with n elements, whose values are undefined.
+// grow returns *buf with n elements of undefined values.
 func grow[T any](buf *[]T, n int) []T {
 	if cap(*buf) < n {
 		*buf = make([]T, n)

@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// reader takes a column apart. After the first failure it is empty: every further read returns zero, so that callers may look at the end
-// only, or before they act on what they read.
+// reader reads the parts of an encoded column. After the first failure it is empty and every read
+// returns zero, so that callers need not check for failure after each read, but before they use the
+// values.
 type reader struct {
 	b      []byte
-	reason string // why the column is corrupt; "" as long as it is not
+	reason string // why the column is corrupt; "" if it is not
 }
 
 func (r *reader) fail(reason string) {
@@ -20,10 +21,10 @@ func (r *reader) fail(reason string) {
 
 func (r *reader) failed() bool { return r.reason != "" }
 
-// end returns the outcome: an error if anything failed or bytes are left.
+// end returns an error if a read failed or bytes remain.
 func (r *reader) end(kind string) error {
 	if len(r.b) > 0 {
-		r.fail(fmt.Sprintf("%d bytes too many", len(r.b)))
+		r.fail(fmt.Sprintf("%d trailing bytes", len(r.b)))
 	}
 	if r.failed() {
 		return fmt.Errorf("%w of %s: %s", ErrCorrupt, kind, r.reason)
@@ -34,7 +35,7 @@ func (r *reader) end(kind string) error {
 // take returns the next n bytes, or nil.
 func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.b) {
-		r.fail("cut short")
+		r.fail("truncated")
 		return nil
 	}
 	b := r.b[:n:n]
@@ -52,7 +53,7 @@ func (r *reader) byte() byte {
 func (r *reader) uvarint() uint64 {
 	x, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.fail("bad number")
+		r.fail("invalid number")
 		return 0
 	}
 	r.b = r.b[n:]

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// codec is a pair of methods for one kind of values.
+// codec is the pair of methods for one kind of values.
 type codec[T any] struct {
 	encode func(*Encoder, []byte, []T) []byte
 	decode func(*Decoder, []byte, []T) error
@@ -60,7 +60,8 @@ func slicesOf(v [][8]byte) [][]byte {
 	return s
 }
 
-// coders are shared by the calls of a test, as a flush shares them, so that what one column leaves in them meets the next.
+// coders are reused within a test, as in a flush, so that state left by one column would affect the
+// next.
 type coders struct {
 	flush, merge *Encoder
 	d            *Decoder
@@ -68,17 +69,17 @@ type coders struct {
 
 func newCoders() coders { return coders{NewEncoder(Flush), NewEncoder(Merge), NewDecoder()} }
 
-// check writes and reads v at both levels, after other bytes and from dirty memory.
+// check encodes and decodes v at both levels, appending to existing bytes.
 func check[T any](t *testing.T, c coders, k codec[T], v []T) {
 	t.Helper()
 	for _, e := range []*Encoder{c.flush, c.merge} {
 		const before = "before"
 		b := k.encode(e, []byte(before), v)
 		if string(b[:len(before)]) != before {
-			t.Fatal("what was in dst has changed")
+			t.Fatal("existing bytes of dst changed")
 		}
 		if again := k.encode(e, []byte(before), v); !bytes.Equal(again, b) {
-			t.Fatal("the same values made other bytes")
+			t.Fatal("the same values were encoded differently")
 		}
 		out := make([]T, len(v))
 		if err := k.decode(c.d, b[len(before):], out); err != nil {
@@ -86,7 +87,7 @@ func check[T any](t *testing.T, c coders, k codec[T], v []T) {
 		}
 		for i := range v {
 			if !k.equal(v[i], out[i]) {
-				t.Fatalf("value %d of %d: %#v became %#v", i, len(v), v[i], out[i])
+				t.Fatalf("value %d of %d: %#v decoded as %#v", i, len(v), v[i], out[i])
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func check[T any](t *testing.T, c coders, k codec[T], v []T) {
 
 func lengths() []int { return []int{0, 1, 2, 3, 20, 129, 300, 4099} }
 
-// cycle repeats the values to n of them.
+// cycle returns n values, repeating v.
 func cycle[T any](v []T, n int) []T {
 	out := make([]T, n)
 	for i := range out {
@@ -124,14 +125,14 @@ func TestNumbersOfEveryKind(t *testing.T) {
 		"factor":    {7, 1007, 5007, 1_000_007},
 		"big steps": {1 << 62, 1 << 63, 3 << 62},
 		"one odd":   append(cycle([]uint64{1000, 2000, 9000}, 200), 1),
-		"wide":      powersOfTwo(),
+		"asUint64s": powersOfTwo(),
 		"rising":    rising(5000, 12345),
 		"wrapping":  rising(5000, 1<<62),
 		"128":       rising(128, 3), "129": rising(129, 3), "256": rising(256, 1),
 	})
 	checkAll(t, int64s(), map[string][]int64{
 		"negative": {-5}, "extremes": {math.MinInt64, math.MaxInt64, 0, -1, 1},
-		"around": {-3000, 2000, 0, -1000, 5000}, "around with rest": {-3001, 1999, -1, 4999},
+		"crossesZero": {-3000, 2000, 0, -1000, 5000}, "crossesZero with rest": {-3001, 1999, -1, 4999},
 		"least and a factor": {math.MinInt64, math.MinInt64 + 3000, 3000 + math.MinInt64%3000},
 		"both ends":          {-1 << 61, 1 << 61, 7},
 	})
@@ -151,7 +152,7 @@ func rising(n int, step uint64) (v []uint64) {
 	return v
 }
 
-func TestDoublesKeepEveryBit(t *testing.T) {
+func TestFloat64sAreExact(t *testing.T) {
 	nan := math.Float64frombits(0x7ff8_0000_dead_beef)
 	signalling := math.Float64frombits(0xfff0_0000_0000_0001)
 	checkAll(t, float64s(), map[string][]float64{
@@ -162,7 +163,7 @@ func TestDoublesKeepEveryBit(t *testing.T) {
 	})
 }
 
-func TestTruthValuesCodesAndIDs(t *testing.T) {
+func TestBoolsCodesAndFixed(t *testing.T) {
 	checkAll(t, bools(), map[string][]bool{"true": {true}, "false": {false}, "mixed": {true, false, false}})
 	checkAll(t, codes(), map[string][]uint32{
 		"zero": {0}, "same": {70000}, "byte": {0, 255, 3}, "two": {0, 256, 65535}, "three": {1, 1 << 20}, "four": {0, math.MaxUint32},
@@ -204,7 +205,7 @@ func TestStringsOfEveryKind(t *testing.T) {
 	}
 }
 
-// varied makes n mostly different strings out of a few.
+// varied returns n mostly different strings made from v.
 func varied(v []string, n int) []string {
 	out := cycle(v, n)
 	for i := range out {
@@ -215,7 +216,7 @@ func varied(v []string, n int) []string {
 	return out
 }
 
-func TestSamplesReadBack(t *testing.T) {
+func TestSamplesRoundTrip(t *testing.T) {
 	c := newCoders()
 	for _, s := range stringSamples() {
 		t.Run(s.name, func(t *testing.T) { check(t, c, texts(), s.v) })
@@ -231,8 +232,9 @@ func TestSamplesReadBack(t *testing.T) {
 	}
 }
 
-// What was never thought of: numbers of random widths, factors and repetitions; strings put together from random parts.
-func TestRandomVectorsReadBack(t *testing.T) {
+// TestRandomVectorsRoundTrip uses numbers with random widths, factors and repetitions, and strings
+// built from random parts.
+func TestRandomVectorsRoundTrip(t *testing.T) {
 	c := newCoders()
 	for seed := range uint64(200) {
 		r := random(seed)
@@ -309,7 +311,7 @@ func TestDecodedStringsOutliveTheDecoder(t *testing.T) {
 		}
 		for i := range s.v {
 			if first[i] != s.v[i] {
-				t.Fatalf("%s: string %d became %q", s.name, i, first[i])
+				t.Fatalf("%s: string %d changed to %q", s.name, i, first[i])
 			}
 		}
 	}
@@ -325,7 +327,7 @@ func TestStringCodes(t *testing.T) {
 	}
 	for i, x := range v {
 		if table[codes[i]] != x {
-			t.Fatalf("value %d is %q instead of %q", i, table[codes[i]], x)
+			t.Fatalf("value %d is %q, want %q", i, table[codes[i]], x)
 		}
 	}
 	table, ok, err = c.d.StringCodes(c.flush.Strings(nil, cycle(v[:1], 5)), codes[:5])
@@ -334,17 +336,17 @@ func TestStringCodes(t *testing.T) {
 	}
 	unique := stringSamples()[0].v
 	if _, ok, err = c.d.StringCodes(c.flush.Strings(nil, unique), make([]uint32, len(unique))); ok || err != nil {
-		t.Fatalf("a column without a table: %v, %v", ok, err)
+		t.Fatalf("column without a table: %v, %v", ok, err)
 	}
 	if _, _, err = c.d.StringCodes([]byte{stringsTable, 9}, codes[:5]); !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("corrupt column: %v", err)
 	}
 }
 
-func TestTooManyBytesArePanic(t *testing.T) {
+func TestTooManyBytesPanic(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Fatal("a column that cannot be read back was written")
+			t.Fatal("no panic for a column that cannot be decoded")
 		}
 	}()
 	big := strings.Repeat("x", MaxBytes/2+1)

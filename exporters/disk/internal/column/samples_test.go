@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sample is a vector of the kind that spans have.
+// sample is a vector that resembles those of real spans.
 type sample[T any] struct {
 	name string
 	v    []T
@@ -44,7 +44,7 @@ func uuid(r *rand.Rand) string {
 const sql = "SELECT id, name, price FROM products WHERE category = $1 AND price < $2 ORDER BY price LIMIT 50"
 
 func stringSamples() []sample[string] {
-	trace := make([]string, 0, block) // an id that is on several spans of a trace, in three shapes
+	trace := make([]string, 0, block) // an id that several spans of a trace have, in three shapes
 	for range 3 {
 		r := random(3)
 		for range 200 {

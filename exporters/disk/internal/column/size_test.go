@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What a value may take, in bytes. The comment names what it cannot be below: the entropy of how the sample is drawn.
+// TestSizes limits the encoded size per value in bytes. The comments give the lower bound: the
+// entropy of the distribution from which the sample is drawn.
 func TestSizes(t *testing.T) {
 	limits := map[string]float64{
 		"hex32":         16.01, // 16
@@ -55,13 +56,14 @@ func checkSizes[T any](t *testing.T, limits map[string]float64, samples []sample
 			t.Errorf("%s: no limit", s.name)
 		}
 		if got := float64(len(encode(nil, s.v))) / float64(len(s.v)); got > limit {
-			t.Errorf("%s: %.3f bytes per value, more than %.3f", s.name, got, limit)
+			t.Errorf("%s: %.3f bytes per value, want at most %.3f", s.name, got, limit)
 		}
 	}
 }
 
-// One template covers a column although single values look like something else.
-func TestRunsAreReadAlikeInAColumn(t *testing.T) {
+// TestRunsAreClassifiedPerColumn checks that one template covers a column even if single values
+// look like a different kind.
+func TestRunsAreClassifiedPerColumn(t *testing.T) {
 	for name, f := range map[string]func(i int) string{
 		"hex ids that are all digits": func(i int) string {
 			if i%10 == 0 {
@@ -71,7 +73,7 @@ func TestRunsAreReadAlikeInAColumn(t *testing.T) {
 		},
 		"leading zeros":            func(i int) string { return fmt.Sprintf("%06d", i*241%1000000) },
 		"numbers of every length":  func(i int) string { return fmt.Sprint("n", i*i*i) },
-		"numbers that are no hex":  func(i int) string { return fmt.Sprint("order ", 10_000_000+i*7919) },
+		"numbers that are not hex": func(i int) string { return fmt.Sprint("order ", 10_000_000+i*7919) },
 		"hex beside lower letters": func(i int) string { return fmt.Sprintf("x%08xyz", uint32(i*2654435761)|0xa0000000) },
 	} {
 		v := make([]string, 1000)
@@ -85,46 +87,47 @@ func TestRunsAreReadAlikeInAColumn(t *testing.T) {
 	}
 }
 
-// Who has encoded and decoded for a while allocates nothing for a value: a few pieces for a column are the strings that it hands out and
-// what the compressor's pools lose to the garbage collector, which is more under the race detector.
+// TestScratchIsReused checks that coders do not allocate memory per value. The maxAllocs
+// allocations per column are for the returned strings and for buffers that the compressor's pools
+// lose to the garbage collector; the race detector increases the latter.
 func TestScratchIsReused(t *testing.T) {
-	const few = 10
+	const maxAllocs = 10
 	e, d := NewEncoder(Flush), NewDecoder()
 	numbers, texts := numberSamples()[0].v, stringSamples()[0].v
 	var buf []byte
 	out, strs := make([]uint64, len(numbers)), make([]string, len(texts))
-	if n := testing.AllocsPerRun(20, func() { buf = e.Uint64s(buf[:0], numbers) }); n > few {
-		t.Errorf("%v allocations to write numbers", n)
+	if n := testing.AllocsPerRun(20, func() { buf = e.Uint64s(buf[:0], numbers) }); n > maxAllocs {
+		t.Errorf("%v allocations to encode numbers", n)
 	}
 	if n := testing.AllocsPerRun(20, func() {
 		if err := d.Uint64s(buf, out); err != nil {
 			t.Fatal(err)
 		}
-	}); n > few {
-		t.Errorf("%v allocations to read numbers", n)
+	}); n > maxAllocs {
+		t.Errorf("%v allocations to decode numbers", n)
 	}
-	if n := testing.AllocsPerRun(20, func() { buf = e.Strings(buf[:0], texts) }); n > few {
-		t.Errorf("%v allocations to write strings", n)
+	if n := testing.AllocsPerRun(20, func() { buf = e.Strings(buf[:0], texts) }); n > maxAllocs {
+		t.Errorf("%v allocations to encode strings", n)
 	}
 	if n := testing.AllocsPerRun(20, func() {
 		if err := d.Strings(buf, strs); err != nil {
 			t.Fatal(err)
 		}
-	}); n > few {
-		t.Errorf("%v allocations to read strings", n)
+	}); n > maxAllocs {
+		t.Errorf("%v allocations to decode strings", n)
 	}
 }
 
-// A huge column leaves no huge buffers behind.
-func TestLargeBuffersAreLetGo(t *testing.T) {
+// TestLargeBuffersAreReleased checks that coders do not retain the buffers of a huge column.
+func TestLargeBuffersAreReleased(t *testing.T) {
 	c := newCoders()
 	check(t, c, texts(), []string{strings.Repeat("0123456789 abcdef ", 1<<18), "x1", "y2"})
 	for name, n := range map[string]int{
 		"text": cap(c.flush.text), "second": cap(c.flush.second), "frame": cap(c.flush.z.buf), "template": cap(c.flush.splitter.template),
 		"read frame": cap(c.d.z.frame), "raw": cap(c.d.raw),
 	} {
-		if n > maxKept {
-			t.Errorf("%s keeps %d bytes", name, n)
+		if n > maxReusable {
+			t.Errorf("buffer %s has %d bytes", name, n)
 		}
 	}
 }

@@ -8,23 +8,26 @@ import (
 )
 
 const (
-	// frameMagic begins every zstd frame (RFC 8878, 3.1.1) and is left out of a stream.
+	// frameMagic starts every zstd frame (RFC 8878, 3.1.1). Streams omit it.
 	frameMagic = "\x28\xb5\x2f\xfd"
 
-	// minCompress is the shortest stream worth a try: the headers of a frame and of its block take about ten bytes.
+	// minCompress is the minimum length of streams that are compressed: the headers of a frame and
+	// its block take about ten bytes.
 	minCompress = 24
 
-	// maxExpansion bounds what a byte of a zstd frame can become: a repeated byte takes a block of 4 bytes and fills 128 KiB.
+	// maxExpansion is the maximum ratio by which a zstd frame can expand: a block of 4 bytes can
+	// stand for 128 KiB of a repeated byte.
 	maxExpansion = 128 << 10 / 4
 
-	// maxKept is the largest buffer that is kept for the next column, so that one huge column does not occupy memory for ever.
-	maxKept = 1 << 20
+	// maxReusable is the maximum size of buffers that are kept for the next column, so that one
+	// huge column does not occupy memory permanently.
+	maxReusable = 1 << 20
 
-	// window bounds the memory of the compressor; columns are rarely larger.
+	// window limits the memory of the compressor. Columns are rarely larger.
 	window = 1 << 20
 )
 
-// compressor writes streams.
+// compressor encodes streams.
 type compressor struct {
 	enc *zstd.Encoder
 	buf []byte
@@ -40,12 +43,12 @@ func newCompressor(l Level) compressor {
 		zstd.WithWindowSize(window),
 		zstd.WithLowerEncoderMem(true))
 	if err != nil {
-		panic(err) // the options are constants, but for a Level that is none
+		panic(err) // invalid Level; the other options are constants
 	}
 	return compressor{enc: enc}
 }
 
-// stream appends raw as a stream, compressed where that saves at least 2 %.
+// stream appends raw as a stream. It compresses raw if that saves more than 1/64.
 func (c *compressor) stream(dst, raw []byte) []byte {
 	if len(raw) < minCompress {
 		return stored(dst, raw)
@@ -58,23 +61,23 @@ func (c *compressor) stream(dst, raw []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(frame))<<1|1)
 		dst = append(dst, frame...)
 	}
-	c.buf = kept(c.buf)
+	c.buf = reusable(c.buf)
 	return dst
 }
 
-// stored appends raw as a stream that is not compressed.
+// stored appends raw as an uncompressed stream.
 func stored(dst, raw []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(raw))<<1)
 	return append(dst, raw...)
 }
 
-// expander reads streams.
-type expander struct {
+// decompressor decodes streams.
+type decompressor struct {
 	dec   *zstd.Decoder
 	frame []byte
 }
 
-func newExpander() expander {
+func newDecompressor() decompressor {
 	dec, err := zstd.NewReader(nil,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
@@ -83,64 +86,65 @@ func newExpander() expander {
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return expander{dec: dec}
+	return decompressor{dec: dec}
 }
 
-// stream reads a stream of want bytes. The result aliases the column or *buf, which grows as needed.
-func (x *expander) stream(r *reader, want int, buf *[]byte) []byte {
-	body, compressed := x.body(r, want)
+// stream decodes a stream of size bytes. The result aliases the column or *buf, which grows as
+// needed.
+func (x *decompressor) stream(r *reader, size int, buf *[]byte) []byte {
+	body, compressed := x.body(r, size)
 	if !compressed {
 		return body
 	}
-	if cap(*buf) < want {
-		*buf = make([]byte, want)
+	if cap(*buf) < size {
+		*buf = make([]byte, size)
 	}
-	x.expand(r, body, (*buf)[:want])
-	return (*buf)[:want]
+	x.decompress(r, body, (*buf)[:size])
+	return (*buf)[:size]
 }
 
-// streamInto reads a stream of len(dst) bytes into dst.
-func (x *expander) streamInto(r *reader, dst []byte) {
+// streamInto decodes a stream of len(dst) bytes into dst.
+func (x *decompressor) streamInto(r *reader, dst []byte) {
 	body, compressed := x.body(r, len(dst))
 	if compressed {
-		x.expand(r, body, dst)
+		x.decompress(r, body, dst)
 		return
 	}
 	copy(dst, body)
 }
 
-// body returns the bytes of a stream as they are in the column. It fails unless they can be a stream of want bytes; what the caller
-// allocates for them is then in proportion to the column.
-func (x *expander) body(r *reader, want int) (body []byte, compressed bool) {
+// body returns the encoded bytes of a stream. It fails if they cannot hold size decoded bytes, so
+// that the memory that callers allocate is proportional to the column.
+func (x *decompressor) body(r *reader, size int) (body []byte, compressed bool) {
 	h := r.uvarint()
 	if h>>1 > uint64(len(r.b)) {
-		r.fail("a stream is longer than the column")
+		r.fail("stream exceeds the column")
 		return nil, false
 	}
 	body, compressed = r.take(int(h>>1)), h&1 != 0
-	if !compressed && len(body) != want || compressed && (want == 0 || want > MaxBytes || want/maxExpansion > len(body)) {
-		r.fail(fmt.Sprintf("a stream of %d bytes cannot hold %d", len(body), want))
+	if !compressed && len(body) != size || compressed && (size == 0 || size > MaxBytes || size/maxExpansion > len(body)) {
+		r.fail(fmt.Sprintf("stream of %d bytes cannot hold %d", len(body), size))
 		return nil, false
 	}
 	return body, compressed
 }
 
-// expand decompresses body into dst, which it must fill.
-func (x *expander) expand(r *reader, body, dst []byte) {
+// decompress decodes body into dst, which it must fill exactly.
+func (x *decompressor) decompress(r *reader, body, dst []byte) {
 	x.frame = append(append(x.frame[:0], frameMagic...), body...)
 	out, err := x.dec.DecodeAll(x.frame, dst[:0:len(dst)])
 	switch {
 	case err != nil:
 		r.fail("decompress: " + err.Error())
 	case len(out) != len(dst):
-		r.fail(fmt.Sprintf("a stream has %d bytes instead of %d", len(out), len(dst)))
+		r.fail(fmt.Sprintf("stream has %d bytes, want %d", len(out), len(dst)))
 	}
-	x.frame = kept(x.frame)
+	x.frame = reusable(x.frame)
 }
 
-// kept returns a buffer for reuse, or nil for one that is too large to be kept.
-func kept(b []byte) []byte {
-	if cap(b) > maxKept {
+// reusable returns b for reuse, or nil if its capacity exceeds maxReusable.
+func reusable(b []byte) []byte {
+	if cap(b) > maxReusable {
 		return nil
 	}
 	return b

@@ -10,32 +10,32 @@ import (
 const (
 	stringsConstant = 1 + iota // length, stream
 	stringsPlain               // lengths (numbers), stream of all bytes
-	stringsSplit               // number of templates, templates (as plain), codes of templates, one part per slot; see template.go
-	stringsTable               // number of distinct values, these (a column that is no table), codes
+	stringsSplit               // count, templates (as plain), codes of templates, slots; see template.go
+	stringsTable               // number of distinct values, these as strings without a table, codes
 )
 
-// strings appends v; maySplit says whether it may be split.
+// strings appends v in the encoding that is likely to be smallest.
 func (e *Encoder) strings(dst []byte, v []string, h *Hint) []byte {
 	size := total(v)
 	if size > MaxBytes {
-		panic(fmt.Sprintf("column: %d bytes of values are more than MaxBytes", size))
+		panic(fmt.Sprintf("column: %d bytes of values exceed MaxBytes", size))
 	}
-	maySplit := size <= MaxBytes/2 // a template can take twice as much as its string
+	maySplit := size <= MaxBytes/2 // a template can be twice as long as its string
 	if same(v) {
 		return e.constant(dst, v[0])
 	}
-	if use(&h.noTable) {
+	if skip(&h.skipTable) {
 		return e.direct(dst, v, maySplit, h)
 	}
 	mark := len(dst)
 	dst = e.tableOrDirect(dst, v, maySplit, h)
 	if dst[mark] != stringsTable {
-		found(&h.noTable, len(v))
+		skipNext(&h.skipTable, len(v))
 	}
 	return dst
 }
 
-// tableOrDirect appends v in the smaller form, as far as it can be told.
+// tableOrDirect appends v with or without a table, depending on estimated sizes.
 func (e *Encoder) tableOrDirect(dst []byte, v []string, maySplit bool, h *Hint) []byte {
 	e.distinct.reset(len(v))
 	defer e.distinct.forget()
@@ -50,12 +50,12 @@ func (e *Encoder) tableOrDirect(dst []byte, v []string, maySplit bool, h *Hint) 
 	return e.compare(dst, v, codes, maySplit, h)
 }
 
-// compare appends v, which has the codes, in the smaller form. What a table of the distinct strings saves follows from the size that either form of the
-// strings has been found to take; the more promising one is written first.
+// compare appends v, whose codes are given, with or without a table. It writes the more promising
+// encoding first; its size allows for an estimate of the other one.
 func (e *Encoder) compare(dst []byte, v []string, codes []uint32, maySplit bool, h *Hint) []byte {
 	mark, distinct := len(dst), len(e.distinct.values)
 	ordered, cost := e.codeBits(codes)
-	pays := func(n, size int) bool { return size*(len(v)-distinct) > n*cost/8 } // n strings took size bytes
+	pays := func(n, size int) bool { return size*(len(v)-distinct) > n*cost/8 } // size bytes for n strings
 	if distinct > len(v)/2 {
 		dst = e.direct(dst, v, maySplit, h)
 		if !pays(len(v), len(dst)-mark) {
@@ -82,10 +82,11 @@ func (e *Encoder) constant(dst []byte, s string) []byte {
 	return e.z.stream(dst, unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// codeBits estimates the size of codes, and says whether they take less in the order of first appearance than ranked by frequency: where
-// an id of a trace is in several of its spans, they rise slowly within each shape.
+// codeBits estimates the size of codes in bits. It reports whether they are smaller in the order of
+// first appearance than ranked by frequency: ids that occur in several spans of a trace rise slowly
+// within each shape.
 func (e *Encoder) codeBits(codes []uint32) (ordered bool, size int) {
-	rising, ranked := e.plan(e.wide(codes), false).bits, entropy(e.distinct.counts, len(codes))
+	rising, ranked := e.plan(e.asUint64s(codes), false).bits, entropy(e.distinct.counts, len(codes))
 	return rising < 0.95*ranked, int(min(rising, ranked))
 }
 
@@ -97,18 +98,19 @@ func (e *Encoder) direct(dst []byte, v []string, maySplit bool, h *Hint) []byte 
 	}
 	dst = e.split(append(dst, stringsSplit))
 	templates := len(e.splitter.templates.values)
-	if templates > len(v)/doubtful && len(dst)-mark > total(v)/4 { // below a quarter the compressor alone does not come
+	// The plain encoding never compresses to less than a quarter.
+	if templates > len(v)/certainRepeats && len(dst)-mark > total(v)/4 {
 		e.second = e.plain(append(e.second[:0], stringsPlain), v)
 		if len(e.second) < len(dst)-mark {
 			dst = append(dst[:mark], e.second...)
 		}
-		e.second = kept(e.second)
+		e.second = reusable(e.second)
 	}
 	e.splitter.templates.forget()
 	return dst
 }
 
-// plain appends lengths and bytes.
+// plain appends the lengths and bytes of strings.
 func (e *Encoder) plain(dst []byte, v []string) []byte {
 	u := grow(&e.number, len(v))
 	e.text = e.text[:0]
@@ -117,11 +119,11 @@ func (e *Encoder) plain(dst []byte, v []string) []byte {
 		e.text = append(e.text, s...)
 	}
 	dst = e.z.stream(e.numbers(dst, u, false), e.text)
-	e.text = kept(e.text)
+	e.text = reusable(e.text)
 	return dst
 }
 
-// strings reads a column of strings.
+// strings decodes a column of strings.
 func (d *Decoder) strings(r *reader, dst []string) {
 	method := r.byte()
 	if method != stringsTable {
@@ -139,18 +141,18 @@ func (d *Decoder) strings(r *reader, dst []string) {
 	clear(table)
 }
 
-// stringTable reads what follows the number of distinct values, and checks the codes.
+// stringTable decodes a table without its size, and its codes, which it checks.
 func (d *Decoder) stringTable(r *reader, table []string, codes []uint32) {
 	d.direct(r, r.byte(), table)
 	d.codes(r, codes)
 	for _, c := range codes {
 		if int(c) >= len(table) {
-			r.fail("a code beyond the table")
+			r.fail("code exceeds the table")
 		}
 	}
 }
 
-// direct reads strings that are no table.
+// direct decodes strings that are not encoded as a table.
 func (d *Decoder) direct(r *reader, method byte, dst []string) {
 	switch {
 	case r.failed():
@@ -168,7 +170,7 @@ func (d *Decoder) direct(r *reader, method byte, dst []string) {
 func (d *Decoder) constant(r *reader, dst []string) {
 	n := r.uvarint()
 	if n > MaxBytes {
-		r.fail("a string that is too long")
+		r.fail("string too long")
 		return
 	}
 	s := d.text(r, int(n))
@@ -177,40 +179,40 @@ func (d *Decoder) constant(r *reader, dst []string) {
 	}
 }
 
-// text reads a stream of n bytes into memory of its own.
+// text decodes a stream of n bytes into new memory.
 func (d *Decoder) text(r *reader, n int) string {
 	body, compressed := d.z.body(r, n)
 	if !compressed {
 		return string(body)
 	}
 	b := make([]byte, n)
-	d.z.expand(r, body, b)
+	d.z.decompress(r, body, b)
 	return unsafe.String(unsafe.SliceData(b), n)
 }
 
 func (d *Decoder) plain(r *reader, dst []string) {
 	lengths := grow(&d.number, len(dst))
 	d.numbers(r, lengths)
-	s := d.text(r, textBytes(r, lengths))
+	s := d.text(r, totalLength(r, lengths))
 	if !r.failed() {
 		cut(s, lengths, dst)
 	}
 }
 
-// textBytes returns how many bytes strings have together. It fails if these are more than MaxBytes.
-func textBytes(r *reader, lengths []uint64) (n int) {
+// totalLength returns the sum of lengths. It fails if the sum exceeds MaxBytes.
+func totalLength(r *reader, lengths []uint64) (n int) {
 	if r.failed() {
 		return 0
 	}
 	for _, l := range lengths {
 		if l > MaxBytes || n > MaxBytes {
-			r.fail("strings that are too long")
+			r.fail("strings too long")
 			return 0
 		}
 		n += int(l)
 	}
 	if n > MaxBytes {
-		r.fail("strings that are too long")
+		r.fail("strings too long")
 		return 0
 	}
 	return n

@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// Symbols are small numbers, one byte each: classes, codes of a table, planes of ids. On disk they are one byte for the width in bits,
-// then, unless that is 0 (all are zero), a stream of fields of that width. The compressor's entropy coder works on bytes, so symbols of
-// one or two bits are packed before it sees them (it then codes several at a time), wider ones are left a byte each or, where that is
-// smaller, packed and stored.
+// Symbols are small numbers of one byte each: classes, codes of a table, planes of ids. They are
+// encoded as one byte for the width in bits, followed by a stream of fields of that width unless
+// the width is 0 (all are zero). The entropy coder of the compressor works on bytes. Symbols of one
+// or two bits are therefore packed before compression, so that it codes several at a time. Wider
+// symbols are compressed as one byte each or, if that is smaller, packed and stored uncompressed.
 
 // symbols appends s.
 func (e *Encoder) symbols(dst, s []byte) []byte {
@@ -26,7 +27,7 @@ func (e *Encoder) symbols(dst, s []byte) []byte {
 	}
 	mark := len(dst)
 	dst = e.z.stream(append(dst, 8), s)
-	if w < 8 && len(dst)-mark > bytesOf(len(s), w)+3 {
+	if w < 8 && len(dst)-mark > packedSize(len(s), w)+3 {
 		e.fields = packSymbols(e.fields[:0], s, w)
 		dst = stored(append(dst[:mark], byte(w)), e.fields)
 	}
@@ -41,7 +42,7 @@ func packSymbols(dst, s []byte, w int) []byte {
 	return b.end()
 }
 
-// symbols reads len(dst) symbols.
+// symbols decodes len(dst) symbols.
 func (d *Decoder) symbols(r *reader, dst []byte) {
 	w := int(r.byte())
 	switch {
@@ -49,18 +50,18 @@ func (d *Decoder) symbols(r *reader, dst []byte) {
 		clear(dst)
 		return
 	case w > 8:
-		r.fail("symbols of more than 8 bits")
+		r.fail("symbols exceed 8 bits")
 		return
 	case w == 8:
 		d.z.streamInto(r, dst)
 		return
 	}
-	src := d.z.stream(r, bytesOf(len(dst), w), &d.raw)
+	src := d.z.stream(r, packedSize(len(dst), w), &d.raw)
 	if r.failed() {
 		return
 	}
 	unpackSymbols(src, dst, uint(w))
-	d.raw = kept(d.raw)
+	d.raw = reusable(d.raw)
 }
 
 func unpackSymbols(src, dst []byte, w uint) {
@@ -78,7 +79,7 @@ func unpackSymbols(src, dst []byte, w uint) {
 	}
 }
 
-// symbolBits estimates the size of n symbols of which hist counts the occurrences of each, in bits.
+// symbolBits estimates the size in bits of n symbols with the given counts of occurrences.
 func symbolBits(hist []uint32, n int) float64 {
 	distinct, last, sum := 0, 0, 0.0
 	for s, c := range hist {
@@ -90,7 +91,7 @@ func symbolBits(hist []uint32, n int) float64 {
 	if distinct == 1 {
 		return 16
 	}
-	const frame, perSymbol = 14 * 8, 4 // headers; what a symbol takes in the description of its code
+	const frame, perSymbol = 14 * 8, 4 // headers; description of the code, per symbol
 	entropy := float64(n)*math.Log2(float64(n)) - sum + frame + perSymbol*float64(distinct)
 	return min(entropy, float64(n*bits.Len(uint(last))))
 }

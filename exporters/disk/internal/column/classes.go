@@ -2,11 +2,13 @@ package column
 
 import "math/bits"
 
-// The class of a number is its number of bits and the bit below the highest: 0 and 1 are their own classes, then come two for each power
-// of two (2, 3, 4-5, 6-7, 8-11, ...). The mantissa is the rest of the bits. Half octaves follow how numbers are spread so closely that
-// finer classes gain nothing; whole ones lose 0.05 bits per duration and 0.25 per number of an even range.
+// The class of a number consists of its bit length and the bit below the highest: 0 and 1 have
+// their own classes, followed by two classes for each power of two (2, 3, 4-5, 6-7, 8-11, ...). The
+// mantissa is the remaining bits. Finer classes gain nothing for typical distributions; one class
+// per power of two would lose 0.05 bits per duration, and 0.25 bits per uniformly distributed
+// number.
 
-// classes is how many classes there are.
+// classes is the number of classes.
 const classes = 128
 
 func classOf(x uint64) byte {
@@ -17,7 +19,7 @@ func classOf(x uint64) byte {
 	return byte(2*(n-1)) | byte(x>>(n-2))&1
 }
 
-// mantissaBits returns how many bits the mantissas of class c have.
+// mantissaBits returns the number of mantissa bits of class c.
 func mantissaBits(c byte) uint {
 	if c < 2 {
 		return 0
@@ -25,10 +27,11 @@ func mantissaBits(c byte) uint {
 	return uint(c)/2 - 1
 }
 
-// classTable is what a decoder looks up for a class. It has a place for every byte so that the compiler sees that none is beyond it.
+// classTable has the properties of classes for decoding. It has an entry for every byte so that the
+// compiler can omit bounds checks.
 type classTable struct {
-	width [256]uint8  // bits of the mantissa
-	least [256]uint64 // number
+	width   [256]uint8  // bits of the mantissa
+	minimum [256]uint64 // smallest number of the class
 }
 
 func newClassTable() *classTable {
@@ -37,9 +40,9 @@ func newClassTable() *classTable {
 		c := byte(i)
 		w := mantissaBits(c)
 		t.width[c] = uint8(w)
-		t.least[c] = uint64(c)
+		t.minimum[c] = uint64(c)
 		if c >= 2 {
-			t.least[c] = uint64(2|c&1) << w
+			t.minimum[c] = uint64(2|c&1) << w
 		}
 	}
 	return t
@@ -48,7 +51,7 @@ func newClassTable() *classTable {
 // classHist counts numbers by class.
 type classHist [classes]uint32
 
-// size estimates the bits that n numbers take packed to a width or class-coded.
+// size estimates the size in bits of n numbers, packed to a common width or encoded by class.
 func (h *classHist) size(n int) (packed, coded float64, width uint) {
 	mantissas := 0
 	for c, k := range h {
@@ -61,7 +64,7 @@ func (h *classHist) size(n int) (packed, coded float64, width uint) {
 	return float64(n) * float64(width), symbolBits(h[:], n) + float64(mantissas), width
 }
 
-// halve makes the classes of even numbers those of their halves.
+// halve turns the histogram of even numbers into that of their halves.
 func (h *classHist) halve() {
 	h[1] = h[2]
 	copy(h[2:], h[4:])

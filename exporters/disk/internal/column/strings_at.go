@@ -6,30 +6,32 @@ import (
 	"unsafe"
 )
 
-// picker is a column of strings that was taken apart, so that some of them can be put together.
-type picker struct {
-	method  byte
-	text    string   // constant
-	lengths []uint64 // plain
-	bytes   []byte   // plain: all strings
-	buf     []byte
-	wanted  []wanted
-	entries []int32
-	texts   []string
+// stringSelector holds the decoded parts of a column of strings, from which single strings are
+// built.
+type stringSelector struct {
+	method   byte
+	text     string   // constant
+	lengths  []uint64 // plain
+	bytes    []byte   // plain: all strings
+	buf      []byte
+	requests []request
+	entries  []int32
+	texts    []string
 }
 
-// wanted is a string that is asked for: its code, and which of those that are asked for it is.
-type wanted struct {
+// request is a requested string of a table.
+type request struct {
 	code uint32
-	nth  int32
+	nth  int32 // index into the result
 }
 
-// StringsAt reads some of n values that [Encoder.Strings] wrote: dst[i] is value at[i]. The positions ascend and are below n, and there are
-// as many as dst has strings. The other values are passed over, which takes a fraction of the time. What is corrupt only in these may
-// not be noticed. The strings share memory that was allocated for them alone.
+// StringsAt decodes some of n values that [Encoder.Strings] encoded: dst[i] becomes value at[i].
+// Positions must ascend and be less than n, and len(at) must equal len(dst). Other values are
+// skipped, which is much faster than decoding all; corruption in them may go unnoticed. The strings
+// share newly allocated memory.
 func (d *Decoder) StringsAt(src []byte, n int, at []int32, dst []string) error {
 	if len(at) != len(dst) || len(at) > 0 && (at[0] < 0 || int(at[len(at)-1]) >= n) {
-		panic("column: positions that are none")
+		panic("column: StringsAt: invalid positions")
 	}
 	r := reader{b: src}
 	if n > 0 {
@@ -41,35 +43,35 @@ func (d *Decoder) StringsAt(src []byte, n int, at []int32, dst []string) error {
 func (d *Decoder) stringsAt(r *reader, n int, at []int32, dst []string) {
 	method := r.byte()
 	if method != stringsTable {
-		d.takeApart(r, method, n)
+		d.readParts(r, method, n)
 		d.pick(r, at, dst)
 		return
 	}
-	p := &d.picker
+	p := &d.selector
 	size := r.count(n)
-	d.takeApart(r, r.byte(), size)
+	d.readParts(r, r.byte(), size)
 	codes := grow(&d.strCodes, n)
 	d.codes(r, codes)
-	p.wanted = p.wanted[:0]
+	p.requests = p.requests[:0]
 	for i, pos := range at {
 		if int(codes[pos]) >= size {
-			r.fail("a code beyond the table")
+			r.fail("code exceeds the table")
 			break
 		}
-		p.wanted = append(p.wanted, wanted{codes[pos], int32(i)})
+		p.requests = append(p.requests, request{codes[pos], int32(i)})
 	}
-	slices.SortFunc(p.wanted, func(a, b wanted) int { return cmp.Compare(a.code, b.code) })
+	slices.SortFunc(p.requests, func(a, b request) int { return cmp.Compare(a.code, b.code) })
 	p.entries = p.entries[:0]
-	for i, w := range p.wanted {
-		if i == 0 || w.code != p.wanted[i-1].code {
+	for i, w := range p.requests {
+		if i == 0 || w.code != p.requests[i-1].code {
 			p.entries = append(p.entries, int32(w.code))
 		}
 	}
 	texts := grow(&p.texts, len(p.entries))
 	d.pick(r, p.entries, texts)
 	entry := -1
-	for i, w := range p.wanted {
-		if i == 0 || w.code != p.wanted[i-1].code {
+	for i, w := range p.requests {
+		if i == 0 || w.code != p.requests[i-1].code {
 			entry++
 		}
 		dst[w.nth] = texts[entry]
@@ -77,9 +79,9 @@ func (d *Decoder) stringsAt(r *reader, n int, at []int32, dst []string) {
 	clear(texts)
 }
 
-// takeApart reads n strings that are no table.
-func (d *Decoder) takeApart(r *reader, method byte, n int) {
-	p := &d.picker
+// readParts reads the parts of n strings that are not encoded as a table.
+func (d *Decoder) readParts(r *reader, method byte, n int) {
+	p := &d.selector
 	p.method = method
 	switch {
 	case r.failed():
@@ -88,25 +90,25 @@ func (d *Decoder) takeApart(r *reader, method byte, n int) {
 		d.constant(r, one[:])
 		p.text = one[0]
 	case method == stringsPlain:
-		d.takePlainApart(r, n)
+		d.readPlainParts(r, n)
 	case method == stringsSplit:
-		d.takeSplitApart(r, n)
+		d.readSplitParts(r, n)
 	default:
 		r.fail("unknown method of strings")
 	}
 }
 
-func (d *Decoder) takePlainApart(r *reader, n int) {
-	p := &d.picker
+func (d *Decoder) readPlainParts(r *reader, n int) {
+	p := &d.selector
 	d.numbers(r, grow(&p.lengths, n))
-	total := textBytes(r, p.lengths)
+	total := totalLength(r, p.lengths)
 	p.bytes = d.z.stream(r, total, &p.buf)
-	p.buf = kept(p.buf)
+	p.buf = reusable(p.buf)
 }
 
-// pick puts together the strings at some positions, and lets go of the column.
+// pick builds the strings at some positions, and releases the parts.
 func (d *Decoder) pick(r *reader, at []int32, dst []string) {
-	p := &d.picker
+	p := &d.selector
 	switch {
 	case r.failed():
 	case p.method == stringsConstant:
@@ -116,15 +118,15 @@ func (d *Decoder) pick(r *reader, at []int32, dst []string) {
 	case p.method == stringsPlain:
 		p.pickPlain(at, dst)
 	default:
-		d.joiner.joinAt(r, at, dst)
+		d.splits.appendSelected(r, at, dst)
 	}
 	p.text, p.bytes = "", nil
 	if p.method == stringsSplit {
-		d.joiner.release()
+		d.splits.release()
 	}
 }
 
-func (p *picker) pickPlain(at []int32, dst []string) {
+func (p *stringSelector) pickPlain(at []int32, dst []string) {
 	size := 0
 	for _, i := range at {
 		size += int(p.lengths[i])
@@ -141,36 +143,37 @@ func (p *picker) pickPlain(at []int32, dst []string) {
 	}
 }
 
-// tally counts the strings before a position by what they take from the slots: the first ones of each kind, so many.
-type tally struct {
+// slotCounts counts the strings before a position by how many slots of each kind they use. A string
+// that uses n slots uses the first n.
+type slotCounts struct {
 	dec, hexes [maxSlots + 1]int
-	digits     [maxSlots]int // taken from slots of uneven hex runs
+	digits     [maxSlots]int // digits used of slots with uneven hex runs
 }
 
-// maxUint64 is how many digits a number has at most.
-const maxUint64 = 20
+// maxUint64Digits is the maximum number of decimal digits of a uint64.
+const maxUint64Digits = 20
 
-// joinAt puts the strings at some positions together.
-func (j *joiner) joinAt(r *reader, at []int32, dst []string) {
-	var t tally
+// appendSelected builds the strings at some positions.
+func (j *splitDecoder) appendSelected(r *reader, at []int32, dst []string) {
+	var t slotCounts
 	uneven := slices.ContainsFunc(j.hex[:j.nHex], func(s hexSlot) bool { return s.uneven })
 	size := 0
 	for _, i := range at {
-		f := &j.forms[j.codes[i]]
-		size += f.length + f.dec*maxUint64
+		f := &j.parsed[j.codes[i]]
+		size += f.length + f.dec*maxUint64Digits
 	}
 	buf := make([]byte, 0, min(size, MaxBytes))
 	next := 0
 	for k, i := range at {
 		for ; next < int(i); next++ {
-			f := &j.forms[j.codes[next]]
+			f := &j.parsed[j.codes[next]]
 			t.dec[f.dec]++
 			t.hexes[f.hexes]++
 			if uneven {
 				t.addDigits(f)
 			}
 		}
-		f := &j.forms[j.codes[i]]
+		f := &j.parsed[j.codes[i]]
 		j.seek(&t)
 		from := len(buf)
 		buf = j.appendString(r, buf, f.tokens)
@@ -178,7 +181,7 @@ func (j *joiner) joinAt(r *reader, at []int32, dst []string) {
 	}
 }
 
-func (t *tally) addDigits(f *form) {
+func (t *slotCounts) addDigits(f *parsedTemplate) {
 	slot := 0
 	for _, k := range f.tokens {
 		if k.op == opHex || k.op == opUUID {
@@ -188,8 +191,8 @@ func (t *tally) addDigits(f *form) {
 	}
 }
 
-// seek goes to where the next string begins in the slots.
-func (j *joiner) seek(t *tally) {
+// seek sets the positions in all slots to the parts of the next string.
+func (j *splitDecoder) seek(t *slotCounts) {
 	before := 0
 	for k := j.nDecimals - 1; k >= 0; k-- {
 		before += t.dec[k+1]

@@ -2,7 +2,7 @@ package column
 
 import "math/bits"
 
-// plan chooses how v is written. It leaves the offsets of v, and for a table its values, in e.
+// plan chooses the encoding of v. It leaves the offsets of v, and for a table its values, in e.
 func (e *Encoder) plan(v []uint64, signed bool) plan {
 	lo, hi := bounds(v, signed)
 	if lo == hi {
@@ -27,7 +27,7 @@ func (e *Encoder) planTransform(v []uint64, lo, hi uint64, signed bool) plan {
 	}
 	best.consider(&h, len(v), offset, lo)
 
-	if remainder, ok := around(lo, hi, factor); ok && signed {
+	if remainder, ok := crossesZero(lo, hi, factor); ok && signed {
 		e.shift = uint64(int64(lo-remainder) / int64(factor))
 		h = classHist{}
 		for _, w := range e.offsets {
@@ -41,7 +41,7 @@ func (e *Encoder) planTransform(v []uint64, lo, hi uint64, signed bool) plan {
 	return best
 }
 
-// consider makes p the better of p and what the numbers counted in h would take.
+// consider replaces p if the numbers counted in h take less space.
 func (p *plan) consider(h *classHist, n int, transform byte, base uint64) {
 	packed, coded, width := h.size(n)
 	if p.bits < 0 || packed < p.bits {
@@ -52,10 +52,11 @@ func (p *plan) consider(h *classHist, n int, transform byte, base uint64) {
 	}
 }
 
-// deltasProbe is how many values tell whether distances are worth counting.
-const deltasProbe = 256
+// deltaProbe is the number of values after which deltas may give up.
+const deltaProbe = 256
 
-// deltas counts the distances of the offsets. After a few values it gives up if they look larger than what limit bits for all would buy.
+// deltas counts the differences of consecutive offsets. It gives up after deltaProbe values if the
+// differences take more than limit bits, extrapolated to all values.
 func (e *Encoder) deltas(h *classHist, limit float64) (transform byte, worth bool) {
 	*h = classHist{}
 	prev, total, falls := uint64(0), 0, uint64(0)
@@ -67,7 +68,7 @@ func (e *Encoder) deltas(h *classHist, limit float64) (transform byte, worth boo
 		z := zigzag(d)
 		h[classOf(z)]++
 		total += bits.Len64(z)
-		if i == deltasProbe && float64(total) > perValue*deltasProbe {
+		if i == deltaProbe && float64(total) > perValue*deltaProbe {
 			return 0, false
 		}
 	}
@@ -78,7 +79,7 @@ func (e *Encoder) deltas(h *classHist, limit float64) (transform byte, worth boo
 	return ascending, true
 }
 
-// bounds returns the least and the greatest number.
+// bounds returns the minimum and maximum.
 func bounds(v []uint64, signed bool) (lo, hi uint64) {
 	flip := uint64(0)
 	if signed {
@@ -92,7 +93,8 @@ func bounds(v []uint64, signed bool) (lo, hi uint64) {
 	return lo ^ flip, hi ^ flip
 }
 
-// commonFactor returns the greatest number that divides every distance from lo, which is the least number and not the only one.
+// commonFactor returns the greatest common divisor of all distances from lo. lo is the minimum, and
+// not all values are equal.
 func commonFactor(v []uint64, lo uint64) uint64 {
 	g := uint64(0)
 	for _, x := range v {
@@ -124,12 +126,12 @@ func (e *Encoder) setOffsets(v []uint64, lo, factor uint64) {
 	}
 }
 
-// around says whether numbers from lo to hi lie on both sides of zero and far enough from overflow to be divided by factor with a sign,
-// and returns the remainder that they share.
-func around(lo, hi, factor uint64) (remainder uint64, ok bool) {
-	const far = 1 << 61
+// crossesZero reports whether the range from lo to hi includes negative and positive numbers that
+// are small enough for signed division by factor. It returns their common remainder.
+func crossesZero(lo, hi, factor uint64) (remainder uint64, ok bool) {
+	const limit = 1 << 61
 	l, h := int64(lo), int64(hi)
-	if l >= 0 || h <= 0 || l < -far || h > far || factor > far {
+	if l >= 0 || h <= 0 || l < -limit || h > limit || factor > limit {
 		return 0, false
 	}
 	rem := l % int64(factor)

@@ -7,30 +7,30 @@ import (
 	"unsafe"
 )
 
-// token is a part of a template: a literal, or an operation.
+// token is a part of a template: a literal or an operation.
 type token struct {
 	op      byte
-	width   int // digits
+	width   int // number of digits
 	literal string
 }
 
 const opLiteral = opUUID + 1
 
-// form is a template taken apart.
-type form struct {
+// parsedTemplate is a template split into tokens.
+type parsedTemplate struct {
 	tokens []token
-	uses   int
-	length int // of the string without unpadded numbers
-	dec    int // slots
-	hexes  int
+	uses   int // number of strings with this template
+	length int // of a string, without numbers that are not padded
+	dec    int // number of decimal slots
+	hexes  int // number of hex slots
 }
 
-// joiner puts strings together.
-type joiner struct {
+// splitDecoder builds strings from templates and their variable parts.
+type splitDecoder struct {
 	templates []string
 	codes     []uint32
 	tokens    []token
-	forms     []form
+	parsed    []parsedTemplate
 	decimals  [maxSlots]numberSlot
 	hex       [maxSlots]hexSlot
 	nDecimals int
@@ -47,24 +47,25 @@ type hexSlot struct {
 	buf    []byte
 	src    []byte
 	p      int // position in digits
-	n      int // digits in all
+	n      int // total number of digits
 	width  int
 	uneven bool
 }
 
-// split reads strings that were taken apart.
+// split decodes strings that were split.
 func (d *Decoder) split(r *reader, dst []string) {
-	j := &d.joiner
-	size := d.takeSplitApart(r, len(dst))
+	j := &d.splits
+	size := d.readSplitParts(r, len(dst))
 	if !r.failed() {
 		j.join(r, make([]byte, 0, size+j.numbersSize()), j.codes, dst)
 	}
 	j.release()
 }
 
-// takeSplitApart reads all that n strings consist of, and returns how many bytes they have together, but for numbers that are not padded.
-func (d *Decoder) takeSplitApart(r *reader, n int) (size int) {
-	j := &d.joiner
+// readSplitParts reads the templates, codes and slots of n strings. It returns the total length of
+// the strings in bytes, except for numbers that are not padded.
+func (d *Decoder) readSplitParts(r *reader, n int) (size int) {
+	j := &d.splits
 	j.templates = grow(&j.templates, r.count(n))
 	d.plain(r, j.templates)
 	codes := grow(&j.codes, n)
@@ -79,30 +80,30 @@ func (d *Decoder) takeSplitApart(r *reader, n int) (size int) {
 	return size
 }
 
-// release lets go of the column.
-func (j *joiner) release() {
+// release removes references to the column.
+func (j *splitDecoder) release() {
 	clear(j.templates)
 	clear(j.tokens)
 	for i := range j.hex {
-		j.hex[i] = hexSlot{buf: kept(j.hex[i].buf)}
+		j.hex[i] = hexSlot{buf: reusable(j.hex[i].buf)}
 	}
 }
 
-// parse takes the templates apart.
-func (j *joiner) parse(r *reader) {
+// parse parses the templates.
+func (j *splitDecoder) parse(r *reader) {
 	j.tokens = j.tokens[:0]
-	forms := grow(&j.forms, len(j.templates))
+	list := grow(&j.parsed, len(j.templates))
 	for i, t := range j.templates {
 		if r.failed() {
 			return
 		}
-		forms[i] = j.form(r, t)
+		list[i] = j.parseTemplate(r, t)
 	}
 }
 
-func (j *joiner) form(r *reader, t string) form {
+func (j *splitDecoder) parseTemplate(r *reader, t string) parsedTemplate {
 	first := len(j.tokens)
-	var f form
+	var f parsedTemplate
 	for len(t) > 0 && len(j.tokens)-first < maxTokens {
 		var k token
 		k, t = nextToken(r, t)
@@ -119,13 +120,13 @@ func (j *joiner) form(r *reader, t string) form {
 		}
 	}
 	if len(t) > 0 || f.dec > maxSlots || f.hexes > maxSlots {
-		r.fail("a template with too many slots")
+		r.fail("template with too many slots")
 	}
 	f.tokens = j.tokens[first:len(j.tokens):len(j.tokens)]
 	return f
 }
 
-// nextToken splits the first token off t, which is not empty.
+// nextToken splits the first token off t, which must not be empty.
 func nextToken(r *reader, t string) (token, string) {
 	if t[0] != escape {
 		n := 1
@@ -135,7 +136,7 @@ func nextToken(r *reader, t string) (token, string) {
 		return token{op: opLiteral, literal: t[:n]}, t[n:]
 	}
 	if len(t) < 2 || (t[1] == opPadded || t[1] == opHex) && len(t) < 3 {
-		r.fail("a template cut short")
+		r.fail("truncated template")
 		return token{op: opLiteral}, ""
 	}
 	switch op := t[1]; {
@@ -150,30 +151,30 @@ func nextToken(r *reader, t string) (token, string) {
 	return token{op: opLiteral}, ""
 }
 
-// measure counts what the slots must hold.
-func (j *joiner) measure(r *reader, codes []uint32) {
+// measure determines the number of values of each slot.
+func (j *splitDecoder) measure(r *reader, codes []uint32) {
 	if r.failed() {
 		return
 	}
 	for _, c := range codes {
-		if int(c) >= len(j.forms) {
-			r.fail("a code beyond the templates")
+		if int(c) >= len(j.parsed) {
+			r.fail("code exceeds the templates")
 			return
 		}
-		j.forms[c].uses++
+		j.parsed[c].uses++
 	}
 	for i := range maxSlots {
 		j.decimals[i].n, j.hex[i].n, j.hex[i].width, j.hex[i].uneven = 0, 0, 0, false
 	}
 	j.nDecimals, j.nHex = 0, 0
-	for i := range j.forms {
-		if f := &j.forms[i]; f.uses > 0 {
+	for i := range j.parsed {
+		if f := &j.parsed[i]; f.uses > 0 {
 			j.measureForm(f)
 		}
 	}
 }
 
-func (j *joiner) measureForm(f *form) {
+func (j *splitDecoder) measureForm(f *parsedTemplate) {
 	dec, hexes := 0, 0
 	for _, k := range f.tokens {
 		switch k.op {
@@ -193,9 +194,9 @@ func (j *joiner) measureForm(f *form) {
 	j.nDecimals, j.nHex = max(j.nDecimals, dec), max(j.nHex, hexes)
 }
 
-// slots reads the slots.
+// slots reads the values of all slots.
 func (d *Decoder) slots(r *reader) {
-	j := &d.joiner
+	j := &d.splits
 	if r.failed() {
 		return
 	}
@@ -215,13 +216,14 @@ func (d *Decoder) slots(r *reader) {
 	}
 }
 
-// size returns the bytes of all strings, but for numbers that are not padded. It fails if these are more than MaxBytes.
-func (j *joiner) size(r *reader) int {
+// size returns the total length of all strings, except for numbers that are not padded. It fails if
+// the length exceeds MaxBytes.
+func (j *splitDecoder) size(r *reader) int {
 	n := 0
-	for i := range j.forms {
-		f := &j.forms[i]
+	for i := range j.parsed {
+		f := &j.parsed[i]
 		if f.uses > 0 && f.length > (MaxBytes-n)/f.uses {
-			r.fail("strings that are too long")
+			r.fail("strings too long")
 			return 0
 		}
 		n += f.uses * f.length
@@ -229,8 +231,8 @@ func (j *joiner) size(r *reader) int {
 	return n
 }
 
-// numbersSize returns how many bytes the numbers take at most.
-func (j *joiner) numbersSize() int {
+// numbersSize returns an upper bound of the total length of the numbers.
+func (j *splitDecoder) numbersSize() int {
 	n := 0
 	for i := range j.nDecimals {
 		for _, x := range j.decimals[i].v {
@@ -240,20 +242,20 @@ func (j *joiner) numbersSize() int {
 	return n
 }
 
-// digits returns how many decimal digits x has at most: exact or one too many.
+// digits returns the number of decimal digits of x, or one more.
 func digits(x uint64) int { return bits.Len64(x)*1233>>12 + 1 }
 
-// join puts the strings together in buf, which has room for them.
-func (j *joiner) join(r *reader, buf []byte, codes []uint32, dst []string) {
+// join builds the strings in buf, which has sufficient capacity.
+func (j *splitDecoder) join(r *reader, buf []byte, codes []uint32, dst []string) {
 	j.used = [maxSlots]int{}
 	for i, c := range codes {
 		from := len(buf)
-		buf = j.appendString(r, buf, j.forms[c].tokens)
+		buf = j.appendString(r, buf, j.parsed[c].tokens)
 		dst[i] = unsafe.String(unsafe.SliceData(buf[from:]), len(buf)-from)
 	}
 }
 
-func (j *joiner) appendString(r *reader, buf []byte, tokens []token) []byte {
+func (j *splitDecoder) appendString(r *reader, buf []byte, tokens []token) []byte {
 	dec, hexes := 0, 0
 	for _, k := range tokens {
 		switch k.op {
@@ -275,13 +277,13 @@ func (j *joiner) appendString(r *reader, buf []byte, tokens []token) []byte {
 	return buf
 }
 
-// appendPadded appends x in at least width digits.
+// appendPadded appends x, padded with zeros to width digits if width is positive.
 func appendPadded(r *reader, buf []byte, x uint64, width int) []byte {
 	if width > 0 {
 		var digits [20]byte
 		s := strconv.AppendUint(digits[:0], x, 10)
 		if len(s) > width {
-			r.fail("a number that is too long")
+			r.fail("number exceeds its width")
 			return buf
 		}
 		for range width - len(s) {

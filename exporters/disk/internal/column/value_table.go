@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// numberTable finds the distinct values of a vector, if they are few.
-type numberTable struct {
+// valueTable collects the distinct values of a vector if they are few.
+type valueTable struct {
 	slots  [4 * maxTable]uint16 // 1 + index into values; 0 is free
 	values []uint64             // distinct ones, in order of appearance
 	counts [maxTable]uint32
 	code   [maxTable]byte // index into values -> rank
 	order  []byte         // rank -> index into values
 	rank   []uint64
-	codes  []byte // one for each value of the vector: index into values
+	codes  []byte // one per value of the vector: index into values
 	n      int
 }
 
 // collect reports whether v has at most maxTable distinct values.
-func (t *numberTable) collect(v []uint64) bool {
+func (t *valueTable) collect(v []uint64) bool {
 	clear(t.slots[:])
 	clear(t.counts[:])
 	t.values, t.codes, t.n = t.values[:0], t.codes[:0], len(v)
@@ -34,8 +34,8 @@ func (t *numberTable) collect(v []uint64) bool {
 	return true
 }
 
-// find returns the index of x, which it adds if it is new; -1 if the table is full.
-func (t *numberTable) find(x uint64) int {
+// find returns the index of x, which it adds if it is new. It returns -1 if the table is full.
+func (t *valueTable) find(x uint64) int {
 	const mask = uint64(len(t.slots) - 1)
 	for h := x * 0x9e3779b97f4a7c15 >> 32; ; h++ {
 		s := &t.slots[h&mask]
@@ -52,14 +52,15 @@ func (t *numberTable) find(x uint64) int {
 	}
 }
 
-// size estimates the bits of the table, whose values lie between lo and hi, and of the codes.
-func (t *numberTable) size(lo, hi uint64) float64 {
+// size estimates the size in bits of the codes and of the table, whose values lie between lo and
+// hi.
+func (t *valueTable) size(lo, hi uint64) float64 {
 	const header = 4 * 8
 	return header + float64(len(t.values)*bits.Len64(hi-lo)) + symbolBits(t.counts[:len(t.values)], t.n)
 }
 
-// ranked returns the values, the most frequent first.
-func (t *numberTable) ranked() []uint64 {
+// ranked returns the values by descending frequency.
+func (t *valueTable) ranked() []uint64 {
 	t.order, t.rank = t.order[:0], t.rank[:0]
 	for i := range t.values {
 		t.order = append(t.order, byte(i))
@@ -72,8 +73,8 @@ func (t *numberTable) ranked() []uint64 {
 	return t.rank
 }
 
-// rankedCodes returns the codes of the vector as indexes into what ranked returned.
-func (t *numberTable) rankedCodes() []byte {
+// rankedCodes returns the codes of the vector as indexes into the result of ranked.
+func (t *valueTable) rankedCodes() []byte {
 	for i, c := range t.codes {
 		t.codes[i] = t.code[c]
 	}

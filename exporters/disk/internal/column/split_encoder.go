@@ -3,23 +3,23 @@ package column
 import "encoding/binary"
 
 const (
-	repeats  = 4   // splitting pays only where a template has at least so many strings on average
-	doubtful = 8   // fewer, and the bytes as they are may be smaller
-	probe    = 256 // strings after which hopeless columns are given up
+	minRepeats     = 4   // minimum average number of strings per template for splitting to pay off
+	certainRepeats = 8   // with fewer strings per template, the plain encoding may be smaller
+	probeStrings   = 256 // number of strings after which a column may be rejected early
 )
 
-// splitter takes strings apart.
-type splitter struct {
-	grammar   grammar
-	templates interner
-	codes     []uint32
-	decimals  [maxSlots][]uint64
-	hex       [maxSlots]nibbles
-	nDecimals int // slots in use
-	nHex      int
+// splitEncoder splits strings into templates and their variable parts.
+type splitEncoder struct {
+	classifier runClassifier
+	templates  interner
+	codes      []uint32
+	decimals   [maxSlots][]uint64
+	hex        [maxSlots]nibbles
+	nDecimals  int // slots in use
+	nHex       int
 
-	template   []byte // of the string in hand
-	dec, hexes int    // slots that it has filled
+	template   []byte // of the current string
+	dec, hexes int    // slots filled by the current string
 }
 
 // nibbles collects hex runs.
@@ -27,7 +27,7 @@ type nibbles struct {
 	b      []byte
 	n      int
 	width  int  // digits of the first run
-	uneven bool // not all have as many, or an odd number
+	uneven bool // the runs have different or odd numbers of digits
 }
 
 func (x *nibbles) add(s string) {
@@ -56,15 +56,15 @@ func (x *nibbles) addDigits(s string) {
 // nibble returns the value of a lower-case hex digit.
 func nibble(c byte) byte { return c&15 + c>>6*9 }
 
-// split takes v apart. It reports false where templates repeat too rarely or have no slots.
-func (s *splitter) split(v []string, h *Hint) bool {
+// split splits the strings of v. It returns false if templates repeat too rarely or have no slots.
+func (s *splitEncoder) split(v []string, h *Hint) bool {
 	s.learn(v, h)
-	if s.grammar.runs == 0 {
+	if s.classifier.runs == 0 {
 		return false
 	}
 	s.reset(len(v))
-	defer func() { s.template = kept(s.template) }()
-	limit := max(1, len(v)/repeats)
+	defer func() { s.template = reusable(s.template) }()
+	limit := max(1, len(v)/minRepeats)
 	last := uint32(0)
 	for i, x := range v {
 		splits := s.take(x)
@@ -74,7 +74,7 @@ func (s *splitter) split(v []string, h *Hint) bool {
 			last = s.templates.addCopy(s.template)
 		}
 		s.codes = append(s.codes, last)
-		if n := len(s.templates.values); !splits || n > limit || i == probe && n > probe/2 {
+		if n := len(s.templates.values); !splits || n > limit || i == probeStrings && n > probeStrings/2 {
 			s.templates.forget()
 			return false
 		}
@@ -86,34 +86,35 @@ func (s *splitter) split(v []string, h *Hint) bool {
 	return true
 }
 
-// learn finds the grammar of v, or takes that of vectors before.
-func (s *splitter) learn(v []string, h *Hint) {
-	if use(&h.noLearn) {
-		s.grammar = *h.grammar
+// learn classifies the runs of v, or reuses the classifier of h.
+func (s *splitEncoder) learn(v []string, h *Hint) {
+	if skip(&h.skipLearn) {
+		s.classifier = *h.classifier
 		return
 	}
-	s.grammar.learn(v)
-	if found(&h.noLearn, len(v)); h.noLearn > 0 {
-		g := s.grammar
-		h.grammar = &g
+	s.classifier.learn(v)
+	if skipNext(&h.skipLearn, len(v)); h.skipLearn > 0 {
+		g := s.classifier
+		h.classifier = &g
 	}
 }
 
-func (s *splitter) reset(n int) {
-	s.templates.reset(n/repeats + 2)
+func (s *splitEncoder) reset(n int) {
+	s.templates.reset(n/minRepeats + 2)
 	s.codes = s.codes[:0]
 	for i := range maxSlots {
 		s.decimals[i] = s.decimals[i][:0]
-		s.hex[i] = nibbles{b: kept(s.hex[i].b)[:0]}
+		s.hex[i] = nibbles{b: reusable(s.hex[i].b)[:0]}
 	}
 	s.nDecimals, s.nHex = 0, 0
 }
 
-// take leaves the template of x and puts what varies into the slots. It reports false for a string that can have no template.
-func (s *splitter) take(x string) bool {
+// take sets s.template to the template of x and appends the variable parts to the slots. It returns
+// false if x contains a zero byte and thus has no template.
+func (s *splitEncoder) take(x string) bool {
 	s.template, s.dec, s.hexes = s.template[:0], 0, 0
 	literal := 0 // where it starts
-	kinds := s.grammar.kinds
+	kinds := s.classifier.kinds
 	for i := 0; i < len(x); {
 		k := kinds[x[i]]
 		if k == zeroByte {
@@ -141,15 +142,15 @@ func (s *splitter) take(x string) bool {
 	return true
 }
 
-// run takes what varies in and after run r of x, before which a literal ends, and returns where the next literal starts; r.from if there is
-// nothing.
-func (s *splitter) run(x string, r run, literal int) int {
+// run splits off the variable part that starts in run r of x. literal is the start of the literal
+// before it. It returns the start of the next literal, or r.from if the run is not variable.
+func (s *splitEncoder) run(x string, r run, literal int) int {
 	switch {
-	case s.hexes < maxSlots && r.len() == clearlyHex && s.grammar.kinds.isUUID(x[r.from:]):
+	case s.hexes < maxSlots && r.len() == certainHexLength && s.classifier.kinds.isUUID(x[r.from:]):
 		s.template = append(append(s.template, x[literal:r.from]...), escape, opUUID)
 		s.uuid(x[r.from:])
 		return r.from + uuidLength
-	case s.hexes < maxSlots && s.grammar.hex(x, r):
+	case s.hexes < maxSlots && s.classifier.hex(x, r):
 		to := min(r.to, r.from+maxHex)
 		s.template = append(append(s.template, x[literal:r.from]...), escape, opHex, byte(to-r.from))
 		s.hex[s.hexes].add(x[r.from:to])
@@ -161,7 +162,7 @@ func (s *splitter) run(x string, r run, literal int) int {
 	return r.from
 }
 
-func (s *splitter) uuid(x string) {
+func (s *splitEncoder) uuid(x string) {
 	var digits [uuidDigits]byte
 	d := append(digits[:0], x[:8]...)
 	d = append(append(append(d, x[9:13]...), x[14:18]...), x[19:23]...)
@@ -170,13 +171,13 @@ func (s *splitter) uuid(x string) {
 	s.hexes++
 }
 
-// number takes the first digits of a run that is not hex.
-func (s *splitter) number(x string, r run, literal int) int {
+// number splits off the first digits of a run that is not hex.
+func (s *splitEncoder) number(x string, r run, literal int) int {
 	from := r.from
-	for s.grammar.kinds[x[from]] != digit {
+	for s.classifier.kinds[x[from]] != digit {
 		from++
 	}
-	to := min(s.grammar.kinds.digitsEnd(x, from), from+maxDigits)
+	to := min(s.classifier.kinds.digitsEnd(x, from), from+maxDigits)
 	v := uint64(0)
 	for _, c := range []byte(x[from:to]) {
 		v = 10*v + uint64(c-'0')
@@ -184,7 +185,7 @@ func (s *splitter) number(x string, r run, literal int) int {
 	s.decimals[s.dec] = append(s.decimals[s.dec], v)
 	s.dec++
 	s.template = append(append(s.template, x[literal:from]...), escape)
-	if n := to - from; s.grammar.padded[n] || x[from] == '0' && n > 1 {
+	if n := to - from; s.classifier.padded[n] || x[from] == '0' && n > 1 {
 		s.template = append(s.template, opPadded, byte(n))
 	} else {
 		s.template = append(s.template, opDecimal)
@@ -192,7 +193,7 @@ func (s *splitter) number(x string, r run, literal int) int {
 	return to
 }
 
-// split appends what the splitter has.
+// split appends the templates, codes and slots of the splitter.
 func (e *Encoder) split(dst []byte) []byte {
 	s := &e.splitter
 	dst = binary.AppendUvarint(dst, uint64(len(s.templates.values)))

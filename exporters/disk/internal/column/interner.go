@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// interner numbers distinct strings in the order of their first appearance. Its hash is seeded at random, but nothing that it returns
-// depends on the hash.
+// interner numbers distinct strings in the order of their first appearance. Its hash is randomly
+// seeded, but the results do not depend on it.
 type interner struct {
 	seed   maphash.Seed
 	slots  []slot // a power of two, at most half full
@@ -23,7 +23,7 @@ type slot struct {
 	next uint32 // 1 + index into values; 0 is free
 }
 
-// reset makes room for n distinct strings.
+// reset empties the interner and prepares it for n distinct strings.
 func (t *interner) reset(n int) {
 	t.forget()
 	size := 1 << bits.Len(uint(2*n))
@@ -34,13 +34,13 @@ func (t *interner) reset(n int) {
 	clear(t.slots)
 }
 
-// forget lets go of the strings.
+// forget removes all references to strings.
 func (t *interner) forget() {
 	clear(t.values)
 	t.values, t.counts = t.values[:0], t.counts[:0]
 }
 
-// add counts s and returns its number. It keeps s.
+// add counts s and returns its number. It retains s.
 func (t *interner) add(s string) uint32 {
 	at, found := t.find(s)
 	if !found {
@@ -50,7 +50,7 @@ func (t *interner) add(s string) uint32 {
 	return at
 }
 
-// addCopy is add for bytes that will be overwritten.
+// addCopy is like add for bytes that will be overwritten.
 func (t *interner) addCopy(b []byte) uint32 {
 	at, found := t.find(unsafe.String(unsafe.SliceData(b), len(b)))
 	if !found {
@@ -60,7 +60,8 @@ func (t *interner) addCopy(b []byte) uint32 {
 	return at
 }
 
-// find returns the number of s; if it is new, the number that it takes and has to be given by the caller.
+// find returns the number of s. If s is new, it reserves the next number; the caller must then
+// append s to values.
 func (t *interner) find(s string) (number uint32, found bool) {
 	full := maphash.String(t.seed, s)
 	hash, mask := uint32(full>>32), uint64(len(t.slots)-1)
@@ -76,7 +77,7 @@ func (t *interner) find(s string) (number uint32, found bool) {
 	}
 }
 
-// entropy returns the bits of n codes of which counts has the occurrences of each.
+// entropy returns the entropy in bits of n codes with the given counts of occurrences.
 func entropy(counts []uint32, n int) float64 {
 	sum := float64(n) * math.Log2(float64(n))
 	for _, c := range counts {
@@ -85,7 +86,7 @@ func entropy(counts []uint32, n int) float64 {
 	return sum
 }
 
-// rank reorders the values by falling frequency and codes with them.
+// rank sorts the values by descending frequency and updates codes accordingly.
 func (t *interner) rank(codes []uint32) {
 	order := make([]uint32, len(t.values))
 	for i := range order {
@@ -102,7 +103,7 @@ func (t *interner) rank(codes []uint32) {
 	}
 }
 
-// total returns the bytes of all strings, which may be many.
+// total returns the total length of all strings in bytes.
 func total(v []string) int {
 	n := 0
 	for _, s := range v {
@@ -111,7 +112,7 @@ func total(v []string) int {
 	return n
 }
 
-// same says whether all strings are equal.
+// same reports whether all strings are equal.
 func same(v []string) bool {
 	for _, s := range v {
 		if s != v[0] {
@@ -121,7 +122,7 @@ func same(v []string) bool {
 	return true
 }
 
-// cut makes strings of the given lengths of text.
+// cut splits text into strings of the given lengths.
 func cut(text string, lengths []uint64, dst []string) {
 	for i, n := range lengths {
 		dst[i], text = text[:n], text[n:]
