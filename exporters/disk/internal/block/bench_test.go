@@ -16,7 +16,7 @@ const benchRows = 4096
 var partNames = [headParts]string{"runs", "high", "low", "shapes", "spans", "parents", "explicit", "resources", "new", "first", "steps",
 	"durations"}
 
-// benchSegment is as large as to have some dozen blocks.
+// benchSegment has some dozen blocks.
 var benchSegment = sync.OnceValues(func() (*segment, *Layout) { return workload(200_000) })
 
 func BenchmarkEncode(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkTrace reads one trace of some twenty rows completely, as a trace by its id is read.
+// BenchmarkTrace reads all rows of one trace of about twenty rows, like a look-up by trace id.
 func BenchmarkTrace(b *testing.B) {
 	s, l := benchSegment()
 	encoded := encodeAll(s.blocks(benchRows), l, column.Flush)
@@ -98,7 +98,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// BenchmarkSize prints how many bytes each part takes.
+// BenchmarkSize prints the size of each part.
 func BenchmarkSize(b *testing.B) {
 	s, l := benchSegment()
 	for _, level := range []column.Level{column.Flush, column.Merge} {

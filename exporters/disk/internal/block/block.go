@@ -11,12 +11,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Pool opens blocks and keeps the memory of closed ones for the next. The zero value is ready; safe for concurrent use.
+// Pool opens blocks and reuses the memory of closed ones. The zero value is ready to use. Safe for
+// concurrent use.
 type Pool struct{ free sync.Pool }
 
-// Open checks the directory of a block and reads nothing else. The layout is that with which the block was encoded; data is the whole
-// block and must not change until the Block is closed. An error, also of the Block's methods, is a *source.DamageError that wraps
-// [ErrCorrupt] or column.ErrCorrupt and names the file and the block by its number.
+// Open checks the directory of a block and reads nothing else. l must be the layout with which the
+// block was encoded. data is the whole block and must not change until the Block is closed. Errors,
+// also those of the Block's methods, are of type *source.DamageError, wrap [ErrCorrupt] or
+// column.ErrCorrupt, and name the file and the number of the block.
 func (p *Pool) Open(l *Layout, data []byte, file string, number int) (*Block, error) {
 	b, ok := p.free.Get().(*Block)
 	if !ok {
@@ -26,26 +28,27 @@ func (p *Pool) Open(l *Layout, data []byte, file string, number int) (*Block, er
 	b.dir.rows = 0
 	if err := b.dir.read(data); err != nil {
 		b.dir.rows = 0
-		err = b.damage("the directory", err)
+		err = b.damage("directory", err)
 		b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-// Block is an open block. It decodes a part when it is first asked for. See [source.Block] for what its methods promise.
+// Block is an open block. It decodes each part when it is first needed. It implements
+// [source.Block]. Not for concurrent use.
 type Block struct {
-	pool    *Pool
-	l       *Layout
-	data    []byte
-	file    string
-	number  int
-	decoder *column.Decoder
-	dir     directory
-	heads   heads
-	index   index
-	values  values
-	expected
+	pool     *Pool
+	l        *Layout
+	data     []byte
+	file     string
+	number   int
+	decoder  *column.Decoder
+	dir      directory
+	heads    heads
+	index    index
+	values   values
+	expected expectedRows
 }
 
 var (
@@ -53,8 +56,8 @@ var (
 	_ source.Partial = (*Block)(nil)
 )
 
-// Trace is an entry of the trace table of a block. One id has several entries where several tenants use it; the tenant is that of the
-// resource of the first row.
+// Trace is an entry of the trace table of a block. An id has several entries if several tenants use
+// it; the tenant of an entry is that of the resource of its first row.
 type Trace struct {
 	ID          otlpdata.TraceID
 	First, Rows int32
@@ -63,7 +66,8 @@ type Trace struct {
 // Len returns the number of rows.
 func (b *Block) Len() int { return b.dir.rows }
 
-// Traces returns the trace table in the order of rows: an entry begins where the one before ends.
+// Traces returns the trace table in the order of rows: each entry starts where the preceding one
+// ends.
 func (b *Block) Traces() ([]Trace, error) {
 	if err := b.need(haveTraces); err != nil {
 		return nil, err
@@ -103,7 +107,7 @@ func (b *Block) Ends() ([]uint64, error) {
 	return b.heads.ends, nil
 }
 
-// Head reads the whole head of a row.
+// Head reads the complete head of a row.
 func (b *Block) Head(row int, h *rows.Head) error {
 	if err := b.need(needHead); err != nil {
 		return err
@@ -120,7 +124,7 @@ func (b *Block) Head(row int, h *rows.Head) error {
 	return nil
 }
 
-// SpanIDs returns the ids of the spans of all rows, 8 bytes each.
+// SpanIDs returns the span ids of all rows, 8 bytes each.
 func (b *Block) SpanIDs() ([]byte, error) {
 	if err := b.need(haveSpans); err != nil {
 		return nil, err
@@ -128,7 +132,7 @@ func (b *Block) SpanIDs() ([]byte, error) {
 	return b.heads.spans, nil
 }
 
-// SpanID returns the id of the span of a row.
+// SpanID returns the span id of a row.
 func (b *Block) SpanID(row int) (otlpdata.SpanID, error) {
 	if err := b.need(haveSpans); err != nil {
 		return otlpdata.SpanID{}, err
@@ -136,8 +140,8 @@ func (b *Block) SpanID(row int) (otlpdata.SpanID, error) {
 	return b.heads.spanID(int32(row)), nil
 }
 
-// Parents returns the row of each row's parent: the first row of its trace in the block with the parent's id, or a number below 0 where there
-// is none.
+// Parents returns for each row the row of its parent: the first row of the trace in the block whose
+// span id is the parent id, or a negative number if there is none.
 func (b *Block) Parents() ([]int32, error) {
 	if err := b.need(needParents); err != nil {
 		return nil, err
@@ -145,7 +149,7 @@ func (b *Block) Parents() ([]int32, error) {
 	return b.heads.parents, nil
 }
 
-// IsOwnParent reports whether the parent of a row has the id of the row's span.
+// IsOwnParent reports whether the parent id of a row equals its own span id.
 func (b *Block) IsOwnParent(row int) (bool, error) {
 	if err := b.need(needParents | haveSpans); err != nil {
 		return false, err
@@ -160,7 +164,7 @@ func (b *Block) IsOwnParent(row int) (bool, error) {
 	return false, nil
 }
 
-// TraceID returns the trace of a row.
+// TraceID returns the trace id of a row.
 func (b *Block) TraceID(row int) (otlpdata.TraceID, error) {
 	if err := b.need(haveTraces); err != nil {
 		return otlpdata.TraceID{}, err
@@ -177,7 +181,7 @@ func (b *Block) Cell(row, position int) (rows.Cell, error) {
 	return b.cell(row, shape, b.l.slotsOf(shape)[position])
 }
 
-// Cells appends all cells of a row, as rows.Assembler needs them.
+// Cells appends all cells of a row in the order of its Shape.Columns.
 func (b *Block) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
 	if err := b.need(needCells); err != nil {
 		return dst, err
@@ -193,7 +197,8 @@ func (b *Block) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
 	return dst, nil
 }
 
-// Close gives the memory back. Strings of cells stay valid, all else does not.
+// Close releases the memory of the block for reuse. Strings of cells stay valid, all other results
+// do not.
 func (b *Block) Close() {
 	p := b.pool
 	if p == nil {
@@ -201,19 +206,19 @@ func (b *Block) Close() {
 	}
 	b.pool, b.l, b.data = nil, nil, nil
 	b.heads.have, b.heads.failed = 0, 0
-	b.index.forget()
-	b.values.forget()
-	b.expected.forget()
-	if b.values.room() <= maxKept {
+	b.index.reset()
+	b.values.reset()
+	b.expected.reset()
+	if b.values.capacity() <= maxPooledCells {
 		p.free.Put(b)
 	}
 }
 
-// part returns the bytes of a part after it has checked them.
+// part returns the bytes of a part after it has verified their checksum.
 func (b *Block) part(e entry) ([]byte, error) {
 	p := b.data[e.from : e.from+e.length]
 	if crc32.Checksum(p, castagnoli) != e.crc {
-		return nil, corrupt("checksum")
+		return nil, corrupt("checksum mismatch")
 	}
 	return p, nil
 }

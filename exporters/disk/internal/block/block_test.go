@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// checker compares a block with the rows that it was made of. Its methods return nil, or an error of the block, and fail for differences.
+// checker compares a block with the rows that were encoded. Its methods return errors of the block,
+// and fail the test if there are differences.
 type checker struct {
 	testing.TB
 	*Layout
@@ -22,7 +23,7 @@ type checker struct {
 	b  *Block
 }
 
-// all are the ways to look at a row.
+// all returns the checks of a row.
 func (c *checker) all() []func(row int) error {
 	return []func(int) error{c.shapes, c.resources, c.starts, c.ends, c.head, c.cells, c.cell, c.traceID, c.expect}
 }
@@ -35,7 +36,7 @@ func (c *checker) traceID(i int) error {
 	return err
 }
 
-// expect says that a row and some behind it are expected, and reads its cells. Whether others are asked for later is left to chance.
+// expect announces a row and the next two, and reads the cells of the row.
 func (c *checker) expect(i int) error {
 	var rows []int32
 	for row := i; row < min(i+3, len(c.in.heads)); row++ {
@@ -109,7 +110,7 @@ func (c *checker) traces() error {
 	next := int32(0)
 	for _, t := range traces {
 		if t.First != next || t.Rows < 1 {
-			c.Fatalf("%+v does not begin at row %d", t, next)
+			c.Fatalf("%+v does not start at row %d", t, next)
 		}
 		tenant := c.tables.Resources[c.in.heads[next].Resource].Tenant
 		for end := t.First + t.Rows; next < end; next++ {
@@ -135,7 +136,7 @@ func check(t testing.TB, l *Layout, in input, data []byte, pool *Pool) *checker 
 }
 
 func TestRoundTripInAnyOrder(t *testing.T) {
-	var pool Pool // one, so that blocks get the memory of others of other layouts
+	var pool Pool // shared, so that blocks reuse memory from blocks of other layouts
 	e := NewEncoder(column.Flush)
 	for seed := range uint64(30) {
 		s, l := randomSegment(seed, 1+int(seed)*3)
@@ -175,8 +176,9 @@ func TestRoundTripOfWorkload(t *testing.T) {
 	}
 }
 
-// family returns a layout with one shape without columns, and rows of one trace with the ids and parents that are given as bytes.
-func family(t *testing.T, ids ...[2]byte) (*Layout, input) {
+// oneTrace returns a layout with one shape without columns, and rows of one trace with the given
+// ids and parents.
+func oneTrace(t *testing.T, ids ...[2]byte) (*Layout, input) {
 	tables := &rows.Tables{Shapes: make([]rows.Shape, 1), Resources: make([]rows.Resource, 1)}
 	l, err := NewLayout(tables, make([][]*rows.Cell, 1), nil)
 	if err != nil {
@@ -190,7 +192,7 @@ func family(t *testing.T, ids ...[2]byte) (*Layout, input) {
 }
 
 func TestParents(t *testing.T) {
-	l, in := family(t, [2]byte{1, 0}, [2]byte{2, 1}, [2]byte{3, 3}, [2]byte{0, 4}, [2]byte{2, 2}, [2]byte{5, 9}, [2]byte{4, 0}, [2]byte{6, 8})
+	l, in := oneTrace(t, [2]byte{1, 0}, [2]byte{2, 1}, [2]byte{3, 3}, [2]byte{0, 4}, [2]byte{2, 2}, [2]byte{5, 9}, [2]byte{4, 0}, [2]byte{6, 8})
 	data, _ := in.encode(NewEncoder(column.Flush), nil, l)
 	c := check(t, l, in, data, &Pool{})
 	for row := range in.heads {
@@ -200,7 +202,7 @@ func TestParents(t *testing.T) {
 	}
 	want := []int32{parentNone, 0, 2, 6, 1, parentExplicit, parentNone, parentExplicit - 1}
 	if !slices.Equal(c.b.heads.parents, want) {
-		t.Errorf("parents are %v instead of %v", c.b.heads.parents, want)
+		t.Errorf("parents are %v, want %v", c.b.heads.parents, want)
 	}
 }
 
@@ -219,7 +221,7 @@ func TestTracesOfTenantsWithOneID(t *testing.T) {
 	traces, err := c.b.Traces()
 	id := otlpdata.TraceID{1}
 	if want := []Trace{{id, 0, 2}, {id, 2, 2}}; err != nil || !slices.Equal(traces, want) {
-		t.Errorf("traces are %v (%v) instead of %v", traces, err, want)
+		t.Errorf("traces are %v (%v), want %v", traces, err, want)
 	}
 	for row := range in.heads {
 		if err := errors.Join(c.head(row), c.resources(row)); err != nil {
@@ -227,11 +229,11 @@ func TestTracesOfTenantsWithOneID(t *testing.T) {
 		}
 	}
 	if got := c.b.heads.parents[3]; got != parentExplicit-1 {
-		t.Errorf("a parent of another tenant was taken: %d", got)
+		t.Errorf("parent belongs to another tenant: %d", got)
 	}
 }
 
-func TestInfo(t *testing.T) {
+func TestZone(t *testing.T) {
 	s, l := randomSegment(5, 20)
 	_, info := s.encode(NewEncoder(column.Flush), nil, l)
 	want := Zone{BlockInfo: source.BlockInfo{Rows: len(s.heads), MinStart: s.heads[0].Start, MaxStart: s.heads[0].Start}}
@@ -251,7 +253,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// A text may stand as a word in a row although its column is no dictionary.
+// TestWordOutsideOfDictionary encodes a cell that is a word although its column has no dictionary
+// in the layout.
 func TestWordOutsideOfDictionary(t *testing.T) {
 	tables := &rows.Tables{Columns: []rows.Column{{Kind: otlpdata.ValueString}}, Words: [][]string{{"word"}},
 		Shapes: []rows.Shape{{Columns: []uint32{0}}}, Resources: make([]rows.Resource, 1)}
@@ -278,7 +281,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	a, _ := s.encode(used, nil, l)
 	b, _ := s.encode(NewEncoder(column.Flush), nil, l)
 	if !slices.Equal(a, b) {
-		t.Error("an encoder that was used before writes other bytes than a new one")
+		t.Error("a used encoder writes different bytes than a new one")
 	}
 }
 
@@ -308,7 +311,7 @@ func TestPoolIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// Strings outlive the block, also when another one takes its memory.
+// TestStringsOutliveTheBlock checks that strings stay valid when another block reuses the memory.
 func TestStringsOutliveTheBlock(t *testing.T) {
 	s, l := randomSegment(4, 40)
 	data, _ := s.encode(NewEncoder(column.Flush), nil, l)
@@ -333,7 +336,7 @@ func TestStringsOutliveTheBlock(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
+func TestEncodePanicsOnInvalidInput(t *testing.T) {
 	tables := &rows.Tables{Columns: []rows.Column{{Kind: otlpdata.ValueInt}}, Words: make([][]string, 1), Resources: make([]rows.Resource, 1),
 		Shapes: []rows.Shape{{Columns: make([]uint32, MaxCells/MaxRows+1)}}}
 	l, err := NewLayout(tables, [][]*rows.Cell{make([]*rows.Cell, MaxCells/MaxRows+1)}, make([]bool, 1))
@@ -344,7 +347,7 @@ func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%d rows were taken", n)
+					t.Errorf("no panic for %d rows", n)
 				}
 			}()
 			NewEncoder(column.Flush).Encode(nil, l, make([]rows.Head, n), nil, make([]int32, n))
@@ -352,32 +355,32 @@ func TestEncodeRefusesWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestLayoutRefusesWhatDoesNotFit(t *testing.T) {
+func TestNewLayoutRejectsMismatches(t *testing.T) {
 	tables := func() *rows.Tables {
 		return &rows.Tables{Columns: []rows.Column{{Kind: otlpdata.ValueString}}, Words: [][]string{{"a"}},
 			Shapes: []rows.Shape{{Columns: []uint32{0}}}}
 	}
-	fine := [][]*rows.Cell{{{Word: 1}}}
-	for name, refused := range map[string]func() (*Layout, error){
+	valid := [][]*rows.Cell{{{Word: 1}}}
+	for name, build := range map[string]func() (*Layout, error){
 		"no constants":    func() (*Layout, error) { return NewLayout(tables(), nil, []bool{false}) },
-		"no dictionaries": func() (*Layout, error) { return NewLayout(tables(), fine, nil) },
+		"no dictionaries": func() (*Layout, error) { return NewLayout(tables(), valid, nil) },
 		"positions":       func() (*Layout, error) { return NewLayout(tables(), [][]*rows.Cell{{}}, []bool{true}) },
 		"word":            func() (*Layout, error) { return NewLayout(tables(), [][]*rows.Cell{{{Word: 2}}}, []bool{true}) },
 		"column": func() (*Layout, error) {
 			t := tables()
 			t.Shapes[0].Columns[0] = 1
-			return NewLayout(t, fine, []bool{true})
+			return NewLayout(t, valid, []bool{true})
 		},
 	} {
-		if _, err := refused(); !errors.Is(err, errLayout) {
+		if _, err := build(); !errors.Is(err, errLayout) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	l, err := NewLayout(tables(), fine, []bool{true})
+	l, err := NewLayout(tables(), valid, []bool{true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, ok := l.Constant(0, 0); !ok || c != *fine[0][0] {
+	if c, ok := l.Constant(0, 0); !ok || c != *valid[0][0] {
 		t.Errorf("the constant is %v, %v", c, ok)
 	}
 }

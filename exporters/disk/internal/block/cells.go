@@ -6,14 +6,15 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// maxKept bounds the cells whose memory a closed block keeps, so that one extreme block does not occupy memory for ever.
-const maxKept = 1 << 18
+// maxPooledCells is the maximum capacity in cells of a block whose memory is reused, so that one
+// extreme block does not occupy memory permanently.
+const maxPooledCells = 1 << 18
 
-// mostAlone is how many vectors are laid alone. Each takes a look at all shapes of the block: to lay all at once costs as much as to lay
-// some.
-const mostAlone = 4
+// maxSingle is the maximum number of vectors that are placed one by one. Each such placement visits
+// all shapes of the block; for more vectors, placing all at once is cheaper.
+const maxSingle = 4
 
-// rankRows finds out what columns there are, and which row of its shape each row is.
+// rankRows computes the rank of each row among the rows of its shape, and indexes the columns.
 func (b *Block) rankRows() error {
 	b.index.rankRows(b.l, b.heads.shapes)
 	for i := range b.dir.columns {
@@ -24,21 +25,21 @@ func (b *Block) rankRows() error {
 	return nil
 }
 
-// placeCells finds where all cells are.
+// placeCells computes the positions of all cells.
 func (b *Block) placeCells() error {
-	if err := b.index.lay(b.l); err != nil {
+	if err := b.index.placeAll(b.l); err != nil {
 		return err
 	}
 	b.values.reserve(&b.index.size)
 	return nil
 }
 
-// cell returns a cell of a row. The rows are ranked.
+// cell returns a cell of a row. rankRows must be done.
 func (b *Block) cell(row int, shape uint32, s slot) (rows.Cell, error) {
 	if s.group == constant {
 		return b.l.constant(shape, s.nth), nil
 	}
-	if b.few && !b.has(row) {
+	if b.expected.partial && !b.expected.has(row) {
 		b.expectAll()
 	}
 	at, first, err := b.locate(shape, s.group)
@@ -50,16 +51,17 @@ func (b *Block) cell(row int, shape uint32, s slot) (rows.Cell, error) {
 		return rows.Cell{}, err
 	}
 	count := b.l.groupsOf(shape)[s.group].count
-	return b.values.get(v.form, v.from+int(first)+int(b.index.rank[row]*count+s.nth)), nil
+	return b.values.get(v.encoding, v.from+int(first)+int(b.index.rank[row]*count+s.nth)), nil
 }
 
-// locate returns the vector of a group of a shape, and where the group's cells begin in it.
+// locate returns the vector of a group of a shape, and the position of its first cell in the
+// vector.
 func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err error) {
-	if b.index.alone >= mostAlone {
-		_ = b.need(needCells) // where the places of all are damaged, that of one may still be found
+	if b.index.placedCount >= maxSingle {
+		_ = b.need(needCells) // if this fails, a single vector may still be placed
 	}
 	if b.heads.have&havePlaces != 0 {
-		p := &b.index.places[b.index.uses[shape]+group]
+		p := &b.index.places[b.index.firstPlace[shape]+group]
 		return int(p.vector), p.from, nil
 	}
 	column := b.l.groupsOf(shape)[group].column
@@ -67,8 +69,8 @@ func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err 
 	if at < 0 {
 		return 0, 0, b.damage("columns", corrupt("column %d is missing", column))
 	}
-	if v := &b.index.vectors[at]; !v.alone {
-		if err := b.index.layAlone(b.l, v); err != nil {
+	if v := &b.index.vectors[at]; !v.placed {
+		if err := b.index.placeOne(b.l, v); err != nil {
 			return 0, 0, b.damage("places of cells", err)
 		}
 		b.values.reserve(&b.index.size)
@@ -76,7 +78,8 @@ func (b *Block) locate(shape uint32, group int32) (vector int, first int32, err 
 	return at, b.index.firsts[b.l.shapes[shape].groups+uint32(group)], nil
 }
 
-// needVector is need for a column, which is entry i of the directory.
+// needVector decodes column i of the directory, if it is not decoded yet. A failed attempt is not
+// repeated.
 func (b *Block) needVector(i int, v *vector) error {
 	if v.decoded || v.err != nil {
 		return v.err
@@ -89,38 +92,38 @@ func (b *Block) needVector(i int, v *vector) error {
 	return nil
 }
 
-// decodeVector decodes all cells of a column, or the texts of the expected rows.
+// decodeVector decodes all cells of a column or, for texts, those of the expected rows.
 func (b *Block) decodeVector(e entry, v *vector) error {
 	src, err := b.part(e)
 	if err != nil {
 		return err
 	}
 	to := v.from + v.n
-	switch v.form {
-	case formWord:
+	switch v.encoding {
+	case encodeWord:
 		words := b.values.words[v.from:to]
 		if err := b.decoder.Codes(src, words); err != nil {
 			return err
 		}
 		return checkCodes(words, len(b.l.tables.Words[v.column]), "word")
-	case formInt:
+	case encodeInt:
 		return b.decoder.Int64s(src, b.values.ints[v.from:to])
-	case formDouble:
+	case encodeDouble:
 		return b.decoder.Float64s(src, b.values.doubles[v.from:to])
-	case formBool:
+	case encodeBool:
 		return b.decoder.Bools(src, b.values.bools[v.from:to])
 	}
-	if b.few {
+	if b.expected.partial {
 		return b.decodeSome(src, v)
 	}
 	return b.decoder.Strings(src, b.values.texts[v.from:to])
 }
 
-// checkCodes checks that all codes are below n.
+// checkCodes checks that all codes are less than n.
 func checkCodes(codes []uint32, n int, what string) error {
 	for _, c := range codes {
 		if int64(c) >= int64(n) {
-			return corrupt("%s %d of %d", what, c, n)
+			return corrupt("%s %d is out of range, there are %d", what, c, n)
 		}
 	}
 	return nil

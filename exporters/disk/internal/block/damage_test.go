@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// fixed returns rows with everything that a block can hold, which are the same for ever.
+// fixed returns the rows of the golden file. They have all kinds of values and must not change.
 func fixed() (*segment, *Layout) {
 	s := &segment{}
 	t := &s.tables
@@ -88,10 +88,11 @@ func goldenBlock(t testing.TB) (*segment, *Layout, []byte) {
 	return s, l, data
 }
 
-// inspect asks for everything, and returns which ways to look at rows failed. All errors are about the damage of the block.
+// inspect reads everything, and returns which of the checks failed. It fails the test for errors
+// that are not about the damage of the block.
 func (c *checker) inspect() (failed []bool) {
 	failed = make([]bool, len(c.all())+1)
-	note := func(way int, err error) {
+	note := func(check int, err error) {
 		var damage *source.DamageError
 		if err == nil {
 			return
@@ -100,13 +101,13 @@ func (c *checker) inspect() (failed []bool) {
 			c.Fatalf("not an error about the damaged block: %v", err)
 		}
 		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, column.ErrCorrupt) {
-			c.Fatalf("the error does not say corrupt: %v", err)
+			c.Fatalf("error does not match ErrCorrupt: %v", err)
 		}
-		failed[way] = true
+		failed[check] = true
 	}
-	for way, look := range c.all() {
+	for check, read := range c.all() {
 		for row := range c.in.heads {
-			note(way, look(row))
+			note(check, read(row))
 		}
 	}
 	note(len(failed)-1, c.traces())
@@ -117,11 +118,11 @@ func TestGolden(t *testing.T) {
 	s, l, data := goldenBlock(t)
 	c := check(t, l, s.input, data, &Pool{})
 	if failed := c.inspect(); slices.Contains(failed, true) {
-		t.Errorf("ways that failed: %v", failed)
+		t.Errorf("failed checks: %v", failed)
 	}
 }
 
-func TestAnyFlippedBitIsFoundAndLimited(t *testing.T) {
+func TestFlippedBitsAreDetected(t *testing.T) {
 	s, l, data := goldenBlock(t)
 	var d directory
 	if err := d.read(data); err != nil {
@@ -141,7 +142,7 @@ func TestAnyFlippedBitIsFoundAndLimited(t *testing.T) {
 		case err == nil:
 			failed := (&checker{t, l, s.input, b}).inspect()
 			if !slices.Contains(failed, true) {
-				t.Fatalf("byte %d: nobody noticed", i)
+				t.Fatalf("byte %d: damage not detected", i)
 			}
 			if heads := append(failed[:5:5], failed[7]); i >= int(d.columns[0].from) && slices.Contains(heads, true) {
 				t.Fatalf("byte %d of a column: heads failed: %v", i, failed)
@@ -169,18 +170,20 @@ func prefixes(b []byte) (all [][]byte) {
 	return all
 }
 
-// A layout of another segment is found out or gives other cells; it must not do harm.
+// TestForeignLayout decodes a block with the layout of another segment, which must result in errors
+// or different cells.
 func TestForeignLayout(t *testing.T) {
 	_, _, data := goldenBlock(t)
 	var pool Pool
 	for seed := range uint64(20) {
 		_, l := randomSegment(seed, 10)
-		look(t, &pool, l, data)
+		read(t, &pool, l, data)
 	}
 }
 
-// mend corrects the checksums of a block, if it has a directory, so that what lies behind them is reached.
-func mend(block []byte) []byte {
+// fixChecksums corrects the checksums of a block, if it has a directory, so that the tests reach
+// the code after the checks.
+func fixChecksums(block []byte) []byte {
 	if len(block) < prefix {
 		return block
 	}
@@ -196,7 +199,7 @@ func mend(block []byte) []byte {
 	return assemble(&d, func(e entry) []byte { return block[e.from : e.from+e.length] })
 }
 
-// assemble writes a block with the parts that part returns for the entries.
+// assemble returns a block with the parts that part returns for the entries.
 func assemble(d *directory, part func(entry) []byte) []byte {
 	var body []byte
 	put := func(e *entry) {
@@ -213,12 +216,12 @@ func assemble(d *directory, part func(entry) []byte) []byte {
 	return append(d.append(nil), body...)
 }
 
-// look uses all that a block has, whatever it is. Only damage may come of it.
-func look(t *testing.T, pool *Pool, l *Layout, data []byte) {
+// read reads everything of a block with any content. Only errors about damage are allowed.
+func read(t *testing.T, pool *Pool, l *Layout, data []byte) {
 	var damage *source.DamageError
 	ok := func(err error) bool {
 		if err != nil && !errors.As(err, &damage) {
-			t.Fatalf("not an error about damage: %v", err)
+			t.Fatalf("unexpected kind of error: %v", err)
 		}
 		return err == nil
 	}
@@ -250,7 +253,7 @@ func look(t *testing.T, pool *Pool, l *Layout, data []byte) {
 		}
 		for i, id := range l.tables.Shapes[shapes[row]].Columns {
 			if i < len(cells) {
-				l.tables.Value(id, cells[i]) // words are in the table
+				l.tables.Value(id, cells[i]) // panics if a word is not in the table
 			}
 		}
 	}
@@ -262,8 +265,8 @@ func FuzzBlock(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		look(t, &pool, l, data)
-		look(t, &pool, l, mend(data))
+		read(t, &pool, l, data)
+		read(t, &pool, l, fixChecksums(data))
 	})
 }
 
@@ -287,7 +290,7 @@ func FuzzPart(f *testing.F) {
 		}
 		replaced := d.entry(int(part) % n)
 		d.rows, d.traces = int(rows), int(traces)
-		look(t, &pool, l, assemble(&d, func(e entry) []byte {
+		read(t, &pool, l, assemble(&d, func(e entry) []byte {
 			if e == replaced {
 				return content
 			}

@@ -7,16 +7,17 @@ import (
 	"hash/crc32"
 )
 
-// version is that of the format of blocks.
+// version is the version of the block format.
 const version = 1
 
-// MaxRows is the greatest number of rows of a block.
+// MaxRows is the maximum number of rows of a block.
 const MaxRows = 16384
 
-// MaxCells is the greatest number of varying cells of a block, and bounds with the size of a cell what a reader allocates for them.
+// MaxCells is the maximum number of varying cells of a block. It bounds the memory that a reader
+// allocates for them.
 const MaxCells = 1 << 22
 
-// ErrCorrupt is matched by the errors about bytes that are no block of the layout.
+// ErrCorrupt matches errors about bytes that are not a block of the layout.
 var ErrCorrupt = errors.New("corrupt block")
 
 func corrupt(format string, args ...any) error {
@@ -25,7 +26,7 @@ func corrupt(format string, args ...any) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// The head parts in their order, which is part of the format.
+// The head parts. Their order is part of the file format.
 const (
 	partRuns = iota
 	partHigh
@@ -42,10 +43,10 @@ const (
 	headParts
 )
 
-// prefix is the length of what stands before the directory.
+// prefix is the number of bytes before the directory.
 const prefix = 8
 
-// entry describes a part: where it is in the block.
+// entry locates a part in the block.
 type entry struct {
 	from, length uint32
 	crc          uint32
@@ -57,7 +58,7 @@ type columnEntry struct {
 	entry
 }
 
-// directory is the head of a block.
+// directory lists the parts of a block.
 type directory struct {
 	rows, traces int
 	heads        [headParts]entry
@@ -92,22 +93,23 @@ func (e *entry) append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, e.crc)
 }
 
-// read reads the directory of a block. It reuses the memory of d. All parts then lie within block.
+// read decodes the directory of a block and checks that all parts lie within the block. It reuses
+// the memory of d.
 func (d *directory) read(block []byte) error {
 	if len(block) < prefix || uint64(len(block)) > 1<<32-1 {
-		return corrupt("%d bytes", len(block))
+		return corrupt("invalid length of %d bytes", len(block))
 	}
 	size := binary.LittleEndian.Uint32(block[4:])
 	if uint64(size) > uint64(len(block)-prefix) {
-		return corrupt("the directory is cut short")
+		return corrupt("truncated directory")
 	}
 	head := block[:prefix+size]
 	if crc32.Checksum(head[4:], castagnoli) != binary.LittleEndian.Uint32(head) {
-		return corrupt("checksum of the directory")
+		return corrupt("checksum mismatch in the directory")
 	}
 	r := dirReader{b: head[prefix:], end: uint64(len(head))}
 	if v := r.byte(); v != version {
-		return corrupt("version %d", v)
+		return corrupt("unknown version %d", v)
 	}
 	d.rows, d.traces = int(r.number(MaxRows)), int(r.number(MaxRows))
 	for i := range d.heads {
@@ -116,9 +118,9 @@ func (d *directory) read(block []byte) error {
 	d.readColumns(&r)
 	switch {
 	case r.bad || len(r.b) > 0:
-		return corrupt("the directory is not well-formed")
+		return corrupt("malformed directory")
 	case r.end != uint64(len(block)):
-		return corrupt("%d bytes instead of %d", len(block), r.end)
+		return corrupt("%d bytes, want %d", len(block), r.end)
 	case d.rows == 0 || d.traces == 0 || d.traces > d.rows:
 		return corrupt("%d traces with %d rows", d.traces, d.rows)
 	}
@@ -137,10 +139,10 @@ func (d *directory) readColumns(r *dirReader) {
 	}
 }
 
-// dirReader takes a directory apart. After the first failure it returns zeros.
+// dirReader decodes a directory. After the first failure it returns zero values.
 type dirReader struct {
 	b   []byte
-	end uint64 // of the parts so far, from the begin of the block
+	end uint64 // end of the last part that was read, from the start of the block
 	bad bool
 }
 
@@ -154,7 +156,7 @@ func (r *dirReader) byte() byte {
 	return c
 }
 
-// number reads a number up to limit.
+// number reads a number that must not exceed limit.
 func (r *dirReader) number(limit uint64) uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || v > limit {

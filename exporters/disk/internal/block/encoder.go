@@ -14,7 +14,7 @@ import (
 type Encoder struct {
 	column *column.Encoder
 
-	// What is encoded.
+	// The current input.
 	l     *Layout
 	heads []rows.Head
 	cells []rows.Cell
@@ -23,29 +23,29 @@ type Encoder struct {
 	dir  directory
 	body []byte
 
-	hinted *Layout       // that the hints are of
+	hinted *Layout       // layout to which the hints belong
 	hints  []column.Hint // by column
 	ofHead [headParts]column.Hint
 
-	kin     kin
-	roster  roster
-	index   index
-	values  values
-	columns []uint32
-	longest []uint64 // by shape: greatest duration; zero between blocks
+	parents   parentResolver
+	resources resourceCoder
+	index     index
+	values    values
+	columns   []uint32
+	longest   []uint64 // by shape: maximum duration; zero between blocks
 
-	// Scratch of the head parts.
-	codes     []uint32
-	newcomers []uint32
-	runs      []uint64
-	high, low []uint64
-	ids       []byte
-	firsts    []int64
-	steps     []int64
-	durations []int64
+	// Scratch buffers of the head parts.
+	codes        []uint32
+	newResources []uint32
+	runs         []uint64
+	high, low    []uint64
+	ids          []byte
+	firsts       []int64
+	steps        []int64
+	durations    []int64
 }
 
-// Zone is what is known of a block without reading it.
+// Zone summarizes a block so that searches can skip it without reading it.
 type Zone struct {
 	source.BlockInfo
 	Shapes []source.BlockShape // ascending
@@ -53,16 +53,17 @@ type Zone struct {
 
 // NewEncoder returns an Encoder that compresses at the given level.
 func NewEncoder(level column.Level) *Encoder {
-	return &Encoder{column: column.NewEncoder(level), kin: newKin()}
+	return &Encoder{column: column.NewEncoder(level), parents: newParentResolver()}
 }
 
-// Encode appends a block to dst. Rows come in their final order: those of a trace of a tenant together, the earliest start first. Their
-// ids are those of the layout's tables. Row i has the cells cells[first[i]:]: in the order of its shape's columns, those for which the layout
-// has no constant and whose kind is not empty.
+// Encode appends a block to dst. Rows must be in their final order: the rows of a trace of a tenant
+// adjacent, the earliest start first. Ids refer to the tables of the layout. The cells of row i
+// start at cells[first[i]]: those for which the layout has no constant and whose kind is not empty,
+// in the order of the columns of the shape.
 //
-// The result depends on the input, and on the blocks of the layout that were encoded before: what was found out about a column is used for
-// the next blocks. The same layout reads it back. There must be 1 to [MaxRows] rows and at most [MaxCells] cells that
-// vary; Encode panics otherwise, because what it wrote could not be read back.
+// The result depends on the input and on the blocks of the same layout that were encoded before,
+// because the hints of columns carry over. There must be 1 to [MaxRows] rows and at most [MaxCells]
+// varying cells; Encode panics otherwise, because the block could not be decoded.
 func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.Cell, first []int32) ([]byte, Zone) {
 	if len(heads) == 0 || len(heads) > MaxRows {
 		panic(fmt.Sprintf("BUG: a block of %d rows", len(heads)))
@@ -86,13 +87,13 @@ func (e *Encoder) Encode(dst []byte, l *Layout, heads []rows.Head, cells []rows.
 	return dst, zone
 }
 
-// end returns the entry of the part that was appended behind body[:from].
+// end returns the entry of the part that was appended after body[:from].
 func (e *Encoder) end(from int) entry {
 	part := e.body[from:]
 	return entry{length: uint32(len(part)), crc: crc32.Checksum(part, castagnoli)}
 }
 
-// encodeTraces finds the runs of rows that are of one trace, and writes the trace table.
+// encodeTraces determines the runs of rows of each trace, and writes the trace table.
 func (e *Encoder) encodeTraces() {
 	e.runs, e.high, e.low = e.runs[:0], e.high[:0], e.low[:0]
 	from := 0
@@ -144,7 +145,7 @@ func (e *Encoder) code(part int, v []uint32) {
 	e.dir.heads[part] = e.end(from)
 }
 
-// encodeHeads writes the parts with one value for each row. The traces are known.
+// encodeHeads writes the parts with one value per row. encodeTraces must be done.
 func (e *Encoder) encodeHeads() {
 	e.codes = resize(e.codes, len(e.heads))
 	for i := range e.heads {
@@ -159,7 +160,7 @@ func (e *Encoder) encodeHeads() {
 	}
 	e.fixed(partSpans, e.ids)
 
-	e.kin.resolve(e.heads, e.runs)
+	e.parents.resolve(e.heads, e.runs)
 	e.encodeParents()
 	e.encodeResources()
 	e.encodeTimes()
@@ -167,7 +168,7 @@ func (e *Encoder) encodeHeads() {
 
 func (e *Encoder) encodeParents() {
 	e.ids = e.ids[:0]
-	for i, p := range e.kin.parents {
+	for i, p := range e.parents.parents {
 		e.codes[i] = parentCode(i, p)
 		if p == parentExplicit {
 			e.ids = append(e.ids, e.heads[i].ParentID[:]...)
@@ -177,8 +178,8 @@ func (e *Encoder) encodeParents() {
 	e.fixed(partExplicit, e.ids)
 }
 
-// encodeTimes writes starts and durations. As the rows of a trace ascend by start, the distance from the row before is smaller than that
-// from the parent.
+// encodeTimes writes starts and durations. The rows of a trace ascend by start, so the difference
+// from the preceding row is smaller than that from the parent.
 func (e *Encoder) encodeTimes() {
 	e.firsts, e.steps, e.durations = e.firsts[:0], e.steps[:0], e.durations[:0]
 	row, last := 0, uint64(0)

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// have says what of a block is decoded.
+// have is a set of decoded parts of a block.
 type have uint16
 
 const (
@@ -23,7 +23,8 @@ const (
 	haveBits = iota
 )
 
-// What must be decoded for a part, itself included. Each stands behind what it needs.
+// The parts on which a part depends, including itself. Parts are decoded in the order of their
+// bits.
 const (
 	needParents   = haveTraces | haveParents
 	needResources = needParents | haveShapes | haveResources
@@ -34,26 +35,26 @@ const (
 	needCells     = needCell | havePlaces
 )
 
-// heads is what is decoded of the heads of rows.
+// heads holds the decoded parts of row heads.
 type heads struct {
 	have      have
 	failed    have
-	errors    [haveBits]error // of what failed
+	errors    [haveBits]error // of failed parts
 	traces    []Trace
 	trace     []int32 // by row: index into traces
 	shapes    []uint32
 	spans     []byte
-	parents   []int32 // by row: a row, or parentNone, or parentExplicit - its index in explicit
+	parents   []int32 // by row: a row, or parentNone, or parentExplicit - index into explicit
 	explicit  []byte
 	resources []uint32
 	starts    []uint64
 	ends      []uint64
 
-	teams     teams
-	codes     []uint32
-	newcomers []uint32
-	numbers   []uint64
-	signed    []int64
+	byService    serviceResources
+	codes        []uint32
+	newResources []uint32
+	numbers      []uint64
+	signed       []int64
 }
 
 func (h *heads) spanID(row int32) otlpdata.SpanID {
@@ -64,12 +65,13 @@ func (h *heads) explicitID(parent int32) otlpdata.SpanID {
 	return otlpdata.SpanID(h.explicit[int(parentExplicit-parent)*idLength:])
 }
 
-// need decodes what is wanted and not there yet. What failed once fails again without work: callers go on with the next row.
-func (b *Block) need(want have) error {
+// need decodes the given parts unless they are decoded. A failed part fails again with the same
+// error, without another attempt.
+func (b *Block) need(parts have) error {
 	h := &b.heads
-	for todo := want &^ h.have; todo != 0; todo &= todo - 1 {
-		which := todo & -todo
-		kept := &h.errors[bits.TrailingZeros16(uint16(which))]
+	for missing := parts &^ h.have; missing != 0; missing &= missing - 1 {
+		which := missing & -missing
+		failure := &h.errors[bits.TrailingZeros16(uint16(which))]
 		if h.failed&which == 0 {
 			name, err := b.decode(which)
 			if err == nil {
@@ -77,14 +79,14 @@ func (b *Block) need(want have) error {
 				continue
 			}
 			h.failed |= which
-			*kept = b.damage(name, err)
+			*failure = b.damage(name, err)
 		}
-		return *kept
+		return *failure
 	}
 	return nil
 }
 
-// decode decodes one part of the heads and returns its name for messages.
+// decode decodes one part of the heads and returns its name for error messages.
 func (b *Block) decode(which have) (name string, err error) {
 	switch which {
 	case haveTraces:
@@ -104,7 +106,7 @@ func (b *Block) decode(which have) (name string, err error) {
 	case haveRanks:
 		return "columns", b.rankRows()
 	}
-	return "places of cells", b.placeCells()
+	return "positions of cells", b.placeCells()
 }
 
 func (b *Block) decodeTraces() error {
@@ -126,7 +128,7 @@ func (b *Block) decodeTraces() error {
 	for i := range h.traces {
 		t := &h.traces[i]
 		if runs[i] == 0 || runs[i] > uint64(b.dir.rows-at) {
-			return corrupt("a trace of %d rows at row %d", runs[i], at)
+			return corrupt("trace of %d rows at row %d", runs[i], at)
 		}
 		t.First, t.Rows = int32(at), int32(runs[i])
 		binary.BigEndian.PutUint64(t.ID[:8], runs[n+i])
@@ -136,12 +138,12 @@ func (b *Block) decodeTraces() error {
 		}
 	}
 	if at != b.dir.rows {
-		return corrupt("traces have %d rows instead of %d", at, b.dir.rows)
+		return corrupt("traces have %d rows, want %d", at, b.dir.rows)
 	}
 	return nil
 }
 
-// decodeCodes decodes a part of one code for each row.
+// decodeCodes decodes a part with one code per row.
 func (b *Block) decodeCodes(part int, dst []uint32) error {
 	src, err := b.part(b.dir.heads[part])
 	if err != nil {
@@ -183,7 +185,7 @@ func (b *Block) decodeParents() error {
 			p -= int64(explicit)
 			explicit++
 		case p != int64(parentNone) && uint64(p-int64(t.First)) >= uint64(t.Rows):
-			return corrupt("row %d has a parent outside of its trace", i)
+			return corrupt("parent of row %d is outside of its trace", i)
 		}
 		h.parents[i] = int32(p)
 	}

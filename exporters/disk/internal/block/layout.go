@@ -10,57 +10,58 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Layout is what a segment says about the rows of all its blocks. It does not change and is safe for concurrent use. A segment has thousands
-// of shapes, but few kinds of them: most have the columns of another shape and vary at the same positions.
+// Layout holds the constants and the encodings of columns for all blocks of a segment. Immutable
+// and safe for concurrent use. A segment has thousands of shapes but few patterns: most shapes have
+// the same columns as another shape, and the same ones vary.
 type Layout struct {
 	tables    *rows.Tables
-	forms     []form // by column
+	encodings []encoding // by column
 	shapes    []shape
-	plans     []plan
-	constants []uint32    // of all shapes, one shape after the other, by position: which of cells it is
-	cells     []rows.Cell // each once
-	groups    int         // that all shapes have together
-	teams     int         // how many; see the type
+	patterns  []pattern
+	constants []uint32    // of all shapes, one after the other, by position: index into cells
+	cells     []rows.Cell // distinct cells
+	groups    int         // total number of groups of all shapes
+	services  int         // number of distinct services of shapes
 
-	users []atomic.Pointer[[]user] // by column; made when they are first needed
+	columnGroups []atomic.Pointer[[]patternGroup] // by column; built when first needed
 }
 
-// user is a group of a plan.
-type user struct{ plan, group uint32 }
+// patternGroup identifies a group of a pattern.
+type patternGroup struct{ pattern, group uint32 }
 
-// form is how the varying cells of a column are stored.
-type form uint8
+// encoding is the way in which the varying cells of a column are stored.
+type encoding uint8
 
 const (
-	formNone   form = iota // nothing: empty values
-	formWord               // Codes: number of the word, from 0
-	formText               // Strings
-	formInt                // Int64s
-	formDouble             // Float64s
-	formBool               // Bools
-	forms
+	encodeNone   encoding = iota // empty values: not stored
+	encodeWord                   // Codes: index of the word, from 0
+	encodeText                   // Strings
+	encodeInt                    // Int64s
+	encodeDouble                 // Float64s
+	encodeBool                   // Bools
+	numEncodings                 // number of encodings
 )
 
-// shape says where the cells of a shape's rows are.
+// shape locates the constants and groups of a shape.
 type shape struct {
-	plan      uint32
-	constants uint32 // where its constants begin
-	groups    uint32 // that all shapes before it have
-	team      uint32 // the number of its tenant's service
+	pattern   uint32
+	constants uint32 // index of its first constant
+	groups    uint32 // number of groups of all preceding shapes
+	service   uint32 // number of its service
 }
 
-// plan is what shapes have in common whose columns are the same and vary at the same positions.
-type plan struct {
+// pattern is shared by shapes with the same columns of which the same positions vary.
+type pattern struct {
 	slots    []slot   // by position
-	groups   []group  // by column in the order of first positions
-	ordinals []int32  // which of the cells that vary the groups have, one group after the other
+	groups   []group  // one per varying column, in the order of first positions
+	ordinals []int32  // by group and position: which of the varying cells of a row it is
 	fixed    []uint32 // columns of constants
 }
 
-// slot is one position of a shape.
+// slot describes one position of a shape.
 type slot struct {
-	group int32 // index among the plan's groups; or constant
-	nth   int32 // which of the group's positions it is, or which of the shape's constants; or empty
+	group int32 // index into the groups of the pattern, or constant
+	nth   int32 // index among the positions of the group or among the constants of the shape, or empty
 }
 
 const (
@@ -70,18 +71,19 @@ const (
 	empty = -1
 )
 
-// group is all varying positions of one column in a shape. Groups follow each other as their positions do.
+// group is the set of varying positions of a column in a pattern.
 type group struct {
 	column uint32
-	count  int32 // of positions
+	count  int32 // number of positions
 }
 
-// NewLayout returns the layout of a segment. tables are the segment's own, shapes and words ranked by frequency, which keeps codes small.
-// constants holds, by shape and position in Shape.Columns, the cell that all rows of the shape have there, and nil where they differ.
-// dictionary tells by column the string columns all of whose varying cells are words (Cell.Word > 0). The layout keeps the tables. An error
-// means that the three do not fit each other.
+// NewLayout returns the layout of a segment. In tables, shapes and words are sorted by descending
+// frequency, which keeps codes small. constants holds, by shape and position in Shape.Columns, the
+// cell that all rows of the shape have there, or nil if they differ. dictionary is true for string
+// columns whose varying cells are all words (Cell.Word > 0). The layout retains the tables.
+// NewLayout fails if the arguments do not fit each other.
 func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool) (*Layout, error) {
-	b, err := NewBuilder(tables, dictionary)
+	b, err := NewLayoutBuilder(tables, dictionary)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 	var cells []rows.Cell
 	for i, list := range constants {
 		if i == len(tables.Shapes) || len(list) != len(tables.Shapes[i].Columns) {
-			return nil, fmt.Errorf("shape %d: %w: there are %d constants", i, errLayout, len(list))
+			return nil, fmt.Errorf("shape %d: %w: %d constants", i, errLayout, len(list))
 		}
 		bitmap, cells = resize(bitmap, (len(list)+7)/8), cells[:0]
 		clear(bitmap)
@@ -106,10 +108,10 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 	return b.Layout()
 }
 
-// Tables returns what the layout was made of.
+// Tables returns the tables of the layout.
 func (l *Layout) Tables() *rows.Tables { return l.tables }
 
-// Constant returns the cell that all rows of a shape have at a position, if it is the same.
+// Constant returns the cell that all rows of a shape have at a position, if they have the same.
 func (l *Layout) Constant(shape uint32, position int) (rows.Cell, bool) {
 	s := l.slotsOf(shape)[position]
 	if s.group != constant {
@@ -126,26 +128,26 @@ func (l *Layout) constant(shape uint32, nth int32) rows.Cell {
 	return l.cells[l.constants[l.shapes[shape].constants+uint32(nth)]]
 }
 
-// Varying tells by column whether cells of it vary in some shape.
-func (l *Layout) Varying() []bool {
-	varying := make([]bool, len(l.forms))
-	for i := range l.plans {
-		for _, g := range l.plans[i].groups {
+// VaryingColumns reports by column whether its cells vary in some shape.
+func (l *Layout) VaryingColumns() []bool {
+	varying := make([]bool, len(l.encodings))
+	for i := range l.patterns {
+		for _, g := range l.patterns[i].groups {
 			varying[g.column] = true
 		}
 	}
 	return varying
 }
 
-// Memory estimates the bytes of the layout without its tables.
+// Memory returns the approximate size of the layout in bytes, without its tables.
 func (l *Layout) Memory() int64 {
-	n := int64(cap(l.shapes))*int64(unsafe.Sizeof(shape{})) + int64(cap(l.plans))*int64(unsafe.Sizeof(plan{})) +
+	n := int64(cap(l.shapes))*int64(unsafe.Sizeof(shape{})) + int64(cap(l.patterns))*int64(unsafe.Sizeof(pattern{})) +
 		int64(cap(l.constants))*int64(unsafe.Sizeof(l.constants[0])) + int64(cap(l.cells))*int64(unsafe.Sizeof(rows.Cell{})) +
-		int64(cap(l.users))*int64(unsafe.Sizeof(l.users[0])) + int64(cap(l.forms))
-	for i := range l.plans {
-		p := &l.plans[i]
+		int64(cap(l.columnGroups))*int64(unsafe.Sizeof(l.columnGroups[0])) + int64(cap(l.encodings))
+	for i := range l.patterns {
+		p := &l.patterns[i]
 		n += int64(cap(p.slots))*int64(unsafe.Sizeof(slot{})) + int64(cap(p.ordinals)+cap(p.fixed))*int64(unsafe.Sizeof(int32(0))) +
-			int64(cap(p.groups))*int64(unsafe.Sizeof(group{})+unsafe.Sizeof(user{}))
+			int64(cap(p.groups))*int64(unsafe.Sizeof(group{})+unsafe.Sizeof(patternGroup{}))
 	}
 	for i := range l.cells {
 		n += int64(len(l.cells[i].Data))
@@ -153,40 +155,40 @@ func (l *Layout) Memory() int64 {
 	return n
 }
 
-func (l *Layout) slotsOf(shape uint32) []slot { return l.plans[l.shapes[shape].plan].slots }
+func (l *Layout) slotsOf(shape uint32) []slot { return l.patterns[l.shapes[shape].pattern].slots }
 
-func (l *Layout) groupsOf(shape uint32) []group { return l.plans[l.shapes[shape].plan].groups }
+func (l *Layout) groupsOf(shape uint32) []group { return l.patterns[l.shapes[shape].pattern].groups }
 
-// usersOf returns the groups of a column, at most one of each plan.
-func (l *Layout) usersOf(column uint32) []user {
-	if u := l.users[column].Load(); u != nil {
+// groupsOfColumn returns the groups of a column, at most one per pattern.
+func (l *Layout) groupsOfColumn(column uint32) []patternGroup {
+	if u := l.columnGroups[column].Load(); u != nil {
 		return *u
 	}
-	var users []user
-	for i := range l.plans {
-		at := slices.IndexFunc(l.plans[i].groups, func(g group) bool { return g.column == column })
+	var columnGroups []patternGroup
+	for i := range l.patterns {
+		at := slices.IndexFunc(l.patterns[i].groups, func(g group) bool { return g.column == column })
 		if at >= 0 {
-			users = append(users, user{uint32(i), uint32(at)})
+			columnGroups = append(columnGroups, patternGroup{uint32(i), uint32(at)})
 		}
 	}
-	l.users[column].Store(&users)
-	return users
+	l.columnGroups[column].Store(&columnGroups)
+	return columnGroups
 }
 
-func formOf(kind otlpdata.ValueKind, words bool) form {
+func encodingOf(kind otlpdata.ValueKind, words bool) encoding {
 	switch kind {
 	case otlpdata.ValueEmpty:
-		return formNone
+		return encodeNone
 	case otlpdata.ValueBool:
-		return formBool
+		return encodeBool
 	case otlpdata.ValueInt:
-		return formInt
+		return encodeInt
 	case otlpdata.ValueDouble:
-		return formDouble
+		return encodeDouble
 	case otlpdata.ValueString:
 		if words {
-			return formWord
+			return encodeWord
 		}
 	}
-	return formText
+	return encodeText
 }

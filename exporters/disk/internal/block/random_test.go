@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// generator makes rows that have nothing to do with each other but what a block must cope with.
+// generator generates random rows with all properties that a block must handle.
 type generator struct {
 	*rand.Rand
 	*segment
@@ -40,7 +40,7 @@ func (g generator) vocabulary() {
 		// Some shapes are of a service that no resource has.
 		s := rows.Shape{Tenant: g.tenant(g.IntN(3)), Service: g.service(g.IntN(4)), Name: fmt.Sprintf("name %d", i)}
 		for range g.IntN(12) {
-			s.Columns = append(s.Columns, uint32(g.IntN(len(t.Columns)))) // now and then the same one twice
+			s.Columns = append(s.Columns, uint32(g.IntN(len(t.Columns)))) // sometimes the same column twice
 		}
 		if i%5 == 0 && len(s.Columns) > 0 {
 			s.Columns = append(s.Columns, s.Columns[0], s.Columns[0])
@@ -52,7 +52,8 @@ func (g generator) vocabulary() {
 func (g generator) tenant(i int) string  { return fmt.Sprintf("tenant %d", i%3) }
 func (g generator) service(i int) string { return fmt.Sprintf("service %d", i) }
 
-// trace adds the rows of a trace. Few different span ids make parents that stand before and behind, are the row itself, or have a twin.
+// trace adds the rows of a trace. Few distinct span ids lead to parents before and after a row, to
+// rows that are their own parent, and to duplicate ids.
 func (g generator) trace() {
 	var id otlpdata.TraceID
 	binary.BigEndian.PutUint64(id[8:], g.Uint64())

@@ -2,67 +2,68 @@ package block
 
 // Codes of resources.
 const (
-	codeParents  = 0 // that of the parent, which is a row before
-	codeNew      = 1 // the next of the new ones
-	codeResource = 2 // 2+i: the i-th new one of the shape's team
+	codeParents  = 0 // that of the parent, which is an earlier row
+	codeNew      = 1 // the next new resource
+	codeResource = 2 // 2+i: the i-th new resource of the shape's service
 )
 
-// teams are the resources of a block, so far: those of the rows of one service of a tenant are a team. Only names that the shapes have are
-// used for it, so that no rule about what a resource is called is part of the format.
-type teams struct {
-	members [][]uint32 // by team, in the order in which they came
+// serviceResources lists the resources of the rows so far, by service. It uses the services of the
+// shapes, so that the format does not depend on how the service of a resource is determined.
+type serviceResources struct {
+	lists [][]uint32 // by service, in the order of first occurrence
 }
 
-func (t *teams) reset(n int) {
-	for i := range t.members {
-		t.members[i] = t.members[i][:0]
+func (t *serviceResources) reset(n int) {
+	for i := range t.lists {
+		t.lists[i] = t.lists[i][:0]
 	}
-	for len(t.members) < n {
-		t.members = append(t.members, nil)
+	for len(t.lists) < n {
+		t.lists = append(t.lists, nil)
 	}
 }
 
-// roster finds resources in their teams.
-type roster struct {
-	teams
-	where []member // by resource
+// resourceCoder assigns codes to resources.
+type resourceCoder struct {
+	seen  serviceResources
+	where []resourcePlace // by resource
 }
 
-// member is where a resource is: the last team that it joined. In an earlier block it may have been there, too, so the team is asked.
-type member struct{ team, index uint32 }
+// resourcePlace is the position of a resource in the list of its last service. It may stem from an
+// earlier block, so the list has to be checked.
+type resourcePlace struct{ service, index uint32 }
 
-// code returns the code of a resource, which is new or not of the parent.
-func (r *roster) code(team, resource uint32) uint32 {
-	at, all := &r.where[resource], r.members[team]
-	if at.team == team && int(at.index) < len(all) && all[at.index] == resource {
+// code returns the code of a resource that is not inherited from the parent.
+func (r *resourceCoder) code(service, resource uint32) uint32 {
+	at, all := &r.where[resource], r.seen.lists[service]
+	if at.service == service && int(at.index) < len(all) && all[at.index] == resource {
 		return codeResource + at.index
 	}
-	*at = member{team, uint32(len(all))}
-	r.members[team] = append(all, resource)
+	*at = resourcePlace{service, uint32(len(all))}
+	r.seen.lists[service] = append(all, resource)
 	return codeNew
 }
 
-// encodeResources writes the resources. The parents are known.
+// encodeResources writes the resources. Parents must be resolved.
 func (e *Encoder) encodeResources() {
-	e.roster.reset(e.l.teams)
-	e.roster.where = resize(e.roster.where, len(e.l.tables.Resources))
-	e.newcomers = e.newcomers[:0]
-	for i, p := range e.kin.parents {
+	e.resources.seen.reset(e.l.services)
+	e.resources.where = resize(e.resources.where, len(e.l.tables.Resources))
+	e.newResources = e.newResources[:0]
+	for i, p := range e.parents.parents {
 		h := &e.heads[i]
 		if p >= 0 && int(p) < i && e.heads[p].Resource == h.Resource {
 			e.codes[i] = codeParents
 			continue
 		}
-		e.codes[i] = e.roster.code(e.l.shapes[h.Shape].team, h.Resource)
+		e.codes[i] = e.resources.code(e.l.shapes[h.Shape].service, h.Resource)
 		if e.codes[i] == codeNew {
-			e.newcomers = append(e.newcomers, h.Resource)
+			e.newResources = append(e.newResources, h.Resource)
 		}
 	}
 	e.code(partResources, e.codes)
-	e.code(partNew, e.newcomers)
+	e.code(partNew, e.newResources)
 }
 
-// decodeResources reads the resources. Shapes and parents are decoded.
+// decodeResources decodes the resources. Shapes and parents must be decoded.
 func (b *Block) decodeResources() error {
 	h := &b.heads
 	h.codes = resize(h.codes, b.dir.rows)
@@ -75,32 +76,32 @@ func (b *Block) decodeResources() error {
 			n++
 		}
 	}
-	h.newcomers = resize(h.newcomers, n)
-	if err := b.decodeCodes(partNew, h.newcomers); err != nil {
+	h.newResources = resize(h.newResources, n)
+	if err := b.decodeCodes(partNew, h.newResources); err != nil {
 		return err
 	}
-	if err := checkCodes(h.newcomers, len(b.l.tables.Resources), "resource"); err != nil {
+	if err := checkCodes(h.newResources, len(b.l.tables.Resources), "resource"); err != nil {
 		return err
 	}
-	return b.joinTeams(h.newcomers)
+	return b.assignResources(h.newResources)
 }
 
-func (b *Block) joinTeams(newcomers []uint32) error {
+func (b *Block) assignResources(newResources []uint32) error {
 	h := &b.heads
-	h.teams.reset(b.l.teams)
+	h.byService.reset(b.l.services)
 	h.resources = resize(h.resources, b.dir.rows)
 	for i, code := range h.codes {
-		team := &h.teams.members[b.l.shapes[h.shapes[i]].team]
+		list := &h.byService.lists[b.l.shapes[h.shapes[i]].service]
 		switch p := h.parents[i]; {
 		case code == codeNew:
-			h.resources[i] = newcomers[0]
-			*team, newcomers = append(*team, newcomers[0]), newcomers[1:]
-		case code >= codeResource && int64(code-codeResource) < int64(len(*team)):
-			h.resources[i] = (*team)[code-codeResource]
+			h.resources[i] = newResources[0]
+			*list, newResources = append(*list, newResources[0]), newResources[1:]
+		case code >= codeResource && int64(code-codeResource) < int64(len(*list)):
+			h.resources[i] = (*list)[code-codeResource]
 		case code == codeParents && p >= 0 && int(p) < i:
 			h.resources[i] = h.resources[p]
 		default:
-			return corrupt("row %d has a resource that was not before", i)
+			return corrupt("row %d has an invalid resource code", i)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// input is what Encode is given for a block.
+// input is the input of Encode for a block.
 type input struct {
 	heads []rows.Head
 	cells []rows.Cell
@@ -29,7 +29,7 @@ func (in *input) row(t *rows.Tables, i int) []rows.Cell {
 	return in.cells[in.first[i]:][:len(t.Shapes[in.heads[i].Shape].Columns)]
 }
 
-// varying returns the input without the cells that the layout has.
+// varying returns the input without cells that are constants of the layout.
 func (in *input) varying(l *Layout) input {
 	out := input{heads: in.heads}
 	for i := range in.heads {
@@ -48,7 +48,8 @@ func (in *input) encode(e *Encoder, dst []byte, l *Layout) ([]byte, Zone) {
 	return e.Encode(dst, l, v.heads, v.cells, v.first)
 }
 
-// segment is a slow stand-in for the segment writer: it has rows in their final order, and plans constants, dictionaries and ranks.
+// segment is a simple, slow substitute for the segment writer: it holds rows in their final order,
+// and determines constants, dictionaries and ranks.
 type segment struct {
 	tables rows.Tables
 	input
@@ -133,8 +134,9 @@ func (s *segment) rankShapes() {
 	}
 }
 
-// leastConstant is how many rows a shape must have to have constants: those of a rare one would take as much space as its cells.
-const leastConstant = 4
+// minConstantRows is the minimum number of rows of a shape with constants: those of a rare shape
+// would take as much space as its cells.
+const minConstantRows = 4
 
 // constants returns by shape and position the cell that all rows have.
 func (s *segment) constants() [][]*rows.Cell {
@@ -154,7 +156,7 @@ func (s *segment) constants() [][]*rows.Cell {
 		count[id]++
 	}
 	for id, n := range count {
-		if n < leastConstant {
+		if n < minConstantRows {
 			clear(constants[id])
 		}
 	}

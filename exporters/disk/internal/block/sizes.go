@@ -1,14 +1,14 @@
 package block
 
-// headNames are the names of the head parts, as [Block.Sizes] gives them.
+// headNames are the names of the head parts in the output of [Block.Sizes].
 var headNames = [headParts]string{
 	partRuns: "trace table", partHigh: "trace ids", partLow: "trace ids", partShapes: "shapes", partSpans: "span ids", partParents: "parents",
-	partExplicit: "parents elsewhere", partResources: "resources", partNew: "resources", partFirst: "starts", partSteps: "starts",
+	partExplicit: "explicit parents", partResources: "resources", partNew: "resources", partFirst: "starts", partSteps: "starts",
 	partDurations: "durations",
 }
 
-// Sizes says how many bytes each part of the block takes in the file: the directory and the parts of heads by a name, which may come several
-// times, and the columns by their ids.
+// Sizes reports the size of each part of the block in the file. It calls head with the names of the
+// directory and the head parts, of which some share a name, and column with the ids of columns.
 func (b *Block) Sizes(head func(name string, bytes int), column func(id uint32, bytes int)) {
 	parts := 0
 	for i, e := range b.dir.heads {
@@ -19,5 +19,5 @@ func (b *Block) Sizes(head func(name string, bytes int), column func(id uint32, 
 		column(c.id, int(c.length))
 		parts += int(c.length)
 	}
-	head("directories of blocks", len(b.data)-parts)
+	head("block directories", len(b.data)-parts)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// values are the cells of a block that vary, by form and, within a form, by vector.
+// values holds the varying cells of a block, by encoding and, within an encoding, by vector.
 type values struct {
 	words   []uint32
 	texts   []string
@@ -16,14 +16,14 @@ type values struct {
 	bools   []bool
 }
 
-// reserve makes room for as many values of each form. Those that are there stay.
-func (v *values) reserve(size *[forms]int) {
-	v.words, v.texts = extend(v.words, size[formWord]), extend(v.texts, size[formText])
-	v.ints, v.doubles = extend(v.ints, size[formInt]), extend(v.doubles, size[formDouble])
-	v.bools = extend(v.bools, size[formBool])
+// reserve sets the number of values of each encoding. Existing values are kept.
+func (v *values) reserve(size *[numEncodings]int) {
+	v.words, v.texts = extend(v.words, size[encodeWord]), extend(v.texts, size[encodeText])
+	v.ints, v.doubles = extend(v.ints, size[encodeInt]), extend(v.doubles, size[encodeDouble])
+	v.bools = extend(v.bools, size[encodeBool])
 }
 
-// extend returns v with n elements, the first ones as they were.
+// extend returns v with n elements; the first ones keep their values.
 func extend[T any](v []T, n int) []T {
 	if n <= cap(v) {
 		return v[:n]
@@ -31,27 +31,27 @@ func extend[T any](v []T, n int) []T {
 	return slices.Grow(v, n-len(v))[:n]
 }
 
-// forget lets go of texts, which alias what is not the block's own.
-func (v *values) forget() {
+// reset removes all references to texts, which may alias memory of others.
+func (v *values) reset() {
 	clear(v.texts)
 	v.texts = v.texts[:0]
 }
 
-// room tells for how many values there is memory.
-func (v *values) room() int {
+// capacity returns the number of values for which memory is allocated.
+func (v *values) capacity() int {
 	return cap(v.words) + cap(v.texts) + cap(v.ints) + cap(v.doubles) + cap(v.bools)
 }
 
-// put sets value i of a form. A text that is a word elsewhere is looked up in words.
-func (v *values) put(f form, i int, c *rows.Cell, words []string) {
+// put sets value i of an encoding. For a text that is a word, it stores the word from words.
+func (v *values) put(f encoding, i int, c *rows.Cell, words []string) {
 	switch f {
-	case formWord:
+	case encodeWord:
 		v.words[i] = c.Word - 1
-	case formInt:
+	case encodeInt:
 		v.ints[i] = int64(c.Num)
-	case formDouble:
+	case encodeDouble:
 		v.doubles[i] = math.Float64frombits(c.Num)
-	case formBool:
+	case encodeBool:
 		v.bools[i] = c.Num != 0
 	default:
 		if v.texts[i] = c.Data; c.Word > 0 {
@@ -60,16 +60,16 @@ func (v *values) put(f form, i int, c *rows.Cell, words []string) {
 	}
 }
 
-// get returns value i of a form.
-func (v *values) get(f form, i int) rows.Cell {
+// get returns value i of an encoding.
+func (v *values) get(f encoding, i int) rows.Cell {
 	switch f {
-	case formWord:
+	case encodeWord:
 		return rows.Cell{Word: v.words[i] + 1}
-	case formInt:
+	case encodeInt:
 		return rows.Cell{Num: uint64(v.ints[i])}
-	case formDouble:
+	case encodeDouble:
 		return rows.Cell{Num: math.Float64bits(v.doubles[i])}
-	case formText:
+	case encodeText:
 		return rows.Cell{Data: v.texts[i]}
 	}
 	if v.bools[i] {

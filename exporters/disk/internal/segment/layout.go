@@ -40,7 +40,7 @@ func (l *layout) plan() error {
 }
 
 func (l *layout) findInline() {
-	l.inline = l.block.Varying()
+	l.inline = l.block.VaryingColumns()
 	for i := range l.inline {
 		l.inline[i] = l.inline[i] && !l.dictionary[i] && l.tables.Columns[i].Kind == otlpdata.ValueString
 	}
@@ -156,7 +156,7 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 
 // readConstants reads the constants of all shapes.
 func (l *layout) readConstants(r *reader) error {
-	builder, err := block.NewBuilder(l.tables, l.dictionary)
+	builder, err := block.NewLayoutBuilder(l.tables, l.dictionary)
 	if err != nil {
 		return err
 	}

@@ -26,13 +26,13 @@ type heldBlock struct {
 
 // varied is implemented by blocks that give the cells of a row that are not Source.Constant in less time than all.
 type varied interface {
-	Varying(dst []rows.Cell, row int) ([]rows.Cell, error)
+	VaryingCells(dst []rows.Cell, row int) ([]rows.Cell, error)
 }
 
 // cells appends the cells of a row: all, or those that vary.
 func (b *heldBlock) cells(dst []rows.Cell, row int) (cells []rows.Cell, all bool, err error) {
 	if b.varied != nil {
-		cells, err = b.varied.Varying(dst, row)
+		cells, err = b.varied.VaryingCells(dst, row)
 		return cells, false, err
 	}
 	cells, err = b.Cells(dst, row)

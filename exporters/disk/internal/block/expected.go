@@ -2,31 +2,33 @@ package block
 
 import "slices"
 
-// fewOf is the part of the rows, one in so many, up to which their texts are put together one by one rather than with all others.
-const fewOf = 4
+// maxExpectedShare limits the expected rows to 1/maxExpectedShare of all rows. With more, decoding
+// all texts is cheaper than decoding single ones.
+const maxExpectedShare = 4
 
-// expected are the rows whose cells will be asked for, as far as that is known.
-type expected struct {
-	few   bool // only the texts of these rows are decoded
-	rows  []int32
-	set   []uint64 // bits, by row
-	at    []int32  // scratch: places in a vector
-	texts []string
+// expectedRows holds the rows whose cells will be read, if known.
+type expectedRows struct {
+	partial bool // only the texts of these rows are decoded
+	rows    []int32
+	set     []uint64 // bit set of rows
+	at      []int32  // scratch: positions in a vector
+	texts   []string
 }
 
-func (x *expected) forget() { x.few = false }
+func (x *expectedRows) reset() { x.partial = false }
 
-func (x *expected) has(row int) bool { return x.set[row/64]>>(row%64)&1 != 0 }
+func (x *expectedRows) has(row int) bool { return x.set[row/64]>>(row%64)&1 != 0 }
 
-// Expect says of which rows cells are going to be asked for, so that texts of others need not be put together. The rows are in any order.
-// Cells of other rows may be asked for all the same, but then the work was in vain.
+// Expect announces the rows whose cells will be read, in any order, so that texts of other rows
+// need not be decoded. Cells of other rows may still be read; this discards the texts that were
+// decoded for the expected rows.
 func (b *Block) Expect(rows []int32) {
 	b.expectAll()
-	if len(rows) > b.dir.rows/fewOf {
+	if len(rows) > b.dir.rows/maxExpectedShare {
 		return
 	}
 	x := &b.expected
-	x.few, x.rows = true, append(x.rows[:0], rows...)
+	x.partial, x.rows = true, append(x.rows[:0], rows...)
 	x.set = resize(x.set, (b.dir.rows+63)/64)
 	clear(x.set)
 	for _, row := range rows {
@@ -34,12 +36,12 @@ func (b *Block) Expect(rows []int32) {
 	}
 }
 
-// expectAll forgets the texts of vectors of which not all are decoded.
+// expectAll ends the effect of Expect and discards vectors that are not completely decoded.
 func (b *Block) expectAll() {
-	if !b.few {
+	if !b.expected.partial {
 		return
 	}
-	b.few = false
+	b.expected.partial = false
 	for i := range b.index.vectors {
 		if v := &b.index.vectors[i]; v.some {
 			v.some, v.decoded = false, false
@@ -67,7 +69,8 @@ func (b *Block) decodeSome(src []byte, v *vector) error {
 	return nil
 }
 
-// appendPlaces appends where the cells of a column in a row are in their vector, which was laid.
+// appendPlaces appends the positions of a row's cells of a column in their vector, which must be
+// placed.
 func (b *Block) appendPlaces(dst []int32, row int32, column uint32) []int32 {
 	shape := b.heads.shapes[row]
 	for i, g := range b.l.groupsOf(shape) {
@@ -76,7 +79,7 @@ func (b *Block) appendPlaces(dst []int32, row int32, column uint32) []int32 {
 		}
 		_, first, err := b.locate(shape, int32(i))
 		if err != nil {
-			return dst // the vector is there
+			return dst // cannot happen for a placed vector
 		}
 		first += b.index.rank[row] * g.count
 		for nth := range g.count {

@@ -12,116 +12,120 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// errLayout is matched by the errors of [NewLayout] and [Builder].
+// errLayout matches the errors of [NewLayout] and [LayoutBuilder].
 var errLayout = errors.New("constants or dictionaries do not fit the tables")
 
-// Builder makes a Layout shape by shape, and so without a list of all constants in memory.
-type Builder struct {
-	layout *Layout
-	lists  lists
-	known  map[string]uint32 // plans, by list of columns and bitmap
-	cells  cellTable
-	teams  map[rows.Service]uint32
-	key    []byte // scratch
-	// Of the plan at hand:
+// LayoutBuilder builds a Layout shape by shape, without holding all constants in memory. Not for
+// concurrent use.
+type LayoutBuilder struct {
+	layout   *Layout
+	lists    lists
+	known    map[string]uint32 // patterns by list of columns and bitmap
+	cells    cellTable
+	services map[rows.Service]uint32
+	key      []byte // scratch
+	// Of the current pattern:
 	at     []int32   // by column: 1 + its group
 	varies [][]int32 // by group: ordinals
 }
 
-// NewBuilder returns a builder for the segment of tables and dictionaries, as [NewLayout] has them.
-func NewBuilder(tables *rows.Tables, dictionary []bool) (*Builder, error) {
+// NewLayoutBuilder returns a builder for a segment with the given tables and dictionaries; see
+// [NewLayout].
+func NewLayoutBuilder(tables *rows.Tables, dictionary []bool) (*LayoutBuilder, error) {
 	columns := len(tables.Columns)
 	if len(dictionary) != columns || len(tables.Words) != columns {
 		return nil, fmt.Errorf("%w: lengths differ", errLayout)
 	}
-	l := &Layout{tables: tables, forms: make([]form, columns), shapes: make([]shape, 0, len(tables.Shapes)),
-		users: make([]atomic.Pointer[[]user], columns)}
+	l := &Layout{tables: tables, encodings: make([]encoding, columns), shapes: make([]shape, 0, len(tables.Shapes)),
+		columnGroups: make([]atomic.Pointer[[]patternGroup], columns)}
 	for i := range tables.Columns {
-		l.forms[i] = formOf(tables.Columns[i].Kind, dictionary[i])
+		l.encodings[i] = encodingOf(tables.Columns[i].Kind, dictionary[i])
 	}
-	return &Builder{layout: l, lists: newLists(), known: map[string]uint32{}, cells: cellTable{known: map[rows.Cell]uint32{}},
-		teams: map[rows.Service]uint32{}, at: make([]int32, columns)}, nil
+	return &LayoutBuilder{layout: l, lists: newLists(), known: map[string]uint32{}, cells: cellTable{known: map[rows.Cell]uint32{}},
+		services: map[rows.Service]uint32{}, at: make([]int32, columns)}, nil
 }
 
-// Add adds the next shape of the tables. Bit i of the bitmap, from the lowest of its first byte, says that all rows of the shape have one
-// cell at position i; these are the cells, in order. Nothing of them is kept.
-func (b *Builder) Add(bitmap []byte, cells []rows.Cell) error {
+// Add adds the next shape of the tables. Bit i of the bitmap, from the lowest bit of the first
+// byte, is set if all rows of the shape have the same cell at position i; cells are these cells, in
+// order. Add does not retain its arguments.
+func (b *LayoutBuilder) Add(bitmap []byte, cells []rows.Cell) error {
 	l, id := b.layout, len(b.layout.shapes)
 	if id == len(l.tables.Shapes) {
-		return fmt.Errorf("%w: there is no shape %d", errLayout, id)
+		return fmt.Errorf("%w: no shape %d", errLayout, id)
 	}
 	s := &l.tables.Shapes[id]
-	number, err := b.plan(s.Columns, bitmap)
+	number, err := b.pattern(s.Columns, bitmap)
 	if err != nil {
 		return fmt.Errorf("shape %d: %w", id, err)
 	}
-	p := &l.plans[number]
+	p := &l.patterns[number]
 	if len(cells) != len(p.fixed) {
-		return fmt.Errorf("shape %d: %w: it has %d constants instead of %d", id, errLayout, len(cells), len(p.fixed))
+		return fmt.Errorf("shape %d: %w: %d constants, want %d", id, errLayout, len(cells), len(p.fixed))
 	}
 	of := rows.Service{Tenant: s.Tenant, Name: s.Service}
-	team, ok := b.teams[of]
+	service, ok := b.services[of]
 	if !ok {
-		team = uint32(len(b.teams))
-		b.teams[of] = team
+		service = uint32(len(b.services))
+		b.services[of] = service
 	}
-	l.shapes = append(l.shapes, shape{plan: number, constants: uint32(len(l.constants)), groups: uint32(l.groups), team: team})
+	l.shapes = append(l.shapes, shape{pattern: number, constants: uint32(len(l.constants)), groups: uint32(l.groups), service: service})
 	l.groups += len(p.groups)
 	for i := range cells {
 		if int64(cells[i].Word) > int64(len(l.tables.Words[p.fixed[i]])) {
-			return fmt.Errorf("shape %d: %w: there is no word %d", id, errLayout, cells[i].Word)
+			return fmt.Errorf("shape %d: %w: no word %d", id, errLayout, cells[i].Word)
 		}
 		l.constants = append(l.constants, b.cells.number(&cells[i]))
 	}
 	return nil
 }
 
-// Layout returns the layout of all shapes, once.
-func (b *Builder) Layout() (*Layout, error) {
+// Layout returns the layout of all shapes. It must be called only once.
+func (b *LayoutBuilder) Layout() (*Layout, error) {
 	l := b.layout
 	if len(l.shapes) != len(l.tables.Shapes) {
-		return nil, fmt.Errorf("%w: there are %d shapes instead of %d", errLayout, len(l.shapes), len(l.tables.Shapes))
+		return nil, fmt.Errorf("%w: %d shapes, want %d", errLayout, len(l.shapes), len(l.tables.Shapes))
 	}
-	l.plans, l.constants, l.cells = slices.Clone(l.plans), slices.Clone(l.constants), slices.Clone(b.cells.list) // without room for more
-	l.teams = len(b.teams)
+	// Clones have no spare capacity.
+	l.patterns, l.constants, l.cells = slices.Clone(l.patterns), slices.Clone(l.constants), slices.Clone(b.cells.list)
+	l.services = len(b.services)
 	return l, nil
 }
 
-// plan returns the number of the plan of a list of columns, of which those in the bitmap are constant.
-func (b *Builder) plan(columns []uint32, bitmap []byte) (uint32, error) {
+// pattern returns the number of the pattern for a list of columns and a bitmap of constants.
+func (b *LayoutBuilder) pattern(columns []uint32, bitmap []byte) (uint32, error) {
 	if len(bitmap) != (len(columns)+7)/8 {
-		return 0, fmt.Errorf("%w: there are constants of %d positions or so, for %d columns", errLayout, 8*len(bitmap), len(columns))
+		return 0, fmt.Errorf("%w: a bitmap of %d bytes for %d columns", errLayout, len(bitmap), len(columns))
 	}
 	b.key = binary.LittleEndian.AppendUint32(b.key[:0], b.lists.number(columns))
 	b.key = append(b.key, bitmap...)
 	if number, ok := b.known[string(b.key)]; ok {
 		return number, nil
 	}
-	p, err := b.newPlan(columns, bitmap)
+	p, err := b.newPattern(columns, bitmap)
 	if err != nil {
 		return 0, err
 	}
-	number := uint32(len(b.layout.plans))
-	b.layout.plans = append(b.layout.plans, p)
+	number := uint32(len(b.layout.patterns))
+	b.layout.patterns = append(b.layout.patterns, p)
 	b.known[string(b.key)] = number
 	return number, nil
 }
 
-func (b *Builder) newPlan(columns []uint32, bitmap []byte) (plan, error) {
+func (b *LayoutBuilder) newPattern(columns []uint32, bitmap []byte) (pattern, error) {
 	constants := 0
 	for _, c := range bitmap {
 		constants += bits.OnesCount8(c)
 	}
-	p := plan{slots: make([]slot, 0, len(columns)), fixed: make([]uint32, 0, min(constants, len(columns)))}
+	p := pattern{slots: make([]slot, 0, len(columns)), fixed: make([]uint32, 0, min(constants, len(columns)))}
 	ordinal := int32(0)
 	for i, id := range columns {
 		switch {
-		case int(id) >= len(b.layout.forms):
-			return p, fmt.Errorf("%w: there is no column %d", errLayout, id)
+		case int(id) >= len(b.layout.encodings):
+			return p, fmt.Errorf("%w: no column %d", errLayout, id)
 		case bitmap[i/8]>>(i%8)&1 == 1:
 			p.slots = append(p.slots, slot{group: constant, nth: int32(len(p.fixed))})
 			p.fixed = append(p.fixed, id)
-		case b.layout.forms[id] == formNone:
+		case b.layout.encodings[id] == encodeNone:
 			p.slots = append(p.slots, slot{group: constant, nth: empty})
 		default:
 			b.vary(&p, id, ordinal)
@@ -137,8 +141,8 @@ func (b *Builder) newPlan(columns []uint32, bitmap []byte) (plan, error) {
 	return p, nil
 }
 
-// vary adds a position to the group of its column.
-func (b *Builder) vary(p *plan, column uint32, ordinal int32) {
+// vary adds a varying position to the group of its column.
+func (b *LayoutBuilder) vary(p *pattern, column uint32, ordinal int32) {
 	if b.at[column] == 0 {
 		p.groups = append(p.groups, group{column: column})
 		b.at[column] = int32(len(p.groups))
@@ -153,14 +157,15 @@ func (b *Builder) vary(p *plan, column uint32, ordinal int32) {
 	g.count++
 }
 
-// lists numbers lists of columns. Shapes that were read from a file share theirs in memory, those that are made for one may not.
+// lists numbers lists of columns. The shapes of a file share equal lists in memory; shapes built
+// one by one may not.
 type lists struct {
 	first map[*uint32]listed
 	known map[string]uint32
 	key   []byte // scratch
 }
 
-// listed is the list that begins at an address, the longest one.
+// listed is the longest known list that starts at an address.
 type listed struct {
 	length int
 	number uint32
@@ -188,14 +193,14 @@ func (s *lists) number(columns []uint32) uint32 {
 	return number
 }
 
-// cellTable is a list of cells without repetitions. Most are words, whose numbers are small.
+// cellTable is a list of distinct cells. Most of them are words, which have small numbers.
 type cellTable struct {
 	list  []rows.Cell
-	words []uint32 // by word: 1 + its cell
+	words []uint32 // by word: 1 + index of its cell
 	known map[rows.Cell]uint32
 }
 
-// number returns where a cell is in the list.
+// number returns the index of a cell in the list. It adds the cell if it is new.
 func (t *cellTable) number(c *rows.Cell) uint32 {
 	if c.Word == 0 {
 		n, ok := t.known[*c]
