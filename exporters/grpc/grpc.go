@@ -18,7 +18,7 @@ import (
 
 type config struct {
 	client.GRPCConfig
-	client.HopConfig
+	client.NextHopConfig
 	pipeline.Delivery
 	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Where spans are written to in OTLP, if not to endpoint."`
 	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1, or auto, which asks the other side."`
@@ -40,7 +40,7 @@ const (
 )
 
 func defaults() config {
-	return config{GRPCConfig: client.DefaultGRPCConfig(), HopConfig: client.DefaultHopConfig(), Delivery: pipeline.DefaultDelivery(),
+	return config{GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		Writer: pipeline.Absent(client.DefaultGRPCConfig()), Protocol: auto, MaxMessageSize: 4000 << 10, MaxRecvMsgSize: 64, MaxHeld: 64 << 20,
 		MaxTrace: 512 << 20, MaxQuestion: 1000}
 }
@@ -87,7 +87,7 @@ type exporter struct {
 	conn   *client.GRPC
 	writer *client.GRPC // nil: conn
 	peer   *peer
-	hop    *client.Hop
+	hop    *client.NextHop
 	kept   *pipeline.Budget // of the spans that searches look at
 }
 
@@ -101,7 +101,7 @@ var (
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
-	e := &exporter{cfg: c, set: set, hop: client.NewHop(set), peer: newPeer(c)}
+	e := &exporter{cfg: c, set: set, hop: client.NewNextHop(set), peer: newPeer(c)}
 	e.kept = pipeline.NewBudget(max(int64(c.MaxHeld), 1)) // which would be none for 0
 	call := grpc.WithDefaultCallOptions(grpc.ForceCodecV2(newCodec()), grpc.MaxCallRecvMsgSize(c.MaxRecvMsgSize<<20))
 	var err error

@@ -39,7 +39,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil && !errors.As(err, &partial) {
 		err = fmt.Errorf("writing to the remote store at %s: %w", e.cfg.Endpoint, err)
 	}
-	return e.hop.Settle(ctx, err)
+	return e.hop.Record(ctx, err)
 }
 
 func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch) error {

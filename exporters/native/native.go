@@ -30,15 +30,15 @@ const (
 
 type config struct {
 	client.GRPCConfig
-	client.HopConfig
+	client.NextHopConfig
 	pipeline.Delivery
 	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Greatest size of one message, uncompressed, which must not exceed what the next hop takes (4MiB by default); larger batches are sent as several messages."`
 }
 
 func defaults() config {
-	c := config{GRPCConfig: client.DefaultGRPCConfig(), HopConfig: client.DefaultHopConfig(), Delivery: pipeline.DefaultDelivery(),
+	c := config{GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		MaxMessageSize: defaultMaxMessage}
-	c.Compression = client.None // as agents do; old collectors know nothing else
+	c.Compression = client.CompressionNone // as agents do; old collectors know nothing else
 	return c
 }
 
@@ -60,7 +60,7 @@ func Factory() pipeline.Factory {
 type exporter struct {
 	set          pipeline.Settings
 	conn         *client.GRPC
-	hop          *client.Hop
+	hop          *client.NextHop
 	metrics      *metrics
 	failures     failureLog
 	buffers      buffers
@@ -81,7 +81,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{set: set, hop: client.NewHop(set), metrics: m, failures: failureLog{log: set.Logger, now: set.Env.Now},
+	e := &exporter{set: set, hop: client.NewNextHop(set), metrics: m, failures: failureLog{log: set.Logger, now: set.Env.Now},
 		method:   "/" + wire.Original(api_v2.CollectorService_ServiceDesc.ServiceName) + "/PostSpans", // the name that all collectors know
 		endpoint: c.Endpoint, tenantHeader: c.TenantHeader, maxMessage: int(c.MaxMessageSize)}
 	e.conn, err = client.NewGRPC(set, c.GRPCConfig, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{&e.buffers})),
@@ -115,7 +115,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	d := &delivery{exporter: e, ctx: ctx, format: b.Meta().Format, progress: pipeline.ProgressOf(ctx)}
 	err = native.SplitPostSpans(segments, e.maxMessage, e.buffers.take, d.send)
-	return e.hop.Settle(ctx, d.outcome(err, b.Len()))
+	return e.hop.Record(ctx, d.outcome(err, b.Len()))
 }
 
 // delivery is one attempt to send a batch.

@@ -412,9 +412,9 @@ func inPipeline(t *testing.T, endpoint string) *receiver {
 
 func TestConfigMistakes(t *testing.T) {
 	_, _, err := load("next.test", "2KiB", "100", "x-tenant", "a b")
-	want := `c.yaml:5:15: exporters.native.endpoint: "next.test" is not an address; write host:port, for example localhost:4317
+	want := `c.yaml:5:15: exporters.native.endpoint: "next.test" is not a valid address; write host:port, for example localhost:4317
 c.yaml:7:23: exporters.native.max_message_size: must be from 1KiB to 1GiB, not 100
-c.yaml:8:20: exporters.native.tenant_header: "a b" is no name of a header: letters, digits, -, _ and . make one`
+c.yaml:8:20: exporters.native.tenant_header: "a b" is not a valid header name; use letters, digits, -, _ and .`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

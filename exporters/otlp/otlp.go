@@ -19,12 +19,12 @@ const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Expor
 
 type config struct {
 	client.GRPCConfig
-	client.HopConfig
+	client.NextHopConfig
 	pipeline.Delivery
 }
 
 func defaults() config {
-	return config{client.DefaultGRPCConfig(), client.DefaultHopConfig(), pipeline.DefaultDelivery()}
+	return config{client.DefaultGRPCConfig(), client.DefaultNextHopConfig(), pipeline.DefaultDelivery()}
 }
 
 // Factory makes exporters of type otlp.
@@ -35,7 +35,7 @@ func Factory() pipeline.Factory {
 
 type exporter struct {
 	conn         *client.GRPC
-	hop          *client.Hop
+	hop          *client.NextHop
 	endpoint     string
 	tenantHeader string
 }
@@ -51,7 +51,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exporter{conn: conn, hop: client.NewHop(set), endpoint: c.Endpoint, tenantHeader: c.TenantHeader}, nil
+	return &exporter{conn: conn, hop: client.NewNextHop(set), endpoint: c.Endpoint, tenantHeader: c.TenantHeader}, nil
 }
 
 // Start begins to connect.
@@ -69,7 +69,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	return e.hop.Settle(ctx, e.send(ctx, b.Meta().Tenant, segments))
+	return e.hop.Record(ctx, e.send(ctx, b.Meta().Tenant, segments))
 }
 
 func (e *exporter) send(ctx context.Context, tenant string, segments [][]byte) error {

@@ -201,8 +201,8 @@ service: {pipelines: {traces: {receivers: [source], exporters: [otlp]}}}
 		t.Error(err)
 	}
 	err := load(strings.NewReplacer("dns:///next.test:4317", "next.test", "timeout: 10s", "tenant_header: a b").Replace(file))
-	want := `c.yaml:5:15: exporters.otlp.endpoint: "next.test" is not an address; write host:port, for example localhost:4317
-c.yaml:10:20: exporters.otlp.tenant_header: "a b" is no name of a header: letters, digits, -, _ and . make one`
+	want := `c.yaml:5:15: exporters.otlp.endpoint: "next.test" is not a valid address; write host:port, for example localhost:4317
+c.yaml:10:20: exporters.otlp.tenant_header: "a b" is not a valid header name; use letters, digits, -, _ and .`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

@@ -26,7 +26,7 @@ const (
 
 // refusal returns the error of an answer that is no success, with the class that the OTLP specification gives to its status: 429, 502, 503
 // and 504 may be sent again, nothing else.
-func refusal(a client.Answer, now time.Time) error {
+func refusal(a client.Response, now time.Time) error {
 	err := errors.New(strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status))))
 	if m := message(a); m != "" {
 		err = fmt.Errorf("%w: %s", err, m)
@@ -53,7 +53,7 @@ func retryAfter(value string, now time.Time) (after time.Duration, ok bool) {
 }
 
 // message returns what the next hop says about a refusal: the message of a google.rpc.Status, or a text.
-func message(a client.Answer) string {
+func message(a client.Response) string {
 	var s spb.Status
 	fromProto := func(b []byte) error { return proto.Unmarshal(b, &s) }
 	fromJSON := func(b []byte) error { return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, &s) }
@@ -70,7 +70,7 @@ func message(a client.Answer) string {
 }
 
 // decode reads the body of an answer by its media type; an empty body is an empty message.
-func decode(a client.Answer, fromProto, fromJSON func([]byte) error) error {
+func decode(a client.Response, fromProto, fromJSON func([]byte) error) error {
 	if len(a.Body) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func decode(a client.Answer, fromProto, fromJSON func([]byte) error) error {
 	}
 }
 
-func mediaType(a client.Answer) string {
+func mediaType(a client.Response) string {
 	t, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	if err != nil {
 		return ""

@@ -26,14 +26,14 @@ const (
 
 type config struct {
 	client.HTTPConfig
-	client.HopConfig
+	client.NextHopConfig
 	pipeline.Delivery
 	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL to send to; empty is endpoint with /v1/traces behind it."`
 	Encoding       string `yaml:"encoding" doc:"proto, which passes spans on as they are, or json."`
 }
 
 func defaults() config {
-	return config{HTTPConfig: client.DefaultHTTPConfig(), HopConfig: client.DefaultHopConfig(), Delivery: pipeline.DefaultDelivery(),
+	return config{HTTPConfig: client.DefaultHTTPConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
 		Encoding: encodingProto}
 }
 
@@ -67,7 +67,7 @@ func Factory() pipeline.Factory {
 type exporter struct {
 	*client.HTTP
 	set          pipeline.Settings
-	hop          *client.Hop
+	hop          *client.NextHop
 	url          string
 	name         string // url without its query, which may hold a secret
 	json         bool
@@ -86,7 +86,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(c.url(), "?")
-	return &exporter{HTTP: h, set: set, hop: client.NewHop(set), url: c.url(), name: name, json: c.Encoding == encodingJSON,
+	return &exporter{HTTP: h, set: set, hop: client.NewNextHop(set), url: c.url(), name: name, json: c.Encoding == encodingJSON,
 		tenantHeader: c.TenantHeader}, nil
 }
 
@@ -106,7 +106,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if tenant := b.Meta().Tenant; tenant != "" && e.tenantHeader != "" {
 		header.Set(e.tenantHeader, tenant)
 	}
-	return e.hop.Settle(ctx, e.send(ctx, header, body))
+	return e.hop.Record(ctx, e.send(ctx, header, body))
 }
 
 func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {

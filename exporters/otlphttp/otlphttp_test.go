@@ -83,7 +83,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func start(t *testing.T, endpoint string, change func(*config)) *exporter {
 	t.Helper()
 	c := defaults()
-	c.Endpoint, c.Compression = endpoint, client.None
+	c.Endpoint, c.Compression = endpoint, client.CompressionNone
 	if change != nil {
 		change(&c)
 	}
@@ -333,7 +333,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(200, "", typeJSON, []byte(`{"partialSuccess":{"rejectedSpans":"9223372036854775807"}}`))
 	f.Add(400, "-1", "text/plain; charset=\"", bytes.Repeat([]byte("["), 1000))
 	f.Fuzz(func(t *testing.T, code int, retryAfter, contentType string, body []byte) {
-		a := client.Answer{Status: code, Header: http.Header{"Retry-After": {retryAfter}, "Content-Type": {contentType}}, Body: body}
+		a := client.Response{Status: code, Header: http.Header{"Retry-After": {retryAfter}, "Content-Type": {contentType}}, Body: body}
 		err := refusal(a, now)
 		if len(err.Error()) > 2*maxMessage+100 {
 			t.Errorf("message of %d bytes", len(err.Error()))
@@ -346,7 +346,7 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		var partial *pipeline.Partial
-		hop := client.NewHop(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()})
+		hop := client.NewNextHop(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()})
 		if errors.As(hop.Partial(resp.PartialSuccess().RejectedSpans(), ""), &partial) && partial.Rejected <= 0 {
 			t.Errorf("%d rejected spans", partial.Rejected)
 		}

@@ -91,7 +91,7 @@ func newFileSource(set pipeline.Settings, c FileConfig) (*fileSource, error) {
 	}
 	s.name, _, _ = strings.Cut(c.Path, "?") // what follows may be a secret
 	cfg := client.DefaultHTTPConfig()
-	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.None
+	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.CompressionNone
 	var err error
 	s.http, err = client.NewHTTP(set, cfg)
 	return s, err

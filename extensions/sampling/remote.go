@@ -20,7 +20,7 @@ import (
 // RemoteConfig are the keys below `remote`.
 type RemoteConfig struct {
 	client.GRPCConfig
-	client.HopConfig
+	client.NextHopConfig
 	Timeout   pipeline.Duration `yaml:"timeout" doc:"How long the collector may take to answer."`
 	FreshFor  pipeline.Duration `yaml:"fresh_for" doc:"How long an answer is given to others that ask for the same service, before the collector is asked again."`
 	StaleFor  pipeline.Duration `yaml:"stale_for" doc:"How old the answer may be that is given while the collector cannot be asked; older ones become errors, on which clients keep what they were told."`
@@ -29,10 +29,10 @@ type RemoteConfig struct {
 }
 
 func defaultRemote() RemoteConfig {
-	c := RemoteConfig{GRPCConfig: client.DefaultGRPCConfig(), HopConfig: client.DefaultHopConfig(),
+	c := RemoteConfig{GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(),
 		Timeout: pipeline.Duration(3 * time.Second), FreshFor: pipeline.Duration(10 * time.Second),
 		StaleFor: pipeline.Duration(time.Hour), CacheSize: 16 << 20, MaxAnswer: 1 << 20}
-	c.Compression = client.None // old collectors know nothing else
+	c.Compression = client.CompressionNone // old collectors know nothing else
 	return c
 }
 
@@ -69,13 +69,13 @@ type remoteSource struct {
 	set    pipeline.Settings
 	cfg    RemoteConfig
 	conn   *client.GRPC
-	hop    *client.Hop
+	hop    *client.NextHop
 	cache  *cache
 	method string
 }
 
 func newRemoteSource(set pipeline.Settings, c RemoteConfig) (*remoteSource, error) {
-	s := &remoteSource{set: set, cfg: c, hop: client.NewHop(set), cache: newCache(int64(c.CacheSize)),
+	s := &remoteSource{set: set, cfg: c, hop: client.NewNextHop(set), cache: newCache(int64(c.CacheSize)),
 		// The name that all collectors know.
 		method: "/" + wire.Original(api_v2.SamplingManager_ServiceDesc.ServiceName) + "/GetSamplingStrategy"}
 	var err error
@@ -140,7 +140,7 @@ func (s *remoteSource) ask(ctx context.Context, key askedFor) answer {
 	var response api_v2.SamplingStrategyResponse
 	err := s.conn.Invoke(ctx, s.method, question, &response)
 	now := s.set.Env.Now()
-	out := answer{at: now, tried: now, err: s.hop.Settle(ctx, err)}
+	out := answer{at: now, tried: now, err: s.hop.Record(ctx, err)}
 	if err != nil {
 		return out
 	}

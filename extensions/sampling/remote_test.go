@@ -295,7 +295,7 @@ func TestCacheIsBounded(t *testing.T) {
 // An agent that asks a collector of this project passes on byte for byte what that says, whatever the shape.
 func TestAgentAndCollector(t *testing.T) {
 	collector, _ := start(t, listening(ofFile("testdata/strategies.json")))
-	a := startAgent(t, collector.Addr("grpc"), func(r *RemoteConfig) { r.Compression = client.None })
+	a := startAgent(t, collector.Addr("grpc"), func(r *RemoteConfig) { r.Compression = client.CompressionNone })
 	for _, path := range []string{"/sampling", "/"} {
 		for _, service := range []string{"cart", "plain", "limited", "unknown", ""} {
 			_, want := collector.get(t, "GET", path+"?service="+service)

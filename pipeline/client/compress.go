@@ -16,32 +16,33 @@ import (
 )
 
 func validateCompression(name string) error {
-	if all := []string{"gzip", "zstd", "snappy", None}; name != "" && !slices.Contains(all, name) {
-		return pipeline.BadKey("compression", "%q is not a compression; write %s", name, strings.Join(all, ", "))
+	if all := []string{"gzip", "zstd", "snappy", CompressionNone}; name != "" && !slices.Contains(all, name) {
+		return pipeline.BadKey("compression", "unknown compression %q; use %s", name, strings.Join(all, ", "))
 	}
 	return nil
 }
 
-// bodies compresses the bodies of HTTP requests. snappy is a single block there, as HTTP servers expect under that name.
-type bodies struct {
+// bodyCompressor compresses the bodies of HTTP requests. For snappy it uses the block format, which
+// HTTP servers expect.
+type bodyCompressor struct {
 	name    string
-	writers sync.Pool // of resetter
+	writers sync.Pool // of resettableWriter
 }
 
-type resetter interface {
+type resettableWriter interface {
 	io.WriteCloser
 	Reset(w io.Writer)
 }
 
-func newBodies(name string) *bodies {
-	b := &bodies{name: name}
+func newBodyCompressor(name string) *bodyCompressor {
+	b := &bodyCompressor{name: name}
 	switch name {
 	case "gzip":
 		b.writers.New = func() any { return gzip.NewWriter(nil) }
 	case "zstd":
 		b.writers.New = func() any { return newZstd() }
 	case "":
-		b.name = None
+		b.name = CompressionNone
 	}
 	return b
 }
@@ -54,21 +55,21 @@ func newZstd() *zstd.Encoder {
 	return e
 }
 
-// compress returns the segments as one body. Uncompressed ones are returned as they are.
-func (b *bodies) compress(segments [][]byte) ([][]byte, error) {
+// compress joins and compresses the chunks. Without compression it returns them unchanged.
+func (b *bodyCompressor) compress(chunks [][]byte) ([][]byte, error) {
 	switch b.name {
-	case None:
-		return segments, nil
+	case CompressionNone:
+		return chunks, nil
 	case "snappy":
-		return [][]byte{snappy.Encode(nil, bytes.Join(segments, nil))}, nil
+		return [][]byte{snappy.Encode(nil, bytes.Join(chunks, nil))}, nil
 	}
-	w := b.writers.Get().(resetter)
+	w := b.writers.Get().(resettableWriter)
 	defer b.writers.Put(w)
 	var out bytes.Buffer
-	out.Grow(length(segments) / 4) // spans repeat themselves
+	out.Grow(totalSize(chunks) / 4) // spans compress well
 	w.Reset(&out)
-	for _, s := range segments {
-		if _, err := w.Write(s); err != nil {
+	for _, c := range chunks {
+		if _, err := w.Write(c); err != nil {
 			return nil, err
 		}
 	}
@@ -79,10 +80,10 @@ func (b *bodies) compress(segments [][]byte) ([][]byte, error) {
 	return [][]byte{out.Bytes()}, nil
 }
 
-func length(segments [][]byte) int {
+func totalSize(chunks [][]byte) int {
 	n := 0
-	for _, s := range segments {
-		n += len(s)
+	for _, c := range chunks {
+		n += len(c)
 	}
 	return n
 }

@@ -26,42 +26,43 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// GRPCConfig are the keys of a gRPC connection outwards, named as in the OpenTelemetry Collector where it has them.
+// GRPCConfig is the configuration of a gRPC connection. Keys that the OpenTelemetry Collector also
+// has carry the same names.
 type GRPCConfig struct {
-	Endpoint        string                     `yaml:"endpoint" doc:"Where to connect: host:port, dns:///host:port, or several host:port with commas between them; all addresses share the load."`
-	TLS             TLSConfig                  `yaml:"tls" doc:"How the connection is secured."`
-	Compression     string                     `yaml:"compression" doc:"gzip, zstd, snappy or none."`
-	Headers         map[string]pipeline.Secret `yaml:"headers" doc:"Headers to send with every request; values are never shown."`
-	Auth            AuthConfig                 `yaml:"auth" doc:"How requests prove who sends them."`
-	Keepalive       KeepaliveConfig            `yaml:"keepalive" doc:"How a dead connection is found."`
-	BalancerName    string                     `yaml:"balancer_name" doc:"round_robin spreads requests over all addresses, pick_first uses one as long as it works."`
-	WaitForReady    bool                       `yaml:"wait_for_ready" doc:"Let requests wait for a connection until they time out, instead of failing while there is none."`
-	Authority       string                     `yaml:"authority" doc:"Value of the :authority header; empty is the endpoint's."`
-	ConnectTimeout  pipeline.Duration          `yaml:"connect_timeout" doc:"How long one attempt to connect may take, TLS included."`
-	ReadBufferSize  pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Buffer for reading, per connection."`
-	WriteBufferSize pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Buffer for writing, per connection."`
+	Endpoint        string                     `yaml:"endpoint" doc:"Server address: host:port, dns:///host:port, or a comma-separated list of host:port. Requests are balanced over all addresses."`
+	TLS             TLSConfig                  `yaml:"tls" doc:"TLS settings of the connection."`
+	Compression     string                     `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
+	Headers         map[string]pipeline.Secret `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
+	Auth            AuthConfig                 `yaml:"auth" doc:"Authentication of requests."`
+	Keepalive       KeepaliveConfig            `yaml:"keepalive" doc:"Detection of dead connections."`
+	BalancerName    string                     `yaml:"balancer_name" doc:"Load balancing policy: round_robin distributes requests over all addresses, pick_first uses one address as long as it works."`
+	WaitForReady    bool                       `yaml:"wait_for_ready" doc:"Whether requests wait for a connection until they time out, instead of failing immediately."`
+	Authority       string                     `yaml:"authority" doc:"Value of the :authority header. Empty uses the endpoint."`
+	ConnectTimeout  pipeline.Duration          `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	ReadBufferSize  pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
+	WriteBufferSize pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
 }
 
-// KeepaliveConfig are the keys below `keepalive`.
+// KeepaliveConfig is the block `keepalive`.
 type KeepaliveConfig struct {
-	Time                pipeline.Duration `yaml:"time" doc:"Ping after so long without any sign of the server, at least 10s; 0: never."`
-	Timeout             pipeline.Duration `yaml:"timeout" doc:"Close the connection when a ping is not answered for so long."`
-	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Ping while no request is open, too; servers may take that for an attack."`
+	Time                pipeline.Duration `yaml:"time" doc:"Time without activity after which the client pings the server, at least 10s. 0 disables pings."`
+	Timeout             pipeline.Duration `yaml:"timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether to ping while no request is open. Servers may treat that as abuse."`
 }
 
-// Limits of what a server may answer, and of waiting for it.
 const (
-	// MaxAnswer is the greatest body of an answer that is read, in bytes: answers to spans say little.
-	MaxAnswer         = 64 << 10
-	maxAnswerHeaders  = 64 << 10
-	maxReconnectDelay = 15 * time.Second
-	maxBuffer         = 64 << 20
+	// MaxResponse is the maximum size of a response to spans, in bytes. Such responses are short.
+	MaxResponse        = 64 << 10
+	maxResponseHeaders = 64 << 10 // bytes
+	maxReconnectDelay  = 15 * time.Second
+	maxBuffer          = 64 << 20 // bytes
 )
 
-// None is the value of `compression` that sends as it is.
-const None = "none"
+// CompressionNone is the value of `compression` that disables compression.
+const CompressionNone = "none"
 
-// DefaultGRPCConfig returns the defaults: TLS, gzip, and balancing over all addresses. There is no endpoint.
+// DefaultGRPCConfig returns a config with TLS, gzip and round_robin balancing, and without an
+// endpoint.
 func DefaultGRPCConfig() GRPCConfig {
 	return GRPCConfig{
 		TLS:             defaultTLS(),
@@ -74,17 +75,17 @@ func DefaultGRPCConfig() GRPCConfig {
 	}
 }
 
-// Validate reports values that cannot work.
+// Validate reports invalid values and combinations.
 func (c *GRPCConfig) Validate() error {
 	var errs []error
 	if _, err := c.target(); err != nil {
 		errs = append(errs, pipeline.BadKey("endpoint", "%v", err))
 	}
 	if balancers := []string{"round_robin", "pick_first"}; !slices.Contains(balancers, c.BalancerName) {
-		errs = append(errs, pipeline.BadKey("balancer_name", "%q is not a balancer; write %s", c.BalancerName, strings.Join(balancers, " or ")))
+		errs = append(errs, pipeline.BadKey("balancer_name", "unknown balancer %q; use %s", c.BalancerName, strings.Join(balancers, " or ")))
 	}
 	if c.Keepalive.Time > 0 && c.Keepalive.Timeout <= 0 {
-		errs = append(errs, pipeline.BadKey("keepalive::timeout", "must be above 0, or every ping would be one too late"))
+		errs = append(errs, pipeline.BadKey("keepalive::timeout", "must be above 0 while pings are enabled"))
 	}
 	for key, size := range map[string]pipeline.ByteSize{"read_buffer_size": c.ReadBufferSize, "write_buffer_size": c.WriteBufferSize} {
 		if size > maxBuffer {
@@ -97,12 +98,12 @@ func (c *GRPCConfig) Validate() error {
 
 func validateConnectTimeout(d pipeline.Duration) error {
 	if d <= 0 {
-		return pipeline.BadKey("connect_timeout", "must be above 0, or a connection to nowhere would be waited for without end")
+		return pipeline.BadKey("connect_timeout", "must be above 0, because an unreachable server would otherwise block requests forever")
 	}
 	return nil
 }
 
-// target is an endpoint that was taken apart: one name that is resolved by DNS, or a list of addresses.
+// target is a parsed endpoint: either a name to resolve by DNS or a list of addresses.
 type target struct {
 	name  string
 	addrs []string
@@ -117,7 +118,7 @@ func (c *GRPCConfig) target() (target, error) {
 	if strings.HasPrefix(c.Endpoint, "dns:") {
 		u, err := url.Parse(c.Endpoint)
 		if err != nil || checkHostPort(strings.TrimPrefix(u.Path, "/")) != nil {
-			return target{}, fmt.Errorf("%q is no name for DNS; write dns:///host:port", c.Endpoint)
+			return target{}, fmt.Errorf("%q is not a DNS target; write dns:///host:port", c.Endpoint)
 		}
 		return target{name: c.Endpoint}, nil
 	}
@@ -128,7 +129,7 @@ func (c *GRPCConfig) target() (target, error) {
 			continue
 		}
 		if rest = strings.TrimSuffix(bare, "/"); c.TLS.Insecure != insecure {
-			return target{}, fmt.Errorf("%s and tls::insecure: %t contradict each other; write host:port, tls::insecure decides",
+			return target{}, fmt.Errorf("%s contradicts tls::insecure: %t; write host:port without a scheme",
 				scheme, c.TLS.Insecure)
 		}
 	}
@@ -150,16 +151,17 @@ func checkHostPort(addr string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is not an address; write host:port, for example localhost:4317", addr)
+	return fmt.Errorf("%q is not a valid address; write host:port, for example localhost:4317", addr)
 }
 
-// GRPC is a connection to one or several servers. It connects when it starts and again whenever it has to; calls fail as Unavailable while
-// it cannot. It is a [grpc.ClientConnInterface].
+// GRPC is a connection to one or more servers. It connects on Start and reconnects automatically.
+// Calls fail with Unavailable while no server is connected, unless wait_for_ready is set. GRPC
+// implements [grpc.ClientConnInterface] and is safe for concurrent use after Start.
 type GRPC struct {
 	set     pipeline.Settings
 	cfg     GRPCConfig
 	target  target
-	tls     *certs.Source // nil: plain text
+	tls     *certs.TLSSource // nil if plaintext
 	headers headers
 	opts    []grpc.DialOption
 	conn    *grpc.ClientConn
@@ -171,7 +173,7 @@ var (
 	_ pipeline.Stopper         = (*GRPC)(nil)
 )
 
-// NewGRPC makes a connection that is not open yet. opts are added to the options that cfg stands for.
+// NewGRPC returns a connection that opens on Start. opts are added to the options derived from cfg.
 func NewGRPC(set pipeline.Settings, cfg GRPCConfig, opts ...grpc.DialOption) (*GRPC, error) {
 	server.RegisterCompressors()
 	c := &GRPC{set: set, cfg: cfg, opts: opts, headers: newHeaders(set, cfg.Headers, cfg.Auth)}
@@ -187,7 +189,7 @@ func NewGRPC(set pipeline.Settings, cfg GRPCConfig, opts ...grpc.DialOption) (*G
 	return c, nil
 }
 
-// Start reads certificates and tokens and begins to connect; it does not wait for the server.
+// Start reads certificates and tokens and starts connecting. It does not wait for the server.
 func (c *GRPC) Start(context.Context) error {
 	if err := c.headers.load(); err != nil {
 		return err
@@ -197,9 +199,9 @@ func (c *GRPC) Start(context.Context) error {
 		if err := c.tls.Load(); err != nil {
 			return fmt.Errorf("tls: %w", err)
 		}
-		creds = followingCreds{credentials.NewTLS(c.tls.Config()), c.tls}
+		creds = reloadingCreds{credentials.NewTLS(c.tls.Config()), c.tls}
 	} else if c.headers.token != nil {
-		c.set.Logger.Warn("auth::bearer_token_file is sent in plain text, because tls::insecure is true")
+		c.set.Logger.Warn("sending auth::bearer_token_file in plaintext, because tls::insecure is true")
 	}
 	name, opts := c.resolve()
 	opts = append(append(opts, c.options()...), grpc.WithTransportCredentials(creds))
@@ -212,8 +214,8 @@ func (c *GRPC) Start(context.Context) error {
 	return nil
 }
 
-// resolve returns what gRPC calls a target, and how to find its addresses. Of a list, calls name the first address as their authority,
-// and handshakes the one that they are with.
+// resolve returns the gRPC target and, for a list of addresses, its resolver. With a list, the
+// authority of calls is the first address, and TLS handshakes use the address of the connection.
 func (c *GRPC) resolve() (name string, opts []grpc.DialOption) {
 	addrs := c.target.addrs
 	switch len(addrs) {
@@ -222,19 +224,19 @@ func (c *GRPC) resolve() (name string, opts []grpc.DialOption) {
 	case 1:
 		return "dns:///" + addrs[0], nil
 	}
-	var all resolver.State
+	var state resolver.State
 	for _, a := range addrs {
-		all.Endpoints = append(all.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a, ServerName: a}}})
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a, ServerName: a}}})
 	}
 	list := manual.NewBuilderWithScheme("list")
-	list.InitialState(all)
+	list.InitialState(state)
 	return "list:///" + addrs[0], []grpc.DialOption{grpc.WithResolvers(list)}
 }
 
 func (c *GRPC) options() []grpc.DialOption {
-	call := []grpc.CallOption{grpc.WaitForReady(c.cfg.WaitForReady), grpc.MaxCallRecvMsgSize(MaxAnswer),
+	call := []grpc.CallOption{grpc.WaitForReady(c.cfg.WaitForReady), grpc.MaxCallRecvMsgSize(MaxResponse),
 		grpc.MaxCallSendMsgSize(math.MaxInt32)}
-	if c.cfg.Compression != None && c.cfg.Compression != "" {
+	if c.cfg.Compression != CompressionNone && c.cfg.Compression != "" {
 		call = append(call, grpc.UseCompressor(c.cfg.Compression))
 	}
 	reconnect := backoff.DefaultConfig
@@ -243,9 +245,9 @@ func (c *GRPC) options() []grpc.DialOption {
 		grpc.WithDefaultCallOptions(call...),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return c.set.Env.Dial(ctx, "tcp", addr) }),
 		grpc.WithDefaultServiceConfig(fmt.Sprintf(`{"loadBalancingConfig": [{%q: {}}]}`, c.cfg.BalancerName)),
-		grpc.WithDisableServiceConfig(), // DNS must not change how requests are sent
+		grpc.WithDisableServiceConfig(), // DNS records must not override the configuration
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: c.cfg.ConnectTimeout.Std()}),
-		grpc.WithMaxHeaderListSize(maxAnswerHeaders),
+		grpc.WithMaxHeaderListSize(maxResponseHeaders),
 		grpc.WithReadBufferSize(int(c.cfg.ReadBufferSize)),
 		grpc.WithWriteBufferSize(int(c.cfg.WriteBufferSize)),
 		grpc.WithUserAgent(userAgent(c.set)),
@@ -260,7 +262,7 @@ func (c *GRPC) options() []grpc.DialOption {
 	return opts
 }
 
-// userAgent says what program sends.
+// userAgent returns the name and version of this program.
 func userAgent(set pipeline.Settings) string {
 	if set.Process == nil {
 		return "tracing"
@@ -268,10 +270,10 @@ func userAgent(set pipeline.Settings) string {
 	return strings.TrimSuffix("tracing/"+set.Process.Build().Version, "/")
 }
 
-// Stop closes the connection. Calls that are still open fail.
+// Stop closes the connection. Open calls fail.
 func (c *GRPC) Stop(context.Context) error {
 	if err := c.conn.Close(); err != nil {
-		return fmt.Errorf("closing the connection to %s: %w", c.cfg.Endpoint, err)
+		return fmt.Errorf("closing connection to %s: %w", c.cfg.Endpoint, err)
 	}
 	return nil
 }
@@ -281,32 +283,32 @@ func (c *GRPC) Invoke(ctx context.Context, method string, args, reply any, opts 
 	return c.conn.Invoke(c.withHeaders(ctx), method, args, reply, opts...)
 }
 
-// NewStream begins a streaming call with the configured headers.
+// NewStream starts a streaming call with the configured headers. Errors are gRPC statuses.
 func (c *GRPC) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	return c.conn.NewStream(c.withHeaders(ctx), desc, method, opts...)
 }
 
 func (c *GRPC) withHeaders(ctx context.Context) context.Context {
-	if h := c.headers.now(); len(h) > 0 {
+	if h := c.headers.current(); len(h) > 0 {
 		return metadata.AppendToOutgoingContext(ctx, h...)
 	}
 	return ctx
 }
 
-// followingCreds takes the certificates as they are at each handshake.
-type followingCreds struct {
-	credentials.TransportCredentials // for what does not depend on certificates
-	source                           *certs.Source
+// reloadingCreds uses the current certificates for each handshake.
+type reloadingCreds struct {
+	credentials.TransportCredentials // for methods that do not depend on certificates
+	source                           *certs.TLSSource
 }
 
-// ClientHandshake secures a connection to the server of that authority.
-func (f followingCreds) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	cfg := f.source.Config()
+// ClientHandshake implements credentials.TransportCredentials.
+func (r reloadingCreds) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	cfg := r.source.Config()
 	if cfg.ServerName != "" {
 		authority = cfg.ServerName
 	}
 	return credentials.NewTLS(cfg).ClientHandshake(ctx, authority, conn)
 }
 
-// Clone returns f, which nobody can change.
-func (f followingCreds) Clone() credentials.TransportCredentials { return f }
+// Clone implements credentials.TransportCredentials. It returns r, which is immutable.
+func (r reloadingCreds) Clone() credentials.TransportCredentials { return r }

@@ -18,14 +18,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs/certstest"
 )
 
-func TestGRPCSendsHeadersAndTheTokenOfTheMoment(t *testing.T) {
-	w, srv := newWorld(t), serve(t, "a")
+func TestGRPCSendsHeadersAndReloadsToken(t *testing.T) {
+	fix, srv := newFixture(t), serve(t, "a")
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, token, "first\n")
 	cfg := plainGRPC(srv.addr)
 	cfg.Headers = map[string]pipeline.Secret{"X-Scope": "blue", "api-key": "k"}
 	cfg.Auth.BearerTokenFile = token
-	c := w.grpc(cfg)
+	c := fix.grpc(cfg)
 	expect := func(want ...string) {
 		t.Helper()
 		if _, err := call(t, c); err != nil {
@@ -39,16 +39,16 @@ func TestGRPCSendsHeadersAndTheTokenOfTheMoment(t *testing.T) {
 	expect("blue", "k", "Bearer first")
 	write(t, token, "second")
 	expect("blue", "k", "Bearer first")
-	w.later()
+	fix.advance()
 	expect("blue", "k", "Bearer second")
 	write(t, token, "two words")
-	w.later()
+	fix.advance()
 	expect("blue", "k", "Bearer second")
-	if w.logs.FilterMessageSnippet("new tokens cannot be used").Len() != 1 {
-		t.Errorf("logged %v", w.logs.All())
+	if fix.logs.FilterMessageSnippet("cannot load new tokens").Len() != 1 {
+		t.Errorf("logged %v", fix.logs.All())
 	}
-	if w.logs.FilterMessageSnippet("plain text").Len() != 1 {
-		t.Error("no warning of a token that is sent in plain text")
+	if fix.logs.FilterMessageSnippet("plaintext").Len() != 1 {
+		t.Error("no warning about a token sent in plaintext")
 	}
 	if agent := srv.header["user-agent"][0]; !strings.HasPrefix(agent, "tracing ") {
 		t.Errorf("user agent %q", agent)
@@ -56,11 +56,11 @@ func TestGRPCSendsHeadersAndTheTokenOfTheMoment(t *testing.T) {
 }
 
 func TestGRPCCompression(t *testing.T) {
-	w, srv := newWorld(t), serve(t, "a")
+	fix, srv := newFixture(t), serve(t, "a")
 	for _, name := range []string{"gzip", "zstd", "snappy", "none", ""} {
 		cfg := plainGRPC("dns:///" + srv.addr)
 		cfg.Compression = name
-		if _, err := call(t, w.grpc(cfg)); err != nil {
+		if _, err := call(t, fix.grpc(cfg)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if want := strings.TrimSuffix(name, "none"); srv.encoding != want {
@@ -69,32 +69,34 @@ func TestGRPCCompression(t *testing.T) {
 	}
 }
 
-func TestGRPCMutualTLSWithCertificatesReplaced(t *testing.T) {
-	w, ca := newWorld(t), certstest.New(t)
+func TestGRPCReloadsCertificates(t *testing.T) {
+	fix, ca := newFixture(t), certstest.New(t)
 	serverDir, clientDir := t.TempDir(), t.TempDir()
-	secured := func(name string) *grpcServer {
-		s := serve(t, name, grpc.Creds(credentials.NewTLS(w.mutualTLS(ca.Issue(t, serverDir, name), "h2"))))
-		w.move("next.test:4317", s.addr)
+	serveTLS := func(name string) *grpcServer {
+		s := serve(t, name, grpc.Creds(credentials.NewTLS(fix.mutualTLS(ca.Issue(t, serverDir, name), "h2"))))
+		fix.redirect("next.test:4317", s.addr)
 		return s
 	}
 	files := ca.Issue(t, clientDir, "client 1")
 	cfg := client.DefaultGRPCConfig()
-	cfg.Endpoint, cfg.WaitForReady, cfg.BalancerName = "next.test:4317,next.test:4317", true, "pick_first" // a list, which is not looked up
+	// A list is not resolved by DNS.
+	cfg.Endpoint, cfg.WaitForReady, cfg.BalancerName = "next.test:4317,next.test:4317", true, "pick_first"
 	cfg.TLS.ServerName, cfg.TLS.CAFile, cfg.TLS.CertFile, cfg.TLS.KeyFile = certstest.Host, files.CA, files.Cert, files.Key
-	first := secured("server 1")
-	c := w.grpc(cfg)
+	first := serveTLS("server 1")
+	c := fix.grpc(cfg)
 	if _, err := call(t, c); err != nil || first.client != "client 1" {
 		t.Fatalf("client %q, error %v", first.client, err)
 	}
 
-	// Another authority on both sides: the open connection stays, a new one needs the new files.
+	// With another authority on both sides, the open connection stays and a new one uses the new
+	// files.
 	ca = certstest.New(t)
 	ca.Issue(t, clientDir, "client 2")
-	w.later()
+	fix.advance()
 	if _, err := call(t, c); err != nil || first.client != "client 1" {
 		t.Fatalf("client %q, error %v", first.client, err)
 	}
-	second := secured("server 2")
+	second := serveTLS("server 2")
 	first.stop()
 	eventually(t, c, "server 2")
 	if second.client != "client 2" {
@@ -102,17 +104,17 @@ func TestGRPCMutualTLSWithCertificatesReplaced(t *testing.T) {
 	}
 }
 
-func TestGRPCRefusesTheWrongServer(t *testing.T) {
-	w, ca := newWorld(t), certstest.New(t)
+func TestGRPCVerifiesTheServer(t *testing.T) {
+	fix, ca := newFixture(t), certstest.New(t)
 	files := ca.Issue(t, t.TempDir(), "server")
-	srv := serve(t, "a", grpc.Creds(credentials.NewTLS(w.mutualTLS(files, "h2"))))
+	srv := serve(t, "a", grpc.Creds(credentials.NewTLS(fix.mutualTLS(files, "h2"))))
 	f := func(change func(*client.TLSConfig), want string) {
 		t.Helper()
 		cfg := client.DefaultGRPCConfig()
 		cfg.Endpoint = srv.addr
 		cfg.TLS.CAFile, cfg.TLS.CertFile, cfg.TLS.KeyFile = files.CA, files.Cert, files.Key
 		change(&cfg.TLS)
-		_, err := call(t, w.grpc(cfg))
+		_, err := call(t, fix.grpc(cfg))
 		if want == "" && err != nil {
 			t.Errorf("error %v", err)
 		}
@@ -125,16 +127,17 @@ func TestGRPCRefusesTheWrongServer(t *testing.T) {
 	f(func(c *client.TLSConfig) { c.ServerName = "other.test" }, "other.test")
 	f(func(c *client.TLSConfig) { c.ServerName, c.InsecureSkipVerify = "other.test", true }, "")
 	other := certstest.New(t).Issue(t, t.TempDir(), "stranger")
-	f(func(c *client.TLSConfig) { c.CertFile, c.KeyFile = other.Cert, other.Key }, "rpc error") // the server's words may not arrive
+	// The alert of the server may not arrive.
+	f(func(c *client.TLSConfig) { c.CertFile, c.KeyFile = other.Cert, other.Key }, "rpc error")
 }
 
 func TestGRPCBalancesAndReconnects(t *testing.T) {
-	w, a, b := newWorld(t), serve(t, "a"), serve(t, "b")
-	w.move("a.test:1", a.addr)
-	w.move("b.test:1", b.addr)
+	fix, a, b := newFixture(t), serve(t, "a"), serve(t, "b")
+	fix.redirect("a.test:1", a.addr)
+	fix.redirect("b.test:1", b.addr)
 	cfg := plainGRPC("a.test:1, b.test:1")
 	cfg.WaitForReady = true
-	c := w.grpc(cfg)
+	c := fix.grpc(cfg)
 	eventually(t, c, "a")
 	eventually(t, c, "b")
 	counts := map[string]int{}
@@ -152,11 +155,11 @@ func TestGRPCBalancesAndReconnects(t *testing.T) {
 	a.stop()
 	eventually(t, c, "b", "b", "b")
 	b.stop()
-	w.move("a.test:1", serve(t, "new a").addr)
+	fix.redirect("a.test:1", serve(t, "new a").addr)
 	eventually(t, c, "new a", "new a")
 }
 
-// eventually makes calls until these servers have answered one after the other.
+// eventually makes calls until these servers have responded in this order.
 func eventually(t *testing.T, c *client.GRPC, names ...string) {
 	t.Helper()
 	var got []string
@@ -169,19 +172,19 @@ func eventually(t *testing.T, c *client.GRPC, names ...string) {
 			return
 		}
 	}
-	t.Fatalf("never answered by %v; the latest were %v", names, got[max(0, len(got)-10):])
+	t.Fatalf("no responses from %v in order; last responses: %v", names, got[max(0, len(got)-10):])
 }
 
-func TestGRPCDestinationDownIsNoStartError(t *testing.T) {
-	w, srv := newWorld(t), serve(t, "a")
+func TestGRPCStartsWithoutServer(t *testing.T) {
+	fix, srv := newFixture(t), serve(t, "a")
 	srv.stop()
-	if _, err := call(t, w.grpc(plainGRPC(srv.addr))); status.Code(err) != codes.Unavailable {
+	if _, err := call(t, fix.grpc(plainGRPC(srv.addr))); status.Code(err) != codes.Unavailable {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestStartNamesWhatCannotBeRead(t *testing.T) {
-	w := newWorld(t)
+func TestStartErrorNamesTheFile(t *testing.T) {
+	fix := newFixture(t)
 	missing := filepath.Join(t.TempDir(), "missing")
 	f := func(want string, change func(tls *client.TLSConfig, auth *client.AuthConfig)) {
 		t.Helper()
@@ -189,11 +192,11 @@ func TestStartNamesWhatCannotBeRead(t *testing.T) {
 		g.Endpoint, h.Endpoint = "localhost:4317", "https://localhost:4318"
 		change(&g.TLS, &g.Auth)
 		change(&h.TLS, &h.Auth)
-		gc, err := client.NewGRPC(w.set, g)
+		gc, err := client.NewGRPC(fix.set, g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hc, err := client.NewHTTP(w.set, h)
+		hc, err := client.NewHTTP(fix.set, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,30 +231,30 @@ func TestGRPCValidate(t *testing.T) {
 	f("", func(c *client.GRPCConfig) { c.Endpoint = "http://b.test:4317/" })
 	f("", func(c *client.GRPCConfig) { c.Endpoint, c.TLS.Insecure = "https://b.test:4317", false })
 	f("endpoint: must be set; write host:port, for example localhost:4317", func(c *client.GRPCConfig) { c.Endpoint = "" })
-	f(`endpoint: "localhost" is not an address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "localhost" })
-	f(`endpoint: "" is not an address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "a:1," })
-	f(`endpoint: "dns:///a" is no name for DNS; write dns:///host:port`, func(c *client.GRPCConfig) { c.Endpoint = "dns:///a" })
-	f("endpoint: https:// and tls::insecure: true contradict each other; write host:port, tls::insecure decides",
+	f(`endpoint: "localhost" is not a valid address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "localhost" })
+	f(`endpoint: "" is not a valid address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "a:1," })
+	f(`endpoint: "dns:///a" is not a DNS target; write dns:///host:port`, func(c *client.GRPCConfig) { c.Endpoint = "dns:///a" })
+	f("endpoint: https:// contradicts tls::insecure: true; write host:port without a scheme",
 		func(c *client.GRPCConfig) { c.Endpoint = "https://a:1" })
-	f(`balancer_name: "best" is not a balancer; write round_robin or pick_first`, func(c *client.GRPCConfig) { c.BalancerName = "best" })
-	f(`compression: "lzma" is not a compression; write gzip, zstd, snappy, none`, func(c *client.GRPCConfig) { c.Compression = "lzma" })
-	f("connect_timeout: must be above 0, or a connection to nowhere would be waited for without end",
+	f(`balancer_name: unknown balancer "best"; use round_robin or pick_first`, func(c *client.GRPCConfig) { c.BalancerName = "best" })
+	f(`compression: unknown compression "lzma"; use gzip, zstd, snappy, none`, func(c *client.GRPCConfig) { c.Compression = "lzma" })
+	f("connect_timeout: must be above 0, because an unreachable server would otherwise block requests forever",
 		func(c *client.GRPCConfig) { c.ConnectTimeout = 0 })
-	f("keepalive::timeout: must be above 0, or every ping would be one too late", func(c *client.GRPCConfig) { c.Keepalive.Timeout = 0 })
+	f("keepalive::timeout: must be above 0 while pings are enabled", func(c *client.GRPCConfig) { c.Keepalive.Timeout = 0 })
 	f("read_buffer_size: must be at most 64MiB", func(c *client.GRPCConfig) { c.ReadBufferSize = 1 << 30 })
-	f(`headers::a b: "a b" is no name of a header: letters, digits, -, _ and . make one`+
-		"\nheaders::key: the value holds a line break or something else that is no printable ASCII",
+	f(`headers::a b: "a b" is not a valid header name; use letters, digits, -, _ and .`+
+		"\nheaders::key: value contains a line break or another character that is not printable ASCII",
 		func(c *client.GRPCConfig) { c.Headers = map[string]pipeline.Secret{"a b": "", "key": "secret\n"} })
-	f("headers::Authorization: the same header comes from auth::bearer_token_file; delete one of them", func(c *client.GRPCConfig) {
+	f("headers::Authorization: also set by auth::bearer_token_file; remove one of them", func(c *client.GRPCConfig) {
 		c.Headers, c.Auth.BearerTokenFile = map[string]pipeline.Secret{"Authorization": "x"}, "file"
 	})
-	f("cert_file and key_file belong together; write both or neither", func(c *client.GRPCConfig) { c.TLS = client.TLSConfig{CertFile: "x"} })
-	f("insecure: is true, which uses no certificates; delete it, or the files", func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })
-	f(`min_version: "1" is not a version of TLS; write 1.0, 1.1, 1.2 or 1.3`, func(c *client.GRPCConfig) { c.TLS.MinVersion = "1" })
+	f("must have both cert_file and key_file or neither", func(c *client.GRPCConfig) { c.TLS = client.TLSConfig{CertFile: "x"} })
+	f("insecure: true disables TLS, but certificate files are set; remove insecure or the files", func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })
+	f(`min_version: unknown TLS version "1"; use 1.0, 1.1, 1.2 or 1.3`, func(c *client.GRPCConfig) { c.TLS.MinVersion = "1" })
 	f("max_version: 1.1 is below min_version (1.2)", func(c *client.GRPCConfig) { c.TLS.MaxVersion = "1.1" })
 }
 
-// expectErrors compares the keys and messages of errors, one a line.
+// expectErrors compares the keys and messages of errors, one per line.
 func expectErrors(t *testing.T, want string, errs ...error) {
 	t.Helper()
 	var lines []string

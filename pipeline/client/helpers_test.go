@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is what a client under test sees of the process: a clock that is moved by hand, and a network of names.
-type world struct {
+// fixture holds the environment of a client under test, with a manual clock and a name table for
+// connections.
+type fixture struct {
 	t       *testing.T
 	set     pipeline.Settings
 	logs    *observer.ObservedLogs
@@ -41,64 +42,64 @@ type world struct {
 	clock   atomic.Int64 // seconds
 
 	mu    sync.Mutex
-	hosts map[string]string // what is dialled -> where that is; "" refuses
+	hosts map[string]string // address to dial by requested address
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{t: t, hosts: map[string]string{}}
-	w.clock.Store(1_000_000)
+func newFixture(t *testing.T) *fixture {
+	fix := &fixture{t: t, hosts: map[string]string{}}
+	fix.clock.Store(1_000_000)
 	core, logs := observer.New(zap.InfoLevel)
-	w.logs = logs
-	w.set = pipeline.Settings{Logger: zap.New(core), Env: pipeline.SystemEnv(), Report: func(err error) { w.reports = append(w.reports, err) }}
-	w.set.Env.Now = func() time.Time { return time.Unix(w.clock.Load(), 0) }
-	w.set.Env.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		w.mu.Lock()
-		to, known := w.hosts[addr]
-		w.mu.Unlock()
-		if !known {
+	fix.logs = logs
+	fix.set = pipeline.Settings{Logger: zap.New(core), Env: pipeline.SystemEnv(), Report: func(err error) { fix.reports = append(fix.reports, err) }}
+	fix.set.Env.Now = func() time.Time { return time.Unix(fix.clock.Load(), 0) }
+	fix.set.Env.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		fix.mu.Lock()
+		to, redirected := fix.hosts[addr]
+		fix.mu.Unlock()
+		if !redirected {
 			to = addr
 		}
 		return new(net.Dialer).DialContext(ctx, network, to)
 	}
-	return w
+	return fix
 }
 
-// move lets addr lead to another listener.
-func (w *world) move(addr, to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.hosts[addr] = to
+// redirect makes connections to addr go to another listener.
+func (fix *fixture) redirect(addr, to string) {
+	fix.mu.Lock()
+	defer fix.mu.Unlock()
+	fix.hosts[addr] = to
 }
 
-func (w *world) later() { w.clock.Add(60) }
+func (fix *fixture) advance() { fix.clock.Add(60) }
 
 type connection interface {
 	pipeline.Starter
 	pipeline.Stopper
 }
 
-func (w *world) start(c connection) {
-	w.t.Helper()
-	if err := c.Start(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+func (fix *fixture) start(c connection) {
+	fix.t.Helper()
+	if err := c.Start(fix.t.Context()); err != nil {
+		fix.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
+	fix.t.Cleanup(func() {
 		if err := c.Stop(context.Background()); err != nil {
-			w.t.Errorf("Stop: %v", err)
+			fix.t.Errorf("Stop: %v", err)
 		}
 	})
 }
 
-func (w *world) grpc(cfg client.GRPCConfig) *client.GRPC {
-	w.t.Helper()
+func (fix *fixture) grpc(cfg client.GRPCConfig) *client.GRPC {
+	fix.t.Helper()
 	if err := cfg.Validate(); err != nil {
-		w.t.Fatal(err)
+		fix.t.Fatal(err)
 	}
-	c, err := client.NewGRPC(w.set, cfg)
+	c, err := client.NewGRPC(fix.set, cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		fix.t.Fatal(err)
 	}
-	w.start(c)
+	fix.start(c)
 	return c
 }
 
@@ -108,20 +109,20 @@ func plainGRPC(endpoint string) client.GRPCConfig {
 	return c
 }
 
-// call makes one call and returns the server that answered.
+// call makes one call and returns the name of the server that responded.
 func call(t *testing.T, c *client.GRPC) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	var answer metadata.MD
-	_, err := grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "some service"}, grpc.Header(&answer))
+	var header metadata.MD
+	_, err := grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "some service"}, grpc.Header(&header))
 	if err != nil {
 		return "", err
 	}
-	return answer.Get("server")[0], nil
+	return header.Get("server")[0], nil
 }
 
-// grpcServer answers health checks and remembers the latest.
+// grpcServer responds to health checks and records the last request.
 type grpcServer struct {
 	grpc_health_v1.UnimplementedHealthServer
 	name string
@@ -156,7 +157,7 @@ func serve(t *testing.T, name string, opts ...grpc.ServerOption) *grpcServer {
 	return s
 }
 
-// Check answers with the server's name in a header.
+// Check sends the name of the server in a header.
 func (s *grpcServer) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +173,7 @@ func (s *grpcServer) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Co
 func (s *grpcServer) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 func (s *grpcServer) HandleConn(context.Context, stats.ConnStats)                       {}
 
-// HandleRPC remembers the compression of the request.
+// HandleRPC records the compression of the request.
 func (s *grpcServer) HandleRPC(_ context.Context, r stats.RPCStats) {
 	if h, ok := r.(*stats.InHeader); ok {
 		s.mu.Lock()
@@ -181,13 +182,14 @@ func (s *grpcServer) HandleRPC(_ context.Context, r stats.RPCStats) {
 	}
 }
 
-// mutualTLS returns a server's TLS configuration that follows the files in dir and demands client certificates.
-func (w *world) mutualTLS(f certstest.Files, protocols ...string) *tls.Config {
-	w.t.Helper()
-	s := certs.ForServer(&tls.Config{NextProtos: protocols}, certs.Files{Cert: f.Cert, Key: f.Key, CA: f.CA},
-		certs.Options{Interval: time.Second, Now: w.set.Env.Now, Report: func(err error) { w.t.Errorf("server's certificates: %v", err) }})
+// mutualTLS returns the TLS configuration of a server that reloads the files and requires client
+// certificates.
+func (fix *fixture) mutualTLS(f certstest.Files, protocols ...string) *tls.Config {
+	fix.t.Helper()
+	s := certs.NewServerTLS(&tls.Config{NextProtos: protocols}, certs.Files{Cert: f.Cert, Key: f.Key, CA: f.CA},
+		certs.ReloadOptions{Interval: time.Second, Now: fix.set.Env.Now, Report: func(err error) { fix.t.Errorf("server's certificates: %v", err) }})
 	if err := s.Load(); err != nil {
-		w.t.Fatal(err)
+		fix.t.Fatal(err)
 	}
 	return s.Listener()
 }

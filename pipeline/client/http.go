@@ -19,27 +19,27 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs"
 )
 
-// HTTPConfig are the keys of HTTP connections outwards, named as in the OpenTelemetry Collector where it has them. `timeout` is one of
-// [pipeline.Delivery].
+// HTTPConfig is the configuration of an HTTP client. Keys that the OpenTelemetry Collector also has
+// carry the same names, except `timeout`, which is part of [pipeline.Delivery].
 type HTTPConfig struct {
-	Endpoint            string                     `yaml:"endpoint" doc:"URL of the server, below which its paths are: http://localhost:4318."`
-	TLS                 TLSConfig                  `yaml:"tls" doc:"How connections to an https URL are secured."`
-	Compression         string                     `yaml:"compression" doc:"gzip, zstd, snappy or none."`
-	Headers             map[string]pipeline.Secret `yaml:"headers" doc:"Headers to send with every request; values are never shown."`
-	Auth                AuthConfig                 `yaml:"auth" doc:"How requests prove who sends them."`
-	ConnectTimeout      pipeline.Duration          `yaml:"connect_timeout" doc:"How long one attempt to connect may take, TLS included."`
-	MaxConnsPerHost     int                        `yaml:"max_conns_per_host" doc:"How many connections may be open; further requests wait."`
-	MaxIdleConns        int                        `yaml:"max_idle_conns" doc:"How many connections without a request are kept."`
-	MaxIdleConnsPerHost int                        `yaml:"max_idle_conns_per_host" doc:"How many connections without a request are kept per server."`
-	IdleConnTimeout     pipeline.Duration          `yaml:"idle_conn_timeout" doc:"How long a connection without a request is kept; 0: without end."`
-	DisableKeepAlives   bool                       `yaml:"disable_keep_alives" doc:"Use every connection for one request only."`
-	ReadIdleTimeout     pipeline.Duration          `yaml:"http2_read_idle_timeout" doc:"Ping an HTTP/2 connection after so long without any sign of the server; 0: never."`
-	PingTimeout         pipeline.Duration          `yaml:"http2_ping_timeout" doc:"Close the connection when a ping is not answered for so long."`
-	ReadBufferSize      pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Buffer for reading, per connection."`
-	WriteBufferSize     pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Buffer for writing, per connection."`
+	Endpoint            string                     `yaml:"endpoint" doc:"Base URL of the server, for example http://localhost:4318."`
+	TLS                 TLSConfig                  `yaml:"tls" doc:"TLS settings for https URLs."`
+	Compression         string                     `yaml:"compression" doc:"Compression of requests: gzip, zstd, snappy or none."`
+	Headers             map[string]pipeline.Secret `yaml:"headers" doc:"Headers sent with every request. Their values are never shown."`
+	Auth                AuthConfig                 `yaml:"auth" doc:"Authentication of requests."`
+	ConnectTimeout      pipeline.Duration          `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
+	MaxConnsPerHost     int                        `yaml:"max_conns_per_host" doc:"Maximum number of open connections per server. Further requests wait."`
+	MaxIdleConns        int                        `yaml:"max_idle_conns" doc:"Maximum number of idle connections."`
+	MaxIdleConnsPerHost int                        `yaml:"max_idle_conns_per_host" doc:"Maximum number of idle connections per server."`
+	IdleConnTimeout     pipeline.Duration          `yaml:"idle_conn_timeout" doc:"Time after which an idle connection is closed. 0 disables the limit."`
+	DisableKeepAlives   bool                       `yaml:"disable_keep_alives" doc:"Whether to use a new connection for every request."`
+	ReadIdleTimeout     pipeline.Duration          `yaml:"http2_read_idle_timeout" doc:"Time without activity after which the client pings the server of an HTTP/2 connection. 0 disables pings."`
+	PingTimeout         pipeline.Duration          `yaml:"http2_ping_timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
+	ReadBufferSize      pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
+	WriteBufferSize     pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
 }
 
-// DefaultHTTPConfig returns the defaults: gzip, and up to 100 connections. There is no endpoint.
+// DefaultHTTPConfig returns a config with gzip and up to 100 connections, and without an endpoint.
 func DefaultHTTPConfig() HTTPConfig {
 	return HTTPConfig{
 		TLS:                 defaultTLS(),
@@ -56,18 +56,19 @@ func DefaultHTTPConfig() HTTPConfig {
 	}
 }
 
-// Validate reports values that cannot work. That there is an endpoint is for the owner to check: it may have URLs of its own.
+// Validate reports invalid values. It accepts an empty endpoint, because the component may have
+// other keys for URLs.
 func (c *HTTPConfig) Validate() error {
 	errs := []error{validateCompression(c.Compression), validateHeaders(c.Headers, c.Auth), validateConnectTimeout(c.ConnectTimeout)}
 	if c.Endpoint != "" {
 		errs = append(errs, ValidateURL("endpoint", c.Endpoint))
 	}
 	if c.ReadIdleTimeout > 0 && c.PingTimeout <= 0 {
-		errs = append(errs, pipeline.BadKey("http2_ping_timeout", "must be above 0, or every ping would be one too late"))
+		errs = append(errs, pipeline.BadKey("http2_ping_timeout", "must be above 0 while pings are enabled"))
 	}
-	checkRange := func(key string, v, least, most int64) {
-		if v < least || v > most {
-			errs = append(errs, pipeline.BadKey(key, "must be from %d to %d, not %d", least, most, v))
+	checkRange := func(key string, v, lowest, highest int64) {
+		if v < lowest || v > highest {
+			errs = append(errs, pipeline.BadKey(key, "must be from %d to %d, not %d", lowest, highest, v))
 		}
 	}
 	checkRange("max_conns_per_host", int64(c.MaxConnsPerHost), 1, math.MaxInt32)
@@ -78,26 +79,27 @@ func (c *HTTPConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ValidateURL checks the value of a key that holds an http or https URL.
+// ValidateURL checks that the value of key is an http or https URL without a password.
 func ValidateURL(key, value string) error {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "":
-		return pipeline.BadKey(key, "%q is no URL; write the scheme too, for example http://localhost:4318", value)
+		return pipeline.BadKey(key, "%q is not a valid URL; write an http or https URL, for example http://localhost:4318", value)
 	case u.User != nil:
-		return pipeline.BadKey(key, "a URL must not hold a password, which would be shown; send it by headers")
+		return pipeline.BadKey(key, "must not contain a password, because URLs are logged; use headers instead")
 	}
 	return nil
 }
 
-// HTTP makes requests to servers. Redirects are not followed, since headers may hold secrets.
+// HTTP is an HTTP client. It does not follow redirects, because headers may contain secrets. It is
+// safe for concurrent use after Start.
 type HTTP struct {
-	set       pipeline.Settings
-	cfg       HTTPConfig
-	tls       *certs.Source
-	headers   headers
-	bodies    *bodies
-	transport *http.Transport
+	set        pipeline.Settings
+	cfg        HTTPConfig
+	tls        *certs.TLSSource
+	headers    headers
+	compressor *bodyCompressor
+	transport  *http.Transport
 }
 
 var (
@@ -105,18 +107,18 @@ var (
 	_ pipeline.Stopper = (*HTTP)(nil)
 )
 
-// NewHTTP makes a client that opens nothing before its first request.
+// NewHTTP returns a client. It opens no connection before the first request.
 func NewHTTP(set pipeline.Settings, cfg HTTPConfig) (*HTTP, error) {
 	source, err := cfg.TLS.source(set, "h2", "http/1.1")
 	if err != nil {
 		return nil, err
 	}
-	h := &HTTP{set: set, cfg: cfg, tls: source, headers: newHeaders(set, cfg.Headers, cfg.Auth), bodies: newBodies(cfg.Compression)}
+	h := &HTTP{set: set, cfg: cfg, tls: source, headers: newHeaders(set, cfg.Headers, cfg.Auth), compressor: newBodyCompressor(cfg.Compression)}
 	h.transport = &http.Transport{
 		DialContext:            h.dial,
 		DialTLSContext:         h.dialTLS,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // of answers, which are small
+		DisableCompression:     true, // of responses, which are small
 		DisableKeepAlives:      cfg.DisableKeepAlives,
 		MaxConnsPerHost:        cfg.MaxConnsPerHost,
 		MaxIdleConns:           cfg.MaxIdleConns,
@@ -124,7 +126,7 @@ func NewHTTP(set pipeline.Settings, cfg HTTPConfig) (*HTTP, error) {
 		IdleConnTimeout:        cfg.IdleConnTimeout.Std(),
 		ReadBufferSize:         int(cfg.ReadBufferSize),
 		WriteBufferSize:        int(cfg.WriteBufferSize),
-		MaxResponseHeaderBytes: maxAnswerHeaders,
+		MaxResponseHeaderBytes: maxResponseHeaders,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: cfg.ReadIdleTimeout.Std(), PingTimeout: cfg.PingTimeout.Std()},
 	}
 	return h, nil
@@ -139,18 +141,19 @@ func (h *HTTP) Start(context.Context) error {
 		return fmt.Errorf("tls: %w", err)
 	}
 	if h.headers.token != nil && strings.HasPrefix(h.cfg.Endpoint, "http://") {
-		h.set.Logger.Warn("auth::bearer_token_file is sent in plain text, because endpoint is an http URL")
+		h.set.Logger.Warn("sending auth::bearer_token_file in plaintext, because endpoint is an http URL")
 	}
 	return nil
 }
 
-// Stop closes the connections that are not in use; no Post may be running.
+// Stop closes idle connections. No request may be active.
 func (h *HTTP) Stop(context.Context) error {
 	h.transport.CloseIdleConnections()
 	return nil
 }
 
-// dial bounds the attempt by itself: a connection may be made for a request that has ended since.
+// dial applies connect_timeout itself, because a connection attempt may outlive the request that
+// started it.
 func (h *HTTP) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.ConnectTimeout.Std())
 	defer cancel()
@@ -168,72 +171,98 @@ func (h *HTTP) dialTLS(ctx context.Context, network, addr string) (net.Conn, err
 	if cfg.ServerName == "" {
 		cfg = cfg.Clone()
 		if cfg.ServerName, _, err = net.SplitHostPort(addr); err != nil {
-			raw.Close() //nolint:errcheck // the error that matters is returned
+			raw.Close() //nolint:errcheck // the first error is returned
 			return nil, err
 		}
 	}
 	conn := tls.Client(raw, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		raw.Close() //nolint:errcheck // the error that matters is returned
+		raw.Close() //nolint:errcheck // the first error is returned
 		return nil, err
 	}
 	return conn, nil
 }
 
-// Answer is what a server answered.
-type Answer struct {
+// Response is the response of a server.
+type Response struct {
 	Status int
 	Header http.Header
-	Body   []byte // no more than MaxAnswer bytes of it
+	Body   []byte
 }
 
-// Post sends the segments, one after the other, as the body of a request, compressed as configured. header is added to the configured
-// headers; its keys are in canonical form. An answer of any status is no error.
-func (h *HTTP) Post(ctx context.Context, url string, header http.Header, segments [][]byte) (Answer, error) {
-	body, err := h.bodies.compress(segments)
+// Post sends the joined chunks as the body of a request, compressed as configured. header is added
+// to the configured headers and overrides them; its keys must be in canonical form. A response with
+// any status is returned without an error. Its body is truncated to MaxResponse bytes.
+func (h *HTTP) Post(ctx context.Context, url string, header http.Header, chunks [][]byte) (Response, error) {
+	body, err := h.compressor.compress(chunks)
 	if err != nil {
-		return Answer{}, fmt.Errorf("compressing the request: %w", err)
+		return Response{}, fmt.Errorf("compressing request: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	h.setHeaders(req, header)
-	if n := length(body); n > 0 {
+	if n := totalSize(body); n > 0 {
 		req.ContentLength = int64(n)
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(newReader(body)), nil }
 		req.Body, _ = req.GetBody()
 	}
 	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // what matters was read
-	answer := Answer{Status: resp.StatusCode, Header: resp.Header}
-	if answer.Body, err = io.ReadAll(io.LimitReader(resp.Body, MaxAnswer)); err != nil {
-		return Answer{}, fmt.Errorf("reading the answer (%s): %w", resp.Status, err)
+	defer resp.Body.Close() //nolint:errcheck // the body was read
+	response := Response{Status: resp.StatusCode, Header: resp.Header}
+	if response.Body, err = io.ReadAll(io.LimitReader(resp.Body, MaxResponse)); err != nil {
+		return Response{}, fmt.Errorf("reading response (%s): %w", resp.Status, err)
 	}
-	return answer, nil
+	return response, nil
 }
 
-func newReader(segments [][]byte) io.Reader {
-	readers := make([]io.Reader, len(segments))
-	for i, s := range segments {
-		readers[i] = bytes.NewReader(s)
+// Get requests a resource with the configured headers. A response with any status is returned
+// without an error, unless its body exceeds maxBody bytes.
+func (h *HTTP) Get(ctx context.Context, url string, maxBody int64) (Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Response{}, err
+	}
+	h.setHeaders(req, nil)
+	req.Header.Del("Content-Encoding") // the request has no body
+	resp, err := h.transport.RoundTrip(req)
+	if err != nil {
+		return Response{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // the body was read
+	response := Response{Status: resp.StatusCode, Header: resp.Header}
+	if response.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1)); err != nil {
+		return Response{}, fmt.Errorf("reading response (%s): %w", resp.Status, err)
+	}
+	if int64(len(response.Body)) > maxBody {
+		return Response{}, fmt.Errorf("response (%s) is larger than %d bytes", resp.Status, maxBody)
+	}
+	return response, nil
+}
+
+func newReader(chunks [][]byte) io.Reader {
+	readers := make([]io.Reader, len(chunks))
+	for i, c := range chunks {
+		readers[i] = bytes.NewReader(c)
 	}
 	return io.MultiReader(readers...)
 }
 
-func (h *HTTP) setHeaders(req *http.Request, own http.Header) {
-	fixed := h.headers.now()
-	for i := 0; i < len(fixed); i += 2 {
-		req.Header.Set(fixed[i], fixed[i+1])
+// setHeaders sets the configured headers, then those in additional.
+func (h *HTTP) setHeaders(req *http.Request, additional http.Header) {
+	configured := h.headers.current()
+	for i := 0; i < len(configured); i += 2 {
+		req.Header.Set(configured[i], configured[i+1])
 	}
 	req.Header.Set("User-Agent", userAgent(h.set))
-	if h.bodies.name != None {
-		req.Header.Set("Content-Encoding", h.bodies.name)
+	if h.compressor.name != CompressionNone {
+		req.Header.Set("Content-Encoding", h.compressor.name)
 	}
-	for k, v := range own {
+	for k, v := range additional {
 		req.Header[k] = v
 	}
 }

@@ -23,28 +23,28 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/certs/certstest"
 )
 
-// received is a request as a server saw it.
-type received struct {
+// receivedRequest is a request as received by the server.
+type receivedRequest struct {
 	*http.Request
 	body []byte
 }
 
-// serveHTTP answers with status 200 and remembers requests.
-func serveHTTP(t *testing.T) (*httptest.Server, <-chan received) {
+// serveHTTP starts a server that records requests and responds with status 200.
+func serveHTTP(t *testing.T) (*httptest.Server, <-chan receivedRequest) {
 	t.Helper()
-	got := make(chan received, 16)
+	got := make(chan receivedRequest, 16)
 	srv := httptest.NewServer(record(t, got))
 	t.Cleanup(srv.Close)
 	return srv, got
 }
 
-func record(t *testing.T, got chan received) http.HandlerFunc {
+func record(t *testing.T, got chan receivedRequest) http.HandlerFunc {
 	return func(_ http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Errorf("reading the request: %v", err)
 		}
-		got <- received{r, b}
+		got <- receivedRequest{r, b}
 	}
 }
 
@@ -54,32 +54,32 @@ func httpConfig(url string) client.HTTPConfig {
 	return c
 }
 
-func (w *world) http(cfg client.HTTPConfig) *client.HTTP {
-	w.t.Helper()
+func (fix *fixture) http(cfg client.HTTPConfig) *client.HTTP {
+	fix.t.Helper()
 	if err := cfg.Validate(); err != nil {
-		w.t.Fatal(err)
+		fix.t.Fatal(err)
 	}
-	h, err := client.NewHTTP(w.set, cfg)
+	h, err := client.NewHTTP(fix.set, cfg)
 	if err != nil {
-		w.t.Fatal(err)
+		fix.t.Fatal(err)
 	}
-	w.start(h)
+	fix.start(h)
 	return h
 }
 
-func segments() [][]byte {
+func chunks() [][]byte {
 	return [][]byte{bytes.Repeat([]byte("first "), 10_000), nil, bytes.Repeat([]byte("second "), 10_000)}
 }
 
-func TestHTTPSendsSegmentsAsOneBody(t *testing.T) {
-	w := newWorld(t)
+func TestHTTPJoinsChunks(t *testing.T) {
+	fix := newFixture(t)
 	srv, got := serveHTTP(t)
-	want := bytes.Join(segments(), nil)
+	want := bytes.Join(chunks(), nil)
 	f := func(compression string, decode func([]byte) ([]byte, error)) {
 		t.Helper()
 		cfg := httpConfig(srv.URL)
 		cfg.Compression = compression
-		if _, err := w.http(cfg).Post(t.Context(), srv.URL+"/x", nil, segments()); err != nil {
+		if _, err := fix.http(cfg).Post(t.Context(), srv.URL+"/x", nil, chunks()); err != nil {
 			t.Errorf("%s: %v", compression, err)
 			return
 		}
@@ -114,12 +114,12 @@ func TestHTTPSendsSegmentsAsOneBody(t *testing.T) {
 }
 
 func TestHTTPReusesCompressorsAndConnections(t *testing.T) {
-	w := newWorld(t)
+	fix := newFixture(t)
 	srv, got := serveHTTP(t)
-	h := w.http(httpConfig(srv.URL))
+	h := fix.http(httpConfig(srv.URL))
 	peers := map[string]bool{}
 	for range 3 {
-		if _, err := h.Post(t.Context(), srv.URL, nil, segments()); err != nil {
+		if _, err := h.Post(t.Context(), srv.URL, nil, chunks()); err != nil {
 			t.Fatal(err)
 		}
 		r := <-got
@@ -127,7 +127,7 @@ func TestHTTPReusesCompressorsAndConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := io.ReadAll(z); err != nil || !bytes.Equal(b, bytes.Join(segments(), nil)) {
+		if b, err := io.ReadAll(z); err != nil || !bytes.Equal(b, bytes.Join(chunks(), nil)) {
 			t.Errorf("got %d bytes, error %v", len(b), err)
 		}
 		peers[r.RemoteAddr] = true
@@ -138,17 +138,17 @@ func TestHTTPReusesCompressorsAndConnections(t *testing.T) {
 }
 
 func TestHTTPSendsHeaders(t *testing.T) {
-	w := newWorld(t)
+	fix := newFixture(t)
 	srv, got := serveHTTP(t)
 	cfg := httpConfig(srv.URL)
 	cfg.Headers = map[string]pipeline.Secret{"api-key": "k", "content-type": "wrong"}
 	cfg.Auth.BearerTokenFile = filepath.Join(t.TempDir(), "token")
 	write(t, cfg.Auth.BearerTokenFile, "tok")
-	if _, err := w.http(cfg).Post(t.Context(), srv.URL, http.Header{"Content-Type": {"right"}}, nil); err != nil {
+	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, http.Header{"Content-Type": {"right"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if w.logs.FilterMessageSnippet("plain text").Len() != 1 {
-		t.Error("no warning of a token that is sent in plain text")
+	if fix.logs.FilterMessageSnippet("plaintext").Len() != 1 {
+		t.Error("no warning about a token sent in plaintext")
 	}
 	h := (<-got).Header
 	sent := []string{h.Get("Api-Key"), h.Get("Content-Type"), h.Get("Authorization"), h.Get("User-Agent")}
@@ -157,24 +157,24 @@ func TestHTTPSendsHeaders(t *testing.T) {
 	}
 }
 
-func TestHTTPMutualTLSWithCertificatesReplaced(t *testing.T) {
-	w, ca := newWorld(t), certstest.New(t)
+func TestHTTPReloadsCertificates(t *testing.T) {
+	fix, ca := newFixture(t), certstest.New(t)
 	serverDir, clientDir := t.TempDir(), t.TempDir()
-	got := make(chan received, 1)
+	got := make(chan receivedRequest, 1)
 	srv := httptest.NewUnstartedServer(record(t, got))
 	srv.EnableHTTP2 = true
-	srv.TLS = w.mutualTLS(ca.Issue(t, serverDir, "server 1"), "h2", "http/1.1")
+	srv.TLS = fix.mutualTLS(ca.Issue(t, serverDir, "server 1"), "h2", "http/1.1")
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	files := ca.Issue(t, clientDir, "client 1")
-	cfg := httpConfig(srv.URL) // 127.0.0.1, which the certificates name too
+	cfg := httpConfig(srv.URL) // the certificates are also valid for 127.0.0.1
 	cfg.TLS.CAFile, cfg.TLS.CertFile, cfg.TLS.KeyFile = files.CA, files.Cert, files.Key
-	h := w.http(cfg)
+	h := fix.http(cfg)
 	expect := func(wantServer, wantClient string) {
 		t.Helper()
-		_, err := h.Post(t.Context(), srv.URL, nil, segments())
-		for try := 0; err != nil && try < 100; try++ { // until the client has seen that its connection was closed
-			_, err = h.Post(t.Context(), srv.URL, nil, segments())
+		_, err := h.Post(t.Context(), srv.URL, nil, chunks())
+		for try := 0; err != nil && try < 100; try++ { // until the client notices that its connection is closed
+			_, err = h.Post(t.Context(), srv.URL, nil, chunks())
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", wantServer, err)
@@ -188,74 +188,74 @@ func TestHTTPMutualTLSWithCertificatesReplaced(t *testing.T) {
 	ca = certstest.New(t)
 	ca.Issue(t, serverDir, "server 2")
 	ca.Issue(t, clientDir, "client 2")
-	w.later()
+	fix.advance()
 	expect("server 1", "client 1")
 	srv.CloseClientConnections()
 	expect("server 2", "client 2")
 
 	cfg.TLS.CAFile = certstest.New(t).Issue(t, t.TempDir(), "stranger").CA
-	if _, err := w.http(cfg).Post(t.Context(), srv.URL, nil, nil); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, nil, nil); err == nil || !strings.Contains(err.Error(), "unknown authority") {
 		t.Errorf("error %v", err)
 	}
 	cfg.TLS.CAFile, cfg.TLS.ServerName = files.CA, "other.test"
-	if _, err := w.http(cfg).Post(t.Context(), srv.URL, nil, nil); err == nil || !strings.Contains(err.Error(), "other.test") {
+	if _, err := fix.http(cfg).Post(t.Context(), srv.URL, nil, nil); err == nil || !strings.Contains(err.Error(), "other.test") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestHTTPAnswers(t *testing.T) {
-	w := newWorld(t)
+func TestHTTPResponses(t *testing.T) {
+	fix := newFixture(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/redirect" {
 			http.Redirect(rw, r, "/big", http.StatusTemporaryRedirect)
 			return
 		}
-		rw.Header().Set("X-Answer", "yes")
+		rw.Header().Set("X-Test", "yes")
 		rw.WriteHeader(http.StatusTeapot)
-		rw.Write(make([]byte, 1<<20)) //nolint:errcheck // the client does not read it all
+		rw.Write(make([]byte, 1<<20)) //nolint:errcheck // the client reads only a part
 	}))
 	t.Cleanup(srv.Close)
-	h := w.http(httpConfig(srv.URL))
-	a, err := h.Post(t.Context(), srv.URL+"/big", nil, segments())
-	if err != nil || a.Status != http.StatusTeapot || len(a.Body) != client.MaxAnswer || a.Header.Get("X-Answer") != "yes" {
+	h := fix.http(httpConfig(srv.URL))
+	a, err := h.Post(t.Context(), srv.URL+"/big", nil, chunks())
+	if err != nil || a.Status != http.StatusTeapot || len(a.Body) != client.MaxResponse || a.Header.Get("X-Test") != "yes" {
 		t.Errorf("status %d, %d bytes, error %v", a.Status, len(a.Body), err)
 	}
-	if a, err := h.Post(t.Context(), srv.URL+"/redirect", nil, segments()); err != nil || a.Status != http.StatusTemporaryRedirect {
-		t.Errorf("status %d, error %v; redirects are not followed", a.Status, err)
+	if a, err := h.Post(t.Context(), srv.URL+"/redirect", nil, chunks()); err != nil || a.Status != http.StatusTemporaryRedirect {
+		t.Errorf("status %d, error %v; want the redirect itself", a.Status, err)
 	}
 }
 
-func TestHTTPEndsWithItsContext(t *testing.T) {
-	w := newWorld(t)
+func TestHTTPPostIsCanceledWithItsContext(t *testing.T) {
+	fix := newFixture(t)
 	release, arrived := make(chan struct{}), make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // it ends when the client does
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // ends when the client disconnects
 		close(arrived)
 		<-release
 	}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { close(release) })
-	h := w.http(httpConfig(srv.URL))
+	h := fix.http(httpConfig(srv.URL))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-arrived
 		cancel()
 	}()
-	if _, err := h.Post(ctx, srv.URL, nil, segments()); !errors.Is(err, context.Canceled) {
+	if _, err := h.Post(ctx, srv.URL, nil, chunks()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestHTTPBoundsTheTimeToConnect(t *testing.T) {
-	w := newWorld(t)
-	w.set.Env.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+func TestHTTPConnectTimeout(t *testing.T) {
+	fix := newFixture(t)
+	fix.set.Env.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	for _, url := range []string{"http://silent.test:1", "https://silent.test:1"} {
 		cfg := httpConfig(url)
 		cfg.ConnectTimeout = pipeline.Duration(time.Millisecond)
-		if _, err := w.http(cfg).Post(t.Context(), url, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := fix.http(cfg).Post(t.Context(), url, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: error %v", url, err)
 		}
 	}
@@ -270,10 +270,10 @@ func TestHTTPValidate(t *testing.T) {
 	}
 	f("", func(*client.HTTPConfig) {})
 	f("", func(c *client.HTTPConfig) { c.Endpoint = "" })
-	f(`endpoint: "localhost:4318" is no URL; write the scheme too, for example http://localhost:4318`,
+	f(`endpoint: "localhost:4318" is not a valid URL; write an http or https URL, for example http://localhost:4318`,
 		func(c *client.HTTPConfig) { c.Endpoint = "localhost:4318" })
-	f(`endpoint: "ftp://a" is no URL; write the scheme too, for example http://localhost:4318`, func(c *client.HTTPConfig) { c.Endpoint = "ftp://a" })
-	f("endpoint: a URL must not hold a password, which would be shown; send it by headers", func(c *client.HTTPConfig) { c.Endpoint = "http://u:p@a" })
+	f(`endpoint: "ftp://a" is not a valid URL; write an http or https URL, for example http://localhost:4318`, func(c *client.HTTPConfig) { c.Endpoint = "ftp://a" })
+	f("endpoint: must not contain a password, because URLs are logged; use headers instead", func(c *client.HTTPConfig) { c.Endpoint = "http://u:p@a" })
 	f("max_conns_per_host: must be from 1 to 2147483647, not 0", func(c *client.HTTPConfig) { c.MaxConnsPerHost = 0 })
-	f("http2_ping_timeout: must be above 0, or every ping would be one too late", func(c *client.HTTPConfig) { c.PingTimeout = 0 })
+	f("http2_ping_timeout: must be above 0 while pings are enabled", func(c *client.HTTPConfig) { c.PingTimeout = 0 })
 }

@@ -6,18 +6,21 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// tokenMetadata is the metadata in which clients of the field send a user's token to services that pass it on.
+// tokenMetadata is the metadata key with which existing clients send the token of a user to
+// services that forward it.
 const tokenMetadata = "bearer.token"
 
 type tokenKey struct{}
 
-// WithBearerToken returns a context of a read whose user has proved with this token who they are. Stores that are remote pass it on.
+// WithBearerToken returns a context with the token of the authenticated user of a read. Remote
+// stores forward the token.
 func WithBearerToken(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, tokenKey{}, token)
 }
 
-// BearerToken returns the token of [WithBearerToken], or else the one that came in the metadata `bearer.token` of the call that ctx is of; ""
-// where there is none, or several.
+// BearerToken returns the token set by [WithBearerToken] or, without one, the value of the metadata
+// key `bearer.token` of the incoming gRPC call. It returns "" if there is no token or more than
+// one.
 func BearerToken(ctx context.Context) string {
 	if token, ok := ctx.Value(tokenKey{}).(string); ok {
 		return token

@@ -50,13 +50,13 @@ const maxVerified = 10_000
 
 type authenticator struct {
 	config AuthConfig
-	files  *certs.Follower[*secrets]
+	files  *certs.Reloader[*secrets]
 	bcrypt sync.Mutex // held during bcrypt, so that password guessing uses at most one CPU
 }
 
 func newAuthenticator(set pipeline.Settings, c AuthConfig) *authenticator {
 	a := &authenticator{config: c}
-	a.files = certs.Follow([]string{c.BearerTokensFile, c.HtpasswdFile}, follow(set, "credentials", defaultReload), a.parse)
+	a.files = certs.NewReloader([]string{c.BearerTokensFile, c.HtpasswdFile}, reloadOptions(set, "credentials", defaultReload), a.parse)
 	return a
 }
 

@@ -82,7 +82,7 @@ func cipherSuites(names []string) ([]uint16, error) {
 
 // security checks the clients of one listener.
 type security struct {
-	tls     *certs.Source  // nil if plaintext
+	tls     *certs.TLSSource  // nil if plaintext
 	auth    *authenticator // nil if off
 	tenancy *tenancy       // nil if off
 }
@@ -101,8 +101,8 @@ func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (
 			return nil, err
 		}
 		base := &tls.Config{MinVersion: minVersion, MaxVersion: maxVersion, CipherSuites: suites, NextProtos: protocols}
-		s.tls = certs.ForServer(base, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
-			follow(set, "certificates", t.ReloadInterval))
+		s.tls = certs.NewServerTLS(base, certs.Files{Cert: t.CertFile, Key: t.KeyFile, CA: t.ClientCAFile},
+			reloadOptions(set, "certificates", t.ReloadInterval))
 	}
 	if a, on := c.Auth.Get(); on {
 		s.auth = newAuthenticator(set, a)
@@ -113,9 +113,9 @@ func newSecurity(set pipeline.Settings, c SecurityConfig, protocols ...string) (
 	return s, nil
 }
 
-// follow returns options for files that are read again when they change.
-func follow(set pipeline.Settings, what string, interval pipeline.Duration) certs.Options {
-	return certs.Logged(set.Logger, set.Env.Now, what, interval.Std())
+// reloadOptions returns options for reloading files of a component.
+func reloadOptions(set pipeline.Settings, what string, interval pipeline.Duration) certs.ReloadOptions {
+	return certs.NewReloadOptions(set.Logger, set.Env.Now, what, interval.Std())
 }
 
 // load reads the files for the first time.

@@ -1,4 +1,4 @@
-// Package certstest makes certificates for tests.
+// Package certstest creates certificates for tests.
 package certstest
 
 import (
@@ -16,20 +16,20 @@ import (
 	"time"
 )
 
-// Host is the name that all certificates are good for, besides 127.0.0.1.
+// Host is the DNS name of all certificates. They are also valid for 127.0.0.1.
 const Host = "server.test"
 
-// Files are the paths of PEM files.
+// Files holds the paths of PEM files.
 type Files struct{ Cert, Key, CA string }
 
-// Authority signs certificates, which are valid for an hour.
+// Authority is a certificate authority. Its certificates are valid for an hour.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pem  []byte
 }
 
-// New makes an authority of its own.
+// New returns a new authority.
 func New(tb testing.TB) *Authority {
 	tb.Helper()
 	a := &Authority{}
@@ -37,7 +37,8 @@ func New(tb testing.TB) *Authority {
 	return a
 }
 
-// Issue writes tls.crt, tls.key and ca.crt into dir: a certificate, for a server and a client, of that common name.
+// Issue writes tls.crt, tls.key and ca.crt to dir. The certificate has the given common name and is
+// valid for servers and clients.
 func (a *Authority) Issue(tb testing.TB, dir, name string) Files {
 	tb.Helper()
 	_, key, crt := sign(tb, name, a.cert, a.key)
@@ -58,8 +59,8 @@ func (a *Authority) Issue(tb testing.TB, dir, name string) Files {
 	return f
 }
 
-// sign makes a certificate; one that signs itself, of an authority, when parent is nil.
-func sign(tb testing.TB, name string, parent *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
+// sign creates a certificate. If parent is nil, it is the self-signed certificate of an authority.
+func sign(tb testing.TB, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,9 +74,9 @@ func sign(tb testing.TB, name string, parent *x509.Certificate, by *ecdsa.Privat
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		BasicConstraintsValid: true, IsCA: parent == nil}
 	if parent == nil {
-		parent, by = tmpl, key
+		parent, parentKey = tmpl, key
 	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, &key.PublicKey, by)
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, &key.PublicKey, parentKey)
 	if err != nil {
 		tb.Fatal(err)
 	}

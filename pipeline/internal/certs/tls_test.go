@@ -33,15 +33,15 @@ func write(t *testing.T, name string, b []byte) {
 	}
 }
 
-// clock is moved by hand, and collects what is reported.
+// clock is a manual clock that also records reports.
 type clock struct {
 	mu       sync.Mutex
 	now      time.Time
 	reported []error
 }
 
-func (c *clock) options() certs.Options {
-	return certs.Options{Interval: time.Minute, Now: func() time.Time { return c.now }, Report: func(err error) {
+func (c *clock) options() certs.ReloadOptions {
+	return certs.ReloadOptions{Interval: time.Minute, Now: func() time.Time { return c.now }, Report: func(err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reported = append(c.reported, err)
@@ -63,7 +63,7 @@ func handshake(t *testing.T, server, client *tls.Config) (seenByClient, seenBySe
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close() //nolint:errcheck // it only accepts once
+	defer ln.Close() //nolint:errcheck // used once
 	accepted := make(chan error, 1)
 	var peer string
 	go func() {
@@ -72,7 +72,7 @@ func handshake(t *testing.T, server, client *tls.Config) (seenByClient, seenBySe
 			accepted <- err
 			return
 		}
-		defer conn.Close() //nolint:errcheck // the handshake is all that matters
+		defer conn.Close() //nolint:errcheck // only the handshake is tested
 		s := tls.Server(conn, server)
 		err = s.Handshake()
 		if err == nil {
@@ -84,11 +84,11 @@ func handshake(t *testing.T, server, client *tls.Config) (seenByClient, seenBySe
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the handshake is all that matters
+	defer conn.Close() //nolint:errcheck // only the handshake is tested
 	c := tls.Client(conn, client)
 	clientErr := c.Handshake()
 	if clientErr != nil {
-		conn.Close() //nolint:errcheck // so that the server ends, too
+		conn.Close() //nolint:errcheck // unblocks the server
 	} else {
 		seenByClient = peerName(c)
 	}
@@ -103,7 +103,7 @@ func peerName(c *tls.Conn) string {
 	return ""
 }
 
-func load(t *testing.T, s *certs.Source) *certs.Source {
+func load(t *testing.T, s *certs.TLSSource) *certs.TLSSource {
 	t.Helper()
 	if err := s.Load(); err != nil {
 		t.Fatal(err)
@@ -111,11 +111,11 @@ func load(t *testing.T, s *certs.Source) *certs.Source {
 	return s
 }
 
-func TestBothSidesFollowTheirFiles(t *testing.T) {
+func TestCertificatesAreReloaded(t *testing.T) {
 	ca, now := certstest.New(t), &clock{}
 	serverDir, clientDir := t.TempDir(), t.TempDir()
-	server := load(t, certs.ForServer(&tls.Config{MinVersion: tls.VersionTLS12}, issue(t, ca, serverDir, "server 1"), now.options()))
-	client := load(t, certs.ForClient(&tls.Config{ServerName: certstest.Host}, issue(t, ca, clientDir, "client 1"), now.options()))
+	server := load(t, certs.NewServerTLS(&tls.Config{MinVersion: tls.VersionTLS12}, issue(t, ca, serverDir, "server 1"), now.options()))
+	client := load(t, certs.NewClientTLS(&tls.Config{ServerName: certstest.Host}, issue(t, ca, clientDir, "client 1"), now.options()))
 	listener := server.Listener()
 	expect := func(step, wantServer, wantClient string) {
 		t.Helper()
@@ -142,19 +142,19 @@ func TestBothSidesFollowTheirFiles(t *testing.T) {
 	issue(t, ca, clientDir, "client 4")
 	now.now = now.now.Add(time.Minute)
 	if _, _, err := handshake(t, listener, client.Config()); err == nil {
-		t.Error("a client that trusts another authority, and was signed by it, was let in")
+		t.Error("handshake succeeded with a client of another authority")
 	}
 	if r := now.reports(); len(r) != 0 {
 		t.Errorf("reported %v", r)
 	}
 }
 
-func TestBadFilesLeaveTheGoodOnesInForce(t *testing.T) {
+func TestInvalidFilesKeepThePreviousCertificates(t *testing.T) {
 	ca, now, dir := certstest.New(t), &clock{}, t.TempDir()
 	files := issue(t, ca, dir, "first")
-	server := load(t, certs.ForServer(&tls.Config{}, files, now.options()))
-	client := load(t, certs.ForClient(&tls.Config{ServerName: certstest.Host}, files, now.options()))
-	later := func() {
+	server := load(t, certs.NewServerTLS(&tls.Config{}, files, now.options()))
+	client := load(t, certs.NewClientTLS(&tls.Config{ServerName: certstest.Host}, files, now.options()))
+	advance := func() {
 		now.now = now.now.Add(time.Minute)
 		if name, _, err := handshake(t, server.Listener(), client.Config()); err != nil || name != "first" {
 			t.Errorf("client saw %q, error %v", name, err)
@@ -165,26 +165,26 @@ func TestBadFilesLeaveTheGoodOnesInForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, files.Key, []byte("not a key"))
-	later()
-	later()
+	advance()
+	advance()
 	if r := now.reports(); len(r) != 2 || r[0] == nil || !strings.Contains(r[0].Error(), files.Key) {
 		t.Errorf("reported %v; want the key once from each side", r)
 	}
 	if err := os.Remove(files.Key); err != nil {
 		t.Fatal(err)
 	}
-	later()
+	advance()
 	if r := now.reports(); len(r) != 2 || !errors.Is(r[0], fs.ErrNotExist) {
-		t.Errorf("reported %v; want from each side that there is no key", r)
+		t.Errorf("reported %v; want the missing key once from each side", r)
 	}
 	write(t, files.Key, key)
-	later()
+	advance()
 	if r := now.reports(); len(r) != 2 || r[0] != nil || r[1] != nil {
-		t.Errorf("reported %v; want from each side that all is well", r)
+		t.Errorf("reported %v; want nil once from each side", r)
 	}
 }
 
-func TestFirstLoadNamesTheFile(t *testing.T) {
+func TestLoadErrorNamesTheFile(t *testing.T) {
 	ca, dir := certstest.New(t), t.TempDir()
 	good := issue(t, ca, dir, "x")
 	empty, big := filepath.Join(dir, "empty"), filepath.Join(dir, "big")
@@ -192,13 +192,13 @@ func TestFirstLoadNamesTheFile(t *testing.T) {
 	write(t, big, make([]byte, 1<<20+1))
 	f := func(files certs.Files, want string) {
 		t.Helper()
-		err := certs.ForClient(&tls.Config{}, files, new(clock).options()).Load()
+		err := certs.NewClientTLS(&tls.Config{}, files, new(clock).options()).Load()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	f(certs.Files{CA: filepath.Join(dir, "none")}, "none: no such file")
-	f(certs.Files{CA: empty}, "empty holds no certificate")
+	f(certs.Files{CA: empty}, "empty contains no PEM certificate")
 	f(certs.Files{CA: big}, "big is larger than")
 	f(certs.Files{CA: dir}, "is a directory")
 	f(certs.Files{Cert: good.CA, Key: good.Key}, good.CA+" with key "+good.Key)
@@ -208,22 +208,22 @@ func TestFirstLoadNamesTheFile(t *testing.T) {
 func TestNoClientCertificate(t *testing.T) {
 	ca, now := certstest.New(t), &clock{}
 	files := issue(t, ca, t.TempDir(), "server")
-	anonymous := load(t, certs.ForClient(&tls.Config{ServerName: certstest.Host}, certs.Files{CA: files.CA, SystemCAs: true}, now.options()))
-	if _, _, err := handshake(t, load(t, certs.ForServer(&tls.Config{}, files, now.options())).Listener(), anonymous.Config()); err == nil {
-		t.Error("a server with a CA let a client in that has no certificate")
+	anonymous := load(t, certs.NewClientTLS(&tls.Config{ServerName: certstest.Host}, certs.Files{CA: files.CA, SystemCAs: true}, now.options()))
+	if _, _, err := handshake(t, load(t, certs.NewServerTLS(&tls.Config{}, files, now.options())).Listener(), anonymous.Config()); err == nil {
+		t.Error("handshake succeeded without a client certificate")
 	}
 	files.CA = ""
-	open := load(t, certs.ForServer(&tls.Config{}, files, now.options()))
+	open := load(t, certs.NewServerTLS(&tls.Config{}, files, now.options()))
 	if name, _, err := handshake(t, open.Listener(), anonymous.Config()); err != nil || name != "server" {
 		t.Errorf("client saw %q, error %v", name, err)
 	}
 }
 
-func TestWithoutIntervalFilesAreReadOnce(t *testing.T) {
+func TestZeroIntervalDisablesReloading(t *testing.T) {
 	ca, now, dir := certstest.New(t), &clock{}, t.TempDir()
 	opts := now.options()
 	opts.Interval = 0
-	s := load(t, certs.ForClient(&tls.Config{}, issue(t, ca, dir, "first"), opts))
+	s := load(t, certs.NewClientTLS(&tls.Config{}, issue(t, ca, dir, "first"), opts))
 	before := s.Config()
 	issue(t, ca, dir, "second")
 	now.now = now.now.Add(time.Hour)
@@ -234,10 +234,9 @@ func TestWithoutIntervalFilesAreReadOnce(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	for _, c := range []struct {
-		least, most string
-		lo, hi      uint16
-		errLeast    string
-		errMost     string
+		minVersion, maxVersion string
+		lo, hi                 uint16
+		errMin, errMax         string
 	}{
 		{"1.2", "1.3", tls.VersionTLS12, tls.VersionTLS13, "", ""},
 		{"1.3", "", tls.VersionTLS13, 0, "", ""},
@@ -245,15 +244,15 @@ func TestVersion(t *testing.T) {
 		{"TLS1.3", "1.9", 0, 0, "1.2 or 1.3", "1.2 or 1.3"},
 		{"1.3", "1.2", tls.VersionTLS13, tls.VersionTLS12, "", "1.2 is below min_version (1.3)"},
 	} {
-		lo, hi, errLeast, errMost := certs.Versions(c.least, c.most)
-		if lo != c.lo || hi != c.hi || !says(errLeast, c.errLeast) || !says(errMost, c.errMost) {
-			t.Errorf("%q to %q: %d %d %v %v", c.least, c.most, lo, hi, errLeast, errMost)
+		lo, hi, errMin, errMax := certs.Versions(c.minVersion, c.maxVersion)
+		if lo != c.lo || hi != c.hi || !contains(errMin, c.errMin) || !contains(errMax, c.errMax) {
+			t.Errorf("%q to %q: %d %d %v %v", c.minVersion, c.maxVersion, lo, hi, errMin, errMax)
 		}
 	}
 }
 
-// says reports whether an error has the text, or whether there is none for "".
-func says(err error, text string) bool {
+// contains reports whether the text of err contains text, or whether err is nil if text is empty.
+func contains(err error, text string) bool {
 	if err == nil || text == "" {
 		return err == nil && text == ""
 	}

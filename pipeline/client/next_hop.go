@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// NextHopConfig holds the keys of exporters that send spans to a next hop, in addition to those of
+// the connection.
+type NextHopConfig struct {
+	TenantHeader string `yaml:"tenant_header" doc:"Header with the tenant of the spans. It is not sent for the default tenant. Empty sends no tenant."`
+}
+
+// DefaultNextHopConfig returns the default config.
+func DefaultNextHopConfig() NextHopConfig { return NextHopConfig{TenantHeader: "x-tenant"} }
+
+// Validate reports an invalid header name.
+func (c *NextHopConfig) Validate() error {
+	if c.TenantHeader != "" && !validName(c.TenantHeader) {
+		return pipeline.BadKey("tenant_header", "%q is not a valid header name; use letters, digits, -, _ and .", c.TenantHeader)
+	}
+	return nil
+}
+
+const (
+	// degradedAfter is the number of consecutive failures after which a component is reported as
+	// degraded.
+	degradedAfter = 3
+	// warnInterval is the minimum interval between two logged warnings of the next hop.
+	warnInterval = time.Minute
+)
+
+// NextHop tracks the results of the sends of one exporter. It is safe for concurrent use.
+type NextHop struct {
+	set pipeline.Settings
+
+	mu         sync.Mutex // held while reporting, to keep reports in order
+	failures   int        // consecutive
+	warned     time.Time
+	suppressed int // warnings since warned
+}
+
+// NewNextHop returns a NextHop for the component with these settings.
+func NewNextHop(set pipeline.Settings) *NextHop { return &NextHop{set: set} }
+
+// Record records the result of one send and returns err. After three consecutive failures it
+// reports the component as degraded, after a success as healthy. A partial success counts as a
+// success. A send that was canceled by its caller is ignored.
+func (h *NextHop) Record(ctx context.Context, err error) error {
+	var partial *pipeline.Partial
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err == nil || errors.As(err, &partial):
+		if h.failures >= degradedAfter {
+			h.set.Report(nil)
+		}
+		h.failures = 0
+	case errors.Is(ctx.Err(), context.Canceled):
+	default:
+		h.failures++
+		if h.failures == degradedAfter {
+			h.set.Report(err)
+		}
+	}
+	return err
+}
+
+// Partial returns the result of a send that the next hop accepted except for the rejected spans: a
+// *pipeline.Partial, or nil if rejected is 0. A message without rejected spans is logged as a
+// warning.
+func (h *NextHop) Partial(rejected int64, message string) error {
+	if rejected > 0 {
+		if message == "" {
+			message = "no reason given"
+		}
+		return &pipeline.Partial{Rejected: int(rejected), Err: pipeline.Permanent(fmt.Errorf("rejected by the next hop: %s", message))}
+	}
+	if message != "" {
+		h.warn(message)
+	}
+	return nil
+}
+
+func (h *NextHop) warn(message string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.set.Env.Now()
+	if now.Sub(h.warned) < warnInterval {
+		h.suppressed++
+		return
+	}
+	h.set.Logger.Warn("next hop accepted spans with a warning", zap.String("warning", message), zap.Int("warnings-not-logged", h.suppressed))
+	h.warned, h.suppressed = now, 0
+}
