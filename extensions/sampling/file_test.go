@@ -180,7 +180,7 @@ func TestURL(t *testing.T) {
 	step(200, good, "5 traces per second", "url", "")
 	step(302, good, "5 traces per second", "url", stays+"reading URL/s.json: the server answers 302 Found")
 	step(200, "<html>", "5 traces per second", "url", stays+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")
-	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", stays+"reading URL/s.json: the answer (200 OK) is larger than 4096 bytes")
+	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", stays+"reading URL/s.json: response (200 OK) is larger than 4096 bytes")
 	step(200, good, "5 traces per second", "url", "")
 	step(200, "null", "probabilistic 0.01", "built-in", "")
 }

@@ -29,7 +29,7 @@ type AuthConfig struct {
 // Validate checks that at least one file is set.
 func (c *AuthConfig) Validate() error {
 	if c.BearerTokensFile == "" && c.HtpasswdFile == "" {
-		return pipeline.BadKey("", "needs bearer_tokens_file, htpasswd_file or both")
+		return pipeline.BadKey("", "must have bearer_tokens_file, htpasswd_file or both")
 	}
 	return nil
 }

@@ -82,9 +82,9 @@ func cipherSuites(names []string) ([]uint16, error) {
 
 // security checks the clients of one listener.
 type security struct {
-	tls     *certs.TLSSource  // nil if plaintext
-	auth    *authenticator // nil if off
-	tenancy *tenancy       // nil if off
+	tls     *certs.TLSSource // nil if plaintext
+	auth    *authenticator   // nil if off
+	tenancy *tenancy         // nil if off
 }
 
 // newSecurity returns the checks of a listener. protocols are announced in the TLS handshake
