@@ -16,44 +16,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/tracing-backend/tracing/exporters/disk"
-	"github.com/tracing-backend/tracing/exporters/memory"
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 )
-
-// writableStore is a store that a benchmark can fill.
-type writableStore interface {
-	Store
-	pipeline.Consumer
-}
-
-// memoryStore returns a memory exporter, built as a process does it: an extension asks for it by reference.
-func memoryStore(b testing.TB) (store writableStore) {
-	b.Helper()
-	type config struct {
-		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
-	}
-	reader := pipeline.Extension("reader", func() config { return config{} }, func(_ pipeline.Settings, c config) (*int, error) {
-		store = c.Storage.Get()
-		return nil, nil
-	})
-	cfg, err := pipeline.Load(pipeline.LoadOptions{
-		Factories: []pipeline.Factory{memory.Factory(), reader},
-		Presets: []pipeline.Preset{{Name: "bench", YAML: []byte(`
-exporters: {memory: {max_bytes: 1GiB}}
-extensions: {reader: {storage: memory}}
-service: {extensions: [reader]}
-`)}},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard}); err != nil {
-		b.Fatal(err)
-	}
-	return store
-}
 
 // fill stores the spans of requests, each as edit leaves it.
 func fill(b *testing.B, store pipeline.Consumer, d *bench.Dataset, spans int, edit func(ptrace.Traces) error) {
@@ -84,36 +52,29 @@ func intoOneTrace(td ptrace.Traces) error {
 	return nil
 }
 
-// discard is the answer to a client that takes everything at once.
-type discard struct{ header http.Header }
-
-func (d discard) Header() http.Header         { return d.header }
-func (d discard) WriteHeader(int)             {}
-func (d discard) Write(p []byte) (int, error) { return len(p), nil }
-
 // BenchmarkAnswer measures all that a request for traces costs behind the listener, in the handler, the translation and the memory
 // store: a search for 20 traces of some 19 spans, and a trace of some 10,000.
 func BenchmarkAnswer(b *testing.B) {
-	d := bench.New(7, noon.Add(-time.Hour))
-	store := memoryStore(b)
+	d := bench.New(7, querytest.Noon.Add(-time.Hour))
+	store := querytest.Memory(b)
 	fill(b, store, d, 50_000, nil)
-	fill(b, store, bench.New(8, noon.Add(-3*time.Hour)), 10_000, intoOneTrace)
-	h, _ := api(b, store, func(h *handler) {
-		h.limits.traceSize, h.limits.scanned = defaults().MaxTraceSize, defaults().MaxScanned
+	fill(b, store, bench.New(8, querytest.Noon.Add(-3*time.Hour)), 10_000, intoOneTrace)
+	h, _ := api(b, store, func(o *core.Options) {
+		o.Limits.TraceSize, o.Limits.Scanned = defaults().MaxTraceSize, defaults().MaxScanned
 	})
 	for _, c := range []struct{ name, target string }{
 		{"search", "/api/traces?limit=20&service=" + d.Services()[0]},
 		{"large", "/api/traces/1"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			w := ask(b, h, http.MethodGet, c.target)
+			w := querytest.Ask(b, h, http.MethodGet, c.target)
 			spans := strings.Count(w.Body.String(), `"spanID"`) - strings.Count(w.Body.String(), `"refType"`)
 			r := httptest.NewRequest(http.MethodGet, c.target, nil)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			b.ReportAllocs()
 			for b.Loop() {
-				h.ServeHTTP(discard{http.Header{}}, r)
+				h.ServeHTTP(querytest.NewDiscard(), r)
 			}
 			runtime.ReadMemStats(&after)
 			perSpan := 1 / float64(b.N) / float64(spans)
@@ -125,7 +86,7 @@ func BenchmarkAnswer(b *testing.B) {
 }
 
 // diskStore returns a disk exporter that runs until the benchmark ends.
-func diskStore(b *testing.B) writableStore {
+func diskStore(b *testing.B) querytest.WritableStore {
 	b.Helper()
 	store, stop := diskStoreIn(b, b.TempDir(), "reserve: 0")
 	b.Cleanup(stop)
@@ -133,10 +94,10 @@ func diskStore(b *testing.B) writableStore {
 }
 
 // diskStoreIn returns a disk exporter with a configuration that has its files in a folder, and runs until stop.
-func diskStoreIn(b *testing.B, dir, settings string) (store writableStore, stop func()) {
+func diskStoreIn(b *testing.B, dir, settings string) (store querytest.WritableStore, stop func()) {
 	b.Helper()
 	type config struct {
-		Storage pipeline.Ref[writableStore] `yaml:"storage" doc:"The store."`
+		Storage pipeline.Ref[querytest.WritableStore] `yaml:"storage" doc:"The store."`
 	}
 	reader := pipeline.Extension("reader", func() config { return config{} }, func(_ pipeline.Settings, c config) (*int, error) {
 		store = c.Storage.Get()
@@ -172,21 +133,21 @@ var summarySpans = flag.Int("summary-spans", 300_000, "how many spans BenchmarkS
 // BenchmarkSummaries measures the search that the web UI begins with, behind the listener: the newest 20 traces of a service within an
 // hour, as summaries, of the disk store.
 func BenchmarkSummaries(b *testing.B) {
-	begin := noon.Add(-50 * time.Minute)
+	begin := querytest.Noon.Add(-50 * time.Minute)
 	d := bench.New(7, begin)
 	store := diskStore(b)
 	fill(b, store, d, *summarySpans, nil)
-	h, _ := api(b, store, func(h *handler) { h.limits.scanned = defaults().MaxScanned })
+	h, _ := api(b, store, func(o *core.Options) { o.Limits.Scanned = defaults().MaxScanned })
 	const format = "2006-01-02T15:04:05Z"
 	target := fmt.Sprintf("/api/v3/trace-summaries?query.serviceName=%s&query.searchDepth=20&query.startTimeMin=%s&query.startTimeMax=%s",
 		d.Services()[0], begin.Format(format), begin.Add(time.Hour).Format(format))
-	w := ask(b, h, http.MethodGet, target)
+	w := querytest.Ask(b, h, http.MethodGet, target)
 	if n := strings.Count(w.Body.String(), `"traceId"`); n != 20 {
 		b.Fatalf("%d traces: %s", n, w.Body)
 	}
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		h.ServeHTTP(discard{http.Header{}}, r)
+		h.ServeHTTP(querytest.NewDiscard(), r)
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -16,7 +14,7 @@ import (
 
 // waitingStore finds nothing before it is told to stop, and says when it begins and ends.
 type waitingStore struct {
-	*fakeStore
+	*querytest.Store
 	begins, ends chan struct{}
 }
 
@@ -39,13 +37,11 @@ func (s *waitingStore) Consume(context.Context, *otlpdata.Batch) error { return 
 
 // A client that closes its connection ends the work of the store, through everything that lies between the two.
 func TestClosedConnectionEndsTheWork(t *testing.T) {
-	store := &waitingStore{newFakeStore(shop()), make(chan struct{}), make(chan struct{})}
+	store := &waitingStore{querytest.NewStore(querytest.Shop()), make(chan struct{}), make(chan struct{})}
 	c := defaults()
 	c.HTTP.Endpoint, c.PassTokens = "localhost:0", true
 	c.Storage, c.ArchiveStorage = pipeline.BoundRef[Store](store), pipeline.BoundRef[Archive](store)
-	q, err := newQuery(pipeline.Settings{
-		Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Budget: pipeline.NewBudget(0), Report: func(error) {},
-	}, c)
+	q, err := newQuery(querytest.Settings(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}

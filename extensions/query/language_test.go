@@ -1,58 +1,22 @@
 package query
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-func TestSearchLanguage(t *testing.T) {
-	h, _ := api(t, newFakeStore(many(4, func(i int, rs ptrace.ResourceSpans, s ptrace.Span) {
-		s.Attributes().PutInt("http.response.status_code", int64(100*i+100)) // 200 to 500
-		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(time.Duration(i)*time.Second))
-		if i == 2 {
-			s.Status().SetCode(ptrace.StatusCodeError)
-		}
-		child := put(rs.ScopeSpans().At(0), s.TraceID(), byte(10+i), byte(i), fmt.Sprint("child", i), time.Minute+time.Duration(i))
-		child.Attributes().PutBool("cached", i%2 == 0)
-	})))
-	f := func(q, narrowed, want string) {
-		t.Helper()
-		if got := search200(t, h, "q="+url.QueryEscape(q)+narrowed).ids(); got != want {
-			t.Errorf("%s%s: found %q, want %q", q, narrowed, got, want)
-		}
-	}
-	f(`{ service.name = "svc" && duration > 1s && (http.response.status_code >= 500 || error) }`, "", "4 2")
-	f(`{ service.name = "other" }`, "", "")
-	f(`{}`, "&operation=child3", "3")
-	f(`{ .cached }`, "&service=svc", "4 2")
-	f(`{ .cached }`, "&operation=op", "") // on the span that is chosen
-	f(`{ name = "op" }`, "&minDuration=2s&maxDuration=3s&tag=http.response.status_code:300", "2")
-	f(`{ error } >> { .cached }`, "", "2")
-	f(`{ error } >> {}`, "&operation=op", "")
-	f(`{ .cached } && { error }`, "", "2")
-	f(`{ .cached } > {} || { http.response.status_code < 300 }`, "", "1")
-	f(`{ trace.rootName = "op" && name =~ "child(1|4)" }`, "&limit=1", "4")
-	f(`{ name = "op" }`,
-		fmt.Sprintf("&start=%d&end=%d", start.Add(2*time.Millisecond).UnixMicro(), start.Add(3*time.Millisecond).UnixMicro()), "3 2")
-	f(`{ error }`, "&traceID=1", "1") // ids leave everything else aside
-}
-
 // Hostile searches are refused in few words, or answered within the bounds of all answers.
 func TestHostileSearches(t *testing.T) {
-	store := newFakeStore(shop())
+	store := querytest.NewStore(querytest.Shop())
 	var asked tracestore.Query
-	store.asked = func(q tracestore.Query) { asked = q }
+	store.OnFind = func(q tracestore.Query) { asked = q }
 	h, _ := api(t, store)
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -60,7 +24,7 @@ func TestHostileSearches(t *testing.T) {
 	refused := func(name, q, want string) {
 		t.Helper()
 		for _, path := range []string{"/api/traces?q=", v3, strings.Replace(v3, "traces", "trace-summaries", 1)} {
-			w := ask(t, h, http.MethodGet, path+url.QueryEscape(q))
+			w := querytest.Ask(t, h, http.MethodGet, path+url.QueryEscape(q))
 			if w.Code != http.StatusBadRequest || w.Body.Len() > 1000 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %d %.1000s", name, w.Code, w.Body)
 			}
@@ -90,31 +54,11 @@ func TestHostileSearches(t *testing.T) {
 	}
 	for _, limit := range []string{"1000000000", "0", "-5"} {
 		if status := get("q=%7B%7D&limit=" + limit); status != http.StatusOK || asked.Limit != 1000 || asked.Budget.Spans != 1000 ||
-			asked.From != noon.Add(-defaultLookback) {
+			asked.From != querytest.Noon.Add(-core.DefaultSearchLookback) {
 			t.Errorf("limit %s: status %d, asked for %+v", limit, status, asked)
 		}
 	}
 	if status := get("q=%7B%7D&limit=10000000000"); status != http.StatusBadRequest {
 		t.Errorf("a limit of more than 32 bits: %d", status)
 	}
-}
-
-// FuzzLanguage checks that no search makes the server fail.
-func FuzzLanguage(f *testing.F) {
-	for _, q := range []string{
-		`{ error } >> { kind = client }`, `{ trace.duration > 1s && .db != "" } || {} > { root }`, "{ name =~ `S.*T` } && {", "{}",
-	} {
-		f.Add(q)
-	}
-	h, _ := api(f, newFakeStore(shop()))
-	f.Fuzz(func(t *testing.T, q string) {
-		w := ask(t, h, http.MethodGet, "/api/traces?q="+url.QueryEscape(q))
-		_, err := traceql.Parse(q)
-		if q == "" {
-			return
-		}
-		if want := map[bool]int{true: http.StatusOK, false: http.StatusBadRequest}[err == nil]; w.Code != want {
-			t.Fatalf("%q: %d %s", q, w.Code, w.Body)
-		}
-	})
 }

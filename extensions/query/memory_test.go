@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -17,7 +19,7 @@ import (
 
 // pieceStore has one trace, which it makes anew, in pieces, whenever it is asked.
 type pieceStore struct {
-	*fakeStore
+	*querytest.Store
 	pieces [][]byte // of the trace
 	spans  []int
 }
@@ -59,7 +61,7 @@ func (o *sameTrace) Span(s *otlpdata.Span) error {
 
 // highWater is a client that looks how much memory is in use while it takes an answer, at every tenth part of it.
 type highWater struct {
-	discard
+	querytest.Discard
 	parts int
 	peak  uint64
 }
@@ -79,9 +81,9 @@ func TestMemoryOfTheLargestTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tests are shortened: this one takes a second for each form of an answer; make test runs it")
 	}
-	store := &pieceStore{fakeStore: newFakeStore(shop())}
+	store := &pieceStore{Store: querytest.NewStore(querytest.Shop())}
 	most, size := defaults().MaxTraceSize, 0
-	for r := range bench.New(3, start).Requests(most, 2000) {
+	for r := range bench.New(3, querytest.Start).Requests(most, 2000) {
 		var one sameTrace
 		if err := otlpdata.Walk(r.Body, &one); err != nil {
 			t.Fatal(err)
@@ -89,16 +91,16 @@ func TestMemoryOfTheLargestTrace(t *testing.T) {
 		piece := one.Bytes()
 		store.pieces, store.spans, size = append(store.pieces, piece), append(store.spans, one.spans), size+len(piece)
 	}
-	h, _ := api(t, store, func(h *handler) {
-		h.limits.traceSize = most
-		h.memory = pipeline.NewBudget(0)
+	h, _ := api(t, store, func(o *core.Options) {
+		o.Limits.TraceSize = most
+		o.Memory = pipeline.NewBudget(0)
 	})
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // what is garbage is not asked for
 	for _, path := range []string{"/api/traces/1?prettyPrint=true", "/api/v3/traces/1"} {
 		runtime.GC()
 		var before runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w := &highWater{discard: discard{http.Header{}}}
+		w := &highWater{Discard: querytest.NewDiscard()}
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		took := int64(w.peak) - int64(before.HeapAlloc)
 		if limit := int64(3*size + 64<<20); took > limit || w.peak == 0 {

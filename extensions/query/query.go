@@ -1,5 +1,3 @@
-// Package query serves stored traces to people and clients, from any store that can be read: the HTTP JSON API of port 16686, and the gRPC
-// services of port 16685.
 package query
 
 import (
@@ -9,16 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/grpcapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a store that can be queried: it reads traces, and lists what there is to search for.
-type Store interface {
-	tracestore.Reader
-	tracestore.Catalog
-}
+// Store is a store that can be queried.
+type Store = core.Store
+
+// Archive is a store to which users copy traces that they want to keep longer.
+type Archive = core.Archive
 
 // Config configures the extension.
 type Config struct {
@@ -27,31 +29,31 @@ type Config struct {
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"The listener of the HTTP JSON API."`
 	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"The listener of the gRPC services; without it there is none."`
 
-	BasePath      string            `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
-	UI            UIConfig          `yaml:"ui" doc:"The web UI."`
-	QueryTimeout  pipeline.Duration `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
-	MaxLimit      int               `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
-	MaxTraceSize  int               `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
-	MaxScanned    int               `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
-	MaxAggregated int               `yaml:"max_aggregated_spans" doc:"Greatest number of spans that the store examines one by one to count spans by their values; of more it takes a sample, and the answer says which share that is."`
-	MaxQueries    int               `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
-	MaxMemory     pipeline.ByteSize `yaml:"max_answer_memory" doc:"How much memory all answers together may take, spans that wait for followers included; further ones are told to come back later."`
-	PassTokens    bool              `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
-	Tail          TailConfig        `yaml:"tail" doc:"Spans that a page shows as they are stored."`
-	MaxClockSkew  pipeline.Duration `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
+	BasePath      string             `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
+	UI            UIConfig           `yaml:"ui" doc:"The web UI."`
+	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
+	MaxLimit      int                `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
+	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
+	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
+	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Greatest number of spans that the store examines one by one to count spans by their values; of more it takes a sample, and the answer says which share that is."`
+	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
+	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"How much memory all answers together may take, spans that wait for followers included; further ones are told to come back later."`
+	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
+	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that a page shows as they are stored."`
+	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
 }
 
 func defaults() Config {
 	return Config{
 		HTTP:          server.DefaultHTTPConfig("localhost:16686"),
-		GRPC:          pipeline.Absent(defaultGRPC()),
+		GRPC:          pipeline.Absent(grpcapi.DefaultConfig()),
 		BasePath:      "/",
 		QueryTimeout:  pipeline.Duration(30 * time.Second),
 		MaxLimit:      10_000,
 		MaxTraceSize:  200_000,
 		MaxScanned:    50_000_000,
 		MaxAggregated: 200_000,
-		Tail:          defaultTail(),
+		Tail:          pageapi.DefaultTailConfig(),
 		MaxQueries:    256,
 		MaxMemory:     512 << 20,
 	}
@@ -112,12 +114,12 @@ func Factory() pipeline.Factory {
 		Doc("Serves stored traces to people and clients over the HTTP JSON API and gRPC.")
 }
 
-// query is the extension: handlers behind listeners.
+// query is the extension.
 type query struct {
-	server.Listeners // `http`, and `grpc` if it is configured
-	ui               *ui
-	tails            *tails
-	memory           *pipeline.Budget
+	listeners server.Listeners // `http`, and `grpc` if it is configured
+	ui        *ui
+	tails     *pageapi.Tails
+	memory    *pipeline.Budget
 }
 
 var (
@@ -132,72 +134,74 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := newBackend(set, &c)
+	memory := pipeline.NewBudget(int64(c.MaxMemory))
+	b, err := newBackend(set, &c, memory)
 	if err != nil {
 		return nil, err
 	}
-	_, rates := b.store.(tracestore.Metrics)
-	pages := newUI(set, c.UI, base, capabilities{Archive: b.archive != nil, Metrics: rates})
-	h := &handler{backend: b, ui: pages, tails: newTails(c.Tail), tenancy: keepsTenants(c.HTTP)}
-	routes := h.routes(base)
+	_, metrics := b.Store().(tracestore.Metrics)
+	pages := newUI(set, c.UI, base, capabilities{Archive: b.HasArchive(), Metrics: metrics})
+	tails := pageapi.NewTails(c.Tail)
+	routes := newRoutes(b, pages, pageapi.Options{Version: pages.version, Tails: tails, Tenancy: hasTenancy(c.HTTP)})
 	if c.PassTokens {
-		routes = withToken(set.Logger, routes)
+		routes = httpapi.PassToken(set.Logger, routes)
 	}
 	srv, err := server.NewHTTP(set, "http", c.HTTP, routes)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{Listeners: server.Listeners{"http": srv}, ui: pages, tails: h.tails, memory: b.memory}
+	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: memory}
 	if cfg, on := c.GRPC.Get(); on {
-		if q.Listeners["grpc"], err = newGRPC(set, cfg, b); err != nil {
+		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
 			return nil, err
 		}
 	}
 	return q, nil
 }
 
-func newBackend(set pipeline.Settings, c *Config) (*backend, error) {
-	m, err := newMetrics(set.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	b := &backend{
-		store: c.Storage.Get(),
-		limits: limits{timeout: c.QueryTimeout.Std(), traces: c.MaxLimit, traceSize: c.MaxTraceSize, scanned: c.MaxScanned, aggregated: c.MaxAggregated,
-			queries: c.MaxQueries, clockSkew: c.MaxClockSkew.Std()},
-		memory:  pipeline.NewBudget(int64(c.MaxMemory)),
-		logger:  set.Logger,
-		metrics: m,
-		now:     set.Env.Now,
+func newBackend(set pipeline.Settings, c *Config, memory *pipeline.Budget) (*core.Backend, error) {
+	o := core.Options{
+		Store: c.Storage.Get(),
+		Limits: core.Limits{
+			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
+			Aggregated: c.MaxAggregated, Queries: c.MaxQueries, ClockSkew: c.MaxClockSkew.Std(),
+		},
+		Memory:  memory,
+		Logger:  set.Logger,
+		Metrics: set.Metrics,
+		Now:     set.Env.Now,
 	}
 	if c.ArchiveStorage.IsSet() {
-		b.archive = c.ArchiveStorage.Get()
+		o.Archive = c.ArchiveStorage.Get()
 	}
-	return b, nil
+	return core.New(o)
 }
 
-// Start reads the pages and opens the listeners.
+// Start reads the files of the web UI and opens the listeners.
 func (q *query) Start(ctx context.Context) error {
 	if err := q.ui.open(); err != nil {
 		return err
 	}
-	if err := q.Listeners.Start(ctx); err != nil {
+	if err := q.listeners.Start(ctx); err != nil {
 		return errors.Join(err, q.ui.close())
 	}
 	return nil
 }
 
-// MaxMemory returns the most that the traces in all answers may take.
+// Addr returns the address of a listener, or "" if it is not open.
+func (q *query) Addr(listener string) string { return q.listeners.Addr(listener) }
+
+// MaxMemory returns the maximum number of bytes that all answers together hold.
 func (q *query) MaxMemory() int64 { return q.memory.Limit() }
 
-// keepsTenants reports whether requests must name their tenant.
-func keepsTenants(c server.HTTPConfig) bool {
+// hasTenancy reports whether requests must name their tenant.
+func hasTenancy(c server.HTTPConfig) bool {
 	t, on := c.Tenancy.Get()
 	return on && t.Enabled
 }
 
-// Stop lets those go who watch, and finishes the other requests that are being answered.
+// Stop disconnects the clients that watch spans, and waits for the other requests.
 func (q *query) Stop(ctx context.Context) error {
-	q.tails.close()
-	return errors.Join(q.Listeners.Stop(ctx), q.ui.close())
+	q.tails.Close()
+	return errors.Join(q.listeners.Stop(ctx), q.ui.close())
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -47,7 +48,7 @@ type ui struct {
 	config       UIConfig
 	base         string
 	capabilities capabilities
-	version      uiVersion
+	version      httpapi.Version
 	logger       *zap.Logger
 	now          func() time.Time
 	root         *os.Root // nil: there is no UI
@@ -62,7 +63,7 @@ func newUI(set pipeline.Settings, c UIConfig, base string, able capabilities) *u
 	u := &ui{config: c, base: base, capabilities: able, logger: set.Logger, now: set.Env.Now}
 	if set.Process != nil {
 		b := set.Process.Build()
-		u.version = uiVersion{Commit: b.Commit, Version: b.Version, Date: b.Date}
+		u.version = httpapi.Version{Commit: b.Commit, Version: b.Version, Date: b.Date}
 	}
 	return u
 }

@@ -17,13 +17,6 @@ type capabilities struct {
 	Assistant bool `json:"aiAssistant"`
 }
 
-// uiVersion is which program the UI is told that it talks to.
-type uiVersion struct {
-	Commit  string `json:"gitCommit"`
-	Version string `json:"gitVersion"`
-	Date    string `json:"buildDate"`
-}
-
 // uiSettings is the content of the file that configures the UI; both nil: there is none.
 type uiSettings struct {
 	object []byte // a JSON object

@@ -13,6 +13,9 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
@@ -58,9 +61,9 @@ func writeFile(t *testing.T, name, text string) {
 // pages returns the routes with a UI, and what its clock shows.
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
-	now := noon
+	now := querytest.Noon
 	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base, capabilities{Archive: true})
-	u.version = uiVersion{"abc", "v1", "today"}
+	u.version = httpapi.Version{Commit: "abc", Version: "v1", Date: "today"}
 	if err := u.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +72,8 @@ func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Hand
 			t.Error(err)
 		}
 	})
-	var h *handler
-	api(t, newFakeStore(shop()), func(made *handler) { h = made })
-	h.ui = u
-	return h.routes(base), &now
+	b, _ := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
+	return newRoutes(b, u, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())}), &now
 }
 
 func TestIndexPage(t *testing.T) {
@@ -80,7 +81,7 @@ func TestIndexPage(t *testing.T) {
 	writeFile(t, settings, `{"menu": [{"label": "</script>$1"}]}`)
 	h, _ := pages(t, UIConfig{Path: uiFolder(t), ConfigFile: settings}, "/tracing", zap.NewNop())
 	for _, path := range []string{"/tracing/", "/tracing/search", "/tracing/trace/1...2", "/tracing/dependencies", "/tracing/index.html", "/tracing/secret.txt"} {
-		w := ask(t, h, http.MethodGet, path)
+		w := querytest.Ask(t, h, http.MethodGet, path)
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || w.Header().Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
@@ -94,7 +95,7 @@ func TestIndexPage(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{"/": 404, "/search": 404, "/tracing": 307, "/tracing/api/x": 404, "/tracing/api/services": 200} {
-		if w := ask(t, h, http.MethodGet, path); w.Code != status {
+		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
@@ -105,7 +106,7 @@ func TestIndexPageWithScript(t *testing.T) {
 	const script = "function UIConfig() { return {$0: '<\\/Script>'}; }"
 	writeFile(t, settings, strings.Replace(script, `<\/`, "</", 1))
 	h, _ := pages(t, UIConfig{Path: uiFolder(t), ConfigFile: settings}, "", zap.NewNop())
-	page := ask(t, h, http.MethodGet, "/").Body.String()
+	page := querytest.Ask(t, h, http.MethodGet, "/").Body.String()
 	if !strings.Contains(page, "}\n"+script+"\nconst") || strings.Contains(page, "may be replaced") || !strings.Contains(page, "JAEGER_CONFIG = DEFAULT_CONFIG;") {
 		t.Errorf("got %s", page)
 	}
@@ -113,18 +114,18 @@ func TestIndexPageWithScript(t *testing.T) {
 
 func TestStaticFiles(t *testing.T) {
 	h, _ := pages(t, UIConfig{Path: uiFolder(t)}, "/b", zap.NewNop())
-	w := ask(t, h, http.MethodGet, "/b/static/main.js")
+	w := querytest.Ask(t, h, http.MethodGet, "/b/static/main.js")
 	if w.Code != http.StatusOK || w.Body.String() != "let x = 1;\n" || w.Header().Get("Cache-Control") != "public, max-age=3600" ||
 		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/javascript") {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	for _, path := range []string{"/b/static/", "/b/static/none.js", "/b/static/link", "/b/static/%2e%2e/secret.txt", "/b/static/..%2fsecret.txt",
 		"/b/static//main.js", "/b/static/main.js/", "/static/main.js", "/b/static/%00"} {
-		if w := ask(t, h, http.MethodGet, path); w.Code == http.StatusOK || strings.Contains(w.Body.String(), "secret") {
+		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code == http.StatusOK || strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	if w := ask(t, h, http.MethodPost, "/b/static/main.js"); w.Code != http.StatusNotFound {
+	if w := querytest.Ask(t, h, http.MethodPost, "/b/static/main.js"); w.Code != http.StatusNotFound {
 		t.Errorf("POST: %d", w.Code)
 	}
 }
@@ -138,7 +139,7 @@ func TestPageFollowsItsFiles(t *testing.T) {
 	f := func(after time.Duration, want string, warnings int) {
 		t.Helper()
 		*now = now.Add(after)
-		if page := ask(t, h, http.MethodGet, "/").Body.String(); !strings.Contains(page, "JAEGER_CONFIG = "+want) || logs.Len() != warnings {
+		if page := querytest.Ask(t, h, http.MethodGet, "/").Body.String(); !strings.Contains(page, "JAEGER_CONFIG = "+want) || logs.Len() != warnings {
 			t.Errorf("%d warnings, %s", logs.Len(), page)
 		}
 	}

@@ -1,0 +1,135 @@
+package query
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+)
+
+func TestServerErrorsAreLogged(t *testing.T) {
+	logCore, logs := observer.New(zapcore.ErrorLevel)
+	store := querytest.NewStore(querytest.Shop())
+	h, _ := api(t, store, func(o *core.Options) { o.Logger = zap.New(logCore) })
+	querytest.Ask(t, h, http.MethodGet, "/api/traces/77")
+	querytest.Ask(t, h, http.MethodGet, "/api/traces")
+	if logs.Len() > 0 {
+		t.Errorf("a client's mistake was logged: %v", logs.All())
+	}
+	store.Fail = querytest.ErrStore
+	querytest.Ask(t, h, http.MethodGet, "/api/traces/1")
+	entries := logs.FilterMessage("HTTP handler, Internal Server Error").All()
+	if len(entries) != 1 || entries[0].ContextMap()["error"] != querytest.ErrStore.Error() {
+		t.Errorf("logged %v", logs.All())
+	}
+}
+
+// threePaths are questions for the three traces of many.
+func threePaths() []string {
+	return []string{"/api/traces?service=svc", "/api/traces?traceID=1&traceID=2&traceID=3", "/api/v3/traces?" + allDay}
+}
+
+// allDay are the parameters of a search for what the tests store.
+const allDay = "query.startTimeMin=2024-05-01T00:00:00Z&query.startTimeMax=2024-05-02T00:00:00Z"
+
+func TestStoreThatBreaksOff(t *testing.T) {
+	for _, path := range append(threePaths(), "/api/v3/trace-summaries?"+allDay) {
+		store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
+		store.Fail, store.FailAt = querytest.ErrStore, 2
+		h, _ := api(t, store)
+		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "disk on fire") {
+			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// When a part of an answer is with the client, what is left to tell of a store that fails is that the answer ends too early.
+func TestStoreThatBreaksOffInTheMiddle(t *testing.T) {
+	logCore, logs := observer.New(zapcore.ErrorLevel)
+	for _, path := range threePaths() {
+		for _, coding := range []string{"", "gzip"} {
+			store := querytest.NewStore(querytest.Big())
+			store.Fail, store.FailAt = querytest.ErrStore, 2
+			routes, _ := api(t, store, func(o *core.Options) { o.Logger = zap.New(logCore) })
+			srv := httptest.NewServer(routes)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept-Encoding", coding)
+			res, err := srv.Client().Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+				t.Errorf("%s: %v", path, err)
+			}
+			srv.Close()
+			if n := logs.TakeAll(); len(n) != 1 {
+				t.Errorf("%s: logged %v", path, n)
+			}
+		}
+	}
+}
+
+func TestSlowStore(t *testing.T) {
+	f := func(path string, failAt, status int, want string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
+			store.Hang, store.FailAt = true, failAt
+			h, _ := api(t, store)
+			w := querytest.Ask(t, h, http.MethodGet, path)
+			if w.Code != status || !strings.HasSuffix(strings.TrimSpace(w.Body.String()), want) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		})
+	}
+	const text = `"the store did not finish within query_timeout (1m0s); ask for less"}]}`
+	const partly = `"errors":[{"code":504,"msg":"result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"}]}`
+	f("/api/services", 0, http.StatusGatewayTimeout, text)
+	f("/api/operations?service=x", 0, http.StatusGatewayTimeout, text)
+	f("/api/services/x/operations", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces/1", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces?service=svc", 0, http.StatusGatewayTimeout, text)
+	f("/api/traces?service=svc", 2, http.StatusOK, partly)
+	f("/api/traces?traceID=1&traceID=2&traceID=3", 2, http.StatusOK, partly)
+	const partlyV3 = `],"warnings":["result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"]}`
+	f("/api/v3/traces?"+allDay, 2, http.StatusOK, strings.Replace(partlyV3, "]", "]}", 1))
+	f("/api/v3/trace-summaries?"+allDay, 2, http.StatusOK, partlyV3)
+	const textV3 = `{"error":{"httpCode":504,"message":"the store did not finish within query_timeout (1m0s); ask for less"}}`
+	f("/api/v3/traces?"+allDay, 0, http.StatusGatewayTimeout, textV3)
+	f("/api/v3/trace-summaries?"+allDay, 0, http.StatusGatewayTimeout, textV3)
+}
+
+// goneClient takes nothing.
+type goneClient struct{ *httptest.ResponseRecorder }
+
+func (goneClient) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestClientThatGoesAway(t *testing.T) {
+	logCore, logs := observer.New(zapcore.WarnLevel)
+	h, reg := api(t, querytest.NewStore(querytest.Big()), func(o *core.Options) { o.Logger = zap.New(logCore) })
+	for _, path := range []string{"/api/traces?service=svc", "/api/traces/1", "/api/services"} {
+		h.ServeHTTP(goneClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, path, nil))
+	}
+	if logs.Len() > 0 {
+		t.Errorf("logged %v", logs.All())
+	}
+	for name, n := range querytest.Counts(t, reg, "tracing_query_requests_total") {
+		if strings.HasSuffix(name, "err") && n > 0 {
+			t.Errorf("counted as a failure: %s", name)
+		}
+	}
+}

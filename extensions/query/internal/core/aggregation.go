@@ -1,0 +1,49 @@
+package core
+
+import (
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Window is a time range of span starts, both ends inclusive. A zero time is no bound.
+type Window struct{ From, To time.Time }
+
+// Aggregation asks a store to describe spans without returning them.
+type Aggregation struct {
+	Store  tracestore.Aggregator
+	Window Window
+	Where  tracestore.Expr // nil selects all spans
+	Spec   tracestore.Aggregation
+}
+
+// Check returns an error if the store cannot answer this.
+func (a *Aggregation) Check() error { return a.Spec.Check(a.query()) }
+
+func (a *Aggregation) query() tracestore.Query {
+	return tracestore.Query{From: a.Window.From, To: a.Window.To, Where: a.Where}
+}
+
+// Aggregate runs an aggregation and reserves memory for it.
+func (s *Slot) Aggregate(a *Aggregation) (tracestore.Aggregate, error) {
+	q := a.query()
+	q.Tenant = s.Tenant()
+	q.Budget.Spans = s.backend.opts.Limits.Aggregated
+	if err := s.HoldAggregation(a.memory()); err != nil {
+		return tracestore.Aggregate{}, err
+	}
+	return a.Store.Aggregate(s.ctx, q, a.Spec)
+}
+
+// memory returns an upper bound on the bytes that the answer and its calculation take.
+func (a *Aggregation) memory() (bytes int64) {
+	const cell, buckets, exemplar = 64, 64 * tracestore.BucketsPerOctave, 1 << 10
+	if step := a.Spec.Heatmap.Step; step > 0 {
+		bytes += (int64(a.Window.To.Sub(a.Window.From)/step) + 2) * buckets * cell
+	}
+	if a.Spec.Facets.Values > 0 {
+		bytes += storequery.MaxFacetMemory
+	}
+	return bytes + int64(a.Spec.Exemplars)*exemplar
+}

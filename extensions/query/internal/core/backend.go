@@ -1,0 +1,84 @@
+package core
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Store is a span store that can be queried: it reads traces and lists services and operations. What else a store can do
+// (tracestore.Dependencies, Metrics, Aggregator and others) is found out by type assertion.
+type Store interface {
+	tracestore.Reader
+	tracestore.Catalog
+}
+
+// Archive is a store to which users copy traces that they want to keep longer.
+type Archive interface {
+	tracestore.Reader
+	pipeline.Consumer
+}
+
+// Limits bound what requests may cost. All except ClockSkew must be positive.
+type Limits struct {
+	Timeout    time.Duration // of one query
+	Traces     int           // traces per answer
+	TraceSize  int           // spans shown of one trace
+	Scanned    int           // spans examined per search
+	Aggregated int           // spans examined one by one to count spans by value
+	Queries    int           // concurrent queries
+	ClockSkew  time.Duration // maximum clock-skew correction; 0 disables it
+}
+
+// Options configure a Backend. All fields except Archive must be set.
+type Options struct {
+	Store   Store
+	Archive Archive // nil if there is no archive
+	Limits  Limits
+	Memory  *pipeline.Budget // shared by all answers
+	Logger  *zap.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// Backend gives the APIs access to the stores. It is safe for concurrent use.
+type Backend struct {
+	opts    Options
+	metrics *metrics
+	running atomic.Int64 // admitted queries
+}
+
+// New returns a Backend and registers its metrics.
+func New(o Options) (*Backend, error) {
+	m, err := newMetrics(o.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &Backend{opts: o, metrics: m}, nil
+}
+
+// Store returns the store that is queried.
+func (b *Backend) Store() Store { return b.opts.Store }
+
+// HasArchive reports whether traces can be archived.
+func (b *Backend) HasArchive() bool { return b.opts.Archive != nil }
+
+// Limits returns the configured limits.
+func (b *Backend) Limits() Limits { return b.opts.Limits }
+
+// Logger returns the logger of the extension.
+func (b *Backend) Logger() *zap.Logger { return b.opts.Logger }
+
+// Now returns the current time.
+func (b *Backend) Now() time.Time { return b.opts.Now() }
+
+// Adjustment returns how traces are adjusted before they are shown; raw disables all adjustments except the limit on spans.
+func (b *Backend) Adjustment(raw bool) adjust.Options {
+	return adjust.Options{Raw: raw, MaxSpans: b.opts.Limits.TraceSize, MaxClockSkew: b.opts.Limits.ClockSkew}
+}

@@ -1,0 +1,65 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// Errors of queries.
+var (
+	ErrTraceNotFound  = errors.New("trace not found")
+	ErrNoArchive      = errors.New("archive span storage was not configured")
+	ErrNoDependencies = errors.New("the store does not know which services call each other")
+
+	// ErrBusy is matched by errors that say that other queries use up a limit.
+	ErrBusy = errors.New("too many queries at once")
+
+	// ErrUndelivered is matched by errors of writing an answer. There is no client left to report them to.
+	ErrUndelivered = errors.New("client is gone")
+)
+
+// Undelivered marks an error of writing to a client, so that it matches ErrUndelivered. It returns nil for nil.
+func Undelivered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUndelivered, err)
+}
+
+// LogUndelivered logs that an answer did not reach its client, unless err is nil.
+func (b *Backend) LogUndelivered(err error) {
+	if err != nil {
+		b.opts.Logger.Debug("answer not delivered", zap.Error(err))
+	}
+}
+
+// HTTPError returns the status code and the text for an error. It sets Retry-After in header for overloads, and logs
+// errors that are neither timeouts nor overloads.
+func (b *Backend) HTTPError(header http.Header, err error) (status int, text string) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout, b.TimeoutText()
+	case errors.Is(err, ErrBusy):
+		return server.ErrorStatus(header, err), err.Error()
+	}
+	b.opts.Logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
+	return http.StatusInternalServerError, err.Error()
+}
+
+// TimeoutText returns the message for queries that exceed Limits.Timeout.
+func (b *Backend) TimeoutText() string {
+	return fmt.Sprintf("the store did not finish within query_timeout (%s); ask for less", b.opts.Limits.Timeout)
+}
+
+// Abort closes the connection by a panic with http.ErrAbortHandler. It is for errors that occur after a part of the answer
+// was sent: the client must not mistake that part for the whole answer.
+func (b *Backend) Abort(err error) {
+	b.HTTPError(http.Header{}, err)
+	panic(http.ErrAbortHandler)
+}

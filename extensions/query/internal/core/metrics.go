@@ -1,0 +1,106 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Operation is a kind of store query, as the metrics label it.
+type Operation string
+
+// The kinds of store queries.
+const (
+	OpFindTraces      Operation = "find_traces"
+	OpFindSummaries   Operation = "find_trace_summaries"
+	OpGetTrace        Operation = "get_trace"
+	OpGetServices     Operation = "get_services"
+	OpGetOperations   Operation = "get_operations"
+	OpGetDependencies Operation = "get_dependencies"
+	OpArchiveTrace    Operation = "archive_trace"
+	OpGetLatencies    Operation = "get_latencies"
+	OpGetCallRates    Operation = "get_call_rates"
+	OpGetErrorRates   Operation = "get_error_rates"
+	OpGetMinStep      Operation = "get_min_step_duration"
+	OpGetTags         Operation = "get_tags"
+	OpGetTagValues    Operation = "get_tag_values"
+	OpAggregate       Operation = "aggregate"
+)
+
+func operations() []Operation {
+	return []Operation{OpFindTraces, OpFindSummaries, OpGetTrace, OpGetServices, OpGetOperations, OpGetDependencies, OpArchiveTrace,
+		OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpGetTags, OpGetTagValues, OpAggregate}
+}
+
+// hasResults reports whether the number of results of an operation is worth counting.
+func (op Operation) hasResults() bool {
+	switch op {
+	case OpGetLatencies, OpGetCallRates, OpGetErrorRates, OpGetMinStep, OpAggregate:
+		return false
+	}
+	return true
+}
+
+// metrics counts store queries, their latencies and results.
+type metrics struct {
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	responses *prometheus.HistogramVec
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	labels := []string{"operation", "result"}
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tracing_query_requests_total",
+			Help: "Queries by operation and result (ok, err).",
+		}, labels),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "tracing_query_latency",
+			Help:    "Seconds that queries took, by operation and result (ok, err).",
+			Buckets: prometheus.DefBuckets,
+		}, labels),
+		responses: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "tracing_query_responses",
+			Help:    "Number of results of a query that was answered, by operation.",
+			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
+		}, labels[:1]),
+	}
+	for _, op := range operations() {
+		m.requests.WithLabelValues(string(op), "ok")
+		m.requests.WithLabelValues(string(op), "err")
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.latency, m.responses} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
+	result := "ok"
+	if failed {
+		result = "err"
+	}
+	m.requests.WithLabelValues(string(op), result).Inc()
+	m.latency.WithLabelValues(string(op), result).Observe(took.Seconds())
+}
+
+// Measure runs a store query and records its latency and result. query returns the number of results. A missing trace, a
+// client that disconnects, and an overload do not count as errors of the store.
+func (b *Backend) Measure(op Operation, query func() (int, error)) error {
+	start := b.opts.Now()
+	n, err := query()
+	failed := err != nil
+	for _, usual := range []error{ErrTraceNotFound, ErrUndelivered, ErrBusy, context.Canceled} {
+		failed = failed && !errors.Is(err, usual)
+	}
+	b.metrics.observe(op, b.opts.Now().Sub(start), failed)
+	if err == nil && op.hasResults() {
+		b.metrics.responses.WithLabelValues(string(op)).Observe(float64(n))
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package core
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// Defaults of searches.
+const (
+	DefaultSearchLimit    = 100            // traces
+	DefaultSearchLookback = 48 * time.Hour // for APIs that do not require a start time
+)
+
+// ServiceKey is the resource attribute that names the service.
+const ServiceKey = "service.name"
+
+// Search is a search for traces: those with the given ids, or those with a span that meets all other conditions.
+type Search struct {
+	IDs                      []otlpdata.TraceID
+	Set                      storequery.SpanSet // of the search language; nil if there is none
+	Service, Operation       string
+	From, To                 time.Time // of span starts, inclusive
+	MinDuration, MaxDuration time.Duration
+	Tags                     map[string]string
+	Limit                    int // traces; 0 or less means Limits.Traces
+	Raw                      bool
+}
+
+// SearchQuery returns the store query for a search. Its time range is exact to the nanosecond.
+func (s *Slot) SearchQuery(search *Search) tracestore.Query {
+	limit, most := search.Limit, s.backend.opts.Limits.Traces
+	if limit <= 0 || limit > most {
+		limit = most
+	}
+	return tracestore.Query{
+		Tenant: s.Tenant(), From: search.From, To: search.To, Where: search.Where(), Limit: limit, Budget: s.Budget(),
+	}
+}
+
+// Where returns the condition on one span of the trace.
+func (s *Search) Where() tracestore.Expr {
+	var all tracestore.And
+	if s.Service != "" {
+		all = append(all, equals(tracestore.Service, s.Service))
+	}
+	if s.Operation != "" {
+		all = append(all, equals(tracestore.Name, s.Operation))
+	}
+	if s.MinDuration != 0 {
+		all = append(all, WhereDuration(tracestore.Duration, tracestore.Ge, s.MinDuration))
+	}
+	if s.MaxDuration != 0 {
+		all = append(all, WhereDuration(tracestore.Duration, tracestore.Le, s.MaxDuration))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
+		all = append(all, storequery.WhereTag(key, s.Tags[key]))
+	}
+	return all
+}
+
+// WhereDuration returns a condition that compares a duration of the span or its trace.
+func WhereDuration(p tracestore.Place, op tracestore.Op, d time.Duration) tracestore.Expr {
+	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: op, Value: tracestore.Number(float64(d.Nanoseconds()))}
+}
+
+func equals(p tracestore.Place, value string) tracestore.Expr {
+	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(value)}
+}
+
+// IncompleteText begins each message about an incomplete answer.
+const IncompleteText = "result is incomplete: "
+
+// Incomplete returns a message that says why traces may be missing, or "" if the result is complete. limit is the limit of
+// the query that was run.
+func (s *Search) Incomplete(o *tracestore.Outcome, limit int) string {
+	switch {
+	case !o.Complete:
+		return IncompleteText + o.Reason
+	case o.Next.Set && limit != s.Limit:
+		return fmt.Sprintf(IncompleteText+"one answer holds at most max_limit (%d) traces", limit)
+	}
+	return ""
+}

@@ -1,0 +1,106 @@
+package core
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Slot is an admitted query. It accounts for the memory of its answer. A Slot is for one goroutine.
+type Slot struct {
+	backend *Backend
+	ctx     context.Context
+	cancel  context.CancelFunc
+	memory  *pipeline.Reservation
+	held    int64 // bytes reserved in memory
+}
+
+// Admit admits a query, which ends with ctx or after Limits.Timeout. The caller must call Release. If there are too many
+// queries already, the error matches ErrBusy and is an overload (see pipeline.Overloaded).
+func (b *Backend) Admit(ctx context.Context) (*Slot, error) {
+	if n := b.running.Add(1); n > int64(b.opts.Limits.Queries) {
+		b.running.Add(-1)
+		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries (%d) are being answered", ErrBusy, b.opts.Limits.Queries), 0)
+	}
+	memory, err := b.Reserve(0)
+	if err != nil {
+		b.running.Add(-1)
+		return nil, err
+	}
+	s := &Slot{backend: b, memory: memory}
+	s.ctx, s.cancel = context.WithTimeout(ctx, b.opts.Limits.Timeout)
+	return s, nil
+}
+
+// Reserve reserves memory for an answer. The caller must release it. The error is as in Admit.
+func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
+	r, err := b.opts.Memory.Reserve(bytes)
+	if err != nil {
+		return nil, b.outOfMemory()
+	}
+	return r, nil
+}
+
+func (b *Backend) outOfMemory() error {
+	return pipeline.Overloaded(fmt.Errorf("%w: answers hold max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
+}
+
+// Release ends the query and frees its memory.
+func (s *Slot) Release() {
+	s.cancel()
+	s.memory.Release()
+	s.backend.running.Add(-1)
+}
+
+// Context returns the context of the query. It is canceled when the client disconnects, when the time limit is reached, and
+// by Release.
+func (s *Slot) Context() context.Context { return s.ctx }
+
+// Tenant returns the tenant of the client.
+func (s *Slot) Tenant() string { return server.Tenant(s.ctx) }
+
+// Store returns the store that is queried.
+func (s *Slot) Store() Store { return s.backend.opts.Store }
+
+// Limits returns the configured limits.
+func (s *Slot) Limits() Limits { return s.backend.opts.Limits }
+
+// Budget returns the part of a store's work that Limits allows for one search.
+func (s *Slot) Budget() tracestore.Budget {
+	l := &s.backend.opts.Limits
+	return tracestore.Budget{Spans: l.Scanned, TraceSpans: l.TraceSize}
+}
+
+// Held returns how many bytes of max_answer_memory the query holds.
+func (s *Slot) Held() int64 { return s.held }
+
+// SetHeld changes how many bytes of max_answer_memory the query holds. The error is as in Admit.
+func (s *Slot) SetHeld(bytes int64) error {
+	s.held = bytes
+	if err := s.memory.Resize(bytes); err != nil {
+		return s.backend.outOfMemory()
+	}
+	return nil
+}
+
+// HoldMore reserves bytes in addition to what the query holds. The error is as in Admit.
+func (s *Slot) HoldMore(bytes int64) error { return s.SetHeld(s.held + bytes) }
+
+// hold reserves memory for spans and their adjustment, in addition to what the query holds.
+func (s *Slot) hold(spans *otlpdata.Batch) error {
+	const perSpan = 160 // approximate bytes that adjusting a span takes
+	return s.HoldMore(int64(spans.Size() + perSpan*spans.Len()))
+}
+
+// minConcurrentAggregations is how many aggregations fit into max_answer_memory at once, however small that is.
+const minConcurrentAggregations = 4
+
+// HoldAggregation is like HoldMore, but limited to a fixed part of max_answer_memory so that a small limit does not rule
+// out aggregations, whose need is an upper bound.
+func (s *Slot) HoldAggregation(bytes int64) error {
+	return s.HoldMore(min(bytes, s.backend.opts.Memory.Limit()/minConcurrentAggregations))
+}

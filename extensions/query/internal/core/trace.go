@@ -1,0 +1,69 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Trace returns the stored pieces of a trace: from the store, or from the archive if the store has none. It returns nil if
+// the trace does not exist. It stops reading when it has more than Limits.TraceSize spans. The memory of the trace replaces
+// what the query held before.
+func (s *Slot) Trace(ref tracestore.TraceRef) ([]*otlpdata.Batch, error) {
+	pieces, err := s.read(s.backend.opts.Store, ref)
+	if err == nil && len(pieces) == 0 && s.backend.HasArchive() {
+		pieces, err = s.read(s.backend.opts.Archive, ref)
+	}
+	return pieces, err
+}
+
+func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, err error) {
+	spans := 0
+	s.held = 0
+	for piece, err := range from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref}) {
+		if err != nil {
+			return nil, err
+		}
+		if err := s.hold(piece.Spans); err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, piece.Spans)
+		if spans += piece.Spans.Len(); spans > s.backend.opts.Limits.TraceSize {
+			break
+		}
+	}
+	return pieces, nil
+}
+
+// ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the number of traces: 1, or 0
+// with ErrTraceNotFound. After an error a part of the trace may be archived; archiving can be repeated because duplicate
+// spans are shown once. A trace that is only in the archive stays there.
+func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
+	archive := s.backend.opts.Archive
+	if archive == nil {
+		return 0, ErrNoArchive
+	}
+	refs := []tracestore.TraceRef{ref}
+	found := false
+	for piece, err := range s.Store().Traces(s.ctx, s.Tenant(), refs) {
+		if err == nil {
+			s.held = 0
+			err = s.hold(piece.Spans)
+		}
+		if err != nil {
+			return 0, err
+		}
+		found = true
+		if err := archive.Consume(s.ctx, piece.Spans); err != nil {
+			return 0, fmt.Errorf("archiving a trace: %w", err)
+		}
+	}
+	if found {
+		return 1, nil
+	}
+	for _, err := range archive.Traces(s.ctx, s.Tenant(), refs) {
+		return 1, err
+	}
+	return 0, ErrTraceNotFound
+}

@@ -1,0 +1,110 @@
+// Package grpcapi serves the gRPC query services: api_v2.QueryService, whose spans are in the native model,
+// api_v3.QueryService, whose spans are OTLP, and api_v2.metrics.MetricsQueryService.
+package grpcapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/spanmetrics"
+	"github.com/tracing-backend/tracing/internal/wire"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	metricspb "github.com/tracing-backend/tracing/internal/wire/api_v2/metrics"
+	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+)
+
+// deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is time for the client to
+// read the answer, during which the call holds a part of max_answer_memory.
+const deliveryTimeouts = 10
+
+// WarningTrailer is the trailer metadata that says what is missing in an answer whose messages have no field for it.
+const WarningTrailer = "tracing-warning"
+
+// DefaultConfig returns the default settings of the listener. Queries are short, and decoded ones take several times their
+// size, so messages are limited to 1 MiB.
+func DefaultConfig() server.GRPCConfig {
+	c := server.DefaultGRPCConfig("localhost:16685")
+	c.MaxRecvMsgSizeMiB = 1
+	return c
+}
+
+// New returns the listener of the query services. They are registered under their own names and under those that existing
+// clients use.
+func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server.GRPC, error) {
+	s, err := server.NewGRPC(set, "grpc", cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := calls{b}
+	wire.Register(s, &api_v2.QueryService_ServiceDesc, &queryV2{calls: c})
+	wire.Register(s, &api_v3.QueryService_ServiceDesc, &queryV3{calls: c})
+	wire.Register(s, &metricspb.MetricsQueryService_ServiceDesc, &metricsQuery{calls: c})
+	s.AddDescriptors(wire.Originals())
+	return s, nil
+}
+
+// calls is what all services share.
+type calls struct{ backend *core.Backend }
+
+// run admits a query and measures it. answer returns the number of results. failure begins the text of an error of the
+// store.
+func (c calls) run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
+	slot, err := c.backend.Admit(ctx)
+	if err != nil {
+		return c.status(ctx, failure, err)
+	}
+	defer slot.Release()
+	timeout := time.AfterFunc(deliveryTimeouts*c.backend.Limits().Timeout, func() { server.EndCall(ctx) })
+	defer timeout.Stop()
+	return c.status(ctx, failure, c.backend.Measure(op, func() (int, error) { return answer(slot) }))
+}
+
+// status returns the gRPC status for an error. It logs errors that are neither timeouts nor overloads.
+func (c calls) status(ctx context.Context, failure string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // the client is gone
+		return status.FromContextError(ctx.Err()).Err()
+	case errors.Is(err, core.ErrUndelivered):
+		return status.Error(codes.Canceled, err.Error())
+	case errors.Is(err, core.ErrTraceNotFound):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, core.ErrNoDependencies), errors.Is(err, spanmetrics.ErrUnsupported):
+		return status.Error(codes.Unimplemented, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText())
+	case errors.Is(err, core.ErrBusy):
+		return pipeline.GRPCStatus(err).Err()
+	}
+	c.backend.Logger().Error("gRPC handler, Internal", zap.String("doing", failure), zap.Error(err))
+	return status.Error(codes.Internal, fmt.Sprintf("%s: %v", failure, err))
+}
+
+// sendTo returns a function that sends encoded messages. It does not keep them.
+func sendTo(stream grpc.ServerStream) func(message []byte) error {
+	return func(message []byte) error {
+		raw := server.Raw(bytes.Clone(message)) // gRPC may hold it after SendMsg has returned
+		return core.Undelivered(stream.SendMsg(&raw))
+	}
+}
+
+// warn sets the trailer that says what is missing in an answer, unless text is empty.
+func warn(ctx context.Context, text string) {
+	if text != "" {
+		// It fails only after the end of the call.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(WarningTrailer, text))
+	}
+}

@@ -1,0 +1,357 @@
+package grpcapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/internal/wire/api_v2"
+	"github.com/tracing-backend/tracing/internal/wire/api_v3"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// dial serves a store over gRPC and returns a connected client. Its limits are high unless change sets others.
+func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.ClientConn {
+	t.Helper()
+	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
+		o.Limits = core.Limits{Timeout: 30 * time.Second, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000, Aggregated: 200_000, Queries: 256}
+		o.Memory, o.Now = pipeline.NewBudget(512<<20), time.Now
+		for _, f := range change {
+			f(o)
+		}
+	})
+	srv, err := New(querytest.Settings(t), server.DefaultGRPCConfig("localhost:0"), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(srv.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(conn.Close(), srv.Stop(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+// receive receives everything that a stream holds.
+func receive[T any](stream grpc.ServerStreamingClient[T], err error) ([]*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	var all []*T
+	for {
+		m, err := stream.Recv()
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, m)
+	}
+}
+
+// Calls that fail, with what clients of the original services get.
+func TestGRPCErrors(t *testing.T) {
+	good, broken := dial(t, querytest.NewStore(querytest.Shop())), dial(t, &querytest.Store{Spans: querytest.NewStore(querytest.Shop()).Spans, Fail: querytest.ErrStore})
+	plain := dial(t, struct{ core.Store }{querytest.NewStore(querytest.Shop())})
+	one, times := make([]byte, 16), &timestamppb.Timestamp{Seconds: 1}
+	one[15] = 1
+	year1 := timestamppb.New(time.Time{})
+	unary := func(conn *grpc.ClientConn, method string, in proto.Message) error {
+		return conn.Invoke(t.Context(), "/tracing."+method, in, &api_v2.ArchiveTraceResponse{})
+	}
+	stream := func(conn *grpc.ClientConn, method string, in proto.Message) error {
+		s, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, "/tracing."+method)
+		if err != nil {
+			return err
+		}
+		_, err = receive[api_v2.SpansResponseChunk](&grpc.GenericClientStream[any, api_v2.SpansResponseChunk]{ClientStream: s},
+			errors.Join(s.SendMsg(in), s.CloseSend()))
+		return err
+	}
+	for _, c := range []struct {
+		call   func(*grpc.ClientConn, string, proto.Message) error
+		conn   *grpc.ClientConn
+		method string
+		in     proto.Message
+		code   codes.Code
+		text   string
+	}{
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: make([]byte, 16)}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one[:7]}, codes.Internal, "grpc: error unmarshalling request: invalid length for TraceID"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: []byte("sixteen letters!")}, codes.NotFound, "trace not found"},
+		{stream, good, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
+		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
+		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{TraceId: one}, codes.Internal, "failed to archive trace: archive span storage was not configured"},
+		{unary, good, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: year1, EndTime: times}, codes.InvalidArgument, "StartTime and EndTime must be initialized."},
+		{unary, plain, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.Unimplemented, "the store does not know which services call each other"},
+		{stream, broken, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one}, codes.Internal, "failed to fetch spans from the backend: disk on fire"},
+		{stream, broken, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}, codes.Internal, "failed when searching for traces: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetServices", &api_v2.GetServicesRequest{}, codes.Internal, "failed to fetch services: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetOperations", &api_v2.GetOperationsRequest{}, codes.Internal, "failed to fetch operations: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.Internal, "failed to fetch dependencies: disk on fire"},
+		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "zzz"}, codes.Unknown, `malform trace ID: strconv.ParseUint: parsing "zzz": invalid syntax`},
+		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "77"}, codes.OK, ""},
+		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
+		{stream, good, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{}, codes.InvalidArgument, "missing query"},
+		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times}}, codes.InvalidArgument, "start time min and max are required parameters"},
+		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times, Filter: &api_v3.Filter{}}}, codes.InvalidArgument, "query.filter is not supported; use the other parameters"},
+		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times, Pagination: &api_v3.Pagination{}}}, codes.InvalidArgument, "query.pagination is not supported; use search_depth"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{}, codes.InvalidArgument, "start_time is required"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times}, codes.InvalidArgument, "end_time is required"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.InvalidArgument, "end_time must be after start_time"},
+		{stream, broken, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times}}, codes.Internal, "failed when searching for traces: disk on fire"},
+	} {
+		if s := status.Convert(c.call(c.conn, c.method, c.in)); s.Code() != c.code || s.Message() != c.text {
+			t.Errorf("%s(%v): %v %q, want %v %q", c.method, c.in, s.Code(), s.Message(), c.code, c.text)
+		}
+	}
+}
+
+// crowd returns traces of so many spans each.
+func crowd(sizes ...int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	ss := querytest.AddService(td, "svc")
+	for i, n := range sizes {
+		for j := range n {
+			querytest.AddSpan(ss, pcommon.TraceID{15: byte(i + 1)}, byte(j+1), 0, fmt.Sprint(j), time.Duration(i)*time.Second)
+		}
+	}
+	return td
+}
+
+// Chunks are of one trace and of at most ten spans; messages of version 3 are of one trace.
+func TestGRPCChunks(t *testing.T) {
+	conn := dial(t, querytest.NewStore(crowd(3, 25, 10)))
+	var got []string
+	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{ServiceName: "svc"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range chunks {
+		got = append(got, fmt.Sprintf("%d of %d", len(c.Spans), c.Spans[0].TraceId[15]))
+		for _, s := range c.Spans {
+			if s.TraceId[15] != c.Spans[0].TraceId[15] || s.GetProcess().GetServiceName() != "svc" || s.ProcessId != "" {
+				t.Errorf("a chunk with %v", s)
+			}
+		}
+	}
+	if want := []string{"10 of 3", "10 of 2", "10 of 2", "5 of 2", "3 of 1"}; !slices.Equal(got, want) {
+		t.Errorf("chunks %v, want %v", got, want)
+	}
+	messages, err := receive(api_v3.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v3.FindTracesRequest{Query: everything()}))
+	if err != nil || !slices.Equal(spanCounts(messages), []int{10, 25, 3}) {
+		t.Errorf("messages of %v spans, %v", spanCounts(messages), err)
+	}
+}
+
+// everything is a query of version 3 for all there is.
+func everything() *api_v3.TraceQueryParameters {
+	return &api_v3.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Unix(0, 0)), StartTimeMax: timestamppb.New(querytest.Noon)}
+}
+
+func spanCounts(messages []*tracepb.TracesData) (out []int) {
+	for _, m := range messages {
+		n := 0
+		for _, rs := range m.ResourceSpans {
+			for _, ss := range rs.ScopeSpans {
+				n += len(ss.Spans)
+			}
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// Every parameter of a search reaches the store as the same search over HTTP does; what is left out, also as the year 1, asks for nothing.
+func TestGRPCParameters(t *testing.T) {
+	var asked tracestore.Query
+	store := querytest.NewStore(ptrace.NewTraces())
+	store.OnFind = func(q tracestore.Query) { asked = q }
+	conn := dial(t, store, func(o *core.Options) { o.Limits.Traces, o.Limits.Scanned, o.Limits.TraceSize = 500, 9, 5 })
+	from, to := time.Unix(100, 1).UTC(), time.Unix(200, 2).UTC()
+	for _, c := range []struct {
+		in   *api_v2.TraceQueryParameters
+		want tracestore.Query
+	}{
+		{&api_v2.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Time{}), StartTimeMax: timestamppb.New(time.Time{})},
+			tracestore.Query{Where: (&core.Search{}).Where(), Limit: core.DefaultSearchLimit}},
+		{&api_v2.TraceQueryParameters{SearchDepth: 10_000}, tracestore.Query{Where: (&core.Search{}).Where(), Limit: 500}},
+		{&api_v2.TraceQueryParameters{
+			ServiceName: "web", OperationName: "GET", Tags: map[string]string{"a": "b", "error": "true"}, SearchDepth: 7,
+			StartTimeMin: timestamppb.New(from), StartTimeMax: timestamppb.New(to),
+			DurationMin: durationpb.New(time.Second), DurationMax: durationpb.New(time.Minute),
+		}, tracestore.Query{From: from, To: to, Limit: 7, Where: (&core.Search{Service: "web", Operation: "GET",
+			Tags: map[string]string{"a": "b", "error": "true"}, MinDuration: time.Second, MaxDuration: time.Minute}).Where()}},
+	} {
+		c.want.Budget = tracestore.Budget{Spans: 9, TraceSpans: 5}
+		if _, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: c.in})); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(asked, c.want) {
+			t.Errorf("%v\ngot  %+v\nwant %+v", c.in, asked, c.want)
+		}
+	}
+	var refs []tracestore.TraceRef
+	store.OnTraces = func(r []tracestore.TraceRef) { refs = append(refs, r...) }
+	request := &api_v2.GetTraceRequest{TraceId: []byte("\x00\x00\x00\x00\x00\x00\x00\x05"), StartTime: timestamppb.New(from), EndTime: timestamppb.New(to)}
+	if _, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(), request)); status.Code(err) != codes.NotFound {
+		t.Error(err)
+	}
+	want := tracestore.TraceRef{From: from, To: to}
+	want.ID[15] = 5
+	if !reflect.DeepEqual(refs, []tracestore.TraceRef{want}) {
+		t.Errorf("asked for %+v, want %+v", refs, want)
+	}
+}
+
+// Traces are adjusted unless they are asked for raw, in both versions.
+func TestGRPCAdjusts(t *testing.T) {
+	td := querytest.Shop()
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Links().AppendEmpty() // leads nowhere
+	conn := dial(t, querytest.NewStore(td))
+	id := make([]byte, 16)
+	id[15] = 1
+	for _, raw := range []bool{false, true} {
+		chunks, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(), &api_v2.GetTraceRequest{TraceId: id, RawTraces: raw}))
+		if err != nil || len(chunks) != 1 || len(chunks[0].Spans) != 2 {
+			t.Fatalf("%v, %v", chunks, err)
+		}
+		if adjusted := slices.Contains(chunks[0].Spans[0].Warnings, "Invalid span link removed"); adjusted == raw {
+			t.Errorf("version 2, raw %v: %v", raw, chunks[0])
+		}
+		messages, err := receive(api_v3.NewQueryServiceClient(conn).GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1", RawTraces: raw}))
+		if err != nil || len(messages) != 1 {
+			t.Fatalf("%v, %v", messages, err)
+		}
+		if has := len(messages[0].ResourceSpans[0].ScopeSpans[0].Spans[0].Links) == 1; has != raw {
+			t.Errorf("version 3, raw %v: %v", raw, messages[0])
+		}
+	}
+}
+
+// What is missing in an answer is told behind it, and a trace that is cut says so itself.
+func TestGRPCIncompleteAnswersSaySo(t *testing.T) {
+	store := querytest.NewStore(crowd(8, 1))
+	store.Outcome = tracestore.Outcome{Reason: "gave up"}
+	client := api_v2.NewQueryServiceClient(dial(t, store, func(o *core.Options) { o.Limits.TraceSize = 5 }))
+	var trailer metadata.MD
+	chunks, err := receive(client.FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}, grpc.Trailer(&trailer)))
+	if err != nil || len(chunks) != 2 || !slices.Equal(trailer[WarningTrailer], []string{"result is incomplete: gave up"}) {
+		t.Fatalf("%v, %v, %v", chunks, err, trailer)
+	}
+	if s := chunks[1].Spans; len(s) != 5 || !slices.Equal(s[0].Warnings, []string{"trace has more than 5 spans, showing first 5 spans only"}) {
+		t.Errorf("of a trace of 8 spans: %v", s)
+	}
+	request := &api_v2.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start), EndTime: timestamppb.New(querytest.Noon)}
+	if _, err := client.GetDependencies(t.Context(), request, grpc.Trailer(&trailer)); err != nil || len(trailer[WarningTrailer]) != 1 {
+		t.Errorf("%v, %v", err, trailer)
+	}
+}
+
+// Names that are not UTF-8 break no answer.
+func TestGRPCNamesAreText(t *testing.T) {
+	td := ptrace.NewTraces()
+	querytest.AddSpan(querytest.AddService(td, "bad \xff"), pcommon.TraceID{15: 1}, 1, 0, "op", 0)
+	querytest.AddSpan(querytest.AddService(td, "worse \xfe"), pcommon.TraceID{15: 1}, 2, 1, "op", 0)
+	conn := dial(t, querytest.NewStore(td))
+	v2, v3 := api_v2.NewQueryServiceClient(conn), api_v3.NewQueryServiceClient(conn)
+	services, err := v2.GetServices(t.Context(), &api_v2.GetServicesRequest{})
+	if err != nil || !slices.Equal(services.Services, []string{"bad \uFFFD", "worse \uFFFD"}) {
+		t.Errorf("%v, %v", services, err)
+	}
+	deps, err := v3.GetDependencies(t.Context(), &api_v3.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start), EndTime: timestamppb.New(querytest.Noon)})
+	if err != nil || len(deps.Dependencies) != 1 || deps.Dependencies[0].Parent != "bad \uFFFD" {
+		t.Errorf("%v, %v", deps, err)
+	}
+	if messages, err := receive(v3.GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1", RawTraces: true})); err != nil || len(messages) != 1 {
+		t.Errorf("%v, %v", messages, err)
+	}
+}
+
+// A client that goes away ends the work of the store, and so does the time it may take.
+func TestGRPCEndsWithItsClient(t *testing.T) {
+	store := querytest.NewStore(crowd(1, 1, 1))
+	store.Hang, store.FailAt = true, 1
+	conn := dial(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := api_v2.NewQueryServiceClient(conn).FindTraces(ctx, &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	cancel() // Stop, at the end of the test, waits for the handler
+	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
+		t.Error(err)
+	}
+	conn = dial(t, store, func(o *core.Options) { o.Limits.Timeout = time.Millisecond })
+	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}))
+	if status.Code(err) != codes.DeadlineExceeded || len(chunks) != 1 || !strings.Contains(err.Error(), "query_timeout (1ms)") {
+		t.Errorf("%v, %v", chunks, err)
+	}
+}
+
+// A client that does not take its answer holds a place, for some time: others are told to come back.
+func TestGRPCSlowReader(t *testing.T) {
+	td := ptrace.NewTraces()
+	ss := querytest.AddService(td, "svc")
+	for i := range 200 {
+		querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(i), 0, "op", 0).Attributes().PutStr("k", strings.Repeat("x", 10_000))
+	}
+	store := querytest.NewStore(td)
+	client := api_v3.NewQueryServiceClient(dial(t, store, func(o *core.Options) {
+		o.Limits.Queries, o.Limits.Timeout = 1, 200*time.Millisecond
+	}))
+	slow, err := client.GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.Header(); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	_, err = client.GetServices(t.Context(), &api_v3.GetServicesRequest{})
+	if s := status.Convert(err); s.Code() != codes.ResourceExhausted || len(s.Details()) != 1 {
+		t.Fatalf("beside a slow reader: %v", err)
+	}
+	for err != nil { // until the slow one is given up
+		_, err = client.GetServices(t.Context(), &api_v3.GetServicesRequest{})
+	}
+	if _, err := receive(slow, nil); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("the slow reader was told: %v", err)
+	}
+}

@@ -1,0 +1,30 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// An answer that is torn in the middle of a trace must not look whole.
+func TestTornAnswer(t *testing.T) {
+	l := NewList(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	err := l.Add(func(dst []byte) ([]byte, error) { return append(dst, "half"...), io.ErrUnexpectedEOF })
+	if err != io.ErrUnexpectedEOF || string(l.Stream().Buf) != `{"data":` {
+		t.Errorf("error %v, left %s", err, l.Stream().Buf)
+	}
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("recovered %v", v)
+		}
+	}()
+	err = l.Add(func(dst []byte) ([]byte, error) {
+		b, err := l.Stream().Spill(append(dst, make([]byte, FlushSize)...))
+		if err != nil {
+			return b, err
+		}
+		return b, io.ErrUnexpectedEOF
+	})
+	t.Errorf("went on with %v", err)
+}

@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// SetParam parses a parameter in the search language. An absent one selects all spans. Errors show where the mistake is.
+func SetParam(v url.Values, name string) (storequery.SpanSet, error) {
+	text := v.Get(name)
+	if text == "" {
+		return storequery.Select{}, nil
+	}
+	q, err := traceql.Parse(text)
+	if err != nil {
+		return nil, ParamError(name, detailed(err))
+	}
+	return q.Set, nil
+}
+
+// OptionalSetParam is like SetParam, but returns nil for an absent parameter.
+func OptionalSetParam(v url.Values, name string) (storequery.SpanSet, error) {
+	if v.Get(name) == "" {
+		return nil, nil
+	}
+	return SetParam(v, name)
+}
+
+// ConditionParam is like SetParam, but returns a condition that is decided span by span.
+func ConditionParam(v url.Values, name string) (tracestore.Expr, error) {
+	set, err := SetParam(v, name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := SpanCondition(set)
+	if err != nil {
+		return nil, ParamError(name, err)
+	}
+	return e, nil
+}
+
+// ParseFields parses fields of the search language. Each text can hold several, separated by commas.
+func ParseFields(lists ...string) ([]tracestore.Field, error) {
+	text := strings.Join(lists, ", ")
+	if text == "" {
+		return nil, nil
+	}
+	fields, err := traceql.ParseFields(text)
+	if err != nil {
+		return nil, detailed(err)
+	}
+	return fields, nil
+}
+
+// detailed returns an error with the line and the position of a syntax error.
+func detailed(err error) error {
+	var wrong *traceql.Error
+	if errors.As(err, &wrong) {
+		return errors.New(wrong.Detail())
+	}
+	return err
+}
+
+var (
+	errStructure = errors.New("this answer is about single spans, so the search must be one pair of braces, or several with || between them: " +
+		"leave out &&, > and >> between braces")
+	errTracePlace = errors.New("this answer is about single spans, so the search must not ask for what only whole traces have: " +
+		"leave out trace.duration, trace.rootName and trace.rootService")
+)
+
+// SpanCondition returns the condition that holds on exactly the spans that a set selects. It returns an error, for the
+// client, if there is no such condition.
+func SpanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
+	switch set := set.(type) {
+	case storequery.Select:
+		if hasTraceField(set.Where) {
+			return nil, errTracePlace
+		}
+		return set.Where, nil
+	case storequery.Or:
+		left, err := SpanCondition(set.Left)
+		if err != nil {
+			return nil, err
+		}
+		right, err := SpanCondition(set.Right)
+		if err != nil {
+			return nil, err
+		}
+		return tracestore.Or{left, right}, nil
+	}
+	return nil, errStructure
+}
+
+// hasTraceField reports whether a condition uses a property of the whole trace.
+func hasTraceField(e tracestore.Expr) bool {
+	for f := range tracestore.Fields(e) {
+		if f.Place.OfTrace() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,34 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Route is a handler for a method and a path, for example "GET /api/services".
+type Route struct {
+	Pattern string
+	Handler http.HandlerFunc
+}
+
+// NewMux returns a ServeMux with routes under base, which is "" or begins with a slash. Paths below /api/ that are not
+// routes, or are requested with another method, are not found.
+func NewMux(base string, routes []Route) *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		method, path, _ := strings.Cut(r.Pattern, " ")
+		mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Cache-Control", "no-store") // the same request may find more spans a moment later
+			r.Handler(w, req)
+		})
+	}
+	mux.HandleFunc(base+"/api/", http.NotFound)
+	return mux
+}
+
+// Version describes the running program, in the form that the web UI reads.
+type Version struct {
+	Commit  string `json:"gitCommit"`
+	Version string `json:"gitVersion"`
+	Date    string `json:"buildDate"`
+}

@@ -1,0 +1,107 @@
+// Package jaegerapi serves the HTTP JSON API that the Jaeger UI and existing clients use: traces, services, operations,
+// dependencies, metrics, the archive and the transformation of OTLP.
+package jaegerapi
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// API is the handlers.
+type API struct{ backend *core.Backend }
+
+// New returns the API over a backend.
+func New(b *core.Backend) *API { return &API{backend: b} }
+
+// Routes returns the routes of the API.
+func (a *API) Routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /api/traces", Handler: a.search},
+		{Pattern: "GET /api/traces/{id}", Handler: a.trace},
+		{Pattern: "POST /api/archive/{id}", Handler: a.archiveTrace},
+		{Pattern: "POST /api/transform", Handler: a.transform},
+		{Pattern: "GET /api/services", Handler: a.services},
+		{Pattern: "GET /api/services/{service}/operations", Handler: a.operationNames},
+		{Pattern: "GET /api/services/{rest...}", Handler: a.operationNames},
+		{Pattern: "GET /api/operations", Handler: a.operations},
+		{Pattern: "GET /api/dependencies", Handler: a.dependencies},
+		{Pattern: "GET /api/metrics/latencies", Handler: a.latencies},
+		{Pattern: "GET /api/metrics/calls", Handler: a.callRates},
+		{Pattern: "GET /api/metrics/errors", Handler: a.errorRates},
+		{Pattern: "GET /api/metrics/minstep", Handler: a.minStep},
+	}
+}
+
+var errNoService = errors.New("parameter 'service' is required")
+
+// services answers GET /api/services.
+func (a *API) services(w http.ResponseWriter, r *http.Request) {
+	names, err := a.backend.Services(r.Context())
+	if err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
+	a.writeNames(w, r, names, "[]")
+}
+
+func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string, empty string) {
+	httpapi.WriteList(a.backend, w, r, len(names), empty, httpapi.Footer{Total: len(names)},
+		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
+}
+
+// operationNames answers GET /api/services/{service}/operations with each name once, whatever the span kinds.
+func (a *API) operationNames(w http.ResponseWriter, r *http.Request) {
+	service, ok := pathService(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	ops, err := a.backend.Operations(r.Context(), service, "")
+	if once, bad := url.PathUnescape(service); err == nil && len(ops) == 0 && bad == nil && once != service {
+		ops, err = a.backend.Operations(r.Context(), once, "") // some clients escape the name twice
+	}
+	if err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
+	var names []string
+	seen := make(map[string]bool, len(ops))
+	for _, op := range ops {
+		if !seen[op.Name] {
+			seen[op.Name] = true
+			names = append(names, op.Name)
+		}
+	}
+	a.writeNames(w, r, names, "null")
+}
+
+// pathService returns the service in a path. Some clients do not escape slashes in its name.
+func pathService(r *http.Request) (string, bool) {
+	if s := r.PathValue("service"); s != "" {
+		return s, true
+	}
+	return strings.CutSuffix(r.PathValue("rest"), "/operations")
+}
+
+// operations answers GET /api/operations.
+func (a *API) operations(w http.ResponseWriter, r *http.Request) {
+	params := r.URL.Query()
+	service := params.Get("service")
+	if service == "" {
+		httpapi.WriteError(w, http.StatusBadRequest, errNoService.Error())
+		return
+	}
+	ops, err := a.backend.Operations(r.Context(), service, params.Get("spanKind"))
+	if err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
+	httpapi.WriteList(a.backend, w, r, len(ops), "[]", httpapi.Footer{Total: len(ops)},
+		func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
+}

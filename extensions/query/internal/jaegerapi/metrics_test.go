@@ -1,0 +1,50 @@
+package jaegerapi
+
+import (
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Series that take more memory than answers may are a reason to come back later.
+func TestRatesHoldMemory(t *testing.T) {
+	const path = "/api/metrics/calls?service=web&endTs=1714557780000"
+	for memory, status := range map[int64]int{100: http.StatusTooManyRequests, 1000: http.StatusOK} {
+		budget := pipeline.NewBudget(memory)
+		h := api(t, querytest.NewStore(querytest.Shop()), func(o *core.Options) { o.Memory = budget })
+		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status || budget.Used() != 0 {
+			t.Errorf("of %d bytes: %d %s, %d bytes stay in use", memory, w.Code, w.Body, budget.Used())
+		}
+	}
+}
+
+// The store is asked for whole units, which begin a window before the first point.
+func TestRatesAsk(t *testing.T) {
+	var asked []tracestore.MetricsQuery
+	store := querytest.NewStore(querytest.Shop())
+	store.OnMetrics = func(q tracestore.MetricsQuery) { asked = append(asked, q) }
+	h := api(t, store)
+	for _, path := range []string{"calls?service=web",
+		"errors?service=a&service=b&groupByOperation=true&spanKind=unspecified&spanKind=consumer&endTs=1714557899999&lookback=600000&step=120000&ratePer=180001"} {
+		if w := querytest.Ask(t, h, http.MethodGet, "/api/metrics/"+path); w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	want := []tracestore.MetricsQuery{
+		{Services: []string{"web"}, Kinds: []string{"server"}, From: querytest.Noon.Add(-70 * time.Minute), To: querytest.Noon.Add(-time.Minute - 1), Step: time.Minute},
+		{Services: []string{"a", "b"}, Kinds: []string{"", "consumer"}, ByOperation: true,
+			From: querytest.Start.Add(-8 * time.Minute), To: querytest.Start.Add(4*time.Minute - 1), Step: 2 * time.Minute},
+	}
+	for i := range asked {
+		asked[i].From, asked[i].To = asked[i].From.UTC(), asked[i].To.UTC()
+	}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked %v\nwant  %v", asked, want)
+	}
+}

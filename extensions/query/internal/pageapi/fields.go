@@ -1,0 +1,219 @@
+package pageapi
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	defaultCompletions = 50
+	maxCompletions     = 1000
+)
+
+// property is a field of the search language that is not an attribute.
+type property struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`             // text, word, duration or boolean
+	Values []string `json:"values,omitempty"` // all possible values, if they are few
+}
+
+// properties returns the fields of the search language that are not attributes.
+func properties() []property {
+	truth := []string{"false", "true"}
+	return []property{
+		{"duration", "duration", nil},
+		{"error", "boolean", truth},
+		{"event:name", "text", nil},
+		{"instrumentation:name", "text", nil},
+		{"instrumentation:version", "text", nil},
+		{"kind", "word", []string{"client", "consumer", "internal", "producer", "server", "unspecified"}},
+		{"name", "text", nil},
+		{"root", "boolean", truth},
+		{"service", "text", nil},
+		{"status", "word", []string{"error", "ok", "unset"}},
+		{"statusMessage", "text", nil},
+		{"trace.duration", "duration", nil},
+		{"trace.rootName", "text", nil},
+		{"trace.rootService", "text", nil},
+	}
+}
+
+// attributeScope is a scope of attributes and the prefix that it has in searches.
+type attributeScope struct {
+	prefix string
+	place  tracestore.Place
+}
+
+func attributeScopes() []attributeScope {
+	return []attributeScope{
+		{"span.", tracestore.SpanAttribute}, {"resource.", tracestore.ResourceAttribute}, {"event.", tracestore.EventAttribute},
+		{"link.", tracestore.LinkAttribute}, {"instrumentation.", tracestore.ScopeAttribute}, {".", tracestore.AnyAttribute},
+	}
+}
+
+// splitScope cuts off the scope at the beginning of a part of a name.
+func splitScope(part string) (scope attributeScope, key string) {
+	for _, s := range attributeScopes() {
+		if key, ok := strings.CutPrefix(part, s.prefix); ok {
+			return s, key
+		}
+	}
+	return attributeScope{place: tracestore.AnyAttribute}, part
+}
+
+// nameOf returns an attribute as written in searches, with the scope that the user wrote. The service can be written like an
+// attribute.
+func (s attributeScope) nameOf(key string) string {
+	if key == core.ServiceKey && (s.place == tracestore.AnyAttribute || s.place == tracestore.ResourceAttribute) {
+		return s.prefix + key
+	}
+	if s.prefix == "" {
+		if fields, err := httpapi.ParseFields(key); err == nil && len(fields) == 1 && fields[0].Place == s.place && fields[0].Key == key {
+			return key
+		}
+	}
+	return traceql.FormatField(tracestore.Field{Place: s.place, Key: key})
+}
+
+// namesAnswer is the data of GET /api/ui/v1/keys and values.
+type namesAnswer struct {
+	Names []string `json:"names"`
+	More  bool     `json:"more"` // there are more than limit
+}
+
+// limited returns at most limit names.
+func limited(names []string, limit int) namesAnswer {
+	out := namesAnswer{Names: names[:min(len(names), limit)], More: len(names) > limit}
+	if out.Names == nil {
+		out.Names = []string{}
+	}
+	return out
+}
+
+// keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix, properties first. The prefix can
+// begin with a scope.
+func (a *API) keys(v url.Values) (query, error) {
+	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
+	if err != nil {
+		return nil, err
+	}
+	prefix := v.Get("prefix")
+	var names []string
+	for _, p := range properties() {
+		if strings.HasPrefix(p.Name, prefix) {
+			names = append(names, p.Name)
+		}
+	}
+	scope, begin := splitScope(prefix)
+	store, ok := a.backend.Store().(tracestore.AttributeCatalog)
+	if !ok {
+		return func(*core.Slot) (any, string, error) { return limited(names, limit), "", nil }, nil
+	}
+	return func(slot *core.Slot) (any, string, error) {
+		found, err := store.AttributeKeys(slot.Context(), slot.Tenant(), begin, limit+1)
+		if err != nil {
+			return nil, "", err
+		}
+		more := len(found) > limit
+		if found, err = slot.Listed(found); err != nil {
+			return nil, "", err
+		}
+		for _, key := range found {
+			names = append(names, scope.nameOf(key))
+		}
+		answer := limited(names, limit)
+		answer.More = answer.More || more
+		return answer, "", nil
+	}, nil
+}
+
+var (
+	errOneField = errors.New("it must be the name of one field")
+	errNoValues = errors.New("values of this field are not listed")
+)
+
+// values parses GET /api/ui/v1/values, which returns the values of a field that begin with a prefix. Names of spans are those of
+// one service.
+func (a *API) values(v url.Values) (query, error) {
+	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
+	if err != nil {
+		return nil, err
+	}
+	key, prefix := v.Get("key"), v.Get("prefix")
+	for _, p := range properties() {
+		if p.Name == key && p.Values != nil {
+			known := withPrefix(p.Values, prefix)
+			return func(*core.Slot) (any, string, error) { return limited(known, limit), "", nil }, nil
+		}
+	}
+	fields, err := httpapi.ParseFields(key)
+	if err == nil && len(fields) != 1 {
+		err = errOneField
+	}
+	if err != nil {
+		return nil, httpapi.ParamError("key", err)
+	}
+	list, err := a.lister(fields[0], v.Get("service"))
+	if err != nil {
+		return nil, httpapi.ParamError("key", err)
+	}
+	return func(slot *core.Slot) (any, string, error) {
+		found, err := list(slot, prefix, limit+1)
+		if err != nil {
+			return nil, "", err
+		}
+		more := len(found) > limit
+		found, err = slot.Listed(found)
+		answer := limited(found, limit)
+		answer.More = more
+		return answer, "", err
+	}, nil
+}
+
+// lister returns a function that lists the values of a field.
+func (a *API) lister(f tracestore.Field, service string) (func(slot *core.Slot, prefix string, limit int) ([]string, error), error) {
+	switch f.Place {
+	case tracestore.Service, tracestore.RootService:
+		return func(slot *core.Slot, prefix string, _ int) ([]string, error) {
+			names, err := slot.Services()
+			return withPrefix(names, prefix), err
+		}, nil
+	case tracestore.Name, tracestore.RootName:
+		return func(slot *core.Slot, prefix string, _ int) ([]string, error) {
+			ops, err := slot.Operations(service, "")
+			return withPrefix(operationNames(ops), prefix), err
+		}, nil
+	}
+	store, ok := a.backend.Store().(tracestore.AttributeCatalog)
+	if !ok || f.Key == "" {
+		return nil, errNoValues
+	}
+	return func(slot *core.Slot, prefix string, limit int) ([]string, error) {
+		return store.AttributeValues(slot.Context(), slot.Tenant(), f.Key, prefix, limit)
+	}, nil
+}
+
+// operationNames returns each name once, whatever the span kinds.
+func operationNames(ops []tracestore.Operation) (names []string) {
+	for _, op := range ops {
+		names = append(names, op.Name)
+	}
+	return slices.Compact(names)
+}
+
+// withPrefix returns the names that begin with a prefix.
+func withPrefix(names []string, prefix string) (kept []string) {
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,61 @@
+package pageapi
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+)
+
+// defaultLookback is the default length of a time range.
+const defaultLookback = time.Hour
+
+// windowParams parses `start` and `end`.
+func windowParams(v url.Values, now time.Time) (w core.Window, err error) {
+	if w.To, err = nanosParam(v, "end", now); err != nil {
+		return w, err
+	}
+	if w.From, err = nanosParam(v, "start", w.To.Add(-defaultLookback)); err != nil {
+		return w, err
+	}
+	if w.To.Before(w.From) {
+		return w, errors.New("'start' must not be after 'end'")
+	}
+	return w, nil
+}
+
+// nanosParam parses nanoseconds since the Unix epoch, up to the year 2262.
+func nanosParam(v url.Values, name string, absent time.Time) (time.Time, error) {
+	p := v.Get(name)
+	if p == "" {
+		return absent, nil
+	}
+	ns, err := strconv.ParseInt(p, 10, 64)
+	if err == nil && ns < 0 {
+		err = httpapi.ErrNegative
+	}
+	if err != nil {
+		return time.Time{}, httpapi.ParamError(name, err)
+	}
+	return time.Unix(0, ns), nil
+}
+
+// countParam parses a number from 1 to maximum.
+func countParam(v url.Values, name string, absent, maximum int) (int, error) {
+	p := v.Get(name)
+	if p == "" {
+		return absent, nil
+	}
+	n, err := strconv.Atoi(p)
+	if err == nil && (n < 1 || n > maximum) {
+		err = fmt.Errorf("it must be from 1 to %d", maximum)
+	}
+	if err != nil {
+		return 0, httpapi.ParamError(name, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,251 @@
+package pageapi
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+const (
+	defaultLimit = 20 // traces
+	// progressInterval is the minimum time between two lines of progress, and the time that a step of a search should take at most.
+	progressInterval = 200 * time.Millisecond
+	// firstStep is the maximum number of spans that the store examines before the first line of progress.
+	firstStep = 100_000
+)
+
+const ndjson = "application/x-ndjson"
+
+// searchParams are the parameters of GET /api/ui/v1/search.
+type searchParams struct {
+	window core.Window
+	set    storequery.SpanSet
+	limit  int
+	after  tracestore.Cursor
+}
+
+func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
+	v, err := httpapi.Query(r)
+	if err != nil {
+		return s, err
+	}
+	if s.window, err = windowParams(v, a.backend.Now()); err != nil {
+		return s, err
+	}
+	if s.set, err = httpapi.SetParam(v, "q"); err != nil {
+		return s, err
+	}
+	most := a.backend.Limits().Traces
+	if s.limit, err = countParam(v, "limit", min(defaultLimit, most), most); err != nil {
+		return s, err
+	}
+	s.after, err = parseCursor(v.Get("cursor"))
+	return s, err
+}
+
+var errCursor = errors.New("it must be what an earlier answer had as next")
+
+// parseCursor is the inverse of formatCursor.
+func parseCursor(text string) (c tracestore.Cursor, err error) {
+	if text == "" {
+		return c, nil
+	}
+	start, id, ok := strings.Cut(text, ".")
+	if c.Start, err = strconv.ParseUint(start, 10, 64); err == nil && ok && len(id) == hex.EncodedLen(len(c.ID)) {
+		_, err = hex.Decode(c.ID[:], []byte(id))
+	} else {
+		err = errCursor
+	}
+	if err != nil {
+		return tracestore.Cursor{}, httpapi.ParamError("cursor", errCursor)
+	}
+	c.Set = true
+	return c, nil
+}
+
+func formatCursor(c tracestore.Cursor) string {
+	if !c.Set {
+		return ""
+	}
+	return strconv.FormatUint(c.Start, 10) + "." + hex.EncodeToString(c.ID[:])
+}
+
+// search answers GET /api/ui/v1/search with one JSON object per line, of which the last is the outcome.
+func (a *API) search(w http.ResponseWriter, r *http.Request) {
+	params, err := a.parseSearch(r)
+	if err != nil {
+		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if headOnly(w, r, ndjson) {
+		return
+	}
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
+	defer slot.Release()
+	s := searchRun{backend: a.backend, slot: slot, out: newLines(w, ndjson), params: &params, after: params.after}
+	if err = s.progress(); err == nil {
+		err = a.backend.Measure(core.OpFindSummaries, func() (int, error) {
+			err := s.run()
+			return s.found, err
+		})
+	}
+	if !httpapi.Gone(r, err) {
+		a.backend.LogUndelivered(s.end(err))
+	}
+}
+
+// searchRun is a running search. It asks the store in steps, and sends lines about its progress between them.
+type searchRun struct {
+	backend *core.Backend
+	slot    *core.Slot
+	out     *lines
+	params  *searchParams
+
+	after          tracestore.Cursor // where the next step begins
+	lastProgress   time.Time
+	found, scanned int
+	lost           string             // why earlier steps were incomplete, except for the budget
+	outcome        tracestore.Outcome // of the last step
+}
+
+// budgetAdvice is the end of the reason of an outcome that is incomplete only because of Budget.Spans. Other reasons are
+// passed on to the client.
+const budgetAdvice = "narrow the search or the time range"
+
+// run runs one step after the other.
+func (s *searchRun) run() error {
+	maxScanned := s.backend.Limits().Scanned
+	for step := firstStep; ; {
+		began, from := s.backend.Now(), s.after
+		if err := s.step(min(step, maxScanned-s.scanned)); err != nil {
+			return err
+		}
+		o := &s.outcome
+		if s.scanned += o.Scanned; o.Complete || !o.Next.Set || o.Next == from || s.found >= s.params.limit {
+			return nil
+		}
+		s.noteLost(o.Reason)
+		if s.scanned >= maxScanned {
+			o.Reason = fmt.Sprintf("stopped after examining %d spans; %s", s.scanned, budgetAdvice)
+			return nil
+		}
+		// Spans of a trace that is longer than a step are examined again by each step that ends within the trace, so steps grow
+		// until they are longer.
+		if s.backend.Now().Sub(began) < progressInterval/2 || o.Scanned > 2*step {
+			step = min(2*step, maxScanned)
+		}
+		if err := s.progress(); err != nil {
+			return err
+		}
+	}
+}
+
+// noteLost notes the first reason for an incomplete step other than the budget.
+func (s *searchRun) noteLost(reason string) {
+	if s.lost != "" || strings.HasSuffix(reason, budgetAdvice) {
+		return
+	}
+	s.lost = reason
+	if _, rest, ok := strings.Cut(reason, budgetAdvice+"; "); ok {
+		s.lost = rest
+	}
+}
+
+// step sends the traces that are found by examining at most the given number of spans.
+func (s *searchRun) step(spans int) error {
+	budget := s.slot.Budget()
+	budget.Spans = spans
+	q := tracestore.Query{
+		Tenant: s.slot.Tenant(), From: s.params.window.From, To: s.params.window.To, Limit: s.params.limit - s.found, After: s.after,
+		Budget: budget,
+	}
+	results, err := storequery.Find(s.slot.Context(), s.slot.Store(), q, s.params.set, tracestore.WantSummaries)
+	if err != nil {
+		return err
+	}
+	for res, err := range results.All {
+		if err == nil {
+			err = s.out.line(func(dst []byte) []byte {
+				dst = strconv.AppendUint(append(dst, `{"trace":{"match":"`...), res.Start, 10)
+				return append(appendSummary(append(dst, '"'), res.Summary), "}}"...)
+			})
+		}
+		if err != nil {
+			return err
+		}
+		s.found++
+		s.after = tracestore.Cursor{Start: res.Start, ID: res.ID, Set: true}
+	}
+	s.outcome = results.Outcome()
+	s.after = s.outcome.Next
+	return nil
+}
+
+// progress sends the number of examined spans, unless the last such line is recent.
+func (s *searchRun) progress() error {
+	now := s.backend.Now()
+	if s.scanned > 0 && now.Sub(s.lastProgress) < progressInterval {
+		return nil
+	}
+	s.lastProgress = now
+	return s.out.line(func(dst []byte) []byte {
+		return append(strconv.AppendInt(append(dst, `{"progress":{"scanned":`...), int64(s.scanned), 10), "}}"...)
+	})
+}
+
+// end sends the outcome, or the error if there is none.
+func (s *searchRun) end(err error) error {
+	last := struct {
+		Complete bool   `json:"complete"`
+		Reason   string `json:"reason"`
+		Traces   int    `json:"traces"`
+		Scanned  int    `json:"scanned"`
+		Next     string `json:"next"` // cursor of the next page; "" if there is nothing more
+	}{s.outcome.Complete && s.lost == "", s.outcome.Reason, s.found, s.scanned, formatCursor(s.after)}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		last.Complete, last.Reason = false, s.backend.TimeoutText()
+	case err != nil:
+		status, text := s.backend.HTTPError(http.Header{}, err)
+		return s.out.value("error", httpapi.Error{Code: status, Msg: text})
+	}
+	if s.lost != "" && s.lost != last.Reason {
+		last.Reason = strings.TrimPrefix(last.Reason+"; "+s.lost, "; ")
+	}
+	return s.out.value("outcome", last)
+}
+
+// appendSummary appends members of an object, each after a comma.
+func appendSummary(dst []byte, s *tracestore.Summary) []byte {
+	dst = append(hex.AppendEncode(append(dst, `,"traceID":"`...), s.ID[:]), '"')
+	dst = otlpdata.AppendJSONString(append(dst, `,"rootService":`...), s.RootService)
+	dst = otlpdata.AppendJSONString(append(dst, `,"rootName":`...), s.RootName)
+	dst = strconv.AppendUint(append(dst, `,"start":"`...), s.Start, 10)
+	dst = strconv.AppendUint(append(dst, `","duration":`...), s.End-min(s.Start, s.End), 10)
+	dst = strconv.AppendInt(append(dst, `,"spans":`...), int64(s.Spans), 10)
+	dst = strconv.AppendInt(append(dst, `,"errors":`...), int64(s.Errors), 10)
+	dst = strconv.AppendInt(append(dst, `,"orphans":`...), int64(s.Orphans), 10)
+	dst = append(dst, `,"services":[`...)
+	for i := range s.Services {
+		svc := &s.Services[i]
+		dst = otlpdata.AppendJSONString(append(httpapi.Comma(dst, i), `{"name":`...), svc.Name)
+		dst = strconv.AppendInt(append(dst, `,"spans":`...), int64(svc.Spans), 10)
+		dst = append(strconv.AppendInt(append(dst, `,"errors":`...), int64(svc.Errors), 10), '}')
+	}
+	return append(dst, ']')
+}

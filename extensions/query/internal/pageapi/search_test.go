@@ -1,0 +1,195 @@
+package pageapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// stepStore is a store that finds what the fake does, one trace in each share of the work, and says why it stopped.
+type stepStore struct {
+	*querytest.Store
+	now     *time.Time
+	takes   time.Duration // a share
+	reasons []string      // of the shares; the last is that of all others
+	budgets []int
+	long    bool // each trace has several times the spans of a share
+}
+
+func (s *stepStore) Find(_ context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	all := s.Matches(tracestore.Query{Limit: 100})
+	for i, r := range all {
+		if q.After.Set && r.Start == q.After.Start && r.ID == q.After.ID {
+			all = all[i+1:]
+			break
+		}
+	}
+	o := tracestore.Outcome{Complete: len(all) == 0}
+	if !o.Complete {
+		all = all[:1]
+		o = tracestore.Outcome{Scanned: 70_000, Reason: s.reasons[min(len(s.budgets), len(s.reasons)-1)],
+			Next: tracestore.Cursor{Start: all[0].Start, ID: all[0].ID, Set: true}}
+	}
+	if s.long {
+		o.Scanned *= 10
+	}
+	s.budgets = append(s.budgets, q.Budget.Spans)
+	*s.now = s.now.Add(s.takes)
+	return &tracestore.Results{Outcome: func() tracestore.Outcome { return o }, All: func(yield func(tracestore.Result, error) bool) {
+		if len(all) > 0 {
+			yield(s.Fill(all[0], want))
+		}
+	}}, nil
+}
+
+const inShop = "/api/ui/v1/search?start=1714557600000000000&end=1714557660000000000"
+
+func TestSearchInShares(t *testing.T) {
+	const budget = "stopped after examining 70000 spans; narrow the search or the time range"
+	f := func(takes time.Duration, scanned int, reasons []string, target string, budgets []int, want ...string) {
+		t.Helper()
+		now := querytest.Noon
+		s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: takes, reasons: reasons}
+		h := api(t, s, func(o *core.Options) {
+			o.Now = func() time.Time { return now }
+			o.Limits.Scanned = scanned
+		})
+		var got []string
+		for line := range strings.Lines(querytest.Ask(t, h, http.MethodGet, target).Body.String()) {
+			if strings.HasPrefix(line, `{"trace"`) {
+				line = "trace"
+			}
+			got = append(got, strings.TrimSpace(line))
+		}
+		if !slices.Equal(got, want) || !slices.Equal(s.budgets, budgets) {
+			t.Errorf("budgets %v, answer\n%s", s.budgets, strings.Join(got, "\n"))
+		}
+	}
+	const begun = `{"progress":{"scanned":0}}`
+	f(time.Second, 1e6, []string{budget}, inShop, []int{100_000, 100_000, 100_000}, begun, "trace", `{"progress":{"scanned":70000}}`, "trace",
+		`{"progress":{"scanned":140000}}`, `{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
+	f(time.Millisecond, 1e6, []string{budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
+	f(0, 90_000, []string{budget}, inShop, []int{90_000, 20_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range","traces":2,`+
+			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
+	f(0, 1e6, []string{budget + "; a file is damaged", budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
+	f(0, 1e6, []string{budget}, inShop+"&limit=1", []int{100_000}, begun, "trace",
+		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
+			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
+}
+
+// A trace that is longer than a share is not looked at again for each of many shares: they grow, however long they take.
+func TestSharesOfLongTraces(t *testing.T) {
+	now := querytest.Noon
+	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second, reasons: []string{"it " + budgetAdvice}, long: true}
+	h := api(t, s, func(o *core.Options) {
+		o.Now = func() time.Time { return now }
+		o.Limits.Scanned = 1e7
+	})
+	querytest.Ask(t, h, http.MethodGet, inShop)
+	if want := []int{100_000, 200_000, 400_000}; !slices.Equal(s.budgets, want) {
+		t.Errorf("budgets %v, want %v", s.budgets, want)
+	}
+}
+
+// A search that runs out of time says where to go on.
+func TestSearchRunsOutOfTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := querytest.NewStore(querytest.Shop())
+		s.FailAt, s.Hang = 1, true
+		h := api(t, s)
+		w := querytest.Ask(t, h, http.MethodGet, inShop)
+		want := `{"outcome":{"complete":false,"reason":"the store did not finish within query_timeout (1m0s); ask for less","traces":1,"scanned":0,` +
+			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`
+		if lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n"); len(lines) != 3 || lines[2] != want {
+			t.Errorf("answer %s", w.Body)
+		}
+	})
+}
+
+// The first line comes before the store has found anything, and a client that goes away stops the store.
+func TestSearchStreams(t *testing.T) {
+	s := querytest.NewStore(querytest.Shop())
+	s.FailAt, s.Hang = 1, true
+	ended := make(chan struct{})
+	h := api(t, s)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		h.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+inShop, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for _, want := range []string{"progress", "trace"} {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"`+want+`"`) {
+			t.Fatalf("line %q, want %s", lines.Text(), want)
+		}
+	}
+	cancel()
+	<-ended // else the test times out
+}
+
+// Pages together are the whole answer.
+func TestSearchPages(t *testing.T) {
+	h := api(t, querytest.FilledMemory(t, querytest.Shop()))
+	var ids []string
+	for cursor := "-"; cursor != ""; {
+		target := inShop + "&limit=1"
+		if cursor != "-" {
+			target += "&cursor=" + cursor
+		}
+		for line := range strings.Lines(querytest.Ask(t, h, http.MethodGet, target).Body.String()) {
+			var l struct {
+				Trace   struct{ TraceID string }
+				Outcome *struct{ Next string }
+			}
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			if l.Trace.TraceID != "" {
+				ids = append(ids, l.Trace.TraceID)
+			}
+			if l.Outcome != nil {
+				cursor = l.Outcome.Next
+			}
+		}
+	}
+	if want := []string{"ab000000000000000000000000000002", fmt.Sprintf("%032d", 1)}; !slices.Equal(ids, want) {
+		t.Errorf("traces %v", ids)
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("1714557602000000000.ab000000000000000000000000000002")
+	f.Add("1.")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parseCursor(text)
+		if again, e := parseCursor(formatCursor(c)); err == nil && (e != nil || again != c) {
+			t.Errorf("%q: %v, then %v %v", text, c, again, e)
+		}
+	})
+}

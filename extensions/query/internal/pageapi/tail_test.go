@@ -1,0 +1,266 @@
+package pageapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// audience is a client that watches.
+type audience struct {
+	querytest.Discard
+	mu    sync.Mutex
+	heard strings.Builder
+}
+
+func (a *audience) Flush() {}
+
+func (a *audience) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard.Write(p)
+}
+
+// news returns what it heard since the last call.
+func (a *audience) news() string {
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer a.heard.Reset()
+	return a.heard.String()
+}
+
+// watch begins to watch. ended is closed when the answer has ended.
+func watch(ctx context.Context, h http.Handler, query string) (a *audience, ended chan struct{}) {
+	a, ended = &audience{Discard: querytest.NewDiscard()}, make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.ServeHTTP(a, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/ui/v1/tail"+query, nil))
+	}()
+	return a, ended
+}
+
+// spansNamed returns a batch of n spans.
+func spansNamed(name string, n int) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	ss := querytest.AddService(td, "web")
+	for i := range n {
+		querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(1+i), 0, name, 0)
+	}
+	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+func consume(t *testing.T, store pipeline.Consumer, b *otlpdata.Batch) {
+	t.Helper()
+	if err := store.Consume(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func heard(t *testing.T, a *audience, want string) {
+	t.Helper()
+	if got := a.news(); got != want {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+}
+
+func statusEvent(shown, leftOut, missed int) string {
+	return fmt.Sprintf("event: status\ndata: {\"shown\":%d,\"leftOut\":%d,\"missed\":%d}\n\n", shown, leftOut, missed)
+}
+
+func TestTailConfig(t *testing.T) {
+	c := DefaultTailConfig()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	c = TailConfig{MaxClients: -1}
+	var keys []string
+	for _, err := range c.Validate().(interface{ Unwrap() []error }).Unwrap() {
+		var key *pipeline.KeyError
+		if errors.As(err, &key) {
+			keys = append(keys, key.Key)
+		}
+	}
+	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_clients", "max_duration"}; !slices.Equal(keys, want) {
+		t.Errorf("mistakes in %v, want %v", keys, want)
+	}
+}
+
+func TestTail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := querytest.FilledMemory(t, querytest.Shop())
+		h := api(t, store)
+		ctx, leave := context.WithCancel(t.Context())
+		a, ended := watch(ctx, h, "?q=%7Bname=%22yes%22%7D")
+		heard(t, a, statusEvent(0, 0, 0))
+		if got := a.Header().Get("Content-Type"); got != "text/event-stream" {
+			t.Errorf("content type %q", got)
+		}
+		consume(t, store, spansNamed("no", 3))
+		consume(t, store, spansNamed("yes", 1))
+		heard(t, a, "event: span\ndata: "+`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
+			`"name":"yes","kind":"","start":"1714557600000000000","duration":100000000,"error":false}`+"\n\n")
+		time.Sleep(tailInterval)
+		heard(t, a, statusEvent(1, 0, 0))
+		time.Sleep(2 * tailKeepAlive)
+		heard(t, a, ":\n\n:\n\n")
+		leave()
+		<-ended
+		heard(t, a, "")
+	})
+}
+
+func TestTailIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := querytest.FilledMemory(t, querytest.Shop())
+		tails := NewTails(DefaultTailConfig())
+		tails.config.MaxRate, tails.config.MaxExamined = 10, 50
+		h := apiWithTails(t, store, tails)
+		ctx, leave := context.WithCancel(t.Context())
+		a, ended := watch(ctx, h, "")
+		heard(t, a, statusEvent(0, 0, 0))
+		consume(t, store, spansNamed("x", 30))
+		consume(t, store, spansNamed("y", 30))
+		consume(t, store, spansNamed("z", 30))
+		if n := strings.Count(a.news(), "event: span"); n != 10 {
+			t.Errorf("%d spans, want 10", n)
+		}
+		time.Sleep(tailInterval)
+		heard(t, a, statusEvent(10, 40, 40))
+		consume(t, store, spansNamed(strings.Repeat("ä", 200), 1))
+		if got := a.news(); !strings.Contains(got, `"name":"`+strings.Repeat("ä", 128)+`",`) {
+			t.Errorf("in the next second: %s", got)
+		}
+		leave()
+		<-ended
+	})
+}
+
+func TestTailEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tails := NewTails(DefaultTailConfig())
+		tails.config.MaxClients = 1
+		tails.config.MaxDuration = pipeline.Duration(90 * time.Second)
+		h := apiWithTails(t, querytest.FilledMemory(t, querytest.Shop()), tails)
+		a, ended := watch(t.Context(), h, "")
+		synctest.Wait()
+		if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests {
+			t.Errorf("one more than max_clients: %d %s", w.Code, w.Body)
+		}
+		<-ended
+		if got := a.news(); !strings.HasSuffix(got, "event: end\ndata: {\"reason\":\"max_duration (1m30s) is over\"}\n\n") {
+			t.Errorf("heard %q", got)
+		}
+		a, ended = watch(t.Context(), h, "")
+		heard(t, a, statusEvent(0, 0, 0))
+		tails.Close()
+		<-ended
+		heard(t, a, statusEvent(0, 0, 0)+"event: end\ndata: {\"reason\":\"the server stops\"}\n\n")
+	})
+}
+
+func TestTailNeedsMemory(t *testing.T) {
+	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewBudget(1 << 20) })
+	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "max_answer_memory") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// pipes is a listener whose connections live in memory, so that their timeouts are those of the test's clock.
+type pipes struct{ conns chan net.Conn }
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (p pipes) Close() error { return nil }
+
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// connect serves h with the timeouts of a listener, and sends one request. The answer is read from what it returns.
+func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
+	t.Helper()
+	ln := pipes{make(chan net.Conn)}
+	srv := &http.Server{Handler: h, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute}
+	var serving sync.WaitGroup
+	serving.Go(func() { srv.Serve(ln) }) //nolint:errcheck // ends when it is closed
+	ours, theirs := net.Pipe()
+	ln.conns <- theirs
+	if _, err := ours.Write([]byte("GET /api/ui/v1/tail HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	return ours, func() {
+		ours.Close()
+		close(ln.conns)
+		srv.Close()
+		serving.Wait()
+	}
+}
+
+// The listener's timeouts are for requests that are answered at once.
+func TestTailOutlivesTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := querytest.FilledMemory(t, querytest.Shop())
+		h := api(t, store)
+		conn, stop := connect(t, h)
+		defer stop()
+		go func() {
+			time.Sleep(10 * time.Minute)
+			store.Consume(context.Background(), spansNamed("late", 1)) //nolint:errcheck // then nothing is heard
+		}()
+		lines := bufio.NewScanner(conn)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), `"name":"late"`) {
+				return
+			}
+		}
+		t.Error("the answer ended before the span was stored")
+	})
+}
+
+// Who does not read loses spans and in the end the connection; Consume does not notice.
+func TestTailDoesNotHoldUpTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := querytest.FilledMemory(t, querytest.Shop())
+		tails := NewTails(DefaultTailConfig())
+		tails.config.MaxQueue = 4 << 10
+		h := apiWithTails(t, store, tails)
+		_, stop := connect(t, h)
+		defer stop()
+		synctest.Wait()
+		began := time.Now()
+		for range 1000 {
+			consume(t, store, spansNamed("x", 100))
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the store waited for %s", took)
+		}
+		time.Sleep(2 * tailWriteTimeout)
+		synctest.Wait()
+		if n := tails.running.Load(); n != 0 {
+			t.Errorf("%d clients are watching still", n)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package spanmetrics
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Answer is the result of a query. It has a series for each service, or each operation, that was called; none is without
+// points.
+type Answer struct {
+	Name, Help string
+	Incomplete string // why data may be missing; "" if the answer is complete
+
+	byOperation bool
+	grid        Grid
+	series      []tracestore.MetricSeries
+	value       func(*window) float64
+}
+
+// Fetch asks the store. The error is ErrUnsupported if the store does not count calls.
+func Fetch(s *core.Slot, m *Metric, q *Query, g Grid) (*Answer, error) {
+	store, ok := s.Store().(tracestore.Metrics)
+	if !ok {
+		return nil, ErrUnsupported
+	}
+	a := &Answer{Name: "service_" + m.name, Help: m.help, byOperation: q.ByOperation, grid: g, value: m.value}
+	if q.ByOperation {
+		a.Name = "service_operation_" + m.name
+		a.Help += " & operation"
+	}
+	if g.points() == 0 {
+		return a, nil
+	}
+	from, to := g.times()
+	got, err := store.Metrics(s.Context(), s.Tenant(), tracestore.MetricsQuery{
+		Services: q.Services, Kinds: q.Kinds, ByOperation: q.ByOperation, From: from, To: to, Step: g.unitLength()})
+	if err == nil {
+		err = s.HoldMore(int64(sizeOf(got.Series)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !got.Complete {
+		a.Incomplete = core.IncompleteText + got.Reason
+	}
+	a.limit(got.Series, maxPoints)
+	return a, nil
+}
+
+// sizeOf returns the approximate number of bytes that series take.
+func sizeOf(all []tracestore.MetricSeries) int {
+	const perSeries, perPoint, perBucket = 128, 64, 8
+	n := 0
+	for i := range all {
+		n += perSeries
+		for j := range all[i].Points {
+			_, counts := all[i].Points[j].Durations.Counts()
+			n += perPoint + perBucket*len(counts)
+		}
+	}
+	return n
+}
+
+// limit takes the first series, in order, that have at most maxPoints points together.
+func (a *Answer) limit(all []tracestore.MetricSeries, maxPoints int64) {
+	a.series = make([]tracestore.MetricSeries, 0, len(all))
+	points := int64(0)
+	for i := range all {
+		n := a.grid.pointsOf(&all[i])
+		if points += n; points > maxPoints {
+			a.Incomplete = fmt.Sprintf(core.IncompleteText+"only %d points fit into an answer; "+
+				"narrow the time range, or ask for longer steps or fewer services", maxPoints)
+			return
+		}
+		if n > 0 {
+			a.series = append(a.series, all[i])
+		}
+	}
+}
+
+// Label is a name and a value that identify a series.
+type Label struct{ Name, Value string }
+
+// Series is the points of one service or operation.
+type Series struct {
+	Labels []Label
+	answer *Answer
+	counts *tracestore.MetricSeries
+}
+
+// Len returns the number of series.
+func (a *Answer) Len() int { return len(a.series) }
+
+// Series returns series i.
+func (a *Answer) Series(i int) Series {
+	counts := &a.series[i]
+	labels := []Label{{"service_name", counts.Service}, {"operation", counts.Operation}}
+	if !a.byOperation {
+		labels = labels[:1]
+	}
+	return Series{labels, a, counts}
+}
+
+// Len returns the number of points.
+func (s *Series) Len() int { return int(s.answer.grid.pointsOf(s.counts)) }
+
+// Points returns the points in order: Unix time in seconds and value. A value is NaN where it is undefined, as the error
+// rate of no calls.
+func (s *Series) Points() iter.Seq2[int64, float64] {
+	return func(yield func(int64, float64) bool) {
+		g := &s.answer.grid
+		points := s.counts.Points
+		w := window{seconds: float64(g.window) * g.unitLength().Seconds()}
+		added, removed := 0, 0
+		for at := g.begin(s.counts); at <= g.last; at += g.step {
+			for ; added < len(points) && g.unitOf(&points[added]) < at; added++ {
+				w.add(&points[added])
+			}
+			for ; removed < added && g.unitOf(&points[removed]) < at-g.window; removed++ {
+				w.remove(&points[removed])
+			}
+			if !yield(at*g.unit*60, s.answer.value(&w)) {
+				return
+			}
+		}
+	}
+}

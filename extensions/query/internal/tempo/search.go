@@ -1,0 +1,100 @@
+package tempo
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// search answers GET /tempo/api/search with the traces that match and the matching spans of each.
+func (a *API) search(w http.ResponseWriter, r *http.Request) {
+	params, err := httpapi.Query(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	q, err := parseSearch(params, a.backend.Now(), a.backend.Limits().Traces)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer slot.Release()
+	s := httpapi.NewStream(w, r)
+	defer s.Close()
+	found := searchWriter{stream: s, query: &q}
+	err = a.backend.Measure(core.OpFindTraces, func() (int, error) {
+		err := found.run(slot)
+		return found.traces, err
+	})
+	incomplete := found.incomplete()
+	if err != nil && s.CanEnd(found.traces, err) {
+		_, text := a.backend.HTTPError(http.Header{}, err)
+		incomplete, err = core.IncompleteText+text, nil
+	}
+	switch {
+	case err != nil && httpapi.Gone(r, err):
+	case err != nil && s.Sent():
+		a.backend.Abort(err)
+	case err != nil:
+		a.fail(w, r, err)
+	default:
+		a.backend.LogUndelivered(found.finish(incomplete))
+	}
+}
+
+// searchWriter runs a search and writes its answer, `{"traces":[...],"metrics":{...}}`.
+type searchWriter struct {
+	stream  *httpapi.Stream
+	query   *searchQuery
+	traces  int
+	outcome tracestore.Outcome
+	trace   match // the current one
+}
+
+// run appends the traces. The end of the time range is inclusive to the nanosecond: clients cut it to a full second.
+func (f *searchWriter) run(slot *core.Slot) (err error) {
+	q := tracestore.Query{
+		Tenant: slot.Tenant(), From: f.query.window.From, To: f.query.window.To, Limit: f.query.limit, Budget: slot.Budget(),
+	}
+	f.stream.Buf = append(f.stream.Buf, `{"traces":[`...)
+	f.outcome, err = slot.Find(q, f.query.set, func(id otlpdata.TraceID, spans *otlpdata.Batch) error {
+		if err := f.trace.read(slot.Context(), id, spans, f.query); err != nil {
+			return err
+		}
+		if err := slot.HoldMore(3 * int64(len(f.trace.spans))); err != nil { // they are written twice
+			return err
+		}
+		err := f.stream.Add(func(dst []byte) ([]byte, error) { return f.trace.appendJSON(httpapi.Comma(dst, f.traces)), nil })
+		if err == nil {
+			f.traces++
+		}
+		return err
+	})
+	return err
+}
+
+// incomplete returns a message that says why traces may be missing, or "".
+func (f *searchWriter) incomplete() string {
+	if f.outcome.Complete {
+		return ""
+	}
+	return core.IncompleteText + f.outcome.Reason
+}
+
+// finish completes and sends the answer. incomplete is a warning, or "".
+func (f *searchWriter) finish(incomplete string) error {
+	dst := append(f.stream.Buf, `],"metrics":{"inspectedSpans":"`...)
+	dst = strconv.AppendInt(dst, int64(f.outcome.Scanned), 10)
+	dst = append(dst, `","completedJobs":1,"totalJobs":1}`...)
+	f.stream.Buf = append(httpapi.AppendWarnings(dst, incomplete), '}')
+	return f.stream.Flush()
+}

@@ -1,0 +1,184 @@
+package tempo
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+const (
+	defaultTraces = 20
+	defaultSpans  = 3 // per trace
+	// maxSpans is the maximum number of spans that are listed per trace.
+	maxSpans = 100
+)
+
+// searchQuery is the parameters of GET /tempo/api/search.
+type searchQuery struct {
+	set    storequery.SpanSet
+	fields []tracestore.Field // shown of each span
+	window core.Window
+	limit  int // traces
+	spans  int // per trace
+}
+
+// parseSearch parses the parameters of a search. The default time range is that of the other APIs. The errors are for the
+// client.
+func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err error) {
+	if q.window, err = windowParams(v); err != nil {
+		return q, err
+	}
+	if q.window.To.IsZero() {
+		q.window.To = now
+	}
+	if q.window.From.IsZero() {
+		q.window.From = q.window.To.Add(-core.DefaultSearchLookback)
+	}
+	if err := checkWindow(q.window); err != nil {
+		return q, err
+	}
+	if q.limit, err = countParam(v, "limit", defaultTraces, 1, maxTraces); err != nil {
+		return q, err
+	}
+	if q.spans, err = countParam(v, "spss", defaultSpans, 0, maxSpans); err != nil {
+		return q, err
+	}
+	if q.spans == 0 { // no limit
+		q.spans = maxSpans
+	}
+	return q, q.parseConditions(v)
+}
+
+// parseConditions parses q or tags, and the durations.
+func (q *searchQuery) parseConditions(v url.Values) error {
+	text, tags := v.Get("q"), v.Get("tags")
+	switch {
+	case text != "" && tags != "":
+		return errors.New("can't specify tags and q in the same query")
+	case text != "":
+		parsed, err := traceql.Parse(text)
+		if err != nil {
+			return explainSyntax(err)
+		}
+		q.set, q.fields = parsed.Set, shownFields(&parsed)
+	default:
+		where, err := tagsCondition(tags)
+		if err != nil {
+			return invalid("tags", err)
+		}
+		q.set = storequery.Select{Where: where}
+	}
+	long, err := traceDurations(v)
+	if len(long) > 0 {
+		q.set = withCondition(q.set, long)
+	}
+	return err
+}
+
+// explainSyntax returns an error that shows the position of a syntax error.
+func explainSyntax(err error) error {
+	var mistake *traceql.Error
+	if errors.As(err, &mistake) {
+		return fmt.Errorf("invalid TraceQL query: %s", mistake.Detail())
+	}
+	return err
+}
+
+// traceDurations parses the bounds on the duration of the trace.
+func traceDurations(v url.Values) (all tracestore.And, err error) {
+	minimum, err := httpapi.DurationParam(v, "minDuration")
+	if err != nil {
+		return nil, err
+	}
+	maximum, err := httpapi.DurationParam(v, "maxDuration")
+	if err != nil {
+		return nil, err
+	}
+	if minimum != 0 {
+		all = append(all, core.WhereDuration(tracestore.TraceDuration, tracestore.Ge, minimum))
+	}
+	if maximum != 0 {
+		if maximum < minimum {
+			return nil, invalid("maxDuration", errors.New("must be greater than minDuration"))
+		}
+		all = append(all, core.WhereDuration(tracestore.TraceDuration, tracestore.Le, maximum))
+	}
+	return all, nil
+}
+
+// withCondition returns the spans of a set on whose trace a condition holds.
+func withCondition(set storequery.SpanSet, where tracestore.Expr) storequery.SpanSet {
+	switch s := set.(type) {
+	case storequery.Select:
+		if s.Where == nil {
+			return storequery.Select{Where: where}
+		}
+		return storequery.Select{Where: tracestore.And{s.Where, where}}
+	case storequery.And:
+		return storequery.And{Left: withCondition(s.Left, where), Right: s.Right} // selects nothing if Left does
+	case storequery.Or:
+		return storequery.Or{Left: withCondition(s.Left, where), Right: withCondition(s.Right, where)}
+	case storequery.Descendant:
+		return storequery.Descendant{Ancestors: s.Ancestors, Spans: withCondition(s.Spans, where)}
+	case storequery.Child:
+		return storequery.Child{Parents: s.Parents, Spans: withCondition(s.Spans, where)}
+	}
+	return set
+}
+
+// tagsCondition parses tags in logfmt, `key=value key2="a value"`. All must hold on one span.
+func tagsCondition(text string) (tracestore.Expr, error) {
+	tags, err := parseLogfmt(text)
+	if err != nil {
+		return nil, err
+	}
+	var all tracestore.And
+	for _, t := range tags {
+		all = append(all, whereTag(t))
+	}
+	return all, nil
+}
+
+// whereTag returns the condition for a tag. Some keys are properties of the span or its trace.
+func whereTag(t logfmtTag) tracestore.Expr {
+	if place, ok := intrinsicTags()[t.key]; ok {
+		return condition(tracestore.Field{Place: place}, t)
+	}
+	switch {
+	case !t.hasValue:
+		return condition(tracestore.Field{Place: tracestore.AnyAttribute, Key: t.key}, t)
+	case t.key == "status.code":
+		return storequery.WhereTag("span.status", t.value)
+	}
+	return storequery.WhereTag(t.key, t.value)
+}
+
+func condition(f tracestore.Field, t logfmtTag) tracestore.Expr {
+	if !t.hasValue {
+		return tracestore.Cond{Field: f, Op: tracestore.Exists}
+	}
+	return tracestore.Cond{Field: f, Op: tracestore.Eq, Value: tracestore.Text(t.value)}
+}
+
+// intrinsicTags returns the tags that are not attributes.
+func intrinsicTags() map[string]tracestore.Place {
+	return map[string]tracestore.Place{
+		core.ServiceKey:     tracestore.Service,
+		"name":              tracestore.Name,
+		"kind":              tracestore.Kind,
+		"status":            tracestore.Status,
+		"statusMessage":     tracestore.StatusMessage,
+		"duration":          tracestore.Duration,
+		"rootServiceName":   tracestore.RootService,
+		"root.service.name": tracestore.RootService,
+		"rootName":          tracestore.RootName,
+		"root.name":         tracestore.RootName,
+	}
+}

@@ -1,0 +1,268 @@
+package tempo
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
+)
+
+// maxTags is the maximum and the default number of names or values in an answer. It is what data sources ask for.
+const maxTags = 5000
+
+// scopeSample is the maximum number of spans that are examined to find the scopes of attributes.
+const scopeSample = 20_000
+
+// The scopes of tags, in the order in which they are listed.
+const (
+	scopeResource        = "resource"
+	scopeSpan            = "span"
+	scopeEvent           = "event"
+	scopeLink            = "link"
+	scopeInstrumentation = "instrumentation"
+	scopeTrace           = "trace"
+	scopeIntrinsic       = "intrinsic"
+)
+
+// intrinsics returns the fields of searches that are not attributes.
+func intrinsics() []string {
+	return []string{"duration", "event:name", "instrumentation:name", "instrumentation:version", "kind", "name", "rootName", "rootServiceName",
+		"span:duration", "span:kind", "span:name", "span:parentID", "span:status", "span:statusMessage", "status", "statusMessage",
+		"trace:duration", "trace:rootName", "trace:rootService", "traceDuration"}
+}
+
+// tagsRequest is the parameters of a request for names of tags.
+type tagsRequest struct {
+	scope  string // "" for all
+	limit  int    // per scope
+	window core.Window
+}
+
+func parseTagsRequest(r *http.Request) (q tagsRequest, err error) {
+	v, err := httpapi.Query(r)
+	if err != nil {
+		return q, err
+	}
+	if q.window, err = windowParams(v); err != nil {
+		return q, err
+	}
+	if q.limit, err = tagLimit(v); err != nil {
+		return q, err
+	}
+	switch q.scope = v.Get("scope"); q.scope {
+	case "none":
+		q.scope = ""
+	case "", scopeResource, scopeSpan, scopeEvent, scopeLink, scopeInstrumentation, scopeTrace, scopeIntrinsic:
+	default:
+		return q, fmt.Errorf("invalid scope: %s", clip(q.scope))
+	}
+	return q, nil
+}
+
+// tagLimit parses the limit of a list. 0 means the maximum.
+func tagLimit(v url.Values) (int, error) {
+	n, err := countParam(v, "limit", maxTags, 0, maxTags)
+	if n == 0 {
+		n = maxTags
+	}
+	return n, err
+}
+
+// tagNames answers GET /tempo/api/search/tags with one list.
+func (a *API) tagNames(w http.ResponseWriter, r *http.Request) {
+	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) []byte {
+		if q.scope == "" {
+			delete(scopes, scopeIntrinsic)
+		}
+		all := make(map[string]bool)
+		for _, names := range scopes {
+			for _, name := range names {
+				all[name] = true
+			}
+		}
+		names := slices.Sorted(maps.Keys(all))
+		dst = appendTexts(append(dst, `{"tagNames":`...), names[:min(len(names), q.limit)])
+		return append(dst, `,"metrics":{}}`...)
+	})
+}
+
+// tagNamesV2 answers GET /tempo/api/v2/search/tags with a list for each scope that has names.
+func (a *API) tagNamesV2(w http.ResponseWriter, r *http.Request) {
+	a.answerTagNames(w, r, func(dst []byte, q tagsRequest, scopes map[string][]string) []byte {
+		dst = append(dst, `{"scopes":[`...)
+		n := 0
+		for _, scope := range []string{scopeResource, scopeSpan, scopeEvent, scopeLink, scopeInstrumentation, scopeIntrinsic} {
+			names := scopes[scope]
+			if len(names) == 0 {
+				continue
+			}
+			dst = append(append(append(httpapi.Comma(dst, n), `{"name":"`...), scope...), `","tags":`...)
+			dst = append(appendTexts(dst, names[:min(len(names), q.limit)]), '}')
+			n++
+		}
+		return append(dst, `],"metrics":{}}`...)
+	})
+}
+
+func appendTexts(dst []byte, texts []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range texts {
+		dst = otlpdata.AppendJSONString(httpapi.Comma(dst, i), s)
+	}
+	return append(dst, ']')
+}
+
+func (a *API) answerTagNames(w http.ResponseWriter, r *http.Request, answer func([]byte, tagsRequest, map[string][]string) []byte) {
+	q, err := parseTagsRequest(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer slot.Release()
+	var scopes map[string][]string
+	err = a.backend.Measure(core.OpGetTags, func() (n int, err error) {
+		scopes, err = tagScopes(slot, q)
+		for _, names := range scopes {
+			n += len(names)
+		}
+		return n, err
+	})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.write(w, r, func(dst []byte) []byte { return answer(dst, q, scopes) })
+}
+
+// tagScopes returns sorted names by scope.
+func tagScopes(slot *core.Slot, q tagsRequest) (map[string][]string, error) {
+	scopes := make(map[string][]string)
+	if q.scope == "" || q.scope == scopeIntrinsic {
+		scopes[scopeIntrinsic] = intrinsics()
+	}
+	if q.scope == scopeIntrinsic {
+		return scopes, nil
+	}
+	keys, err := attributeKeys(slot)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := seenKeys(slot, q.window, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		for _, scope := range scopesOf(key, seen) {
+			if q.scope == "" || q.scope == scope {
+				scopes[scope] = append(scopes[scope], key)
+			}
+		}
+	}
+	return scopes, nil
+}
+
+// attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store, only the service is known.
+func attributeKeys(slot *core.Slot) ([]string, error) {
+	catalog, ok := slot.Store().(tracestore.AttributeCatalog)
+	if !ok {
+		return []string{core.ServiceKey}, nil
+	}
+	keys, err := catalog.AttributeKeys(slot.Context(), slot.Tenant(), "", maxTags)
+	if err != nil {
+		return nil, err
+	}
+	return slot.Listed(keys)
+}
+
+// seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources, and for keys that are not
+// among them those of events, links and scopes. It returns nothing if the store cannot aggregate.
+func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Field]bool, error) {
+	seen := make(map[tracestore.Field]bool)
+	store, ok := slot.Store().(tracestore.Aggregator)
+	if !ok {
+		return seen, nil
+	}
+	q := tracestore.Query{Tenant: slot.Tenant(), From: w.From, To: w.To,
+		Budget: tracestore.Budget{Spans: min(scopeSample, slot.Limits().Aggregated)}}
+	if err := slot.HoldAggregation(storequery.MaxFacetMemory); err != nil {
+		return nil, err
+	}
+	look := func(fields []tracestore.Field) error {
+		found, err := store.Aggregate(slot.Context(), q, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: fields}})
+		if err != nil {
+			return err
+		}
+		for _, f := range found.Facets.Facets {
+			seen[f.Field] = f.Spans > 0
+		}
+		return nil
+	}
+	if err := look(nil); err != nil {
+		return nil, err
+	}
+	rest := elsewhere(keys, seen)
+	if len(rest) == 0 {
+		return seen, nil
+	}
+	return seen, look(rest)
+}
+
+// elsewhere returns the fields to look for keys that were not seen on spans and resources.
+func elsewhere(keys []string, seen map[tracestore.Field]bool) (fields []tracestore.Field) {
+	for _, key := range keys {
+		if len(seenScopes(key, seen)) > 0 {
+			continue
+		}
+		for _, p := range []tracestore.Place{tracestore.EventAttribute, tracestore.LinkAttribute, tracestore.ScopeAttribute} {
+			fields = append(fields, tracestore.Field{Place: p, Key: key})
+		}
+	}
+	return fields[:min(len(fields), tracestore.MaxFacets)]
+}
+
+// scopesOf returns the scopes in which a key was seen. Catalogs of stores do not record scopes, so the scopes of other keys,
+// which are rare, are guessed by the semantic conventions of OpenTelemetry. A search for `.key` finds the key in all scopes.
+func scopesOf(key string, seen map[tracestore.Field]bool) []string {
+	if scopes := seenScopes(key, seen); len(scopes) > 0 {
+		return scopes
+	}
+	first, _, _ := strings.Cut(key, ".")
+	switch first {
+	case "exception":
+		return []string{scopeEvent}
+	case "service", "telemetry", "host", "os", "process", "container", "k8s", "cloud", "deployment", "device":
+		return []string{scopeResource}
+	}
+	return []string{scopeSpan}
+}
+
+func seenScopes(key string, seen map[tracestore.Field]bool) (scopes []string) {
+	for _, in := range []struct {
+		place tracestore.Place
+		scope string
+	}{
+		{tracestore.ResourceAttribute, scopeResource},
+		{tracestore.SpanAttribute, scopeSpan},
+		{tracestore.EventAttribute, scopeEvent},
+		{tracestore.LinkAttribute, scopeLink},
+		{tracestore.ScopeAttribute, scopeInstrumentation},
+	} {
+		if seen[tracestore.Field{Place: in.place, Key: key}] || key == core.ServiceKey && in.place == tracestore.ResourceAttribute {
+			scopes = append(scopes, in.scope)
+		}
+	}
+	return scopes
+}

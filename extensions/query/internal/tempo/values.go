@@ -1,0 +1,294 @@
+package tempo
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// valuesRequest is the parameters of a request for the values of a tag.
+type valuesRequest struct {
+	field  tracestore.Field
+	where  tracestore.Expr // limits the spans, as far as the store can; nil for all
+	limit  int
+	window core.Window
+}
+
+var errNoTag = errors.New("please provide a valid tagName")
+
+// tagValues answers GET /tempo/api/search/tag/{tag}/values, where the tag is a key.
+func (a *API) tagValues(w http.ResponseWriter, r *http.Request) {
+	a.answerTagValues(w, r, fieldOfTag, func(dst []byte, _ *core.Slot, _ *valuesRequest, texts []string) ([]byte, error) {
+		return append(appendTexts(append(dst, `{"tagValues":`...), texts), `,"metrics":{}}`...), nil
+	})
+}
+
+// tagValuesV2 answers GET /tempo/api/v2/search/tag/{tag}/values, where the tag is a field of the search language and values
+// have types.
+func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
+	a.answerTagValues(w, r, fieldOfSearch, func(dst []byte, slot *core.Slot, q *valuesRequest, texts []string) ([]byte, error) {
+		numeric, err := hasNumbers(slot, q.field, texts)
+		dst = append(dst, `{"tagValues":[`...)
+		for i, s := range texts {
+			dst = append(append(append(httpapi.Comma(dst, i), `{"type":"`...), typeOf(q.field, s, numeric)...), `","value":`...)
+			dst = append(otlpdata.AppendJSONString(dst, s), '}')
+		}
+		return append(dst, `],"metrics":{}}`...), err
+	})
+}
+
+// fieldOfTag returns the field for a key.
+func fieldOfTag(tag string) (tracestore.Field, error) {
+	if place, ok := intrinsicTags()[tag]; ok {
+		return tracestore.Field{Place: place}, nil
+	}
+	return tracestore.Field{Place: tracestore.AnyAttribute, Key: tag}, nil
+}
+
+// fieldOfSearch returns the field that is written as in searches.
+func fieldOfSearch(tag string) (tracestore.Field, error) {
+	fields, err := httpapi.ParseFields(tag)
+	if err != nil {
+		return tracestore.Field{}, fmt.Errorf("%w: %w", errNoTag, err)
+	}
+	if len(fields) != 1 {
+		return tracestore.Field{}, errNoTag
+	}
+	return fields[0], nil
+}
+
+func parseValuesRequest(r *http.Request, field func(string) (tracestore.Field, error)) (q valuesRequest, err error) {
+	v, err := httpapi.Query(r)
+	if err != nil {
+		return q, err
+	}
+	tag := strings.TrimSuffix(r.PathValue("rest"), valuesSuffix)
+	if once, err := url.PathUnescape(tag); err == nil {
+		tag = once // some data sources escape it twice
+	}
+	if tag == "" {
+		return q, errNoTag
+	}
+	if q.field, err = field(tag); err != nil {
+		return q, err
+	}
+	if q.window, err = windowParams(v); err != nil {
+		return q, err
+	}
+	if q.limit, err = tagLimit(v); err != nil {
+		return q, err
+	}
+	q.where = narrowing(v.Get("q"))
+	return q, nil
+}
+
+const valuesSuffix = "/values"
+
+// narrowing returns the condition of a search, or nil if it has none that is decided span by span. Users are still typing the
+// search, so mistakes are ignored.
+func narrowing(text string) tracestore.Expr {
+	if text == "" {
+		return nil
+	}
+	q, err := traceql.Parse(text)
+	if err != nil {
+		return nil
+	}
+	where, err := httpapi.SpanCondition(q.Set)
+	if all, ok := where.(tracestore.And); err != nil || ok && len(all) == 0 {
+		return nil
+	}
+	return where
+}
+
+func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func(string) (tracestore.Field, error),
+	answer func(dst []byte, slot *core.Slot, q *valuesRequest, texts []string) ([]byte, error),
+) {
+	if !strings.HasSuffix(r.PathValue("rest"), valuesSuffix) {
+		NotFound(w, r)
+		return
+	}
+	q, err := parseValuesRequest(r, field)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer slot.Release()
+	var body []byte
+	err = a.backend.Measure(core.OpGetTagValues, func() (int, error) {
+		texts, err := listValues(slot, &q)
+		if err == nil {
+			texts, err = slot.Listed(texts)
+		}
+		if err != nil {
+			return 0, err
+		}
+		texts = texts[:min(len(texts), q.limit)]
+		body, err = answer(nil, slot, &q, texts)
+		return len(texts), err
+	})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.write(w, r, func(dst []byte) []byte { return append(dst, body...) })
+}
+
+// listValues returns the values of a field. Values are those of all spans if the store cannot limit them.
+func listValues(slot *core.Slot, q *valuesRequest) ([]string, error) {
+	service, ofService := onlyService(q.where)
+	switch q.field.Place {
+	case tracestore.Kind:
+		return []string{"client", "consumer", "internal", "producer", "server", "unspecified"}, nil
+	case tracestore.Status:
+		return []string{"error", "ok", "unset"}, nil
+	case tracestore.Duration, tracestore.TraceDuration: // any
+		return nil, nil
+	case tracestore.RootService:
+		return slot.Services()
+	case tracestore.RootName:
+		return operationNames(slot, q.limit)
+	case tracestore.Name:
+		if ofService {
+			return operationNames(slot, q.limit, service)
+		}
+	}
+	if q.where != nil || !isListed(q.field.Place) {
+		if texts, ok, err := sampledValues(slot, q); ok || err != nil {
+			return texts, err
+		}
+	}
+	switch q.field.Place {
+	case tracestore.Service:
+		return slot.Services()
+	case tracestore.Name:
+		return operationNames(slot, q.limit)
+	}
+	catalog, ok := slot.Store().(tracestore.AttributeCatalog)
+	if !ok || q.field.Key == "" {
+		return nil, nil
+	}
+	return catalog.AttributeValues(slot.Context(), slot.Tenant(), q.field.Key, "", q.limit)
+}
+
+// isListed reports whether stores list the values of a place in their catalogs.
+func isListed(p tracestore.Place) bool {
+	switch p {
+	case tracestore.StatusMessage, tracestore.ScopeName, tracestore.ScopeVersion, tracestore.EventName, tracestore.ParentID:
+		return false
+	}
+	return true
+}
+
+// onlyService returns the service if the condition asks for a service and nothing else.
+func onlyService(e tracestore.Expr) (service string, ok bool) {
+	if all, is := e.(tracestore.And); is && len(all) == 1 {
+		e = all[0]
+	}
+	c, ok := e.(tracestore.Cond)
+	return c.Value.Text, ok && c.Field.Place == tracestore.Service && c.Op == tracestore.Eq && !c.Value.IsNumber
+}
+
+// operationNames returns sorted names of operations of the given services, or of all services, at least limit of them if
+// there are as many.
+func operationNames(slot *core.Slot, limit int, services ...string) (names []string, err error) {
+	if len(services) == 0 {
+		if services, err = slot.Services(); err != nil {
+			return nil, err
+		}
+	}
+	for _, service := range services {
+		ops, err := slot.Operations(service, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range ops {
+			names = append(names, op.Name)
+		}
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) > limit {
+			break
+		}
+	}
+	return names, nil
+}
+
+// sampledValues returns the sorted values of spans on which the condition holds, of a sample if there are many spans. ok is
+// false if the store cannot aggregate.
+func sampledValues(slot *core.Slot, q *valuesRequest) (texts []string, ok bool, err error) {
+	store, ok := slot.Store().(tracestore.Aggregator)
+	if !ok {
+		return nil, false, nil
+	}
+	facets := tracestore.FacetQuery{Values: min(q.limit, tracestore.MaxFacetValues), Fields: []tracestore.Field{q.field}}
+	found, err := slot.Aggregate(&core.Aggregation{
+		Store: store, Window: q.window, Where: q.where, Spec: tracestore.Aggregation{Facets: facets},
+	})
+	if err != nil {
+		return nil, true, err
+	}
+	for _, f := range found.Facets.Facets {
+		for _, v := range f.Values {
+			texts = append(texts, v.Text)
+		}
+	}
+	slices.Sort(texts)
+	return texts, true, nil
+}
+
+// hasNumbers reports whether values of a field that look like numbers are numbers: catalogs list values as text.
+func hasNumbers(slot *core.Slot, f tracestore.Field, texts []string) (bool, error) {
+	if f.Key == "" || !slices.ContainsFunc(texts, isNumber) {
+		return false, nil
+	}
+	any := tracestore.Cond{Field: f, Op: tracestore.Ge, Value: tracestore.Number(math.Inf(-1))}
+	results, err := slot.Store().Find(slot.Context(), tracestore.Query{
+		Tenant: slot.Tenant(), Where: any, Limit: 1, Budget: tracestore.Budget{Spans: slot.Limits().Aggregated},
+	}, tracestore.WantIDs)
+	if err != nil {
+		return false, err
+	}
+	for _, err := range results.All {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}
+
+// typeOf returns the type of a value. Data sources use it to write the value in a search.
+func typeOf(f tracestore.Field, text string, numeric bool) string {
+	switch {
+	case f.Place == tracestore.Kind || f.Place == tracestore.Status:
+		return "keyword"
+	case f.Key == "":
+		return "string"
+	case text == "true" || text == "false":
+		return "bool"
+	case !numeric || !isNumber(text):
+		return "string"
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return "int"
+	}
+	return "float"
+}

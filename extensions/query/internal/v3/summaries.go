@@ -1,0 +1,75 @@
+package v3
+
+import (
+	"encoding/hex"
+	"net/http"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// summaries answers GET /api/v3/trace-summaries. The answer is held in memory as a whole: summaries are small, and
+// max_limit bounds their number.
+func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
+	search, err := parseSearch(r)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer slot.Release()
+	s := httpapi.NewStream(w, r)
+	defer s.Close()
+	s.Buf = append(s.Buf, `{"summaries":[`...)
+	var incomplete string
+	n := 0
+	err = a.backend.Measure(core.OpFindSummaries, func() (int, error) {
+		q := slot.SearchQuery(&search)
+		outcome, err := slot.FindSummaries(q, search.Set, func(sum *tracestore.Summary) {
+			s.Buf = appendSummary(httpapi.Comma(s.Buf, n), sum)
+			n++
+		})
+		incomplete = search.Incomplete(&outcome, q.Limit)
+		return n, err
+	})
+	switch {
+	case err != nil && s.CanEnd(n, err):
+		_, text := a.backend.HTTPError(http.Header{}, err)
+		incomplete = core.IncompleteText + text
+	case err != nil:
+		a.fail(w, r, err)
+		return
+	}
+	s.Buf = append(httpapi.AppendWarnings(append(s.Buf, ']'), incomplete), '}')
+	a.backend.LogUndelivered(s.Flush())
+}
+
+// appendSummary leaves out empty members, as the JSON form of protobuf does.
+func appendSummary(dst []byte, s *tracestore.Summary) []byte {
+	dst = append(dst, `{"traceId":"`...)
+	dst = append(hex.AppendEncode(dst, s.ID[:]), '"')
+	dst = httpapi.AppendString(dst, "rootServiceName", s.RootService)
+	dst = httpapi.AppendString(dst, "rootOperationName", s.RootName)
+	dst = httpapi.AppendNanos(dst, "minStartTimeUnixNano", s.Start)
+	dst = httpapi.AppendNanos(dst, "maxEndTimeUnixNano", s.End)
+	dst = httpapi.AppendInt(dst, "spanCount", s.Spans)
+	dst = httpapi.AppendInt(dst, "errorSpanCount", s.Errors)
+	dst = httpapi.AppendInt(dst, "orphanSpanCount", s.Orphans)
+	if len(s.Services) > 0 {
+		dst = append(dst, `,"services":[`...)
+		for i := range s.Services {
+			svc := &s.Services[i]
+			dst = otlpdata.AppendJSONString(append(httpapi.Comma(dst, i), `{"name":`...), svc.Name)
+			dst = httpapi.AppendInt(dst, "spanCount", svc.Spans)
+			dst = append(httpapi.AppendInt(dst, "errorSpanCount", svc.Errors), '}')
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,98 @@
+package v3
+
+import (
+	"net/http"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/internal/translate/adjust"
+	"github.com/tracing-backend/tracing/internal/translate/otlpjson"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// trace answers GET /api/v3/traces/{id}.
+func (a *API) trace(w http.ResponseWriter, r *http.Request) {
+	ref, raw, err := parseTraceRequest(r)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	a.writeTraces(w, r, core.OpGetTrace, func(slot *core.Slot, out *traceWriter) (string, error) {
+		pieces, err := slot.Trace(ref)
+		if err == nil && len(pieces) > 0 {
+			err = out.add(a.backend.Adjustment(raw), pieces...)
+		}
+		return "", err
+	})
+}
+
+// search answers GET /api/v3/traces.
+func (a *API) search(w http.ResponseWriter, r *http.Request) {
+	s, err := parseSearch(r)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	a.writeTraces(w, r, core.OpFindTraces, func(slot *core.Slot, out *traceWriter) (string, error) {
+		q := slot.SearchQuery(&s)
+		opt := a.backend.Adjustment(s.Raw)
+		outcome, err := slot.Find(q, s.Set, func(_ otlpdata.TraceID, trace *otlpdata.Batch) error { return out.add(opt, trace) })
+		return s.Incomplete(&outcome, q.Limit), err
+	})
+}
+
+// traceWriter writes traces as one object, `{"result":{"resourceSpans":[...]}}`.
+type traceWriter struct {
+	stream *httpapi.Stream
+	spans  otlpjson.Writer
+	traces int
+}
+
+func (t *traceWriter) add(opt adjust.Options, pieces ...*otlpdata.Batch) error {
+	err := t.stream.Add(func(dst []byte) ([]byte, error) {
+		t.spans.Buf = dst
+		err := adjust.Walk(opt, &t.spans, pieces...)
+		t.spans.End()
+		return t.spans.Buf, err
+	})
+	if err == nil {
+		t.traces++
+	}
+	return err
+}
+
+// writeTraces answers with the traces that fill adds. fill returns why traces may be missing, or "".
+func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) (string, error)) {
+	slot, err := a.backend.Admit(r.Context())
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer slot.Release()
+	s := httpapi.NewStream(w, r)
+	defer s.Close()
+	s.Buf = append(s.Buf, `{"result":{"resourceSpans":[`...)
+	out := &traceWriter{stream: s}
+	out.spans.Flush = s.Spill
+	var incomplete string
+	err = a.backend.Measure(op, func() (int, error) {
+		incomplete, err = fill(slot, out)
+		return out.traces, err
+	})
+	if err != nil && s.CanEnd(out.traces, err) {
+		_, text := a.backend.HTTPError(http.Header{}, err)
+		incomplete, err = core.IncompleteText+text, nil
+	}
+	switch {
+	case err != nil && httpapi.Gone(r, err):
+	case err != nil && s.Sent():
+		a.backend.Abort(err)
+	case err != nil:
+		a.fail(w, r, err)
+	case out.traces == 0 && incomplete == "":
+		writeError(w, http.StatusNotFound, "No traces found")
+	default:
+		s.Buf = append(httpapi.AppendWarnings(append(s.Buf, "]}"...), incomplete), '}')
+		a.backend.LogUndelivered(s.Flush())
+	}
+}

@@ -1,0 +1,132 @@
+package query
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+// allPaths are questions of every kind.
+func allPaths() []string {
+	const times = "query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z"
+	return []string{"/api/services", "/api/operations?service=x", "/api/services/x/operations", "/api/traces/1", "/api/traces?service=web",
+		"/api/traces?traceID=1", "/api/dependencies", "/api/v3/services", "/api/v3/operations?service=x", "/api/v3/traces/1",
+		"/api/v3/traces?" + times, "/api/v3/trace-summaries?" + times, "/tempo/api/traces/1", "/tempo/api/v2/traces/1", "/tempo/api/search",
+		"/tempo/api/v2/search/tag/name/values"}
+}
+
+// admitAll admits as many queries as are allowed.
+func admitAll(t *testing.T, b *core.Backend) (slots []*core.Slot) {
+	t.Helper()
+	for range b.Limits().Queries {
+		slot, err := b.Admit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+func TestTooManyQueries(t *testing.T) {
+	b, reg := querytest.NewBackend(t, querytest.NewStore(querytest.Shop()))
+	routes := routes(b)
+	slots := admitAll(t, b)
+	for _, path := range allPaths() {
+		w := querytest.Ask(t, routes, http.MethodGet, path)
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "max_concurrent_queries (10)") {
+			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
+		}
+	}
+	for _, slot := range slots {
+		slot.Release()
+	}
+	if w := querytest.Ask(t, routes, http.MethodGet, "/api/traces/1"); w.Code != http.StatusOK {
+		t.Errorf("afterwards: %d %s", w.Code, w.Body)
+	}
+	for name, n := range querytest.Counts(t, reg, "tracing_query_requests_total") {
+		if strings.HasSuffix(name, "err") && n > 0 {
+			t.Errorf("counted as a failure: %s", name)
+		}
+	}
+}
+
+// slowClient takes the first part of an answer, and nothing more until it goes.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	takes chan struct{}
+	gone  chan struct{}
+}
+
+func (s *slowClient) Write(p []byte) (int, error) {
+	s.takes <- struct{}{}
+	<-s.gone
+	return 0, net.ErrClosed
+}
+
+// What slow clients make the process hold is bounded, and is given back when they go.
+func TestSlowReaders(t *testing.T) {
+	store := querytest.NewStore(querytest.Big())
+	trace, err := otlpdata.Concat(store.Pieces(otlpdata.TraceID{15: 1})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := pipeline.NewBudget(int64(trace.Size()) * 5 / 2)
+	b, _ := querytest.NewBackend(t, store, func(o *core.Options) { o.Limits.Queries, o.Memory = 100, memory })
+	routes := routes(b)
+	synctest.Test(t, func(t *testing.T) {
+		client := &slowClient{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+		for range 2 {
+			go routes.ServeHTTP(client, httptest.NewRequest(http.MethodGet, "/api/traces/1", nil))
+			<-client.takes
+		}
+		for _, path := range []string{"/api/traces/2", "/api/traces?service=svc", "/api/v3/traces/3"} {
+			w := querytest.Ask(t, routes, http.MethodGet, path)
+			if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "max_answer_memory") {
+				t.Errorf("%s: %d %v %.200s", path, w.Code, w.Header(), w.Body)
+			}
+		}
+		if w := querytest.Ask(t, routes, http.MethodGet, "/api/services"); w.Code != http.StatusOK {
+			t.Errorf("what holds nothing: %d %s", w.Code, w.Body)
+		}
+		close(client.gone)
+		synctest.Wait()
+	})
+	if used := memory.Used(); used != 0 {
+		t.Errorf("%d bytes are still reserved", used)
+	}
+	for _, slot := range admitAll(t, b) { // no query is left
+		slot.Release()
+	}
+	if w := querytest.Ask(t, routes, http.MethodGet, "/api/traces/2"); w.Code != http.StatusOK {
+		t.Errorf("afterwards: %d %s", w.Code, w.Body)
+	}
+}
+
+// A client that goes away ends the work of the store.
+func TestStoreIsToldThatTheClientIsGone(t *testing.T) {
+	for _, path := range allPaths() {
+		synctest.Test(t, func(t *testing.T) {
+			store := querytest.NewStore(querytest.Shop())
+			store.Hang = true
+			h, _ := api(t, store)
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan *httptest.ResponseRecorder)
+			go func() { over <- querytest.Record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)) }()
+			synctest.Wait() // the store hangs
+			cancel()
+			if w := <-over; w.Body.Len() > 0 {
+				t.Errorf("%s: %s", path, w.Body)
+			}
+		})
+	}
+}

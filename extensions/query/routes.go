@@ -1,0 +1,28 @@
+package query
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
+	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/jaegerapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/pageapi"
+	"github.com/tracing-backend/tracing/extensions/query/internal/tempo"
+	"github.com/tracing-backend/tracing/extensions/query/internal/v3"
+)
+
+// newRoutes returns the HTTP APIs and the web UI, below the base path of the UI.
+func newRoutes(b *core.Backend, pages *ui, o pageapi.Options) http.Handler {
+	base := pages.base
+	mux := httpapi.NewMux(base, slices.Concat(
+		jaegerapi.New(b).Routes(),
+		v3.New(b).Routes(),
+		pageapi.New(b, o).Routes(),
+		tempo.New(b, o.Version).Routes(),
+	))
+	mux.HandleFunc(base+"/tempo/", tempo.NotFound)
+	mux.Handle(base+"/static/", http.StripPrefix(base, http.HandlerFunc(pages.static)))
+	mux.HandleFunc(base+"/", pages.index)
+	return httpapi.Compress(mux)
+}
