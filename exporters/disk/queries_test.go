@@ -71,7 +71,7 @@ func TestQueriesOfMemtablesAndSegments(t *testing.T) {
 	t.Logf("seed %d", seed)
 	storetest.Store(t, func(tb testing.TB) storetest.Subject {
 		s := newRealStore(tb, seed, scan.Options{OnDamage: func(e *source.DamageError) { tb.Errorf("damage: %v", e) }})
-		s.Deal = true
+		s.Distribute = true
 		return withoutCalls(s)
 	})
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Costs of looking at one row.
+// Cost of evaluating one row, in arbitrary units.
 const (
-	costArray = 1   // a number out of a column that is decoded for other reasons as well
+	costArray = 1   // a number of a column that is decoded anyway
 	costCell  = 4   // a cell
-	costHead  = 6   // ids
+	costHead  = 6   // the ids
 	costSpan  = 200 // the whole span
 )
 
-// bind makes the expression of the query on rows of a shape. Rows of another tenant, and those whose definitions were lost, match nothing.
+// bind returns the expression of the query for the rows of a shape. Rows of other tenants and rows
+// whose definitions were lost do not match.
 func (p *Plan) bind(shape uint32) node {
 	s := &p.Tables.Shapes[shape]
 	if s.Tenant != p.query.tenant || !Readable(p.Tables, s) {
@@ -48,13 +49,13 @@ func (b *binder) node(e *expr) node {
 	return b.list(e)
 }
 
-// list leaves out the parts that say nothing, and puts the cheap ones first.
+// list removes the parts that the shape decides and puts the cheapest first.
 func (b *binder) list(e *expr) node {
 	decisive := no
 	if e.kind == orExpr {
 		decisive = yes
 	}
-	var buf [4]node // most shapes leave one part or none
+	var buf [4]node // most shapes leave at most one part
 	parts, cost := buf[:0], 0
 	for i := range e.parts {
 		n := b.node(&e.parts[i])
@@ -76,7 +77,7 @@ func (b *binder) list(e *expr) node {
 	return node{known: depends, kind: e.kind, parts: slices.Clone(parts), cost: cost}
 }
 
-// cond finds the values of a condition's field.
+// cond finds the cells that have values of the condition's field.
 func (b *binder) cond(c int) node {
 	l := leaf{cond: &b.plan.query.conds[c], number: c, facts: &b.plan.facts[c]}
 	v := no
@@ -133,7 +134,7 @@ func (l *leaf) cost() int {
 	return n
 }
 
-// match evaluates a condition on what the shape says about all its spans.
+// match evaluates a condition on what all spans of the shape have in common.
 func (b *binder) match(c int, place tracestore.Place) verdict {
 	asked := b.plan.query.conds[c].Cond
 	asked.Field.Place = place
@@ -154,7 +155,7 @@ func (b *binder) has(place rows.Place) bool {
 	return slices.ContainsFunc(b.shape.Columns, func(c uint32) bool { return b.plan.Tables.Columns[c].Place == place })
 }
 
-// columns goes over the columns of the shape that hold values of the field.
+// columns goes through the columns of the shape that have values of the field.
 func (b *binder) columns(l *leaf, c int) verdict {
 	v := no
 	field := l.cond.Field
@@ -172,7 +173,7 @@ func (b *binder) columns(l *leaf, c int) verdict {
 	return v
 }
 
-// concerns reports whether the cells of a column are values of a field.
+// ColumnHolds reports whether the cells of a column are values of a field.
 func ColumnHolds(f tracestore.Field, col *rows.Column) bool {
 	switch col.Place {
 	case rows.Attribute:
@@ -189,7 +190,7 @@ func ColumnHolds(f tracestore.Field, col *rows.Column) bool {
 	return false
 }
 
-// encodes reports whether values of a field may be encoded in the cells of a place.
+// MayEncode reports whether values of a field may be encoded in cells of a place.
 func MayEncode(f tracestore.Place, p rows.Place) bool {
 	switch p {
 	case rows.Extra:
@@ -207,7 +208,8 @@ func (b *binder) named(at int) bool {
 	return at+1 < len(b.shape.Columns) && b.plan.Tables.Columns[b.shape.Columns[at+1]].Place == rows.EventName
 }
 
-// cell judges a cell that holds a value of the field, and adds it to the leaf where it depends on the row.
+// cell evaluates a condition on a cell as far as that is possible without rows. The leaf gets the
+// cell if it depends on the row.
 func (b *binder) cell(l *leaf, c, index int) verdict {
 	column := b.shape.Columns[index]
 	kind := b.plan.Tables.Columns[column].Kind

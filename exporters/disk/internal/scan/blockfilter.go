@@ -4,18 +4,19 @@ import (
 	"slices"
 )
 
-// filtered finds blocks that filters rule out as a whole, without looking at the shapes that occur in them: there are thousands of blocks,
-// and they differ only in which of the few texts that the query asks for they may hold.
+// blockFilter rules out blocks by their filters alone. A source has thousands of blocks, and they
+// differ only in which of the few texts of the query they may have. So it evaluates all shapes once
+// for each set of texts, not for each block.
 type blockFilter struct {
-	conds      []int           // that filters can deny
-	candidates []*Program      // of the shapes whose rows can match at all; nil until they are needed
-	known      map[uint64]bool // by set of conditions that are not denied: whether a row can match
+	conds      []int           // numbers of the conditions that filters can exclude
+	candidates []*Program      // programs of the shapes whose rows can match; nil until needed
+	known      map[uint64]bool // by set of conditions that are not excluded: whether a row can match
 }
 
-// maxFiltered is how many conditions fit into a set.
+// maxFilterConds is the number of conditions that fit into a set.
 const maxFilterConds = 64
 
-// newFiltered returns nil for a query that filters say nothing about.
+// newBlockFilter returns nil if filters exclude nothing that the query asks for.
 func newBlockFilter(p *Plan) *blockFilter {
 	f := &blockFilter{}
 	integers := p.Source.HoldsIntegers()
@@ -30,7 +31,7 @@ func newBlockFilter(p *Plan) *blockFilter {
 	return f
 }
 
-// possible reports whether a row of the plan's block can match by what filters say.
+// mayMatch reports whether a row of the plan's current block can match according to filters.
 func (f *blockFilter) mayMatch(p *Plan) bool {
 	set, all := uint64(0), uint64(1)<<len(f.conds)-1
 	for i, c := range f.conds {
@@ -52,7 +53,7 @@ func (f *blockFilter) mayMatch(p *Plan) bool {
 	return possible
 }
 
-// judge judges all shapes.
+// evaluate evaluates all shapes.
 func (f *blockFilter) evaluate(p *Plan) bool {
 	if f.candidates == nil {
 		f.candidates = make([]*Program, 0, slabSize)
@@ -65,7 +66,8 @@ func (f *blockFilter) evaluate(p *Plan) bool {
 	return slices.ContainsFunc(f.candidates, func(pr *Program) bool { return p.evaluate(&pr.root, AnyDuration) != no })
 }
 
-// service returns the service that all spans on which the expression holds are of, and "" where none is named.
+// service returns the service of all spans for which the expression can hold, or "" if the
+// expression does not select one.
 func (e *expr) service(conds []cond) string {
 	switch {
 	case e.kind == condExpr && conds[e.cond].service:

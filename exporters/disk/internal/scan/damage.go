@@ -12,25 +12,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// damage remembers what one query could not read.
+// damage collects what one query could not read.
 type damage struct {
 	report func(*source.DamageError)
 	seen   map[part]struct{}
 	files  []string
-	spans  int // that cannot be read, as far as it is known
+	spans  int // number of spans that cannot be read, as far as it is known
 	first  error
 }
 
-// part is what damage is counted by: a query that meets the same one again says nothing new.
+// part identifies damage: a query reports the same part once.
 type part struct{ file, part string }
 
-// note takes the damage out of err, and returns what else is wrong. of and where name the part for errors that do not; spans is how many
-// it holds where the error does not know.
+// note records the damage in err and returns the errors that are not damage. of and where are the
+// location for errors that do not name one; spans is the number of spans in it, if err does not
+// say.
 func (d *damage) note(of source.Source, where string, spans int, err error) error {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*source.DamageError); ok { //nolint:errorlint // wrapped ones are found below, each by itself
+	if e, ok := err.(*source.DamageError); ok { //nolint:errorlint // wrapped errors are handled below
 		d.add(e, spans)
 		return nil
 	}
@@ -74,10 +75,10 @@ func (d *damage) add(e *source.DamageError, spans int) {
 	d.report(e)
 }
 
-// namedFiles is how many damaged files a message names.
+// namedFiles is the maximum number of damaged files in a message.
 const namedFiles = 3
 
-// reason says in the user's words what is missing; "" when nothing is.
+// reason describes for users what is missing. It is empty if nothing is.
 func (d *damage) reason() string {
 	if len(d.seen) == 0 {
 		return ""
@@ -96,7 +97,7 @@ func (d *damage) reason() string {
 	return fmt.Sprintf("%s of %s with %d spans cannot be read", parts, files, d.spans)
 }
 
-// joinReasons says both, where there are two.
+// JoinReasons joins two reasons; either may be empty.
 func JoinReasons(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -104,8 +105,8 @@ func JoinReasons(a, b string) string {
 	return a + "; " + b
 }
 
-// BlockPart names a block in a DamageError.
+// BlockPart returns the name of a block for DamageError.Part.
 func BlockPart(block int) string { return "block " + strconv.Itoa(block) }
 
-// TracePart names a trace in a DamageError.
+// TracePart returns the name of a trace for DamageError.Part.
 func TracePart(id otlpdata.TraceID) string { return "trace " + id.String() }

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// namedSource is a source that has nothing but a name.
+// namedSource is a source that only has a name.
 type namedSource struct{ source.Source }
 
 func (namedSource) Name() string { return "segment 3" }
@@ -22,18 +22,18 @@ func TestDamageReason(t *testing.T) {
 	joined := errors.Join(&source.DamageError{File: "seg/a", Part: "block 1", Rows: 10, Err: other},
 		errors.Join(&source.DamageError{File: "seg/b", Part: "block 2", Err: other}, other))
 	if err := d.note(src, "block 2", 5, joined); !errors.Is(err, other) || errors.As(err, new(*source.DamageError)) {
-		t.Errorf("what is no damage: %v", err)
+		t.Errorf("note returned %v, want the error that is not damage", err)
 	}
 	if err := d.note(src, "block 7", 3, ErrReference); err != nil {
-		t.Errorf("a corrupt row: %v", err)
+		t.Errorf("note of a corrupt row returned %v, want nil", err)
 	}
 	if err := d.note(src, "block 2", 5, &source.DamageError{File: "seg/a", Part: "block 1", Rows: 10, Err: other}); err != nil {
-		t.Errorf("known damage: %v", err)
+		t.Errorf("note of known damage returned %v, want nil", err)
 	}
 	if len(reported) != 3 || !errors.Is(reported[2], rows.ErrCorrupt) || reported[2].File != "segment 3" {
-		t.Errorf("reported: %v", reported)
+		t.Errorf("reports: %v, want three, the last one of segment 3", reported)
 	}
 	if got := d.reason(); !strings.Contains(got, "18 spans") || !strings.Contains(got, "seg/a, seg/b, segment 3") {
-		t.Errorf("reason: %q", got)
+		t.Errorf("reason is %q, want 18 spans of three files", got)
 	}
 }

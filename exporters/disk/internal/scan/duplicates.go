@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// twin is what duplicates have in common, and other spans hardly ever.
+// SpanKey is equal for duplicates, and rarely for other spans.
 type SpanKey struct {
 	TraceID otlpdata.TraceID
 	SpanID  otlpdata.SpanID
@@ -16,13 +16,14 @@ type SpanKey struct {
 // KeyOf returns the key of a row.
 func KeyOf(h *rows.Head) SpanKey { return SpanKey{h.TraceID, h.SpanID, h.Start} }
 
-// maxSieved is how many rows are in a sieve at once, about, which takes 16 MiB. What has more rows is read several times.
+// MaxSieveRows is the approximate number of rows in a rows.DuplicateFilter, which then takes 16
+// MiB. A source with more rows is read several times.
 const MaxSieveRows = 1 << 21
 
-// tracesAtOnce is how many traces of a memtable are read each time that a place among the decoders is taken.
+// TracesPerDecode is the number of traces of a memtable that are read within one Session.Decode.
 const TracesPerDecode = 64
 
-// contentReader reads what only duplicates have in common.
+// ContentReader reads rows in a form in which only duplicates are equal.
 type ContentReader struct {
 	cells     []rows.Cell
 	assembler rows.Assembler
@@ -30,7 +31,8 @@ type ContentReader struct {
 	content   []byte
 }
 
-// readContent returns the content of a row, whose head it reads into h. It is valid until the next call.
+// Read returns the content of a row and reads its head into h. The content is valid until the next
+// call.
 func (c *ContentReader) Read(t *rows.Tables, b source.Block, row int, h *rows.Head) ([]byte, error) {
 	s, err := Assemble(t, b, row, h, &c.cells, &c.assembler)
 	if err != nil {
@@ -42,7 +44,7 @@ func (c *ContentReader) Read(t *rows.Tables, b source.Block, row int, h *rows.He
 	return c.content, nil
 }
 
-// distinct reports whether a source is known to hold no duplicates.
+// IsDeduplicated reports whether a source is known to hold no duplicates.
 func IsDeduplicated(src source.Source) bool {
 	if d, ok := src.(source.Distinct); ok {
 		return d.Distinct()

@@ -10,28 +10,29 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// filter evaluates programs on the rows of an open block. It is reused from block to block. Sets of rows are ascending lists.
+// Filter evaluates programs on the rows of an open block. It is reused from block to block. Sets of
+// rows are ascending lists. Not for concurrent use.
 type Filter struct {
 	Plan         *Plan
-	ctx          context.Context // of the evaluation of this block
+	ctx          context.Context // ends the evaluation of this block
 	Block        source.Block
-	Starts, Ends []uint64 // nil until asked for, as the next one
+	Starts, Ends []uint64 // nil until loaded, like Resources
 	Resources    []uint32
 	cells        []rows.Cell
 	assembler    rows.Assembler
-	free         [][]int32 // lists to be used again
+	free         [][]int32 // lists for reuse
 }
 
-// use makes b the block whose rows are evaluated, until ctx is done.
+// SetBlock makes b the block whose rows are evaluated until ctx ends.
 func (f *Filter) SetBlock(ctx context.Context, p *Plan, b source.Block) {
 	f.ctx, f.Plan, f.Block = ctx, p, b
 	f.Starts, f.Ends, f.Resources = nil, nil, nil
 }
 
-// narrowTo removes the rows on which the program does not hold from set.
+// Narrow removes the rows that do not match the program from set, in place.
 func (f *Filter) Narrow(pr *Program, set []int32) ([]int32, error) { return f.narrow(&pr.root, set) }
 
-// narrow removes the rows on which n does not hold from set.
+// narrow removes the rows for which n does not hold from set.
 func (f *Filter) narrow(n *node, set []int32) ([]int32, error) {
 	switch {
 	case n.known == yes:
@@ -59,7 +60,7 @@ func (f *Filter) narrow(n *node, set []int32) ([]int32, error) {
 	return set, nil
 }
 
-// subtract removes the rows on which n holds.
+// subtract removes the rows for which n holds.
 func (f *Filter) subtract(n *node, set []int32) ([]int32, error) {
 	list := append(f.getList(), set...)
 	defer f.putList(list)
@@ -70,7 +71,8 @@ func (f *Filter) subtract(n *node, set []int32) ([]int32, error) {
 	return without(set, matched), nil
 }
 
-// unite keeps the rows on which a part holds. Each part sees those that no part before it took.
+// union keeps the rows for which any part holds. Each part is evaluated for the rows that no part
+// before it kept.
 func (f *Filter) union(parts []node, set []int32) ([]int32, error) {
 	rest := append(f.getList(), set...)
 	defer f.putList(rest)
@@ -86,7 +88,7 @@ func (f *Filter) union(parts []node, set []int32) ([]int32, error) {
 	return without(set, rest), nil
 }
 
-// without removes the rows of other, a part of set, from set.
+// without removes the rows of other, a subset of set, from set.
 func without(set, other []int32) []int32 {
 	kept := set[:0]
 	for _, r := range set {
@@ -117,9 +119,9 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	case l.parent:
 		return f.narrowParent(l, set)
 	}
-	strings, other, blobs := l.strings, l.other, l.encoded
+	strings, other, encoded := l.strings, l.other, l.encoded
 	if l.cond.hasFilterText && !f.Plan.mayHold(l.number) {
-		strings, blobs = nil, blobs && !l.cond.onlyText
+		strings, encoded = nil, encoded && !l.cond.onlyText
 		if !l.unfiltered {
 			other = nil
 		}
@@ -131,12 +133,12 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	}
 	kept := set[:0]
 	for _, row := range set {
-		if l.cond.Op == tracestore.Like { // which may take milliseconds
+		if l.cond.Op == tracestore.Like { // one match may take milliseconds
 			if err := f.ctx.Err(); err != nil {
 				return nil, err
 			}
 		}
-		holds, err := f.rowHolds(l, row, strings, other, blobs)
+		holds, err := f.rowHolds(l, row, strings, other, encoded)
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +149,8 @@ func (f *Filter) narrowLeaf(l *leaf, set []int32) ([]int32, error) {
 	return kept, nil
 }
 
-// rowHolds looks at one value after the other, the cheapest first.
-func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, blobs bool) (bool, error) {
+// rowHolds evaluates one value after the other, the cheapest first.
+func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, encoded bool) (bool, error) {
 	if l.resource {
 		id := f.Resources[row]
 		if int(id) >= len(l.facts.resources.holds) {
@@ -172,7 +174,7 @@ func (f *Filter) rowHolds(l *leaf, row int32, strings, other []position, blobs b
 			return true, nil
 		}
 	}
-	if !blobs {
+	if !encoded {
 		return false, nil
 	}
 	s, err := f.Span(row)
@@ -230,7 +232,7 @@ func (f *Filter) narrowParent(l *leaf, set []int32) ([]int32, error) {
 	return kept, nil
 }
 
-// span assembles a whole row. The span is valid until the next call.
+// Span assembles a whole row. The span is valid until the next call.
 func (f *Filter) Span(row int32) (tracestore.Span, error) {
 	var h rows.Head
 	s, err := Assemble(f.Plan.Tables, f.Block, int(row), &h, &f.cells, &f.assembler)
@@ -241,7 +243,7 @@ func (f *Filter) Span(row int32) (tracestore.Span, error) {
 	return tracestore.Span{Resource: &f.Plan.Tables.Resources[h.Resource].Resource, Scope: &f.Plan.Tables.Scopes[scope], Span: s}, nil
 }
 
-// LoadStarts fills Starts.
+// LoadStarts reads Starts unless that was done.
 func (f *Filter) LoadStarts() (err error) {
 	if f.Starts == nil {
 		f.Starts, err = f.Block.Starts()
@@ -249,7 +251,7 @@ func (f *Filter) LoadStarts() (err error) {
 	return err
 }
 
-// LoadEnds fills Ends.
+// LoadEnds reads Ends unless that was done.
 func (f *Filter) LoadEnds() (err error) {
 	if f.Ends == nil {
 		f.Ends, err = f.Block.Ends()
@@ -257,7 +259,7 @@ func (f *Filter) LoadEnds() (err error) {
 	return err
 }
 
-// LoadResources fills Resources.
+// LoadResources reads Resources unless that was done.
 func (f *Filter) LoadResources() (err error) {
 	if f.Resources == nil {
 		f.Resources, err = f.Block.Resources()

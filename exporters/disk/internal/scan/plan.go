@@ -9,28 +9,28 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// plan is a query bound to a source. Everything in it is made when it is first needed.
+// Plan is a query bound to a source. Its parts are computed on first use. Not for concurrent use.
 type Plan struct {
 	query       *Query
 	Source      source.Source
 	Tables      *rows.Tables
 	programs    []*Program          // by shape
-	never       Program             // of all shapes whose rows cannot match, whatever the block
-	service     string              // of all spans that can match; "" where the query names none
-	blockFilter *blockFilter        // nil: no condition can be denied by filters
+	never       Program             // the program of all shapes whose rows cannot match
+	service     string              // of all spans that can match; "" if the query names none
+	blockFilter *blockFilter        // nil: filters exclude nothing that the query asks for
 	facts       []facts             // by condition
-	block       int                 // that is judged or examined at the moment
-	blockSeq    int                 // counts blocks, so that what was said about an earlier one is known to be old
+	block       int                 // the current block
+	blockSeq    int                 // number of blocks entered so far; results with another number are stale
 	shapes      []source.BlockShape // scratch
 	slab        slab[Program]
 	leaves      slab[leaf]
-	common      struct { // scratch: what spans of a shape have in common
+	common      struct { // scratch: what the spans of a shape have in common
 		resource otlpdata.Resource
 		span     otlpdata.Span
 	}
 }
 
-// slab allocates values in groups: a source has thousands of shapes.
+// slab allocates values in groups, because a source has thousands of shapes.
 type slab[T any] struct{ free []T }
 
 const slabSize = 32
@@ -48,66 +48,66 @@ func (s *slab[T]) add(v T) *T {
 type facts struct {
 	resources resourceFacts
 	words     map[uint32]*wordFacts // by column
-	mayHold   bool                  // a row of the block may have the text
-	blockSeq  int                   // that held is of
+	mayHold   bool                  // filters do not exclude the text in the block blockSeq
+	blockSeq  int
 }
 
 type resourceFacts struct {
 	all   verdict
-	holds []bool // by resource; nil until asked for
+	holds []bool // by resource; nil: not computed
 }
 
 type wordFacts struct {
-	all  verdict // of the texts that rows have where they are not constant
+	all  verdict // for the texts of rows whose shape has no constant
 	memo []uint8 // by word: 0, or 1 + verdict
 }
 
-// program decides about the rows of one shape.
+// Program decides which rows of one shape match.
 type Program struct {
 	root node
-	// Of the block of a turn:
+	// Of the block blockSeq:
 	blockSeq int
 	verdict  verdict
-	Count    int     // of candidates
-	Rows     []int32 // the candidates
+	Count    int     // of candidates; owned by the caller of Plan.Program
+	Rows     []int32 // the candidates; owned by the caller, too
 }
 
-// ruledOut reports whether no row of the block can match.
+// RuledOut reports whether no row of the block matches.
 func (p *Program) RuledOut() bool { return p.verdict == no }
 
-// matchesAll reports whether all rows of the block match.
+// MatchesAll reports whether all rows of the block match.
 func (p *Program) MatchesAll() bool { return p.verdict == yes }
 
-// node is an expression of which the parts that a shape decides are gone.
+// node is an expression without the parts that the shape decides.
 type node struct {
-	known verdict // depends, unless the shape decided everything
+	known verdict // depends, unless the shape decides everything
 	kind  exprKind
 	parts []node
-	leaf  *leaf // of oneCond
-	cost  int   // of a row, in arbitrary units
+	leaf  *leaf // of condExpr
+	cost  int   // of one row, in arbitrary units
 }
 
-// leaf is a condition and where its values stand in the rows of a shape.
+// leaf is a condition, with the cells of a shape that have its values.
 type leaf struct {
 	cond           *cond
 	number         int // of the condition
 	facts          *facts
 	strings, other []position
-	unfiltered     bool // filters do not have all of other
-	resource       bool // attributes of the resource count
-	encoded        bool // so does what is encoded in cells
+	unfiltered     bool // filters do not cover all of other
+	resource       bool // attributes of the resource are values, too
+	encoded        bool // so are fields that are encoded in cells
 	duration       bool
 	parent         bool
 }
 
 // position is a cell of a row.
 type position struct {
-	index  int // in Shape.Columns
+	index  int // index in Shape.Columns
 	column uint32
-	words  *wordFacts // of strings
+	words  *wordFacts // for strings
 }
 
-// NewPlan returns a plan for a source with tables t.
+// NewPlan returns a plan for a source with the vocabulary t.
 func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 	p := &Plan{query: q, Source: src, Tables: t, programs: make([]*Program, len(t.Shapes)), facts: make([]facts, len(q.conds))}
 	p.service = q.where.service(q.conds)
@@ -115,8 +115,8 @@ func NewPlan(q *Query, src source.Source, t *rows.Tables) *Plan {
 	return p
 }
 
-// enter makes a block the one that programs are judged for, and reports whether it can hold a match. Filters are asked first: they answer
-// for many blocks at once.
+// EnterBlock makes a block the current one and reports whether it may have a match. Filters come
+// first, because their result is shared by many blocks.
 func (p *Plan) EnterBlock(block int) bool {
 	p.EnterBlockUnchecked(block)
 	if p.blockFilter != nil && !p.blockFilter.mayMatch(p) {
@@ -133,19 +133,19 @@ func (p *Plan) EnterBlock(block int) bool {
 	return possible
 }
 
-// enterUnasked makes a block the one that programs are judged for, and does not ask which shapes it has.
+// EnterBlockUnchecked makes a block the current one without checking whether it may have a match.
 func (p *Plan) EnterBlockUnchecked(block int) {
 	p.block = block
 	p.blockSeq++
 }
 
-// enterAny prepares for rows of a block of which nothing is known.
+// EnterUnknownBlock prepares for rows of a block of which nothing is known.
 func (p *Plan) EnterUnknownBlock() { p.EnterBlockUnchecked(unknownBlock) }
 
 const unknownBlock = -1
 
-// program returns the program of a shape, judged for the block, in which no row of the shape lasts longer than longest; nil where the
-// tables do not have the shape.
+// Program returns the program of a shape, evaluated for the current block, in which rows of the
+// shape last at most longest nanoseconds. It is nil if the vocabulary does not have the shape.
 func (p *Plan) Program(shape uint32, longest uint64) *Program {
 	if int(shape) >= len(p.programs) {
 		return nil
@@ -161,15 +161,18 @@ func (p *Plan) Program(shape uint32, longest uint64) *Program {
 	return pr
 }
 
-// isNever reports whether the rows of a shape are already known not to match. The tables must have the shape.
+// NeverMatches reports whether the rows of a shape are already known not to match. The shape must
+// be in the vocabulary.
 func (p *Plan) NeverMatches(shape uint32) bool { return p.programs[shape] == &p.never }
 
-// mayMatch reports whether rows of a shape can match. It is false where the tables do not have the shape.
+// MayMatch reports whether rows of a shape can match. It is false if the vocabulary does not have
+// the shape.
 func (p *Plan) MayMatch(shape uint32) bool {
 	return int(shape) < len(p.programs) && p.programOf(shape) != &p.never
 }
 
-// bound returns the program of a shape, which it makes when it is first asked for. The many shapes that cannot match share one.
+// programOf returns the program of a shape, and creates it on first use. The many shapes that
+// cannot match share one.
 func (p *Plan) programOf(shape uint32) *Program {
 	pr := p.programs[shape]
 	if pr != nil {
@@ -185,7 +188,7 @@ func (p *Plan) programOf(shape uint32) *Program {
 	return pr
 }
 
-// judge says what is known of an expression without looking at rows.
+// evaluate evaluates an expression without looking at rows.
 func (p *Plan) evaluate(n *node, longest uint64) verdict {
 	if n.known != depends {
 		return n.known
@@ -196,7 +199,7 @@ func (p *Plan) evaluate(n *node, longest uint64) verdict {
 	case notExpr:
 		return negate(p.evaluate(&n.parts[0], longest))
 	}
-	decisive := no // a part with this verdict decides
+	decisive := no // the result of one part that decides the whole
 	if n.kind == orExpr {
 		decisive = yes
 	}
@@ -232,7 +235,7 @@ func (p *Plan) evaluateLeaf(l *leaf, longest uint64) verdict {
 	return no
 }
 
-// held asks the filter of the block for what a condition asks for.
+// mayHold asks the filter of the current block for the text of a condition.
 func (p *Plan) mayHold(c int) bool {
 	if p.block == unknownBlock {
 		return true
@@ -245,7 +248,7 @@ func (p *Plan) mayHold(c int) bool {
 	return f.mayHold
 }
 
-// judgeDuration judges a condition on durations between 1 and longest.
+// evaluateDuration evaluates a condition for durations from 1 to longest.
 func evaluateDuration(c *cond, longest uint64) verdict {
 	if !c.Value.IsNumber || c.Op == tracestore.Ne || c.Op >= tracestore.Like {
 		return depends
@@ -288,7 +291,8 @@ func (p *Plan) resourceFacts(c int) *resourceFacts {
 	return f
 }
 
-// maxJudged is the greatest number of words of a column that are looked at to find out that none or all of them match.
+// maxEvaluatedWords is the maximum number of words of a column that are compared to find out
+// whether none or all of them match.
 const maxEvaluatedWords = 1 << 14
 
 // wordFacts returns what is known of a condition on the texts of a column.
@@ -323,7 +327,7 @@ func (p *Plan) evaluateWords(c *cond, column uint32, words []string) verdict {
 	return depends
 }
 
-// value returns what a condition sees of a cell.
+// Value returns the value of a cell that conditions see. Empty span names have a substitute.
 func (p *Plan) Value(column uint32, c rows.Cell) otlpdata.Value {
 	if p.Tables.Columns[column].Place == rows.Name {
 		s := otlpdata.Span{Name: p.Tables.Text(column, c)}
@@ -332,5 +336,5 @@ func (p *Plan) Value(column uint32, c rows.Cell) otlpdata.Value {
 	return p.Tables.Value(column, c)
 }
 
-// anyLength is the bound on durations where none is known.
+// AnyDuration stands for an unknown longest duration.
 const AnyDuration = math.MaxUint64

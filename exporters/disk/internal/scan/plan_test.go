@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// What rules values out by their kind rules out nothing that matches.
-func TestPossibleErrsOnTheSafeSide(t *testing.T) {
+// TestPossibleKinds checks that no kind of value is ruled out that has a matching value.
+func TestPossibleKinds(t *testing.T) {
 	values := []otlpdata.Value{{}, otlpdata.StringValue(""), otlpdata.StringValue("x"), otlpdata.StringValue("1"), otlpdata.BoolValue(true),
 		otlpdata.IntValue(math.MinInt64), otlpdata.IntValue(1), otlpdata.DoubleValue(math.NaN()), otlpdata.DoubleValue(math.Inf(-1)),
 		otlpdata.DoubleValue(1e300), otlpdata.DoubleValue(math.Copysign(0, -1)), otlpdata.EncodedValue(otlpdata.ValueBytes, "\x00\xff"),
@@ -23,7 +23,7 @@ func TestPossibleErrsOnTheSafeSide(t *testing.T) {
 					c := newCond(tracestore.Cond{Field: tracestore.Field{Key: "k"}, Op: op, Value: l})
 					possible := c.possible(v.Kind())
 					if c.Holds(v) && (!possible || c.onlyText && v.Kind() != otlpdata.ValueString) {
-						t.Errorf("%q of kind %d holds for op %d and %+v, and is ruled out", v.AsString(), v.Kind(), op, l)
+						t.Errorf("%q of kind %d matches op %d of %+v but possible rules it out", v.AsString(), v.Kind(), op, l)
 					}
 					if !possible {
 						ruledOut++
@@ -33,12 +33,12 @@ func TestPossibleErrsOnTheSafeSide(t *testing.T) {
 		}
 	}
 	if ruledOut == 0 {
-		t.Error("nothing is ruled out")
+		t.Error("possible never ruled out a kind")
 	}
 }
 
-// What is said about all durations up to a bound holds for each of them.
-func TestJudgeDuration(t *testing.T) {
+// TestEvaluateDuration checks the verdict for all durations up to a bound against each of them.
+func TestEvaluateDuration(t *testing.T) {
 	numbers := []float64{math.Inf(-1), -1, 0, 0.5, 1, 1.5, 2, 3, 4, 1e30, math.NaN()}
 	for _, n := range numbers {
 		for op := tracestore.Eq; op <= tracestore.Exists; op++ {
@@ -46,7 +46,7 @@ func TestJudgeDuration(t *testing.T) {
 			v := evaluateDuration(&c, 3)
 			for d := 1.0; d <= 3; d++ {
 				if holds := c.Holds(otlpdata.DoubleValue(d)); v != depends && v != verdictOf(holds) {
-					t.Errorf("op %d, %v: %d of all durations, %t of %v", op, n, v, holds, d)
+					t.Errorf("op %d, %v: verdict %d for all durations, but %t for %v", op, n, v, holds, d)
 				}
 			}
 		}

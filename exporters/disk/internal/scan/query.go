@@ -25,7 +25,8 @@ func verdictOf(b bool) verdict {
 	return no
 }
 
-// kind is how an expression combines its parts. Without parts allOf is true and anyOf is false.
+// exprKind is how an expression combines its parts. Without parts andExpr is true and orExpr is
+// false.
 type exprKind uint8
 
 const (
@@ -42,17 +43,17 @@ type expr struct {
 	cond  int
 }
 
-// cond is a condition of the query and what can be said about it without data.
+// cond is a condition of the query, with what is known of it without data.
 type cond struct {
 	tracestore.Cond
-	attribute     bool // of spans, events or links, maybe among others
-	service       bool // names the service
-	hasFilterText bool // asks an attribute for one text or integer, which filters can deny
+	attribute     bool // the field is an attribute of spans, events or links, perhaps among others
+	service       bool // the condition selects one service
+	hasFilterText bool // the condition compares an attribute for equality with filterText, which filters can exclude
 	filterText    string
-	onlyText      bool // no value that is not a string has this text form
+	onlyText      bool // only string values can match
 }
 
-// query is a compiled tracestore.Query.
+// Query is a compiled tracestore.Query.
 type Query struct {
 	tenant string
 	where  expr
@@ -110,11 +111,11 @@ func newCond(e tracestore.Cond) cond {
 	return c
 }
 
-// exact is the number up to which every integer is a float64 of its own.
+// maxExactInteger is the limit below which each integer has a float64 of its own.
 const maxExactInteger = 1 << 53
 
-// asked returns the text by which filters know the values that are equal to a literal. A number that equals no integer, or several, has
-// none.
+// filterTextOf returns the text under which filters know the values that equal a literal. A number
+// that equals no integer, or several, has none.
 func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 	if !l.IsNumber {
 		return l.Text, true
@@ -125,7 +126,8 @@ func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 	return "", false
 }
 
-// possible reports whether the condition may hold on a value of a kind. It errs on the safe side.
+// possible reports whether the condition may hold for a value of a kind. False positives are
+// allowed.
 func (c *cond) possible(k otlpdata.ValueKind) bool {
 	switch {
 	case c.Op == tracestore.Exists:
@@ -140,7 +142,7 @@ func (c *cond) possible(k otlpdata.ValueKind) bool {
 	return c.Op == tracestore.Ne || k == otlpdata.ValueString
 }
 
-// textForm reports whether a value of a kind may have a text form.
+// canFormat reports whether a value of a kind may have text as its string form.
 func canFormat(k otlpdata.ValueKind, text string) bool {
 	var err error
 	switch k {

@@ -10,15 +10,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// errReference is the error of a row that refers to what the tables do not have. It matches rows.ErrCorrupt.
-var ErrReference = fmt.Errorf("%w: a row refers to what is not defined", rows.ErrCorrupt)
+// ErrReference is the error of a row that refers to an entry that the vocabulary does not have. It
+// matches rows.ErrCorrupt.
+var ErrReference = fmt.Errorf("%w: row refers to an undefined entry of the vocabulary", rows.ErrCorrupt)
 
-// readable reports whether everything that a shape refers to is there.
+// Readable reports whether everything that a shape refers to is in the vocabulary.
 func Readable(t *rows.Tables, s *rows.Shape) bool {
 	return int(s.Scope) < len(t.Scopes) && !slices.ContainsFunc(s.Columns, func(c uint32) bool { return int(c) >= len(t.Columns) })
 }
 
-// assemble reads a row with all its cells.
+// Assemble reads a whole row. It uses h, cells and a as scratch memory; the span is valid until
+// they are reused.
 func Assemble(t *rows.Tables, b source.Block, row int, h *rows.Head, cells *[]rows.Cell, a *rows.Assembler) (*otlpdata.Span, error) {
 	if err := b.Head(row, h); err != nil {
 		return nil, err
@@ -33,7 +35,8 @@ func Assemble(t *rows.Tables, b source.Block, row int, h *rows.Head, cells *[]ro
 	return a.Span(t, h, *cells)
 }
 
-// nameOf returns the name in a row. It may be kept when the block is closed.
+// SpanName returns the name in a row, which stays valid after the block is closed. It is "" if rows
+// of the shape have no name.
 func SpanName(t *rows.Tables, shape *rows.Shape, b source.Block, row int) (string, error) {
 	for i, id := range shape.Columns {
 		if int(id) < len(t.Columns) && t.Columns[id].Place == rows.Name {

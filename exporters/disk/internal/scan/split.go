@@ -4,21 +4,22 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 )
 
-// divided is what a query wants of a source's rows: those that statistics count, and those that are counted one by one.
+// Split divides the rows of a source that a query asks for into whole minutes, which statistics
+// count, and the rest, which is read row by row.
 type Split struct {
-	Minutes    Range  // whole ones, both inclusive; nothing if there are none
-	HasMinutes bool   // there are
-	Rest       Window // starts outside of minutes
-	All        Window // starts inside, too, for where statistics cannot be used
+	Minutes    Range  // whole minutes, both inclusive
+	HasMinutes bool   // Minutes is not empty
+	Rest       Window // start times outside of Minutes
+	All        Window // Rest and Minutes together, for sources whose statistics cannot be used
 }
 
-// divide divides the part of a window in which a source has rows.
+// SplitWindow divides the part of a window in which a source has rows.
 //
 //	window        ├──────────────────────────┤
 //	minutes  │  :  │     │     │     │     │ :  │
 //	          rest │        minutes        │rest
 //
-// A minute is whole if the source has no span of it outside of the window.
+// A minute is whole if all spans of the source in it start within the window.
 func SplitWindow(w Range, oldest, newest uint64) Split {
 	within := Range{max(w.From, oldest), min(w.To, newest)}
 	d := Split{All: Window{within}}
@@ -28,7 +29,7 @@ func SplitWindow(w Range, oldest, newest uint64) Split {
 		d.Minutes.From++
 	}
 	if w.To < newest && (w.To+1)%Minute != 0 {
-		d.Minutes.To-- // there is one before, or from is behind it
+		d.Minutes.To-- // Minutes.To is above 0, or Minutes.From is after it
 	}
 	if d.Minutes.From > d.Minutes.To || d.Minutes.To > end {
 		return Split{Rest: d.All, All: d.All}

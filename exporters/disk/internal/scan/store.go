@@ -9,17 +9,22 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Options configure an Engine. Zero values mean the defaults that are named with each.
+// Options configure a Store. The zero value of a field means its default.
 type Options struct {
-	// Decoders is how many blocks may be open at once, by all queries together; one for each processor.
+	// Decoders is the maximum number of blocks that all queries together open at once. Default: the
+	// number of processors.
 	Decoders int
-	// PieceBytes is the size above which a trace comes in several pieces; 4 MiB. Reading a trace takes up to eight times that.
+	// PieceBytes is the size from which a trace is returned in several pieces. Reading a trace
+	// takes up to eight times that size in memory. Default: 4 MiB.
 	PieceBytes int
-	// MaxValues is the greatest length of a list of names, keys or values; 100,000.
+	// MaxValues is the maximum length of a list of names, keys or values. Default: 100,000.
 	MaxValues int
-	// Memory bounds what is kept between queries: names, calls between segments, and, by half of it, keys and values of attributes; 8 MiB.
+	// Memory is the maximum size of each cache that outlives a query: the names of services and
+	// operations, and the calls between segments. Keys and values of attributes have half of it.
+	// Default: 8 MiB.
 	Memory int64
-	// OnDamage is told once per query of every part of a file that it could not read. It is called by several goroutines at once.
+	// OnDamage is called once per query for each part of a file that could not be read. Calls may
+	// be concurrent.
 	OnDamage func(*source.DamageError)
 }
 
@@ -29,21 +34,20 @@ const (
 	defaultMemory     = 8 << 20
 )
 
-// View is everything that is stored at one moment. It is released once.
+// View is a snapshot of what is stored. The caller releases it once.
 type View interface {
 	Sources() []source.Source
 	Release()
 }
 
-// Store gives access to what is stored. Safe for concurrent use.
+// Store opens sessions on the sources of the span store. Safe for concurrent use.
 type Store struct {
 	snapshot func() View
 	Options  Options
-	decoders chan struct{} // holds a token for every decoder at work
+	decoders chan struct{} // holds a token for each open block
 }
 
-// NewStore returns a Store of what snapshot returns at the beginning of each query. A view is released when the results have been
-// ranged over, also when the caller stops early, or when the garbage collector finds that nobody is going to.
+// NewStore returns a Store. Each session calls snapshot once and reads the view that it returns.
 func NewStore(snapshot func() View, o Options) *Store {
 	if o.Decoders <= 0 {
 		o.Decoders = runtime.GOMAXPROCS(0)
@@ -63,20 +67,21 @@ func NewStore(snapshot func() View, o Options) *Store {
 	return &Store{snapshot: snapshot, Options: o, decoders: make(chan struct{}, o.Decoders)}
 }
 
-// lease is a view that is released once, whoever comes first.
+// Lease is a view that is released at most once.
 type Lease struct {
 	view     View
 	released atomic.Bool
 }
 
-// Release releases the view if that was not done before.
+// Release releases the view. Further calls do nothing.
 func (l *Lease) Release() {
 	if l.released.CompareAndSwap(false, true) {
 		l.view.Release()
 	}
 }
 
-// session is what one call reads: sources at one moment, and the damage that was met in them. Not for concurrent use.
+// Session is the state of one query: its sources, and the damage found in them. Not for concurrent
+// use.
 type Session struct {
 	Sources []source.Source
 	Options *Options
@@ -85,17 +90,18 @@ type Session struct {
 	damage  damage
 }
 
-// begin opens a session; the caller ends it by releasing it.
+// Begin opens a session. The caller releases it.
 func (s *Store) Begin() *Session {
 	l := &Lease{view: s.snapshot()}
 	return &Session{Sources: l.view.Sources(), Options: &s.Options, Lease: l, store: s, damage: damage{report: s.Options.OnDamage}}
 }
 
-// release releases the view.
+// Release releases the view.
 func (s *Session) Release() { s.Lease.Release() }
 
-// noteDamage takes the damage out of err, and returns what else is wrong. src and part name the part for errors that do not; spans is how
-// many it holds where the error does not know.
+// NoteDamage records the damage in err and returns the errors that are not damage. src and part are
+// the location for errors that do not name one; spans is the number of spans in it, if err does not
+// say.
 func (s *Session) NoteDamage(src int, part string, spans int, err error) error {
 	if err == nil {
 		return nil
@@ -103,22 +109,24 @@ func (s *Session) NoteDamage(src int, part string, spans int, err error) error {
 	return s.damage.note(s.Sources[src], part, spans, err)
 }
 
-// reportDamage reports damage that costs no spans, and is not part of the reason.
+// ReportDamage passes on damage that loses no spans, such as damaged statistics. It is not part of
+// DamageReason.
 func (s *Session) ReportDamage(d *source.DamageError) { s.damage.report(d) }
 
-// ignoreDamage makes damage that is found from now on go unreported.
+// IgnoreDamage stops reports of damage.
 func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {} }
 
-// damageReason says in the user's words what is missing; "" when nothing is.
+// DamageReason describes for users what is missing from the answer. It is empty if nothing is.
 func (s *Session) DamageReason() string { return s.damage.reason() }
 
-// firstDamage returns the damage that was found first, or nil.
+// FirstDamage returns the first recorded damage, or nil.
 func (s *Session) FirstDamage() error { return s.damage.first }
 
-// damagedParts returns how many parts could not be read.
+// DamagedParts returns the number of parts that could not be read.
 func (s *Session) DamagedParts() int { return len(s.damage.seen) }
 
-// tablesOf returns the tables of a source, and nil where they are damaged. They are not kept: a source does so within its means.
+// Tables returns the vocabulary of a source, or nil if it is damaged. It is not cached here,
+// because sources have a cache with a limit.
 func (s *Session) Tables(src int) (*rows.Tables, error) {
 	t, err := s.Sources[src].Tables()
 	if err != nil {
@@ -127,7 +135,7 @@ func (s *Session) Tables(src int) (*rows.Tables, error) {
 	return t, nil
 }
 
-// blocksOf returns the blocks of a source, and none where their directory is damaged.
+// Blocks returns the blocks of a source, or none if the list is damaged.
 func (s *Session) Blocks(src int) ([]source.BlockInfo, error) {
 	blocks, err := s.Sources[src].Blocks()
 	if err != nil {
@@ -136,7 +144,8 @@ func (s *Session) Blocks(src int) ([]source.BlockInfo, error) {
 	return blocks, nil
 }
 
-// decode runs f while it holds a place among the decoders. f must not wait for anything but its source.
+// Decode runs f as soon as fewer than Options.Decoders calls are running. f must not wait for
+// anything but its source.
 func (s *Session) Decode(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -150,7 +159,7 @@ func (s *Session) Decode(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// open runs f with an open block.
+// OpenBlock runs f with an open block, within Decode.
 func (s *Session) OpenBlock(ctx context.Context, src, block int, f func(b source.Block) error) error {
 	return s.Decode(ctx, func() error {
 		b, err := s.Sources[src].Open(ctx, block)

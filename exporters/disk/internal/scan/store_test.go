@@ -14,7 +14,8 @@ type emptyView struct{}
 func (emptyView) Sources() []source.Source { return nil }
 func (emptyView) Release()                 {}
 
-// TestDecodeEndsWithContext: a caller that waits for a decoder returns the error of its context.
+// TestDecodeEndsWithContext checks that Decode returns the error of its context while it waits for
+// a decoder.
 func TestDecodeEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewStore(func() View { return emptyView{} }, Options{Decoders: 1})

@@ -6,13 +6,13 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// bounds are a range of starts, both inclusive.
+// Range is a range of start times in Unix nanoseconds, both ends inclusive.
 type Range struct{ From, To uint64 }
 
-// window is what of a source is counted from rows: two ranges at most.
+// Window is a set of start times: a list of at most two ranges.
 type Window []Range
 
-// Contains reports whether a span that starts at start lies within the window.
+// Contains reports whether start lies within the window.
 func (w Window) Contains(start uint64) bool {
 	for _, s := range w {
 		if start >= s.From && start <= s.To {
@@ -22,7 +22,7 @@ func (w Window) Contains(start uint64) bool {
 	return false
 }
 
-// Touches reports whether rows of a block may lie within the window.
+// Touches reports whether a block may have rows within the window.
 func (w Window) Touches(info *source.BlockInfo) bool {
 	for _, s := range w {
 		if info.Rows > 0 && info.MaxStart >= s.From && info.MinStart <= s.To {
@@ -35,7 +35,7 @@ func (w Window) Touches(info *source.BlockInfo) bool {
 // Minute is the length of a minute in nanoseconds.
 const Minute = uint64(time.Minute)
 
-// covers reports whether all rows of a block start within the window.
+// Covers reports whether all rows of a block start within the window.
 func (w Window) Covers(info *source.BlockInfo) bool {
 	for _, s := range w {
 		if info.MinStart >= s.From && info.MaxStart <= s.To {

@@ -10,13 +10,13 @@ import (
 func TestJoinReasons(t *testing.T) {
 	for _, want := range [][3]string{{"", "", ""}, {"a", "", "a"}, {"", "b", "b"}, {"a", "b", "a; b"}} {
 		if got := JoinReasons(want[0], want[1]); got != want[2] {
-			t.Errorf("%q and %q: %q", want[0], want[1], got)
+			t.Errorf("JoinReasons(%q, %q) = %q", want[0], want[1], got)
 		}
 	}
 }
 
-// TestDivide compares with what a window and its parts mean, start by start.
-func TestDivide(t *testing.T) {
+// TestSplitWindow checks each start time against the definition of the window and its parts.
+func TestSplitWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	instant := func(last uint64) uint64 {
 		ns := rng.Uint64N(5*Minute) / (Minute / 4) * (Minute / 4)
@@ -38,12 +38,12 @@ func TestDivide(t *testing.T) {
 				byMinute := d.HasMinutes && start/Minute >= d.Minutes.From && start/Minute <= d.Minutes.To
 				if has := start >= oldest && start <= newest; has && (in != (byMinute || d.Rest.Contains(start)) || byMinute && d.Rest.Contains(start)) ||
 					in != d.All.Contains(start) {
-					t.Fatalf("%d of window %+v and rows from %d to %d: %+v", start, w, oldest, newest, d)
+					t.Fatalf("start %d, window %+v, rows from %d to %d: wrong split %+v", start, w, oldest, newest, d)
 				}
 			}
 		}
 	}
 	if d := SplitWindow(Range{Minute - 1, 3 * Minute}, 0, math.MaxUint64); fmt.Sprint(d.Minutes) != "{1 2}" || len(d.Rest) != 2 {
-		t.Errorf("%+v", d)
+		t.Errorf("split is %+v", d)
 	}
 }

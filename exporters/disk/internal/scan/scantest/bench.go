@@ -16,7 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// segmentFolder is the environment variable with the folder of a store whose segments BenchSegments opens.
+// segmentFolder is the environment variable with the folder of a store whose segments BenchSegments
+// opens.
 const segmentFolder = "BENCH_SEGMENTS"
 
 // CPUTime returns the processor time that the process has used.
@@ -27,12 +28,12 @@ func CPUTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchSegments opens the segments in the folder that BENCH_SEGMENTS names. Without that variable it makes segments of the batches, with
-// about 100,000 spans each.
+// BenchSegments opens the segments in the folder that BENCH_SEGMENTS names. Without that variable
+// it makes segments of the batches, with about 100,000 spans each.
 func BenchSegments(b testing.TB, batches iter.Seq[*otlpdata.Batch]) Sources {
 	b.Helper()
 	var view Sources
-	cache := segment.NewCache(48 << 20) // as much as there is by default
+	cache := segment.NewCache(48 << 20) // the default size
 	paths, err := filepath.Glob(filepath.Join(os.Getenv(segmentFolder), "*.seg"))
 	Must(err)
 	for _, path := range paths {

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// calls makes requests of one trace with many spans each, every one of them called by one before it, of another service and request.
+// CutTraces returns requests of traces with the given number of spans each. The parent of each span
+// is an earlier span of another service, in another request.
 func CutTraces(tb testing.TB, traces, spans int, start time.Time) []*otlpdata.Batch {
 	tb.Helper()
 	const services = 3
@@ -48,7 +49,8 @@ func CutTraces(tb testing.TB, traces, spans int, start time.Time) []*otlpdata.Ba
 // Day is when the spans of CutTraces and SharedIDs start.
 var Day = time.Date(2026, 11, 21, 12, 0, 30, 0, time.UTC)
 
-// sharedIDs makes a request of spans of few traces that share few ids, some of which stand for others. No two start together.
+// SharedIDs returns a request of spans in few traces that share few span ids. Some spans have a
+// sampling threshold. No two spans start at the same time.
 func SharedIDs(seed uint64, spans int) *otlpdata.Batch {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	td := ptrace.NewTraces()
@@ -73,12 +75,13 @@ func SharedIDs(seed uint64, spans int) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
 
-// series makes an honest source of blocks of spans, one trace and one order for each span, the blocks a second apart. Spans of block b take
-// a millisecond more than those of the block before.
+// Series returns a source with precise hints. Each span is a trace of its own and has an order id
+// of its own. Blocks start a second apart. The spans of a block take a millisecond longer than
+// those of the block before.
 func Series(tb testing.TB, blocks, spans int) *Synthetic {
 	tb.Helper()
 	s := NewSynthetic(1, 7)
-	s.Tables[0].honest, s.Tables[0].intern.plain = true, true
+	s.Tables[0].precise, s.Tables[0].intern.plain = true, true
 	for b := range blocks {
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
@@ -114,7 +117,7 @@ func Property(p tracestore.Place, op tracestore.Op, value tracestore.Literal) tr
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: op, Value: value}
 }
 
-// WideTrace makes one trace of n spans of two services, in pairs of one start and one id.
+// WideTrace returns one trace of n spans of two services, in pairs with the same start and id.
 func WideTrace(tb testing.TB, n int) *otlpdata.Batch {
 	tb.Helper()
 	td := ptrace.NewTraces()

@@ -10,16 +10,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// interner takes spans apart, in the ways that the row format allows, at random: a name in the shape or in the row, strings as words or
-// inline, attributes with columns of their own or in Extra, events in columns or encoded.
+// interner converts spans to rows and chooses at random among the ways that the row format allows:
+// a name in the shape or in the row, strings as words or inline, attributes with their own columns
+// or in Extra, events in columns or encoded.
 type interner struct {
-	plain  bool // always the first of these, and inline
+	plain  bool // always chooses the first way, and inline strings
 	rng    *rand.Rand
 	tables rows.Tables
-	ids    map[string]uint32 // of everything interned
+	ids    map[string]uint32 // of everything that was interned
 }
 
-// id numbers a thing by its description.
+// id returns the number of a thing by its description.
 func (in *interner) id(description string, next int, add func()) uint32 {
 	id, ok := in.ids[description]
 	if !ok {
@@ -55,20 +56,20 @@ func (in *interner) scope(s *otlpdata.Scope) uint32 {
 	})
 }
 
-// Must panics with an error that is not nil.
+// Must panics if err is not nil.
 func Must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// testRow is a row. Its strings alias the batch that it came from.
+// testRow is a row. Its strings alias the batch of the span.
 type testRow struct {
 	head  rows.Head
 	cells []rows.Cell
 }
 
-// row interns a span, whose lists are not kept.
+// row interns a span. It does not keep the lists of the span.
 func (in *interner) row(tenant string, s tracestore.Span) testRow {
 	shape := rows.Shape{Tenant: tenant, Service: s.Resource.Service, Scope: in.scope(s.Scope), Name: s.Name, Kind: s.Kind,
 		Status: s.StatusCode}

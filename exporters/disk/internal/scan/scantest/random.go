@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// A Generator makes spans that start within TimeSpan nanoseconds from Start.
+// Spans of a Generator start within TimeSpan nanoseconds from Start.
 const (
 	Start    = uint64(1_700_000_000_000_000_000)
 	TimeSpan = 400
@@ -74,7 +74,7 @@ func (w *Generator) Send(tb testing.TB, s interface {
 	}
 }
 
-// Encode returns a batch in encoded form.
+// Encode returns a batch of the encoded traces.
 func Encode(tb testing.TB, td ptrace.Traces) *otlpdata.Batch {
 	tb.Helper()
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
@@ -124,7 +124,7 @@ func (w *Generator) cond() tracestore.Cond {
 	return c
 }
 
-// Expr returns a random expression that is nested at most depth levels.
+// Expr returns a random expression of at most depth levels.
 func (w *Generator) Expr(depth int) tracestore.Expr {
 	if depth == 0 || w.IntN(4) == 0 {
 		return w.cond()

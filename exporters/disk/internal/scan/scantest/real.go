@@ -18,13 +18,13 @@ import (
 
 // Real stores spans in memtables and writes segments of them from time to time.
 type Real struct {
-	Deal     bool // deals the spans of a request among tables
-	tb       testing.TB
-	fs       *vfstest.Mem
-	mu       sync.Mutex // guards all below
-	rng      *rand.Rand
-	Tables   []*memtable.Table
-	Segments []source.Source
+	Distribute bool // distribute the spans of a request among the memtables
+	tb         testing.TB
+	fs         *vfstest.Mem
+	mu         sync.Mutex // guards all fields below
+	rng        *rand.Rand
+	Tables     []*memtable.Table
+	Segments   []source.Source
 }
 
 // NewReal returns a store of two empty memtables.
@@ -60,8 +60,8 @@ func (s *Real) newTable() *memtable.Table {
 
 // Consume implements storetest.Subject.
 func (s *Real) Consume(_ context.Context, b *otlpdata.Batch) error {
-	if s.Deal {
-		return s.deals(b)
+	if s.Distribute {
+		return s.distribute(b)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +75,8 @@ func (s *Real) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return nil
 }
 
-// deals stores each span of a request in a table of its own.
-func (s *Real) deals(b *otlpdata.Batch) error {
+// distribute stores each span of a request in a random memtable.
+func (s *Real) distribute(b *otlpdata.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	share := make([][]byte, len(s.Tables))
@@ -103,18 +103,19 @@ func (s *Real) deals(b *otlpdata.Batch) error {
 	return nil
 }
 
-// seal makes a segment of a memtable. Readers may still use the memtable, so it is not released.
+// Seal writes a memtable to a segment and replaces it. Readers may still use the memtable, so it is
+// not released.
 func (s *Real) Seal(i int) {
 	in := s.Tables[i].Input()
 	path := fmt.Sprintf("segment%d", len(s.Segments))
 	rows := segment.Input{Tables: in.Tables, Rows: in.Rows, Row: in.Row}
 	if _, err := segment.Write(s.fs, path, rows, segment.Meta{}, segment.Options{}); err != nil {
-		s.tb.Errorf("writing a segment: %v", err)
+		s.tb.Errorf("cannot write segment: %v", err)
 		return
 	}
 	seg, err := segment.Open(s.fs, path)
 	if err != nil {
-		s.tb.Errorf("opening a segment: %v", err)
+		s.tb.Errorf("cannot open segment: %v", err)
 		return
 	}
 	s.tb.Cleanup(func() { _ = seg.Close() })
@@ -122,7 +123,7 @@ func (s *Real) Seal(i int) {
 	s.Tables[i] = s.newTable()
 }
 
-// segmentOf makes a segment of requests.
+// SegmentOf writes requests to a segment.
 func (s *Real) SegmentOf(tb testing.TB, batches ...*otlpdata.Batch) {
 	tb.Helper()
 	for _, b := range batches {

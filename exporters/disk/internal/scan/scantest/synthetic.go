@@ -14,11 +14,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Synthetic deals spans among tables at random, some of them to several.
+// Synthetic distributes spans among tables at random and stores some of them in several tables.
 type Synthetic struct {
 	Blocks Gauge
-	Views  atomic.Int64 // that are not released
-	mu     sync.Mutex   // guards all below
+	Views  atomic.Int64 // number of views that are not released
+	mu     sync.Mutex   // guards all fields below
 	rng    *rand.Rand
 	Tables []*table
 	Damage []*source.DamageError
@@ -33,7 +33,7 @@ func NewSynthetic(tables int, seed uint64) *Synthetic {
 	return s
 }
 
-// Collect returns options that collect damage.
+// Collect sets OnDamage, so that reports are appended to Damage.
 func (s *Synthetic) Collect(o scan.Options) scan.Options {
 	o.OnDamage = func(e *source.DamageError) {
 		s.mu.Lock()
@@ -43,18 +43,18 @@ func (s *Synthetic) Collect(o scan.Options) scan.Options {
 	return o
 }
 
-// testView checks that it is released once.
+// testView panics if it is released twice.
 type testView struct {
 	store    *Synthetic
 	sources  []source.Source
 	released atomic.Bool
 }
 
-// View returns a view of what is stored now. It panics when it is released twice.
+// View returns a view of what is stored now. Releasing it twice panics.
 func (s *Synthetic) View() scan.View {
 	s.Views.Add(1)
 	v := &testView{store: s}
-	s.mu.Lock() // one request is seen whole or not at all
+	s.mu.Lock() // a request is visible as a whole or not at all
 	defer s.mu.Unlock()
 	for _, t := range s.Tables {
 		v.sources = append(v.sources, t.snapshot(&v.released))
@@ -62,11 +62,13 @@ func (s *Synthetic) View() scan.View {
 	return v
 }
 
+// Sources implements scan.View.
 func (v *testView) Sources() []source.Source { return v.sources }
 
+// Release implements scan.View.
 func (v *testView) Release() {
 	if v.released.Swap(true) {
-		panic("a view is released twice")
+		panic("view released twice")
 	}
 	v.store.Views.Add(-1)
 }
@@ -91,7 +93,7 @@ func (s *Synthetic) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return err
 }
 
-// cloneSpan copies what is valid only during a walk.
+// cloneSpan copies what is only valid during a walk.
 func cloneSpan(s tracestore.Span) tracestore.Span {
 	r, sc, sp := *s.Resource, *s.Scope, *s.Span
 	r.Attributes, sc.Attributes, sp.Attributes = slices.Clone(r.Attributes), slices.Clone(sc.Attributes), slices.Clone(sp.Attributes)
@@ -105,7 +107,7 @@ func cloneSpan(s tracestore.Span) tracestore.Span {
 	return tracestore.Span{Resource: &r, Scope: &sc, Span: &sp}
 }
 
-// rot damages every n-th block.
+// Rot damages one of n blocks on average and repairs the others.
 func (s *Synthetic) Rot(n int) {
 	for _, t := range s.Tables {
 		for _, b := range t.Blocks {

@@ -16,19 +16,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// table is a slow memtable. Its hints err on the safe side at random.
+// table is a simple memtable whose hints are imprecise at random, but never wrong.
 type table struct {
-	name   string
-	seed   uint64
-	gauge  *Gauge
-	honest bool       // does not lie
-	mu     sync.Mutex // guards all below
-	intern interner
-	Blocks []*testBlock
-	traces map[tenantTrace][]place
-	first  map[[2]uint32]rows.Cell // of a position of a shape
-	varies map[[2]uint32]bool      // it has another cell in some row
-	texts  map[uint32]map[string]bool
+	name    string
+	seed    uint64
+	gauge   *Gauge
+	precise bool       // hints are precise
+	mu      sync.Mutex // guards all fields below
+	intern  interner
+	Blocks  []*testBlock
+	traces  map[tenantTrace][]place
+	first   map[[2]uint32]rows.Cell // the first cell at a position of a shape
+	varies  map[[2]uint32]bool      // whether other rows have another cell there
+	texts   map[uint32]map[string]bool
 }
 
 type tenantTrace struct {
@@ -38,7 +38,7 @@ type tenantTrace struct {
 
 type place struct{ block, row int }
 
-// gauge counts open blocks.
+// Gauge counts open blocks: now, at most at once, and in total.
 type Gauge struct{ Open, Most, Total atomic.Int64 }
 
 func (g *Gauge) enter() {
@@ -51,16 +51,16 @@ func (g *Gauge) enter() {
 	}
 }
 
-// testBlock does not change, except that its bytes rot.
+// testBlock does not change, except that it can be damaged.
 type testBlock struct {
 	info   source.BlockInfo
 	shapes []source.BlockShape // nil: not known
 	rows   []testRow
-	held   map[[2]string]bool // key and text of string attributes
+	held   map[[2]string]bool // keys and texts of string attributes
 	Rot    atomic.Int32       // what is damaged
 }
 
-// What may be damaged of a block.
+// The parts of a block that can be damaged.
 const (
 	Sound = iota
 	RottenBlock
@@ -74,7 +74,7 @@ func newTable(name string, seed uint64, g *Gauge) *table {
 		first: make(map[[2]uint32]rows.Cell), varies: make(map[[2]uint32]bool), texts: make(map[uint32]map[string]bool)}
 }
 
-// add stores spans in blocks of at most so many rows.
+// add stores spans in blocks of at most blockRows rows.
 func (t *table) add(tenant string, spans []tracestore.Span, blockRows int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,22 +95,22 @@ func (t *table) add(tenant string, spans []tracestore.Span, blockRows int) {
 		for shape, d := range longest {
 			b.shapes = append(b.shapes, source.BlockShape{Shape: shape, Longest: source.StepOf(d + t.slack(d))})
 		}
-		if !t.honest && t.intern.rng.IntN(4) == 0 {
+		if !t.precise && t.intern.rng.IntN(4) == 0 {
 			b.shapes = nil
 		}
 		t.Blocks = append(t.Blocks, b)
 	}
 }
 
-// slack is how much a bound is too wide.
+// slack is the imprecision of a bound on durations.
 func (t *table) slack(d uint64) uint64 {
-	if t.honest {
+	if t.precise {
 		return 0
 	}
 	return d / 8 * t.intern.rng.Uint64N(2)
 }
 
-// note remembers what the hints need.
+// note records what the hints need.
 func (t *table) note(r *testRow) {
 	for i, column := range t.intern.tables.Shapes[r.head.Shape].Columns {
 		at := [2]uint32{r.head.Shape, uint32(i)}
@@ -143,9 +143,9 @@ func (b *testBlock) note(s tracestore.Span) {
 	}
 }
 
-// lies reports whether a hint is kept back, always the same for the same question.
-func (t *table) lies(question ...any) bool {
-	if t.honest {
+// withholds reports whether to withhold a hint. The answer depends on the question alone.
+func (t *table) withholds(question ...any) bool {
+	if t.precise {
 		return false
 	}
 	h := t.seed
@@ -203,7 +203,7 @@ func (s *testSource) damage(block int) error {
 
 func (s *testSource) Open(ctx context.Context, block int) (source.Block, error) {
 	if s.released.Load() {
-		panic("a block is opened after the view was released")
+		panic("block opened after its view was released")
 	}
 	if s.blocks[block].Rot.Load() == RottenBlock {
 		return nil, s.damage(block)
@@ -241,20 +241,20 @@ func (s *testSource) Trace(ctx context.Context, tenant string, id otlpdata.Trace
 func (s *testSource) HoldsIntegers() bool { return false }
 
 func (s *testSource) MayHold(block int, key, text string) bool {
-	return s.blocks[block].held[[2]string{key, text}] || s.lies(block, key, text)
+	return s.blocks[block].held[[2]string{key, text}] || s.withholds(block, key, text)
 }
 
 func (s *testSource) Constant(shape uint32, position int) (rows.Cell, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := [2]uint32{shape, uint32(position)}
-	return s.first[at], !s.varies[at] && !s.lies("constant", at)
+	return s.first[at], !s.varies[at] && !s.withholds("constant", at)
 }
 
 func (s *testSource) Words(column uint32) ([]string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lies("words", column) {
+	if s.withholds("words", column) {
 		return nil, false
 	}
 	var out []string
@@ -264,7 +264,7 @@ func (s *testSource) Words(column uint32) ([]string, bool) {
 	return out, true
 }
 
-// openBlock spoils what it gave away when it is closed.
+// openBlock overwrites the slices that it returned when it is closed.
 type openBlock struct {
 	*testBlock
 	source *testSource
@@ -275,7 +275,7 @@ type openBlock struct {
 
 func (b *openBlock) Close() {
 	if b.closed {
-		panic("closed twice")
+		panic("block closed twice")
 	}
 	b.closed = true
 	b.source.gauge.Open.Add(-1)
@@ -288,7 +288,7 @@ func (b *openBlock) Len() int { return len(b.rows) }
 
 func (b *openBlock) fails(rot int32) error {
 	if b.closed {
-		panic("read after close")
+		panic("block read after it was closed")
 	}
 	if b.Rot.Load() == rot {
 		return b.source.damage(b.number)
