@@ -19,7 +19,7 @@ import (
 
 const benchSpans = 100_000
 
-// benchTable holds traces of 20 spans of 40 services with 23 operations each.
+// benchTable returns a memtable with traces of 20 spans, of 40 services with 23 operations each.
 func benchTable(b *testing.B) *memtable.Table {
 	b.Helper()
 	t := memtable.New(memtable.Options{})

@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// What is returned in spite of damage is right, and an answer that may lack something says so.
+// TestDamage checks that results are correct in spite of damage, and that an answer says if it may
+// be incomplete.
 func TestDamage(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -30,16 +31,16 @@ func TestDamage(t *testing.T) {
 		want := expect(w, q)
 		got, outcome := s.ask(t, q, tracestore.Want(i%3))
 		if outcome.Complete != (len(s.Damage) == 0) || outcome.Complete == (outcome.Reason != "") {
-			t.Fatalf("%d damaged parts, %+v", len(s.Damage), outcome)
+			t.Fatalf("%d reports of damage, but outcome is %+v", len(s.Damage), outcome)
 		}
 		if outcome.Complete && !slices.Equal(matches(got), want) {
-			t.Fatalf("%+v: says complete\n got %v\nwant %v", q, matches(got), want)
+			t.Fatalf("%+v: outcome is complete\n got %v\nwant %v", q, matches(got), want)
 		}
 		checkSound(w, t, q, got)
 		seen := make(map[string]bool)
 		for _, d := range s.Damage {
 			if seen[d.File+d.Part] {
-				t.Fatalf("%v was reported twice", d)
+				t.Fatalf("damage reported twice: %v", d)
 			}
 			seen[d.File+d.Part] = true
 		}
@@ -48,29 +49,29 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	if incomplete == 0 {
-		t.Error("no query met damage")
+		t.Error("no query found damage")
 	}
 	if n := s.Blocks.Open.Load(); n != 0 {
-		t.Errorf("%d blocks are still open", n)
+		t.Errorf("%d blocks left open", n)
 	}
 }
 
-// checkSound checks that results are spans that exist and match.
+// checkSound checks that each result is a trace with a matching span.
 func checkSound(w *scantest.Generator, t *testing.T, q tracestore.Query, got []tracestore.Result) {
 	t.Helper()
 	for _, r := range got {
 		if !slices.ContainsFunc(w.Spans, func(s tracestore.Span) bool {
 			return s.TraceID == r.ID && s.Start == r.Start && tracestore.Match(q.Where, s)
 		}) {
-			t.Fatalf("%+v: trace %s does not match at %d", q, r.ID, r.Start)
+			t.Fatalf("%+v: trace %s has no matching span that starts at %d", q, r.ID, r.Start)
 		}
 		if r.Spans != nil && r.Spans.Len() > countSpans(w, r.ID) || r.Summary != nil && r.Summary.Spans > countSpans(w, r.ID) {
-			t.Fatalf("trace %s has more spans than it has", r.ID)
+			t.Fatalf("result for trace %s has more spans than the trace", r.ID)
 		}
 	}
 }
 
-// count returns the number of spans of a trace, duplicates counted once.
+// countSpans returns the number of spans of a trace. Duplicates count once.
 func countSpans(w *scantest.Generator, id otlpdata.TraceID) (n int) {
 	d := storequery.NewDedup()
 	for _, s := range w.Spans {
@@ -81,7 +82,8 @@ func countSpans(w *scantest.Generator, id otlpdata.TraceID) (n int) {
 	return n
 }
 
-// A damaged trace comes as far as it can be read, and an error after it.
+// TestDamagedTrace checks that the readable part of a damaged trace is returned, followed by an
+// error.
 func TestDamagedTrace(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(6, 6))}
 	s := openStore(2, 6, scan.Options{})
@@ -93,7 +95,7 @@ func TestDamagedTrace(t *testing.T) {
 		var last error
 		for tr, err := range s.Traces(t.Context(), "", []tracestore.TraceRef{{ID: sp.TraceID}}) {
 			if last != nil {
-				t.Fatal("the sequence goes on after an error")
+				t.Fatal("Traces went on after an error")
 			}
 			if last = err; err == nil {
 				n += tr.Spans.Len()
@@ -104,12 +106,12 @@ func TestDamagedTrace(t *testing.T) {
 		case n > all || last == nil && n != all:
 			t.Errorf("trace %s: %d spans, want %d", sp.TraceID, n, all)
 		case last != nil && !errors.As(last, &d):
-			t.Errorf("trace %s: %v", sp.TraceID, last)
+			t.Errorf("trace %s: error is %v, want a DamageError", sp.TraceID, last)
 		case last != nil && n > 0:
 			failed++
 		}
 	}
 	if failed == 0 {
-		t.Error("no trace was read in part")
+		t.Error("no damaged trace was read in part")
 	}
 }

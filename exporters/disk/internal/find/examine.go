@@ -1,8 +1,6 @@
 package find
 
 import (
-	"bytes"
-	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -11,99 +9,32 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// match is a span that matches, by its place in the order of results.
-type match struct {
-	start uint64
-	trace otlpdata.TraceID
-}
-
-// compare is above 0 where m comes after o in time.
-func (m match) compare(o match) int {
-	return cmp.Or(cmp.Compare(m.start, o.start), bytes.Compare(m.trace[:], o.trace[:]))
-}
-
-// behind reports whether m comes behind a cursor in the order of results.
-func (m match) isAfter(c tracestore.Cursor) bool {
-	return !c.Set || m.compare(match{c.Start, c.ID}) < 0
-}
-
-// unreadBlock is a block whose rows up to a start were not examined yet.
-type pendingBlock struct {
-	src, block int
-	info       *source.BlockInfo
-	newest     uint64
-}
-
-// unread is a heap of blocks with the newest on top.
-type pendingBlocks []pendingBlock
-
-func (u pendingBlocks) Len() int           { return len(u) }
-func (u pendingBlocks) Less(i, j int) bool { return u[i].newest > u[j].newest }
-func (u pendingBlocks) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
-func (u *pendingBlocks) Push(x any)        { *u = append(*u, x.(pendingBlock)) }
-
-func (u *pendingBlocks) Pop() any {
-	last := len(*u) - 1
-	x := (*u)[last]
-	*u = (*u)[:last]
-	return x
-}
-
-// lists is a heap of what blocks have in store, the newest match on top. No list is empty.
-type matchLists [][]match
-
-func (l matchLists) Len() int           { return len(l) }
-func (l matchLists) Less(i, j int) bool { return l[i][0].compare(l[j][0]) > 0 }
-func (l matchLists) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-func (l *matchLists) Push(x any)        { *l = append(*l, x.([]match)) }
-
-func (l *matchLists) Pop() any {
-	last := len(*l) - 1
-	x := (*l)[last]
-	(*l)[last] = nil
-	*l = (*l)[:last]
-	return x
-}
-
-// next removes and returns the newest match.
-func (l *matchLists) next() match {
-	top := (*l)[0]
-	m := top[0]
-	if (*l)[0] = top[1:]; len(top) > 1 {
-		heap.Fix(l, 0)
-	} else {
-		heap.Pop(l)
-	}
-	return m
-}
-
-// The length of the list that a block leaves behind: twice what the caller asks for, within these bounds.
+// Bounds on the length of a block's list of matches, which is twice the limit of the query.
 const minMatches, maxMatches = 32, 1024
 
-// examiner is the memory that is used for one block after the other.
+// examiner examines blocks. Its memory is reused from block to block.
 type examiner struct {
 	filter     scan.Filter
 	limit      int
-	active     []*scan.Program // that have candidates
+	active     []*scan.Program // programs with candidates
 	candidates []candidate
-	grouped    []int32 // rows of all candidates, those of one program together
+	grouped    []int32 // rows of all candidates, grouped by program
 	sorted     []uint64
 	matched    []int32
-	byStart    rowHeap // those that match
+	byStart    rowHeap // matching rows
 	seen       map[otlpdata.TraceID]struct{}
 }
 
-// candidate is a row that a program does not rule out.
+// candidate is a row that its program does not rule out.
 type candidate struct {
 	start   uint64
 	row     int32
 	program *scan.Program
 }
 
-// examine opens a block, unless it cannot match, and makes a list of its newest matches.
+// examine opens a block that may match and lists its newest matches.
 func (s *search) examine(ctx context.Context, u pendingBlock) error {
 	p, err := s.plan(u.src)
 	if err != nil || p == nil || !p.EnterBlock(u.block) {
@@ -121,12 +52,13 @@ func (s *search) examine(ctx context.Context, u pendingBlock) error {
 
 func (s *search) examineRows(u pendingBlock) error {
 	x := &s.examiner
-	// Most blocks that are opened for a rare value do not have it. Their starts are not needed where all of them lie within the bounds.
+	// Most blocks that are opened for a rare value do not have it. If the whole block lies within
+	// the bounds, start times are only needed for matches.
 	timed := u.info.MinStart < s.from || u.info.MaxStart > u.newest
 	if err := x.collect(s.from, u.newest, timed); err != nil {
 		return err
 	}
-	oldest := s.from // of what is examined now
+	oldest := s.from // of the rows to examine now
 	if b := s.query.Budget.Spans; b > 0 && len(x.candidates) > max(1, b-s.outcome.Scanned) {
 		if err := x.addStarts(); err != nil {
 			return err
@@ -143,7 +75,8 @@ func (s *search) examineRows(u pendingBlock) error {
 	return s.keepNewest(u, oldest)
 }
 
-// evaluate finds the rows that match. What cannot be read of one shape says nothing about the others.
+// evaluate finds the rows that match. If the cells of one shape cannot be read, the others are
+// evaluated all the same.
 func (s *search) evaluate(u pendingBlock, oldest uint64) error {
 	x := &s.examiner
 	if p, ok := x.filter.Block.(source.Partial); ok && len(x.grouped) > 0 {
@@ -159,7 +92,7 @@ func (s *search) evaluate(u pendingBlock, oldest uint64) error {
 	return nil
 }
 
-// keep makes a list of the newest matches, and leaves what is older for later.
+// keepNewest makes a list of the newest matches, and puts the block back if it has older rows.
 func (s *search) keepNewest(u pendingBlock, oldest uint64) error {
 	x := &s.examiner
 	if err := x.addStarts(); err != nil {
@@ -183,12 +116,13 @@ func (s *search) keepNewest(u pendingBlock, oldest uint64) error {
 	if left {
 		u.newest = oldest - 1
 		heap.Push(&s.pending, u)
-		s.pendingBlocks[u.src]++
+		s.blocksLeft[u.src]++
 	}
 	return nil
 }
 
-// collect collects the rows that a program does not rule out. If they are timed, those out of bounds are left out.
+// collect finds the rows that their programs do not rule out. With timed, rows that start outside
+// of the bounds are left out.
 func (x *examiner) collect(from, to uint64, timed bool) error {
 	x.active, x.candidates = x.active[:0], x.candidates[:0]
 	shapes, err := x.filter.Block.Shapes()
@@ -202,7 +136,7 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 				return scan.ErrReference
 			}
 		}
-		if pr.RuledOut() { // so are most
+		if pr.RuledOut() { // the most frequent case
 			continue
 		}
 		start := uint64(0)
@@ -223,7 +157,7 @@ func (x *examiner) collect(from, to uint64, timed bool) error {
 	return nil
 }
 
-// time gives the candidates their starts.
+// addStarts sets the start times of the candidates.
 func (x *examiner) addStarts() error {
 	if err := x.filter.LoadStarts(); err != nil {
 		return err
@@ -235,7 +169,7 @@ func (x *examiner) addStarts() error {
 	return nil
 }
 
-// group gives each program its rows.
+// group sets the rows of each program.
 func (x *examiner) group() {
 	n := len(x.candidates)
 	x.grouped = slices.Grow(x.grouped[:0], n)[:n]
@@ -249,7 +183,7 @@ func (x *examiner) group() {
 	}
 }
 
-// cut returns the least start of the n newest candidates, 0 where there are no more than n.
+// nthNewestStart returns the start of the n-th newest candidate, or 0 if there are no more than n.
 func (x *examiner) nthNewestStart(n int) uint64 {
 	if len(x.candidates) <= n {
 		return 0
@@ -262,7 +196,8 @@ func (x *examiner) nthNewestStart(n int) uint64 {
 	return x.sorted[len(x.sorted)-n]
 }
 
-// evaluate adds the rows of a program that match. If these are bounded, they are not older than a start.
+// evaluate appends the matching rows of a program to matched. With bounded, rows that start before
+// oldest are left out.
 func (x *examiner) evaluate(pr *scan.Program, bounded bool, oldest uint64) error {
 	set := pr.Rows
 	if bounded {
@@ -278,8 +213,8 @@ func (x *examiner) evaluate(pr *scan.Program, bounded bool, oldest uint64) error
 	return nil
 }
 
-// newest makes a list of the newest matches, each trace once. They are not older than the start that it returns; what is older is still
-// to be looked at.
+// newestMatches returns the newest matches, each trace once, and the start of the oldest rows that
+// were considered. Older rows remain to be examined.
 func (s *search) newestMatches(oldest uint64) ([]match, uint64, error) {
 	x := &s.examiner
 	if x.seen == nil {
@@ -317,7 +252,7 @@ func (s *search) newestMatches(oldest uint64) ([]match, uint64, error) {
 	return list, oldest, nil
 }
 
-// traceOf returns the trace of a row.
+// traceIDOf returns the trace id of a row.
 func traceIDOf(b source.Block, row int) (otlpdata.TraceID, error) {
 	if p, ok := b.(source.Partial); ok {
 		return p.TraceID(row)
@@ -325,34 +260,4 @@ func traceIDOf(b source.Block, row int) (otlpdata.TraceID, error) {
 	var h rows.Head
 	err := b.Head(row, &h)
 	return h.TraceID, err
-}
-
-// startOf is a row by its start.
-type rowStart struct {
-	start uint64
-	row   int32
-}
-
-// rowHeap is a heap of rows with the newest on top.
-type rowHeap []rowStart
-
-func (r rowHeap) Len() int           { return len(r) }
-func (r rowHeap) Less(i, j int) bool { return r[i].start > r[j].start }
-func (r rowHeap) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *rowHeap) Push(x any)        { *r = append(*r, x.(rowStart)) }
-
-func (r *rowHeap) Pop() any {
-	last := len(*r) - 1
-	x := (*r)[last]
-	*r = (*r)[:last]
-	return x
-}
-
-// drop removes the newest row.
-func (r *rowHeap) drop() {
-	last := len(*r) - 1
-	(*r)[0] = (*r)[last]
-	if *r = (*r)[:last]; last > 0 {
-		heap.Fix(r, 0)
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Finder finds traces. Safe for concurrent use.
+// Finder answers searches and reads traces. Safe for concurrent use.
 type Finder struct{ store *scan.Store }
 
 var (
@@ -19,10 +19,12 @@ var (
 	_ tracestore.Outliner = (*Finder)(nil)
 )
 
-// NewFinder returns a Finder for a store.
+// New returns a Finder for a store.
 func New(s *scan.Store) *Finder { return &Finder{s} }
 
-// Find implements tracestore.Reader. It sees what was stored before it was called.
+// Find implements tracestore.Reader. The results contain all spans that were stored before the
+// call. The view is released when the results were iterated over, even in part, or when the garbage
+// collector finds them unreachable.
 func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -30,34 +32,34 @@ func (f *Finder) Find(ctx context.Context, q tracestore.Query, want tracestore.W
 	s := &search{query: q, want: want, outcome: tracestore.Outcome{Reason: tracestore.ReasonUnread}}
 	if s.setBounds() {
 		s.session = f.store.Begin()
-		// The lease must not lead to s, or s would never be unreachable.
+		// The cleanup must not refer to s, or s would stay reachable.
 		runtime.AddCleanup(s, (*scan.Lease).Release, s.session.Lease)
 	}
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
-// search is one query under way.
+// search is a running search.
 type search struct {
-	session       *scan.Session // nil where no span can match, and when the search has ended
-	ended         bool
-	query         tracestore.Query
-	want          tracestore.Want
-	from, to      uint64 // the window
-	newestKey     uint64 // the greatest start that the key of a result can have
-	compiled      *scan.Query
-	plans         []*scan.Plan // by source
-	pending       pendingBlocks
-	pendingBlocks []int // by source: its blocks in unread, once it is listed
-	matches       matchLists
-	examiner      examiner
-	reader        *traceReader
-	batch         []match                       // that are yielded next
-	done          map[otlpdata.TraceID]struct{} // traces that need not be looked at any more
-	found         int
-	outcome       tracestore.Outcome
+	session    *scan.Session // nil if no span can match, and after the end of the search
+	ended      bool
+	query      tracestore.Query
+	want       tracestore.Want
+	from, to   uint64 // the window
+	newestKey  uint64 // the maximum start of a result
+	compiled   *scan.Query
+	plans      []*scan.Plan // by source
+	pending    pendingBlocks
+	blocksLeft []int // by source: its number of blocks in pending, once they are listed
+	matches    matchLists
+	examiner   examiner
+	reader     *traceReader
+	batch      []match                       // the matches that are returned next
+	done       map[otlpdata.TraceID]struct{} // traces that were listed or found to be listed before
+	found      int
+	outcome    tracestore.Outcome
 }
 
-// bound works out the bounds on starts. It is false where nothing lies within them.
+// setBounds computes the bounds on start times. It returns false if no start lies within them.
 func (s *search) setBounds() bool {
 	var ok bool
 	if s.from, s.to, ok = s.query.Window(); !ok {
@@ -66,7 +68,7 @@ func (s *search) setBounds() bool {
 	s.newestKey = s.to
 	if c := s.query.After; c.Set {
 		start := c.Start
-		if c.ID.IsZero() { // nothing of this start is behind it
+		if c.ID.IsZero() { // no result with this start follows the cursor
 			if start == 0 {
 				return false
 			}
@@ -90,7 +92,7 @@ func (s *search) results(ctx context.Context) func(yield func(tracestore.Result,
 	}
 }
 
-// complete sets the outcome of a search that went over everything it had to.
+// complete sets the outcome of a search that has examined everything.
 func (s *search) complete() {
 	s.outcome.Reason = ""
 	if s.session != nil {
@@ -99,15 +101,15 @@ func (s *search) complete() {
 	s.outcome.Complete = s.outcome.Reason == ""
 }
 
-// forget lets go of everything but the outcome, which the caller may keep.
+// end releases everything but the outcome, which the caller may keep.
 func (s *search) end() {
 	if s.session != nil {
-		s.session.Lease.Release()
+		s.session.Release()
 	}
 	*s = search{outcome: s.outcome, ended: true}
 }
 
-// run goes over the matches, newest first: the first match of a trace is its newest.
+// run returns the matches, newest first. The first match of a trace is its newest.
 func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) error {
 	if s.session != nil {
 		if err := s.prepare(ctx); err != nil {
@@ -125,15 +127,15 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 	}
 }
 
-// gather returns the next matches of traces that were not listed before; none at the end. It waits for the first one only: the others are
-// those that are known without looking further.
+// nextBatch returns matches of traces that were not listed before, or none at the end. It searches
+// for the first match only and adds those that are known already.
 func (s *search) nextBatch(ctx context.Context) ([]match, error) {
-	room := maxPrefetch
+	size := maxPrefetch
 	if s.query.Limit > 0 {
-		room = min(room, s.query.Limit-s.found)
+		size = min(size, s.query.Limit-s.found)
 	}
 	s.batch = s.batch[:0]
-	for len(s.batch) == 0 || len(s.batch) < room && s.ready() {
+	for len(s.batch) == 0 || len(s.batch) < size && s.ready() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -156,7 +158,7 @@ func (s *search) nextBatch(ctx context.Context) ([]match, error) {
 	return s.batch, nil
 }
 
-// give yields the traces of matches. It returns false when that was the last result.
+// yieldBatch returns the traces of matches to the caller. It returns false if the search has ended.
 func (s *search) yieldBatch(ctx context.Context, batch []match, yield func(tracestore.Result) bool) (bool, error) {
 	if err := s.prefetch(ctx, batch); err != nil {
 		return false, err
@@ -179,7 +181,7 @@ func (s *search) yieldBatch(ctx context.Context, batch []match, yield func(trace
 	return true, nil
 }
 
-// readAhead reads what the caller wants of all traces of a batch.
+// prefetch reads the traces of a batch together.
 func (s *search) prefetch(ctx context.Context, batch []match) error {
 	if len(batch) < 2 || s.want != tracestore.WantFull && s.want != tracestore.WantSummaries {
 		return nil
@@ -194,7 +196,7 @@ func (s *search) prefetch(ctx context.Context, batch []match) error {
 	return s.reader.prefetch(ctx, ids)
 }
 
-// prepare lists the blocks that may hold spans within the bounds.
+// prepare adds the sources that may have spans within the bounds to pending.
 func (s *search) prepare(ctx context.Context) error {
 	s.compiled = scan.Compile(s.query)
 	s.plans = make([]*scan.Plan, len(s.session.Sources))
@@ -204,7 +206,7 @@ func (s *search) prepare(ctx context.Context) error {
 	if n := s.query.Limit; n > 0 && n < maxMatches/2 {
 		s.examiner.limit = max(minMatches, 2*n)
 	}
-	s.pendingBlocks = make([]int, len(s.session.Sources))
+	s.blocksLeft = make([]int, len(s.session.Sources))
 	for src := range s.session.Sources {
 		if rows, oldest, newest := s.session.Sources[src].Bounds(); rows > 0 && newest >= s.from && oldest <= s.newestKey {
 			s.pending = append(s.pending, pendingBlock{src: src, block: wholeSource, newest: min(newest, s.newestKey)})
@@ -214,10 +216,11 @@ func (s *search) prepare(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wholeSource stands for all blocks of a source, which are listed when their turn has come: most searches end before that of old sources.
+// wholeSource stands for all blocks of a source. They are listed when the source is reached: most
+// searches end before they reach old sources.
 const wholeSource = -1
 
-// list replaces a source by its blocks that may hold spans within the bounds.
+// listBlocks replaces a source in pending by its blocks that may have spans within the bounds.
 func (s *search) listBlocks(src int) error {
 	blocks, err := s.session.Blocks(src)
 	if err != nil {
@@ -226,13 +229,13 @@ func (s *search) listBlocks(src int) error {
 	for i := range blocks {
 		if b := &blocks[i]; b.Rows > 0 && b.MaxStart >= s.from && b.MinStart <= s.newestKey {
 			heap.Push(&s.pending, pendingBlock{src: src, block: i, info: b, newest: min(b.MaxStart, s.newestKey)})
-			s.pendingBlocks[src]++
+			s.blocksLeft[src]++
 		}
 	}
 	return nil
 }
 
-// plan returns the plan for a source, and nil where its tables are damaged.
+// plan returns the plan for a source, or nil if its vocabulary is damaged.
 func (s *search) plan(src int) (*scan.Plan, error) {
 	if s.plans[src] != nil {
 		return s.plans[src], nil
@@ -245,7 +248,7 @@ func (s *search) plan(src int) (*scan.Plan, error) {
 	return s.plans[src], nil
 }
 
-// next returns the next match. It examines the blocks that may hold a newer one before.
+// next returns the next match. It first examines all blocks that may have a newer one.
 func (s *search) next(ctx context.Context) (match, bool, error) {
 	for len(s.pending) > 0 && !s.ready() {
 		if err := ctx.Err(); err != nil {
@@ -266,28 +269,29 @@ func (s *search) next(ctx context.Context) (match, bool, error) {
 	return s.matches.next(), true, nil
 }
 
-// ready reports whether the next match is known: no block can hold a newer one.
+// ready reports whether the next match is known, because no pending block can have a newer one.
 func (s *search) ready() bool {
 	return len(s.matches) > 0 && (len(s.pending) == 0 || s.pending[0].newest < s.matches[0][0].start)
 }
 
-// visit examines a block. With the last one of a source its plan goes: it would keep the source's tables in memory.
+// visit examines a block. After the last block of a source it drops the plan, which keeps the
+// vocabulary of the source in memory.
 func (s *search) visit(ctx context.Context, u pendingBlock) error {
 	if u.block == wholeSource {
 		return s.listBlocks(u.src)
 	}
-	s.pendingBlocks[u.src]--
+	s.blocksLeft[u.src]--
 	if err := s.examine(ctx, u); err != nil {
 		return err
 	}
-	if s.pendingBlocks[u.src] == 0 {
+	if s.blocksLeft[u.src] == 0 {
 		s.plans[u.src] = nil
 	}
 	return nil
 }
 
-// exhausted reports whether the budget has run out. At least all spans of the newest start are examined, so that who goes on from
-// Outcome.Next gets to the end.
+// budgetSpent reports whether the budget is used up. At least all spans with the newest start are
+// examined first, so that continuing at Outcome.Next always makes progress.
 func (s *search) budgetSpent() bool {
 	b, newest := s.query.Budget.Spans, s.pending[0].newest
 	if b <= 0 || s.outcome.Scanned < b || newest >= s.newestKey {

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Views are released when results were ranged over, in whole or in part, and when nobody ever does.
+// TestViewsAreReleased checks that views are released after all or some of the results were
+// iterated over, and when nobody iterates over them.
 func TestViewsAreReleased(t *testing.T) {
 	s := openStore(1, 5, scan.Options{})
 	scantest.Must(s.Consume(t.Context(), scantest.WideTrace(t, 10)))
@@ -23,33 +24,34 @@ func TestViewsAreReleased(t *testing.T) {
 		break
 	}
 	if n := s.Views.Load(); n != 0 {
-		t.Errorf("%d views are held after the caller stopped", n)
+		t.Errorf("%d views left after the caller stopped", n)
 	}
 	res := find()
 	for range res.All {
 	}
 	first := res.Outcome()
 	for r := range res.All {
-		t.Errorf("the second time there is %v", r)
+		t.Errorf("second iteration returned %v", r)
 	}
 	if second := res.Outcome(); !first.Complete || second != first {
-		t.Errorf("the outcome was %+v and is %+v", first, second)
+		t.Errorf("outcome changed from %+v to %+v", first, second)
 	}
 	find()
 	s.waitForViews()
 	if _, err := s.Find(t.Context(), tracestore.Query{From: scantest.At(2), To: scantest.At(1)}, tracestore.WantIDs); err != nil || s.Views.Load() != 0 {
-		t.Errorf("an empty window: %v, %d views", err, s.Views.Load())
+		t.Errorf("empty window: error %v, %d views left", err, s.Views.Load())
 	}
 }
 
-// waitForViews waits until the garbage collector has released all views. The deadline of all tests ends it.
+// waitForViews waits until the garbage collector has released all views. The timeout of the test
+// run ends it.
 func (s *store) waitForViews() {
 	for s.Views.Load() != 0 {
 		runtime.GC()
 	}
 }
 
-// Blocks that cannot contribute stay closed.
+// TestBlocksStayClosed checks that blocks without matches are not opened.
 func TestBlocksStayClosed(t *testing.T) {
 	const blocks = 40
 	f := scantest.Series(t, blocks, 10)
@@ -66,13 +68,15 @@ func TestBlocksStayClosed(t *testing.T) {
 		"everything":  {tracestore.Query{}, blocks, 400},
 		"newest only": {tracestore.Query{Limit: 10}, 1, 10},
 		"one window":  {tracestore.Query{From: scantest.At(scantest.Start), To: scantest.At(scantest.Start + 9)}, 1, 10},
-		// That of the cursor, the next one, and for each result that of its trace: was it listed before?
+		// The block of the cursor, the next one, and for each result the block of its trace, to
+		// find out whether it was listed before.
 		"next page":         {tracestore.Query{Limit: 10, After: secondPage}, 12, 10},
 		"unknown service":   {tracestore.Query{Where: scantest.Property(tracestore.Service, tracestore.Eq, text("none"))}, 0, 0},
 		"unknown operation": {tracestore.Query{Where: scantest.Property(tracestore.Name, tracestore.Eq, text("none"))}, 0, 0},
 		"unknown key":       {tracestore.Query{Where: scantest.Attribute(tracestore.Exists, "none", text(""))}, 0, 0},
 		"impossible length": {tracestore.Query{Where: scantest.Property(tracestore.Duration, tracestore.Gt, tracestore.Number(42e6))}, 0, 0},
-		// The longest spans of the blocks before are of 34 to 40 ms, which is one step.
+		// The longest spans of the seven newest blocks take 34 to 40 ms, which is one step of
+		// source.Step.
 		"longest":           {tracestore.Query{Where: scantest.Property(tracestore.Duration, tracestore.Ge, tracestore.Number(40e6))}, 7, 10},
 		"unique text":       {tracestore.Query{Where: scantest.Attribute(tracestore.Eq, "order", text("order-17"))}, 1, 1},
 		"not a unique text": {tracestore.Query{Limit: 9, Where: unlike("order-395")}, 1, 9},
@@ -85,7 +89,7 @@ func TestBlocksStayClosed(t *testing.T) {
 		before := s.Blocks.Total.Load()
 		got, _ := s.ask(t, c.q, tracestore.WantIDs)
 		if n := int(s.Blocks.Total.Load() - before); n != c.opened || len(got) != c.found {
-			t.Errorf("%s: %d results of %d blocks, want %d of %d", name, len(got), n, c.found, c.opened)
+			t.Errorf("%s: %d results from %d opened blocks, want %d from %d", name, len(got), n, c.found, c.opened)
 		}
 	}
 }

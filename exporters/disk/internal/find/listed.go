@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// listed reports whether a trace was a result before the cursor: whether it matches there, too.
+// listedBefore reports whether an earlier page has listed a trace, because it also has a match
+// before the cursor.
 func (s *search) listedBefore(ctx context.Context, id otlpdata.TraceID) (bool, error) {
 	if !s.query.After.Set {
 		return false, nil
@@ -24,14 +25,14 @@ func (s *search) listedBefore(ctx context.Context, id otlpdata.TraceID) (bool, e
 
 func (s *search) listedInSource(ctx context.Context, src int, id otlpdata.TraceID) (found bool, _ error) {
 	if rows, oldest, newest := s.session.Sources[src].Bounds(); rows == 0 || newest < s.query.After.Start || oldest > s.to {
-		return false, nil // all that is here is behind the cursor
+		return false, nil // all rows of the source follow the cursor
 	}
 	err := s.session.Decode(ctx, func() error {
 		return s.session.Sources[src].Trace(ctx, s.query.Tenant, id, func(b source.Block, list []int32) error {
 			if found {
 				return nil
 			}
-			p, err := s.plan(src) // only now: most sources do not have the trace
+			p, err := s.plan(src) // only now, because most sources do not have the trace
 			if err != nil || p == nil {
 				return err
 			}
@@ -39,7 +40,7 @@ func (s *search) listedInSource(ctx context.Context, src int, id otlpdata.TraceI
 			return s.session.NoteDamage(src, scan.TracePart(id), len(list), err)
 		})
 	})
-	if s.pendingBlocks[src] == 0 {
+	if s.blocksLeft[src] == 0 {
 		s.plans[src] = nil // see visit
 	}
 	return found, s.session.NoteDamage(src, scan.TracePart(id), 0, err)

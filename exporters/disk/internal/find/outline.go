@@ -12,17 +12,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// errEnough ends the reading of a trace that is too long.
-var errTooLong = errors.New("there are more spans than are wanted")
+// errTooLong stops the reading of a trace with more spans than the outline may have.
+var errTooLong = errors.New("trace has more spans than the limit")
 
-// Outline implements tracestore.Outliner. It reads heads, as summaries do.
+// Outline implements tracestore.Outliner. It reads heads of rows only, as summaries do.
 func (f *Finder) Outline(
-	ctx context.Context, tenant string, id otlpdata.TraceID, most int,
+	ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 	hold func(spans, names int) error, take func([]tracestore.SummarySpan) error,
 ) error {
 	s := f.store.Begin()
 	defer s.Release()
-	h := outlineHeads{reader: newTraceReader(s, tenant), max: most, nextCheck: most, hold: hold}
+	h := outlineHeads{reader: newTraceReader(s, tenant), max: limit, nextCheck: limit, hold: hold}
 	err := h.read(ctx, id)
 	switch {
 	case err != nil:
@@ -35,14 +35,14 @@ func (f *Finder) Outline(
 	return take(h.spans)
 }
 
-// outlineHeads gathers what an outline needs of a trace.
+// outlineHeads collects the spans of an outline.
 type outlineHeads struct {
 	reader    *traceReader
-	max       int // spans; 0 or less: all
-	nextCheck int // spans with which to look whether they are more than most without duplicates
+	max       int // maximum number of spans; 0 or less: no limit
+	nextCheck int // number of spans at which to check whether more than max are left without duplicates
 	hold      func(spans, names int) error
 	spans     []tracestore.SummarySpan
-	names     int // bytes
+	names     int // total length of names in bytes
 }
 
 func (h *outlineHeads) read(ctx context.Context, id otlpdata.TraceID) error {
@@ -67,7 +67,8 @@ func (h *outlineHeads) read(ctx context.Context, id otlpdata.TraceID) error {
 	return err
 }
 
-// account notes the spans from a place on. The error is errEnough when there are more than most.
+// account reports the spans from index from on to hold. It returns errTooLong if there are more
+// than max.
 func (h *outlineHeads) account(from int) error {
 	for i := range h.spans[from:] {
 		h.names += len(h.spans[from+i].Name)

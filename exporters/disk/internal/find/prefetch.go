@@ -10,17 +10,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxAhead is how many traces are read at once.
+// maxPrefetch is the maximum number of traces that are read together.
 const maxPrefetch = 32
 
-// ahead is traces that were read before they are asked for. The newest matches of a search tend to lie in a few blocks, which are so
-// decoded once and not for each of them. Together they are about as long as a piece; those that go beyond are read when their turn has
-// come.
+// prefetched holds traces that were read together. The newest matches of a search tend to lie in a
+// few blocks, which are then decoded once and not once for each trace. Together the traces take
+// about as much memory as a piece. A trace that does not fit is dropped and read when it is needed.
 type prefetched struct {
 	ids     []otlpdata.TraceID
-	lists   [maxPrefetch]spanList // by place in ids
-	dropped [maxPrefetch]bool     // was taken, or is too long
-	left    int                   // that are not gone
+	lists   [maxPrefetch]spanList // by index in ids
+	dropped [maxPrefetch]bool     // taken, or too long
+	left    int                   // number of traces that are not dropped
 	bytes   int
 }
 
@@ -34,7 +34,8 @@ func (a *prefetched) reset(ids []otlpdata.TraceID) {
 	}
 }
 
-// take returns the spans of a trace that was read, once, and nil if it was not. They are valid until the next reset.
+// take returns the spans of a trace once, and nil if they are not here. They are valid until the
+// next reset.
 func (a *prefetched) take(id otlpdata.TraceID) *spanList {
 	if a.empty() {
 		return nil
@@ -53,7 +54,7 @@ func (a *prefetched) drop(i int) {
 	a.left--
 }
 
-// readAhead reads up to maxAhead different traces. Damage is noted.
+// prefetch reads up to maxPrefetch different traces. Damage is recorded.
 func (r *traceReader) prefetch(ctx context.Context, ids []otlpdata.TraceID) error {
 	a := &r.prefetched
 	r.forgetOrigins()
@@ -83,7 +84,8 @@ func (r *traceReader) prefetchFrom(ctx context.Context, src int) error {
 	return r.session.NoteDamage(src, "traces", 0, err)
 }
 
-// addAhead adds a row of a trace, unless it is gone. A trace that is too long goes, and makes room for others.
+// addPrefetched adds a row of a trace that was not dropped. A trace that becomes too long is
+// dropped.
 func (r *traceReader) addPrefetched(src int, t *rows.Tables, b source.Block, which, row int) error {
 	a := &r.prefetched
 	if a.dropped[which] {

@@ -10,23 +10,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Traces that are read together come as those that are read one by one, whether they fit into what is read ahead or not.
-func TestReadAhead(t *testing.T) {
+// TestPrefetch checks that traces that are read together equal those that are read one by one,
+// whether they fit into memory or not.
+func TestPrefetch(t *testing.T) {
 	for _, pieceBytes := range []int{1, 2 << 10, 64 << 10} {
 		w := &scantest.Generator{Rand: rand.New(rand.NewPCG(8, 8))}
 		s := openStore(3, 8, scan.Options{PieceBytes: pieceBytes})
 		w.Send(t, s, 80)
 		results, outcome := s.ask(t, tracestore.Query{}, tracestore.WantFull)
 		if !outcome.Complete || len(results) < maxPrefetch {
-			t.Fatalf("%d results, %+v", len(results), outcome)
+			t.Fatalf("%d results with outcome %+v; want more than fit into one prefetch", len(results), outcome)
 		}
 		for _, r := range results {
 			if n := countSpans(w, r.ID); r.Spans.Len() != n {
-				t.Errorf("pieces of %d bytes: trace %s has %d spans, not %d", pieceBytes, r.ID, r.Spans.Len(), n)
+				t.Errorf("pieces of %d bytes: trace %s has %d spans, want %d", pieceBytes, r.ID, r.Spans.Len(), n)
 			}
 			scantest.Must(tracestore.WalkSpans(r.Spans, func(sp tracestore.Span) error {
 				if sp.TraceID != r.ID {
-					t.Errorf("trace %s has a span of %s", r.ID, sp.TraceID)
+					t.Errorf("result for trace %s has a span of trace %s", r.ID, sp.TraceID)
 				}
 				return nil
 			}))
@@ -34,18 +35,18 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// What was read ahead is given out once.
-func TestAheadGivesOnce(t *testing.T) {
+// TestPrefetchedTakenOnce checks that a trace is returned once.
+func TestPrefetchedTakenOnce(t *testing.T) {
 	var a prefetched
 	first, second := otlpdata.TraceID{1}, otlpdata.TraceID{2}
 	if a.take(first) != nil {
-		t.Error("a trace that was not read")
+		t.Error("take returned a trace that was not read")
 	}
 	a.reset([]otlpdata.TraceID{first, second})
 	if a.take(second) == nil || a.take(second) != nil || a.empty() {
-		t.Error("the second trace is not given out once")
+		t.Error("take did not return the second trace exactly once")
 	}
 	if a.take(first) == nil || !a.empty() {
-		t.Error("the first trace is not given out")
+		t.Error("take did not return the first trace")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// expect answers a query from its definition.
+// expect returns the answer to a query by definition.
 func expect(w *scantest.Generator, q tracestore.Query) []match {
 	from, to, ok := q.Window()
 	best := make(map[otlpdata.TraceID]uint64)
@@ -64,7 +64,8 @@ func matches(list []tracestore.Result) (out []match) {
 	return out
 }
 
-// Whatever a query asks, the answer is that of tracestore.Match on every span.
+// TestFindAgreesWithMatch compares the results of random queries with tracestore.Match on every
+// span.
 func TestFindAgreesWithMatch(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -80,11 +81,11 @@ func TestFindAgreesWithMatch(t *testing.T) {
 		}
 	}
 	if n := s.Views.Load(); n != 0 {
-		t.Errorf("%d views are not released", n)
+		t.Errorf("%d views left", n)
 	}
 }
 
-// Pages of any budget add up to the whole answer.
+// TestBudgetPages checks that the pages of a query with a budget together equal the whole answer.
 func TestBudgetPages(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -104,7 +105,7 @@ func TestBudgetPages(t *testing.T) {
 			}
 			last := q.After
 			if q.After = outcome.Next; !q.After.Set || last.Set && !(match{q.After.Start, q.After.ID}).isAfter(last) {
-				t.Fatalf("%+v: goes on at %v, which is not behind %v", q, q.After, last)
+				t.Fatalf("%+v: next page starts at %v, which is not after %v", q, q.After, last)
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -113,7 +114,8 @@ func TestBudgetPages(t *testing.T) {
 	}
 }
 
-// A budget is exceeded by no more than the spans of one time in one block.
+// TestBudgetBoundsWork checks that a query examines at most as many spans more than its budget as
+// one block has with the same start.
 func TestBudgetBoundsWork(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(4, 4))}
 	s := openStore(2, 4, scan.Options{})
@@ -122,11 +124,11 @@ func TestBudgetBoundsWork(t *testing.T) {
 		Value: tracestore.Text("no span has it")}}
 	got, outcome := s.ask(t, q, tracestore.WantIDs)
 	if len(got) != 0 || outcome.Complete || outcome.Scanned < 50 || outcome.Scanned > 60 {
-		t.Errorf("%d results, %+v", len(got), outcome)
+		t.Errorf("%d results with outcome %+v; want none, after 50 to 60 spans", len(got), outcome)
 	}
 }
 
-// counting is a context that counts how often it is asked whether it has ended.
+// counting is a context that counts calls of Err.
 type counting struct {
 	context.Context
 	asked atomic.Int32
@@ -137,7 +139,8 @@ func (c *counting) Err() error {
 	return c.Context.Err()
 }
 
-// Regular expressions can take long: a query can end between two rows of a block.
+// TestPatternsEndWithinBlocks checks that a query with a regular expression checks its context
+// between rows, because matching can take long.
 func TestPatternsEndWithinBlocks(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(4, 4))}
 	s := openStore(1, 4, scan.Options{})
@@ -151,13 +154,13 @@ func TestPatternsEndWithinBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for r, err := range found.All {
-			t.Errorf("found %s, error %v", r.ID, err)
+			t.Errorf("unexpected result %s, error %v", r.ID, err)
 		}
 		return ctx.asked.Load()
 	}
 	const absent = "no span has it"
 	blocks, rows := asked(tracestore.Lt, tracestore.Text("")), asked(tracestore.Like, tracestore.Pattern(regexp.MustCompile(absent)))
 	if rows < blocks+200 {
-		t.Errorf("asked %d times where blocks are looked at, %d times where rows are", blocks, rows)
+		t.Errorf("context checked %d times without and %d times with a regular expression", blocks, rows)
 	}
 }

@@ -15,17 +15,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// maxHeads is how many spans may be in headsAhead: their traces together are about as large as what is read ahead of whole ones.
+// maxPrefetchedHeads is the maximum number of spans in prefetchedHeads. It takes about as much
+// memory as prefetched.
 const maxPrefetchedHeads = 20_000
 
-// headsAhead is what summaries need of the spans of traces, read before it is asked for, so that a block is decoded once for all of them.
+// prefetchedHeads holds what summaries need of the spans of several traces, read together so that
+// each block is decoded once.
 type prefetchedHeads struct {
 	ids   []otlpdata.TraceID
-	lists [maxPrefetch][]tracestore.SummarySpan // by place in ids; nil: it was taken, or is too long
+	lists [maxPrefetch][]tracestore.SummarySpan // by index in ids; nil: taken, or too long
 	spans int
 }
 
-// take returns the spans of a trace that was read, once.
+// take returns the spans of a trace once.
 func (a *prefetchedHeads) take(id otlpdata.TraceID) []tracestore.SummarySpan {
 	i := slices.Index(a.ids, id)
 	if i < 0 {
@@ -36,7 +38,8 @@ func (a *prefetchedHeads) take(id otlpdata.TraceID) []tracestore.SummarySpan {
 	return list
 }
 
-// readHeadsAhead reads what summaries need of up to maxAhead different traces, but for those that are too long together. Damage is noted.
+// prefetchHeads reads what summaries need of up to maxPrefetch different traces, except those that
+// are too long. Damage is recorded.
 func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID) error {
 	a := &r.prefetchedHeads
 	*a = prefetchedHeads{ids: ids}
@@ -62,11 +65,11 @@ func (r *traceReader) prefetchHeads(ctx context.Context, ids []otlpdata.TraceID)
 	return nil
 }
 
-// appendHeads appends what summaries need of rows. Damage is noted.
+// appendHeads appends what summaries need of rows. Damage is recorded.
 func (r *traceReader) appendHeads(
 	dst []tracestore.SummarySpan, id otlpdata.TraceID, src int, t *rows.Tables, b source.Block, list []int32,
 ) ([]tracestore.SummarySpan, error) {
-	if cap(dst)-len(dst) < len(list) { // by doubling: append grows long lists by less, and copies them more often
+	if cap(dst)-len(dst) < len(list) { // doubles the capacity; append grows long lists by less and copies more often
 		dst = slices.Grow(dst, max(len(dst), len(list)))
 	}
 	for _, row := range list {
@@ -80,7 +83,8 @@ func (r *traceReader) appendHeads(
 	return dst, nil
 }
 
-// summary returns the summary of a trace. It reads heads; whole spans only where two have the same start and id and may be duplicates.
+// summary returns the summary of a trace. It reads heads of rows, and whole spans only if several
+// have the same start and id and may be duplicates.
 func (r *traceReader) summary(ctx context.Context, id otlpdata.TraceID) (*tracestore.Summary, error) {
 	spans := r.prefetchedHeads.take(id)
 	if spans == nil {
@@ -131,7 +135,8 @@ func sortHeads(spans []tracestore.SummarySpan) {
 // sameKey reports whether two spans may be duplicates.
 func sameKey(a, b tracestore.SummarySpan) bool { return a.Start == b.Start && a.ID == b.ID }
 
-// withoutDuplicates reads spans that have the same start and id, and counts duplicates among them once.
+// withoutDuplicates reads the spans that have the same start and id as others, and keeps one of
+// each group of duplicates.
 func (r *traceReader) withoutDuplicates(
 	ctx context.Context, id otlpdata.TraceID, spans []tracestore.SummarySpan,
 ) ([]tracestore.SummarySpan, error) {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -16,8 +15,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Traces implements tracestore.Reader. It sees what was stored when ranging began; hints are not needed. Where parts of a trace are damaged
-// the others come first, and then an error.
+// Traces implements tracestore.Reader. It returns all spans that were stored when the iteration
+// began, and ignores the time hints of refs. If parts of a trace are damaged, the other parts come
+// first and then an error.
 func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		s := f.store.Begin()
@@ -37,8 +37,9 @@ func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.Tr
 	}
 }
 
-// traceReader reads whole traces. Spans of all sources are encoded into an arena, put in order, freed of duplicates, and given out in
-// pieces. When there are too many of them it keeps the earliest, and reads the others in another round.
+// traceReader reads whole traces. It encodes the spans of all sources into an arena, sorts them,
+// drops duplicates, and returns them in pieces. If they do not fit into the arena, it keeps the
+// earliest and reads the others in another round.
 type traceReader struct {
 	session   *scan.Session
 	tenant    string
@@ -49,20 +50,20 @@ type traceReader struct {
 	id              otlpdata.TraceID
 	keys            map[spanKey]struct{} // the spans to read; nil: all
 	from, before    spanKey              // bounds of the round
-	bounded         bool                 // before is one
-	limit           int                  // bytes of the arena above which it is cut
-	list            *spanList            // that is written or given out
+	bounded         bool                 // before is set
+	limit           int                  // size of the arena in bytes at which it is cut
+	list            *spanList            // the list in use: own, or that of a prefetched trace
 	own             spanList
 	spare           []byte
 	prefetched      prefetched
 	prefetchedHeads prefetchedHeads
 
-	head      rows.Head // of the row that is being read
+	head      rows.Head // scratch
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
 
-// spanList is spans of one trace, encoded.
+// spanList is a list of encoded spans of one trace.
 type spanList struct {
 	spans []storedSpan
 	arena []byte
@@ -70,7 +71,7 @@ type spanList struct {
 
 func (l *spanList) reset() { l.spans, l.arena = l.spans[:0], l.arena[:0] }
 
-// spanKey is a span's place in its trace. Duplicates have the same.
+// spanKey is the position of a span in its trace. Duplicates have the same.
 type spanKey struct {
 	start uint64
 	id    otlpdata.SpanID
@@ -85,7 +86,7 @@ type storedSpan struct {
 	key      spanKey
 	origin   int
 	root     bool
-	debug    bool // it has the flag otlpdata.FlagDebug
+	debug    bool // has the flag otlpdata.FlagDebug
 	from, to int
 }
 
@@ -95,7 +96,7 @@ type origin struct {
 	scope    *otlpdata.Scope
 }
 
-// tableOrigin is an origin by its numbers in the tables of a source.
+// tableOrigin is an origin by its numbers in the vocabulary of a source.
 type tableOrigin struct {
 	src             int
 	resource, scope uint32
@@ -107,17 +108,18 @@ func newTraceReader(s *scan.Session, tenant string) *traceReader {
 	return r
 }
 
-// forgetOrigins lets go of resources and scopes, which keep the tables of their sources in memory.
+// forgetOrigins drops resources and scopes, which keep the vocabularies of their sources in memory.
 func (r *traceReader) forgetOrigins() {
 	r.origins = r.origins[:0]
 	clear(r.byTable)
 	clear(r.byContent)
 }
 
-// rounds is how many pieces fit into the arena before it is cut.
+// arenaPieces is the size of the arena in pieces.
 const arenaPieces = 4
 
-// pieces ranges over a trace, which may come in several pieces of different spans. Damage is noted and does not end it.
+// pieces returns a trace in one or more pieces. Damage is recorded; the readable parts are
+// returned.
 func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2[*otlpdata.Batch, error] {
 	return func(yield func(*otlpdata.Batch, error) bool) {
 		r.id, r.from = id, spanKey{}
@@ -141,8 +143,8 @@ func (r *traceReader) pieces(ctx context.Context, id otlpdata.TraceID) iter.Seq2
 	}
 }
 
-// whole returns a trace as one batch. Behind more than most spans, if that is not 0, it may end.
-func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, most int) (*otlpdata.Batch, error) {
+// whole returns a trace as one batch. If maxSpans is not 0, it may stop after that many spans.
+func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, maxSpans int) (*otlpdata.Batch, error) {
 	r.keys = nil
 	var all []*otlpdata.Batch
 	spans := 0
@@ -151,17 +153,18 @@ func (r *traceReader) whole(ctx context.Context, id otlpdata.TraceID, most int) 
 			return nil, err
 		}
 		all = append(all, b)
-		if spans += b.Len(); most > 0 && spans > most {
+		if spans += b.Len(); maxSpans > 0 && spans > maxSpans {
 			break
 		}
 	}
-	if len(all) == 0 { // all of it is damaged
+	if len(all) == 0 { // the whole trace is damaged
 		return otlpdata.FromStored(nil, otlpdata.Meta{Tenant: r.tenant}), nil
 	}
 	return otlpdata.Concat(all...)
 }
 
-// round makes the list of the spans within the bounds, in order and without duplicates. A trace that was read ahead is one round.
+// readRound fills the list with the spans within the bounds, sorted and without duplicates. A
+// prefetched trace takes one round.
 func (r *traceReader) readRound(ctx context.Context) error {
 	r.bounded = false
 	if r.list = r.prefetched.take(r.id); r.list != nil && r.keys == nil && r.from == (spanKey{}) {
@@ -193,7 +196,8 @@ func (r *traceReader) readRound(ctx context.Context) error {
 	return nil
 }
 
-// eachPart calls f with the rows of a trace, by source and block. Damage of a whole source or block is noted.
+// eachPart calls f with the rows of a trace in each block. Damage to whole sources or blocks is
+// recorded.
 func (r *traceReader) eachPart(
 	ctx context.Context, id otlpdata.TraceID, f func(src int, t *rows.Tables, b source.Block, list []int32) error,
 ) error {
@@ -217,7 +221,7 @@ func (r *traceReader) eachPart(
 	return nil
 }
 
-// add encodes the span of a row, if it is within the bounds.
+// add encodes the span of a row if it lies within the bounds.
 func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) error {
 	var h rows.Head
 	if err := b.Head(row, &h); err != nil {
@@ -244,7 +248,8 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	return nil
 }
 
-// origin numbers resources and scopes by their content, which is what makes duplicates in different sources equal.
+// origin returns the number of a resource and scope. It depends on their content, so that
+// duplicates in different sources are equal.
 func (r *traceReader) origin(src int, t *rows.Tables, h *rows.Head) int {
 	at := tableOrigin{src, h.Resource, t.Shapes[h.Shape].Scope}
 	if i, ok := r.byTable[at]; ok {
@@ -264,91 +269,3 @@ func (r *traceReader) origin(src int, t *rows.Tables, h *rows.Head) int {
 	r.byTable[at] = i
 	return i
 }
-
-// sort puts the spans in order and drops duplicates.
-func (r *traceReader) sort() {
-	l := r.list
-	raw := func(s *storedSpan) []byte { return l.arena[s.from:s.to] }
-	order := func(a, b storedSpan) int {
-		if c := a.key.compare(b.key); c != 0 {
-			return c
-		}
-		return cmp.Or(cmp.Compare(a.origin, b.origin), bytes.Compare(raw(&a), raw(&b)))
-	}
-	if !slices.IsSortedFunc(l.spans, order) {
-		slices.SortFunc(l.spans, order)
-	}
-	l.spans = slices.CompactFunc(l.spans, func(a, b storedSpan) bool { return order(a, b) == 0 })
-}
-
-// cut makes room: it keeps the earliest spans, about half of what the arena may hold, and leaves the others to the next round. Spans of one
-// key stay together, so that their duplicates are found.
-func (r *traceReader) cutArena() {
-	r.sort()
-	l := r.list
-	n, size := 0, 0
-	for ; n < len(l.spans); n++ {
-		s := &l.spans[n]
-		if size > r.limit/2 && s.key != l.spans[n-1].key {
-			r.before, r.bounded = s.key, true
-			break
-		}
-		size += s.to - s.from
-	}
-	l.spans = l.spans[:n]
-	kept := r.spare[:0]
-	for i := range l.spans {
-		s := &l.spans[i]
-		from := len(kept)
-		kept = append(kept, l.arena[s.from:s.to]...)
-		s.from, s.to = from, len(kept)
-	}
-	l.arena, r.spare = kept, l.arena
-	r.limit = max(r.limit, 2*size) // one key may have more than fits
-}
-
-// piece returns how many spans make the next piece.
-func (r *traceReader) pieceLength(spans []storedSpan) int {
-	size := 0
-	for i := range spans {
-		if size += spans[i].to - spans[i].from; size >= r.session.Options.PieceBytes {
-			return i + 1
-		}
-	}
-	return len(spans)
-}
-
-// batch makes a batch of spans, those of one origin together.
-func (r *traceReader) batch(spans []storedSpan) *otlpdata.Batch {
-	type share struct {
-		spans [][]byte
-		count otlpdata.ServiceCount
-	}
-	shares := make(map[int]*share)
-	var order []int
-	size := 0
-	for i := range spans {
-		s := &spans[i]
-		sh := shares[s.origin]
-		if sh == nil {
-			o := r.origins[s.origin]
-			sh = &share{count: otlpdata.ServiceCount{Service: o.resource.Service}}
-			shares[s.origin] = sh
-			order = append(order, s.origin)
-			size += len(o.resource.Raw) + len(o.scope.Raw) + len(o.resource.SchemaURL) + len(o.scope.SchemaURL) + 6*headBytes
-		}
-		sh.spans = append(sh.spans, r.list.arena[s.from:s.to])
-		sh.count.Add(s.root, s.debug)
-		size += s.to - s.from + headBytes
-	}
-	segment := make([]byte, 0, size)
-	counts := make([]otlpdata.ServiceCount, len(order))
-	for i, o := range order {
-		segment = otlpdata.AppendResourceSpans(segment, r.origins[o].resource, r.origins[o].scope, shares[o].spans...)
-		counts[i] = shares[o].count
-	}
-	return otlpdata.FromStored(segment, otlpdata.Meta{Tenant: r.tenant}, counts...)
-}
-
-// headBytes is the number of bytes that a field needs at most besides its content.
-const headBytes = 6

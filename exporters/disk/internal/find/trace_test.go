@@ -11,12 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// A trace that does not fit into memory at once comes in pieces, ordered by start, each span once.
+// TestLargeTraceInPieces checks that a trace that does not fit into memory comes in pieces, ordered
+// by start, each span once.
 func TestLargeTraceInPieces(t *testing.T) {
 	const spans, pieceBytes = 8000, 8 << 10
 	s := openStore(3, 1, scan.Options{PieceBytes: pieceBytes})
 	b := scantest.WideTrace(t, spans)
-	for range 2 { // everything twice
+	for range 2 { // every span twice
 		scantest.Must(s.Consume(t.Context(), b))
 	}
 	v := scan.NewStore(s.View, scan.Options{PieceBytes: pieceBytes}).Begin()
@@ -39,14 +40,14 @@ func TestLargeTraceInPieces(t *testing.T) {
 		first, greatest := ^uint64(0), uint64(0)
 		scantest.Must(tracestore.WalkSpans(piece, func(sp tracestore.Span) error {
 			if !seen.First(sp) {
-				t.Error("a span came twice")
+				t.Error("span returned twice")
 			}
 			first, greatest = min(first, sp.Start), max(greatest, sp.Start)
 			total++
 			return nil
 		}))
 		if first < last {
-			t.Fatalf("piece %d begins at %d, before the end of the one before at %d", pieces, first, last)
+			t.Fatalf("piece %d begins at %d, before the end of the previous piece at %d", pieces, first, last)
 		}
 		last = greatest
 		counts = append(counts, piece.Services()...)
@@ -62,11 +63,12 @@ func TestLargeTraceInPieces(t *testing.T) {
 		roots += c.Roots
 	}
 	if byName["service 0"] != spans/2 || byName["service 1"] != spans/2 || roots != 1 {
-		t.Errorf("services %v, %d roots", byName, roots)
+		t.Errorf("spans by service: %v, with %d root spans", byName, roots)
 	}
 }
 
-// A search reads no more of a long trace than its caller has use for, and the next trace from its beginning.
+// TestLongTraceIsNotReadWhole checks that a search reads little more of a long trace than its
+// budget, and begins the next trace at its start.
 func TestLongTraceIsNotReadWhole(t *testing.T) {
 	s := openStore(3, 2, scan.Options{PieceBytes: 4 << 10})
 	b := scantest.WideTrace(t, 1000)
@@ -74,12 +76,13 @@ func TestLongTraceIsNotReadWhole(t *testing.T) {
 	for most, want := range map[int][2]int{0: {1000, 1000}, 1000: {1000, 1000}, 100: {101, 200}} {
 		got, outcome := s.ask(t, tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
 		if n := got[0].Spans.Len(); len(got) != 1 || !outcome.Complete || n < want[0] || n > want[1] {
-			t.Errorf("at most %d: %d spans of %d traces, %+v", most, n, len(got), outcome)
+			t.Errorf("budget of %d spans: read %d spans of %d traces, outcome %+v", most, n, len(got), outcome)
 		}
 	}
 }
 
-// Summaries count duplicates once, and the halves of a shared span twice.
+// TestSummaryOfDuplicates checks that summaries count duplicates once, and both halves of a shared
+// span.
 func TestSummaryOfDuplicates(t *testing.T) {
 	s := openStore(3, 2, scan.Options{PieceBytes: 4 << 10})
 	b := scantest.WideTrace(t, 1000)
@@ -91,6 +94,6 @@ func TestSummaryOfDuplicates(t *testing.T) {
 	got, outcome := s.ask(t, tracestore.Query{}, tracestore.WantSummaries)
 	if len(got) != 1 || !outcome.Complete || got[0].Summary.Spans != 1000 || got[0].Summary.RootName != want.RootName ||
 		!slices.Equal(got[0].Summary.Services, want.Services) || got[0].Summary.Orphans != want.Orphans {
-		t.Errorf("%+v %+v, want %+v", got[0].Summary, outcome, want)
+		t.Errorf("summary is %+v, outcome %+v, want %+v", got[0].Summary, outcome, want)
 	}
 }

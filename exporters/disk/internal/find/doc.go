@@ -1,0 +1,28 @@
+// Package find answers searches, and reads traces by their ids.
+//
+//	find.go             Finder, search: one search from its query to its results
+//	heaps.go            the orders in which blocks, matches and rows are taken
+//	examine.go          the newest matches of one block
+//	listed.go           traces that an earlier page has listed
+//	trace.go, pieces.go whole traces, in pieces
+//	prefetch.go         reading of several traces at once
+//	summary.go          summaries of traces
+//	outline.go          outlines of traces
+//
+// A search goes through the blocks of all sources, newest first:
+//
+//	blocks of all sources              matches                       results
+//	┌───────────┐ the newest, unless  ┌────────────┐ newest first,  ┌──────────────┐
+//	│ heap by   │ a newer match is    │ heap of    │ the first of   │ ids,         │
+//	│ MaxStart  │ known               │ short lists│ each trace     │ summaries,   │──▶ caller
+//	│           │ ──────────────────▶ │            │ ─────────────▶ │ whole traces │
+//	└───────────┘ ◀──── older rows ── └────────────┘                └──────────────┘
+//
+// A block is open only while it is examined. Its matches are kept as a short list of start times
+// and trace ids. Matches that do not fit into the list are found by examining the block again, when
+// all newer matches were returned. So a caller that reads slowly occupies neither buffers nor
+// decoders.
+//
+// Traces whose matches are known at the same time are read together, so that each block is decoded
+// once for all traces that it has.
+package find
