@@ -18,18 +18,20 @@ var (
 	_ tracestore.Metrics    = (*Aggregator)(nil)
 )
 
-// NewAggregator returns an Aggregator for a store.
+// New returns an Aggregator for a store.
 func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
 
 // Aggregate implements tracestore.Aggregator.
 //
-//	heatmap    from the series of segments and the tallies of memtables, where these tell spans apart as the query does: then rows are read
-//	           at the ends of the window only; else from rows, together with the facets
-//	facets     from rows: values are counted by their codes, and become texts when a source has been gone through
-//	exemplars  from the blocks that are read anyway, else from a few of their own
+//   - The heatmap comes from the statistics of segments and memtables if these distinguish spans as
+//     the query does; then rows are read at both ends of the window only. Otherwise it comes from
+//     rows, together with the facets.
+//   - Facets come from rows. Values are counted by their codes, which become texts at the end of
+//     each source.
+//   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
-// A block costs nearly the same whether one row of it is asked for or all are. So Budget.Spans counts all rows of the blocks that are
-// opened, and not only those that may fit.
+// Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
+// the number of rows in opened blocks, not of rows that may match.
 func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := errors.Join(want.Check(q), ctx.Err()); err != nil {
 		return tracestore.Aggregate{}, err
@@ -44,7 +46,7 @@ func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	defer a.session.Release()
 	err := a.run(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		a.reason = fmt.Sprintf("time ran out after %d spans were examined; narrow the query or the time range", a.scanned)
+		a.reason = fmt.Sprintf("deadline exceeded after examining %d spans; narrow the query or the time range", a.scanned)
 		err = nil
 	}
 	if err != nil {
@@ -54,40 +56,40 @@ func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 	return a.answer(), nil
 }
 
-// aggregator is one aggregation under way.
+// aggregation is a running call of Aggregate.
 type aggregation struct {
 	session      *scan.Session
 	query        tracestore.Query
 	want         tracestore.Aggregation
 	window       scan.Range
 	where        *scan.Query
-	selection    *selection   // nil: there is no selection
+	selection    *selection   // nil: none
 	plans        []*scan.Plan // by source
 	targets      targets
-	heatmapDone  bool          // the heatmap is complete
-	spent        int           // of the budget, for that
-	matchWindows []scan.Window // by source, then: where it may have spans that fit
+	heatmapDone  bool          // heatFromSeries has made the heatmap
+	spent        int           // the part of the budget that was used for it
+	matchWindows []scan.Window // by source, after heatFromSeries: where it may have matching spans
 	scanned      int
-	rowsRead     int // rows of blocks that were gone through
-	pickedBlocks int // blocks that exemplars come from
+	rowsRead     int // number of rows in blocks that were read
+	pickedBlocks int // number of blocks with exemplars
 	reason       string
 }
 
-// choice is a selection.
+// selection is a compiled tracestore.Selection.
 type selection struct {
 	where  *scan.Query
-	starts scan.Range // from is behind to where no start lies within them
+	starts scan.Range // From is greater than To if no start lies within the window
 }
 
-// targets are what spans are counted in.
+// targets are the counters that a scan fills.
 type targets struct {
-	heat   *heatTotal // nil: no heatmap is asked for, as the next ones
+	heat   *heatTotal // nil: no heatmap; the same for the other fields
 	facets *facetTotal
-	rest   *total // what is counted where neither is asked for
+	rest   *total // counts if there is neither a heatmap nor a facet
 	picks  *storequery.ExemplarPicker
 }
 
-// total is how many spans were counted, in which share of all.
+// total is the number of spans that were counted, and their share of all spans.
 type total struct {
 	spans, errors uint64
 	share         float64
@@ -145,7 +147,7 @@ func newSelection(tenant string, s *tracestore.Selection) *selection {
 	return c
 }
 
-// run counts everything. Damage is noted.
+// run counts everything. Damage is recorded.
 func (a *aggregation) run(ctx context.Context) error {
 	if a.targets.heat != nil && a.canUseSeries() {
 		if err := a.heatFromSeries(ctx); err != nil {
@@ -166,7 +168,7 @@ func (a *aggregation) run(ctx context.Context) error {
 	a.rowsRead = 0
 	err = a.scan(ctx, f, t)
 	share := f.share
-	if err != nil { // time may have run out, and what was counted is returned
+	if err != nil { // after a timeout the partial counts are returned
 		share *= float64(max(a.rowsRead, 1)) / float64(countRows(f.blocks))
 	}
 	for _, counted := range t.totals() {
@@ -175,7 +177,7 @@ func (a *aggregation) run(ctx context.Context) error {
 	return err
 }
 
-// totals returns what is counted.
+// totals returns the totals in use.
 func (t *targets) totals() (all []*total) {
 	if t.rest != nil {
 		all = append(all, t.rest)
@@ -206,7 +208,7 @@ func (a *aggregation) answer() tracestore.Aggregate {
 	return out
 }
 
-// allTime returns the window of the query for all sources.
+// wholeWindow returns the window of the query for each source.
 func (a *aggregation) wholeWindow() []scan.Window {
 	w := make([]scan.Window, len(a.session.Sources))
 	for i := range w {
@@ -215,10 +217,11 @@ func (a *aggregation) wholeWindow() []scan.Window {
 	return w
 }
 
-// maxPlans is how many plans are kept for when their source comes again. Each keeps the tables of its source in memory.
+// maxPlans is the maximum number of plans that are kept in case their source is read again. Each
+// keeps the vocabulary of its source in memory.
 const maxPlans = 16
 
-// plan returns the plan for a source, and nil where its tables are damaged.
+// plan returns the plan for a source, or nil if its vocabulary is damaged.
 func (a *aggregation) plan(src int) (*scan.Plan, error) {
 	if a.plans == nil {
 		a.plans = make([]*scan.Plan, len(a.session.Sources))

@@ -14,8 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkAggregate asks what a user interface asks for when it shows one service, and all. Beside the time it reports the processor time
-// of the whole process, how many spans were examined, and which part of all that was.
+// BenchmarkAggregate runs the queries of a user interface for one service and for all. In addition
+// to the time it reports the processor time of the process, the number of examined spans, and their
+// share of all spans.
 func BenchmarkAggregate(b *testing.B) {
 	sources := scantest.BenchSegments(b, benchBatches(400_000))
 	from, to, spans := ^uint64(0), uint64(0), 0

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// randomAggregation makes a random question about what a query covers.
+// randomAggregation returns a random aggregation of the spans of a query.
 func randomAggregation(w *scantest.Generator, q tracestore.Query) tracestore.Aggregation {
 	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1 + w.IntN(30)}}
 	if !q.From.IsZero() && !q.To.IsZero() {
@@ -45,7 +45,7 @@ func randomAggregation(w *scantest.Generator, q tracestore.Query) tracestore.Agg
 	return a
 }
 
-// aggregate answers from the definition.
+// expectAggregate returns the answer by definition.
 func expectAggregate(w *scantest.Generator, q tracestore.Query, a tracestore.Aggregation) tracestore.Aggregate {
 	c, err := storequery.NewAggregateCounter(q, a)
 	scantest.Must(err)
@@ -58,7 +58,8 @@ func expectAggregate(w *scantest.Generator, q tracestore.Query, a tracestore.Agg
 	return c.Answer(1)
 }
 
-// Whatever is asked of one source, whose hints err and which has duplicates, the answer is that of the definition.
+// TestAggregateAgreesWithDefinition compares answers for one source, with imprecise hints and with
+// duplicates, with the definition.
 func TestAggregateAgreesWithDefinition(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,11 +77,12 @@ func TestAggregateAgreesWithDefinition(t *testing.T) {
 		}
 	}
 	if n := s.Views.Load(); n != 0 {
-		t.Errorf("%d views are not released", n)
+		t.Errorf("%d views left", n)
 	}
 }
 
-// checkHeatmaps compares heatmaps by minutes with the definition, and returns how many spans were examined for them.
+// checkHeatmaps compares heatmaps of whole minutes with the definition, and returns the numbers of
+// examined spans.
 func checkHeatmaps(t *testing.T, e *Aggregator, sent []*otlpdata.Batch) (scanned []int) {
 	t.Helper()
 	eq := func(p tracestore.Place, text string) tracestore.Expr {
@@ -109,7 +111,8 @@ func checkHeatmaps(t *testing.T, e *Aggregator, sent []*otlpdata.Batch) (scanned
 	return scanned
 }
 
-// TestHeatmapFromSeries: whole minutes come without a look at rows, unless the query asks for what series do not have.
+// TestHeatmapFromSeries checks that no rows are read for whole minutes, unless the query needs what
+// series do not have.
 func TestHeatmapFromSeries(t *testing.T) {
 	var sent []*otlpdata.Batch
 	for i := range uint64(5) {
@@ -127,7 +130,7 @@ func TestHeatmapFromSeries(t *testing.T) {
 	for name, s := range map[string]callStore{"segment": sealed, "memtable": live} {
 		scanned := checkHeatmaps(t, s.Aggregator, sent)
 		if slices.Max(scanned[:4]) > 0 || slices.Min(scanned[4:6]) == 0 {
-			t.Errorf("%s: %d spans were examined for the first window", name, scanned[:6])
+			t.Errorf("%s: examined %d spans for the first window; want none where series suffice, and some where they do not", name, scanned[:6])
 		}
 	}
 	damage := 0
@@ -140,7 +143,7 @@ func TestHeatmapFromSeries(t *testing.T) {
 		checkHeatmaps(t, damaged.Aggregator, sent)
 	}
 	if damage == 0 {
-		t.Error("no damage was reported")
+		t.Error("damage was not reported")
 	}
 }
 
@@ -167,7 +170,8 @@ func sampleStore(t *testing.T) (callStore, []*otlpdata.Batch) {
 	return s, sent
 }
 
-// TestAggregateWithinBudget: the budget holds, the share is what it says, and the same question gets the same answer.
+// TestAggregateWithinBudget checks that the budget is respected, the share is correct, and answers
+// are repeatable.
 func TestAggregateWithinBudget(t *testing.T) {
 	s, sent := sampleStore(t)
 	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
@@ -185,7 +189,7 @@ func TestAggregateWithinBudget(t *testing.T) {
 			if got.Share <= 0 || got.Share > 1 || got.Scanned > most || got.Facets.Share != got.Heatmap.Share || !got.Complete {
 				t.Errorf("budget %d: %+v", q.Budget.Spans, got)
 			}
-			// A trace of up to a hundred spans is in the sample, or is not.
+			// All spans of a trace, up to a hundred, are in the sample or none is.
 			n, want := float64(got.Spans), float64(whole.Spans)*got.Share
 			if math.Abs(n-want) > 10+6*math.Sqrt(20*want) || got.Share == 1 && got.Spans != whole.Spans {
 				t.Errorf("budget %d: %.0f spans, want %.0f of %d", q.Budget.Spans, n, want, whole.Spans)
@@ -193,13 +197,14 @@ func TestAggregateWithinBudget(t *testing.T) {
 			again, err := s.Aggregate(t.Context(), q, a)
 			scantest.Must(err)
 			if !reflect.DeepEqual(got, again) {
-				t.Errorf("budget %d: another answer\n%+v\n%+v", q.Budget.Spans, got, again)
+				t.Errorf("budget %d: second answer differs\n%+v\n%+v", q.Budget.Spans, got, again)
 			}
 		}
 	}
 }
 
-// TestHeatmapAndFacetsShareBudget: rows of minutes that are cut in two are examined for the heatmap, and the facets have what is left.
+// TestHeatmapAndFacetsShareBudget checks that the heatmap uses the budget for rows of partial
+// minutes, and the facets use the rest.
 func TestHeatmapAndFacetsShareBudget(t *testing.T) {
 	const minutes, spans = 6, 500
 	s := newCallStore(t, 1, scan.Options{})
@@ -225,15 +230,16 @@ func TestHeatmapAndFacetsShareBudget(t *testing.T) {
 		got, err := s.Aggregate(t.Context(), q, a)
 		scantest.Must(err)
 		if got.Scanned > budget+budget/tolerance || got.Scanned == 0 || got.Facets.Share == 0 || (got.Heatmap.Share == 1) != exact {
-			t.Errorf("budget %d: %d spans were examined, shares of %g and %g", budget, got.Scanned, got.Heatmap.Share, got.Facets.Share)
+			t.Errorf("budget %d: examined %d spans, shares are %g and %g", budget, got.Scanned, got.Heatmap.Share, got.Facets.Share)
 		}
 		if exact && !reflect.DeepEqual(got.Heatmap, want.Heatmap) {
-			t.Errorf("budget %d: the heatmap is not what it should be", budget)
+			t.Errorf("budget %d: wrong heatmap", budget)
 		}
 	}
 }
 
-// TestExemplarsWithoutRows: where the heatmap takes no look at rows, exemplars come from all over the window all the same.
+// TestExemplarsWithoutRows checks that exemplars come from the whole window although the heatmap
+// reads no rows.
 func TestExemplarsWithoutRows(t *testing.T) {
 	s, _ := sampleStore(t)
 	service := scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text(bench.New(7, scantest.Day).Services()[5]))
@@ -242,7 +248,7 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	got, err := s.Aggregate(t.Context(), q, a)
 	scantest.Must(err)
 	if len(got.Exemplars) != 30 || got.Share != 1 || uint64(got.Scanned) > got.Spans {
-		t.Fatalf("%d exemplars, %+v", len(got.Exemplars), got)
+		t.Fatalf("got %d exemplars, want 30: %+v", len(got.Exemplars), got)
 	}
 	newest, oldest := got.Exemplars[0].Start, got.Exemplars[29].Start
 	lengths := make(map[int]bool)
@@ -255,7 +261,7 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	scantest.Must(err)
 	cells := seconds.Heatmap.Cells
 	if all := time.Duration(cells[len(cells)-1].Start - cells[0].Start); spread < all/2 || len(lengths) < 10 {
-		t.Errorf("exemplars within %v of %v, in %d buckets", spread, all, len(lengths))
+		t.Errorf("exemplars span %v of %v and %d buckets of durations", spread, all, len(lengths))
 	}
 	q.Where = scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text("nobody"))
 	a = tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Exemplars: 30}
@@ -264,7 +270,7 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	}
 }
 
-// listing counts how often its blocks are listed.
+// listing counts calls of Blocks.
 type listing struct {
 	*segment.Segment
 	lists *int
@@ -275,7 +281,8 @@ func (l listing) Blocks() ([]source.BlockInfo, error) {
 	return l.Segment.Blocks()
 }
 
-// TestExemplarsOfRareService: they are not looked for where series know of no span that fits.
+// TestExemplarsOfRareService checks that exemplars are not searched in segments whose series have
+// no matching span.
 func TestExemplarsOfRareService(t *testing.T) {
 	const segments = 2 * maxPlans
 	s := newCallStore(t, 1, scan.Options{})
@@ -295,11 +302,11 @@ func TestExemplarsOfRareService(t *testing.T) {
 	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Exemplars: 10}
 	got, err := s.Aggregate(t.Context(), q, a)
 	if err != nil || len(got.Exemplars) != 1 || got.Exemplars[0].Service != "rare" || lists != 1 {
-		t.Errorf("%+v, %v; blocks of %d segments were listed", got, err, lists)
+		t.Errorf("answer %+v, error %v; listed blocks of %d segments, want 1", got, err, lists)
 	}
 }
 
-// TestScattered: each number once, and any first part is spread.
+// TestScattered checks that each number occurs once and that every prefix is spread.
 func TestScattered(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 10, 97, 1000} {
 		order := scattered(n)
@@ -307,20 +314,21 @@ func TestScattered(t *testing.T) {
 			part := slices.Sorted(slices.Values(order[:first]))
 			for i := 1; i < first; i++ {
 				if gap := part[i] - part[i-1]; gap > 4*n/first+1 {
-					t.Errorf("the first %d of %d leave out %d", first, n, gap)
+					t.Errorf("first %d of %d numbers have a gap of %d", first, n, gap)
 				}
 			}
 		}
 		slices.Sort(order)
 		for i, at := range order {
 			if at != i {
-				t.Fatalf("%d of %d is missing", i, n)
+				t.Fatalf("number %d of %d is missing", i, n)
 			}
 		}
 	}
 }
 
-// TestAggregatePastDamage: what can be read is counted, and the rest is named.
+// TestAggregatePastDamage checks that readable spans are counted and that the answer names the
+// damage.
 func TestAggregatePastDamage(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(1, 9))}
 	s := openStore(2, 5, scan.Options{})
@@ -331,11 +339,12 @@ func TestAggregatePastDamage(t *testing.T) {
 	s.Rot(3)
 	got, err := s.Aggregate(t.Context(), q, a)
 	if err != nil || got.Complete || got.Reason == "" || got.Spans >= whole.Spans || got.Spans == 0 || len(s.Damage) == 0 {
-		t.Errorf("%v, %+v of %d, %d reports", err, got, whole.Spans, len(s.Damage))
+		t.Errorf("error %v, answer %+v of %d spans, %d reports of damage", err, got, whole.Spans, len(s.Damage))
 	}
 }
 
-// TestAggregateEnds: a call that is cancelled fails, and one that runs out of time says so.
+// TestAggregateEnds checks that a cancelled call fails and that a call past its deadline returns a
+// partial answer.
 func TestAggregateEnds(t *testing.T) {
 	w := &scantest.Generator{Rand: rand.New(rand.NewPCG(1, 9))}
 	s := openStore(1, 5, scan.Options{})
@@ -344,19 +353,19 @@ func TestAggregateEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := s.Aggregate(ctx, tracestore.Query{}, a); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled call returned %v", err)
 	}
 	late := &lateContext{Context: t.Context(), looks: 8}
 	got, err := s.Aggregate(late, tracestore.Query{}, a)
 	if err != nil || got.Complete || got.Reason == "" || got.Facets == nil {
-		t.Errorf("late: %+v, %v", got, err)
+		t.Errorf("call past its deadline returned %+v, %v", got, err)
 	}
 	if n := s.Views.Load(); n != 0 {
-		t.Errorf("%d views are not released", n)
+		t.Errorf("%d views left", n)
 	}
 }
 
-// lateContext is out of time after a number of looks.
+// lateContext exceeds its deadline after a number of checks.
 type lateContext struct {
 	context.Context
 	looks int
@@ -369,13 +378,13 @@ func (c *lateContext) Err() error {
 	return nil
 }
 
-// TestNumbers: the table keeps every number, in order.
+// TestNumbers checks that the table keeps every number, in order of insertion.
 func TestNumbers(t *testing.T) {
 	var n numbers
 	for round := range 2 {
 		for i := range uint64(5000) {
 			if isNew := n.add(i*i%1999, counts{1, i % 2}); isNew != (n.list[len(n.list)-1].num == i*i%1999 && n.list[len(n.list)-1].count.all == 1) {
-				t.Fatalf("round %d: number %d is new: %t", round, i*i%1999, isNew)
+				t.Fatalf("round %d: add(%d) returned %t", round, i*i%1999, isNew)
 			}
 		}
 		sum := counts{}
@@ -383,7 +392,7 @@ func TestNumbers(t *testing.T) {
 			sum.add(x.count)
 		}
 		if sum != (counts{5000, 2500}) || len(n.list) != 1000 {
-			t.Errorf("round %d: %+v, %d numbers", round, sum, len(n.list))
+			t.Errorf("round %d: sum is %+v of %d numbers", round, sum, len(n.list))
 		}
 		n.reset()
 	}

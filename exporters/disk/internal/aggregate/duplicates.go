@@ -9,14 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// twins tell duplicates in a source that may have some. Of rows that look the same the content is compared.
+// duplicates recognizes duplicates in a source that may have some. Rows with the same key are
+// compared by their content.
 type duplicates struct {
 	keys    map[scan.SpanKey]struct{}
-	seen    map[[sha256.Size]byte]struct{} // contents of those that were met
+	seen    map[[sha256.Size]byte]struct{} // hashes of contents that were counted
 	content scan.ContentReader
 }
 
-// findTwins notes which rows of some blocks of the source may have duplicates among them. Damage is noted.
+// findDuplicates finds the rows of some blocks of the source that may have duplicates among them.
+// Damage is recorded.
 func (s *rowScan) findDuplicates(ctx context.Context, blocks []sampledBlock) (*duplicates, error) {
 	t := &duplicates{keys: make(map[scan.SpanKey]struct{}), seen: make(map[[sha256.Size]byte]struct{})}
 	n := countRows(blocks)
@@ -37,7 +39,8 @@ func (s *rowScan) findDuplicates(ctx context.Context, blocks []sampledBlock) (*d
 	return t, nil
 }
 
-// sieve adds the rows of a block that the sieve has seen before; of all rows one share.
+// sieve adds the keys of rows in a block that the filter v has seen before. It looks at one of
+// shares parts of all rows.
 func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares uint64, of map[scan.SpanKey]struct{}) error {
 	shapes, err := b.Shapes()
 	if err != nil {
@@ -58,7 +61,7 @@ func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares u
 	return nil
 }
 
-// once removes the rows from set whose duplicates were met before.
+// dropRepeated removes the rows from set whose duplicates were counted.
 func (t *duplicates) dropRepeated(f *scan.Filter, set []int32) ([]int32, error) {
 	kept := set[:0]
 	var h rows.Head

@@ -8,12 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// pickedBlocks is in how many blocks exemplars are looked for, unless these have none. Ids are as costly to decode as times and shapes
-// together.
+// exemplarBlocks is the number of blocks in which exemplars are searched, not counting blocks
+// without matches. Decoding ids costs as much as decoding times and shapes together. together.
 const exemplarBlocks = 24
 
-// picking reports whether exemplars are picked from a block of the frame: from not too many, which are spread over those that have spans
-// that fit.
+// shouldPick reports whether to pick exemplars from a block of the sample. Blocks with exemplars
+// are spread over all blocks with matches.
 func (s *rowScan) shouldPick(at int) bool {
 	if !s.everywhere && s.agg.pickedBlocks > exemplarBlocks*at/len(s.sample.blocks) {
 		return false
@@ -22,9 +22,9 @@ func (s *rowScan) shouldPick(at int) bool {
 	return true
 }
 
-// pick offers the rows that matched, or some of them, as exemplars.
+// pick offers matching rows as exemplars.
 func (s *rowScan) pick() error {
-	const enough = 2 // times as many as are wanted
+	const enough = 2 // candidates for each exemplar
 	step := max(1, len(s.matched)/(enough*s.agg.want.Exemplars))
 	t := s.filter.Plan.Tables
 	for i := 0; i < len(s.matched); i += step {
@@ -49,7 +49,8 @@ func (s *rowScan) pick() error {
 	return nil
 }
 
-// pickFew picks exemplars where no rows are read otherwise: from a few blocks all over the window that have spans that fit.
+// pickWithoutScan picks exemplars if no rows are read otherwise: from a few blocks, spread over the
+// window, that have matching spans.
 func (a *aggregation) pickWithoutScan(ctx context.Context) error {
 	if a.targets.picks == nil || a.targets.heat.total.spans == 0 {
 		return nil
@@ -85,7 +86,8 @@ func (a *aggregation) pickWithoutScan(ctx context.Context) error {
 	return nil
 }
 
-// scattered returns the numbers below n, in an order in which the first ones, however many, are spread over all.
+// scattered returns the numbers below n in an order in which every prefix is spread over all of
+// them.
 func scattered(n int) []int {
 	const golden = 0.6180339887498949
 	step := max(1, int(float64(n)*golden))

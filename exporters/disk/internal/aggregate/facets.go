@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// facetFields says what of a span its facets need.
+// facetFields says which parts of a span the facets need.
 type facetFields struct {
 	resources bool // attributes of resources
 	whole     bool // fields that are found in whole spans only
@@ -26,13 +26,13 @@ func newFacetFields(fields []tracestore.Field) facetFields {
 		case tracestore.ResourceAttribute:
 			f.resources = true
 		default:
-			f.whole = f.whole || field.Key != "" // counters of properties are asked for without a key
+			f.whole = f.whole || field.Key != "" // facets of properties have no key
 		}
 	}
 	return f
 }
 
-// tally is how many spans there are, and how many of them are selected.
+// counts is a number of spans, and the number of selected ones among them.
 type counts struct{ all, selected uint64 }
 
 func (t *counts) add(o counts) {
@@ -40,31 +40,33 @@ func (t *counts) add(o counts) {
 	t.selected += o.selected
 }
 
-// facetSource counts the values of the spans of one source by number: of shape, resource, column and word.
+// facetSource counts the values of the spans of one source by their numbers: of shape, resource,
+// column and word.
 type facetSource struct {
 	to          *facetTotal
 	plan        *scan.Plan
-	shapes      []*facetShape // nil until it is needed
-	used        []uint32      // shapes that were needed
+	shapes      []*facetShape // nil until needed
+	used        []uint32      // shapes with spans
 	columns     []facetColumn
 	resources   []counts
-	numbersKept int // values that are not words, in all columns
+	numbersKept int // values other than words, in all columns
 }
 
-// facetShape is what is counted of the spans of a shape.
+// facetShape is what is counted for the spans of a shape.
 type facetShape struct {
-	whole  bool // spans have to be put together
+	whole  bool // spans must be assembled
 	spans  counts
 	varies []facetCell
 }
 
 // facetCell is a cell that is counted row by row.
 type facetCell struct {
-	index  int // in Shape.Columns
+	index  int // index in Shape.Columns
 	column uint32
 }
 
-// maxKept bounds the values that are kept by number before they are counted by their texts: 2 MiB.
+// maxNumbers is the maximum number of values that are counted by number before they are counted as
+// texts. They take 2 MiB.
 const maxNumbers = 1 << 15
 
 func newFacetSource(to *facetTotal, p *scan.Plan) *facetSource {
@@ -73,7 +75,7 @@ func newFacetSource(to *facetTotal, p *scan.Plan) *facetSource {
 		resources: make([]counts, len(t.Resources))}
 }
 
-// rows counts rows of a shape. Those that are selected are a part of them, in the same order.
+// rows counts rows of a shape. selected is a subset of set, in the same order.
 func (f *facetSource) rows(x *scan.Filter, shape uint32, set, selected []int32) error {
 	s := f.shape(shape)
 	if s.whole {
@@ -138,7 +140,7 @@ func (f *facetSource) wholeRows(x *scan.Filter, set, selected []int32) error {
 	return nil
 }
 
-// shape finds out what is to be counted of a shape.
+// shape returns what to count for a shape.
 func (f *facetSource) shape(id uint32) *facetShape {
 	if s := f.shapes[id]; s != nil {
 		return s
@@ -159,7 +161,8 @@ func (f *facetSource) shape(id uint32) *facetShape {
 	return s
 }
 
-// repeats reports whether a span has several values of the field of a column: it counts once for those that are equal.
+// repeats reports whether a span of the shape can have several values of the field of a column.
+// Equal values count once for a span.
 func (f *facetSource) repeats(before []uint32, column uint32) bool {
 	counter := f.columns[column].counter
 	for _, c := range before {
@@ -170,7 +173,7 @@ func (f *facetSource) repeats(before []uint32, column uint32) bool {
 	return false
 }
 
-// finish counts everything by its text.
+// finish adds all counts to the facets.
 func (f *facetSource) finish() {
 	for _, id := range f.used {
 		if s := f.shapes[id]; s.spans.all > 0 {
@@ -187,7 +190,7 @@ func (f *facetSource) finish() {
 	}
 }
 
-// finishShape counts what all spans of a shape have in common.
+// finishShape adds what all spans of a shape have in common.
 func (f *facetSource) finishShape(id uint32, n counts) {
 	shape := &f.plan.Tables.Shapes[id]
 	f.finishProperties(shape, n)
@@ -200,19 +203,19 @@ func (f *facetSource) finishShape(id uint32, n counts) {
 		if col.kind == otlpdata.ValueEmpty {
 			col.counter.AddValue("", n.all, n.selected)
 		} else if cell, same := f.plan.Source.Constant(id, i); same {
-			_ = f.cell(c, cell, n) // the layout was checked
+			_ = f.cell(c, cell, n) // the kinds of the cells were checked before
 		}
 	}
 }
 
-// finishProperties counts what is no attribute.
+// finishProperties adds the properties that are not attributes.
 func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
 	scope := &f.plan.Tables.Scopes[shape.Scope]
 	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
 	for _, p := range [...]struct {
 		place tracestore.Place
 		text  string
-		inRow bool // in a cell, which is counted as those of attributes are
+		inRow bool // the value is in a cell and counted like an attribute
 	}{
 		{tracestore.Service, shape.Service, false},
 		{tracestore.Name, span.Operation(), f.has(shape, rows.Name)},
@@ -229,7 +232,7 @@ func (f *facetSource) finishProperties(shape *rows.Shape, n counts) {
 	}
 }
 
-// has reports whether spans of a shape have a cell of a place.
+// has reports whether rows of a shape have a cell of a place.
 func (f *facetSource) has(shape *rows.Shape, place rows.Place) bool {
 	return slices.ContainsFunc(shape.Columns, func(c uint32) bool { return f.plan.Tables.Columns[c].Place == place })
 }

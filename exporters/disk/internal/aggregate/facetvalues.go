@@ -12,16 +12,16 @@ import (
 
 // facetColumn counts the values of a column.
 type facetColumn struct {
-	known   bool                     // what follows is filled in
-	extra   bool                     // its cells hold several attributes
-	counter *storequery.FieldCounter // nil: it is not counted
+	known   bool                     // the following fields are set
+	extra   bool                     // its cells have several attributes
+	counter *storequery.FieldCounter // nil: not counted
 	kind    otlpdata.ValueKind
-	spans   counts   // that have it
+	spans   counts   // with a value in the column
 	words   []counts // by word
 	numbers numbers
 }
 
-// column finds out what is to be counted of a column.
+// column returns what to count for a column.
 func (f *facetSource) column(id uint32) *facetColumn {
 	c := &f.columns[id]
 	if c.known {
@@ -42,7 +42,7 @@ func (f *facetSource) column(id uint32) *facetColumn {
 	return c
 }
 
-// cell counts a cell of so many spans.
+// cell counts a cell of n spans.
 func (f *facetSource) cell(column uint32, cell rows.Cell, n counts) error {
 	c := &f.columns[column]
 	switch {
@@ -75,12 +75,12 @@ func (f *facetSource) number(c *facetColumn, num uint64, n counts) {
 	}
 }
 
-// text returns the text by which a value is known.
+// text returns the text of a value in facets.
 func (f *facetSource) text(column uint32, cell rows.Cell) string {
 	return f.plan.Value(column, cell).AsString()
 }
 
-// finishColumn counts the values of a column by their texts.
+// finishColumn adds the values of a column to the facets.
 func (f *facetSource) finishColumn(id uint32) {
 	c := &f.columns[id]
 	if c.counter == nil {
@@ -104,11 +104,12 @@ func (f *facetSource) finishNumbers(id uint32) {
 	c.numbers.reset()
 }
 
-// numbers is a hash table of numbers that keeps them in the order in which they came, so that whatever is made of it is always the same.
+// numbers is a hash table that keeps numbers in the order of insertion, so that results are
+// repeatable.
 type numbers struct {
 	list  []numberTally
-	slots []uint32 // 1 + index in list; 0: free. At least half of them are
-	// factor is random and odd, so that nobody can send numbers that collide.
+	slots []uint32 // 1 + index in list, or 0 for a free slot; at least half of the slots are free
+	// factor is random and odd, so that clients cannot send numbers that collide.
 	factor uint64
 }
 
@@ -117,7 +118,7 @@ type numberTally struct {
 	count counts
 }
 
-// add counts a number, and reports whether it is a new one.
+// add counts a number and reports whether it is new.
 func (t *numbers) add(num uint64, n counts) bool {
 	if 2*len(t.list) >= len(t.slots) {
 		t.grow()

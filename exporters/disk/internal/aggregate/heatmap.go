@@ -11,13 +11,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// countable reports whether series may tell what the heatmap needs: its columns are whole minutes, and the query asks for nothing that
-// series do not know.
+// canUseSeries reports whether series may have what the heatmap needs: its columns are whole
+// minutes and the query has no condition on fields that series lack.
 func (a *aggregation) canUseSeries() bool {
 	return uint64(a.want.Heatmap.Step)%scan.Minute == 0 && answeredBySeries(a.query.Where)
 }
 
-// ofSeries reports whether all spans of a series with the same status are equal to a condition.
+// answeredBySeries reports whether an expression has the same result for all spans of a series with
+// the same status.
 func answeredBySeries(e tracestore.Expr) bool {
 	for f := range tracestore.Fields(e) {
 		switch f.Place {
@@ -29,9 +30,9 @@ func answeredBySeries(e tracestore.Expr) bool {
 	return true
 }
 
-// heatFromSeries makes the heatmap of whole minutes from statistics and of the rest from rows. If the map is not heated afterwards, then
-// statistics cannot tell it, or the rest has more rows than the budget, or than half of it where facets need some, too. Then nothing is
-// counted.
+// heatFromSeries makes the heatmap from statistics for whole minutes, and from rows for the rest.
+// It leaves heatmapDone false and counts nothing if statistics lack what is needed, or if the rest
+// has more rows than the budget; with facets, than half of the budget.
 func (a *aggregation) heatFromSeries(ctx context.Context) error {
 	rest := make([]scan.Window, len(a.session.Sources))
 	a.matchWindows = make([]scan.Window, len(a.session.Sources))
@@ -64,7 +65,8 @@ func (a *aggregation) heatFromSeries(ctx context.Context) error {
 	return a.scan(ctx, f, targets{heat: a.targets.heat})
 }
 
-// heatFromSource adds what a source knows of whole minutes, and returns where rows are to be read.
+// heatFromSource adds the whole minutes of a source, and returns the start times for which rows
+// must be read.
 func (a *aggregation) heatFromSource(ctx context.Context, src int, d scan.Split) (rest scan.Window, exact bool, _ error) {
 	known, exact := false, true
 	err := a.session.Decode(ctx, func() (err error) {
@@ -73,7 +75,7 @@ func (a *aggregation) heatFromSource(ctx context.Context, src int, d scan.Split)
 			known, exact, err = a.heatFromStatistics(s, d)
 		case source.Tally:
 			known, err = s.Tally(ctx, func(c *stats.Collector, oldest, newest uint64) {
-				d = scan.SplitWindow(a.window, oldest, newest) // it may have newer rows than the source
+				d = scan.SplitWindow(a.window, oldest, newest) // the memtable may have newer rows than the source
 				exact = a.heatFromTally(c, d)
 			})
 		}
@@ -85,8 +87,8 @@ func (a *aggregation) heatFromSource(ctx context.Context, src int, d scan.Split)
 	return d.All, exact, err
 }
 
-// heatFromStatistics adds what a segment knows of whole minutes. It is not known where that is damaged, which costs no spans, or not all
-// spans had room in it.
+// heatFromStatistics adds the whole minutes of a segment. known is false if its statistics are
+// damaged, which loses no spans, or incomplete.
 func (a *aggregation) heatFromStatistics(s source.Statistics, d scan.Split) (known, exact bool, _ error) {
 	if !d.HasMinutes {
 		return true, true, nil
@@ -108,7 +110,7 @@ func (a *aggregation) heatFromStatistics(s source.Statistics, d scan.Split) (kno
 	return true, exact, nil
 }
 
-// heatFromTally adds what a memtable knows of whole minutes.
+// heatFromTally adds the whole minutes of a memtable.
 func (a *aggregation) heatFromTally(c *stats.Collector, d scan.Split) (exact bool) {
 	all := c.All()
 	wanted, some, exact := a.wantedSeries(all)
@@ -120,8 +122,9 @@ func (a *aggregation) heatFromTally(c *stats.Collector, d scan.Split) (exact boo
 	return exact
 }
 
-// wantedSeries tells on which series the query holds. It is not exact where it holds on a part of one: series do not tell the status ok
-// from none. Heatmaps count spans, and not what these stand for.
+// wantedSeries returns which series match the query. exact is false if only a part of the spans of
+// a series matches, because series do not distinguish the statuses ok and unset. Heatmaps count
+// stored spans, so series of adjusted counts are left out.
 func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, exact bool) {
 	wanted = make([]bool, len(series))
 	for i := range series {
@@ -146,7 +149,7 @@ func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, 
 	return wanted, some, true
 }
 
-// kindOf returns a kind with a name of otlpdata.Span.KindName.
+// kindOf returns the kind whose name is name; see otlpdata.Span.KindName.
 func kindOf(name string) int32 {
 	for kind := int32(otlpdata.KindInternal); kind <= otlpdata.KindConsumer; kind++ {
 		if s := (otlpdata.Span{Kind: kind}); s.KindName() == name {
@@ -166,7 +169,7 @@ func (a *aggregation) heatPoint(at uint64, durations *tracestore.Histogram, fail
 		if failed {
 			errors = n
 		}
-		// The minute may begin before the window, where nothing of it does.
+		// If the minute begins before the window, none of its spans start there.
 		a.targets.heat.counter.AddSpans(max(at*scan.Minute, a.window.From), first+i, n, errors)
 		a.targets.heat.total.add(int(n), failed)
 	}

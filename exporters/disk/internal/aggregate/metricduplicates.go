@@ -11,13 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// isTwin reports whether the source has several rows that may be duplicates of a row.
+// mayBeDuplicate reports whether other rows of the source have the key of this row.
 func (s *metricsScan) mayBeDuplicate(h *rows.Head) bool {
 	_, is := s.duplicates[scan.KeyOf(h)]
 	return is
 }
 
-// findTwins notes which spans that start within the window may have duplicates in the source.
+// findDuplicates finds the keys that several rows within the window have.
 func (s *metricsScan) findDuplicates(ctx context.Context) error {
 	n := 0
 	for i := range s.blocks {
@@ -58,7 +58,8 @@ func (s *metricsScan) wants(shape uint32) bool {
 	return m != nil && m.use != skipped
 }
 
-// countTwins counts the spans that were left out. What looks the same is compared as a whole.
+// countDuplicates counts the spans that block left out. Rows with the same key are compared by
+// their content.
 func (s *metricsScan) countDuplicates(ctx context.Context) error {
 	traces := make(map[otlpdata.TraceID]struct{})
 	var ids []otlpdata.TraceID
@@ -84,7 +85,7 @@ func (s *metricsScan) countDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// countTwinsOf counts those of a trace.
+// countDuplicatesOf counts those of one trace.
 func (s *metricsScan) countDuplicatesOf(ctx context.Context, id otlpdata.TraceID) error {
 	seen := make(map[[sha256.Size]byte]struct{})
 	err := s.reader.session.Sources[s.src].Trace(ctx, s.reader.tenant, id, func(b source.Block, list []int32) error {

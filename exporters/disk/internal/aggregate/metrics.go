@@ -13,12 +13,12 @@ import (
 
 // Metrics implements tracestore.Metrics.
 //
-//	segment   │ rows │     series of whole minutes      │ rows │
-//	memtable  │ rows │     tally of whole minutes       │ rows │
-//	         from                                              to
+//	segment   │ rows │    series of whole minutes    │ rows │
+//	memtable  │ rows │    tally of whole minutes     │ rows │
+//	         from                                           to
 //
-// Each source counts its spans without their duplicates, and how many calls each stands for. A span that is in several sources, because it
-// was sent again after a flush, is counted in each.
+// Each source counts its spans without their duplicates, with their adjusted counts. A span that is
+// in several sources, because it was sent again after a flush, is counted in each.
 func (e *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	m := &metricsQuery{tenant: tenant, byOperation: q.ByOperation, counter: storequery.NewMetricsCounter(q)}
 	var ok bool
@@ -40,7 +40,7 @@ func (e *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.Me
 	return a, nil
 }
 
-// metricsReader counts the spans of a tenant within a window.
+// metricsQuery is a running call of Metrics.
 type metricsQuery struct {
 	session     *scan.Session
 	tenant      string
@@ -63,7 +63,7 @@ func (m *metricsQuery) source(ctx context.Context, src int) error {
 			known, adjusted, err = m.addStatistics(s, d)
 		case source.Tally:
 			known, err = s.Tally(ctx, func(c *stats.Collector, oldest, newest uint64) {
-				d = scan.SplitWindow(m.window, oldest, newest) // it may have newer rows than the source
+				d = scan.SplitWindow(m.window, oldest, newest) // the memtable may have newer rows than the source
 				m.addTally(c, d)
 			})
 		}
@@ -80,9 +80,10 @@ func (m *metricsQuery) source(ctx context.Context, src int) error {
 	return nil
 }
 
-// addStatistics adds what a segment knows of whole minutes. It is not known where that is damaged, which costs no spans, or not all spans
-// had room in it. Where it is known, and no span stands for others, this holds of the rows, too: either none has a threshold, or the
-// segment is from before these were looked at, and then all of it counts spans.
+// addStatistics adds the whole minutes of a segment. known is false if its statistics are damaged,
+// which loses no spans, or incomplete. adjusted says whether the rows may have adjusted counts
+// other than 1. It is false if no span has a sampling threshold, and for segments that were written
+// before thresholds were counted.
 func (m *metricsQuery) addStatistics(s source.Statistics, d scan.Split) (known, adjusted bool, _ error) {
 	series, err := s.Series()
 	if damage := (*source.DamageError)(nil); errors.As(err, &damage) {
@@ -101,14 +102,14 @@ func (m *metricsQuery) addStatistics(s source.Statistics, d scan.Split) (known, 
 	return true, series.Extra, nil
 }
 
-// addTally adds what a memtable knows of whole minutes.
+// addTally adds the whole minutes of a memtable.
 func (m *metricsQuery) addTally(c *stats.Collector, d scan.Split) {
 	if wanted, some := m.wanted(c.All()); some && d.HasMinutes {
 		c.EachPoint(d.Minutes.From, d.Minutes.To, wanted, m.adder(c.All()))
 	}
 }
 
-// wanted tells which of some series are asked for: those of spans, and those of what they stand for besides.
+// wanted returns which series are asked for, among them series of adjusted counts.
 func (m *metricsQuery) wanted(series []stats.Series) (wanted []bool, some bool) {
 	wanted = make([]bool, len(series))
 	for i := range series {
@@ -119,19 +120,19 @@ func (m *metricsQuery) wanted(series []stats.Series) (wanted []bool, some bool) 
 	return wanted, some
 }
 
-// adder returns a function that adds points of series.
+// adder returns a function that adds points of series to the answer.
 func (m *metricsQuery) adder(series []stats.Series) func(i int, minutes uint64, durations *tracestore.Histogram) {
-	const noRoom = -1
-	numbers := make([]int, len(series)) // 1 + that of the counter; 0: not known
+	const full = -1
+	numbers := make([]int, len(series)) // 1 + number of the series in the answer; 0: not known
 	return func(i int, minutes uint64, durations *tracestore.Histogram) {
 		s := &series[i]
 		if numbers[i] == 0 {
-			numbers[i] = noRoom
+			numbers[i] = full
 			if number, ok := m.counter.Series(s.Service, s.Operation); ok {
 				numbers[i] = number + 1
 			}
 		}
-		if numbers[i] != noRoom {
+		if numbers[i] != full {
 			m.counter.AddHistogram(numbers[i]-1, minutes*scan.Minute, durations, s.Error)
 		}
 	}

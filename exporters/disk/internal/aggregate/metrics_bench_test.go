@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkMetrics counts the spans of a memtable, and of a segment from its statistics and from its rows.
+// BenchmarkMetrics counts the spans of a memtable, and of a segment from its statistics and from
+// its rows.
 func BenchmarkMetrics(b *testing.B) {
 	const spans = 400_000
 	s := newCallStore(b, 1, scan.Options{})

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// countMetrics is the reference: it counts the spans in batches, duplicates once.
+// countMetrics returns the answer by definition: it counts the spans of batches without duplicates.
 func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Batch) tracestore.MetricsAnswer {
 	tb.Helper()
 	c, seen := storequery.NewMetricsCounter(q), storequery.NewDedup()
@@ -44,7 +44,7 @@ func countMetrics(tb testing.TB, q tracestore.MetricsQuery, sent []*otlpdata.Bat
 	return c.Answer()
 }
 
-// checkMetrics compares the answers for some windows with the reference.
+// checkMetrics compares the answers for some windows with the definition.
 func checkMetrics(t *testing.T, e *Aggregator, sent []*otlpdata.Batch) {
 	t.Helper()
 	for i, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
@@ -74,13 +74,14 @@ func (b badSeries) Series() (*stats.SeriesStats, error) {
 	return s, errors.Join(err, b.err)
 }
 
-// TestMetricsPastBadStatistics: rows tell the same, and those of a source without statistics do.
+// TestMetricsPastBadStatistics checks that rows are counted if statistics are damaged, incomplete
+// or absent.
 func TestMetricsPastBadStatistics(t *testing.T) {
 	var sent []*otlpdata.Batch
 	for i := range uint64(5) {
 		sent = append(sent, scantest.SharedIDs(i, 200))
 	}
-	sent = append(sent, sent[1], sent[3]) // of which one segment has both
+	sent = append(sent, sent[1], sent[3]) // one segment has both copies
 	damage := 0
 	s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
 	s.SegmentOf(t, sent...)
@@ -93,12 +94,12 @@ func TestMetricsPastBadStatistics(t *testing.T) {
 		s.Segments[0] = src
 		checkMetrics(t, s.Aggregator, sent)
 		if (want == 1) != (damage > 0) {
-			t.Errorf("%T: %d reports", src, damage)
+			t.Errorf("%T: %d reports of damage", src, damage)
 		}
 	}
 }
 
-// oldSeries is a segment from before spans were counted as often as they stand for.
+// oldSeries is a segment from before adjusted counts.
 type oldSeries struct{ *segment.Segment }
 
 func (o oldSeries) Series() (*stats.SeriesStats, error) {
@@ -119,8 +120,8 @@ func (o oldSeries) Series() (*stats.SeriesStats, error) {
 	return stats.DecodeSeries(c.AppendSeries(nil))
 }
 
-// TestMetricsOfOldSegments: every span of them is one call, whether whole minutes are asked for or parts of them, whose rows would say
-// more.
+// TestMetricsOfOldSegments checks that every span of such a segment counts once, for whole minutes
+// and for parts of them, although the rows have thresholds.
 func TestMetricsOfOldSegments(t *testing.T) {
 	sent, plain := scantest.SharedIDs(1, 500), ptrace.NewTraces()
 	td, err := sent.Traces()
@@ -158,7 +159,8 @@ func callsOf(a tracestore.MetricsAnswer) map[string][2]uint64 {
 	return out
 }
 
-// TestMetricsOfAMemtable: duplicates come before and after others have been counted; with a tally and without.
+// TestMetricsOfAMemtable checks that duplicates are counted once, whether they arrive before or
+// after the first query, with a tally and without.
 func TestMetricsOfAMemtable(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	table := memtable.New(memtable.Options{BlockRows: 50})
@@ -167,7 +169,7 @@ func TestMetricsOfAMemtable(t *testing.T) {
 	plain := New(scan.NewStore(func() scan.View { return scantest.Sources{struct{ source.Source }{table.Source()}} }, scan.Options{}))
 	var sent []*otlpdata.Batch
 	for i := range uint64(8) {
-		b := scantest.SharedIDs(i/2, 100) // every other one comes again
+		b := scantest.SharedIDs(i/2, 100) // every second batch is a duplicate
 		_, err := table.Append(b, 0)
 		scantest.Must(err)
 		sent = append(sent, b)
@@ -176,7 +178,7 @@ func TestMetricsOfAMemtable(t *testing.T) {
 	}
 }
 
-// TestNamesInRows: operations of shapes without a name.
+// TestMetricsOfNamesInRows counts operations of shapes without a name.
 func TestMetricsOfNamesInRows(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	s.Tables[0] = memtable.New(memtable.Options{Limits: memtable.Limits{Names: 3}})
@@ -194,7 +196,7 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 	_, err := s.Tables[0].Append(b, 0)
 	scantest.Must(err)
 	if tables, err := s.Tables[0].Source().Tables(); err != nil || !tables.Shapes[len(tables.Shapes)-1].NameInRow {
-		t.Fatalf("no name is in a row: %v", err)
+		t.Fatalf("no name is stored in a row: %v", err)
 	}
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 	checkMetrics(t, New(scan.NewStore(func() scan.View { return scantest.Sources{struct{ source.Source }{s.Tables[0].Source()}} }, scan.Options{})), []*otlpdata.Batch{b})
@@ -202,7 +204,8 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 }
 
-// TestMetricsOfFullBuckets: where a bucket has no room for what its spans stand for, rows tell.
+// TestMetricsOfFullBuckets checks that rows are counted if an adjusted count does not fit into a
+// bucket of the statistics.
 func TestMetricsOfFullBuckets(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	td := ptrace.NewTraces()
@@ -218,14 +221,14 @@ func TestMetricsOfFullBuckets(t *testing.T) {
 	_, err := s.Tables[0].Append(b, 0)
 	scantest.Must(err)
 	if n := countMetrics(t, tracestore.MetricsQuery{}, []*otlpdata.Batch{b}).Series[0].Points[0].Calls; n <= math.MaxUint32 {
-		t.Errorf("a bucket has room for %d", n)
+		t.Errorf("count %d fits into a bucket", n)
 	}
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 	s.Seal(0)
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 }
 
-// TestMetricsOfDamagedRows: what cannot be read is missing, and the answer says so.
+// TestMetricsOfDamagedRows checks that unreadable rows are missing and that the answer says so.
 func TestMetricsOfDamagedRows(t *testing.T) {
 	s := openStore(2, 7, scan.Options{})
 	var sent []*otlpdata.Batch
@@ -251,9 +254,9 @@ func TestMetricsOfDamagedRows(t *testing.T) {
 	s.Rot(3)
 	got, n := calls()
 	if !whole.Complete || got.Complete || !strings.Contains(got.Reason, "cannot be read") || len(s.Damage) == 0 || n == 0 || n >= all {
-		t.Errorf("%d of %d calls, %q, %d reports", n, all, got.Reason, len(s.Damage))
+		t.Errorf("%d of %d calls, reason %q, %d reports of damage", n, all, got.Reason, len(s.Damage))
 	}
 	if n := s.Blocks.Open.Load(); n != 0 {
-		t.Errorf("%d blocks are still open", n)
+		t.Errorf("%d blocks left open", n)
 	}
 }

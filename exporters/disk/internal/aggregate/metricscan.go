@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// scan counts the spans of a source that start within a window, and what they stand for if they are to be adjusted. Damage is noted.
+// scan counts the spans of a source that start within a window, by their adjusted counts if
+// adjusted is set. Damage is recorded.
 func (m *metricsQuery) scan(ctx context.Context, src int, w scan.Window, adjusted bool) error {
 	t, err := m.session.Tables(src)
 	if err != nil || t == nil {
@@ -34,13 +35,12 @@ func (m *metricsQuery) scan(ctx context.Context, src int, w scan.Window, adjuste
 
 // metricsScan reads the rows of one source.
 type metricsScan struct {
-	reader *metricsQuery
-	src    int
-	tables *rows.Tables
-	blocks []source.BlockInfo
-	window scan.Window
-	// adjusted: spans may stand for others.
-	adjusted   bool
+	reader     *metricsQuery
+	src        int
+	tables     *rows.Tables
+	blocks     []source.BlockInfo
+	window     scan.Window
+	adjusted   bool           // spans may have adjusted counts other than 1
 	shapes     []metricsShape // by shape
 	duplicates map[scan.SpanKey]struct{}
 	content    scan.ContentReader
@@ -51,20 +51,20 @@ type metricsShape struct {
 	use    shapeUse
 	series int // if use is inSeries
 	failed bool
-	state  int // position of the tracestate; -1: there is none, or it does not matter
+	state  int // position of the tracestate cell; -1: none, or not needed
 }
 
-// shapeUse says what becomes of the spans of a shape.
+// shapeUse says how the spans of a shape are counted.
 type shapeUse uint8
 
 const (
 	notSeen  shapeUse = iota
-	skipped           // not asked for, or there is no room
-	inSeries          // counted in one series
-	byName            // counted in series by the names in rows
+	skipped           // not asked for, or the answer is full
+	inSeries          // all in one series
+	byName            // in series by the names in rows
 )
 
-// eachBlock calls f with the blocks that touch the window.
+// eachBlock calls f with the blocks that may have rows within the window.
 func (s *metricsScan) eachBlock(ctx context.Context, f func(b source.Block) (lost int, err error)) error {
 	for i := range s.blocks {
 		if !s.window.Touches(&s.blocks[i]) {
@@ -85,7 +85,8 @@ func (s *metricsScan) eachBlock(ctx context.Context, f func(b source.Block) (los
 	return nil
 }
 
-// block counts the spans of a block, but those that may have duplicates. It returns how many have lost what they refer to.
+// block counts the spans of a block, except possible duplicates. It returns the number of spans
+// whose shape is lost.
 func (s *metricsScan) block(b source.Block) (lost int, _ error) {
 	shapes, starts, ends, err := columns(b)
 	if err != nil {
@@ -128,7 +129,7 @@ func columns(b source.Block) (shapes []uint32, starts, ends []uint64, err error)
 	return shapes, starts, ends, err
 }
 
-// shape returns what is known of a shape, or nil where it was lost.
+// shape returns what counting needs of a shape, or nil if the shape is lost.
 func (s *metricsScan) shape(id uint32) *metricsShape {
 	if int(id) >= len(s.shapes) {
 		return nil
@@ -138,7 +139,7 @@ func (s *metricsScan) shape(id uint32) *metricsShape {
 		return m
 	}
 	shape := &s.tables.Shapes[id]
-	if shape.Service == "" || !scan.Readable(s.tables, shape) { // a service never is ""
+	if shape.Service == "" || !scan.Readable(s.tables, shape) { // every shape has a service
 		return nil
 	}
 	span := otlpdata.Span{Name: shape.Name, Kind: shape.Kind}
@@ -151,15 +152,15 @@ func (s *metricsScan) shape(id uint32) *metricsShape {
 	case shape.NameInRow && s.reader.byOperation:
 		m.use = byName
 	default:
-		var room bool
-		if m.series, room = s.reader.counter.Series(shape.Service, span.Operation()); room {
+		var ok bool
+		if m.series, ok = s.reader.counter.Series(shape.Service, span.Operation()); ok {
 			m.use = inSeries
 		}
 	}
 	return m
 }
 
-// count counts a row of a shape that is not passed over.
+// count counts a row of a shape that is not skipped.
 func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end uint64) error {
 	m := &s.shapes[shape]
 	series := m.series
@@ -169,8 +170,8 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 			return err
 		}
 		span := otlpdata.Span{Name: name}
-		var room bool
-		if series, room = s.reader.counter.Series(s.tables.Shapes[shape].Service, span.Operation()); !room {
+		var ok bool
+		if series, ok = s.reader.counter.Series(s.tables.Shapes[shape].Service, span.Operation()); !ok {
 			return nil
 		}
 	}
@@ -186,8 +187,8 @@ func (s *metricsScan) count(b source.Block, row int, shape uint32, start, end ui
 	return nil
 }
 
-// adjustedCount returns how many spans one stands for whose tracestate is at a position. Few have a threshold: the ids of others are not
-// read.
+// adjustedCount returns the adjusted count of a row whose tracestate is at a position. It reads ids
+// only if there is a threshold, which is rare.
 func (s *metricsScan) adjustedCount(b source.Block, row int, shape uint32, position int) (uint64, error) {
 	c, err := b.Cell(row, position)
 	if err != nil {

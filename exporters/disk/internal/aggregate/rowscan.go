@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// scan counts the rows of a frame that fit. Damage is noted.
+// scan counts the matching rows of a sample. Damage is recorded.
 func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) error {
 	for from := 0; from < len(f.blocks); {
 		end := from + 1
@@ -26,7 +26,7 @@ func (a *aggregation) scan(ctx context.Context, f *blockSample, to targets) erro
 	return nil
 }
 
-// scanSource counts the rows of some blocks of a frame, which are of one source.
+// scanSource counts the matching rows of the blocks from..end of a sample, which are of one source.
 func (a *aggregation) scanSource(ctx context.Context, f *blockSample, from, end int, to targets) error {
 	s, err := a.rowScan(f, f.blocks[from].src, to)
 	if err != nil || s == nil {
@@ -54,33 +54,33 @@ type rowScan struct {
 	src             int
 	window          scan.Window
 	to              targets
-	everywhere      bool        // exemplars are picked in every block
+	everywhere      bool        // pick exemplars in every block
 	filter          scan.Filter // of the query
-	selectionFilter scan.Filter // of the selection; without a plan where there is none
+	selectionFilter scan.Filter // of the selection; its Plan is nil if there is no selection
 	counts          *facetSource
-	duplicates      *duplicates // nil: there are none
+	duplicates      *duplicates // nil: the source has none
 
-	active     []shapeRows // of the block at hand
+	active     []shapeRows // shapes with candidates in the open block
 	candidates []candidate
 	grouped    []int32
-	selectable []int32 // rows that may be chosen
-	matched    []int32 // that exemplars are picked from
+	selectable []int32 // scratch: rows that may be selected
+	matched    []int32 // matching rows, for exemplars
 	head       rows.Head
 }
 
-// shapeRows is a shape that occurs in the block at hand and may fit.
+// shapeRows is a shape with candidates in the open block.
 type shapeRows struct {
 	program *scan.Program
 	shape   uint32
 }
 
-// metRow is a row that its shape does not rule out.
+// candidate is a row that its program does not rule out.
 type candidate struct {
 	row     int32
 	program *scan.Program
 }
 
-// rowScan returns nil where the tables of the source are damaged.
+// rowScan returns a rowScan, or nil if the vocabulary of the source is damaged.
 func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, error) {
 	p, err := a.plan(src)
 	if err != nil || p == nil {
@@ -97,14 +97,14 @@ func (a *aggregation) rowScan(f *blockSample, src int, to targets) (*rowScan, er
 	return s, nil
 }
 
-// finish counts what was kept by number.
+// finish adds what was counted by number to the facets.
 func (s *rowScan) finish() {
 	if s.counts != nil {
 		s.counts.finish()
 	}
 }
 
-// block counts the rows of a block of the frame. Damage is noted.
+// block counts the rows of a block of the sample. Damage is recorded.
 func (s *rowScan) block(ctx context.Context, at int) error {
 	b := &s.sample.blocks[at]
 	if s.sample.hintsChecked {
@@ -126,7 +126,8 @@ func (s *rowScan) block(ctx context.Context, at int) error {
 	return s.agg.session.NoteDamage(s.src, scan.BlockPart(b.block), b.info.Rows, err)
 }
 
-// rows counts the rows that fit. What cannot be read of one shape says nothing about the others.
+// rows counts the rows that match. If the cells of one shape cannot be read, the others are counted
+// all the same.
 func (s *rowScan) rows(at int) error {
 	if p, ok := s.filter.Block.(source.Partial); ok && len(s.grouped) > 0 {
 		p.Expect(s.grouped)
@@ -145,7 +146,7 @@ func (s *rowScan) rows(at int) error {
 	return s.pick()
 }
 
-// group finds the rows of the block that their shapes do not rule out, and gives each shape its own.
+// collect finds the rows that their programs do not rule out.
 func (s *rowScan) collect(info *source.BlockInfo) error {
 	s.active, s.candidates = s.active[:0], s.candidates[:0]
 	f := &s.filter
@@ -180,7 +181,7 @@ func (s *rowScan) collect(info *source.BlockInfo) error {
 	return nil
 }
 
-// divideRows gives each program its rows.
+// group sets the rows of each program.
 func (s *rowScan) group() {
 	s.grouped = growTo(s.grouped, len(s.candidates))
 	rest := s.grouped
@@ -192,7 +193,7 @@ func (s *rowScan) group() {
 	}
 }
 
-// shape counts the rows of a shape that fit.
+// shape counts the matching rows of a shape.
 func (s *rowScan) shape(of *shapeRows) error {
 	set, err := of.program.Rows, error(nil)
 	if !of.program.MatchesAll() {
@@ -214,7 +215,7 @@ func (s *rowScan) shape(of *shapeRows) error {
 	return s.count(of.shape, set)
 }
 
-// count counts rows of a shape, which fit.
+// count counts rows of a shape that match.
 func (s *rowScan) count(shape uint32, set []int32) error {
 	failed := s.filter.Plan.Tables.Shapes[shape].Status == otlpdata.StatusError
 	if s.to.heat != nil {
@@ -253,7 +254,7 @@ func (s *rowScan) heatRows(set []int32, failed bool) error {
 	return nil
 }
 
-// choose returns the rows that the selection covers.
+// selectRows returns the rows that match the selection.
 func (s *rowScan) selectRows(shape uint32, set []int32) ([]int32, error) {
 	if s.agg.selection == nil {
 		return nil, nil
@@ -269,7 +270,7 @@ func (s *rowScan) selectRows(shape uint32, set []int32) ([]int32, error) {
 	return s.selectionFilter.Narrow(pr, chosen)
 }
 
-// within returns a copy of the rows that start within bounds, valid until the next call.
+// within returns the rows that start within a range. The result is valid until the next call.
 func (s *rowScan) within(w scan.Range, set []int32) ([]int32, error) {
 	s.selectable = append(s.selectable[:0], set...)
 	if w.From == 0 && w.To == math.MaxUint64 {
@@ -281,7 +282,7 @@ func (s *rowScan) within(w scan.Range, set []int32) ([]int32, error) {
 	return slices.DeleteFunc(s.selectable, func(row int32) bool { return s.filter.Starts[row] < w.From || s.filter.Starts[row] > w.To }), nil
 }
 
-// growTo returns a list of n elements, in the memory of another where that suffices.
+// growTo returns a list of n elements and reuses the memory of list if possible.
 func growTo(list []int32, n int) []int32 {
 	if cap(list) < n {
 		return make([]int32, n, n+n/4)

@@ -7,34 +7,37 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// frame is the blocks that an aggregation reads: all that touch the window, or some of them that are spread evenly.
+// blockSample is the list of blocks to read: all blocks with rows in the window, or some of them,
+// evenly spread.
 type blockSample struct {
 	windows      []scan.Window // by source
 	blocks       []sampledBlock
-	share        float64 // of the rows of all blocks that touch the window
-	hintsChecked bool    // hints were asked as far as that pays
-	// one in so many rows of a block is examined: all, unless a single block has more than the budget.
-	rowStep int
+	share        float64 // of the rows in all blocks with rows in the window
+	hintsChecked bool    // the hints of blocks were checked as far as that pays
+	rowStep      int     // every n-th row is examined; 1 unless a single block has more rows than the budget
 }
 
-// frameBlock is a block that touches the window.
+// sampledBlock is a block with rows in the window.
 type sampledBlock struct {
 	src, block int
 	info       *source.BlockInfo
 }
 
-// Of the blocks that a budget does not suffice for.
+// Limits on the choice of blocks if the budget does not suffice for all.
 const (
-	// maxProbes is how many are asked for their hints to find out how many hints rule out.
+	// maxProbes is the number of blocks whose hints are checked to find out how many blocks hints
+	// rule out.
 	maxProbes = 32
-	// sparse is the part of the rows, in percent, up to which it pays to ask all of them.
+	// maxHintShare is the maximum share of rows, in percent, that hints may leave so that checking
+	// all blocks pays.
 	maxHintShare = 50
-	// nearly is one in so many rows by which a budget may be exceeded where that spares a share.
+	// tolerance is the part of the budget, 1/tolerance, by which it may be exceeded to avoid
+	// sampling.
 	tolerance = 64
 )
 
-// frame lists the blocks that touch the windows of sources. Where they have more rows than is left of the budget, those are left out that
-// hints rule out, and of the others so many by their number alone that the rest is within it.
+// sampleBlocks lists the blocks that may have rows in the windows. If these have more rows than the
+// budget has left, it leaves out blocks that hints rule out, and then takes every n-th block.
 func (a *aggregation) sampleBlocks(ctx context.Context, windows []scan.Window) (*blockSample, error) {
 	f, err := a.blocksIn(windows)
 	if err != nil {
@@ -49,7 +52,7 @@ func (a *aggregation) sampleBlocks(ctx context.Context, windows []scan.Window) (
 	return f, ctx.Err()
 }
 
-// touched lists the blocks that touch the windows of sources.
+// blocksIn lists the blocks that may have rows in the windows of their sources.
 func (a *aggregation) blocksIn(windows []scan.Window) (*blockSample, error) {
 	f := &blockSample{windows: windows, share: 1, rowStep: 1}
 	for src := range a.session.Sources {
@@ -70,8 +73,8 @@ func (a *aggregation) blocksIn(windows []scan.Window) (*blockSample, error) {
 	return f, nil
 }
 
-// siftOut leaves out what hints rule out, unless these are few blocks. Where many are, it does not ask for the hints of all the others, but
-// of as many as the budget suffices for, about.
+// excludeByHints leaves out blocks that hints rule out, unless these are few. If they are many, it
+// does not check all other blocks, but about as many as the budget suffices for.
 func (a *aggregation) excludeByHints(ctx context.Context, f *blockSample, budget int) error {
 	probes := everyNth(f.blocks, (len(f.blocks)+maxProbes-1)/maxProbes)
 	possible, err := a.possibleBlocks(ctx, probes)
@@ -91,7 +94,7 @@ func (a *aggregation) excludeByHints(ctx context.Context, f *blockSample, budget
 	return err
 }
 
-// possible returns those of some blocks that hints do not rule out.
+// possibleBlocks returns the blocks that hints do not rule out.
 func (a *aggregation) possibleBlocks(ctx context.Context, blocks []sampledBlock) ([]sampledBlock, error) {
 	var out []sampledBlock
 	for i := range blocks {
@@ -109,7 +112,8 @@ func (a *aggregation) possibleBlocks(ctx context.Context, blocks []sampledBlock)
 	return out, nil
 }
 
-// reduce leaves out blocks until the others have no more rows than the budget, and rows if there is only one block.
+// reduce leaves out blocks until the others have at most as many rows as the budget, and rows if
+// only one block is left.
 func (f *blockSample) reduce(budget int) {
 	all := countRows(f.blocks)
 	if all <= budget+budget/tolerance {
@@ -134,7 +138,7 @@ func (f *blockSample) examines(row int) bool { return f.rowStep == 1 || row%f.ro
 // examined returns how many of the first n rows are examined.
 func (f *blockSample) examined(n int) int { return (n - f.rowStep/2 + f.rowStep - 1) / f.rowStep }
 
-// spread returns one of so many blocks, no less than one in all.
+// everyNth returns every n-th block, at least one.
 func everyNth(blocks []sampledBlock, step int) []sampledBlock {
 	if step <= 1 {
 		return blocks

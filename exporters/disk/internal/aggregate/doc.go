@@ -1,0 +1,20 @@
+// Package aggregate counts spans: heatmaps, facets and exemplars of the spans that match a query,
+// and metrics of services and operations over time.
+//
+//	aggregate.go              Aggregator, aggregation: one call of Aggregate
+//	heatmap.go                heatmaps from statistics
+//	sample.go                 the blocks to read if the budget does not suffice for all
+//	rowscan.go, duplicates.go counting of rows that match
+//	facets.go, facetvalues.go counting of the values of fields
+//	exemplars.go              choice of exemplars
+//	metrics.go                Metrics: counts from statistics
+//	metricscan.go             counts from rows
+//	metricduplicates.go       duplicates among these rows
+//
+// Whole minutes are counted from the statistics of segments and memtables if these distinguish
+// spans as the query does. Everything else is counted from rows.
+//
+// If the blocks have more rows than the budget allows, Aggregate reads a sample: every n-th block,
+// so that the counts are in proportion. Values of fields are counted by their codes and become
+// texts once per source. What a shape or a resource has in common is counted once for all its rows.
+package aggregate
