@@ -32,7 +32,7 @@ soak: ## run every fuzz target for 10 minutes, 100,000 simulations, 1000 kills o
 	@./.ci/fuzz 10m
 	SIMULATION_SEEDS=100000 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
 	TRACING_KILLS=1000 go test -run TestKill -timeout 6h ./test/e2e/delivery
-	DISK_MODEL_OPERATIONS=2000000 go test -run TestModel -timeout 6h ./exporters/disk
+	TRACING_SEED=random TRACING_SOAK=500 go test -timeout 24h ./exporters/disk
 
 bench: ## measure the hot path and the whole server against pdata, as ratios in one run
 	go test -run '^$$' -bench '^Benchmark(Decode|Ratio|Walk)' -benchtime $(or $(BENCHTIME),1s) ./test/bench

@@ -2,29 +2,18 @@ package disk
 
 import (
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// crashSeed is the environment variable that repeats one crash.
-const crashSeed = "DISK_CRASH_SEED"
-
-// seeds calls f with n seeds in parallel, or with the one in the environment variable.
-func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint64)) {
+// seeds calls f with n seeds, several in parallel.
+func seeds(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 	t.Helper()
-	if text := os.Getenv(variable); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", variable, err)
-		}
-		f(t, seed)
-		return
-	}
+	first := soak.Seed(t)
 	const workers = 4
 	var wg sync.WaitGroup
 	next := make(chan uint64)
@@ -32,7 +21,7 @@ func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint6
 		wg.Go(func() {
 			for seed := range next {
 				if f(t, seed); t.Failed() {
-					t.Logf("%s=%d", variable, seed)
+					t.Logf("%s=%d", soak.SeedVariable, seed)
 					for range next { // one failure is enough
 					}
 					return
@@ -41,7 +30,7 @@ func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint6
 		})
 	}
 	for seed := range uint64(n) {
-		next <- seed
+		next <- first + seed
 	}
 	close(next)
 	wg.Wait()
@@ -51,11 +40,7 @@ func seeds(t *testing.T, variable string, n int, f func(t testing.TB, seed uint6
 // acknowledged is always there, which also means that no acknowledgement comes before its sync,
 // since a crash takes a random part of what was not synced.
 func TestCrashes(t *testing.T) {
-	n := 2000
-	if testing.Short() {
-		n = 80
-	}
-	seeds(t, crashSeed, n, crashAndReopen)
+	seeds(t, soak.Rounds(t, 400, 80), crashAndReopen)
 }
 
 // outage is a power cut or, less often, the death of the process. It comes once.
@@ -93,7 +78,7 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	for range 1 + rnd.IntN(3) {
 		o := newOutage(mem, rnd)
 		s := small(vfstest.Inject(mem, o.after(rnd.IntN(60))))
-		if os.Getenv(crashSeed) != "" {
+		if soak.Repeating() {
 			s.logged(t)
 		}
 		s.clock = clock
@@ -110,7 +95,7 @@ func crashAndReopen(t testing.TB, seed uint64) {
 		mem = o.left
 	}
 	s := small(mem)
-	if os.Getenv(crashSeed) != "" {
+	if soak.Repeating() {
 		s.logged(t)
 	}
 	s.clock, s.config.Merge.MinSegments = clock, 2

@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
@@ -103,18 +103,11 @@ func (d *erased) check(t testing.TB, e *exporter) {
 	}
 }
 
-// deleteCrashSeed is the environment variable that repeats one crash with deletions.
-const deleteCrashSeed = "DISK_DELETE_SEED"
-
 // TestCrashesAfterDeletions cuts the power at a random operation on the disk while spans are
 // written, deleted, merged and marks removed: what was deleted stays deleted, though it is in the
 // log or in files that come back, and what was acknowledged and not deleted is there.
 func TestCrashesAfterDeletions(t *testing.T) {
-	n := 400
-	if testing.Short() {
-		n = 40
-	}
-	seeds(t, deleteCrashSeed, n, deleteAndCrash)
+	seeds(t, soak.Rounds(t, 200, 40), deleteAndCrash)
 }
 
 func deleteAndCrash(t testing.TB, seed uint64) {
@@ -122,7 +115,7 @@ func deleteAndCrash(t testing.TB, seed uint64) {
 	mem, clock, spans := vfstest.NewMem(), newClock(), newErased()
 	open := func(fs *setup) *setup {
 		fs.clock, fs.config.MaxWait, fs.config.Merge.MinSegments = clock, 0, 2
-		if os.Getenv(deleteCrashSeed) != "" {
+		if soak.Repeating() {
 			fs.logged(t)
 		}
 		return fs

@@ -46,8 +46,8 @@ type filterState struct {
 	previous *tombstone.Filter // the previous filter, restored if the new rules hide nothing
 }
 
-// visible returns the spans of src that are not deleted: src itself if none are. The result stays the
-// same until a deletion hits src. The caller holds mu.
+// visible returns the spans of src that are not deleted: src itself if none are. The result stays
+// the same until a deletion hits src. The caller holds mu.
 func (d *deletions) visible(h *filterState, src source.Source, firstEpoch, applied uint64) source.Source {
 	if h.filter != nil && h.filter != h.previous {
 		h.settle()

@@ -1,5 +1,5 @@
-// Package disk is the exporter "disk": the embedded span store. Acknowledged spans are synced to its
-// folder, searchable, and survive any crash.
+// Package disk is the exporter "disk": the embedded span store. Acknowledged spans are synced to
+// its folder, searchable, and survive any crash.
 //
 //	Consume ──▶ memtable: interned rows ──▶ log: the same rows, group-committed, synced ──▶ nil
 //	               │ full or old

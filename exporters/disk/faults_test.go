@@ -3,31 +3,24 @@ package disk
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
-
-// faultSeed is the environment variable that repeats one run with faults.
-const faultSeed = "DISK_FAULT_SEED"
 
 // TestFaults fails random operations on a disk that otherwise goes on, while spans are written,
 // deleted, merged and marks removed, and cuts the power now and then: what was acknowledged is
 // there once, and what was deleted is not, also where the operation that failed was done again,
 // given up, or had taken place all the same.
 func TestFaults(t *testing.T) {
-	n := 600
-	if testing.Short() {
-		n = 40
-	}
-	seeds(t, faultSeed, n, failAndGoOn)
+	seeds(t, soak.Rounds(t, 200, 40), failAndGoOn)
 }
 
 func failAndGoOn(t testing.TB, seed uint64) {
@@ -35,7 +28,7 @@ func failAndGoOn(t testing.TB, seed uint64) {
 	mem, clock, spans := vfstest.NewMem(), newClock(), newErased()
 	open := func(s *setup) *setup {
 		s.clock, s.config.MaxWait, s.config.Merge.MinSegments = clock, 0, 2+rnd.IntN(2)
-		if os.Getenv(faultSeed) != "" {
+		if soak.Repeating() {
 			s.logged(t)
 		}
 		return s

@@ -4,42 +4,22 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/memory"
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// Environment variables of TestModel.
-const (
-	modelSeed       = "DISK_MODEL_SEED"
-	modelOperations = "DISK_MODEL_OPERATIONS"
-)
-
 // TestModel does random operations on stores, crashes included, and compares their answers with
 // those of the memory store and of the suite's own model.
 func TestModel(t *testing.T) {
-	operations := 40_000
-	if text := os.Getenv(modelOperations); text != "" {
-		operations, _ = strconv.Atoi(text)
-	} else if testing.Short() {
-		operations = 2_000
-	}
-	if text := os.Getenv(modelSeed); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", modelSeed, err)
-		}
-		runModel(t, seed, operations)
-		return
-	}
 	const machines = 4
-	first := uint64(time.Now().UnixNano())
+	operations, first := soak.Rounds(t, 4000, 1000), soak.Seed(t)
 	for i := range uint64(machines) {
 		t.Run(strconv.FormatUint(i, 10), func(t *testing.T) {
 			t.Parallel()
@@ -49,14 +29,13 @@ func TestModel(t *testing.T) {
 }
 
 func runModel(t *testing.T, seed uint64, operations int) {
-	t.Logf("%s=%d %s=%d", modelSeed, seed, modelOperations, operations)
 	m := &machine{Model: storetest.NewModel(t, seed), t: t, mem: vfstest.NewMem(), clock: newClock(), counts: map[string]int{}}
 	m.open()
 	m.memory = openMemory(t)
 	for range operations {
 		m.step()
 		if t.Failed() {
-			t.Fatalf("after %v: %s=%d", m.counts, modelSeed, seed)
+			t.Fatalf("after %v: %s=%d", m.counts, soak.SeedVariable, seed)
 		}
 	}
 	m.AskAll(m.store, m.memory)

@@ -33,7 +33,8 @@ import (
 //	     Session.NoteDamage       skips what cannot be read; the answer says so
 //	     Session.Release          releases the view
 //
-// Where statistics of segments and memtables (package stats) know the answer, aggregate and graph read those, and rows only for the rest.
+// Where statistics of segments and memtables (package stats) know the answer, aggregate and graph
+// read those, and rows only for the rest.
 type queries struct {
 	finder     *find.Finder
 	aggregator *aggregate.Aggregator

@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
@@ -36,7 +37,8 @@ func newRealStore(tb testing.TB, seed uint64, o scan.Options) *realStore {
 	return &realStore{s, newQueries(s.View, o)}
 }
 
-// withoutCalls hides that a store counts calls, which only one can be held to that keeps the spans of a request together.
+// withoutCalls hides that a store counts calls, which only one can be held to that keeps the spans
+// of a request together.
 func withoutCalls(s interface {
 	storetest.Subject
 	tracestore.AttributeCatalog
@@ -50,8 +52,7 @@ func withoutCalls(s interface {
 func TestQueriesOfSyntheticSources(t *testing.T) {
 	for _, tables := range []int{1, 2, 5} {
 		t.Run(fmt.Sprint(tables, " sources"), func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := soak.Seed(t)
 			storetest.Store(t, func(tb testing.TB) storetest.Subject {
 				s := newSyntheticStore(tables, seed, scan.Options{PieceBytes: 64 << 10})
 				tb.Cleanup(func() {
@@ -67,8 +68,7 @@ func TestQueriesOfSyntheticSources(t *testing.T) {
 
 // The suite runs on what the store is made of, too.
 func TestQueriesOfMemtablesAndSegments(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	storetest.Store(t, func(tb testing.TB) storetest.Subject {
 		s := newRealStore(tb, seed, scan.Options{OnDamage: func(e *source.DamageError) { tb.Errorf("damage: %v", e) }})
 		s.Distribute = true
@@ -78,8 +78,7 @@ func TestQueriesOfMemtablesAndSegments(t *testing.T) {
 
 // TestQueriesWithOneDecoder: one decoder must do, too.
 func TestQueriesWithOneDecoder(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	for i := range uint64(6) {
 		s := newRealStore(t, seed+i, scan.Options{Decoders: 1})
 		m := storetest.NewModel(t, seed+i)
@@ -91,7 +90,8 @@ func TestQueriesWithOneDecoder(t *testing.T) {
 	}
 }
 
-// However many queries run, no more blocks than allowed are open, and callers that write, stop or ask again while they range block nobody.
+// However many queries run, no more blocks than allowed are open, and callers that write, stop or
+// ask again while they range block nobody.
 func TestDecodersAreBounded(t *testing.T) {
 	const decoders, queries = 2, 20
 	s := newSyntheticStore(2, 3, scan.Options{Decoders: decoders})

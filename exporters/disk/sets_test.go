@@ -1,37 +1,21 @@
 package disk
 
 import (
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// setsSeed is the environment variable that repeats a run of TestRandomSearches.
-const setsSeed = "DISK_SETS_SEED"
-
 // TestRandomSearches asks random searches of a store with spans in memory and in segments, and of
 // the memory store, and compares the answers with the definition. Those that the language has words
 // for are written down and read again before.
 func TestRandomSearches(t *testing.T) {
 	const searches = 500 // of the same spans
-	rounds := 20
-	if testing.Short() {
-		rounds = 1
-	}
-	seed := rand.Uint64()
-	if text := os.Getenv(setsSeed); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("%s: %v", setsSeed, err)
-		}
-	}
-	t.Logf("%s=%d", setsSeed, seed)
+	rounds, seed := soak.Rounds(t, 4, 1), soak.Seed(t)
 	written := 0
 	as := func(set storequery.SpanSet) (meant, asked storequery.SpanSet) {
 		q, err := traceql.Parse(traceql.Format(set))

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -22,8 +23,7 @@ import (
 // TestShuffled: rates, errors, durations and calls are right for windows of any length, however
 // spans come: parents late, in other requests, in other segments, before a restart or a merge.
 func TestShuffled(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := soak.Seed(t)
 	s := &shuffled{T: t, rng: rand.New(rand.NewPCG(seed, 0)), setup: merging(vfstest.NewMem())}
 	s.setup.config.Memtable.MaxSpans = 250
 	s.make(150)

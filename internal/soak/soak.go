@@ -1,0 +1,62 @@
+// Package soak decides with which seed, and for how long, tests with random input run: the same
+// short run in `make test`, long random ones in `make soak`.
+package soak
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Environment variables.
+const (
+	// SeedVariable holds the seed, a number or "random". Without it the seed is 1.
+	SeedVariable = "TRACING_SEED"
+	// RoundsVariable holds the number by which Rounds multiplies.
+	RoundsVariable = "TRACING_SOAK"
+)
+
+// Seed returns the seed of a test and logs it, so that a failure can be repeated.
+func Seed(tb testing.TB) uint64 {
+	tb.Helper()
+	seed := uint64(1)
+	if os.Getenv(SeedVariable) == "random" {
+		seed = rand.Uint64()
+	} else {
+		seed = number(tb, SeedVariable, seed)
+	}
+	tb.Logf("%s=%d", SeedVariable, seed)
+	return seed
+}
+
+// Repeating reports whether the seed is given as a number: someone repeats a failure and wants
+// logs.
+func Repeating() bool {
+	_, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
+	return err == nil
+}
+
+// Rounds returns the number of rounds of a test: normal, or short with -short, in both cases
+// multiplied by TRACING_SOAK.
+func Rounds(tb testing.TB, normal, short int) int {
+	tb.Helper()
+	n := normal
+	if testing.Short() {
+		n = short
+	}
+	return n * int(number(tb, RoundsVariable, 1))
+}
+
+func number(tb testing.TB, variable string, otherwise uint64) uint64 {
+	tb.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
