@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
-// BenchmarkTranslate is a request of 512 spans from bytes to a batch that could be consumed, and what of that is finding out how much
-// memory it takes.
+// BenchmarkTranslate measures the translation of a request with 512 spans to a batch, and
+// separately the estimation of its memory.
 func BenchmarkTranslate(b *testing.B) {
 	const spans = 512
 	f := build(b, testConfig(), 256<<20, &pipelinetest.Sink{})

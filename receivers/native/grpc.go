@@ -15,30 +15,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// grpcServer is the CollectorService, under its own name and under the one that clients in the field call. Its requests are taken as bytes.
-// Beside it is the SamplingManager.
+// grpcServer implements the CollectorService and the SamplingManager, each under its own name and
+// under the name that existing clients use. It receives spans as undecoded bytes.
 type grpcServer struct {
-	*server.GRPC
+	listener *server.GRPC
 	receiver *receiver
 }
 
 func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 	s := &grpcServer{receiver: r}
 	var err error
-	if s.GRPC, err = server.NewGRPC(r.set, "protocols.grpc", cfg); err != nil {
+	if s.listener, err = server.NewGRPC(r.set, "protocols.grpc", cfg); err != nil {
 		return nil, err
 	}
 	desc := api_v2.CollectorService_ServiceDesc
-	wire.Register(s, &grpc.ServiceDesc{
+	wire.Register(s.listener, &grpc.ServiceDesc{
 		ServiceName: desc.ServiceName,
 		HandlerType: (*any)(nil),
 		Methods:     []grpc.MethodDesc{{MethodName: "PostSpans", Handler: s.postSpans}},
 		Metadata:    desc.Metadata,
 	}, s)
 	if r.sampling != nil {
-		wire.Register(s, &api_v2.SamplingManager_ServiceDesc, &samplingManager{provider: r.sampling})
+		wire.Register(s.listener, &api_v2.SamplingManager_ServiceDesc, &samplingManager{provider: r.sampling})
 	}
-	s.AddDescriptors(wire.Originals())
+	s.listener.AddDescriptors(wire.Originals())
 	return s, nil
 }
 
@@ -50,11 +50,11 @@ func (s *grpcServer) postSpans(srv any, ctx context.Context, dec func(any) error
 	return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: api_v2.CollectorService_PostSpans_FullMethodName}, s.consume)
 }
 
-// consume answers with an empty PostSpansResponse.
+// consume passes on the spans of a request. It returns an empty PostSpansResponse.
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	b, err := s.receiver.translate(ctx, *req.(*server.Raw), postSpans)
 	if err != nil {
-		s.CountRefused(server.ReasonOf(err))
+		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, grpcStatus(err).Err()
 	}
 	if err := s.receiver.consume(ctx, b); err != nil {
@@ -63,8 +63,8 @@ func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	return &server.Raw{}, nil
 }
 
-// grpcStatus answers an undecodable message as gRPC itself does, which is what clients of this service know; all else is mapped as
-// everywhere.
+// grpcStatus returns the status of an error. For an undecodable message it is Internal, as clients
+// of this service expect; see [pipeline.GRPCStatus] for other errors.
 func grpcStatus(err error) *status.Status {
 	var u *undecodable
 	if errors.As(err, &u) {

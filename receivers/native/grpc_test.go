@@ -62,23 +62,23 @@ func TestPostSpans(t *testing.T) {
 	}
 }
 
-func TestGRPCAnswers(t *testing.T) {
-	var answer error
-	f := start(t, testConfig(), 0, &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }})
+func TestGRPCResponses(t *testing.T) {
+	var result error
+	f := start(t, testConfig(), 0, &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return result }})
 	conn := f.dial(t)
 	for name, c := range map[string]struct {
 		err   error
 		code  codes.Code
 		retry time.Duration
 	}{
-		"taken":      {nil, codes.OK, 0},
+		"success":    {nil, codes.OK, 0},
 		"partial":    {&pipeline.Partial{Rejected: 1, Err: errors.New("too old")}, codes.OK, 0},
 		"permanent":  {pipeline.Permanent(errors.New("bad spans")), codes.InvalidArgument, 0},
 		"overloaded": {pipeline.Overloaded(errors.New("busy"), 3*time.Second), codes.ResourceExhausted, 3 * time.Second},
 		"transient":  {errors.New("disk full"), codes.Unavailable, time.Second},
 		"status":     {status.Error(codes.PermissionDenied, "no"), codes.PermissionDenied, 0},
 	} {
-		answer = c.err
+		result = c.err
 		_, err := post(t.Context(), conn, serviceNames[1], protoRequest(2))
 		if status.Code(err) != c.code || retryDelay(err) != c.retry {
 			t.Errorf("%s: %v, retry after %v", name, err, retryDelay(err))
@@ -132,12 +132,12 @@ func TestGRPCRefusals(t *testing.T) {
 		}
 		want["protocols.grpc "+server.ReasonProtocol]++
 	}
-	// gRPC answers some refusals by itself, before the receiver hears of them.
+	// gRPC sends some refusals before the server counts them.
 	if err := f.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := f.refused(t); !maps.Equal(got, want) {
-		t.Errorf("counted %v, not %v", got, want)
+		t.Errorf("counted %v, want %v", got, want)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestGRPCTenants(t *testing.T) {
 		}
 	}
 	if len(s.Batches()) != 1 || s.Batches()[0].Meta().Tenant != "a" {
-		t.Errorf("%d requests were taken", len(s.Batches()))
+		t.Errorf("%d requests accepted, want 1", len(s.Batches()))
 	}
 }
 
@@ -174,7 +174,7 @@ func TestHealthAndReflection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(req *reflectionpb.ServerReflectionRequest) *reflectionpb.ServerReflectionResponse {
+	request := func(req *reflectionpb.ServerReflectionRequest) *reflectionpb.ServerReflectionResponse {
 		if err := stream.Send(req); err != nil {
 			t.Fatal(err)
 		}
@@ -184,24 +184,24 @@ func TestHealthAndReflection(t *testing.T) {
 		}
 		return resp
 	}
-	list := ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	list := request(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
 	for _, name := range serviceNames {
 		if !slices.ContainsFunc(list.GetListServicesResponse().GetService(), func(s *reflectionpb.ServiceResponse) bool { return s.Name == name }) {
 			t.Errorf("%s is not listed", name)
 		}
-		found := ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}})
+		found := request(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}})
 		if len(found.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
-			t.Errorf("%s is not described: %v", name, found)
+			t.Errorf("no descriptor for %s: %v", name, found)
 		}
 	}
 }
 
-// TestTranslationIsCharged: a tag of five bytes is a hundred for who translates it.
+// Translating a tag of 5 bytes takes 100 bytes of memory.
 func TestTranslationIsCharged(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *server.HTTPConfig) { g.MaxRecvMsgSizeMiB = 1 }), 8<<20, s)
 	conn := f.dial(t)
-	held, err := f.budget.Reserve(6 << 20)
+	other, err := f.budget.Reserve(6 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +209,10 @@ func TestTranslationIsCharged(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || retryDelay(err) != time.Second {
 		t.Errorf("over budget: %v, retry after %v", err, retryDelay(err))
 	}
-	held.Release()
+	other.Release()
 	s.Answer = func(context.Context, *otlpdata.Batch) error {
 		if used := f.budget.Used(); used < 1<<20 || used > 3<<20 {
-			t.Errorf("%d bytes are held", used)
+			t.Errorf("%d bytes reserved", used)
 		}
 		return nil
 	}
@@ -220,14 +220,14 @@ func TestTranslationIsCharged(t *testing.T) {
 		t.Errorf("afterwards: %v", err)
 	}
 	if _, err := post(t.Context(), conn, serviceNames[1], smallTags(100_000)); status.Code(err) != codes.ResourceExhausted || retryDelay(err) != 0 {
-		t.Errorf("more than the budget: %v", err)
+		t.Errorf("larger than the budget: %v", err)
 	}
 	if n := f.refused(t); n["protocols.grpc "+server.ReasonOverBudget] != 1 || n["protocols.grpc "+server.ReasonTooLarge] != 1 {
 		t.Errorf("counted %v", n)
 	}
 }
 
-// smallTags returns a request of one span with n tags that are nothing but a key.
+// smallTags returns a request with one span and n tags that have only a key.
 func smallTags(n int) []byte {
 	b := bytes.Repeat([]byte{8<<3 | 2, 3, 1<<3 | 2, 1, 'k'}, n)
 	for range 2 { // Batch.spans, PostSpansRequest.batch
@@ -236,7 +236,7 @@ func smallTags(n int) []byte {
 	return b
 }
 
-func TestStartOpensAllOrNothing(t *testing.T) {
+func TestFailedStartStopsOtherListeners(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -263,36 +263,37 @@ func TestConfig(t *testing.T) {
 	}
 	c = testConfig()
 	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err != nil {
-		t.Errorf("good keys: %v", err)
+		t.Errorf("valid config: %v", err)
 	}
 	c.MaxSpans, c.MaxItems = 0, -1
 	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err == nil || strings.Count(err.Error(), "from 1 to") != 2 {
-		t.Errorf("limits switched off: %v", err)
+		t.Errorf("disabled limits: %v", err)
 	}
 	if f := Factory(); f.Type() != "native" || f.Kind() != pipeline.KindReceiver || f.Summary() == "" {
 		t.Errorf("factory: %v %v %q", f.Type(), f.Kind(), f.Summary())
 	}
 }
 
-// greedySpans is a request of n spans that become nearly ten times as large: each has a flag that nobody knows and an empty warning.
-func greedySpans(n int) []byte {
+// growingSpans returns a request with n spans whose translation is nearly ten times as large: each
+// has an unknown flag and an empty warning.
+func growingSpans(n int) []byte {
 	span := []byte{0x0a, 4, 0x28, 3, 0x62, 0}
-	return protowire.AppendBytes([]byte{0x0a}, bytes.Repeat(span, n)) // the batch, of which every span is a field
+	return protowire.AppendBytes([]byte{0x0a}, bytes.Repeat(span, n)) // the batch; each span is a field
 }
 
-// TestGreedySpans: what becomes much larger than usual is charged before it does.
-func TestGreedySpans(t *testing.T) {
+// A translation that grows much more than usual is charged before it allocates.
+func TestGrowingSpansAreCharged(t *testing.T) {
 	const n = 100_000
-	body := greedySpans(n)
+	body := growingSpans(n)
 	for budget, want := range map[int64]codes.Code{64 << 20: codes.OK, 8 << 20: codes.ResourceExhausted} {
 		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
 		raw := server.Raw(body)
-		_, err := f.Listeners["grpc"].(*grpcServer).consume(t.Context(), &raw)
+		_, err := f.receiver.grpc.consume(t.Context(), &raw)
 		if status.Code(err) != want || f.budget.Used() != 0 || want == codes.OK && f.sink.Spans() != n {
-			t.Errorf("%d bytes of budget: %v, %d spans, %d bytes are still held", budget, err, f.sink.Spans(), f.budget.Used())
+			t.Errorf("budget of %d bytes: %v, %d spans, %d bytes still reserved", budget, err, f.sink.Spans(), f.budget.Used())
 		}
 		if peak := f.budget.Peak(); want == codes.OK && peak < 2*9*int64(len(body)) {
-			t.Errorf("%d bytes were charged for %d", peak, len(body))
+			t.Errorf("%d bytes charged for %d bytes of input", peak, len(body))
 		}
 	}
 }

@@ -72,7 +72,7 @@ func start(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture 
 			t.Errorf("Stop: %v", err)
 		}
 		if used := f.budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still held", used)
+			t.Errorf("%d bytes are still reserved", used)
 		}
 	})
 	return f
@@ -109,7 +109,7 @@ func (f *fixture) refused(t testing.TB) map[string]float64 {
 	return out
 }
 
-// spanNames returns the names of the spans of a batch, each after its service's.
+// spanNames returns "service name" for each span of a batch.
 func spanNames(t testing.TB, b *otlpdata.Batch) (names []string) {
 	t.Helper()
 	td, err := b.Traces()
@@ -127,7 +127,7 @@ func spanNames(t testing.TB, b *otlpdata.Batch) (names []string) {
 	return names
 }
 
-// protoRequest returns an encoded PostSpansRequest of n spans of ordinary size.
+// protoRequest returns an encoded PostSpansRequest with n typical spans.
 func protoRequest(n int) []byte {
 	batch := &api_v2.Batch{Process: &api_v2.Process{ServiceName: "cart"}}
 	for i := range n {
@@ -145,7 +145,7 @@ func protoRequest(n int) []byte {
 	return b
 }
 
-// thriftRequest returns an encoded Batch of n spans of ordinary size.
+// thriftRequest returns an encoded Batch with n typical spans.
 func thriftRequest(n int) []byte {
 	text := "some value of ordinary size"
 	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "cart"}, Spans: []*jaeger.Span{}}

@@ -12,16 +12,16 @@ import (
 
 const tracesPath = "/api/traces"
 
-// Reasons of refused requests that only HTTP has.
+// Reasons of refused HTTP requests, in addition to those of package server.
 const (
 	reasonPath      = "path"
 	reasonMethod    = "method"
 	reasonMediaType = "media_type"
 )
 
-// httpServer takes POSTs to the traces path, and tells clients what to sample.
+// httpServer receives spans by POST on the traces path and serves sampling strategies.
 type httpServer struct {
-	*server.HTTP
+	listener *server.HTTP
 	receiver *receiver
 	sampling map[string]http.HandlerFunc // by path
 }
@@ -29,14 +29,14 @@ type httpServer struct {
 func newHTTPServer(r *receiver, cfg server.HTTPConfig) (*httpServer, error) {
 	s := &httpServer{receiver: r, sampling: samplingRoutes(r.sampling)}
 	var err error
-	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg, s); err != nil {
+	if s.listener, err = server.NewHTTP(r.set, "protocols.http", cfg, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(server.DenyWithStatus)
+	s.listener.OnDenied(server.DenyWithStatus)
 	return s, nil
 }
 
-// ServeHTTP answers everything on the port.
+// ServeHTTP handles all requests of the listener.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if route, ok := s.sampling[r.URL.Path]; ok {
 		route(w, r)
@@ -44,10 +44,10 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path != tracesPath:
-		s.CountRefused(reasonPath)
+		s.listener.CountRefused(reasonPath)
 		http.NotFound(w, r)
 	case r.Method != http.MethodPost:
-		s.CountRefused(reasonMethod)
+		s.listener.CountRefused(reasonMethod)
 		w.Header().Set("Allow", http.MethodPost)
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
@@ -55,7 +55,8 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// traces reads the body before it looks at the media type, as clients know it. Query parameters mean nothing.
+// traces receives spans. It reads the body before it checks the media type, because clients depend
+// on the order of errors. It ignores query parameters.
 func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 	body, err := server.ReadBody(r)
 	if err != nil {
@@ -63,13 +64,13 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if msg := checkMediaType(r.Header.Get("Content-Type")); msg != "" {
-		s.CountRefused(reasonMediaType)
+		s.listener.CountRefused(reasonMediaType)
 		http.Error(w, msg, http.StatusBadRequest)
 		return
 	}
 	b, err := s.receiver.translate(r.Context(), body, thriftBatch)
 	if err != nil {
-		s.CountRefused(server.ReasonOf(err))
+		s.listener.CountRefused(server.ReasonOf(err))
 		fail(w, unprocessable, err)
 		return
 	}
@@ -80,8 +81,9 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// checkMediaType returns what is wrong with a Content-Type, "" if it is Thrift in the binary protocol. Its value is quoted back, so it is
-// escaped for browsers that take any text for a page.
+// checkMediaType returns an error message, or "" if the Content-Type is Thrift in the binary
+// protocol. The message quotes the value HTML-escaped, because some browsers interpret any text as
+// HTML.
 func checkMediaType(contentType string) (msg string) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -94,10 +96,10 @@ func checkMediaType(contentType string) (msg string) {
 	return "Unsupported content type: " + html.EscapeString(mediaType)
 }
 
-// unprocessable is the answer to a body that is no batch of spans.
+// unprocessable is the format of the response to an undecodable body. Clients expect this text.
 const unprocessable = "Unable to process request body: %v"
 
-// failRead answers a request whose body could not be read.
+// failRead responds to a request whose body could not be read.
 func failRead(w http.ResponseWriter, err error) {
 	var refusal *server.Refusal
 	errors.As(err, &refusal)
@@ -111,7 +113,7 @@ func failRead(w http.ResponseWriter, err error) {
 	}
 }
 
-// fail answers with the status of the error's class, and tells the client when to try again.
+// fail responds with the status of the error and sets Retry-After if the client should retry.
 func fail(w http.ResponseWriter, format string, err error) {
 	http.Error(w, fmt.Sprintf(format, err), server.ErrorStatus(w.Header(), err))
 }

@@ -31,7 +31,7 @@ const (
 	xThrift      = "application/x-thrift"
 )
 
-// row is one request of the golden table.
+// row is a request of the golden table.
 type row struct {
 	name, method, path, contentType, encoding, body string
 	err                                             error // of Consume
@@ -47,42 +47,42 @@ func gzipped(s string) string {
 
 func rows() []row {
 	one, large := string(thriftRequest(1)), strings.Repeat(" ", 1<<20)
-	ask := func(name, contentType, body string, err error) row {
+	post := func(name, contentType, body string, err error) row {
 		return row{name, http.MethodPost, tracesPath, contentType, "", body, err}
 	}
-	packed := func(name, encoding, body string) row {
+	compressed := func(name, encoding, body string) row {
 		return row{name, http.MethodPost, tracesPath, xThrift, encoding, body, nil}
 	}
 	return []row{
-		ask("accepted", apacheThrift, one, nil),
-		ask("accepted under its other name", "application/vnd.foundation.thrift.binary", one, nil),
-		ask("accepted as the client for Go sends", xThrift, one, nil),
-		ask("parameters of the content type", "application/x-thrift; charset=utf-8", one, nil),
+		post("accepted", apacheThrift, one, nil),
+		post("accepted under its other name", "application/vnd.foundation.thrift.binary", one, nil),
+		post("accepted as the client for Go sends", xThrift, one, nil),
+		post("parameters of the content type", "application/x-thrift; charset=utf-8", one, nil),
 		{"query parameters", http.MethodPost, tracesPath + "?format=x.thrift", xThrift, "", one, nil},
-		ask("no spans", xThrift, string(thriftRequest(0)), nil),
-		ask("what follows is ignored", xThrift, one+"rest", nil),
-		packed("gzip", "gzip", gzipped(one)),
-		ask("no content type", "", one, nil),
-		ask("content type that is none", "a/b/c", one, nil),
-		ask("other content type", "Text/A&B; a=b", one, nil),
-		ask("too large and of another type", "text/plain", one+large, nil), // the body is read first
-		ask("empty", xThrift, "", nil),
-		ask("garbage", xThrift, "hello", nil),
-		ask("cut short", xThrift, one[:len(one)/2], nil),
-		ask("string of 2 GiB", xThrift, "\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00", nil),
-		ask("list of 2 billion spans", xThrift, "\x0c\x00\x01\x0b\x00\x01\x00\x00\x00\x00\x00\x0f\x00\x02\x0c\x7f\xff\xff\xff\x00", nil),
-		ask("nested 10,000 times", xThrift, strings.Repeat("\x0c\x00\x63", 10_000), nil),
-		ask("two spans too many", xThrift, string(thriftRequest(12)), nil),
-		ask("a tag too many", xThrift, string(manyTags(1001)), nil),
-		ask("too large", xThrift, one+large, nil),
-		packed("gzip bomb", "gzip", gzipped(large+large)),
-		packed("unknown encoding", "br", one),
-		packed("no gzip", "gzip", one),
-		packed("gzip cut short", "gzip", gzipped(one)[:30]),
-		ask("partial", xThrift, one, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
-		ask("permanent", xThrift, one, pipeline.Permanent(errors.New("bad spans"))),
-		ask("overloaded", xThrift, one, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
-		ask("transient", xThrift, one, errors.New("disk full")),
+		post("no spans", xThrift, string(thriftRequest(0)), nil),
+		post("what follows is ignored", xThrift, one+"rest", nil),
+		compressed("gzip", "gzip", gzipped(one)),
+		post("no content type", "", one, nil),
+		post("content type that is none", "a/b/c", one, nil),
+		post("other content type", "Text/A&B; a=b", one, nil),
+		post("too large and of another type", "text/plain", one+large, nil), // the body is read first
+		post("empty", xThrift, "", nil),
+		post("garbage", xThrift, "hello", nil),
+		post("cut short", xThrift, one[:len(one)/2], nil),
+		post("string of 2 GiB", xThrift, "\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00", nil),
+		post("list of 2 billion spans", xThrift, "\x0c\x00\x01\x0b\x00\x01\x00\x00\x00\x00\x00\x0f\x00\x02\x0c\x7f\xff\xff\xff\x00", nil),
+		post("nested 10,000 times", xThrift, strings.Repeat("\x0c\x00\x63", 10_000), nil),
+		post("two spans too many", xThrift, string(thriftRequest(12)), nil),
+		post("a tag too many", xThrift, string(manyTags(1001)), nil),
+		post("too large", xThrift, one+large, nil),
+		compressed("gzip bomb", "gzip", gzipped(large+large)),
+		compressed("unknown encoding", "br", one),
+		compressed("no gzip", "gzip", one),
+		compressed("gzip cut short", "gzip", gzipped(one)[:30]),
+		post("partial", xThrift, one, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		post("permanent", xThrift, one, pipeline.Permanent(errors.New("bad spans"))),
+		post("overloaded", xThrift, one, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		post("transient", xThrift, one, errors.New("disk full")),
 		{"GET", http.MethodGet, tracesPath, "", "", "", nil},
 		{"PUT", http.MethodPut, tracesPath, xThrift, "", one, nil},
 		{"sampling", http.MethodGet, "/api/sampling?service=x", "", "", "", nil},
@@ -95,17 +95,17 @@ func manyTags(n int) []byte {
 	return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{Tags: tags}}})
 }
 
-// TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
-func TestHTTPAnswers(t *testing.T) {
-	var answer error
-	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+// Compares responses with testdata/http.golden; -update rewrites it.
+func TestHTTPResponses(t *testing.T) {
+	var result error
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return result }}
 	c := testConfig(func(_ *server.GRPCConfig, h *server.HTTPConfig) { h.MaxRequestBodySize = 1 << 20 })
 	c.MaxSpans, c.MaxItems = 10, 1000
 	f := start(t, c, 64<<20, s)
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	var got bytes.Buffer
 	for _, r := range rows() {
-		answer = r.err
+		result = r.err
 		req, err := http.NewRequestWithContext(t.Context(), r.method, "http://"+f.Addr("http")+r.path, strings.NewReader(r.body))
 		if err != nil {
 			t.Fatal(err)
@@ -125,18 +125,18 @@ func TestHTTPAnswers(t *testing.T) {
 			t.Fatalf("%s: %v", r.name, err)
 		}
 		text, _, undecodable := bytes.Cut(body, []byte("thrift: "))
-		if undecodable { // what exactly is wrong, the decoder's own tests know
+		if undecodable { // the tests of the decoder check its errors
 			text = append(text, "...\n"...)
 		}
 		fmt.Fprintf(&got, "%s\n\t%d %s%s%s\n\t%q\n", r.name, resp.StatusCode, resp.Header.Get("Content-Type"),
-			shown(resp, "Retry-After"), shown(resp, "Allow"), text)
+			formatHeader(resp, "Retry-After"), formatHeader(resp, "Allow"), text)
 	}
 	golden.Check(t, "testdata/http.golden", got.Bytes())
 	counted := f.refused(t)
 	want := map[string]float64{"method": 2, "media_type": 3, "too_large": 4, "undecodable": 7, "encoding": 3, "path": 2}
 	for reason, n := range want {
 		if counted["protocols.http "+reason] != n {
-			t.Errorf("%s was counted %v times, not %v", reason, counted["protocols.http "+reason], n)
+			t.Errorf("%s: counted %v, want %v", reason, counted["protocols.http "+reason], n)
 		}
 	}
 	for _, b := range s.Batches() {
@@ -145,11 +145,11 @@ func TestHTTPAnswers(t *testing.T) {
 		}
 	}
 	if names := spanNames(t, s.Batches()[0]); !slices.Equal(names, []string{"cart get 0"}) {
-		t.Errorf("the first span is %v", names)
+		t.Errorf("first span: %v", names)
 	}
 }
 
-func shown(r *http.Response, header string) string {
+func formatHeader(r *http.Response, header string) string {
 	if v := r.Header.Get(header); v != "" {
 		return ", " + header + ": " + v
 	}
@@ -181,12 +181,12 @@ func TestHTTPTenants(t *testing.T) {
 		}
 	}
 	if len(s.Batches()) != 1 || s.Batches()[0].Meta().Tenant != "a" {
-		t.Errorf("%d requests were taken", len(s.Batches()))
+		t.Errorf("%d requests accepted, want 1", len(s.Batches()))
 	}
 }
 
-// TestBodyCutShort: a client that stops in the middle may still read the answer.
-func TestBodyCutShort(t *testing.T) {
+// A client that closes its side early may still read the response.
+func TestTruncatedBody(t *testing.T) {
 	f := start(t, testConfig(), 0, &pipelinetest.Sink{})
 	conn, err := net.Dial("tcp", f.Addr("http"))
 	if err != nil {
@@ -195,28 +195,28 @@ func TestBodyCutShort(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", tracesPath, xThrift)
 	conn.(*net.TCPConn).CloseWrite()
-	answer, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 500") || !strings.Contains(string(answer), "Unable to process request body: unexpected EOF") {
-		t.Errorf("%s %v", answer, err)
+	response, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(response), "HTTP/1.1 500") || !strings.Contains(string(response), "Unable to process request body: unexpected EOF") {
+		t.Errorf("%s %v", response, err)
 	}
 }
 
-// TestMillionTags: in one span they are too many, and more than a small budget has room for.
+// A million tags in one span exceed max_items_per_list and a small budget.
 func TestMillionTags(t *testing.T) {
 	body := manyTags(1_000_000)
 	for budget, want := range map[int64]int{256 << 20: http.StatusBadRequest, 64 << 20: http.StatusRequestEntityTooLarge} {
 		f := build(t, testConfig(), budget, &pipelinetest.Sink{})
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
 		r.Header.Set("Content-Type", xThrift)
-		f.Listeners["http"].(*httpServer).Handler().ServeHTTP(w, r)
+		f.receiver.http.listener.Handler().ServeHTTP(w, r)
 		if w.Code != want || f.budget.Used() != 0 {
-			t.Errorf("%d bytes of budget: %d %s, %d bytes are still held", budget, w.Code, w.Body, f.budget.Used())
+			t.Errorf("budget of %d bytes: %d %s, %d bytes still reserved", budget, w.Code, w.Body, f.budget.Used())
 		}
 	}
 }
 
-// TestMemoryOfTranslations compares what is charged with what is allocated, of what is largest in memory for its bytes.
-func TestMemoryOfTranslations(t *testing.T) {
+// Compares charged and allocated memory for the inputs that need most memory per byte.
+func TestTranslationMemory(t *testing.T) {
 	const n = 20_000
 	logs := func(fields int) []byte {
 		log := &jaeger.Log{Fields: slices.Repeat([]*jaeger.Tag{{Key: "k"}}, fields)}
@@ -227,18 +227,18 @@ func TestMemoryOfTranslations(t *testing.T) {
 		body   []byte
 		growth int
 	}{
-		"ordinary Thrift":       {thriftBatch, thriftRequest(1000), native.UsualGrowth},
+		"typical Thrift":        {thriftBatch, thriftRequest(1000), native.UsualGrowth},
 		"tags":                  {thriftBatch, manyTags(n), native.UsualGrowth},
 		"logs":                  {thriftBatch, logs(0), native.UsualGrowth},
 		"logs with a field":     {thriftBatch, logs(1), native.UsualGrowth},
 		"references":            {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.UsualGrowth},
 		"spans":                 {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.UsualGrowth},
-		"ordinary protobuf":     {postSpans, protoRequest(1000), native.UsualGrowth},
+		"typical protobuf":      {postSpans, protoRequest(1000), native.UsualGrowth},
 		"tags in protobuf":      {postSpans, smallTags(n), native.UsualGrowth},
 		"few tags in protobuf":  {postSpans, smallTags(1000), native.UsualGrowth},
 		"one large text":        {postSpans, protoText(1 << 20), native.UsualGrowth},
 		"large text and Thrift": {thriftBatch, thriftText(1 << 20), native.UsualGrowth},
-		"greedy spans":          {postSpans, greedySpans(n), native.Growth},
+		"growing spans":         {postSpans, growingSpans(n), native.Growth},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -246,59 +246,60 @@ func TestMemoryOfTranslations(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		runtime.ReadMemStats(&after)
-		took, charged := int64(after.TotalAlloc-before.TotalAlloc), c.format.memory(c.body, c.growth)
-		if took > charged*3 { // buffers that grew count again and again
-			t.Errorf("%s: %d bytes are charged for %d, %d were allocated", name, charged, len(c.body), took)
+		allocated, charged := int64(after.TotalAlloc-before.TotalAlloc), c.format.memory(c.body, c.growth)
+		if allocated > charged*3 { // TotalAlloc includes discarded buffers
+			t.Errorf("%s: %d bytes charged for %d bytes of input, %d allocated", name, charged, len(c.body), allocated)
 		}
-		t.Logf("%s: %d bytes, %.1f times charged, %.1f times allocated", name, len(c.body), float64(charged)/float64(len(c.body)), float64(took)/float64(len(c.body)))
+		t.Logf("%s: %d bytes, charged %.1f times, allocated %.1f times", name, len(c.body), float64(charged)/float64(len(c.body)), float64(allocated)/float64(len(c.body)))
 	}
 }
 
-// FuzzHTTP sends any body.
+// FuzzHTTP posts arbitrary bodies.
 func FuzzHTTP(f *testing.F) {
 	f.Add(thriftRequest(2))
 	f.Add(manyTags(3))
 	f.Add([]byte("\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff\x00\x00"))
-	fix, taken := fuzzed(f)
-	h := fix.Listeners["http"].(*httpServer).Handler()
+	fix, calls := newFuzzReceiver(f)
+	h := fix.receiver.http.listener.Handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
-		*taken = 0
+		*calls = 0
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, tracesPath, bytes.NewReader(body))
 		r.Header.Set("Content-Type", xThrift)
 		h.ServeHTTP(w, r)
-		if !slices.Contains([]int{400, 413, 429}, w.Code) || *taken > 1 || *taken == 1 && w.Code != 400 {
-			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, *taken)
+		if !slices.Contains([]int{400, 413, 429}, w.Code) || *calls > 1 || *calls == 1 && w.Code != 400 {
+			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, *calls)
 		}
 		if used := fix.budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still held", used)
+			t.Errorf("%d bytes are still reserved", used)
 		}
 	})
 }
 
-// FuzzPostSpans sends any message.
+// FuzzPostSpans sends arbitrary messages.
 func FuzzPostSpans(f *testing.F) {
 	f.Add(protoRequest(2))
 	f.Add(smallTags(3))
 	f.Add([]byte("\x0a\xff\xff\xff\xff\x07"))
-	fix, taken := fuzzed(f)
-	s := fix.Listeners["grpc"].(*grpcServer)
+	fix, calls := newFuzzReceiver(f)
+	s := fix.receiver.grpc
 	f.Fuzz(func(t *testing.T, body []byte) {
-		*taken = 0
+		*calls = 0
 		raw := server.Raw(body)
-		if _, err := s.consume(t.Context(), &raw); err == nil || *taken > 1 {
-			t.Errorf("%v, consumed %d times", err, *taken)
+		if _, err := s.consume(t.Context(), &raw); err == nil || *calls > 1 {
+			t.Errorf("%v, consumed %d times", err, *calls)
 		}
 		if used := fix.budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still held", used)
+			t.Errorf("%d bytes are still reserved", used)
 		}
 	})
 }
 
-// fuzzed returns a receiver behind which everything is refused, and how often that happened.
-func fuzzed(f *testing.F) (*fixture, *int) {
-	taken := new(int)
+// newFuzzReceiver returns a receiver whose consumer refuses all batches, and the number of calls of
+// the consumer.
+func newFuzzReceiver(f *testing.F) (*fixture, *int) {
+	calls := new(int)
 	return build(f, testConfig(), 32<<20, &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
-		*taken++
-		return pipeline.Permanent(errors.New("not kept"))
-	}}), taken
+		*calls++
+		return pipeline.Permanent(errors.New("refused"))
+	}}), calls
 }

@@ -1,5 +1,6 @@
-// Package native receives spans in the native model: protobuf over gRPC (PostSpans), and Thrift in the binary protocol over HTTP. Both are
-// translated to OTLP bytes in one pass. On the same ports it tells clients which traces to sample.
+// Package native receives spans in the native model: protobuf over gRPC (PostSpans) and Thrift in
+// the binary protocol over HTTP. It translates both to OTLP bytes in one pass. On the same ports it
+// serves sampling strategies to clients.
 package native
 
 import (
@@ -13,24 +14,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// The endpoints that clients of a collector expect.
+// Default endpoints of collectors.
 const (
 	defaultGRPCEndpoint = "localhost:14250"
 	defaultHTTPEndpoint = "localhost:14268"
 )
 
-// format is what metrics call the spans of this receiver, over both protocols.
+// format is the metric label for spans of this receiver.
 const format = "tracing"
 
 type config struct {
-	Protocols protocols                       `yaml:"protocols" doc:"What to listen for; at least one."`
-	Sampling  pipeline.Ref[sampling.Provider] `yaml:"sampling" ref:"a sampling provider" doc:"Extension that decides what clients sample; without one they are not told."`
+	Protocols protocols                       `yaml:"protocols" doc:"Protocols to serve; at least one is required."`
+	Sampling  pipeline.Ref[sampling.Provider] `yaml:"sampling" ref:"a sampling provider" doc:"Extension that provides sampling strategies for clients. Without it, the receiver serves no strategies."`
 	server.RequestLimits
 }
 
 type protocols struct {
-	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Protobuf over gRPC: what agents send."`
-	HTTP pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Thrift over HTTP: what client libraries send past the agent."`
+	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Protobuf over gRPC, which agents send."`
+	HTTP pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Thrift over HTTP, which client libraries send without an agent."`
 }
 
 func defaults() config {
@@ -43,34 +44,36 @@ func defaults() config {
 	}
 }
 
-// Validate reports mistakes between keys.
+// Validate checks that at least one protocol is configured.
 func (c *config) Validate() error {
 	_, grpc := c.Protocols.GRPC.Get()
 	_, http := c.Protocols.HTTP.Get()
 	if !grpc && !http {
-		return pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }")
+		return pipeline.BadKey("protocols", "must have grpc, http or both; an empty block uses the defaults: protocols: {grpc: }")
 	}
 	return nil
 }
 
-// Factory makes receivers of type native.
+// Factory returns the factory of receivers of type native.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("native", defaults, newReceiver).
 		Doc("Receives spans in the native formats: protobuf over gRPC, as agents send them, and Thrift over HTTP.")
 }
 
 type receiver struct {
-	server.Listeners // by protocol, of which at least one
+	server.Listeners             // provides Start, Stop and Addr
+	grpc             *grpcServer // nil if not configured
+	http             *httpServer // nil if not configured
 	set              pipeline.Settings
 	next             pipeline.Consumer
-	sampling         sampling.Provider // nil: clients are not told what to sample
-	lim              otlpdata.Limits
-	translations     *server.Translator
+	sampling         sampling.Provider // nil if strategies are not served
+	limits           otlpdata.Limits
+	translator       *server.Translator
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, translations: server.NewTranslator(set.Budget),
-		lim: c.Limits()}
+	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, translator: server.NewTranslator(set.Budget),
+		limits: c.Limits()}
 	if c.Sampling.IsSet() {
 		r.sampling = c.Sampling.Get()
 	}
@@ -79,33 +82,35 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 		if err != nil {
 			return nil, err
 		}
-		r.Listeners["grpc"] = s
+		r.grpc, r.Listeners["grpc"] = s, s.listener
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Listeners["http"] = s
+		r.http, r.Listeners["http"] = s, s.listener
 	}
 	return r, nil
 }
 
-// undecodable is the error of bytes that are no batch of spans.
+// undecodable is the error of a body that is not a valid batch of spans.
 type undecodable struct{ err error }
 
 func (e *undecodable) Error() string { return e.err.Error() }
 func (e *undecodable) Unwrap() error { return e.err }
 
-// translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
-// ctx has ended, and wraps an *undecodable or a limit.
+// translate translates the body of a request. The caller must release the result. An error is
+// permanent, and wraps an *undecodable or a limit error, unless the budget is exhausted or ctx has
+// ended.
 func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
-	return r.translations.Translate(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	return r.translator.Translate(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		return r.decode(ctx, body, w, m)
 	})
 }
 
-// decode translates a body for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
+// decode translates a body. m holds the typical memory for its size; if the output is larger,
+// decode increases m and translates again.
 func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *server.TranslationMemory) (*otlpdata.Batch, error) {
 	otlp, err := w.translate(body, native.UsualGrowth*len(body)+native.Base)
 	if errors.Is(err, native.ErrOutput) {
@@ -118,15 +123,16 @@ func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *ser
 		return nil, pipeline.Permanent(&undecodable{err})
 	}
 	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: format, Transport: w.transport, Received: r.set.Env.Now()}
-	b, err := otlpdata.FromOTLP(otlp, meta, r.lim)
+	b, err := otlpdata.FromOTLP(otlp, meta, r.limits)
 	if err != nil {
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
 }
 
-// consume hands the spans on. A batch of which a part was refused for good is a success to the client: the protocols cannot tell it, and
-// an error would make it send the rest again. The refused spans are counted where they were refused.
+// consume passes on the spans. A partial success is a success for the client: the protocols cannot
+// express it, and an error would make the client send the accepted spans again. The component that
+// rejected spans has counted them.
 func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 	defer b.Release()
 	err := r.next.Consume(ctx, b.Batch)

@@ -11,20 +11,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// samplingRoutes are the paths on which a collector tells clients what to sample; none without a provider.
+// samplingRoutes returns the handlers that serve sampling strategies by path, or nil without a
+// provider.
 func samplingRoutes(p sampling.Provider) map[string]http.HandlerFunc {
 	if p == nil {
 		return nil
 	}
-	answers := sampling.HTTP{Provider: p, Tenant: server.Tenant}
+	handlers := sampling.HTTP{Provider: p, Tenant: server.Tenant}
 	return map[string]http.HandlerFunc{
-		"/api/sampling":            answers.Strategy,
-		"/api/sampling/explain":    answers.Explain,
-		"/api/baggageRestrictions": answers.Baggage("baggage restrictions not implemented"),
+		"/api/sampling":            handlers.Strategy,
+		"/api/sampling/explain":    handlers.Explain,
+		"/api/baggageRestrictions": handlers.Baggage("baggage restrictions not implemented"),
 	}
 }
 
-// samplingManager answers over gRPC.
+// samplingManager serves sampling strategies over gRPC.
 type samplingManager struct {
 	api_v2.UnimplementedSamplingManagerServer
 	provider sampling.Provider

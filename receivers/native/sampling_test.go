@@ -19,10 +19,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// byName tells each service a limit as long as its name and its tenant's, and fails for the service `lost`.
-type byName struct{ asked []sampling.Question }
+// fakeProvider returns a rate limit equal to the length of service and tenant. It fails for the
+// service `lost`.
+type fakeProvider struct{ asked []sampling.Question }
 
-func (s *byName) Strategy(_ context.Context, q sampling.Question) (sampling.Answer, error) {
+func (s *fakeProvider) Strategy(_ context.Context, q sampling.Question) (sampling.Answer, error) {
 	s.asked = append(s.asked, q)
 	if q.Service == "lost" {
 		return sampling.Answer{}, errors.New("no strategies today")
@@ -30,11 +31,11 @@ func (s *byName) Strategy(_ context.Context, q sampling.Question) (sampling.Answ
 	return sampling.Answer{Strategy: sampling.NewRateLimiting(int32(len(q.Service) + len(q.Tenant)))}, nil
 }
 
-func (s *byName) Explain(_ context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
+func (s *fakeProvider) Explain(_ context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
 	return &sampling.Explanation{Service: tenant + service + operation, Strategy: sampling.NewProbabilistic(1)}, nil
 }
 
-// startSampling starts a receiver that keeps tenants apart.
+// startSampling starts a receiver with tenancy.
 func startSampling(t *testing.T, p sampling.Provider) *fixture {
 	c := testConfig(func(g *server.GRPCConfig, h *server.HTTPConfig) {
 		tenancy := pipeline.Present(server.TenancyConfig{Enabled: true, Header: "x-tenant"})
@@ -66,7 +67,7 @@ func (f *fixture) get(t *testing.T, method, path string) (int, string) {
 }
 
 func TestSamplingOverHTTP(t *testing.T) {
-	f := startSampling(t, &byName{})
+	f := startSampling(t, &fakeProvider{})
 	for _, c := range []struct {
 		method, path string
 		code         int
@@ -89,7 +90,7 @@ func TestSamplingOverHTTP(t *testing.T) {
 }
 
 func TestSamplingOverGRPC(t *testing.T) {
-	s := &byName{}
+	s := &fakeProvider{}
 	f := startSampling(t, s)
 	conn := f.dial(t)
 	for _, name := range []string{"tracing", "jaeger"} {
@@ -108,12 +109,11 @@ func TestSamplingOverGRPC(t *testing.T) {
 		}
 	}
 	if a := s.asked[0].Asker; a.Transport != "grpc" || a.Address != "127.0.0.1" || !strings.Contains(a.Client, "grpc-go") {
-		t.Errorf("asked by %+v", a)
+		t.Errorf("client: %+v", a)
 	}
 }
 
-// Without strategies there are no routes for them.
-func TestNoSampling(t *testing.T) {
+func TestWithoutSamplingProvider(t *testing.T) {
 	f := startSampling(t, nil)
 	if code, _ := f.get(t, "GET", "/api/sampling?service=cart"); code != 404 {
 		t.Errorf("%d", code)

@@ -4,12 +4,14 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 )
 
-// wireFormat is a form of a batch on the wire.
+// wireFormat is an encoding of batches.
 type wireFormat struct {
 	transport string
-	// translate fails with [native.ErrOutput] where it makes more than most bytes, 0 being any number.
-	translate func(body []byte, most int) (otlp []byte, err error)
-	// memory bounds what translate holds at once, besides the body, while it makes at most growth times the body and [native.Base] bytes.
+	// translate fails with [native.ErrOutput] if the output exceeds maxOutput bytes. 0 disables the
+	// limit.
+	translate func(body []byte, maxOutput int) (otlp []byte, err error)
+	// memory returns the maximum memory of translate in bytes, without the body, if the output has
+	// at most growth*len(body) + [native.Base] bytes.
 	memory func(body []byte, growth int) int64
 }
 
@@ -18,13 +20,14 @@ var (
 	thriftBatch = wireFormat{"http", fromThrift, thriftMemory}
 )
 
-// fromThrift needs no bound: the binary protocol is more verbose than what becomes of it.
+// fromThrift ignores the limit, because OTLP is more compact than the binary Thrift protocol.
 func fromThrift(body []byte, _ int) ([]byte, error) {
 	b, err := native.FromThrift(body, native.Binary)
 	return b.OTLP, err
 }
 
-// thriftMemory: no tag, log or reference takes less than 15 bytes in the binary protocol, which holds lists and output down.
+// thriftMemory relies on the minimum size of a tag, log or reference in the binary Thrift protocol,
+// which is 15 bytes.
 func thriftMemory(body []byte, _ int) int64 {
 	const perByte = 10
 	return perByte*int64(len(body)) + native.Base

@@ -15,11 +15,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// encoding is a form in which HTTP clients may send spans; they are answered in the same.
+// encoding is an encoding of HTTP requests. Responses use the encoding of the request.
 type encoding struct {
 	mediaType string
 	decode    func([]byte, otlpdata.Meta, otlpdata.Limits) (*otlpdata.Batch, error)
-	objects   func(body []byte) int64 // bytes of memory that decode takes besides the body
+	memory    func(body []byte) int64 // maximum memory of decode in bytes, without the body
 	response  func(ptraceotlp.ExportResponse) ([]byte, error)
 	status    func(*spb.Status) ([]byte, error)
 }
@@ -28,22 +28,22 @@ var (
 	protoEncoding = encoding{
 		mediaType: "application/x-protobuf",
 		decode:    otlpdata.FromOTLP,
-		objects:   func([]byte) int64 { return 0 },
+		memory:    func([]byte) int64 { return 0 },
 		response:  ptraceotlp.ExportResponse.MarshalProto,
-		status:    func(s *spb.Status) ([]byte, error) { return proto.Marshal(valid(s)) },
+		status:    func(s *spb.Status) ([]byte, error) { return proto.Marshal(sanitize(s)) },
 	}
 	jsonEncoding = encoding{
 		mediaType: "application/json",
 		decode:    otlpdata.FromJSON,
-		objects:   jsonObjects,
+		memory:    jsonMemory,
 		response:  ptraceotlp.ExportResponse.MarshalJSON,
 		status:    marshalStatusJSON,
 	}
 )
 
-// marshalStatusJSON takes out the spaces, which protojson puts in at random.
+// marshalStatusJSON removes the white space that protojson adds at random.
 func marshalStatusJSON(s *spb.Status) ([]byte, error) {
-	b, err := protojson.Marshal(valid(s))
+	b, err := protojson.Marshal(sanitize(s))
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +52,16 @@ func marshalStatusJSON(s *spb.Status) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// valid makes the message text that protobuf takes: errors may quote what clients sent.
-func valid(s *spb.Status) *spb.Status {
+// sanitize makes the message valid UTF-8, which protobuf requires. Errors may quote data from
+// clients.
+func sanitize(s *spb.Status) *spb.Status {
 	s.Message = strings.ToValidUTF8(s.Message, "\uFFFD")
 	return s
 }
 
-// outcome makes the answer to a request that was consumed: partial success is success.
-func outcome(err error) (ptraceotlp.ExportResponse, error) {
+// exportResponse returns the response to a request with the result err of Consume. A partial
+// success is a success.
+func exportResponse(err error) (ptraceotlp.ExportResponse, error) {
 	resp := ptraceotlp.NewExportResponse()
 	var partial *pipeline.Partial
 	if errors.As(err, &partial) {

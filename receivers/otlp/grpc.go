@@ -19,23 +19,23 @@ const (
 	collectorPrefix = "/opentelemetry.proto.collector."
 )
 
-// reasonSignal counts requests for something else than traces.
+// reasonSignal is the reason for refusing requests of other signals, such as metrics.
 const reasonSignal = "signal"
 
-// grpcServer is the TraceService. Its requests are taken as bytes.
+// grpcServer implements the TraceService. It receives requests as undecoded bytes.
 type grpcServer struct {
-	*server.GRPC
+	listener *server.GRPC
 	receiver *receiver
 }
 
 func newGRPCServer(r *receiver, cfg server.GRPCConfig) (*grpcServer, error) {
 	s := &grpcServer{receiver: r}
 	var err error
-	s.GRPC, err = server.NewGRPC(r.set, "protocols.grpc", cfg, grpc.UnknownServiceHandler(s.unknown))
+	s.listener, err = server.NewGRPC(r.set, "protocols.grpc", cfg, grpc.UnknownServiceHandler(s.unknown))
 	if err != nil {
 		return nil, err
 	}
-	s.RegisterService(&grpc.ServiceDesc{
+	s.listener.RegisterService(&grpc.ServiceDesc{
 		ServiceName: traceService,
 		HandlerType: (*any)(nil),
 		Methods:     []grpc.MethodDesc{{MethodName: "Export", Handler: s.export}},
@@ -53,12 +53,12 @@ func (s *grpcServer) export(srv any, ctx context.Context, dec func(any) error, i
 }
 
 func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
-	b, err := otlpdata.FromOTLP(*req.(*server.Raw), s.receiver.meta(ctx, "grpc"), s.receiver.lim)
+	b, err := otlpdata.FromOTLP(*req.(*server.Raw), s.receiver.meta(ctx, "grpc"), s.receiver.limits)
 	if err != nil {
-		s.CountRefused(server.ReasonOf(err))
+		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.GRPCStatus(pipeline.Permanent(err)).Err()
 	}
-	resp, err := s.receiver.consume(ctx, b, s.CountRefused)
+	resp, err := s.receiver.consume(ctx, b, s.listener.CountRefused)
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}
@@ -66,9 +66,9 @@ func (s *grpcServer) consume(ctx context.Context, req any) (any, error) {
 	return (*server.Raw)(&raw), err
 }
 
-// unknown answers calls of all other services and methods.
+// unknown responds to calls of other services and methods.
 func (s *grpcServer) unknown(_ any, ss grpc.ServerStream) error {
-	s.CountRefused(reasonSignal)
+	s.listener.CountRefused(reasonSignal)
 	method, _ := grpc.MethodFromServerStream(ss)
 	if strings.HasPrefix(method, collectorPrefix) && !strings.HasPrefix(method, "/"+traceService+"/") {
 		return status.Errorf(codes.Unimplemented, "%s: only traces are accepted here", method)

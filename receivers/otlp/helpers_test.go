@@ -98,7 +98,7 @@ func (f *fixture) refused(t testing.TB) map[string]float64 {
 	return out
 }
 
-// request returns an encoded request of n spans of ordinary size.
+// request returns an encoded request with n typical spans.
 func request(n int) []byte {
 	b, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(traces(n))
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// Reasons of refused requests that only HTTP has.
+// Reasons of refused HTTP requests, in addition to those of package server.
 const (
 	reasonPath      = "path"
 	reasonMethod    = "method"
 	reasonMediaType = "media_type"
 )
 
-// httpServer takes POSTs to the traces path.
+// httpServer receives spans by POST on the traces path.
 type httpServer struct {
-	*server.HTTP
+	listener *server.HTTP
 	receiver *receiver
 	path     string
 }
@@ -30,14 +30,15 @@ type httpServer struct {
 func newHTTPServer(r *receiver, cfg httpConfig) (*httpServer, error) {
 	s := &httpServer{receiver: r, path: cfg.TracesPath}
 	var err error
-	if s.HTTP, err = server.NewHTTP(r.set, "protocols.http", cfg.HTTPConfig, s); err != nil {
+	if s.listener, err = server.NewHTTP(r.set, "protocols.http", cfg.HTTPConfig, s); err != nil {
 		return nil, err
 	}
-	s.OnDenied(s.denied)
+	s.listener.OnDenied(s.denied)
 	return s, nil
 }
 
-// denied answers a client that is not let in: in the encoding of its request, where that is one of the protocol's.
+// denied responds to a request without valid credentials or tenant, in the encoding of the request
+// if it is supported.
 func (s *httpServer) denied(w http.ResponseWriter, r *http.Request, d *server.Denied) {
 	if enc := encodingOf(r); enc != nil {
 		fail(w, enc, d)
@@ -47,7 +48,7 @@ func (s *httpServer) denied(w http.ResponseWriter, r *http.Request, d *server.De
 	write(w, "text/plain", code, []byte(d.Msg))
 }
 
-// ServeHTTP answers everything on the port.
+// ServeHTTP handles all requests of the listener.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case s.path:
@@ -76,51 +77,52 @@ func (s *httpServer) traces(w http.ResponseWriter, r *http.Request) {
 		fail(w, enc, err)
 		return
 	}
-	resp, err := s.receiver.consume(r.Context(), b, s.CountRefused)
+	resp, err := s.receiver.consume(r.Context(), b, s.listener.CountRefused)
 	if err != nil {
 		fail(w, enc, err)
 		return
 	}
 	body, err := enc.response(resp)
 	if err != nil {
-		fail(w, enc, fmt.Errorf("encoding the answer: %w", err))
+		fail(w, enc, fmt.Errorf("encoding response: %w", err))
 		return
 	}
 	write(w, enc.mediaType, http.StatusOK, body)
 }
 
-// read makes a batch of the request, or counts why there is none.
+// read reads and decodes the request. It counts a refusal.
 func (s *httpServer) read(r *http.Request, enc *encoding) (*otlpdata.Batch, error) {
 	body, err := server.ReadBody(r)
 	if err != nil {
 		return nil, err // counted by the server
 	}
-	objects, err := s.receiver.reserve("bytes of memory to decode the JSON", enc.objects(body))
+	memory, err := s.receiver.reserve("bytes of memory to decode the JSON", enc.memory(body))
 	if err != nil {
-		s.CountRefused(server.ReasonOf(err))
+		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, err
 	}
-	defer objects.Release()
-	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.lim)
+	defer memory.Release()
+	b, err := enc.decode(body, s.receiver.meta(r.Context(), "http"), s.receiver.limits)
 	if err != nil {
-		s.CountRefused(server.ReasonOf(err))
+		s.listener.CountRefused(server.ReasonOf(err))
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
 }
 
-// refuse answers what is no request for spans.
+// refuse responds with plain text to a request that does not contain spans, and counts it.
 func (s *httpServer) refuse(w http.ResponseWriter, reason string, code int, text string) {
-	s.CountRefused(reason)
+	s.listener.CountRefused(reason)
 	write(w, "text/plain", code, []byte(text))
 }
 
-// fail answers with a google.rpc.Status in the request's encoding.
+// fail responds with a google.rpc.Status in the given encoding.
 func fail(w http.ResponseWriter, enc *encoding, err error) {
 	code := server.ErrorStatus(w.Header(), err)
 	st := pipeline.GRPCStatus(err).Proto()
 	if code == http.StatusRequestEntityTooLarge {
-		// Clients know the refusal of a large body as this code, with status 400; 413 says the same more clearly.
+		// Clients expect this code for a too large body. They expect the HTTP status 400 with it,
+		// but 413 is more specific.
 		st.Code = int32(codes.InvalidArgument)
 	}
 	body, merr := enc.status(st)
@@ -134,9 +136,11 @@ func fail(w http.ResponseWriter, enc *encoding, err error) {
 func write(w http.ResponseWriter, contentType string, code int, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(code)
-	w.Write(body) //nolint:errcheck // the client is gone, nothing is left to tell it
+	w.Write(body) //nolint:errcheck // the client has disconnected
 }
 
+// encodingOf returns the encoding for the Content-Type of the request, or nil if it is not
+// supported.
 func encodingOf(r *http.Request) *encoding {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && mediaType == "" {
@@ -151,10 +155,11 @@ func encodingOf(r *http.Request) *encoding {
 	return nil
 }
 
-// jsonObjects is an upper estimate of the memory of the objects that a JSON request is decoded into, in bytes. A brace may stand for a span
-// without fields, the largest of all objects for their text, and so may a null in a list. A comma may part two strings of a list. Text is
-// held once in the objects and once encoded.
-func jsonObjects(body []byte) int64 {
+// jsonMemory returns an upper bound for the memory of the objects that a JSON request is decoded
+// into, in bytes. A brace, or a null in a list, may be an empty span, which is the largest object
+// relative to its text. A comma may separate two strings of a list. Text is in memory once in the
+// objects and once encoded.
+func jsonMemory(body []byte) int64 {
 	const perObject, perElement, perByte = 256, 96, 2
 	objects := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte("null"))
 	elements := bytes.Count(body, []byte{','})

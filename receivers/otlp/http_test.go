@@ -33,7 +33,7 @@ const (
 	zeroIDs  = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"00000000000000000000000000000000","spanId":"","name":"x"}]}]}]}`
 )
 
-// row is one request of the golden table.
+// row is a request of the golden table.
 type row struct {
 	name, method, path, contentType, encoding, body string
 	err                                             error // of Consume
@@ -48,56 +48,56 @@ func gzipped(s string) string {
 }
 
 func rows() []row {
-	const traces, post = "/v1/traces", http.MethodPost
+	const traces, methodPost = "/v1/traces", http.MethodPost
 	large := strings.Repeat(" ", 1<<20)
-	ask := func(name, contentType, body string, err error) row {
-		return row{name, post, traces, contentType, "", body, err}
+	post := func(name, contentType, body string, err error) row {
+		return row{name, methodPost, traces, contentType, "", body, err}
 	}
 	out := []row{
-		ask("accepted protobuf", protobuf, string(request(2)), nil),
-		ask("accepted JSON", jsonType, oneSpan, nil),
-		ask("empty protobuf", protobuf, "", nil),
-		ask("empty JSON", jsonType, "{}", nil),
-		ask("parameters of the content type", "application/json; charset=utf-8", oneSpan, nil),
-		ask("zero ids", jsonType, zeroIDs, nil),
-		{"gzip", post, traces, protobuf, "gzip", gzipped(string(request(2))), nil},
+		post("accepted protobuf", protobuf, string(request(2)), nil),
+		post("accepted JSON", jsonType, oneSpan, nil),
+		post("empty protobuf", protobuf, "", nil),
+		post("empty JSON", jsonType, "{}", nil),
+		post("parameters of the content type", "application/json; charset=utf-8", oneSpan, nil),
+		post("zero ids", jsonType, zeroIDs, nil),
+		{"gzip", methodPost, traces, protobuf, "gzip", gzipped(string(request(2))), nil},
 		{"GET", http.MethodGet, traces, protobuf, "", "", nil},
 		{"PUT", http.MethodPut, traces, protobuf, "", string(request(1)), nil},
-		ask("no content type", "", oneSpan, nil),
-		ask("other content type", "text/plain", oneSpan, nil),
-		ask("too large JSON", jsonType, oneSpan+large, nil),
-		ask("too large protobuf", protobuf, large+large, nil),
-		{"bomb", post, traces, jsonType, "gzip", gzipped(large + large), nil},
-		ask("undecodable protobuf", protobuf, "garbage", nil),
-		ask("undecodable JSON", jsonType, `{"resourceSpans":7}`, nil),
-		ask("JSON cut short", jsonType, oneSpan[:30], nil),
-		{"unknown encoding", post, traces, protobuf, "br", "x", nil},
-		{"unknown encoding JSON", post, traces, jsonType, "br", "x", nil},
-		{"bad gzip", post, traces, jsonType, "gzip", gzipped(oneSpan)[:30], nil},
-		ask("partial JSON", jsonType, oneSpan, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
-		ask("partial protobuf", protobuf, string(request(2)), &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
-		ask("permanent", jsonType, oneSpan, pipeline.Permanent(errors.New("bad spans"))),
-		ask("overloaded", jsonType, oneSpan, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
-		ask("overloaded protobuf", protobuf, string(request(2)), pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
-		ask("transient", jsonType, oneSpan, errors.New("disk full \xff")),
-		{"metrics", post, "/v1/metrics", protobuf, "", "", nil},
-		{"logs", post, "/v1/logs", jsonType, "", "{}", nil},
+		post("no content type", "", oneSpan, nil),
+		post("other content type", "text/plain", oneSpan, nil),
+		post("too large JSON", jsonType, oneSpan+large, nil),
+		post("too large protobuf", protobuf, large+large, nil),
+		{"bomb", methodPost, traces, jsonType, "gzip", gzipped(large + large), nil},
+		post("undecodable protobuf", protobuf, "garbage", nil),
+		post("undecodable JSON", jsonType, `{"resourceSpans":7}`, nil),
+		post("JSON cut short", jsonType, oneSpan[:30], nil),
+		{"unknown encoding", methodPost, traces, protobuf, "br", "x", nil},
+		{"unknown encoding JSON", methodPost, traces, jsonType, "br", "x", nil},
+		{"bad gzip", methodPost, traces, jsonType, "gzip", gzipped(oneSpan)[:30], nil},
+		post("partial JSON", jsonType, oneSpan, &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		post("partial protobuf", protobuf, string(request(2)), &pipeline.Partial{Rejected: 1, Err: errors.New("too old")}),
+		post("permanent", jsonType, oneSpan, pipeline.Permanent(errors.New("bad spans"))),
+		post("overloaded", jsonType, oneSpan, pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		post("overloaded protobuf", protobuf, string(request(2)), pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond)),
+		post("transient", jsonType, oneSpan, errors.New("disk full \xff")),
+		{"metrics", methodPost, "/v1/metrics", protobuf, "", "", nil},
+		{"logs", methodPost, "/v1/logs", jsonType, "", "{}", nil},
 		{"other path", http.MethodGet, "/", "", "", "", nil},
 	}
 	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
-		out = append(out, ask("status "+c.String(), jsonType, oneSpan, status.Error(c, "next hop")))
+		out = append(out, post("status "+c.String(), jsonType, oneSpan, status.Error(c, "next hop")))
 	}
 	return out
 }
 
-// TestHTTPAnswers compares every answer with testdata/http.golden; -update rewrites it.
-func TestHTTPAnswers(t *testing.T) {
-	var answer error
-	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return answer }}
+// Compares responses with testdata/http.golden; -update rewrites it.
+func TestHTTPResponses(t *testing.T) {
+	var result error
+	s := &pipelinetest.Sink{Answer: func(context.Context, *otlpdata.Batch) error { return result }}
 	f := start(t, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 64<<20, s)
 	var got bytes.Buffer
 	for _, r := range rows() {
-		answer = r.err
+		result = r.err
 		req, err := http.NewRequestWithContext(t.Context(), r.method, "http://"+f.Addr("http")+r.path, strings.NewReader(r.body))
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +117,7 @@ func TestHTTPAnswers(t *testing.T) {
 			t.Fatalf("%s: %v", r.name, err)
 		}
 		fmt.Fprintf(&got, "%s\n\t%d %s%s%s\n\t%q\n", r.name, resp.StatusCode, resp.Header.Get("Content-Type"),
-			shown(resp, "Retry-After"), shown(resp, "Allow"), body)
+			formatHeader(resp, "Retry-After"), formatHeader(resp, "Allow"), body)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	golden.Check(t, "testdata/http.golden", got.Bytes())
@@ -125,12 +125,12 @@ func TestHTTPAnswers(t *testing.T) {
 	want := map[string]float64{"method": 2, "media_type": 2, "too_large": 3, "undecodable": 3, "encoding": 3, "signal": 2, "path": 1}
 	for reason, n := range want {
 		if counted["protocols.http "+reason] != n {
-			t.Errorf("%s was counted %v times, not %v", reason, counted["protocols.http "+reason], n)
+			t.Errorf("%s: counted %v, want %v", reason, counted["protocols.http "+reason], n)
 		}
 	}
 }
 
-func shown(r *http.Response, header string) string {
+func formatHeader(r *http.Response, header string) string {
 	if v := r.Header.Get(header); v != "" {
 		return ", " + header + ": " + v
 	}
@@ -153,8 +153,8 @@ func TestTracesPath(t *testing.T) {
 	}
 }
 
-// TestJSONIsChargedForItsObjects decodes what is largest in memory for its text.
-func TestJSONIsChargedForItsObjects(t *testing.T) {
+// Compares charged and allocated memory for the JSON texts that need most memory per byte.
+func TestJSONMemory(t *testing.T) {
 	const n = 50_000
 	list := func(before, element, after string) string {
 		return before + strings.Repeat(element+",", n) + element + after
@@ -170,14 +170,14 @@ func TestJSONIsChargedForItsObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
-		if took, charged := int64(after.TotalAlloc-before.TotalAlloc), jsonObjects([]byte(text)); took > charged*3/2 {
-			t.Errorf("%s: %d bytes are charged, %d were allocated", name, charged, took)
+		if allocated, charged := int64(after.TotalAlloc-before.TotalAlloc), jsonMemory([]byte(text)); allocated > charged*3/2 {
+			t.Errorf("%s: %d bytes charged, %d allocated", name, charged, allocated)
 		}
 	}
 }
 
-// TestBudgetOfJSON: objects are charged, since a span without fields is a hundred times larger than its text.
-func TestBudgetOfJSON(t *testing.T) {
+// Objects are charged: an empty span needs a hundred times the memory of its text.
+func TestJSONObjectsAreCharged(t *testing.T) {
 	const budget = 16 << 20
 	var inConsume int64
 	s := &pipelinetest.Sink{}
@@ -186,7 +186,7 @@ func TestBudgetOfJSON(t *testing.T) {
 		inConsume = f.budget.Used()
 		return nil
 	}
-	h := f.Listeners["http"].(*httpServer)
+	h := f.receiver.http.listener
 	post := func(body string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", strings.NewReader(body))
 		r.Header.Set("Content-Type", jsonType)
@@ -197,28 +197,28 @@ func TestBudgetOfJSON(t *testing.T) {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat("{},", n) + `{}]}]}]}`
 	}
 	if w := post(spans(1000)); w.Code != 200 || inConsume < 3000 || inConsume > 10_000 {
-		t.Errorf("small: %d %s, %d bytes held while consuming", w.Code, w.Body, inConsume)
+		t.Errorf("small: %d %s, %d bytes reserved during Consume", w.Code, w.Body, inConsume)
 	}
 	if peak := f.budget.Peak(); peak < 1000*200 {
-		t.Errorf("the objects of 1000 spans were charged with %d bytes", peak)
+		t.Errorf("%d bytes charged for the objects of 1000 spans", peak)
 	}
 	if w := post(spans(budget / 200)); w.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("more objects than the budget: %d %s", w.Code, w.Body)
 	}
-	held, err := f.budget.Reserve(budget - 100_000)
+	other, err := f.budget.Reserve(budget - 100_000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w := post(spans(1000)); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("over budget: %d %s", w.Code, w.Body)
 	}
-	held.Release()
+	other.Release()
 	if used := f.budget.Used(); used != 0 {
-		t.Errorf("%d bytes are still held", used)
+		t.Errorf("%d bytes are still reserved", used)
 	}
 }
 
-// FuzzHTTP sends any body as any content type in any encoding.
+// FuzzHTTP posts arbitrary bodies with any content type and encoding.
 func FuzzHTTP(f *testing.F) {
 	types := []string{protobuf, jsonType, "application/json; charset=utf-8", "text/plain", "", ";"}
 	encodings := []string{"", "identity", "gzip", "zstd", "zlib", "deflate", "snappy", "x-snappy-framed", "lz4", "br"}
@@ -229,30 +229,30 @@ func FuzzHTTP(f *testing.F) {
 	f.Add([]byte("\x04\x22\x4d\x18\x64\x40\xa7\x00"), uint8(0), uint8(8))
 	f.Add([]byte("\xff\x06\x00\x00sNaPpY\x01\x00"), uint8(0), uint8(6))
 	f.Add([]byte("\xff\xff\xff\xff\x0f"), uint8(0), uint8(6))
-	var taken int
+	var calls int
 	s := &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
-		taken++
-		return pipeline.Permanent(errors.New("not kept"))
+		calls++
+		return pipeline.Permanent(errors.New("refused"))
 	}}
 	fix := build(f, testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.MaxRequestBodySize = 1 << 20 }), 32<<20, s)
-	h := fix.Listeners["http"].(*httpServer).Handler()
+	h := fix.receiver.http.listener.Handler()
 	allowed := []int{400, 413, 415, 429}
 	f.Fuzz(func(t *testing.T, body []byte, contentType, encoding uint8) {
-		taken = 0
+		calls = 0
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/traces", bytes.NewReader(body))
 		r.Header.Set("Content-Type", types[int(contentType)%len(types)])
 		r.Header.Set("Content-Encoding", encodings[int(encoding)%len(encodings)])
 		h.ServeHTTP(w, r)
-		if !slices.Contains(allowed, w.Code) || taken > 1 || taken == 1 && w.Code != 400 {
-			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, taken)
+		if !slices.Contains(allowed, w.Code) || calls > 1 || calls == 1 && w.Code != 400 {
+			t.Errorf("%d %s, consumed %d times", w.Code, w.Body, calls)
 		}
 		if used := fix.budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still held", used)
+			t.Errorf("%d bytes are still reserved", used)
 		}
 	})
 }
 
-func TestJSONIsDecodedAsProtobuf(t *testing.T) {
+func TestJSONAndProtobufGiveTheSameBatch(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(), 0, s)
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -268,6 +268,6 @@ func TestJSONIsDecodedAsProtobuf(t *testing.T) {
 	resp.Body.Close()
 	segments, err := s.Batches()[0].Segments()
 	if err != nil || !bytes.Equal(bytes.Join(segments, nil), request(3)) {
-		t.Errorf("got other spans, %v", err)
+		t.Errorf("batches differ, %v", err)
 	}
 }

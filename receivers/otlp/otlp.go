@@ -1,5 +1,6 @@
-// Package otlp receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON. Requests are validated as
-// bytes and handed on as bytes; only JSON is decoded into objects on the way.
+// Package otlp receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf
+// and JSON. It validates protobuf requests without decoding them into objects and passes on their
+// bytes. JSON is decoded into objects first.
 package otlp
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// The endpoints that the protocol has registered ports for.
+// Defaults of the protocol.
 const (
 	defaultGRPCEndpoint = "localhost:4317"
 	defaultHTTPEndpoint = "localhost:4318"
@@ -22,9 +23,9 @@ const (
 )
 
 type config struct {
-	Protocols protocols `yaml:"protocols" doc:"What to listen for; at least one."`
+	Protocols protocols `yaml:"protocols" doc:"Protocols to serve; at least one is required."`
 	server.RequestLimits
-	MaxDepth int `yaml:"max_nesting_depth" doc:"How deep attribute values may nest; 1 is a scalar, 2 an array of scalars."`
+	MaxDepth int `yaml:"max_nesting_depth" doc:"Maximum nesting depth of attribute values. 1 allows scalars, 2 allows arrays of scalars."`
 }
 
 type protocols struct {
@@ -34,7 +35,7 @@ type protocols struct {
 
 type httpConfig struct {
 	server.HTTPConfig
-	TracesPath string `yaml:"traces_url_path" doc:"Path of the URL that takes spans."`
+	TracesPath string `yaml:"traces_url_path" doc:"URL path for spans."`
 }
 
 func defaults() config {
@@ -49,74 +50,76 @@ func defaults() config {
 	}
 }
 
-// Validate reports mistakes between keys.
+// Validate checks that at least one protocol is configured, and the nesting depth.
 func (c *config) Validate() error {
 	var errs []error
 	_, grpc := c.Protocols.GRPC.Get()
 	_, http := c.Protocols.HTTP.Get()
 	if !grpc && !http {
-		errs = append(errs, pipeline.BadKey("protocols", "needs grpc, http or both; an empty block takes the defaults: protocols: {grpc: }"))
+		errs = append(errs, pipeline.BadKey("protocols", "must have grpc, http or both; an empty block uses the defaults: protocols: {grpc: }"))
 	}
-	const deepest = 1000 // readers of a value recurse
-	if c.MaxDepth < 1 || c.MaxDepth > deepest {
-		errs = append(errs, pipeline.BadKey("max_nesting_depth", "must be from 1 to %d, not %d", deepest, c.MaxDepth))
+	const maxMaxDepth = 1000 // readers of a value are recursive
+	if c.MaxDepth < 1 || c.MaxDepth > maxMaxDepth {
+		errs = append(errs, pipeline.BadKey("max_nesting_depth", "must be from 1 to %d, not %d", maxMaxDepth, c.MaxDepth))
 	}
 	return errors.Join(errs...)
 }
 
-// Validate reports mistakes in the keys that are not the listener's.
+// Validate checks the path. The loader validates the embedded config itself.
 func (c *httpConfig) Validate() error {
 	if !strings.HasPrefix(c.TracesPath, "/") {
-		return pipeline.BadKey("traces_url_path", "%q must begin with a slash, for example /v1/traces", c.TracesPath)
+		return pipeline.BadKey("traces_url_path", "%q must start with a slash, for example /v1/traces", c.TracesPath)
 	}
 	return nil
 }
 
-// Factory makes receivers of type otlp.
+// Factory returns the factory of receivers of type otlp.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("otlp", defaults, newReceiver).
-		Doc("Accepts spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON.")
+		Doc("Receives spans in the OpenTelemetry protocol, over gRPC and over HTTP in protobuf and JSON.")
 }
 
 type receiver struct {
-	server.Listeners
-	set  pipeline.Settings
-	next pipeline.Consumer
-	lim  otlpdata.Limits
+	server.Listeners             // provides Start, Stop and Addr
+	http             *httpServer // nil if not configured
+	set              pipeline.Settings
+	next             pipeline.Consumer
+	limits           otlpdata.Limits
 }
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
-	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, lim: c.Limits()}
-	r.lim.Depth = c.MaxDepth
+	r := &receiver{Listeners: server.Listeners{}, set: set, next: next, limits: c.Limits()}
+	r.limits.Depth = c.MaxDepth
 	if cfg, on := c.Protocols.GRPC.Get(); on {
 		s, err := newGRPCServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Listeners["grpc"] = s
+		r.Listeners["grpc"] = s.listener
 	}
 	if cfg, on := c.Protocols.HTTP.Get(); on {
 		s, err := newHTTPServer(r, cfg)
 		if err != nil {
 			return nil, err
 		}
-		r.Listeners["http"] = s
+		r.http, r.Listeners["http"] = s, s.listener
 	}
 	return r, nil
 }
 
-// consume hands b on and makes the answer. refused counts what is not even handed on.
-func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, refused func(reason string)) (ptraceotlp.ExportResponse, error) {
+// consume passes on b and returns the response. It calls countRefused if b cannot be passed on.
+func (r *receiver) consume(ctx context.Context, b *otlpdata.Batch, countRefused func(reason string)) (ptraceotlp.ExportResponse, error) {
 	walk, err := r.reserve("bytes of memory to walk the request", int64(b.WalkMemory()))
 	if err != nil {
-		refused(server.ReasonOf(err))
+		countRefused(server.ReasonOf(err))
 		return ptraceotlp.ExportResponse{}, err
 	}
 	defer walk.Release()
-	return outcome(r.next.Consume(ctx, b))
+	return exportResponse(r.next.Consume(ctx, b))
 }
 
-// reserve takes what work on a request needs of the budget. What can never fit is too large, not to be sent again.
+// reserve reserves memory for a request. It returns a limit error (too large, do not retry) if size
+// exceeds the whole budget.
 func (r *receiver) reserve(what string, size int64) (*pipeline.Reservation, error) {
 	budget := r.set.Budget
 	if limit := budget.Limit(); limit > 0 && size > limit {

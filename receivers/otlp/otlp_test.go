@@ -33,7 +33,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// TestSDKExporters sends with what applications use.
+// TestSDKExporters sends spans with the exporters of the OpenTelemetry SDK.
 func TestSDKExporters(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(), 64<<20, s)
@@ -60,7 +60,7 @@ func TestSDKExporters(t *testing.T) {
 		}
 	}
 	if s.Spans() != 20 {
-		t.Errorf("%d spans arrived", s.Spans())
+		t.Errorf("%d spans received, want 20", s.Spans())
 	}
 	for _, b := range s.Batches() {
 		m := b.Meta()
@@ -77,7 +77,7 @@ func TestSDKExporters(t *testing.T) {
 	}
 }
 
-// TestBatchOwnsItsBytes: gRPC's buffers are used again for the next request.
+// gRPC reuses its buffers for the next request.
 func TestBatchOwnsItsBytes(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	client := coltrace.NewTraceServiceClient(start(t, testConfig(), 0, s).dial(t))
@@ -100,12 +100,12 @@ func TestBatchOwnsItsBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !proto.Equal(&got, &want) {
-			t.Errorf("request %d has changed", i)
+			t.Errorf("batch %d was modified", i)
 		}
 	}
 }
 
-func TestGRPCAnswers(t *testing.T) {
+func TestGRPCResponses(t *testing.T) {
 	refuse := func(err error) func(context.Context, *otlpdata.Batch) error {
 		return func(context.Context, *otlpdata.Batch) error { return err }
 	}
@@ -114,7 +114,7 @@ func TestGRPCAnswers(t *testing.T) {
 		code  codes.Code
 		retry time.Duration
 	}{
-		"taken":      {nil, codes.OK, 0},
+		"success":    {nil, codes.OK, 0},
 		"permanent":  {pipeline.Permanent(errors.New("bad spans")), codes.InvalidArgument, 0},
 		"overloaded": {pipeline.Overloaded(errors.New("busy"), 3*time.Second), codes.ResourceExhausted, 3 * time.Second},
 		"transient":  {errors.New("disk full"), codes.Unavailable, time.Second},
@@ -183,12 +183,12 @@ func TestGRPCRefusals(t *testing.T) {
 	if err := export(request(10)); err != nil || s.Spans() != 10 {
 		t.Errorf("afterwards: %v, %d spans", err, s.Spans())
 	}
-	// gRPC answers some refusals by itself, before the receiver hears of them.
+	// gRPC sends some refusals before the server counts them.
 	if err := f.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := f.refused(t); !maps.Equal(got, want) {
-		t.Errorf("counted %v, not %v", got, want)
+		t.Errorf("counted %v, want %v", got, want)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestGRPCOverBudget(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *httpConfig) { g.MaxRecvMsgSizeMiB = 1 }), 8<<20, s)
 	client := coltrace.NewTraceServiceClient(f.dial(t))
-	held, err := f.budget.Reserve(7<<20 + 1)
+	other, err := f.budget.Reserve(7<<20 + 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,14 +207,14 @@ func TestGRPCOverBudget(t *testing.T) {
 	if n := f.refused(t)["protocols.grpc "+server.ReasonOverBudget]; n != 1 {
 		t.Errorf("counted %v", n)
 	}
-	held.Release()
+	other.Release()
 	if _, err := client.Export(t.Context(), &coltrace.ExportTraceServiceRequest{}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
 
-// TestWalksAreCharged: two bytes of an empty attribute are sixty for who reads it.
-func TestWalksAreCharged(t *testing.T) {
+// Walking an empty attribute of 2 bytes takes 60 bytes of memory.
+func TestWalkMemoryIsCharged(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := start(t, testConfig(func(g *server.GRPCConfig, _ *httpConfig) { g.MaxRecvMsgSizeMiB = 1 }), 4<<20, s)
 	conn := f.dial(t)
@@ -228,7 +228,7 @@ func TestWalksAreCharged(t *testing.T) {
 	}
 	s.Answer = func(context.Context, *otlpdata.Batch) error {
 		if used := f.budget.Used(); used < 1<<20 || used > 3<<20 {
-			t.Errorf("%d bytes are held", used)
+			t.Errorf("%d bytes reserved", used)
 		}
 		return nil
 	}
@@ -236,7 +236,7 @@ func TestWalksAreCharged(t *testing.T) {
 		t.Errorf("20,000 attributes: %v", err)
 	}
 	if err := export(100_000); status.Code(err) != codes.ResourceExhausted || retryDelay(err) != 0 {
-		t.Errorf("more than the budget: %v", err)
+		t.Errorf("larger than the budget: %v", err)
 	}
 }
 
@@ -250,8 +250,8 @@ func TestHealthNames(t *testing.T) {
 	}
 }
 
-// TestStopLosesNothing stops under load: what was acknowledged was consumed.
-func TestStopLosesNothing(t *testing.T) {
+// Stops under load: every acknowledged span was consumed.
+func TestStopDrains(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	f := build(t, testConfig(), 64<<20, s)
 	if err := f.Start(t.Context()); err != nil {
@@ -302,14 +302,14 @@ func TestStopLosesNothing(t *testing.T) {
 		<-done
 	}
 	if got := int64(s.Spans()); acked.Load() != got {
-		t.Errorf("%d spans were acknowledged, %d consumed", acked.Load(), got)
+		t.Errorf("%d spans acknowledged, %d consumed", acked.Load(), got)
 	}
 	if used := f.budget.Used(); used != 0 {
-		t.Errorf("%d bytes are still held", used)
+		t.Errorf("%d bytes are still reserved", used)
 	}
 }
 
-func TestStartOpensAllOrNothing(t *testing.T) {
+func TestFailedStartStopsOtherListeners(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -337,14 +337,14 @@ func TestConfig(t *testing.T) {
 	c = testConfig(func(_ *server.GRPCConfig, h *httpConfig) { h.TracesPath = "traces" })
 	h, _ := c.Protocols.HTTP.Get()
 	if err := errors.Join(c.Validate(), h.HTTPConfig.Validate()); err != nil {
-		t.Errorf("good keys: %v", err)
+		t.Errorf("valid config: %v", err)
 	}
 	if err := h.Validate(); !errors.As(err, &key) || key.Key != "traces_url_path" {
 		t.Errorf("path without slash: %v", err)
 	}
 	c.MaxSpans, c.MaxDepth = 0, -1
 	if err := errors.Join(c.Validate(), c.RequestLimits.Validate()); err == nil || !strings.Contains(err.Error(), "from 1 to") {
-		t.Errorf("limits switched off: %v", err)
+		t.Errorf("disabled limits: %v", err)
 	}
 	if f := Factory(); f.Type() != "otlp" || f.Kind() != pipeline.KindReceiver || f.Summary() == "" {
 		t.Errorf("factory: %v %v %q", f.Type(), f.Kind(), f.Summary())

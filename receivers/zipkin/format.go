@@ -8,11 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/zipkin"
 )
 
-// format is a version of spans in one of its encodings.
+// format is a version and encoding of spans.
 type format struct {
 	translate func(body []byte, opt zipkin.Options) (otlp []byte, err error)
-	// memory bounds what translate holds at once besides the body, in bytes. items is the greatest number of items in one list.
-	memory func(body []byte, items int) int64
+	// memory returns the maximum memory of translate in bytes, without the body. maxItems is the
+	// maximum number of items in a list.
+	memory func(body []byte, maxItems int) int64
 }
 
 var (
@@ -22,47 +23,52 @@ var (
 	v2Proto  = format{zipkin.FromV2Proto, v2ProtoMemory}
 )
 
-// What a translation holds, in bytes.
+// Memory of a translation, in bytes.
 const (
 	baseMemory = 64 << 10
-	perByte    = 4   // the spans encoded, and the request: buffers that have grown
-	perSpan    = 448 // a span that says nothing, which takes more than it is long, and its entries in lists; more than an annotation of v1
-	perItem    = 256 // a tag or an annotation in a list that has grown, and in that of tags for resources
+	// perByte is for the encoded spans and the encoded request, in buffers that grow by doubling.
+	perByte = 4
+	// perSpan is for an empty span, which needs more memory than its length, and its list entries.
+	// It also covers an annotation of v1.
+	perSpan = 448
+	// perItem is for a tag or annotation in a list that grows by doubling, and in the list of
+	// resource tags.
+	perItem = 256
 )
 
-// v2JSONMemory: each span, annotation and endpoint begins with a brace, and a comma parts members and elements. The lists of one span at
-// a time are held.
-func v2JSONMemory(body []byte, items int) int64 {
+// v2JSONMemory counts braces, because each span, annotation and endpoint starts with one, and
+// commas, which separate members and elements. Only the lists of one span are in memory at a time.
+func v2JSONMemory(body []byte, maxItems int) int64 {
 	commas := bytes.Count(body, []byte{','})
 	braces := bytes.Count(body, []byte{'{'})
-	return baseMemory + perByte*int64(len(body)) + perSpan*int64(braces) + perItem*int64(min(commas, items))
+	return baseMemory + perByte*int64(len(body)) + perSpan*int64(braces) + perItem*int64(min(commas, maxItems))
 }
 
-// v2ProtoMemory counts the spans, and for what a list may hold, the fields of the largest one. JSON in an annotation makes further items,
-// parted by commas.
-func v2ProtoMemory(body []byte, items int) int64 {
-	const small = 4 << 10 // not worth counting
-	spans, most := 0, 0
+// v2ProtoMemory counts the spans and, as an upper bound for the items of a list, the fields of the
+// largest span. JSON in an annotation yields further items, separated by commas.
+func v2ProtoMemory(body []byte, maxItems int) int64 {
+	const small = 4 << 10 // fields of smaller spans are not counted but estimated
+	spans, items := 0, 0
 	for b := body; len(b) > 0; {
-		span, n := field(b)
+		span, n := firstField(b)
 		if n < 0 {
 			break
 		}
 		b = b[n:]
 		spans++
 		if len(span) <= small {
-			most = max(most, len(span)/2)
+			items = max(items, len(span)/2)
 			continue
 		}
-		most = max(most, fields(span)+bytes.Count(span, []byte{','}))
+		items = max(items, countFields(span)+bytes.Count(span, []byte{','}))
 	}
-	return baseMemory + perByte*int64(len(body)) + perSpan*int64(spans) + perItem*int64(min(most, items))
+	return baseMemory + perByte*int64(len(body)) + perSpan*int64(spans) + perItem*int64(min(items, maxItems))
 }
 
-// fields returns the number of fields of an encoded message, up to the first that is none.
-func fields(b []byte) (count int) {
+// countFields returns the number of fields of an encoded message, up to the first invalid one.
+func countFields(b []byte) (count int) {
 	for len(b) > 0 {
-		_, n := field(b)
+		_, n := firstField(b)
 		if n < 0 {
 			break
 		}
@@ -72,8 +78,9 @@ func fields(b []byte) (count int) {
 	return count
 }
 
-// field returns the content of the first field of a message, if it has a length, and the length of the whole field, negative if it is none.
-func field(b []byte) (content []byte, length int) {
+// firstField returns the content of the first field of a message, if it is length-delimited, and
+// the length of the whole field. The length is negative if the field is invalid.
+func firstField(b []byte) (content []byte, length int) {
 	num, typ, tag := protowire.ConsumeTag(b)
 	if tag < 0 {
 		return nil, tag
@@ -88,11 +95,12 @@ func field(b []byte) (content []byte, length int) {
 	return content, tag + n
 }
 
-// v1JSONMemory: each span, annotation and endpoint begins with a brace. Where they are all but empty, the length bounds them closer.
-func v1JSONMemory(body []byte, items int) int64 {
+// v1JSONMemory counts braces, because each span, annotation and endpoint starts with one. For many
+// empty objects, the length of the body gives a lower bound.
+func v1JSONMemory(body []byte, maxItems int) int64 {
 	braces := bytes.Count(body, []byte{'{'})
-	return min(baseMemory+perByte*int64(len(body))+perSpan*int64(braces), v1ThriftMemory(body, items))
+	return min(baseMemory+perByte*int64(len(body))+perSpan*int64(braces), v1ThriftMemory(body, maxItems))
 }
 
-// v1ThriftMemory goes by the length alone: what lists hold cannot be told without reading them.
+// v1ThriftMemory uses only the length of the body: lists cannot be counted without decoding.
 func v1ThriftMemory(body []byte, _ int) int64 { return baseMemory + zipkin.V1Growth*int64(len(body)) }

@@ -22,37 +22,37 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink is the rest of the pipeline: it answers with err, and takes what that lets it.
+// sink is a consumer that returns err and stores batches while err is nil.
 type sink struct {
-	mu    sync.Mutex
-	err   error
-	taken []*otlpdata.Batch
+	mu      sync.Mutex
+	err     error
+	batches []*otlpdata.Batch
 }
 
 func (s *sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		s.taken = append(s.taken, b)
+		s.batches = append(s.batches, b)
 	}
 	return s.err
 }
 
-func (s *sink) answer(err error) {
+func (s *sink) setError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-// last returns the batch that was taken last.
+// last returns the last stored batch.
 func (s *sink) last(t *testing.T) *otlpdata.Batch {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.taken) == 0 {
-		t.Fatal("nothing was taken")
+	if len(s.batches) == 0 {
+		t.Fatal("no batch received")
 	}
-	return s.taken[len(s.taken)-1]
+	return s.batches[len(s.batches)-1]
 }
 
 // fixture is a running receiver on a free port.
@@ -92,19 +92,19 @@ func start(t *testing.T, change func(*config), budget int64) *fixture {
 			t.Errorf("Stop: %v", err)
 		}
 		if used := f.budget.Used(); used != 0 {
-			t.Errorf("%d bytes of the budget were not given back", used)
+			t.Errorf("%d bytes of the budget are still reserved", used)
 		}
 	})
 	return f
 }
 
-// request is one for the receiver; without a method it is a POST.
+// request is an HTTP request. The default method is POST.
 type request struct {
 	method, path, body string
-	header             []string // names and values
+	header             []string // alternating names and values
 }
 
-// http returns the request without the address of a server.
+// http returns the request without a host.
 func (r request) http(t *testing.T) *http.Request {
 	t.Helper()
 	if r.method == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Hostile bodies are small; each tries to be much more in memory, or to take much longer.
+// hostile returns requests with small bodies that need much memory or time if they are not limited.
 func hostile() map[string]request {
 	v2 := func(body string) request { return request{path: "/api/v2/spans", body: body} }
 	protobuf := func(body string) request {
@@ -45,10 +45,10 @@ func hostile() map[string]request {
 		"gzip bomb":                {path: "/api/v2/spans", body: zipped(strings.Repeat(" ", 24<<20)), header: []string{"Content-Encoding", "gzip"}},
 		"small protobuf spans":     protobuf(strings.Repeat("\x0a\x0a\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01", 20_000)),
 		"empty protobuf tags":      protobuf("\x0a" + length(10+2*30_000) + "\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01" + strings.Repeat("\x5a\x00", 30_000)),
-		"protobuf that lies":       protobuf("\x0a\xff\xff\xff\xff\x0f"),
-		"protobuf without an end":  protobuf(strings.Repeat("\x0b", 1<<17)),
-		"Thrift list that lies":    thrift("\x0c\x7f\xff\xff\xff"),
-		"Thrift string that lies":  thrift("\x0c\x00\x00\x00\x01\x0b\x00\x03\x7f\xff\xff\xff"),
+		"protobuf wrong length":    protobuf("\x0a\xff\xff\xff\xff\x0f"),
+		"unterminated protobuf":    protobuf(strings.Repeat("\x0b", 1<<17)),
+		"Thrift wrong list size":   thrift("\x0c\x7f\xff\xff\xff"),
+		"Thrift wrong string size": thrift("\x0c\x00\x00\x00\x01\x0b\x00\x03\x7f\xff\xff\xff"),
 		"v1 binary annotations":    v1(many(20_000, v1Span+`"binaryAnnotations":[`, `{"key":"a"}`, `]}]`)),
 		"v1 hosts":                 v1(many(20_000, v1Span+`"annotations":[`, `{"value":1,"endpoint":{"port":1}},{"value":1,"endpoint":{"port":2}}`, `]}]`)),
 		"v1 small spans":           v1(many(20_000, `[`, `{"traceId":"0000000000000001","id":"0000000000000001"}`, `]`)),
@@ -66,7 +66,7 @@ func services(n int) string {
 	return "[" + b.String()[1:] + "]"
 }
 
-// Whatever comes is answered as taken, as wrong or as too large.
+// Every request is accepted, invalid or too large.
 func TestHostileBodies(t *testing.T) {
 	f := start(t, nil, testBudget)
 	for name, r := range hostile() {
@@ -81,8 +81,8 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
-// What a translation allocates in all, over a small factor, was reserved for what it holds at once.
-func TestMemoryIsReserved(t *testing.T) {
+// The total allocation of a translation is at most a small multiple of the reserved memory.
+func TestTranslationMemory(t *testing.T) {
 	for name, r := range hostile() {
 		f := formatOf(r.http(t))
 		if len(r.header) > 0 && r.header[0] == "Content-Encoding" {
@@ -94,28 +94,31 @@ func TestMemoryIsReserved(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		f.translate(body, zipkin.Options{}) //nolint:errcheck // only the memory matters
 		runtime.ReadMemStats(&after)
-		// The arrays that a large slice has had while it grew are about five times as large as the last, of which two are held at once.
-		const grown = 3
-		if total := int64(after.TotalAlloc - before.TotalAlloc); total > grown*reserved {
-			t.Errorf("%s: %d bytes were allocated, %d reserved, for %d", name, total, reserved, len(body))
+		// The discarded arrays of a growing slice have about five times the size of the last one;
+		// two arrays are in memory at a time.
+		const growth = 3
+		if total := int64(after.TotalAlloc - before.TotalAlloc); total > growth*reserved {
+			t.Errorf("%s: %d bytes allocated, %d reserved for %d bytes of input", name, total, reserved, len(body))
 		}
 	}
 }
 
-// What applications send does not reserve so much that few can send at once.
-func TestMemoryOfUsualSpans(t *testing.T) {
+// Typical spans do not reserve much more memory than their size, so that many clients can send
+// concurrently.
+func TestMemoryOfTypicalSpans(t *testing.T) {
 	const host = `"endpoint":{"serviceName":"frontend","ipv4":"10.0.0.1","port":8080}`
 	const span = `{"traceId":"00000000000000a1","id":"fffffffffffffffe","name":"get /carts","timestamp":1500000000000001,"duration":7,` +
 		`"annotations":[{"timestamp":1500000000000001,"value":"sr",` + host + `},{"timestamp":1500000000000008,"value":"ss",` + host + `}],` +
 		`"binaryAnnotations":[{"key":"http.method","value":"GET",` + host + `},{"key":"http.path","value":"/api/carts/42",` + host + `}]},`
 	body := []byte("[" + strings.Repeat(span, 1000) + "null]")
-	const most = 15
-	if got := v1JSON.memory(body, defaults().MaxItems); got > most*int64(len(body)) {
-		t.Errorf("%d bytes are reserved for %d", got, len(body))
+	const maxRatio = 15
+	if got := v1JSON.memory(body, defaults().MaxItems); got > maxRatio*int64(len(body)) {
+		t.Errorf("%d bytes reserved for %d bytes of input", got, len(body))
 	}
 }
 
-// A body that fits the budget alone, and not with what its translation takes, is refused for good; one that fits when others are done, for now.
+// A body whose translation can never fit the budget is refused permanently. One that does not fit
+// now is refused as overloaded.
 func TestBudget(t *testing.T) {
 	f := start(t, nil, 1<<20)
 	resp, body := f.do(t, request{path: "/api/v2/spans", body: "[" + strings.Repeat(`{"id":"1"},`, 5000) + `{"id":"1"}]`})

@@ -10,31 +10,31 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// Parts of the paths that take spans: proxies put prefixes before them, and old clients end them with a slash.
+// Parts of URL paths. Proxies may add prefixes, and old clients a trailing slash.
 const (
 	v1Path     = "api/v1/spans"
 	v2Path     = "api/v2/spans"
 	healthPath = "/health"
 )
 
-// Reasons of refused requests that only this receiver has.
+// Reasons of refused requests, in addition to those of package server.
 const (
 	reasonPath   = "path"
 	reasonMethod = "method"
 )
 
-// ServeHTTP answers everything on the port.
+// ServeHTTP handles all requests of the listener.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	f := formatOf(req)
 	switch {
 	case f == nil && req.URL.Path == healthPath && (req.Method == http.MethodGet || req.Method == http.MethodHead):
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"status":"UP"}`) //nolint:errcheck // the client is gone, nothing is left to tell it
+		io.WriteString(w, `{"status":"UP"}`) //nolint:errcheck // the client has disconnected
 	case f == nil:
-		r.CountRefused(reasonPath)
+		r.listener.CountRefused(reasonPath)
 		http.NotFound(w, req)
 	case req.Method != http.MethodPost:
-		r.CountRefused(reasonMethod)
+		r.listener.CountRefused(reasonMethod)
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 	default:
@@ -50,7 +50,7 @@ func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
 	}
 	b, err := r.translate(req.Context(), f, body, req.Header.Get("X-B3-Flags") == "1")
 	if err != nil {
-		r.CountRefused(server.ReasonOf(err))
+		r.listener.CountRefused(server.ReasonOf(err))
 		fail(w, err)
 		return
 	}
@@ -60,16 +60,17 @@ func (r *receiver) spans(w http.ResponseWriter, req *http.Request, f *format) {
 	case isBadRequest(err):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(http.StatusBadRequest)
-		io.WriteString(w, `"Bad Request"`) //nolint:errcheck // the client is gone, nothing is left to tell it
+		io.WriteString(w, `"Bad Request"`) //nolint:errcheck // the client has disconnected
 	default:
 		fail(w, err)
 	}
 }
 
-// formatOf returns the format that the path and the media type name, nil for a path that takes no spans. Whatever is not called by another
-// name is JSON.
+// formatOf returns the format for the path and media type, or nil for other paths. The default
+// media type is JSON.
 func formatOf(r *http.Request) *format {
-	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" or the type alone if there is something wrong
+	// For a malformed value, the result is "" or the type without parameters.
+	mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case strings.Contains(r.URL.Path, v1Path):
 		if mediaType == "application/x-thrift" {
@@ -85,13 +86,14 @@ func formatOf(r *http.Request) *format {
 	return nil
 }
 
-// isBadRequest reports whether the answer is the one whose body clients know.
+// isBadRequest reports whether the status is 400, for which clients expect a fixed body.
 func isBadRequest(err error) bool {
 	code, _ := pipeline.HTTPStatus(err)
 	return code == http.StatusBadRequest
 }
 
-// fail answers with the status of the error's class and its text, and tells the client when to try again.
+// fail responds with the status and text of the error and sets Retry-After if the client should
+// retry.
 func fail(w http.ResponseWriter, err error) {
 	http.Error(w, strings.ToValidUTF8(err.Error(), "\uFFFD"), server.ErrorStatus(w.Header(), err))
 }

@@ -39,27 +39,27 @@ func oneProto(t *testing.T) string {
 	return string(b)
 }
 
-// spanOf is the visitor that keeps the only span of a batch.
-type spanOf struct {
+// spanVisitor stores the only span of a batch.
+type spanVisitor struct {
 	service string
 	span    otlpdata.Span
 }
 
-func (v *spanOf) Resource(r *otlpdata.Resource) error { v.service = r.Service; return nil }
-func (v *spanOf) Scope(*otlpdata.Scope) error         { return nil }
-func (v *spanOf) Span(s *otlpdata.Span) error {
+func (v *spanVisitor) Resource(r *otlpdata.Resource) error { v.service = r.Service; return nil }
+func (v *spanVisitor) Scope(*otlpdata.Scope) error         { return nil }
+func (v *spanVisitor) Span(s *otlpdata.Span) error {
 	v.span = *s
-	v.span.Attributes = slices.Clone(s.Attributes) // the walker's
+	v.span.Attributes = slices.Clone(s.Attributes) // the walker reuses the slice
 	return nil
 }
 
-func visit(t *testing.T, b *otlpdata.Batch) *spanOf {
+func visit(t *testing.T, b *otlpdata.Batch) *spanVisitor {
 	t.Helper()
 	segments, err := b.Segments()
 	if err != nil || b.Len() != 1 {
 		t.Fatalf("%d spans: %v", b.Len(), err)
 	}
-	var v spanOf
+	var v spanVisitor
 	if err := otlpdata.Walk(segments[0], &v); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestFormats(t *testing.T) {
 		r.header = append(r.header, "X-B3-Flags", "1")
 		f.do(t, r)
 		if v := visit(t, f.last(t)); v.span.NativeFlags()&otlpdata.FlagDebug == 0 {
-			t.Errorf("%s: the header for debug spans was not seen", name)
+			t.Errorf("%s: debug flag not set", name)
 		}
 	}
 	if len(f.refused(t)) != 0 {
@@ -113,8 +113,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// Each answer that there is: status, headers that matter, and body.
-func TestAnswers(t *testing.T) {
+// Status, headers and body of all kinds of responses.
+func TestResponses(t *testing.T) {
 	f := start(t, func(c *config) { c.MaxRequestBodySize, c.MaxSpans, c.MaxItems = 1<<20, 3, 5 }, testBudget)
 	for name, c := range map[string]struct {
 		request
@@ -155,7 +155,7 @@ func TestAnswers(t *testing.T) {
 		"transient": {request: request{path: "/api/v2/spans", body: oneV2}, err: errors.New("disk full \xff"), code: 503, body: "disk full \uFFFD\n", retry: "1"},
 		"partial":   {request: request{path: "/api/v2/spans", body: oneV2}, err: &pipeline.Partial{Rejected: 1, Err: errors.New("no")}, code: 202},
 	} {
-		f.answer(c.err)
+		f.setError(c.err)
 		resp, body := f.do(t, c.request)
 		if resp.StatusCode != c.code || body != c.body || resp.Header.Get("Retry-After") != c.retry {
 			t.Errorf("%s: %d %q, Retry-After %q", name, resp.StatusCode, body, resp.Header.Get("Retry-After"))
@@ -168,16 +168,16 @@ func TestAnswers(t *testing.T) {
 	got := f.refused(t)
 	for reason, n := range want {
 		if got[reason] != n {
-			t.Errorf("%s was counted %v times, not %v", reason, got[reason], n)
+			t.Errorf("%s: counted %v, want %v", reason, got[reason], n)
 		}
 	}
 }
 
 func TestDebugLine(t *testing.T) {
 	f := start(t, nil, testBudget)
-	f.logs.TakeAll() // of the start
+	f.logs.TakeAll() // discard the lines of Start
 	for processed, err := range map[int64]error{2: nil, 1: &pipeline.Partial{Rejected: 1}, 0: errors.New("no")} {
-		f.answer(err)
+		f.setError(err)
 		f.do(t, request{path: "/api/v2/spans", body: `[{"id":"1"},{"id":"2"}]`})
 		lines := f.logs.TakeAll()
 		if len(lines) != 1 || lines[0].Message != "Zipkin span batch processed by the collector." ||

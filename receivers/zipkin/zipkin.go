@@ -1,5 +1,5 @@
-// Package zipkin receives spans from Zipkin's clients over HTTP: version 2 of the format in JSON and protobuf, version 1 in JSON and
-// Thrift. They are translated to OTLP bytes in one pass.
+// Package zipkin receives spans from Zipkin clients over HTTP: version 2 of the format in JSON and
+// protobuf, version 1 in JSON and Thrift. It translates them to OTLP bytes in one pass.
 package zipkin
 
 import (
@@ -15,79 +15,67 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// defaultEndpoint is where clients expect a Zipkin server.
+// defaultEndpoint has the port that Zipkin clients use by default.
 const defaultEndpoint = "localhost:9411"
 
 type config struct {
 	server.HTTPConfig
 	server.RequestLimits
-	ParseStringTags bool `yaml:"parse_string_tags" doc:"Make numbers and booleans of tags that look like them; Zipkin knows only text."`
+	ParseStringTags bool `yaml:"parse_string_tags" doc:"Whether to convert tag values that look like numbers or booleans. Zipkin tags are always text."`
 }
 
 func defaults() config {
 	return config{HTTPConfig: server.DefaultHTTPConfig(defaultEndpoint), RequestLimits: server.DefaultRequestLimits()}
 }
 
-// Factory makes receivers of type zipkin.
+// Factory returns the factory of receivers of type zipkin.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("zipkin", defaults, newReceiver).
-		Doc("Receives spans from Zipkin's clients over HTTP, in JSON, protobuf and Thrift.")
+		Doc("Receives spans from Zipkin clients over HTTP, in JSON, protobuf and Thrift.")
 }
 
 type receiver struct {
-	*server.HTTP
-	set             pipeline.Settings
-	next            pipeline.Consumer
-	lim             otlpdata.Limits
-	parseStringTags bool
-	translations    *server.Translator
+	server.Listeners // provides Start, Stop and Addr
+	listener         *server.HTTP
+	set              pipeline.Settings
+	next             pipeline.Consumer
+	limits           otlpdata.Limits
+	parseStringTags  bool
+	translator       *server.Translator
 }
 
-var (
-	_ pipeline.Starter   = (*receiver)(nil)
-	_ pipeline.Stopper   = (*receiver)(nil)
-	_ pipeline.Addressed = (*receiver)(nil)
-)
-
-// listenerName is what the only listener is called.
+// listenerName is the name of the only listener.
 const listenerName = "http"
 
 func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*receiver, error) {
 	r := &receiver{
 		set:             set,
 		next:            next,
-		lim:             c.Limits(),
+		limits:          c.Limits(),
 		parseStringTags: c.ParseStringTags,
-		translations:    server.NewTranslator(set.Budget),
+		translator:      server.NewTranslator(set.Budget),
 	}
 	var err error
-	if r.HTTP, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
+	if r.listener, err = server.NewHTTP(set, listenerName, c.HTTPConfig, r); err != nil {
 		return nil, err
 	}
-	r.OnDenied(server.DenyWithStatus)
+	r.listener.OnDenied(server.DenyWithStatus)
+	r.Listeners = server.Listeners{listenerName: r.listener}
 	return r, nil
 }
 
-// Addr returns the address of the listener, whose name is `http`.
-func (r *receiver) Addr(name string) string {
-	if name != listenerName {
-		return ""
-	}
-	return r.HTTP.Addr()
-}
-
-// translate makes a batch of a request's body; the caller releases it. The error is permanent unless the budget is used up for the moment or
-// ctx has ended.
+// translate translates the body of a request. The caller must release the result. An error is
+// permanent unless the budget is exhausted or ctx has ended.
 func (r *receiver) translate(ctx context.Context, f *format, body []byte, debug bool) (server.Translated, error) {
-	opt := zipkin.Options{Debug: debug, ParseStringTags: r.parseStringTags, Now: r.set.Env.Now(), Limits: r.lim}
-	return r.translations.Translate(ctx, body, f.memory(body, r.lim.Items), func(*server.TranslationMemory) (*otlpdata.Batch, error) {
+	opt := zipkin.Options{Debug: debug, ParseStringTags: r.parseStringTags, Now: r.set.Env.Now(), Limits: r.limits}
+	return r.translator.Translate(ctx, body, f.memory(body, r.limits.Items), func(*server.TranslationMemory) (*otlpdata.Batch, error) {
 		return decode(ctx, f, body, opt)
 	})
 }
 
-// translated limits nothing: the translation has kept to the limits, and what it adds (resources, attributes of endpoints) is not the
-// client's fault.
-var translated = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt}
+// noLimits is for translated spans: the translation has applied the limits, and clients are not
+// responsible for what it adds (resources, attributes of endpoints).
+var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt}
 
 func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*otlpdata.Batch, error) {
 	otlp, err := f.translate(body, opt)
@@ -95,15 +83,16 @@ func decode(ctx context.Context, f *format, body []byte, opt zipkin.Options) (*o
 		return nil, pipeline.Permanent(err)
 	}
 	meta := otlpdata.Meta{Tenant: server.Tenant(ctx), Format: "zipkin", Transport: "http", Received: opt.Now}
-	b, err := otlpdata.FromOTLP(otlp, meta, translated)
+	b, err := otlpdata.FromOTLP(otlp, meta, noLimits)
 	if err != nil {
 		return nil, pipeline.Permanent(err)
 	}
 	return b, nil
 }
 
-// consume hands the spans on. A batch of which a part was refused for good is a success to the client: the protocol cannot tell it, and an
-// error would make clients send the rest again. The refused spans are counted where they were refused.
+// consume passes on the spans. A partial success is a success for the client: the protocol cannot
+// express it, and an error would make the client send the accepted spans again. The component that
+// rejected spans has counted them.
 func (r *receiver) consume(ctx context.Context, b server.Translated) error {
 	defer b.Release()
 	err := r.next.Consume(ctx, b.Batch)
