@@ -321,7 +321,7 @@ func (e *exporter) oldestUnread() (uint64, error) {
 		return 0, err
 	}
 	for _, f := range set {
-		if s, ok := directory.Parse(path.Join(anyDay, f.Name)); ok {
+		if s, ok := directory.ParseSegment(path.Join(anyDay, f.Name)); ok {
 			oldest = min(oldest, s.First)
 		}
 	}

@@ -85,7 +85,7 @@ func (e *exporter) write(l *live) (*handle, error) {
 	}
 	first, last := l.table.Arrivals()
 	name := directory.NewSegment(last, 0, l.epoch, l.epoch)
-	if err := e.dir.MakeDay(name); err != nil {
+	if err := e.dir.CreateDay(name); err != nil {
 		return nil, err
 	}
 	meta := segment.Meta{FirstEpoch: l.epoch, LastEpoch: l.epoch, FirstArrival: first, LastArrival: last}

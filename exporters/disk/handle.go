@@ -43,12 +43,12 @@ func (h *handle) replaces(o *handle) bool {
 
 // has reports whether the spans of a log are in the segment.
 func (h *handle) has(epoch uint64) bool {
-	if h.name.Single() {
+	if h.name.IsSingleEpoch() {
 		return h.name.First == epoch
 	}
-	return h.name.Holds(epoch) && slices.ContainsFunc(h.info.Replaces, func(text string) bool {
-		name, ok := directory.Parse(text)
-		return ok && name.Single() && name.First == epoch
+	return h.name.InRange(epoch) && slices.ContainsFunc(h.info.Replaces, func(text string) bool {
+		name, ok := directory.ParseSegment(text)
+		return ok && name.IsSingleEpoch() && name.First == epoch
 	})
 }
 
@@ -64,7 +64,7 @@ func insert(segments []*handle, h *handle) []*handle {
 // next start from another file: a log, an input it was merged from, or the output that is about to
 // replace it. The caller holds mu.
 func (e *exporter) pinned(h *handle) bool {
-	return slices.ContainsFunc(e.leftover, func(l oldLog) bool { return h.name.Holds(l.epoch) }) ||
+	return slices.ContainsFunc(e.leftover, func(l oldLog) bool { return h.name.InRange(l.epoch) }) ||
 		e.merging != nil && e.merging.committing && slices.Contains(e.merging.inputs, h) ||
 		slices.ContainsFunc(e.doomed, func(d *handle) bool { return h.replaces(d) || d.replaces(h) })
 }

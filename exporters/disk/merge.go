@@ -215,7 +215,7 @@ func (e *exporter) replacedBy(inputs []*handle) []string {
 	for _, h := range inputs {
 		names = append(names, h.name.String())
 		for _, text := range h.info.Replaces {
-			name, ok := directory.Parse(text)
+			name, ok := directory.ParseSegment(text)
 			if ok && name.Level == 0 || slices.ContainsFunc(e.doomed, func(d *handle) bool { return d.name.String() == text }) {
 				names = append(names, text)
 			}
@@ -227,7 +227,7 @@ func (e *exporter) replacedBy(inputs []*handle) []string {
 // writeMerged writes the output and replaces the inputs with it. After an error everything is as
 // before.
 func (e *exporter) writeMerged(m *merge, pace func() error) (segment.Info, error) {
-	info, err := segment.Merge(e.env.FS, e.dir.Stage(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
+	info, err := segment.Merge(e.env.FS, e.dir.StagingPath(m.name), m.sources, m.meta, segment.MergeOptions{Pace: pace})
 	switch {
 	case err != nil:
 		e.markUnmergeable(m, err)

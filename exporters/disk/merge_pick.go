@@ -52,10 +52,10 @@ func (r *mergeRules) run(list []*handle) (run []*handle, done bool) {
 }
 
 // mergeable reports whether a segment was never merged and is not excluded.
-func mergeable(h *handle) bool { return h.name.Single() && !h.unmergeable }
+func mergeable(h *handle) bool { return h.name.IsSingleEpoch() && !h.unmergeable }
 
 // hasLog reports whether the log of a segment still exists.
-func (r *mergeRules) hasLog(h *handle) bool { return slices.ContainsFunc(r.unflushed, h.name.Holds) }
+func (r *mergeRules) hasLog(h *handle) bool { return slices.ContainsFunc(r.unflushed, h.name.InRange) }
 
 // gap reports whether a segment between a and b is still to be flushed.
 func (r *mergeRules) gap(a, b *handle) bool {
@@ -104,7 +104,7 @@ func sizeOf(list []*handle) int64 {
 // singles counts the segments that were flushed from one memtable.
 func singles(all []*handle) (n int) {
 	for _, h := range all {
-		if h.name.Single() {
+		if h.name.IsSingleEpoch() {
 			n++
 		}
 	}

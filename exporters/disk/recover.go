@@ -25,7 +25,7 @@ func (e *exporter) recover() error {
 	for _, epoch := range epochs {
 		e.lastEpoch = max(e.lastEpoch, epoch)
 		if slices.ContainsFunc(e.segments, func(h *handle) bool { return h.has(epoch) }) {
-			e.leftover = append(e.leftover, oldLog{epoch, e.dir.Marked(epoch), true})
+			e.leftover = append(e.leftover, oldLog{epoch, e.dir.IsMarkedDamaged(epoch), true})
 			continue
 		}
 		if err := e.replay(epoch); err != nil {
@@ -154,5 +154,5 @@ func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) e
 	for _, d := range report.Damage {
 		text += fmt.Sprintf("%s: %d bytes at %d\n", d.File, d.Bytes, d.Offset)
 	}
-	return e.dir.Mark(epoch, text)
+	return e.dir.MarkDamaged(epoch, text)
 }

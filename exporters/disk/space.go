@@ -86,7 +86,7 @@ func (e *exporter) makeSpace(cause error) {
 }
 
 func (e *exporter) giveUpReserve() {
-	if err := e.dir.GiveUpReserve(); err != nil {
+	if err := e.dir.ReleaseReserve(); err != nil {
 		e.log.Warn("cannot delete disk reserve", zap.Error(err))
 		return
 	}

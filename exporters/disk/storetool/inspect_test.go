@@ -23,7 +23,7 @@ func small(t *testing.T) *store {
 	s.segment(1, made[:4]...)
 	s.segment(2, append(made[4:8:8], made[5])...)
 	s.log(uint64(began.UnixNano()), made[8:12]...)
-	check(t, s.dir.Mark(7, "log 0000000000000007: 1 acknowledged requests lost, 0 spans unreadable\n"))
+	check(t, s.dir.MarkDamaged(7, "log 0000000000000007: 1 acknowledged requests lost, 0 spans unreadable\n"))
 	return s
 }
 

@@ -83,7 +83,7 @@ func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progressTo 
 	}
 	open := directory.Open
 	if dry {
-		open = directory.Look
+		open = directory.OpenReadOnly
 	}
 	dir, err := open(fsys, folder)
 	if err != nil {
@@ -188,10 +188,10 @@ func (r *repairer) rewrite(ctx context.Context, g *stored, f *RepairFile) error 
 	meta := g.info.Meta
 	meta.Level = name.Level
 	meta.Replaces = append([]string{g.name.String()}, meta.Replaces...)
-	if err := r.dir.MakeDay(name); err != nil {
+	if err := r.dir.CreateDay(name); err != nil {
 		return err
 	}
-	info, err := segment.Merge(r.fs, r.dir.Stage(name), []source.Source{g}, meta, segment.MergeOptions{
+	info, err := segment.Merge(r.fs, r.dir.StagingPath(name), []source.Source{g}, meta, segment.MergeOptions{
 		Pace:     ctx.Err,
 		OnDamage: func(*source.DamageError) error { return nil },
 	})
@@ -236,7 +236,7 @@ func (r *repairer) quarantined(ctx context.Context, name string) error {
 	}
 	defer g.Close() // opened for reading: nothing to report
 	info := g.Info()
-	home, ok := directory.Parse(info.LastArrival.UTC().Format("20060102") + "/" + path.Base(name))
+	home, ok := directory.ParseSegment(info.LastArrival.UTC().Format("20060102") + "/" + path.Base(name))
 	if !ok {
 		r.add(f)
 		return nil
@@ -278,8 +278,8 @@ func (r *repairer) bring(ctx context.Context, s *stored, f RepairFile) error {
 func (r *repairer) known(s *stored) bool {
 	return slices.ContainsFunc(r.snapshot.segments, func(g *stored) bool {
 		return g.name == s.name || slices.ContainsFunc(g.info.Replaces, func(text string) bool { return path.Base(text) == path.Base(s.name.String()) }) ||
-			s.name.Single() && g.holds(s.name.First)
-	}) || slices.ContainsFunc(r.snapshot.logs, func(l *replayed) bool { return s.name.Holds(l.epoch) })
+			s.name.IsSingleEpoch() && g.holds(s.name.First)
+	}) || slices.ContainsFunc(r.snapshot.logs, func(l *replayed) bool { return s.name.InRange(l.epoch) })
 }
 
 func (r *Repair) write(out io.Writer) {

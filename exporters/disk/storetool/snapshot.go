@@ -20,7 +20,7 @@ const cacheSize = 64 << 20
 
 // locate returns the folder of the store that a user means: the folder itself, or the data_dir that holds one store.
 func locate(fsys vfs.FS, name string) (string, error) {
-	_, err := directory.Look(fsys, name)
+	_, err := directory.OpenReadOnly(fsys, name)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return name, err
 	}
@@ -31,7 +31,7 @@ func locate(fsys vfs.FS, name string) (string, error) {
 	var found []string
 	for _, e := range entries {
 		sub := path.Join(name, e.Name)
-		if _, err := directory.Look(fsys, sub); e.IsDir && err == nil {
+		if _, err := directory.OpenReadOnly(fsys, sub); e.IsDir && err == nil {
 			found = append(found, sub)
 		}
 	}
@@ -101,7 +101,7 @@ func look(fsys vfs.FS, name string, keep bool) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := directory.Look(fsys, folder)
+	dir, err := directory.OpenReadOnly(fsys, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +171,9 @@ func moved(err error) error {
 
 // holds reports whether the spans of a log are in the segment: it was made of it, or of its segment.
 func (g *stored) holds(epoch uint64) bool {
-	return g.name.Single() && g.name.Holds(epoch) || slices.ContainsFunc(g.info.Replaces, func(text string) bool {
-		o, ok := directory.Parse(text)
-		return ok && o.Level == 0 && o.Holds(epoch)
+	return g.name.IsSingleEpoch() && g.name.InRange(epoch) || slices.ContainsFunc(g.info.Replaces, func(text string) bool {
+		o, ok := directory.ParseSegment(text)
+		return ok && o.Level == 0 && o.InRange(epoch)
 	})
 }
 

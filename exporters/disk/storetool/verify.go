@@ -145,7 +145,7 @@ func (v *Verification) relations(s *snapshot) {
 				info.Level, info.FirstEpoch, info.LastEpoch)
 		}
 		for _, text := range info.Replaces {
-			if o, ok := directory.Parse(text); !ok || o.Level >= n.Level || o.First < n.First || o.Last > n.Last {
+			if o, ok := directory.ParseSegment(text); !ok || o.Level >= n.Level || o.First < n.First || o.Last > n.Last {
 				wrong(g, "it cannot replace %q", text)
 			}
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Version is the version of the layout that this program writes, and the newest that it reads.
+// Version is the version of the layout that this program writes, and the latest that it reads.
 const Version = 1
 
-// Dir is an open folder. Only one process has it open. Methods other than Close may be called concurrently.
+// Dir is an open folder. Methods other than Close may be called concurrently.
 type Dir struct {
 	fs   vfs.FS
 	path string
@@ -32,17 +32,18 @@ const (
 	maxFormatFile = 1 << 10
 )
 
-// Open makes the folder if it is missing, locks it, checks its version and removes what an earlier process left unfinished. It fails when
-// another process uses the folder, or when a newer program wrote it.
+// Open creates the folder if it is missing, locks it, checks its version, and removes unfinished
+// files of an earlier process. It fails if another process uses the folder, or if its version is
+// newer.
 func Open(fsys vfs.FS, name string) (*Dir, error) {
 	d := &Dir{fs: fsys, path: name}
 	if err := fsys.MkdirAll(name); err != nil {
-		return nil, fmt.Errorf("making the folder of the span store: %w", err)
+		return nil, fmt.Errorf("creating the folder of the span store: %w", err)
 	}
 	lock, err := fsys.Lock(d.in(lockFile))
 	switch {
 	case errors.Is(err, vfs.ErrLocked):
-		return nil, fmt.Errorf("the span store in %s is in use by another process; stop that, or give this one a data_dir of its own: %w", name, err)
+		return nil, fmt.Errorf("span store %s is in use by another process; stop that process or configure another data_dir: %w", name, err)
 	case err != nil:
 		return nil, fmt.Errorf("locking the span store: %w", err)
 	}
@@ -62,10 +63,10 @@ func (d *Dir) prepare() error {
 	}
 	for _, sub := range []string{logDir, segmentDir, quarantineDir} {
 		if err := d.fs.MkdirAll(d.in(sub)); err != nil {
-			return fmt.Errorf("making the folders of the span store: %w", err)
+			return fmt.Errorf("creating the folders of the span store: %w", err)
 		}
 	}
-	return d.settle()
+	return d.removeUnfinished()
 }
 
 func (d *Dir) checkFormat() error {
@@ -78,17 +79,17 @@ func (d *Dir) checkFormat() error {
 	}
 	var v int
 	if _, err := fmt.Sscanf(string(b), formatLine, &v); err != nil || v < 1 {
-		return fmt.Errorf("%s does not say which version of a span store this is: is %s the right folder?", d.in(formatFile), d.path)
+		return fmt.Errorf("%s does not contain the version of a span store; check that %s is the right folder", d.in(formatFile), d.path)
 	}
 	if v > Version {
-		return fmt.Errorf("the span store in %s has version %d, and this program reads up to version %d: run the newer program, or give this one another data_dir",
+		return fmt.Errorf("span store %s has version %d, but this program reads up to version %d; run a newer program or configure another data_dir",
 			d.path, v, Version)
 	}
 	return nil
 }
 
-// settle removes unfinished files and makes all names durable.
-func (d *Dir) settle() error {
+// removeUnfinished removes unfinished files and makes all file names durable.
+func (d *Dir) removeUnfinished() error {
 	dirs, err := d.days()
 	if err != nil {
 		return err
@@ -106,11 +107,12 @@ func (d *Dir) settle() error {
 				continue
 			}
 			if err := d.fs.Remove(d.in(sub, e.Name)); err != nil {
-				return fmt.Errorf("removing an unfinished file: %w", err)
+				return fmt.Errorf("removing unfinished file: %w", err)
 			}
 		}
-		// A name that the killed process made and did not sync is seen now, and must not be relied on before it is durable: the log of
-		// a segment would go, and a power cut then take the segment.
+		// A name that a killed process created but did not sync is visible now, but may be lost in
+		// a power failure. It must be durable before the store relies on it, for example before it
+		// removes the log of a segment.
 		if err := d.fs.SyncDir(d.in(sub)); err != nil {
 			return fmt.Errorf("syncing the folders of the span store: %w", err)
 		}
@@ -155,37 +157,39 @@ func (d *Dir) Segments() ([]Segment, error) {
 	return out, nil
 }
 
-// Path returns the path of a segment. Make its folder with [Dir.MakeDay] before it is written.
+// Path returns the path of a segment. Call [Dir.CreateDay] before writing to it.
 func (d *Dir) Path(s Segment) string { return d.in(segmentDir, s.String()) }
 
-// MakeDay makes the folder that a segment belongs in.
-func (d *Dir) MakeDay(s Segment) error {
+// CreateDay creates the folder of a segment.
+func (d *Dir) CreateDay(s Segment) error {
 	if err := d.fs.MkdirAll(d.in(segmentDir, s.Day)); err != nil {
-		return fmt.Errorf("making a folder for segments: %w", err)
+		return fmt.Errorf("creating a folder for segments: %w", err)
 	}
 	return nil
 }
 
-// Stage returns the path at which a segment is written that shall not be there yet when its file is complete. [Dir.Publish] gives it its
-// name, [Dir.Discard] removes it, and so does the next start.
-func (d *Dir) Stage(s Segment) string { return d.Path(s) + vfs.TempSuffix }
+// StagingPath returns the path for writing a segment that must not become visible when its file is
+// complete. [Dir.Publish] renames it to its final path. [Dir.Discard] removes it, and so does the
+// next start.
+func (d *Dir) StagingPath(s Segment) string { return d.Path(s) + vfs.TempSuffix }
 
-// Publish gives a staged segment its name, for good. After an error the file may have either name: remove both.
+// Publish renames a staged segment to its final path and makes the name durable. After an error the
+// file may have either name, and the caller has to remove both.
 func (d *Dir) Publish(s Segment) error {
-	err := d.fs.Rename(d.Stage(s), d.Path(s))
+	err := d.fs.Rename(d.StagingPath(s), d.Path(s))
 	if err == nil {
 		err = d.fs.SyncDir(d.in(segmentDir, s.Day))
 	}
 	if err != nil {
-		return fmt.Errorf("giving the segment %s its name: %w", s, err)
+		return fmt.Errorf("publishing segment %s: %w", s, err)
 	}
 	return nil
 }
 
-// Discard removes a staged segment, if there is one.
+// Discard removes a staged segment, if it exists.
 func (d *Dir) Discard(s Segment) error {
-	if err := d.fs.Remove(d.Stage(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing an unfinished segment: %w", err)
+	if err := d.fs.Remove(d.StagingPath(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing unfinished segment %s: %w", s, err)
 	}
 	return nil
 }
@@ -193,19 +197,20 @@ func (d *Dir) Discard(s Segment) error {
 // Remove deletes a segment.
 func (d *Dir) Remove(s Segment) error {
 	if err := d.fs.Remove(d.Path(s)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("deleting a segment: %w", err)
+		return fmt.Errorf("deleting segment %s: %w", s, err)
 	}
 	err := d.fs.SyncDir(d.in(segmentDir, s.Day))
-	if errors.Is(err, fs.ErrNotExist) { // it was the last one of its day, and an attempt before got this far
+	if errors.Is(err, fs.ErrNotExist) { // an earlier attempt already removed the folder of the day
 		err = d.fs.SyncDir(d.in(segmentDir))
 	}
 	if err != nil {
-		return fmt.Errorf("deleting a segment: %w", err)
+		return fmt.Errorf("deleting segment %s: %w", s, err)
 	}
 	return nil
 }
 
-// RemoveEmptyDays deletes the folders of days whose segments are gone. It must not run between MakeDay and the first write to the folder.
+// RemoveEmptyDays removes the folders of days without segments. It must not run between CreateDay
+// and the first write to the folder.
 func (d *Dir) RemoveEmptyDays() error {
 	days, err := d.days()
 	if err != nil {
@@ -217,7 +222,7 @@ func (d *Dir) RemoveEmptyDays() error {
 			err = d.fs.Remove(d.in(segmentDir, day))
 		}
 		if err != nil {
-			return fmt.Errorf("deleting the folder of a day: %w", err)
+			return fmt.Errorf("removing the empty folder of a day: %w", err)
 		}
 	}
 	return nil
@@ -226,46 +231,47 @@ func (d *Dir) RemoveEmptyDays() error {
 // Log returns the folder of the log.
 func (d *Dir) Log() string { return d.in(logDir) }
 
-// Quarantine moves a file that cannot be read to where it is in nobody's way, for whoever wants to save what is in it. It returns the new
-// path.
+// Quarantine moves an unreadable file to the quarantine, where it is kept for manual recovery. It
+// returns the new path.
 func (d *Dir) Quarantine(name string) (string, error) {
 	to := d.in(quarantineDir, path.Base(name))
 	if err := d.fs.Rename(name, to); err != nil {
-		return "", fmt.Errorf("moving %s to the quarantine: %w", name, err)
+		return "", fmt.Errorf("moving %s to quarantine: %w", name, err)
 	}
 	if err := d.fs.SyncDir(d.in(quarantineDir)); err != nil {
-		return "", fmt.Errorf("moving %s to the quarantine: %w", name, err)
+		return "", fmt.Errorf("moving %s to quarantine: %w", name, err)
 	}
 	return to, d.fs.SyncDir(path.Dir(name))
 }
 
-// Free returns how many bytes may still be written to the disk.
+// Free returns the number of bytes that can still be written to the disk.
 func (d *Dir) Free() (int64, error) { return d.fs.Free(d.path) }
 
-// Close gives the folder free for other processes.
+// Close releases the lock of the folder.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// QuarantineDir returns the folder for files that cannot be read.
+// QuarantineDir returns the folder for unreadable files.
 func (d *Dir) QuarantineDir() string { return d.in(quarantineDir) }
 
-// markSuffix ends the name of a file in the quarantine that says what is wrong with a log.
-const markSuffix = ".damage.txt"
+// damageSuffix is the suffix of files in the quarantine that describe the damage of a log.
+const damageSuffix = ".damage.txt"
 
-// Mark notes, durably, that a log is damaged, and how.
-func (d *Dir) Mark(epoch uint64, text string) error {
-	name := d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, markSuffix))
+// MarkDamaged records durably that a log is damaged, with a description.
+func (d *Dir) MarkDamaged(epoch uint64, text string) error {
+	name := d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, damageSuffix))
 	if err := vfs.WriteFileAtomic(d.fs, name, []byte(text)); err != nil {
-		return fmt.Errorf("noting the damage of a log: %w", err)
+		return fmt.Errorf("recording the damage of a log: %w", err)
 	}
 	return nil
 }
 
-// Marked reports whether a log was marked, or may have been: where that cannot be found out, its files are better kept.
-func (d *Dir) Marked(epoch uint64) bool {
-	f, err := d.fs.Open(d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, markSuffix)))
+// IsMarkedDamaged reports whether a log was marked as damaged. It also returns true if it cannot
+// find out, so that the files of the log are kept.
+func (d *Dir) IsMarkedDamaged(epoch uint64) bool {
+	f, err := d.fs.Open(d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, damageSuffix)))
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	f.Close() // opened for reading: Close has nothing to report
+	f.Close() // opened for reading: the error of Close is irrelevant
 	return true
 }

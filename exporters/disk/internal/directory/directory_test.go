@@ -38,10 +38,10 @@ func write(t *testing.T, fs vfs.FS, name string, size int) {
 
 func at(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
 
-// addSegment makes a file of 100 bytes under the name of a segment.
+// addSegment writes a file of 100 bytes with the name of a segment.
 func addSegment(t *testing.T, fs vfs.FS, d *directory.Dir, s directory.Segment) {
 	t.Helper()
-	if err := d.MakeDay(s); err != nil {
+	if err := d.CreateDay(s); err != nil {
 		t.Fatal(err)
 	}
 	write(t, fs, d.Path(s), 100)
@@ -59,14 +59,14 @@ func TestOneProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := directory.Open(fs, path); err == nil || !strings.Contains(err.Error(), "in use by another process") {
-				t.Errorf("a second process: %v", err)
+				t.Errorf("second process: %v", err)
 			}
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
 			d, err = directory.Open(fs, path)
 			if err != nil {
-				t.Fatalf("after the first one has ended: %v", err)
+				t.Fatalf("after the first process ended: %v", err)
 			}
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
@@ -78,10 +78,10 @@ func TestOneProcess(t *testing.T) {
 func TestVersions(t *testing.T) {
 	for content, want := range map[string]string{
 		"tracing span store, version 1\n":  "",
-		"tracing span store, version 2\n":  "version 2, and this program reads up to version 1",
-		"tracing span store, version 0\n":  "is /data/disk the right folder?",
-		"something else":                   "is /data/disk the right folder?",
-		"":                                 "is /data/disk the right folder?",
+		"tracing span store, version 2\n":  "version 2, but this program reads up to version 1",
+		"tracing span store, version 0\n":  "check that /data/disk is the right folder",
+		"something else":                   "check that /data/disk is the right folder",
+		"":                                 "check that /data/disk is the right folder",
 		strings.Repeat("long", 1000):       "larger than allowed",
 		"tracing span store, version 1\nx": "",
 	} {
@@ -100,7 +100,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%q: error %v, want one with %q", content, err, want)
 		case err != nil:
 			if entries, _ := fs.ReadDir(root); len(entries) != 2 { // FORMAT and LOCK
-				t.Errorf("%q: a refused folder was changed: %v", content, entries)
+				t.Errorf("%q: rejected folder was changed: %v", content, entries)
 			}
 		default:
 			d.Close()
@@ -108,7 +108,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVersionSurvivesACrash: a folder with data always says its version.
+// TestVersionSurvivesACrash checks that a folder with data always has a version.
 func TestVersionSurvivesACrash(t *testing.T) {
 	for seed := range uint64(50) {
 		fs := vfstest.NewMem()
@@ -139,14 +139,14 @@ func TestSegments(t *testing.T) {
 	if err != nil || !slices.Equal(got, []directory.Segment{a, b}) {
 		t.Fatalf("segments %v, %v; want %v and %v", got, err, a, b)
 	}
-	if !a.Holds(7) || a.Holds(8) || !b.Holds(1<<60) || !b.Holds(9) || !a.Single() || b.Single() {
-		t.Error("which epochs a segment holds")
+	if !a.InRange(7) || a.InRange(8) || !b.InRange(1<<60) || !b.InRange(9) || !a.IsSingleEpoch() || b.IsSingleEpoch() {
+		t.Error("InRange or IsSingleEpoch is wrong")
 	}
 	if err := d.Remove(a); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Remove(a); err != nil {
-		t.Errorf("removing what is gone: %v", err)
+		t.Errorf("removing a removed segment: %v", err)
 	}
 	if got, _ := d.Segments(); !slices.Equal(got, []directory.Segment{b}) {
 		t.Errorf("after Remove: %v", got)
@@ -159,11 +159,11 @@ func TestSegments(t *testing.T) {
 	}
 	days, _ := fs.ReadDir(root + "/seg")
 	if len(days) != 2 || days[0].Name != "20261121" || days[1].Name != "notes" {
-		t.Errorf("folders with files in them stay, empty ones go: %v", days)
+		t.Errorf("folders after RemoveEmptyDays: %v", days)
 	}
 }
 
-func TestUnfinishedFilesGo(t *testing.T) {
+func TestUnfinishedFilesAreRemoved(t *testing.T) {
 	fs := vfstest.NewMem()
 	d := open(t, fs)
 	s := directory.NewSegment(at(3), 0, 1, 1)
@@ -181,27 +181,27 @@ func TestUnfinishedFilesGo(t *testing.T) {
 		}
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name, ".tmp") {
-				t.Errorf("%s/%s is still there", dir, e.Name)
+				t.Errorf("%s/%s still exists", dir, e.Name)
 			}
 		}
 	}
 	if got, _ := d.Segments(); len(got) != 1 {
-		t.Errorf("the finished segment is gone: %v", got)
+		t.Errorf("finished segment was removed: %v", got)
 	}
 }
 
-// TestStaging: a staged segment is none, a published one is there for good.
+// TestStaging checks that staged segments are not listed and published ones survive a crash.
 func TestStaging(t *testing.T) {
 	for seed := range uint64(20) {
 		mem := vfstest.NewMem()
 		d := open(t, mem)
 		staged, discarded, published := directory.NewSegment(at(3), 1, 1, 2), directory.NewSegment(at(3), 1, 3, 4), directory.NewSegment(at(3), 1, 5, 6)
-		if err := d.MakeDay(staged); err != nil {
+		if err := d.CreateDay(staged); err != nil {
 			t.Fatal(err)
 		}
-		write(t, mem, d.Stage(staged), 10)
-		write(t, mem, d.Stage(discarded), 10)
-		write(t, mem, d.Stage(published), 20)
+		write(t, mem, d.StagingPath(staged), 10)
+		write(t, mem, d.StagingPath(discarded), 10)
+		write(t, mem, d.StagingPath(published), 20)
 		if got, err := d.Segments(); err != nil || len(got) > 0 {
 			t.Fatalf("staged segments are listed: %v, %v", got, err)
 		}
@@ -211,7 +211,7 @@ func TestStaging(t *testing.T) {
 			}
 		}
 		if err := d.Publish(discarded); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("publishing what was discarded: %v", err)
+			t.Errorf("publishing a discarded segment: %v", err)
 		}
 		if err := d.Publish(published); err != nil {
 			t.Fatal(err)
@@ -240,10 +240,10 @@ func TestQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := vfs.ReadFile(fs, to, 1000); err != nil || len(b) != 100 {
-		t.Errorf("the file in quarantine: %d bytes, %v", len(b), err)
+		t.Errorf("file in quarantine: %d bytes, %v", len(b), err)
 	}
 	if got, _ := d.Segments(); len(got) != 0 {
-		t.Errorf("it is still listed: %v", got)
+		t.Errorf("quarantined segment is still listed: %v", got)
 	}
 }
 
@@ -265,23 +265,23 @@ func TestReserve(t *testing.T) {
 			t.Errorf("Reserve(%d): %v, %d bytes", want, err, size())
 		}
 	}
-	if err := d.GiveUpReserve(); err != nil || size() != 0 {
-		t.Errorf("GiveUpReserve: %v", err)
+	if err := d.ReleaseReserve(); err != nil || size() != 0 {
+		t.Errorf("ReleaseReserve: %v", err)
 	}
-	if err := d.GiveUpReserve(); err != nil {
-		t.Errorf("giving up twice: %v", err)
+	if err := d.ReleaseReserve(); err != nil {
+		t.Errorf("releasing twice: %v", err)
 	}
 	fs.SetQuota(4 << 20)
 	if err := d.Reserve(64 << 20); !vfs.NoSpace(err) {
-		t.Errorf("a reserve that does not fit: %v", err)
+		t.Errorf("reserve larger than the disk: %v", err)
 	}
 	if free, err := d.Free(); err != nil || free > 1<<20 {
-		t.Errorf("free after a reserve that did not fit: %d, %v", free, err)
+		t.Errorf("free space after a reserve that is too large: %d, %v", free, err)
 	}
-	if err := d.GiveUpReserve(); err != nil {
+	if err := d.ReleaseReserve(); err != nil {
 		t.Error(err)
 	}
 	if free, err := d.Free(); err != nil || free < 3<<20 {
-		t.Errorf("free after it was given up: %d, %v", free, err)
+		t.Errorf("free space after release: %d, %v", free, err)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Segment is what the name of a segment file says.
+// Segment holds the parts of the name of a segment file.
 type Segment struct {
 	Day         string // of arrival, yyyymmdd in UTC
-	Level       int    // 0: flushed from a memtable; else one more than those it was made of
-	First, Last uint64 // log epochs that it holds, both inclusive
-	Size        int64  // bytes; known of listed files
+	Level       int    // 0: flushed from a memtable; otherwise one more than the maximum level of its inputs
+	First, Last uint64 // first and last log epoch, both inclusive
+	Size        int64  // in bytes; set only for listed files
 }
 
 const (
@@ -20,7 +20,7 @@ const (
 	dayFormat     = "20060102"
 )
 
-// NewSegment names a segment whose spans came at the time arrived.
+// NewSegment returns the name of a segment whose spans arrived at the given time.
 func NewSegment(arrived time.Time, level int, first, last uint64) Segment {
 	return Segment{Day: arrived.UTC().Format(dayFormat), Level: level, First: first, Last: last}
 }
@@ -30,14 +30,15 @@ func (s Segment) String() string {
 	return fmt.Sprintf("%s/%d-%016x-%016x%s", s.Day, s.Level, s.First, s.Last, segmentSuffix)
 }
 
-// Holds reports whether the epoch lies in the range of the segment. That its spans are there follows only where the range is one epoch: a
-// segment in the middle of what was merged may have been set aside at the time.
-func (s Segment) Holds(epoch uint64) bool { return s.First <= epoch && epoch <= s.Last }
+// InRange reports whether the epoch lies in the range of the segment. Unless the range is a single
+// epoch, this does not imply that the segment holds the spans of the epoch: a segment in the middle
+// of the merged range may have been in quarantine at the time of the merge.
+func (s Segment) InRange(epoch uint64) bool { return s.First <= epoch && epoch <= s.Last }
 
-// Single reports whether the segment has the spans of one log.
-func (s Segment) Single() bool { return s.First == s.Last }
+// IsSingleEpoch reports whether the segment holds the spans of a single log.
+func (s Segment) IsSingleEpoch() bool { return s.First == s.Last }
 
-// parseSegment reads a name. Other files in the folder are left alone.
+// parseSegment parses a file name. It returns false for other files.
 func parseSegment(day, name string) (Segment, bool) {
 	if _, err := time.Parse(dayFormat, day); err != nil || !strings.HasSuffix(name, segmentSuffix) {
 		return Segment{}, false

@@ -8,24 +8,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// reserveStep is how much of the reserve is written at once.
+// reserveStep is the number of bytes of the reserve that are written at once.
 const reserveStep = 1 << 20
 
-// Reserve makes the reserve as long as size, or removes it for 0. It really writes the bytes: a sparse file would reserve nothing. An
-// error leaves the reserve as long as the disk allowed.
+// Reserve sets the size of the reserve; 0 removes it. It writes all bytes, because a sparse file
+// would not reserve space. After an error the reserve is as large as the disk allowed.
 func (d *Dir) Reserve(size int64) error {
 	if size == 0 {
-		return d.GiveUpReserve()
+		return d.ReleaseReserve()
 	}
 	f, err := d.fs.OpenWrite(d.in(reserveFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		f, err = d.fs.Create(d.in(reserveFile))
 	}
 	if err != nil {
-		return fmt.Errorf("making the reserve: %w", err)
+		return fmt.Errorf("creating the reserve: %w", err)
 	}
 	if err := errors.Join(fill(f, size), f.Close()); err != nil {
-		return fmt.Errorf("making the reserve: %w", err)
+		return fmt.Errorf("creating the reserve: %w", err)
 	}
 	return d.fs.SyncDir(d.path)
 }
@@ -49,10 +49,10 @@ func fill(f vfs.File, size int64) error {
 	return f.Sync()
 }
 
-// GiveUpReserve frees the space of the reserve. It is no error if there is none.
-func (d *Dir) GiveUpReserve() error {
+// ReleaseReserve removes the reserve, if there is one, to free its space.
+func (d *Dir) ReleaseReserve() error {
 	if err := d.fs.Remove(d.in(reserveFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("giving up the reserve: %w", err)
+		return fmt.Errorf("releasing the reserve: %w", err)
 	}
 	return d.fs.SyncDir(d.path)
 }

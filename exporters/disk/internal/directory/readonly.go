@@ -9,23 +9,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// unlocked is the lock of a folder that was not locked.
+// unlocked is the lock of a folder that was opened read-only.
 type unlocked struct{}
 
 func (unlocked) Close() error { return nil }
 
-// Look returns the folder of a store for tools that read it, perhaps while a program uses it. It takes no lock and changes nothing: what is
-// listed may be gone when it is opened. It fails with fs.ErrNotExist where there is no store, and as Open does for newer versions.
-func Look(fsys vfs.FS, name string) (*Dir, error) {
+// OpenReadOnly opens the folder of a store for tools that only read it, possibly while a process
+// uses it. It takes no lock and changes nothing. Listed files may no longer exist when they are
+// opened. The error matches fs.ErrNotExist if there is no store; newer versions fail as in [Open].
+func OpenReadOnly(fsys vfs.FS, name string) (*Dir, error) {
 	d := &Dir{fs: fsys, path: name, lock: unlocked{}}
 	f, err := fsys.Open(d.in(formatFile))
 	if err != nil {
-		return nil, fmt.Errorf("looking for a span store in %s: %w", name, err)
+		return nil, fmt.Errorf("opening span store %s: %w", name, err)
 	}
 	return d, errors.Join(f.Close(), d.checkFormat())
 }
 
-// ReserveSize returns the length of the reserve; 0 where there is none.
+// ReserveSize returns the size of the reserve in bytes, 0 if there is none.
 func (d *Dir) ReserveSize() (int64, error) {
 	entries, err := d.fs.ReadDir(d.path)
 	if err != nil {
@@ -48,14 +49,14 @@ func (d *Dir) Quarantined() ([]vfs.Entry, error) {
 	return entries, nil
 }
 
-// Parse reads the name of a segment within the folder of segments, as String writes it.
-func Parse(name string) (Segment, bool) {
+// ParseSegment parses the name of a segment within the folder of segments, as String returns it.
+func ParseSegment(name string) (Segment, bool) {
 	return parseSegment(path.Dir(name), path.Base(name))
 }
 
-// Restore moves a file of the quarantine back to where the segment of that name belongs. Both names are durable.
+// Restore moves the file of a segment from the quarantine back to its folder, durably.
 func (d *Dir) Restore(s Segment) error {
-	if err := d.MakeDay(s); err != nil {
+	if err := d.CreateDay(s); err != nil {
 		return err
 	}
 	from, to := d.in(quarantineDir, path.Base(s.String())), d.Path(s)
@@ -67,7 +68,7 @@ func (d *Dir) Restore(s Segment) error {
 		err = d.fs.SyncDir(path.Dir(from))
 	}
 	if err != nil {
-		return fmt.Errorf("moving %s out of the quarantine: %w", from, err)
+		return fmt.Errorf("moving %s out of quarantine: %w", from, err)
 	}
 	return nil
 }
