@@ -112,7 +112,7 @@ func (a *aggregation) heatFromStatistics(s source.Statistics, d scan.Split) (kno
 
 // heatFromTally adds the whole minutes of a memtable.
 func (a *aggregation) heatFromTally(c *stats.Collector, d scan.Split) (exact bool) {
-	all := c.All()
+	all := c.AllSeries()
 	wanted, some, exact := a.wantedSeries(all)
 	if some && exact && d.HasMinutes {
 		c.EachPoint(d.Minutes.From, d.Minutes.To, wanted, func(i int, minute uint64, durations *tracestore.Histogram) {
@@ -129,7 +129,7 @@ func (a *aggregation) wantedSeries(series []stats.Series) (wanted []bool, some, 
 	wanted = make([]bool, len(series))
 	for i := range series {
 		s := &series[i]
-		if s.Tenant != a.query.Tenant || s.Extra {
+		if s.Tenant != a.query.Tenant || s.Unsampled {
 			continue
 		}
 		span := otlpdata.Span{Name: s.Operation, Kind: kindOf(s.Kind), StatusCode: otlpdata.StatusError}

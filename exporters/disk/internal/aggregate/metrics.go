@@ -99,13 +99,13 @@ func (m *metricsQuery) addStatistics(s source.Statistics, d scan.Split) (known, 
 			add(p.Series, p.Minute, &p.Durations)
 		}
 	}
-	return true, series.Extra, nil
+	return true, series.Unsampled, nil
 }
 
 // addTally adds the whole minutes of a memtable.
 func (m *metricsQuery) addTally(c *stats.Collector, d scan.Split) {
-	if wanted, some := m.wanted(c.All()); some && d.HasMinutes {
-		c.EachPoint(d.Minutes.From, d.Minutes.To, wanted, m.adder(c.All()))
+	if wanted, some := m.wanted(c.AllSeries()); some && d.HasMinutes {
+		c.EachPoint(d.Minutes.From, d.Minutes.To, wanted, m.adder(c.AllSeries()))
 	}
 }
 

@@ -107,13 +107,13 @@ func (o oldSeries) Series() (*stats.SeriesStats, error) {
 	scantest.Must(err)
 	c := stats.NewCollector()
 	for p := range s.Points(0, math.MaxUint64) {
-		if s.Series[p.Series].Extra {
+		if s.Series[p.Series].Unsampled {
 			continue
 		}
 		first, counts := p.Durations.Counts()
 		for i, n := range counts {
 			for range n {
-				c.Span(c.Series(s.Series[p.Series]), p.Minute*scan.Minute, uint64(math.Ceil(tracestore.BucketStart(first+i))))
+				c.AddSpan(c.SeriesID(s.Series[p.Series]), p.Minute*scan.Minute, uint64(math.Ceil(tracestore.BucketStart(first+i))))
 			}
 		}
 	}

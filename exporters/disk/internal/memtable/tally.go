@@ -107,14 +107,14 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 			return false
 		}
 		span := otlpdata.Span{Name: name, Kind: shape.Kind}
-		known.series = 1 + t.collector.Series(stats.Series{Tenant: shape.Tenant, Service: shape.Service, Operation: span.Operation(),
+		known.series = 1 + t.collector.SeriesID(stats.Series{Tenant: shape.Tenant, Service: shape.Service, Operation: span.Operation(),
 			Kind: span.KindName(), Error: shape.Status == otlpdata.StatusError})
 		known.state = uint32(1 + tables.TraceStateOf(shape))
 		if !shape.NameInRow {
 			t.shapes[h.Shape] = known
 		}
 	}
-	t.collector.Span(known.series-1, h.Start, h.Duration())
+	t.collector.AddSpan(known.series-1, h.Start, h.Duration())
 	return known.state == 0 || t.countExtra(tables, h, cells, known)
 }
 
@@ -127,7 +127,7 @@ func (t *tally) countExtra(tables *rows.Tables, h *rows.Head, cells []byte, of t
 	}
 	tracestate := tables.Text(columns[len(columns)-1], t.cells[len(columns)-1])
 	if n := otlpdata.AdjustedCount(tracestate, h.TraceID, h.SpanID); n > 1 {
-		t.collector.Extra(of.series-1, h.Start, h.Duration(), n-1)
+		t.collector.AddUnsampled(of.series-1, h.Start, h.Duration(), n-1)
 	}
 	return true
 }

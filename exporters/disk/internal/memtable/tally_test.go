@@ -25,12 +25,12 @@ func tallied(tb testing.TB, src source.Source) map[seriesMinute][2]uint64 {
 	tb.Helper()
 	out := make(map[seriesMinute][2]uint64)
 	ok, err := src.(source.Tally).Tally(context.Background(), func(c *stats.Collector, oldest, newest uint64) {
-		wanted := make([]bool, len(c.All()))
+		wanted := make([]bool, len(c.AllSeries()))
 		for i := range wanted {
 			wanted[i] = true
 		}
 		c.EachPoint(stats.MinuteOf(oldest), stats.MinuteOf(newest), wanted, func(i int, minute uint64, durations *tracestore.Histogram) {
-			k := seriesMinute{c.All()[i], minute}
+			k := seriesMinute{c.AllSeries()[i], minute}
 			out[k] = [2]uint64{out[k][0] + durations.Count(), addUpTo(out[k][1], durations.Sum)}
 		})
 	})
@@ -60,7 +60,7 @@ func seriesOf(tb testing.TB, batches ...*otlpdata.Batch) map[seriesMinute][2]uin
 			if n := s.AdjustedCount() - 1; n > 0 {
 				var times tracestore.Histogram
 				times.ObserveN(duration, n)
-				at.Extra = true
+				at.Unsampled = true
 				out[at] = [2]uint64{out[at][0] + n, addUpTo(out[at][1], times.Sum)}
 			}
 			return nil

@@ -107,17 +107,17 @@ func (k *kinship) add(row uint32, h *rows.Head, name string) (series uint32) {
 		if k.borrowed {
 			name = strings.Clone(name)
 		}
-		series = k.collector.Series(k.series(&k.in.Shapes[h.Shape], name))
+		series = k.collector.SeriesID(k.series(&k.in.Shapes[h.Shape], name))
 	}
 	duration := h.Duration()
 	parent, found := k.parent(row, h)
 	switch {
 	case found:
 		of := k.statsOf(k.rows[parent].shape)
-		k.collector.Edge(of.service, s.service, stats.EdgeKindOf(of.kind, s.kind), h.Start, duration, s.failed)
+		k.collector.AddEdge(of.service, s.service, stats.EdgeKindOf(of.kind, s.kind), h.Start, duration, s.failed)
 	case !h.ParentID.IsZero():
 		edge := stats.EdgeKindOf(otlpdata.KindUnspecified, s.kind)
-		k.collector.Orphan(h.TraceID, h.ParentID, s.service, edge, h.Start, duration, s.failed)
+		k.collector.AddOrphan(h.TraceID, h.ParentID, s.service, edge, h.Start, duration, s.failed)
 	}
 	return series
 }
@@ -174,9 +174,9 @@ func (k *kinship) statsOf(id uint32) *shapeStats {
 	if !s.known {
 		shape := &k.in.Shapes[id]
 		s.known, s.kind, s.nameInRow, s.failed = true, shape.Kind, shape.NameInRow, shape.Status == otlpdata.StatusError
-		s.service = k.collector.Service(shape.Tenant, shape.Service)
+		s.service = k.collector.ServiceID(shape.Tenant, shape.Service)
 		if !shape.NameInRow {
-			s.series = k.collector.Series(k.series(shape, shape.Name))
+			s.series = k.collector.SeriesID(k.series(shape, shape.Name))
 		}
 	}
 	return s

@@ -182,7 +182,7 @@ func TestExtraSeries(t *testing.T) {
 			return
 		}
 		k := fmt.Sprint(stats.MinuteOf(s.Start), stats.Series{Tenant: "t", Service: s.StatusMessage, Operation: s.Operation(), Kind: s.KindName(),
-			Error: s.StatusCode == otlpdata.StatusError, Extra: extra})
+			Error: s.StatusCode == otlpdata.StatusError, Unsampled: extra})
 		if want[k] == nil {
 			want[k] = &tracestore.Histogram{}
 		}
@@ -228,7 +228,7 @@ func checkExtra(t *testing.T, what string, seg *Segment, want map[string]*traces
 			t.Fatalf("%s: %+v is %+v, want %+v", what, series.Series[p.Series], p.Durations, h)
 		}
 	}
-	if points != len(want) || !series.Extra {
+	if points != len(want) || !series.Unsampled {
 		t.Errorf("%s: %d points, want %d", what, points, len(want))
 	}
 	if err := seg.Verify(t.Context(), func(part string, err error) {

@@ -197,10 +197,10 @@ func (w *writer) cut() error {
 		return nil
 	}
 	for _, i := range w.shapes.sort(w.heads, len(w.voc.layout.tables.Shapes)) {
-		w.kin.collector.Span(w.series[i], w.heads[i].Start, w.heads[i].Duration())
+		w.kin.collector.AddSpan(w.series[i], w.heads[i].Start, w.heads[i].Duration())
 	}
 	for _, e := range w.extra {
-		w.kin.collector.Extra(w.series[e.row], w.heads[e.row].Start, w.heads[e.row].Duration(), e.n)
+		w.kin.collector.AddUnsampled(w.series[e.row], w.heads[e.row].Start, w.heads[e.row].Duration(), e.n)
 	}
 	if len(w.blocks.blocks) == maxBlocks {
 		return fmt.Errorf("%w: more than %d blocks", ErrTooLarge, maxBlocks)

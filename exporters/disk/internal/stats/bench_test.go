@@ -10,13 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// observation is what a segment writer says of a span.
+// observation is a span as a segment writer counts it.
 type observation struct {
 	series          uint32
 	start, duration uint64
 }
 
-// load returns a collector with series, and n spans of two minutes in nearly ascending order. Durations scatter around one per series.
+// load returns a collector with series, and n spans of two minutes in nearly ascending order. The
+// durations of each series are spread around one value.
 func load(n, series int) (*Collector, []observation) {
 	r := rand.New(rand.NewPCG(1, 2))
 	c := NewCollector()
@@ -24,7 +25,7 @@ func load(n, series int) (*Collector, []observation) {
 	typical := make([]float64, series)
 	for i := range series {
 		typical[i] = math.Exp(r.Float64()*8 + 11)
-		c.Series(Series{Service: fmt.Sprintf("service-%d", i%40), Operation: fmt.Sprintf("GET /api/v1/resource-%d/{id}", i/40),
+		c.SeriesID(Series{Service: fmt.Sprintf("service-%d", i%40), Operation: fmt.Sprintf("GET /api/v1/resource-%d/{id}", i/40),
 			Kind: kinds[i%3], Error: i%16 == 0})
 	}
 	out := make([]observation, n)
@@ -51,7 +52,7 @@ func BenchmarkSpan(b *testing.B) {
 				c, spans := load(n, 1500)
 				b.StartTimer()
 				for i := range spans {
-					c.Span(spans[i].series, bb.start(i, spans[i].start), spans[i].duration)
+					c.AddSpan(spans[i].series, bb.start(i, spans[i].start), spans[i].duration)
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/span")
@@ -63,7 +64,7 @@ func BenchmarkAppendSeries(b *testing.B) {
 	const n = 500_000
 	c, spans := load(n, 1500)
 	for _, s := range spans {
-		c.Span(s.series, s.start, s.duration)
+		c.AddSpan(s.series, s.start, s.duration)
 	}
 	var section []byte
 	for b.Loop() {
@@ -77,7 +78,7 @@ func BenchmarkAppendSeries(b *testing.B) {
 func BenchmarkPoints(b *testing.B) {
 	c, spans := load(500_000, 1500)
 	for _, s := range spans {
-		c.Span(s.series, s.start, s.duration)
+		c.AddSpan(s.series, s.start, s.duration)
 	}
 	section := c.AppendSeries(nil)
 	for b.Loop() {
@@ -90,7 +91,7 @@ func BenchmarkPoints(b *testing.B) {
 			all.Add(&p.Durations)
 		}
 		if all.Count() != 500_000 {
-			b.Fatal("lost some")
+			b.Fatal("points are missing")
 		}
 	}
 }
@@ -99,12 +100,12 @@ func BenchmarkEdge(b *testing.B) {
 	c := NewCollector()
 	var services [40]uint32
 	for i := range services {
-		services[i] = c.Service("", fmt.Sprintf("service-%d", i))
+		services[i] = c.ServiceID("", fmt.Sprintf("service-%d", i))
 	}
 	i := 0
 	for b.Loop() {
 		i++
-		c.Edge(services[i%40], services[i%37], Call, uint64(i)*100_000, uint64(i), i%50 == 0)
+		c.AddEdge(services[i%40], services[i%37], Call, uint64(i)*100_000, uint64(i), i%50 == 0)
 	}
 }
 
@@ -120,7 +121,7 @@ func BenchmarkOrphans(b *testing.B) {
 			}
 		}
 		parent := otlpdata.SpanID{byte(r.Uint32()), byte(r.Uint32()), byte(i), byte(i >> 8)}
-		c.Orphan(tr, parent, c.Service("", fmt.Sprint(r.IntN(40))), Call, 1_700_000_010e9+r.Uint64N(6e10), r.Uint64N(1e9), i%100 == 0)
+		c.AddOrphan(tr, parent, c.ServiceID("", fmt.Sprint(r.IntN(40))), Call, 1_700_000_010e9+r.Uint64N(6e10), r.Uint64N(1e9), i%100 == 0)
 	}
 	var section []byte
 	for b.Loop() {

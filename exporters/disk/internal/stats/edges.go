@@ -4,9 +4,28 @@ import (
 	"cmp"
 	"encoding/binary"
 	"iter"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Edge is a dependency between two services of a tenant, which may be the same.
+// EdgeKind is the kind of a dependency. The numbers are part of the file format.
+type EdgeKind uint8
+
+// The kinds of edges.
+const (
+	Call      EdgeKind = iota
+	Messaging          // the parent is a producer or the child is a consumer
+)
+
+// EdgeKindOf returns the kind of the edge between spans with the given span kinds.
+func EdgeKindOf(parent, child int32) EdgeKind {
+	if parent == otlpdata.KindProducer || child == otlpdata.KindConsumer {
+		return Messaging
+	}
+	return Call
+}
+
+// Edge is a dependency between two services of a tenant, which may be the same service.
 type Edge struct {
 	Tenant, Parent, Child string
 	Kind                  EdgeKind
@@ -16,7 +35,7 @@ func (a Edge) compare(b Edge) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Child, b.Child), cmp.Compare(a.Kind, b.Kind))
 }
 
-// AppendEdges appends the section of edges. The Collector may go on.
+// AppendEdges appends the encoded section of edges. The Collector may still be used afterwards.
 func (c *Collector) AppendEdges(dst []byte) []byte {
 	edges := make([]Edge, len(c.edges))
 	for i, e := range c.edges {
@@ -29,7 +48,7 @@ func (c *Collector) AppendEdges(dst []byte) []byte {
 		id := key & (1<<nameBits - 1)
 		return key + uint64(rank[id]) - id
 	})
-	dst = binary.AppendUvarint(append(dst, version), c.callsLost)
+	dst = binary.AppendUvarint(append(dst, version), c.callsDropped)
 	dst = appendEdgeNames(dst, edges, order)
 	var w groupWriter
 	for _, e := range cells {
@@ -54,46 +73,46 @@ func appendEdgeNames(dst []byte, edges []Edge, order []uint32) []byte {
 	return dst
 }
 
-// EdgeStats is a section of edges that was read. Safe for concurrent use.
+// EdgeStats is a decoded section of edges. Immutable and safe for concurrent use.
 type EdgeStats struct {
-	// Edges are all edges, sorted. They alias the section.
+	// Edges lists all edges, sorted. The strings alias the section.
 	Edges []Edge
-	// Dropped is how many calls are not counted because there was no room.
+	// Dropped is the number of calls that are not counted because a limit was reached.
 	Dropped uint64
 	groups  []group
 }
 
-// EdgePoint is what is known of an edge in a minute.
+// EdgePoint holds the calls of an edge in a minute.
 type EdgePoint struct {
 	Minute        uint64
-	Edge          int // index of EdgeStats.Edges
+	Edge          int // index into EdgeStats.Edges
 	Calls, Errors uint64
-	Sum           uint64 // of the durations of the children in nanoseconds; a sum that is too great is the greatest number
+	Sum           uint64 // sum of the durations of child spans in nanoseconds, at most the maximum of uint64
 }
 
-// DecodeEdges reads a section of edges, and keeps it. An error matches ErrCorrupt.
+// DecodeEdges decodes a section of edges, which it retains. Errors match ErrCorrupt.
 func DecodeEdges(section []byte) (*EdgeStats, error) {
-	const leastName, leastPoint = 3, 4
+	const minNameSize, minPointSize = 3, 4
 	r := reader{b: section}
 	_, dropped := r.head(version)
 	s := &EdgeStats{Dropped: dropped}
 	t := r.texts()
-	s.Edges = make([]Edge, r.names(leastName))
+	s.Edges = make([]Edge, r.names(minNameSize))
 	for i := range s.Edges {
 		e := &s.Edges[i]
 		e.Tenant, e.Parent = r.text(t), r.text(t)
 		child := r.uvarint()
 		e.Kind = EdgeKind(child & 1)
 		if child>>1 >= uint64(len(t)) {
-			r.fail("there is no such text")
+			r.fail("undefined text")
 			break
 		}
 		e.Child = t[child>>1]
 		if i > 0 && s.Edges[i-1].compare(*e) >= 0 {
-			r.fail("edges are not in order")
+			r.fail("edges out of order")
 		}
 	}
-	s.groups = r.groups(leastPoint)
+	s.groups = r.groups(minPointSize)
 	var p EdgePoint
 	r.check(s.groups, func(r *reader, first bool) { r.edgePoint(&p, first, len(s.Edges)) })
 	if r.err != nil {
@@ -102,7 +121,7 @@ func DecodeEdges(section []byte) (*EdgeStats, error) {
 	return s, nil
 }
 
-// edgePoint reads the next point of a body into p, which holds the one before.
+// edgePoint decodes the next point of a body into p, which holds the preceding point.
 func (r *reader) edgePoint(p *EdgePoint, first bool, edges int) {
 	p.Edge = r.nextName(p.Edge, first, edges)
 	p.Calls = r.spans() + 1
@@ -113,14 +132,15 @@ func (r *reader) edgePoint(p *EdgePoint, first bool, edges int) {
 	}
 }
 
-// Minutes returns the first and the last minute that have calls; ok is false where there are none.
+// Minutes returns the first and last minute with calls; ok is false if there are none.
 func (s *EdgeStats) Minutes() (first, last uint64, ok bool) { return minutes(s.groups) }
 
-// Points returns what is known of the minutes from first to last, both included, by minute and edge.
+// Points returns the points of the minutes from first to last, both inclusive, ordered by minute
+// and edge.
 func (s *EdgeStats) Points(first, last uint64) iter.Seq[EdgePoint] {
 	return func(yield func(EdgePoint) bool) {
 		var p EdgePoint
-		for _, g := range within(s.groups, first, last) {
+		for _, g := range inMinutes(s.groups, first, last) {
 			p.Minute = g.minute
 			r := reader{b: g.body}
 			for i := range g.points {

@@ -5,27 +5,28 @@ import (
 	"sort"
 )
 
-// maxMinute is the minute of the greatest start.
+// maxMinute is the minute of the latest possible start.
 const maxMinute = (1<<64 - 1) / nanosPerMinute
 
-// groupWriter puts the bodies of a section together, minute by minute.
+// groupWriter encodes the groups and bodies of a section.
 type groupWriter struct {
 	groups, bodies []byte
 	n              uint64
-	next           uint64 // the minute behind the last finished group
-	minute, points uint64 // of the group that is being written; it has none before the first
-	from           int    // where its body begins
-	name           uint64 // of its last point
+	next           uint64 // 1 + minute of the last finished group
+	minute, points uint64 // of the current group; points is 0 before the first one
+	from           int    // start of the body of the current group
+	name           uint64 // of the last point of the current group
 }
 
-// point begins a point: its name is appended to the bodies, and the caller appends the rest. Minutes, and names in each, ascend.
+// point starts a point and appends its name; the caller appends the rest. Minutes must ascend, and
+// names must ascend within a minute.
 func (w *groupWriter) point(minute, name uint64) {
 	w.begin(minute)
 	w.bodies = binary.AppendUvarint(w.bodies, name-w.name)
 	w.name = name
 }
 
-// begin begins a point, all of which the caller appends, and reports whether it is the first one of its minute.
+// begin starts a point without a name and reports whether it is the first of its minute.
 func (w *groupWriter) begin(minute uint64) (first bool) {
 	if first = w.points == 0 || minute != w.minute; first {
 		w.finish()
@@ -51,26 +52,27 @@ func (w *groupWriter) append(dst []byte) []byte {
 	return append(append(dst, w.groups...), w.bodies...)
 }
 
-// group is one minute of a section that was read.
+// group is one minute of a decoded section.
 type group struct {
 	minute uint64
-	first  int // number of its first point, of all groups together
+	first  int // number of points in preceding groups
 	points int
 	body   []byte
 }
 
-// groups reads the groups and their bodies, and nothing may follow. No point takes less than size bytes.
+// groups decodes the groups and bodies, which must be the rest of the section. Each point takes at
+// least size bytes.
 func (r *reader) groups(size int) []group {
-	const leastBytes = 3
-	out := make([]group, 0, r.count(leastBytes))
+	const minGroupSize = 3
+	out := make([]group, 0, r.count(minGroupSize))
 	lengths := make([]uint64, cap(out))
 	next, first := uint64(0), 0
 	for i := range lengths {
-		minute := next + r.below(maxMinute+1-min(next, maxMinute+1), "a minute is out of range")
+		minute := next + r.below(maxMinute+1-min(next, maxMinute+1), "minute out of range")
 		points := r.uvarint()
 		lengths[i] = r.uvarint()
 		if points == 0 || points > lengths[i]/uint64(size) {
-			r.fail("a minute has less than it says")
+			r.fail("too few points in a minute")
 		}
 		out = append(out, group{minute: minute, first: first, points: int(points)})
 		next = minute + 1
@@ -80,19 +82,20 @@ func (r *reader) groups(size int) []group {
 		out[i].body = r.bytes(lengths[i])
 	}
 	if len(r.b) > 0 {
-		r.fail("there is more than it says")
+		r.fail("trailing data after the section")
 	}
 	return out
 }
 
-// within returns the groups of the minutes from first to last, both included.
-func within(groups []group, first, last uint64) []group {
+// inMinutes returns the groups of the minutes from first to last, both inclusive.
+func inMinutes(groups []group, first, last uint64) []group {
 	from := sort.Search(len(groups), func(i int) bool { return groups[i].minute >= first })
 	to := sort.Search(len(groups), func(i int) bool { return groups[i].minute > last })
 	return groups[from:max(from, to)]
 }
 
-// check reads all points of all groups with point, which is called for each, and fails the reader where one is damaged.
+// check decodes all points of all groups by calling point for each, and fails the reader if one is
+// damaged.
 func (r *reader) check(groups []group, point func(r *reader, first bool)) {
 	for _, g := range groups {
 		if r.err != nil {
@@ -103,7 +106,7 @@ func (r *reader) check(groups []group, point func(r *reader, first bool)) {
 			point(&body, i == 0)
 		}
 		if len(body.b) > 0 {
-			body.fail("a minute has more than it says")
+			body.fail("trailing data in a minute")
 		}
 		r.err = body.err
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Orphan is a span whose parent is not in the segment. Together with the parent's service it is a call of an edge.
+// Orphan is a span whose parent is not in the segment. Together with the service of the parent it
+// forms a call of an edge.
 type Orphan struct {
 	Tenant, Service string // of the span
 	TraceID         otlpdata.TraceID
@@ -21,7 +22,8 @@ type Orphan struct {
 	Failed          bool
 }
 
-// compareOrphans orders by minute, trace and parent; the rest makes the order of equal spans the same every time.
+// compareOrphans orders by minute, trace id and parent id. The other fields make the order
+// deterministic.
 func compareOrphans(a, b orphan) int {
 	return cmp.Or(cmp.Compare(a.minute, b.minute), bytes.Compare(a.trace[:], b.trace[:]), bytes.Compare(a.parent[:], b.parent[:]),
 		cmp.Compare(a.service, b.service), cmp.Compare(a.duration, b.duration), cmp.Compare(a.kind, b.kind), compareBool(a.failed, b.failed))
@@ -34,12 +36,12 @@ const (
 	commonShift    = 3
 )
 
-// AppendOrphans appends the section of orphans. The Collector may go on.
+// AppendOrphans appends the encoded section of orphans. The Collector may still be used afterwards.
 func (c *Collector) AppendOrphans(dst []byte) []byte {
 	names, orphans := c.orphanNames()
 	slices.SortFunc(orphans, compareOrphans)
 	dst = append(dst, version)
-	dst = binary.AppendUvarint(dst, c.orphansLost)
+	dst = binary.AppendUvarint(dst, c.orphansDropped)
 	dst = appendServices(dst, names)
 	var w groupWriter
 	var before orphan
@@ -53,7 +55,8 @@ func (c *Collector) AppendOrphans(dst []byte) []byte {
 	return w.append(dst)
 }
 
-// orphanNames returns the services that have orphans, sorted, and a copy of the orphans that refers to them.
+// orphanNames returns the services of orphans, sorted, and a copy of the orphans that refers to
+// them.
 func (c *Collector) orphanNames() ([]service, []orphan) {
 	used := make([]bool, len(c.services))
 	for i := range c.orphans {
@@ -111,29 +114,29 @@ func appendOrphan(dst []byte, o, before *orphan) []byte {
 	return appendNumbers(dst, uint64(o.service), o.duration)
 }
 
-// OrphanStats is a section of orphans that was read. Safe for concurrent use.
+// OrphanStats is a decoded section of orphans. Immutable and safe for concurrent use.
 type OrphanStats struct {
-	// Dropped is how many orphans are not listed because there was no room.
+	// Dropped is the number of orphans that are not listed because a limit was reached.
 	Dropped  uint64
 	services []service
 	groups   []group
 }
 
-// DecodeOrphans reads a section of orphans, and keeps it. An error matches ErrCorrupt.
+// DecodeOrphans decodes a section of orphans, which it retains. Errors match ErrCorrupt.
 func DecodeOrphans(section []byte) (*OrphanStats, error) {
-	const leastName, leastPoint = 2, 3
+	const minNameSize, minPointSize = 2, 3
 	r := reader{b: section}
 	_, dropped := r.head(version)
 	s := &OrphanStats{Dropped: dropped}
 	t := r.texts()
-	s.services = make([]service, r.names(leastName))
+	s.services = make([]service, r.names(minNameSize))
 	for i := range s.services {
 		s.services[i] = service{r.text(t), r.text(t)}
 		if i > 0 && s.services[i-1].compare(s.services[i]) >= 0 {
-			r.fail("services are not in order")
+			r.fail("services out of order")
 		}
 	}
-	s.groups = r.groups(leastPoint)
+	s.groups = r.groups(minPointSize)
 	var o Orphan
 	r.check(s.groups, func(r *reader, first bool) { r.orphan(&o, first, s.services) })
 	if r.err != nil {
@@ -142,7 +145,7 @@ func DecodeOrphans(section []byte) (*OrphanStats, error) {
 	return s, nil
 }
 
-// orphan reads the next point of a body into o, which holds the one before.
+// orphan decodes the next point of a body into o, which holds the preceding point.
 func (r *reader) orphan(o *Orphan, first bool, services []service) {
 	if first {
 		o.TraceID, o.ParentID = otlpdata.TraceID{}, otlpdata.SpanID{}
@@ -153,7 +156,7 @@ func (r *reader) orphan(o *Orphan, first bool, services []service) {
 	}
 	common := int(head[0] >> commonShift)
 	if common > len(o.TraceID) {
-		r.fail("a trace id is too long")
+		r.fail("trace id too long")
 		return
 	}
 	o.Kind, o.Failed = EdgeKind(head[0]&flagKind), head[0]&flagFailed != 0
@@ -161,14 +164,14 @@ func (r *reader) orphan(o *Orphan, first bool, services []service) {
 	if head[0]&flagSameParent == 0 {
 		copy(o.ParentID[:], r.bytes(uint64(len(o.ParentID))))
 	}
-	name := r.below(uint64(len(services)), "there is no such service")
+	name := r.below(uint64(len(services)), "undefined service")
 	o.Duration = r.uvarint()
 	if r.err == nil {
 		o.Tenant, o.Service = services[name].tenant, services[name].name
 	}
 }
 
-// Len returns how many orphans there are.
+// Len returns the number of orphans.
 func (s *OrphanStats) Len() int {
 	n := 0
 	for _, g := range s.groups {
@@ -177,14 +180,15 @@ func (s *OrphanStats) Len() int {
 	return n
 }
 
-// Minutes returns the first and the last minute that have orphans; ok is false where there are none.
+// Minutes returns the first and last minute with orphans; ok is false if there are none.
 func (s *OrphanStats) Minutes() (first, last uint64, ok bool) { return minutes(s.groups) }
 
-// Orphans returns the orphans of the minutes from first to last, both included, by minute, trace id and parent id.
+// Orphans returns the orphans of the minutes from first to last, both inclusive, ordered by minute,
+// trace id and parent id.
 func (s *OrphanStats) Orphans(first, last uint64) iter.Seq[Orphan] {
 	return func(yield func(Orphan) bool) {
 		var o Orphan
-		for _, g := range within(s.groups, first, last) {
+		for _, g := range inMinutes(s.groups, first, last) {
 			o.Minute = g.minute
 			r := reader{b: g.body}
 			for i := range g.points {

@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestSomePoints: points of some series and minutes, of a section that was read and of the Collector itself, are those of all that are asked
-// for.
+// TestSomePoints compares PointsOf and EachPoint for some series and minutes with the selection
+// from all points.
 func TestSomePoints(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -34,8 +34,8 @@ func TestSomePoints(t *testing.T) {
 		for p := range s.PointsOf(first, last, wantedOf(s.Series, asked)) {
 			got[seriesMinute{s.Series[p.Series], p.Minute}] = fmt.Sprint(buckets(&p.Durations), p.Durations.Sum)
 		}
-		c.EachPoint(first, last, wantedOf(c.All(), asked), func(i int, minute uint64, durations *tracestore.Histogram) {
-			k := seriesMinute{c.All()[i], minute}
+		c.EachPoint(first, last, wantedOf(c.AllSeries(), asked), func(i int, minute uint64, durations *tracestore.Histogram) {
+			k := seriesMinute{c.AllSeries()[i], minute}
 			if live[k] == nil {
 				live[k] = &tracestore.Histogram{}
 			}
@@ -49,7 +49,7 @@ func TestSomePoints(t *testing.T) {
 			got[k] = fmt.Sprint(buckets(h), h.Sum)
 		}
 		if !maps.Equal(got, want) || len(want) == 0 {
-			t.Errorf("seed %d: the Collector has\n got %v\nwant %v", seed, got, want)
+			t.Errorf("seed %d: EachPoint:\n got %v\nwant %v", seed, got, want)
 		}
 	}
 }

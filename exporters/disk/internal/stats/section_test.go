@@ -12,22 +12,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// goldenCollector returns a collector with some of everything that sections can hold.
+// goldenCollector returns a collector with all kinds of entries.
 func goldenCollector() *Collector {
 	spans := randomSpans(7, 60)
-	for i := range 40 { // a histogram with counts of more than one nibble
+	for i := range 40 { // a histogram with counts that take several nibbles
 		spans = append(spans, span{series: spans[0].series, parent: "a", start: 1_700_000_000e9, duration: uint64(1e6 + i*i*1000)})
 	}
 	spans = append(spans, span{parent: "b", start: math.MaxUint64, duration: math.MaxUint64, kind: Messaging})
 	c := collect(spans)
-	c.dropped, c.callsLost, c.orphansLost = 1, 2, 3
+	c.dropped, c.callsDropped, c.orphansDropped = 1, 2, 3
 	return c
 }
 
-// goldenExtra returns a section of series of which some are Extra.
-func goldenExtra() []byte { return collect(sampled(7, 60)).AppendSeries(nil) }
+// goldenUnsampled returns a section with unsampled series.
+func goldenUnsampled() []byte { return collect(sampled(7, 60)).AppendSeries(nil) }
 
-// decoders read a section and everything in it, and return how many points it has.
+// decoders decode a complete section and return its number of points.
 var decoders = [3]func(section []byte) (points int, err error){
 	func(b []byte) (n int, err error) {
 		s, err := DecodeSeries(b)
@@ -74,7 +74,7 @@ var sectionNames = [3]string{"series", "edges", "orphans"}
 
 func TestGolden(t *testing.T) {
 	all := sections(goldenCollector())
-	for i, got := range append(all[:], goldenExtra()) {
+	for i, got := range append(all[:], goldenUnsampled()) {
 		name, i := filepath.Join("testdata", append(sectionNames[:], "series-extra")[i]+".golden"), i%len(all)
 		want := golden.Check(t, name, got)
 		if n, err := decoders[i](want); err != nil || n == 0 {
@@ -89,7 +89,7 @@ func TestEmptySections(t *testing.T) {
 			t.Errorf("%s: %d points, %v", sectionNames[i], n, err)
 		}
 		if len(b) > 5 {
-			t.Errorf("%s: nothing takes %d bytes", sectionNames[i], len(b))
+			t.Errorf("%s: empty section takes %d bytes", sectionNames[i], len(b))
 		}
 	}
 	s, err := DecodeSeries(NewCollector().AppendSeries(nil))
@@ -97,16 +97,16 @@ func TestEmptySections(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, ok := s.Minutes(); ok {
-		t.Error("an empty section has minutes")
+		t.Error("Minutes of an empty section is ok")
 	}
 }
 
-func TestDamagedSectionsAreRefused(t *testing.T) {
+func TestDamagedSectionsAreRejected(t *testing.T) {
 	all := sections(goldenCollector())
-	for i, b := range append(all[:], goldenExtra()) {
+	for i, b := range append(all[:], goldenUnsampled()) {
 		i, newest := i%len(all), byte(version)
 		if i == 0 {
-			newest = versionExtra
+			newest = versionUnsampled
 		}
 		for n := range b {
 			if _, err := decoders[i](b[:n:n]); !errors.Is(err, ErrCorrupt) {
@@ -114,8 +114,8 @@ func TestDamagedSectionsAreRefused(t *testing.T) {
 			}
 		}
 		longer := append(b[:len(b):len(b)], 0)
-		newer, none := append([]byte{newest + 1}, b[1:]...), append([]byte{0}, b[1:]...)
-		for name, bad := range map[string][]byte{"longer": longer, "newer": newer, "of no version": none} {
+		newer, zero := append([]byte{newest + 1}, b[1:]...), append([]byte{0}, b[1:]...)
+		for name, bad := range map[string][]byte{"longer": longer, "newer": newer, "version 0": zero} {
 			if _, err := decoders[i](bad); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s, %s: %v", sectionNames[i], name, err)
 			}
@@ -123,7 +123,7 @@ func TestDamagedSectionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAbsurdNumbersAreRefused(t *testing.T) {
+func TestInvalidNumbersAreRejected(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
 	series := []byte{version, 0, 1, 0, 1, 0, 0, 0, 0} // one text, one series
 	edges := []byte{version, 0, 1, 0, 1, 0, 0, 0}
@@ -144,9 +144,9 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 		"series":            {0, cat([]byte{version, 0, 0}, huge)},
 		"series without":    {0, []byte{version, 0, 0, 1, 0, 0, 0, 0, 0}},
 		"series kind":       {0, []byte{version, 0, 1, 0, 1, 0, 0, 0, 2, 0}},
-		"extra kind":        {0, []byte{versionExtra, 0, 1, 0, 1, 0, 0, 0, 4, 0}},
-		"extra repeated":    {0, []byte{versionExtra, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0}},
-		"extra first":       {0, []byte{versionExtra, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0}},
+		"extra kind":        {0, []byte{versionUnsampled, 0, 1, 0, 1, 0, 0, 0, 4, 0}},
+		"extra repeated":    {0, []byte{versionUnsampled, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0}},
+		"extra first":       {0, []byte{versionUnsampled, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0}},
 		"series repeated":   {0, []byte{version, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 		"minutes":           {0, cat(series, huge)},
 		"minute":            {0, cat(series, []byte{1}, huge, []byte{1, 5, 0, 1, 0, 0, 1})},
@@ -173,35 +173,36 @@ func TestAbsurdNumbersAreRefused(t *testing.T) {
 		_, err := decoders[c.decoder](c.section)
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrCorrupt) || got > 1<<15 {
-			t.Errorf("%s: got %v, and %d bytes were allocated", name, err, got)
+			t.Errorf("%s: got %v, allocated %d bytes", name, err, got)
 		}
 	}
 	for i, ok := range [][]byte{cat(series, []byte{1, 0, 1, 5, 0, 1, 0, 0, 1}), cat(edges, []byte{1, 0, 1, 4, 0, 0, 1, 0}),
 		cat(orphans, []byte{1, 0, 1, 3, 16<<3 | flagSameParent, 0, 0})} {
 		if n, err := decoders[i](ok); n != 1 || err != nil {
-			t.Errorf("%s: what the others are like has %d points, %v", sectionNames[i], n, err)
+			t.Errorf("%s: valid section has %d points, %v", sectionNames[i], n, err)
 		}
 	}
 }
 
-// TestSharedParents pins down that siblings, and traces of one prefix, are not written out again.
+// TestSharedParents checks that siblings, and trace ids with a common prefix, are encoded
+// compactly.
 func TestSharedParents(t *testing.T) {
 	size := func(orphans int) int {
 		c := NewCollector()
 		for i := range orphans {
-			c.Orphan(otlpdata.TraceID{1, 2, 3}, otlpdata.SpanID{4}, c.Service("t", "s"), Call, 0, uint64(i%100), false)
+			c.AddOrphan(otlpdata.TraceID{1, 2, 3}, otlpdata.SpanID{4}, c.ServiceID("t", "s"), Call, 0, uint64(i%100), false)
 		}
 		return len(c.AppendOrphans(nil))
 	}
 	if perOrphan := (size(101) - size(1)) / 100; perOrphan != 3 {
-		t.Errorf("a sibling takes %d bytes, want 3", perOrphan)
+		t.Errorf("sibling takes %d bytes, want 3", perOrphan)
 	}
 }
 
 func fuzzDecoder(f *testing.F, i int) {
 	f.Add(sections(goldenCollector())[i])
 	f.Add(sections(NewCollector())[i])
-	f.Add(goldenExtra())
+	f.Add(goldenUnsampled())
 	f.Fuzz(func(t *testing.T, section []byte) {
 		n, err := decoders[i](section)
 		if err != nil && !errors.Is(err, ErrCorrupt) {

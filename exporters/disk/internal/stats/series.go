@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"encoding/binary"
 	"iter"
 	"math"
@@ -10,7 +11,33 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// AppendSeries appends the section of series. The Collector may go on.
+// Series identifies spans that are counted together.
+type Series struct {
+	Tenant, Service string
+	Operation       string // as returned by otlpdata.Span.Operation
+	Kind            string // as returned by otlpdata.Span.KindName
+	Error           bool   // status is error
+	// Unsampled series count the further calls for which the sampled spans of the series with
+	// Unsampled == false stand, with the starts and durations of these spans.
+	Unsampled bool
+}
+
+func (a Series) compare(b Series) int {
+	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
+		cmp.Compare(a.Kind, b.Kind), compareBool(a.Error, b.Error), compareBool(a.Unsampled, b.Unsampled))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// AppendSeries appends the encoded section of series. The Collector may still be used afterwards.
 func (c *Collector) AppendSeries(dst []byte) []byte {
 	order := sortedOrder(c.series, Series.compare)
 	rank := ranks(order)
@@ -18,12 +45,12 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 		id := key >> octaveBits & (1<<nameBits - 1)
 		return key + (uint64(rank[id])-id)<<octaveBits
 	})
-	of := byte(version)
-	if slices.ContainsFunc(c.series, func(s Series) bool { return s.Extra }) {
-		of = versionExtra
+	sectionVersion := byte(version)
+	if slices.ContainsFunc(c.series, func(s Series) bool { return s.Unsampled }) {
+		sectionVersion = versionUnsampled
 	}
-	dst = binary.AppendUvarint(append(dst, of), c.dropped)
-	dst = appendSeriesNames(dst, of, c.series, order)
+	dst = binary.AppendUvarint(append(dst, sectionVersion), c.dropped)
+	dst = appendSeriesNames(dst, sectionVersion, c.series, order)
 	var w groupWriter
 	var h tracestore.Histogram
 	for len(cells) > 0 {
@@ -39,7 +66,7 @@ func (c *Collector) AppendSeries(dst []byte) []byte {
 	return w.append(dst)
 }
 
-func appendSeriesNames(dst []byte, of byte, series []Series, order []uint32) []byte {
+func appendSeriesNames(dst []byte, sectionVersion byte, series []Series, order []uint32) []byte {
 	var all []string
 	for _, s := range series {
 		all = append(all, s.Tenant, s.Service, s.Operation, s.Kind)
@@ -49,8 +76,8 @@ func appendSeriesNames(dst []byte, of byte, series []Series, order []uint32) []b
 	for _, id := range order {
 		s := &series[id]
 		kind := t.number[s.Kind]
-		if of >= versionExtra {
-			kind = withFlag(kind, s.Extra)
+		if sectionVersion >= versionUnsampled {
+			kind = withFlag(kind, s.Unsampled)
 		}
 		kind = withFlag(kind, s.Error)
 		dst = appendNumbers(dst, t.number[s.Tenant], t.number[s.Service], t.number[s.Operation], kind)
@@ -58,7 +85,7 @@ func appendSeriesNames(dst []byte, of byte, series []Series, order []uint32) []b
 	return dst
 }
 
-// withFlag puts a flag behind a number.
+// withFlag appends a flag as the lowest bit of a number.
 func withFlag(n uint64, flag bool) uint64 {
 	n <<= 1
 	if flag {
@@ -67,66 +94,68 @@ func withFlag(n uint64, flag bool) uint64 {
 	return n
 }
 
-// SeriesStats is a section of series that was read. Safe for concurrent use.
+// SeriesStats is a decoded section of series. Immutable and safe for concurrent use.
 type SeriesStats struct {
-	// Series are all series, sorted. They alias the section.
+	// Series lists all series, sorted. The strings alias the section.
 	Series []Series
-	// Extra: some of them are. If none is, each span stands for itself, or the section is from before there were any.
-	Extra bool
-	// Dropped is how many spans are not counted, or not all that they stand for, because there was no room. Who needs them has to look at
-	// the spans of the segment.
+	// Unsampled reports whether some series is unsampled. If not, each span stands for one call, or
+	// the section was written before unsampled series existed.
+	Unsampled bool
+	// Dropped is the number of spans that are not counted, or whose unsampled calls are not
+	// counted, because a limit was reached. Exact counts then require reading the spans of the
+	// segment.
 	Dropped uint64
 	groups  []group
-	places  []pointPlace // of all points, group by group
+	points  []pointOffset // of all groups, one after the other
 }
 
-// pointPlace is where a point is.
-type pointPlace struct {
+// pointOffset locates a point in its group.
+type pointOffset struct {
 	series uint32
-	left   uint32 // bytes from its histogram to the end of the group
+	left   uint32 // bytes from the histogram to the end of the group
 }
 
-// SeriesPoint is what is known of a series in a minute.
+// SeriesPoint holds the durations of a series in a minute.
 type SeriesPoint struct {
 	Minute    uint64
-	Series    int // index of SeriesStats.Series
+	Series    int // index into SeriesStats.Series
 	Durations tracestore.Histogram
 }
 
-// DecodeSeries reads a section of series, and keeps it. An error matches ErrCorrupt.
+// DecodeSeries decodes a section of series, which it retains. Errors match ErrCorrupt.
 func DecodeSeries(section []byte) (*SeriesStats, error) {
-	const leastName, leastPoint = 4, 5
+	const minNameSize, minPointSize = 4, 5
 	r := reader{b: section}
-	of, dropped := r.head(versionExtra)
+	sectionVersion, dropped := r.head(versionUnsampled)
 	s := &SeriesStats{Dropped: dropped}
 	t := r.texts()
-	s.Series = make([]Series, r.names(leastName))
+	s.Series = make([]Series, r.names(minNameSize))
 	for i := range s.Series {
 		x := &s.Series[i]
 		x.Tenant, x.Service, x.Operation = r.text(t), r.text(t), r.text(t)
 		kind := r.uvarint()
 		x.Error, kind = kind&1 == 1, kind>>1
-		if of >= versionExtra {
-			x.Extra, kind = kind&1 == 1, kind>>1
-			s.Extra = s.Extra || x.Extra
+		if sectionVersion >= versionUnsampled {
+			x.Unsampled, kind = kind&1 == 1, kind>>1
+			s.Unsampled = s.Unsampled || x.Unsampled
 		}
 		if kind >= uint64(len(t)) {
-			r.fail("there is no such text")
+			r.fail("undefined text")
 			break
 		}
 		x.Kind = t[kind]
 		if i > 0 && s.Series[i-1].compare(*x) >= 0 {
-			r.fail("series are not in order")
+			r.fail("series out of order")
 		}
 	}
-	s.groups = r.groups(leastPoint)
+	s.groups = r.groups(minPointSize)
 	if len(section) > math.MaxUint32 {
-		r.fail("it is too long")
+		r.fail("section too long")
 	}
 	series := 0
 	r.check(s.groups, func(r *reader, first bool) {
 		series = r.nextName(series, first, len(s.Series))
-		s.places = append(s.places, pointPlace{uint32(series), uint32(len(r.b))})
+		s.points = append(s.points, pointOffset{uint32(series), uint32(len(r.b))})
 		r.histogram(nil)
 	})
 	if r.err != nil {
@@ -135,28 +164,29 @@ func DecodeSeries(section []byte) (*SeriesStats, error) {
 	return s, nil
 }
 
-// nextName reads the number of a point's name, which is greater than the one before.
+// nextName reads the index of the name of a point, which must be greater than that of the preceding
+// point.
 func (r *reader) nextName(before int, first bool, names int) int {
-	delta := r.below(uint64(max(names, 1)), "there is no such name")
+	delta := r.below(uint64(max(names, 1)), "undefined name")
 	if first {
 		before = 0
 	} else if delta == 0 {
-		r.fail("points are not in order")
+		r.fail("points out of order")
 	}
 	if before += int(delta); before >= names {
-		r.fail("there is no such name")
+		r.fail("undefined name")
 		return 0
 	}
 	return before
 }
 
-// Memory estimates the bytes that s takes beside the section.
+// Memory returns the approximate size of s in bytes, without the section.
 func (s *SeriesStats) Memory() int64 {
 	return int64(len(s.Series))*int64(unsafe.Sizeof(Series{})) + int64(len(s.groups))*int64(unsafe.Sizeof(group{})) +
-		int64(cap(s.places))*int64(unsafe.Sizeof(pointPlace{}))
+		int64(cap(s.points))*int64(unsafe.Sizeof(pointOffset{}))
 }
 
-// Minutes returns the first and the last minute that have spans; ok is false where there are none.
+// Minutes returns the first and last minute with spans; ok is false if there are none.
 func (s *SeriesStats) Minutes() (first, last uint64, ok bool) { return minutes(s.groups) }
 
 func minutes(g []group) (first, last uint64, ok bool) {
@@ -166,18 +196,19 @@ func minutes(g []group) (first, last uint64, ok bool) {
 	return g[0].minute, g[len(g)-1].minute, true
 }
 
-// Points returns what is known of the minutes from first to last, both included, by minute and series. A point is valid until the next.
+// Points returns the points of the minutes from first to last, both inclusive, ordered by minute
+// and series. A point is valid until the next iteration.
 func (s *SeriesStats) Points(first, last uint64) iter.Seq[*SeriesPoint] {
 	return s.PointsOf(first, last, nil)
 }
 
-// PointsOf is Points for some series: those whose index has true in wanted; nil: all.
+// PointsOf is like Points for the series whose index is true in wanted; nil selects all.
 func (s *SeriesStats) PointsOf(first, last uint64, wanted []bool) iter.Seq[*SeriesPoint] {
 	return func(yield func(*SeriesPoint) bool) {
 		var p SeriesPoint
-		for _, g := range within(s.groups, first, last) {
+		for _, g := range inMinutes(s.groups, first, last) {
 			p.Minute = g.minute
-			for _, place := range s.places[g.first : g.first+g.points] {
+			for _, place := range s.points[g.first : g.first+g.points] {
 				if wanted != nil && !wanted[place.series] {
 					continue
 				}

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// table maps numbers to values in one array, by open addressing: a value that is there costs one look into memory. It holds at most
-// maxCells entries.
+// table maps numbers to values with open addressing in one array, so that a look-up of an existing
+// key accesses memory only once. It holds at most maxCells entries.
 type table[V any] struct {
-	slots []slot[V] // a power of two; at most three quarters are used
+	slots []slot[V] // length is a power of two; at most three quarters are used
 	used  int
-	seed  uint64 // random: nobody who sends spans can tell which of them meet in one place
+	seed  uint64 // random, so that senders of spans cannot construct collisions
 }
 
-// slot is an entry; key is one more than the key, so that zero is free.
+// slot is an entry. Its key is 1 + the key; 0 means free.
 type slot[V any] struct {
 	key   uint64
 	value V
@@ -23,13 +23,13 @@ type slot[V any] struct {
 const (
 	minSlots = 1 << 8
 	maxSlots = 1 << 21
-	// maxCells is how many entries a table holds at most. It bounds what spans with senseless times can make of a Collector: 96 MiB of
-	// series and 64 MiB of edges.
+	// maxCells is the maximum number of entries of a table. It bounds the memory of a Collector for
+	// spans with arbitrary times: 96 MiB for series and 64 MiB for edges.
 	maxCells = maxSlots / 4 * 3
 )
 
-// at returns the value of a key, which is zero when it is new, or nil when the table is full. It is valid until the next call. No key is
-// as great as 1<<64-1.
+// at returns the value of a key, which is zero if the key is new, or nil if the table is full. The
+// pointer is valid until the next call. The key must be less than 1<<64 - 1.
 func (t *table[V]) at(key uint64) *V {
 	mask := uint64(len(t.slots) - 1)
 	if len(t.slots) > 0 {
@@ -46,7 +46,7 @@ func (t *table[V]) at(key uint64) *V {
 	return t.insert(key)
 }
 
-// insert adds a key that is not there.
+// insert adds a new key.
 func (t *table[V]) insert(key uint64) *V {
 	if t.used >= maxCells {
 		return nil
@@ -60,7 +60,7 @@ func (t *table[V]) insert(key uint64) *V {
 	return &s.value
 }
 
-// free returns the slot where a key that is not there belongs.
+// free returns the free slot for a new key.
 func (t *table[V]) free(key uint64) *slot[V] {
 	mask := uint64(len(t.slots) - 1)
 	i := t.hash(key) & mask
@@ -85,13 +85,13 @@ func (t *table[V]) hash(key uint64) uint64 {
 	return hi ^ lo
 }
 
-// entry is the place of a value.
+// entry locates a value.
 type entry struct {
 	key  uint64
 	slot uint32
 }
 
-// sorted returns all entries by the key that change makes of the key.
+// sorted returns all entries, sorted by the keys that change returns.
 func (t *table[V]) sorted(change func(key uint64) uint64) []entry {
 	out := make([]entry, 0, t.used)
 	for i := range t.slots {

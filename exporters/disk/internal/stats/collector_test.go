@@ -13,18 +13,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// span is what a segment writer says of a span, in words.
+// span is a span as a segment writer counts it, with names instead of ids.
 type span struct {
 	series          Series
 	start, duration uint64
-	parent          string // the parent's service
+	parent          string // service of the parent
 	kind            EdgeKind
-	trace           otlpdata.TraceID // not zero: an orphan
+	trace           otlpdata.TraceID // if not zero, the span is an orphan
 	parentID        otlpdata.SpanID
-	extra           uint64 // how many calls it stands for besides
+	extra           uint64 // number of further calls for which it stands
 }
 
-// randomSpans returns spans of few names with starts of all sorts.
+// randomSpans returns spans with few names and arbitrary starts.
 func randomSpans(seed uint64, n int) []span {
 	r := rand.New(rand.NewPCG(seed, 9))
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
@@ -45,22 +45,22 @@ func randomSpans(seed uint64, n int) []span {
 	return out
 }
 
-// collect gives spans to a collector the way a segment writer does.
+// collect adds spans to a collector like a segment writer.
 func collect(spans []span) *Collector {
 	c := NewCollector()
 	for i := range spans {
 		s := &spans[i]
-		series := c.Series(s.series)
-		c.Span(series, s.start, s.duration)
+		series := c.SeriesID(s.series)
+		c.AddSpan(series, s.start, s.duration)
 		if s.extra > 0 {
-			c.Extra(series, s.start, s.duration, s.extra)
+			c.AddUnsampled(series, s.start, s.duration, s.extra)
 		}
-		child := c.Service(s.series.Tenant, s.series.Service)
+		child := c.ServiceID(s.series.Tenant, s.series.Service)
 		if !s.trace.IsZero() {
-			c.Orphan(s.trace, s.parentID, child, s.kind, s.start, s.duration, s.series.Error)
+			c.AddOrphan(s.trace, s.parentID, child, s.kind, s.start, s.duration, s.series.Error)
 			continue
 		}
-		c.Edge(c.Service(s.series.Tenant, s.parent), child, s.kind, s.start, s.duration, s.series.Error)
+		c.AddEdge(c.ServiceID(s.series.Tenant, s.parent), child, s.kind, s.start, s.duration, s.series.Error)
 	}
 	return c
 }
@@ -88,7 +88,8 @@ func decodeSeries(t *testing.T, section []byte) map[seriesMinute]string {
 	return out
 }
 
-// seriesOf is the reference of decodeSeries: a series of each span, and how often it has it; 0: not at all.
+// seriesOf returns the expected result of decodeSeries. of returns the series of a span and how
+// often it counts.
 func seriesOf(spans []span, of func(s *span) (Series, uint64)) map[seriesMinute]string {
 	all := map[seriesMinute]*tracestore.Histogram{}
 	for i := range spans {
@@ -120,7 +121,7 @@ func TestSeriesAreExact(t *testing.T) {
 	}
 }
 
-// sampled returns random spans of which some stand for others, too.
+// sampled returns random spans of which some stand for further calls.
 func sampled(seed uint64, n int) []span {
 	spans := randomSpans(seed, n)
 	r := rand.New(rand.NewPCG(seed, 10))
@@ -132,13 +133,14 @@ func sampled(seed uint64, n int) []span {
 	return spans
 }
 
-// TestExtraSeriesAreExact: they have what spans stand for, and the others stay as they are without them.
-func TestExtraSeriesAreExact(t *testing.T) {
+// TestUnsampledSeriesAreExact checks that unsampled series count the further calls, and that the
+// other series do not change.
+func TestUnsampledSeriesAreExact(t *testing.T) {
 	for seed := range uint64(20) {
 		spans := sampled(seed, 1000)
 		extra := seriesOf(spans, func(s *span) (Series, uint64) {
 			of := s.series
-			of.Extra = true
+			of.Unsampled = true
 			return of, s.extra
 		})
 		section := collect(spans).AppendSeries(nil)
@@ -156,49 +158,49 @@ func TestExtraSeriesAreExact(t *testing.T) {
 		if want := decodeSeries(t, plain); !maps.Equal(got, want) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
 		}
-		if section[0] != versionExtra || plain[0] != version {
+		if section[0] != versionUnsampled || plain[0] != version {
 			t.Errorf("versions %d and %d", section[0], plain[0])
 		}
 		for _, b := range [][]byte{section, plain} {
-			if s, err := DecodeSeries(b); err != nil || s.Extra != (b[0] == versionExtra) {
+			if s, err := DecodeSeries(b); err != nil || s.Unsampled != (b[0] == versionUnsampled) {
 				t.Errorf("version %d: %v", b[0], err)
 			}
 		}
 	}
 }
 
-// TestExtraCountsAreBounded: those of a bucket, those that are more than a number can say, and those for which there is no room.
-func TestExtraCountsAreBounded(t *testing.T) {
+// TestUnsampledCountsAreBounded checks the limits of buckets, sums and cells.
+func TestUnsampledCountsAreBounded(t *testing.T) {
 	c := NewCollector()
 	for range tracestore.MaxOperations {
-		series := c.Series(Series{Operation: fmt.Sprint(len(c.series))})
-		c.Span(series, 0, 1)
+		series := c.SeriesID(Series{Operation: fmt.Sprint(len(c.series))})
+		c.AddSpan(series, 0, 1)
 	}
-	others := c.Series(Series{Operation: "one more"})
-	c.Span(others, 0, 1)
+	others := c.SeriesID(Series{Operation: "one more"})
+	c.AddSpan(others, 0, 1)
 	for _, n := range []uint64{1, 1 << 24, math.MaxUint32 - 10, math.MaxUint64} {
-		c.Extra(others, 60e9, math.MaxUint64/2, n)
+		c.AddUnsampled(others, 60e9, math.MaxUint64/2, n)
 	}
-	c.Extra(0, 0, 5, 3)
+	c.AddUnsampled(0, 0, 5, 3)
 	got := decodeSeries(t, c.AppendSeries(nil))
-	big := seriesMinute{Series{Operation: tracestore.OtherOperation, Extra: true}, 1}
+	big := seriesMinute{Series{Operation: tracestore.OtherOperation, Unsampled: true}, 1}
 	long := uint64(tracestore.BucketOf(math.MaxUint64 / 2))
 	if want := fmt.Sprint([][2]uint64{{long, 1 + 1<<24}}, uint64(math.MaxUint64)); got[big] != want {
 		t.Errorf("got %v, want %v", got[big], want)
 	}
-	first := seriesMinute{Series{Operation: "0", Extra: true}, 0}
+	first := seriesMinute{Series{Operation: "0", Unsampled: true}, 0}
 	if want := fmt.Sprint([][2]uint64{{uint64(tracestore.BucketOf(5)), 3}}, 15); got[first] != want {
 		t.Errorf("got %v", got)
 	}
 	if c.Dropped() != 2 {
-		t.Errorf("%d are dropped for which a bucket has no room, want 2", c.Dropped())
+		t.Errorf("%d spans dropped because of full buckets, want 2", c.Dropped())
 	}
-	c.Extra(none, 0, 1, 1)
+	c.AddUnsampled(noID, 0, 1, 1)
 	c.cells.used = maxCells
-	c.Extra(1, 0, 1, 1) // a cell of its own
-	c.Extra(0, 0, 5, 1) // has one
+	c.AddUnsampled(1, 0, 1, 1) // needs a new cell
+	c.AddUnsampled(0, 0, 5, 1) // has a cell
 	if c.Dropped() != 4 {
-		t.Errorf("%d are dropped, want 4", c.Dropped())
+		t.Errorf("%d spans dropped, want 4", c.Dropped())
 	}
 }
 
@@ -221,7 +223,7 @@ func TestEdgesAreExact(t *testing.T) {
 			if s.series.Error {
 				v.errors++
 			}
-			v.sum = sumUp(v.sum, s.duration)
+			v.sum = saturatingAdd(v.sum, s.duration)
 			want[k] = v
 		}
 		e, err := DecodeEdges(collect(spans).AppendEdges(nil))
@@ -262,7 +264,7 @@ func TestOrphansAreExact(t *testing.T) {
 	}
 }
 
-// TestOrderDoesNotMatter also holds the sections to be the same every time.
+// TestOrderDoesNotMatter also checks that the encoding is deterministic.
 func TestOrderDoesNotMatter(t *testing.T) {
 	spans := randomSpans(1, 2000)
 	want := sections(collect(spans))
@@ -285,47 +287,47 @@ func TestOperationsAreBounded(t *testing.T) {
 	c := NewCollector()
 	name := func(i int) Series { return Series{Service: "s", Operation: fmt.Sprint(i), Kind: "server"} }
 	for i := range tracestore.MaxOperations + 100 {
-		c.Span(c.Series(name(i)), 1, 1)
+		c.AddSpan(c.SeriesID(name(i)), 1, 1)
 	}
 	failed := name(7)
 	failed.Error = true
-	c.Span(c.Series(failed), 1, 1)                                                    // a known operation, another series
-	c.Span(c.Series(Series{Service: "t", Operation: "1", Kind: "server"}), 1, 1)      // another service
-	c.Span(c.Series(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)      // another tenant
-	c.Span(c.Series(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1) // another kind
+	c.AddSpan(c.SeriesID(failed), 1, 1)                                                    // a known operation, another series
+	c.AddSpan(c.SeriesID(Series{Service: "t", Operation: "1", Kind: "server"}), 1, 1)      // another service
+	c.AddSpan(c.SeriesID(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)      // another tenant
+	c.AddSpan(c.SeriesID(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1) // another kind
 	got := decodeSeries(t, c.AppendSeries(nil))
 	if len(got) != tracestore.MaxOperations+5 {
 		t.Errorf("%d series, want %d", len(got), tracestore.MaxOperations+5)
 	}
 	others := seriesMinute{Series{Service: "s", Operation: tracestore.OtherOperation, Kind: "server"}, 0}
 	if want := fmt.Sprint([][2]uint64{{0, 100}}, 100); got[others] != want {
-		t.Errorf("no 100 spans of other operations")
+		t.Errorf("spans of other operations are not counted correctly")
 	}
 	if _, ok := got[seriesMinute{Series{Service: "s", Operation: tracestore.OtherOperation, Kind: "client"}, 1}]; !ok {
-		t.Error("kinds of other operations are not told apart")
+		t.Error("kinds of other operations are not distinguished")
 	}
 }
 
-func TestWhatHasNoRoomIsCounted(t *testing.T) {
+func TestDroppedSpansAreCounted(t *testing.T) {
 	c := NewCollector()
-	a, trace := c.Service("", "a"), otlpdata.TraceID{1}
-	c.Span(c.Series(Series{}), 0, 1)
-	c.Edge(a, a, Call, 0, 1, false)
+	a, trace := c.ServiceID("", "a"), otlpdata.TraceID{1}
+	c.AddSpan(c.SeriesID(Series{}), 0, 1)
+	c.AddEdge(a, a, Call, 0, 1, false)
 	c.cells.used, c.calls.used = maxCells, maxCells
 	for range 3 {
-		c.Span(0, 0, 1)    // has room
-		c.Span(0, 60e9, 1) // has none
-		c.Edge(a, a, Call, 0, 1, false)
-		c.Edge(a, a, Call, 60e9, 1, false)
+		c.AddSpan(0, 0, 1)    // fits
+		c.AddSpan(0, 60e9, 1) // does not fit
+		c.AddEdge(a, a, Call, 0, 1, false)
+		c.AddEdge(a, a, Call, 60e9, 1, false)
 	}
 	c.cells.used, c.calls.used = 1, 1
-	c.Span(none, 0, 1)
-	c.Edge(a, none, Call, 0, 1, false)
-	c.Edge(none, a, Call, 0, 1, false)
+	c.AddSpan(noID, 0, 1)
+	c.AddEdge(a, noID, Call, 0, 1, false)
+	c.AddEdge(noID, a, Call, 0, 1, false)
 	c.orphans = make([]orphan, maxOrphans-1)
-	c.Orphan(trace, otlpdata.SpanID{1}, a, Call, 0, 1, false)
-	c.Orphan(trace, otlpdata.SpanID{2}, a, Call, 0, 1, false)
-	c.Orphan(trace, otlpdata.SpanID{3}, none, Call, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{1}, a, Call, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{2}, a, Call, 0, 1, false)
+	c.AddOrphan(trace, otlpdata.SpanID{3}, noID, Call, 0, 1, false)
 	s, err := DecodeSeries(c.AppendSeries(nil))
 	if err != nil || s.Dropped != 4 {
 		t.Errorf("series: %+v, %v", s, err)
@@ -347,11 +349,11 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 
 func TestWindows(t *testing.T) {
 	c := NewCollector()
-	a := c.Service("", "a")
+	a := c.ServiceID("", "a")
 	for _, minute := range []uint64{3, 5, 6, 9} {
-		c.Span(c.Series(Series{}), minute*60e9, 1)
-		c.Edge(a, a, Call, minute*60e9+59e9, 1, false)
-		c.Orphan(otlpdata.TraceID{1}, otlpdata.SpanID{}, a, Call, minute*60e9, 1, false)
+		c.AddSpan(c.SeriesID(Series{}), minute*60e9, 1)
+		c.AddEdge(a, a, Call, minute*60e9+59e9, 1, false)
+		c.AddOrphan(otlpdata.TraceID{1}, otlpdata.SpanID{}, a, Call, minute*60e9, 1, false)
 	}
 	s, err := DecodeSeries(c.AppendSeries(nil))
 	if err != nil {
@@ -390,7 +392,7 @@ func TestWindows(t *testing.T) {
 	}
 	for p := range s.Points(4, 9) {
 		if p.Minute != 5 {
-			t.Error("points go on when the caller has stopped")
+			t.Error("iteration continues after the caller stopped")
 		}
 		break
 	}

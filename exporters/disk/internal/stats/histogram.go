@@ -2,14 +2,14 @@ package stats
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// Nibbles of a histogram that are not a count.
+// Nibbles of a histogram with a special meaning.
 const (
 	emptyRun   = 0
 	moreThan14 = 15
 	moreBits   = 8
 )
 
-// appendHistogram appends a histogram that is not empty.
+// appendHistogram appends an encoded histogram, which must not be empty.
 func appendHistogram(dst []byte, h *tracestore.Histogram) []byte {
 	first, counts := h.Counts()
 	used := uint64(0)
@@ -40,7 +40,8 @@ func appendHistogram(dst []byte, h *tracestore.Histogram) []byte {
 	return w.b
 }
 
-// histogram reads a histogram in place of what h was; nil: only past it.
+// histogram decodes a histogram into h, whose content it replaces. If h is nil, it skips the
+// histogram.
 func (r *reader) histogram(h *tracestore.Histogram) {
 	sum := r.uvarint()
 	if h != nil {
@@ -48,7 +49,7 @@ func (r *reader) histogram(h *tracestore.Histogram) {
 		h.Sum = sum
 	}
 	more := r.below(tracestore.Buckets, "too many buckets") + 1
-	bucket := r.below(tracestore.Buckets, "a bucket is out of range")
+	bucket := r.below(tracestore.Buckets, "bucket out of range")
 	for nibbles := (nibbleReader{r: r}); more > 0; {
 		n := uint64(nibbles.next())
 		switch n {
@@ -59,7 +60,7 @@ func (r *reader) histogram(h *tracestore.Histogram) {
 			n += nibbles.number()
 		}
 		if bucket >= tracestore.Buckets {
-			r.fail("a bucket is out of range")
+			r.fail("bucket out of range")
 		}
 		if r.err != nil {
 			return
@@ -72,9 +73,9 @@ func (r *reader) histogram(h *tracestore.Histogram) {
 	}
 }
 
-// addCell adds an octave.
+// addCell adds an octave to a histogram.
 func addCell(h *tracestore.Histogram, octave int, c *cell) {
-	h.Sum = sumUp(h.Sum, c.sum)
+	h.Sum = saturatingAdd(h.Sum, c.sum)
 	for i, n := range c.counts {
 		if n > 0 {
 			h.AddBucket(octave*perOctave+i, uint64(n))
@@ -82,10 +83,10 @@ func addCell(h *tracestore.Histogram, octave int, c *cell) {
 	}
 }
 
-// nibbleWriter appends nibbles.
+// nibbleWriter encodes nibbles.
 type nibbleWriter struct {
 	b    []byte
-	half bool // the high half of the last byte is free
+	half bool // the high half of the last byte is unused
 }
 
 func (w *nibbleWriter) put(v byte) {
@@ -104,7 +105,7 @@ func (w *nibbleWriter) number(v uint64) {
 	w.put(byte(v))
 }
 
-// nibbleReader reads nibbles off a reader.
+// nibbleReader decodes nibbles.
 type nibbleReader struct {
 	r    *reader
 	high byte
@@ -118,13 +119,13 @@ func (n *nibbleReader) next() byte {
 	}
 	b := n.r.bytes(1)
 	if b == nil {
-		return 1 // any that ends a loop; the reader has failed
+		return 1 // the reader has failed; any value that ends the loops will do
 	}
 	n.high, n.half = b[0]>>4, true
 	return b[0] & 15
 }
 
-// number reads a number below maxSpans.
+// number decodes a number, which must be less than maxSpans.
 func (n *nibbleReader) number() uint64 {
 	v := uint64(0)
 	for shift := 0; shift < maxSpansBits; shift += 3 {
@@ -134,6 +135,6 @@ func (n *nibbleReader) number() uint64 {
 			return v
 		}
 	}
-	n.r.fail("a number is out of range")
+	n.r.fail("number out of range")
 	return 0
 }

@@ -9,19 +9,20 @@ import (
 )
 
 const (
-	// version is that of all sections but one.
+	// version is the version of all sections but those with versionUnsampled.
 	version = 1
-	// versionExtra is that of a section of series of which some are Extra.
-	versionExtra = 2
-	// maxSpans is above any number of spans in a section. Thousands of such numbers can be added.
+	// versionUnsampled is the version of sections with unsampled series.
+	versionUnsampled = 2
+	// maxSpans exceeds any number of spans in a section. Thousands of such numbers can be added
+	// without overflow.
 	maxSpans     = 1 << maxSpansBits
 	maxSpansBits = 48
 )
 
-// ErrCorrupt is matched by all errors about bytes that are no section.
-var ErrCorrupt = errors.New("not valid statistics")
+// ErrCorrupt matches all errors about bytes that are not a valid section.
+var ErrCorrupt = errors.New("invalid statistics")
 
-// reader reads the parts of a section. After the first error it returns zeros.
+// reader decodes the parts of a section. After the first error it returns zero values.
 type reader struct {
 	b   []byte
 	err error
@@ -42,14 +43,14 @@ func (r *reader) uvarint() uint64 {
 	}
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.fail("a number is cut short")
+		r.fail("truncated number")
 		return 0
 	}
 	r.b = r.b[n:]
 	return v
 }
 
-// below reads a number that must be less than end.
+// below decodes a number that must be less than end.
 func (r *reader) below(end uint64, what string) uint64 {
 	v := r.uvarint()
 	if v >= end {
@@ -59,17 +60,17 @@ func (r *reader) below(end uint64, what string) uint64 {
 	return v
 }
 
-// count reads how many things of at least size bytes each follow.
+// count decodes the number of items that follow. Each takes at least size bytes.
 func (r *reader) count(size int) int {
 	v := r.uvarint()
 	if v > uint64(len(r.b)/size) {
-		r.fail("there is less than it says")
+		r.fail("count exceeds the data")
 		return 0
 	}
 	return int(v)
 }
 
-// names reads how many names of at least size bytes each follow.
+// names decodes the number of names that follow. Each takes at least size bytes.
 func (r *reader) names(size int) int {
 	n := r.count(size)
 	if n > maxNames {
@@ -79,13 +80,13 @@ func (r *reader) names(size int) int {
 	return n
 }
 
-// spans reads a number of spans.
-func (r *reader) spans() uint64 { return r.below(maxSpans, "a number of spans is out of range") }
+// spans decodes a number of spans.
+func (r *reader) spans() uint64 { return r.below(maxSpans, "number of spans out of range") }
 
 // bytes returns the next n bytes, or nil.
 func (r *reader) bytes(n uint64) []byte {
 	if n > uint64(len(r.b)) {
-		r.fail("cut short")
+		r.fail("truncated section")
 		return nil
 	}
 	b := r.b[:n:n]
@@ -93,17 +94,17 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
-// head reads the version, which is at most newest, and the number of dropped spans.
+// head decodes the version, which must be at most newest, and the number of dropped spans.
 func (r *reader) head(newest byte) (of byte, dropped uint64) {
 	if v := r.bytes(1); v != nil {
 		if of = v[0]; of < version || of > newest {
-			r.fail(fmt.Sprintf("version %d", of))
+			r.fail(fmt.Sprintf("unknown version %d", of))
 		}
 	}
 	return of, r.spans()
 }
 
-// texts reads a list of texts, which alias the section.
+// texts decodes a list of texts, which alias the section.
 func (r *reader) texts() []string {
 	n := r.count(1)
 	out := make([]string, n)
@@ -111,15 +112,15 @@ func (r *reader) texts() []string {
 		b := r.bytes(r.uvarint())
 		out[i] = unsafe.String(unsafe.SliceData(b), len(b))
 		if i > 0 && out[i] <= out[i-1] {
-			r.fail("texts are not in order")
+			r.fail("texts out of order")
 		}
 	}
 	return out
 }
 
-// text reads the number of a text.
+// text decodes the index of a text.
 func (r *reader) text(texts []string) string {
-	i := r.below(uint64(len(texts)), "there is no such text")
+	i := r.below(uint64(len(texts)), "undefined text")
 	if r.err != nil {
 		return ""
 	}
@@ -132,7 +133,7 @@ type texts struct {
 	number map[string]uint64
 }
 
-// newTexts sorts the strings and drops repeated ones.
+// newTexts sorts the strings and removes duplicates.
 func newTexts(all []string) texts {
 	slices.Sort(all)
 	t := texts{slices.Compact(all), map[string]uint64{}}

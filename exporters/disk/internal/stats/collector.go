@@ -1,0 +1,288 @@
+package stats
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+const (
+	// maxNames is the maximum number of services, of series, and of edges in a section.
+	maxNames = 1 << 22
+	// maxOrphans is the maximum number of orphans in a section.
+	maxOrphans = 1 << 19
+)
+
+const (
+	nanosPerMinute = 60_000_000_000
+	octaveBits     = 6
+	perOctave      = tracestore.BucketsPerOctave
+	nameBits       = 29 // of a series or edge in a key; a minute takes the other 29
+)
+
+// noID replaces an id if a limit was reached. Spans with it are counted as dropped.
+const noID = 1<<32 - 1
+
+// MinuteOf returns the minute of a time in nanoseconds since the Unix epoch.
+func MinuteOf(start uint64) uint64 { return start / nanosPerMinute }
+
+// Collector collects the statistics of a segment while its rows are written. Its memory is bounded;
+// spans beyond the limits are counted as dropped. Not for concurrent use.
+type Collector struct {
+	series     []Series
+	seriesID   map[Series]uint32
+	unsampled  []uint32 // by series: 1 + id of the unsampled series; 0, or missing: not known
+	operations map[service]map[string]bool
+	cells      table[cell]
+	dropped    uint64 // spans without a cell, or without a cell for their unsampled calls
+
+	services       []service
+	serviceID      map[service]uint32
+	edges          []edgeName
+	edgeID         table[uint32] // by edgeName.key
+	calls          table[callCell]
+	callsDropped   uint64
+	orphans        []orphan
+	orphansDropped uint64
+}
+
+type service struct{ tenant, name string }
+
+// cell counts the spans of a series in one minute and one octave of durations. Its key consists of
+// minute, series and octave, so that the order of keys is that of a section.
+type cell struct {
+	sum    uint64
+	counts [perOctave]uint32
+}
+
+type callCell struct{ calls, errors, sum uint64 }
+
+// edgeName is an edge between two services, given by their ids.
+type edgeName struct {
+	parent, child uint32
+	kind          EdgeKind
+}
+
+func (e edgeName) key() uint64 { return uint64(e.parent)<<32 | uint64(e.child)<<1 | uint64(e.kind) }
+
+// orphan is a span whose parent is not in the segment.
+type orphan struct {
+	trace    otlpdata.TraceID
+	parent   otlpdata.SpanID
+	duration uint64
+	minute   uint32
+	service  uint32
+	kind     EdgeKind
+	failed   bool
+}
+
+// NewCollector returns an empty Collector.
+func NewCollector() *Collector {
+	return &Collector{seriesID: map[Series]uint32{}, operations: map[service]map[string]bool{}, serviceID: map[service]uint32{},
+		cells: table[cell]{seed: rand.Uint64()}, edgeID: table[uint32]{seed: rand.Uint64()}, calls: table[callCell]{seed: rand.Uint64()}}
+}
+
+// SeriesID returns the id of a series for AddSpan. It is slow: call it once per shape. The
+// Collector retains the strings.
+func (c *Collector) SeriesID(s Series) uint32 {
+	if id, ok := c.seriesID[s]; ok {
+		return id
+	}
+	if of := (service{s.Tenant, s.Service}); !c.hasOperation(of, s.Operation) {
+		s.Operation = tracestore.OtherOperation
+		if id, ok := c.seriesID[s]; ok {
+			return id
+		}
+	}
+	if len(c.series) >= maxNames {
+		return noID
+	}
+	id := uint32(len(c.series))
+	c.series = append(c.series, s)
+	c.seriesID[s] = id
+	return id
+}
+
+// hasOperation reports whether an operation of a service has series of its own. It returns false
+// for operations beyond tracestore.MaxOperations.
+func (c *Collector) hasOperation(of service, operation string) bool {
+	known := c.operations[of]
+	switch {
+	case known[operation]:
+		return true
+	case len(known) >= tracestore.MaxOperations:
+		return false
+	case known == nil:
+		known = map[string]bool{}
+		c.operations[of] = known
+	}
+	known[operation] = true
+	return true
+}
+
+// AddSpan counts a span of a series. start is in nanoseconds since the Unix epoch, duration in
+// nanoseconds.
+func (c *Collector) AddSpan(series uint32, start, duration uint64) {
+	if cell, bucket := c.cellOf(series, start, duration); cell != nil {
+		cell.counts[bucket%perOctave]++
+		cell.sum = saturatingAdd(cell.sum, duration)
+	}
+}
+
+// AddUnsampled counts n > 0 further calls for which a span stands that AddSpan has counted. They go
+// to the unsampled series. A bucket of a minute holds up to 2^32 - 1 of them.
+func (c *Collector) AddUnsampled(series uint32, start, duration, n uint64) {
+	cell, bucket := c.cellOf(c.unsampledOf(series), start, duration)
+	if cell == nil {
+		return
+	}
+	count := &cell.counts[bucket%perOctave]
+	if n > math.MaxUint32-uint64(*count) {
+		c.dropped++
+		return
+	}
+	*count += uint32(n)
+	cell.sum = saturatingAdd(cell.sum, saturatingMul(duration, n))
+}
+
+// cellOf returns the cell and bucket of a span. If a limit was reached, it returns nil and counts
+// the span as dropped.
+func (c *Collector) cellOf(series uint32, start, duration uint64) (_ *cell, bucket uint64) {
+	if series == noID {
+		c.dropped++
+		return nil, 0
+	}
+	bucket = uint64(tracestore.BucketOf(duration))
+	cell := c.cells.at(start/nanosPerMinute<<(nameBits+octaveBits) | uint64(series)<<octaveBits | bucket/perOctave)
+	if cell == nil {
+		c.dropped++
+	}
+	return cell, bucket
+}
+
+// unsampledOf returns the id of the unsampled series of a series.
+func (c *Collector) unsampledOf(series uint32) uint32 {
+	if series == noID {
+		return noID
+	}
+	if int(series) >= len(c.unsampled) {
+		c.unsampled = append(c.unsampled, make([]uint32, len(c.series)-len(c.unsampled))...)
+	}
+	known := &c.unsampled[series]
+	if *known == 0 {
+		s := c.series[series]
+		s.Unsampled = true
+		id := c.SeriesID(s)
+		if id == noID {
+			return noID
+		}
+		*known = id + 1
+	}
+	return *known - 1
+}
+
+// Cells returns the number of cells of series. A cell takes about 100 bytes.
+func (c *Collector) Cells() int { return c.cells.used }
+
+// Dropped returns the number of spans that were not counted in series, or whose unsampled calls
+// were not counted, because a limit was reached.
+func (c *Collector) Dropped() uint64 { return c.dropped }
+
+// EachPoint calls visit with the durations of the minutes from first to last, both inclusive, for
+// each series whose id is true in wanted. It calls visit one or more times for each series and
+// minute, in any order. The histogram is valid during the call.
+func (c *Collector) EachPoint(first, last uint64, wanted []bool, visit func(series int, minute uint64, durations *tracestore.Histogram)) {
+	var h tracestore.Histogram
+	for i := range c.cells.slots {
+		slot := &c.cells.slots[i]
+		if slot.key == 0 {
+			continue
+		}
+		key := slot.key - 1
+		series, minute := int(key>>octaveBits&(1<<nameBits-1)), key>>(nameBits+octaveBits)
+		if !wanted[series] || minute < first || minute > last {
+			continue
+		}
+		h.Reset()
+		addCell(&h, int(key&(1<<octaveBits-1)), &slot.value)
+		visit(series, minute, &h)
+	}
+}
+
+// AllSeries returns all series by id. The slice must not be changed.
+func (c *Collector) AllSeries() []Series { return c.series }
+
+// ServiceID returns the id of a service of a tenant for AddEdge and AddOrphan. The Collector
+// retains the strings.
+func (c *Collector) ServiceID(tenant, name string) uint32 {
+	s := service{tenant, name}
+	if id, ok := c.serviceID[s]; ok {
+		return id
+	}
+	if len(c.services) >= maxNames {
+		return noID
+	}
+	id := uint32(len(c.services))
+	c.services = append(c.services, s)
+	c.serviceID[s] = id
+	return id
+}
+
+// AddEdge counts a span with its parent as one call of the child's service in the minute of its
+// start. Both services belong to the same tenant, and may be the same.
+func (c *Collector) AddEdge(parent, child uint32, kind EdgeKind, start, duration uint64, failed bool) {
+	calls := c.callsOf(edgeName{parent, child, kind}, start/nanosPerMinute)
+	if calls == nil {
+		c.callsDropped++
+		return
+	}
+	calls.calls++
+	if failed {
+		calls.errors++
+	}
+	calls.sum = saturatingAdd(calls.sum, duration)
+}
+
+// callsOf returns the cell of an edge and a minute, or nil if a limit was reached.
+func (c *Collector) callsOf(e edgeName, minute uint64) *callCell {
+	if e.parent == noID || e.child == noID {
+		return nil
+	}
+	id := c.edgeID.at(e.key())
+	if id == nil {
+		return nil
+	}
+	if *id == 0 {
+		c.edges = append(c.edges, e)
+		*id = uint32(len(c.edges))
+	}
+	return c.calls.at(minute<<nameBits | uint64(*id-1))
+}
+
+// AddOrphan adds a span whose parent is not in the segment. kind is determined from the span alone.
+func (c *Collector) AddOrphan(trace otlpdata.TraceID, parent otlpdata.SpanID, service uint32, kind EdgeKind,
+	start, duration uint64, failed bool,
+) {
+	if service == noID || len(c.orphans) >= maxOrphans {
+		c.orphansDropped++
+		return
+	}
+	c.orphans = append(c.orphans, orphan{trace, parent, duration, uint32(start / nanosPerMinute), service, kind, failed})
+}
+
+// saturatingAdd returns a + b, or the maximum if the sum overflows.
+func saturatingAdd(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	return sum | -carry
+}
+
+// saturatingMul returns a * b, or the maximum if the product overflows.
+func saturatingMul(a, b uint64) uint64 {
+	if hi, product := bits.Mul64(a, b); hi == 0 {
+		return product
+	}
+	return math.MaxUint64
+}
