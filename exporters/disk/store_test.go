@@ -79,7 +79,7 @@ func TestNewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := small(fs).build(t).Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "version 7") || !strings.Contains(err.Error(), "run the newer program") {
+	if err == nil || !strings.Contains(err.Error(), "version 7") || !strings.Contains(err.Error(), "run a newer program") {
 		t.Errorf("a folder of a newer version: %v", err)
 	}
 }

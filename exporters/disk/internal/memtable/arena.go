@@ -8,10 +8,11 @@ import (
 
 const (
 	defaultChunk = 1 << 20
-	defaultKeep  = 128 // chunks: the rows of one full table
+	defaultKeep  = 128 // maximum number of free chunks: the rows of one full table
 )
 
-// Pool keeps chunks between tables, so that intake does not feed the garbage collector. Safe for concurrent use.
+// Pool recycles the chunks of released tables to relieve the garbage collector. Safe for concurrent
+// use.
 type Pool struct {
 	chunk, keep int
 
@@ -19,7 +20,8 @@ type Pool struct {
 	free [][]byte
 }
 
-// NewPool returns a pool of chunks of so many bytes that keeps at most so many of them free. Zero means 1 MiB and 128.
+// NewPool returns a pool of chunks of the given size in bytes that keeps at most keep free chunks.
+// Zero selects 1 MiB and 128.
 func NewPool(chunk, keep int) *Pool {
 	if chunk <= 0 {
 		chunk = defaultChunk
@@ -41,7 +43,7 @@ func (p *Pool) get() []byte {
 	return make([]byte, p.chunk)
 }
 
-// put takes back a chunk that nobody reads any more.
+// put returns a chunk that is not in use any more.
 func (p *Pool) put(c []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,17 +52,17 @@ func (p *Pool) put(c []byte) {
 	}
 }
 
-// arena is append-only memory. What was put into it stays where it is.
+// arena is append-only memory. Items do not move.
 type arena struct {
 	pool   *Pool
-	chunks [][]byte // each at its full length
-	ends   []int    // of each chunk, how much of it is used
-	size   int64    // bytes of all chunks
-	// written counts all bytes that were ever put.
+	chunks [][]byte // each with its full length
+	ends   []int    // by chunk: number of used bytes
+	size   int64    // total length of all chunks
+	// written is the total size of all items in bytes.
 	written int64
 }
 
-// ref says where an item lies: chunk << 32 | offset.
+// ref locates an item: chunk << 32 | offset.
 type ref uint64
 
 func (r ref) in(chunks [][]byte) []byte { return chunks[r>>32][uint32(r):] }
@@ -69,15 +71,15 @@ func (r ref) in(chunks [][]byte) []byte { return chunks[r>>32][uint32(r):] }
 func (a *arena) put(tag rows.Tag, payload []byte) (at ref, stored []byte) {
 	var head [rows.MaxHead]byte
 	h := rows.AppendItem(head[:0], tag, len(payload))
-	at, dst := a.room(len(h) + len(payload))
+	at, dst := a.alloc(len(h) + len(payload))
 	copy(dst, h)
 	stored = dst[len(h):]
 	copy(stored, payload)
 	return at, stored
 }
 
-// room takes n bytes of one chunk.
-func (a *arena) room(n int) (ref, []byte) {
+// alloc allocates n bytes in one chunk.
+func (a *arena) alloc(n int) (ref, []byte) {
 	last := len(a.chunks) - 1
 	if last < 0 || len(a.chunks[last])-a.ends[last] < n {
 		var chunk []byte
@@ -107,7 +109,7 @@ func (a *arena) mark() mark {
 	return mark{last, a.ends[last]}
 }
 
-// since returns what was put behind a mark.
+// since returns the bytes after a mark.
 func (a *arena) since(m mark) [][]byte {
 	parts := make([][]byte, 0, len(a.chunks)-m.chunk)
 	for i := m.chunk; i < len(a.chunks); i++ {
@@ -119,7 +121,7 @@ func (a *arena) since(m mark) [][]byte {
 	return parts
 }
 
-// release gives the chunks back.
+// release returns the chunks to the pool.
 func (a *arena) release() {
 	for _, c := range a.chunks {
 		a.pool.put(c)

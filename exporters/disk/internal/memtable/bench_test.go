@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// benchSpans is how many spans a benchmark writes before it begins a new table.
+// benchSpans is the number of spans that a benchmark writes before it starts a new table.
 const benchSpans = 300_000
 
 func benchBatches(tb testing.TB, spans, perRequest int) []*otlpdata.Batch {
@@ -64,11 +64,11 @@ func benchmarkAppend(b *testing.B, batches []*otlpdata.Batch) {
 	b.ReportMetric(float64(bytes)/float64(spans), "B/span")
 }
 
-type nobody struct{}
+type nopVisitor struct{}
 
-func (nobody) Resource(*otlpdata.Resource) error { return nil }
-func (nobody) Scope(*otlpdata.Scope) error       { return nil }
-func (nobody) Span(*otlpdata.Span) error         { return nil }
+func (nopVisitor) Resource(*otlpdata.Resource) error { return nil }
+func (nopVisitor) Scope(*otlpdata.Scope) error       { return nil }
+func (nopVisitor) Span(*otlpdata.Span) error         { return nil }
 
 func BenchmarkWalk(b *testing.B) {
 	batches := benchBatches(b, benchSpans, 512)
@@ -76,7 +76,7 @@ func BenchmarkWalk(b *testing.B) {
 	for b.Loop() {
 		batch := batches[i%len(batches)]
 		s, _ := batch.Segments()
-		if err := otlpdata.Walk(s[0], nobody{}); err != nil {
+		if err := otlpdata.Walk(s[0], nopVisitor{}); err != nil {
 			b.Fatal(err)
 		}
 		spans, i = spans+batch.Len(), i+1
@@ -84,8 +84,8 @@ func BenchmarkWalk(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-cpu)/float64(spans), "ns/span")
 }
 
-// BenchmarkHostile reports what hostile spans cost, as a multiple of the CPU time of usual ones that were written in the same run, in
-// turns. "none" are the spans of the bench data set.
+// BenchmarkHostile reports the CPU time of hostile spans as a multiple of that of ordinary spans,
+// which are written alternately in the same run. "none" are the spans of the bench data set.
 func BenchmarkHostile(b *testing.B) {
 	const spans, perRequest = 50_000, 500
 	usual := hostile(b, spans/perRequest, perRequest, attacks()["none"])
@@ -107,7 +107,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// appendAll writes batches, to a new table whenever one is full, and returns the CPU time of the process.
+// appendAll writes batches, starting a new table when one is full, and returns the CPU time used.
 func appendAll(b *testing.B, batches []*otlpdata.Batch) time.Duration {
 	b.Helper()
 	runtime.GC()

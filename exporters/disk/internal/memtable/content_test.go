@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// content is what a store holds: how often each span is there, by trace. A span is written with its resource and scope.
+// content is the content of a store: the number of occurrences of each span, by trace. A span is
+// encoded with its resource and scope.
 type content map[traceKey]map[string]int
 
 type traceKey struct {
@@ -38,7 +39,7 @@ func (c content) spans() int {
 	return n
 }
 
-// contentOf reads batches without a table.
+// contentOf returns the content of batches without using a table.
 func contentOf(tb testing.TB, batches ...*otlpdata.Batch) content {
 	tb.Helper()
 	c := content{}
@@ -71,7 +72,7 @@ func (v *contentVisitor) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// reader puts rows together again.
+// reader decodes rows to spans.
 type reader struct {
 	tables *rows.Tables
 	a      rows.Assembler
@@ -83,7 +84,7 @@ func (r *reader) add(c content, b source.Block, row int) error {
 	if err := b.Head(row, &h); err != nil {
 		return err
 	}
-	// Cells are asked for one by one before and after the whole row is, and not in order.
+	// Read single cells before and after the whole row, and out of order.
 	alone := make([]rows.Cell, len(r.tables.Shapes[h.Shape].Columns))
 	for i := range alone {
 		at := (i + row) % len(alone)
@@ -98,7 +99,7 @@ func (r *reader) add(c content, b source.Block, row int) error {
 	}
 	for i := range r.cells {
 		if c, err := b.Cell(row, i); err != nil || c != r.cells[i] || alone[i] != c {
-			return fmt.Errorf("row %d, cell %d: %+v alone, %+v with the others, %w", row, i, alone[i], r.cells[i], err)
+			return fmt.Errorf("row %d, cell %d: %+v from Cell, %+v from Cells, %w", row, i, alone[i], r.cells[i], err)
 		}
 	}
 	if _, err := b.Cell(row, len(r.cells)); err == nil {
@@ -113,7 +114,7 @@ func (r *reader) add(c content, b source.Block, row int) error {
 	return nil
 }
 
-// scan reads all blocks of a source and checks what is said about them.
+// scan reads all blocks of a source and checks their infos.
 func scan(src source.Source) (content, error) {
 	tables, _ := src.Tables()
 	infos, _ := src.Blocks()
@@ -161,16 +162,16 @@ func checkInfo(src source.Source, b source.Block, number int, info source.BlockI
 			return err
 		}
 		if h.Shape != shape || h.Start != starts[row] || h.End != ends[row] || h.Resource != resources[row] {
-			return fmt.Errorf("row %d: the lists do not fit the head %+v", row, h)
+			return fmt.Errorf("row %d: columns differ from the head %+v", row, h)
 		}
 		if most, ok := longest[shape]; !ok || h.Duration() > most || h.Start < info.MinStart || h.Start > info.MaxStart {
-			return fmt.Errorf("row %d: %+v is outside of what is said of the block: %+v", row, h, info)
+			return fmt.Errorf("row %d: %+v is out of the bounds of the block: %+v", row, h, info)
 		}
 	}
 	return nil
 }
 
-// traceOf reads a trace by its id.
+// traceOf reads a trace by id.
 func traceOf(src source.Source, k traceKey) (map[string]int, error) {
 	tables, _ := src.Tables()
 	r, c := reader{tables: tables}, content{}
@@ -183,12 +184,12 @@ func traceOf(src source.Source, k traceKey) (map[string]int, error) {
 		return nil
 	})
 	if len(c) > 1 {
-		return nil, fmt.Errorf("rows of %d traces for one id", len(c))
+		return nil, fmt.Errorf("got rows of %d traces for one id", len(c))
 	}
 	return c[k], err
 }
 
-// checkContent compares what a source gives with what it should hold, by blocks and by trace.
+// checkContent compares the content of a source with the expected content, by blocks and by trace.
 func checkContent(tb testing.TB, src source.Source, want content) {
 	tb.Helper()
 	got, err := scan(src)
@@ -200,7 +201,7 @@ func checkContent(tb testing.TB, src source.Source, want content) {
 	}
 	for k, spans := range want {
 		if !maps.Equal(got[k], spans) {
-			tb.Fatalf("the spans of trace %q %s differ", k.tenant, k.id)
+			tb.Fatalf("spans of trace %q %s differ", k.tenant, k.id)
 		}
 		one, err := traceOf(src, k)
 		if err != nil {
@@ -227,7 +228,7 @@ func fill(tb testing.TB, t *Table, batches []*otlpdata.Batch) [][]byte {
 				break
 			}
 			if r.Spans == 0 {
-				tb.Fatalf("no span of a request of %d was taken from number %d on", b.Len(), from)
+				tb.Fatalf("no span of a request of %d spans was added, starting with span %d", b.Len(), from)
 			}
 		}
 	}

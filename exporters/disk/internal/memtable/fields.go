@@ -7,33 +7,34 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// field is what a span has for one column.
+// field is the value of a span for one column.
 type field struct {
-	hash  uint64 // of place, kind and key; only what fields lists has it
+	hash  uint64 // of place, kind and key; set only by interner.fields
 	place rows.Place
 	key   string
 	value otlpdata.Value
 }
 
-// form says how the parts of a span become fields.
-type form struct {
+// spanLayout determines how the parts of a span become fields.
+type spanLayout struct {
 	nameInRow  bool
-	attributes part
-	events     part
+	attributes partLayout
+	events     partLayout
 }
 
-// part says how a list of attributes, or of events, becomes fields.
-type part uint8
+// partLayout determines how attributes or events become fields.
+type partLayout uint8
 
 const (
-	asColumns part = iota // one field for each
-	asCommon              // attributes with common keys; the others are Extra
-	asBlob                // all in one encoded field
+	asColumns       partLayout = iota // one field each
+	asCommonColumns                   // attributes with common keys get one field each; others are encoded as Extra
+	asBlob                            // all encoded in one field
 )
 
-// fields lists the fields of a span in the order of rows.Shape.Columns. They are valid until the next call.
-func (n *interner) fields(s *otlpdata.Span, f form) {
-	n.begins(true)
+// fields lists the fields of a span in the order of rows.Shape.Columns. They are valid until the
+// next call.
+func (n *interner) fields(s *otlpdata.Span, f spanLayout) {
+	n.beginFields(true)
 	if f.attributes == asColumns {
 		n.attributes(rows.Attribute, s.Attributes)
 	} else {
@@ -46,14 +47,14 @@ func (n *interner) fields(s *otlpdata.Span, f form) {
 	}
 }
 
-// begins begins a list, which shall have the attributes of the span or not.
-func (n *interner) begins(listed bool) {
+// beginFields starts a list. listed reports whether it will include the attributes of the span.
+func (n *interner) beginFields(listed bool) {
 	n.list, n.blob, n.listed = n.list[:0], n.blob[:0], listed
-	n.remarks.reset()
+	n.rowHints.reset()
 }
 
-// others lists the fields that are no attributes of the span. They have no hash yet.
-func (n *interner) others(s *otlpdata.Span, f form) {
+// others adds the fields other than span attributes, without hashes.
+func (n *interner) others(s *otlpdata.Span, f spanLayout) {
 	if f.nameInRow {
 		n.add(rows.Name, otlpdata.StringValue(s.Name))
 	}
@@ -77,13 +78,14 @@ func (n *interner) attributes(place rows.Place, kvs []otlpdata.KeyValue) {
 	}
 }
 
-// splitAttributes adds the attributes with common keys, if those shall have columns, and the others as Extra.
-func (n *interner) splitAttributes(kvs []otlpdata.KeyValue, p part) {
+// splitAttributes adds attributes with common keys as fields if p is asCommonColumns, and all
+// others as Extra.
+func (n *interner) splitAttributes(kvs []otlpdata.KeyValue, p partLayout) {
 	n.positions, n.extra = n.positions[:0], n.extra[:0]
 	common := &n.service().guard(n.head.kind).common
 	for i := range kvs {
 		kv := &kvs[i]
-		if p == asCommon {
+		if p == asCommonColumns {
 			if common.has(n.t.fieldHash(rows.Attribute, kv.Value.Kind(), kv.Key)) {
 				n.list = append(n.list, field{place: rows.Attribute, key: kv.Key, value: kv.Value})
 				continue
@@ -95,17 +97,17 @@ func (n *interner) splitAttributes(kvs []otlpdata.KeyValue, p part) {
 		from := len(n.blob)
 		n.blob = rows.AppendExtra(n.blob, n.positions, n.extra)
 		n.encoded(rows.Extra, from)
-		n.remark(n.extra)
+		n.addEncodedHints(n.extra)
 	}
 }
 
-func (n *interner) events(s *otlpdata.Span, p part) {
+func (n *interner) events(s *otlpdata.Span, p partLayout) {
 	if p != asColumns {
 		from := len(n.blob)
 		n.blob = otlpdata.AppendEvents(n.blob, s.Events)
 		n.encoded(rows.Events, from)
 		for i := range s.Events {
-			n.remark(s.Events[i].Attributes)
+			n.addEncodedHints(s.Events[i].Attributes)
 		}
 		return
 	}
@@ -123,17 +125,17 @@ func (n *interner) links(links []otlpdata.Link) {
 	n.blob = otlpdata.AppendLinks(n.blob, links)
 	n.encoded(rows.Links, from)
 	for i := range links {
-		n.remark(links[i].Attributes)
+		n.addEncodedHints(links[i].Attributes)
 	}
 }
 
-// remark notes attributes within an encoded part.
-func (n *interner) remark(kvs []otlpdata.KeyValue) {
+// addEncodedHints adds the attributes within an encoded part to the hints of the row.
+func (n *interner) addEncodedHints(kvs []otlpdata.KeyValue) {
 	hash := &n.t.hash
 	for i := range kvs {
-		n.remarks.blobs = true
+		n.rowHints.encoded = true
 		if v := &kvs[i].Value; v.Kind() == otlpdata.ValueString {
-			n.remarks.texts = append(n.remarks.texts, hash.attribute(hash.text(kvs[i].Key), v.Str()))
+			n.rowHints.texts = append(n.rowHints.texts, hash.attribute(hash.text(kvs[i].Key), v.Str()))
 		}
 	}
 }
@@ -154,14 +156,14 @@ func (n *interner) number(place rows.Place, v uint32) {
 	}
 }
 
-// encoded adds what was appended to the blob from a position on. The blob may move when it grows; what was added before keeps the memory
-// that it has.
+// encoded adds a field with the bytes of the blob from the given position on. The blob may be
+// reallocated when it grows; fields that were added before keep the old memory.
 func (n *interner) encoded(place rows.Place, from int) {
 	b := n.blob[from:]
 	n.add(place, otlpdata.EncodedValue(otlpdata.ValueBytes, unsafe.String(unsafe.SliceData(b), len(b))))
 }
 
-// fieldHash hashes what makes a column.
+// fieldHash returns the hash of a column's properties.
 func (t *Table) fieldHash(place rows.Place, kind otlpdata.ValueKind, key string) uint64 {
 	const odd = 0xd6e8feb86659fd93
 	h := (uint64(place)<<8 | uint64(kind)) * odd

@@ -6,13 +6,13 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// filter is a Bloom filter of the attributes of a block whose text is no word: 16 bits for each row of the block, and four of them, all in
-// one 64-bit word, for each attribute.
+// filter is a Bloom filter of the attributes of a block whose text is not a word. It has 16 bits
+// per row of the block. Each attribute sets four bits of one 64-bit word.
 type filter []uint64
 
 const filterBitsPerRow = 16
 
-// newFilter returns a filter for a block of so many rows.
+// newFilter returns a filter for a block with the given number of rows.
 func newFilter(rows int) filter {
 	words := (rows*filterBitsPerRow + 63) / 64
 	return make(filter, 1<<bits.Len(uint(words-1)))
@@ -35,23 +35,24 @@ func (f filter) has(hash uint64) bool {
 
 func (f filter) bytes() int64 { return int64(len(f)) * 8 }
 
-// attribute hashes an attribute with a text, given the hash of its key.
+// attribute returns the hash of an attribute with a text, given the hash of its key.
 func (h *hasher) attribute(key uint64, text string) uint64 { return fold(key, h.text(text)) }
 
 func holdsAttribute(p rows.Place) bool { return p == rows.Attribute || p == rows.EventAttribute }
 
-// remarks are what a block notes of a row for hints.
-type remarks struct {
-	texts  []uint64 // hashes of the attributes whose text is no word, also of those within encoded parts
-	blobs  bool     // the row has attributes within encoded parts
-	opaque bool     // not all of these are in texts
+// rowHints are the properties of a row from which the hints of its block are built.
+type rowHints struct {
+	texts      []uint64 // hashes of the attributes whose text is not a word, including those within encoded parts
+	encoded    bool     // the row has attributes within encoded parts
+	incomplete bool     // texts does not include all of these
 }
 
-func (r *remarks) reset() { *r = remarks{texts: r.texts[:0]} }
+func (r *rowHints) reset() { *r = rowHints{texts: r.texts[:0]} }
 
-// remark adds what a row has to what is known of its block of so many rows, and returns by how many bytes that grew.
-func (b *blockInfo) remark(r *remarks, size int) (grown int64) {
-	b.blobs, b.opaque = b.blobs || r.blobs, b.opaque || r.opaque
+// addHints adds the hints of a row to its block with size rows. It returns the number of bytes
+// allocated.
+func (b *blockInfo) addHints(r *rowHints, size int) (grown int64) {
+	b.encoded, b.incomplete = b.encoded || r.encoded, b.incomplete || r.incomplete
 	if len(r.texts) > 0 && b.texts == nil {
 		b.texts = newFilter(size)
 		grown = b.texts.bytes()

@@ -14,10 +14,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// generator makes requests in which everything that OTLP knows occurs.
+// generator generates requests with all fields of OTLP.
 type generator struct {
 	*rand.Rand
-	keys, names, services, traces int // how many of each there are
+	keys, names, services, traces int // number of distinct ones
 }
 
 func newGenerator(seed uint64) *generator {
@@ -101,10 +101,10 @@ func (g *generator) span(s ptrace.Span) {
 	}
 }
 
-// attributes adds attributes, of which keys may repeat.
+// attributes adds attributes, whose keys may repeat.
 func (g *generator) attributes(m pcommon.Map, n int) {
 	for i := range g.IntN(n + 1) {
-		// The map sets a key once; what repeats is renamed below.
+		// A map has each key only once; doubled creates repeated keys.
 		g.value(m.PutEmpty(fmt.Sprint("key-", g.IntN(g.keys), strings.Repeat("x", i%2*9))), 3)
 	}
 }
@@ -141,7 +141,8 @@ func (g *generator) value(v pcommon.Value, depth int) {
 	}
 }
 
-// doubled returns a batch in which each span's last attribute occurs a second time with the key of its first one.
+// doubled returns a batch in which the last attribute of each span is repeated with the key of the
+// first.
 func doubled(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	tb.Helper()
 	segments, err := b.Segments()

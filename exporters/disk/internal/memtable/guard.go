@@ -5,26 +5,27 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// commonShare: a key is common if at least one of so many shapes has it.
+// commonShare is the inverse share of shapes that must have a key for the key to be common.
 const commonShare = 8
 
-// service is one service of a tenant and what the guard knows of it.
+// service is a service of a tenant, with the state of the guard.
 type service struct {
 	tenant, name string
-	number       uint32 // 1 + its id in the tables; 0: it is not defined there yet
+	number       uint32 // 1 + id in the tables; 0: not defined there yet
 	shapes       int
-	names        index // set of the span names that are part of shapes
+	names        index // set of the span names that are partLayout of shapes
 	kinds        [otherKind + 1]*guard
 }
 
-// otherKind stands for all span kinds that OTLP does not know.
+// otherKind stands for all span kinds that OTLP does not define.
 const otherKind = otlpdata.KindConsumer + 1
 
-// guard knows the key sets of a service and a span kind. It remembers hashes: a collision costs a shape more or less, nothing else.
+// guard tracks the key sets of a service and span kind. It stores only hashes: a collision changes
+// the number of shapes by one, with no other effect.
 type guard struct {
-	sets   index // lists of attribute keys
-	events index // lists of the places and keys of events
-	common index // the keys that many shapes had when there were too many lists
+	sets   index // sets of attribute keys
+	events index // lists of places and keys of events
+	common index // keys that many shapes had when the limit of sets was reached
 }
 
 func (s *service) guard(kind int32) *guard {
@@ -42,14 +43,14 @@ func guardOf(kind int32) int32 {
 	return kind
 }
 
-// first returns the form to look for first.
-func (n *interner) first(s *otlpdata.Span) form {
-	var f form
+// initialLayout returns the layout to try first.
+func (n *interner) initialLayout(s *otlpdata.Span) spanLayout {
+	var f spanLayout
 	if len(s.Attributes) > maxAttributes {
 		f.attributes = asBlob
 	}
-	if n.t.thrifty(n.service()) {
-		return form{nameInRow: true, attributes: f.attributes, events: asBlob}
+	if n.t.shouldSimplify(n.service()) {
+		return spanLayout{nameInRow: true, attributes: f.attributes, events: asBlob}
 	}
 	attributes := 0
 	for i := range s.Events {
@@ -61,54 +62,57 @@ func (n *interner) first(s *otlpdata.Span) form {
 	return f
 }
 
-// choose decides the form of a span that has no shape yet in the form in which its fields are listed. It leaves the fields of the new form.
-func (n *interner) choose(s *otlpdata.Span, f form) form {
+// chooseLayout chooses the layout of a span that has no shape in layout f, whose fields are listed.
+// It replaces them with the fields of the new layout.
+func (n *interner) chooseLayout(s *otlpdata.Span, f spanLayout) spanLayout {
 	svc, limits := n.service(), &n.t.options.Limits
-	if n.t.crowded(svc) {
-		f = form{nameInRow: true, attributes: asBlob, events: asBlob}
+	if n.t.atShapeLimit(svc) {
+		f = spanLayout{nameInRow: true, attributes: asBlob, events: asBlob}
 		n.fields(s, f)
 		return f
 	}
 	old, g := f, svc.guard(s.Kind)
 	attributes, events := setHashes(n.list)
-	f.nameInRow = f.nameInRow || !admit(&svc.names, n.head.name, limits.Names)
-	if f.events == asColumns && !admit(&g.events, events, limits.KeySets) {
+	f.nameInRow = f.nameInRow || !mayAdd(&svc.names, n.head.name, limits.Names)
+	if f.events == asColumns && !mayAdd(&g.events, events, limits.KeySets) {
 		f.events = asBlob
 	}
-	if f.attributes == asColumns && !admit(&g.sets, attributes, limits.KeySets) {
-		f.attributes = asCommon
+	if f.attributes == asColumns && !mayAdd(&g.sets, attributes, limits.KeySets) {
+		f.attributes = asCommonColumns
 	}
 	if f == old {
 		return f
 	}
 	n.fields(s, f)
-	if f.attributes != asCommon {
+	if f.attributes != asCommonColumns {
 		return f
 	}
-	if attributes, _ = setHashes(n.list); !admit(&g.sets, attributes, 2*limits.KeySets) {
+	if attributes, _ = setHashes(n.list); !mayAdd(&g.sets, attributes, 2*limits.KeySets) {
 		f.attributes = asBlob
 		n.fields(s, f)
 	}
 	return f
 }
 
-// crowded reports whether a service gets no more shapes of its own choice.
-func (t *Table) crowded(s *service) bool {
+// atShapeLimit reports whether the spans of a service get only the simplest shape.
+func (t *Table) atShapeLimit(s *service) bool {
 	l := &t.options.Limits
 	return s.shapes >= l.ServiceShapes || len(t.shapes) >= l.Shapes || len(t.columns) >= l.Columns
 }
 
-// thrifty reports whether names and events stay out of the shapes of a service: what varies independently multiplies. While the service
-// has few shapes, those of others do not count.
-func (t *Table) thrifty(s *service) bool {
+// shouldSimplify reports whether shapes of a service leave names and events in rows, because the
+// number of shapes is the product of independent variations. The shapes of other services do not
+// count while the service has few.
+func (t *Table) shouldSimplify(s *service) bool {
 	const few = 64
 	l := &t.options.Limits
-	return s.shapes >= l.ServiceShapes/thriftShare || s.shapes >= few && len(t.shapes) >= l.Shapes/thriftShare
+	return s.shapes >= l.ServiceShapes/simplifyShare || s.shapes >= few && len(t.shapes) >= l.Shapes/simplifyShare
 }
 
-func admit(set *index, hash uint64, limit int) bool { return set.used < limit || set.has(hash) }
+func mayAdd(set *index, hash uint64, limit int) bool { return set.used < limit || set.has(hash) }
 
-// setHashes hashes the attributes' part and the events' part of a list of fields. No attributes or events are a set, too.
+// setHashes returns the hashes of the attribute fields and of the event fields of a list. An empty
+// set has a hash, too.
 func setHashes(list []field) (attributes, events uint64) {
 	for i := range list {
 		switch list[i].place {
@@ -121,27 +125,27 @@ func setHashes(list []field) (attributes, events uint64) {
 	return attributes, events
 }
 
-// observe counts a new shape of a service, whose fields' hashes and places are given.
-func (t *Table) observe(id uint32, list []field) {
+// countShape updates the guard for a new shape with the given fields.
+func (t *Table) countShape(id uint32, list []field) {
 	shape, s := &t.tables.Shapes[id], &t.services[t.shapes[id].service]
 	s.shapes++
 	g := s.guard(shape.Kind)
 	before := s.names.bytes() + g.sets.bytes() + g.events.bytes()
 	if !shape.NameInRow {
-		s.names.remember(t.hash.text(shape.Name))
+		s.names.addToSet(t.hash.text(shape.Name))
 	}
 	attributes, events := setHashes(list)
-	g.events.remember(events)
+	g.events.addToSet(events)
 	full := g.sets.used >= t.options.Limits.KeySets
-	g.sets.remember(attributes)
-	t.grown += s.names.bytes() + g.sets.bytes() + g.events.bytes() - before
+	g.sets.addToSet(attributes)
+	t.otherBytes += s.names.bytes() + g.sets.bytes() + g.events.bytes() - before
 	if !full && g.sets.used >= t.options.Limits.KeySets {
 		t.findCommon(t.shapes[id].service, guardOf(shape.Kind), g)
-		t.grown += g.common.bytes()
+		t.otherBytes += g.common.bytes()
 	}
 }
 
-// findCommon notes which attribute keys of a service and kind are common by now.
+// findCommon determines the common attribute keys of a service and kind.
 func (t *Table) findCommon(service uint32, kind int32, g *guard) {
 	uses, shapes := map[uint32]int{}, 0
 	for id := range t.tables.Shapes {
@@ -156,7 +160,7 @@ func (t *Table) findCommon(service uint32, kind int32, g *guard) {
 	}
 	for c, n := range uses {
 		if t.tables.Columns[c].Place == rows.Attribute && n*commonShare >= shapes {
-			g.common.remember(t.columns[c].hash)
+			g.common.addToSet(t.columns[c].hash)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// hostile makes requests of spans of one resource whose parts a function chooses.
+// hostile generates requests with spans of one resource. change modifies the spans.
 func hostile(tb testing.TB, requests, spans int, change func(request, i int, r *otlpdata.Resource, s *otlpdata.Span)) []*otlpdata.Batch {
 	tb.Helper()
 	var out []*otlpdata.Batch
@@ -36,7 +36,8 @@ func hostile(tb testing.TB, requests, spans int, change func(request, i int, r *
 	return out
 }
 
-// resourceRaw encodes a resource. A resource has its attributes in field 1, a span in field 9.
+// resourceRaw encodes a resource, whose attributes are in field 1, unlike those of spans in field
+// 9.
 func resourceRaw(service string, instance int) []byte {
 	b := otlpdata.AppendAttributes(nil, []otlpdata.KeyValue{text("service.name", service)})
 	b[0] = 1<<3 | 2
@@ -57,7 +58,7 @@ func usualAttributes(k int) []otlpdata.KeyValue {
 		text("cloud.region", "eu-central-1"), text("enduser.id", fmt.Sprint("user-", k%5000))}
 }
 
-// attacks are the ways to make shapes, words, or rows large, by name.
+// attacks returns modifications of spans that lead to many shapes or words, or to large rows.
 func attacks() map[string]func(request, i int, r *otlpdata.Resource, s *otlpdata.Span) {
 	mix := func(request, i, salt int) uint64 {
 		return fold(uint64(request)<<32|uint64(i), fold(uint64(salt)+1, 0x1234567))
@@ -110,7 +111,7 @@ func attacks() map[string]func(request, i int, r *otlpdata.Resource, s *otlpdata
 	}
 }
 
-// TestAttacks: the limits hold and nothing of the spans is lost.
+// TestAttacks checks that limits hold and spans are preserved.
 func TestAttacks(t *testing.T) {
 	limits := Limits{Words: 300, Names: 20, KeySets: 10, ServiceShapes: 100, Shapes: 2000, Columns: 500}
 	for name, change := range attacks() {
@@ -135,7 +136,7 @@ func checkLimits(t *testing.T, table *Table, l Limits) {
 		}
 		for _, g := range s.kinds {
 			if g != nil && (g.sets.used > 2*l.KeySets+1 || g.events.used > l.KeySets+1) {
-				t.Errorf("service %q has %d key sets and %d of events", s.name, g.sets.used, g.events.used)
+				t.Errorf("service %q has %d key sets and %d event sets", s.name, g.sets.used, g.events.used)
 			}
 		}
 	}
@@ -149,7 +150,8 @@ func checkLimits(t *testing.T, table *Table, l Limits) {
 	}
 }
 
-// TestGuardKeepsCommonKeys: when random keys leave the shapes, those that all spans have stay.
+// TestGuardKeepsCommonKeys checks that keys that all spans have stay in shapes when random keys
+// leave them.
 func TestGuardKeepsCommonKeys(t *testing.T) {
 	table := New(Options{Limits: Limits{KeySets: 20}})
 	fill(t, table, hostile(t, 10, 100, attacks()["three keys of 1024"]))
@@ -159,11 +161,12 @@ func TestGuardKeepsCommonKeys(t *testing.T) {
 		places[table.tables.Columns[c].Place]++
 	}
 	if places[rows.Attribute] != len(usualAttributes(0)) || places[rows.Extra] != 1 {
-		t.Errorf("the last shape has %d attributes and %d extra", places[rows.Attribute], places[rows.Extra])
+		t.Errorf("last shape has %d attributes and %d extra columns", places[rows.Attribute], places[rows.Extra])
 	}
 }
 
-// TestDictionary: texts that repeat are words, a column of new texts stops making them, long ones never are.
+// TestDictionary checks that repeated texts become words, and that long texts and columns with
+// mostly new texts do not.
 func TestDictionary(t *testing.T) {
 	table := New(Options{})
 	fill(t, table, hostile(t, 20, 200, func(_, i int, _ *otlpdata.Resource, s *otlpdata.Span) {

@@ -7,39 +7,40 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// maxKnown is how many answers about texts a snapshot remembers.
-const maxKnown = 256
+// maxCached is the maximum number of cached attribute look-ups of a snapshot.
+const maxCached = 256
 
-// answer is what is known of an attribute in all blocks.
-type answer struct {
-	word   bool // the text is a word of one of the key's columns
-	inline bool // one of these columns has texts that are no words
+// attributeInfo is the result of looking up an attribute in all blocks.
+type attributeInfo struct {
+	word   bool // the text is a word of a column with the key
+	inline bool // a column with the key has texts that are not words
 }
 
-// HoldsIntegers says no: filters of memtables have texts only.
+// HoldsIntegers returns false: the filters of memtables hold only texts.
 func (s *snapshot) HoldsIntegers() bool { return false }
 
-// MayHold says no where the text is no word of the key and not in the filter of the block. Of a block that still grows there is no filter
-// yet. Words are not known by block.
+// MayHold returns false if the text is neither a word of a column with the key nor in the filter of
+// the block. A block that still grows has no filter yet. It is not known which blocks have a word.
 func (s *snapshot) MayHold(block int, key, text string) bool {
-	a := s.ask(key, text)
-	b := &s.notes[block]
+	a := s.lookUpAttribute(key, text)
+	b := &s.hints[block]
 	switch {
 	case a.word:
 		return true
 	case !b.sealed:
-		return a.inline || b.blobs
+		return a.inline || b.encoded
 	}
 	hash := &s.table.hash
-	return b.opaque || b.texts.has(hash.attribute(hash.text(key), text))
+	return b.incomplete || b.texts.has(hash.attribute(hash.text(key), text))
 }
 
-// ask looks an attribute up in the dictionaries. Queries ask the same for each block.
-func (s *snapshot) ask(key, text string) answer {
+// lookUpAttribute looks up an attribute in the dictionaries. It caches the result, because queries
+// look up the same attributes for each block.
+func (s *snapshot) lookUpAttribute(key, text string) attributeInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	question := [2]string{key, text}
-	a, known := s.known[question]
+	pair := [2]string{key, text}
+	a, known := s.cached[pair]
 	if known {
 		return a
 	}
@@ -50,16 +51,17 @@ func (s *snapshot) ask(key, text string) answer {
 			a.word = a.word || slices.Contains(s.tables.Words[id], text)
 		}
 	}
-	if len(s.known) < maxKnown {
-		s.known[question] = a
+	if len(s.cached) < maxCached {
+		s.cached[pair] = a
 	}
 	return a
 }
 
-// Constant knows nothing: values are not compared before the flush.
+// Constant returns false: constants are determined at flush.
 func (s *snapshot) Constant(uint32, int) (rows.Cell, bool) { return rows.Cell{}, false }
 
-// Words returns the dictionary, which has all texts unless one stands in a row.
+// Words returns the dictionary of a column. It is complete unless a row holds a text that is not a
+// word.
 func (s *snapshot) Words(column uint32) (words []string, complete bool) {
 	if int(column) >= len(s.tables.Words) {
 		return nil, false

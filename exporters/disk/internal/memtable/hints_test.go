@@ -8,7 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TestHintsAreSafe: no attribute that a block has is said to be absent, in the original as in one from the log.
+// TestHintsAreSafe checks that no attribute of a block is reported as absent, before and after
+// replay.
 func TestHintsAreSafe(t *testing.T) {
 	for seed := range uint64(5) {
 		table := New(tight())
@@ -64,15 +65,16 @@ func (v *hintVisitor) Span(s *otlpdata.Span) error {
 	for _, kvs := range lists {
 		for _, kv := range kvs {
 			if kv.Value.Kind() == otlpdata.ValueString && !v.src.MayHold(v.block, kv.Key, kv.Value.Str()) {
-				v.t.Fatalf("block %d holds %s=%q", v.block, kv.Key, kv.Value.Str())
+				v.t.Fatalf("block %d: MayHold denies %s=%q", v.block, kv.Key, kv.Value.Str())
 			}
 		}
 	}
 	return nil
 }
 
-// TestHintsSayNo: what no span has is known to be absent: by the dictionary where that is complete, else by the filter of a full block.
-func TestHintsSayNo(t *testing.T) {
+// TestHintsExclude checks that absent attributes are reported as absent, by the dictionary if it is
+// complete, otherwise by the filter of a full block.
+func TestHintsExclude(t *testing.T) {
 	const blockRows = 500
 	table := New(Options{BlockRows: blockRows})
 	withLinks := func(_, _ int, _ *otlpdata.Resource, s *otlpdata.Span) {
@@ -85,21 +87,21 @@ func TestHintsSayNo(t *testing.T) {
 		key, text string
 	}{{0, "cloud.region", "eu-central-1"}, {0, "link.key", "link value"}, {1, "request.id", "x"}} {
 		if !src.MayHold(c.block, c.key, c.text) {
-			t.Errorf("block %d has no %s=%s", c.block, c.key, c.text)
+			t.Errorf("block %d: MayHold(%s=%s) is wrong", c.block, c.key, c.text)
 		}
 	}
 	for _, key := range []string{"cloud.region", "no such key", "link.key", "request.id"} {
 		wrong := 0
-		for i := range 1000 { // a filter is wrong about some, and about others in each process
+		for i := range 1000 { // false positives differ between processes
 			if src.MayHold(0, key, fmt.Sprint("absent ", i)) {
 				wrong++
 			}
 		}
 		if wrong > 50 {
-			t.Errorf("%s: %d of 1000 texts that are not there pass the filter", key, wrong)
+			t.Errorf("%s: %d of 1000 absent texts pass the filter", key, wrong)
 		}
 	}
 	if _, known := src.Constant(0, 0); known {
-		t.Error("a constant is known")
+		t.Error("Constant returned a constant")
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// index finds ids by the hash of what they stand for: a hash table with linear probing that leaves the comparison to the caller. The
-// zero value is empty.
+// index maps hashes to ids with linear probing. The caller compares the candidates. The zero value
+// is empty.
 type index struct {
 	slots []uint64 // upper half of the hash << 32 | 1 + id; 0: free
 	used  int
@@ -17,34 +17,34 @@ const (
 	slotBytes  = 8
 )
 
-// search goes over the ids that may be meant by a hash.
-type search struct {
+// candidates iterates over the ids with a hash.
+type candidates struct {
 	slots []uint64
 	tag   uint64
 	at    uint64
 }
 
-func (x *index) search(hash uint64) search {
-	return search{slots: x.slots, tag: hash >> 32, at: hash >> 32}
+func (x *index) find(hash uint64) candidates {
+	return candidates{slots: x.slots, tag: hash >> 32, at: hash >> 32}
 }
 
 // next returns the next candidate, and false after the last one.
-func (s *search) next() (uint32, bool) {
-	mask := uint64(len(s.slots) - 1)
-	for len(s.slots) > 0 {
-		slot := s.slots[s.at&mask]
+func (c *candidates) next() (uint32, bool) {
+	mask := uint64(len(c.slots) - 1)
+	for len(c.slots) > 0 {
+		slot := c.slots[c.at&mask]
 		if slot == 0 {
 			break
 		}
-		s.at++
-		if slot>>32 == s.tag {
+		c.at++
+		if slot>>32 == c.tag {
 			return uint32(slot) - 1, true
 		}
 	}
 	return 0, false
 }
 
-// add adds an id, which must not be there yet.
+// add adds an id, which must not be in the index yet.
 func (x *index) add(hash uint64, id uint32) {
 	if 4*x.used >= 3*len(x.slots) {
 		x.grow()
@@ -72,15 +72,15 @@ func place(slots []uint64, slot uint64) {
 	slots[at&mask] = slot
 }
 
-// has reports whether an id was added under a hash, or under one with the same upper half.
+// has reports whether an id was added with the hash, or with another hash with the same upper half.
 func (x *index) has(hash uint64) bool {
-	s := x.search(hash)
+	s := x.find(hash)
 	_, ok := s.next()
 	return ok
 }
 
-// remember adds a hash to an index that is used as a set, whose members are never asked for.
-func (x *index) remember(hash uint64) {
+// addToSet adds a hash to an index that is used as a set.
+func (x *index) addToSet(hash uint64) {
 	if !x.has(hash) {
 		x.add(hash, 0)
 	}
@@ -88,7 +88,7 @@ func (x *index) remember(hash uint64) {
 
 func (x *index) bytes() int64 { return int64(len(x.slots)) * slotBytes }
 
-// hasher is the secret that keeps senders from choosing texts that collide.
+// hasher is keyed with a random secret, so that senders cannot choose texts that collide.
 type hasher struct {
 	seed   maphash.Seed
 	secret [2]uint64
@@ -104,7 +104,8 @@ func (h *hasher) text(s string) uint64 { return maphash.String(h.seed, s) }
 
 func (h *hasher) bytes(b []byte) uint64 { return maphash.Bytes(h.seed, b) }
 
-// fold adds x to a hash; the order counts. The constant is the golden ratio's, odd.
+// fold combines a hash with x. The order matters. The constant is 2^64 divided by the golden ratio,
+// which is odd.
 func fold(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^x, 0x9e3779b97f4a7c15)
 	return hi ^ lo

@@ -7,20 +7,21 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// openBlock reads the rows of a block. The heads are parsed when first asked for, the cells of a row together.
+// openBlock reads the rows of a block. It decodes all heads when they are first needed, and cells
+// row by row.
 type openBlock struct {
 	s     *snapshot
-	first int // number of the block's first row
+	first int // first row of the block
 	rows  int
 
 	parsed            bool
 	shapes, resources []uint32
 	starts, ends      []uint64
 
-	current int // the row of head and cells, -1 for none
+	current int // row of head and cells, -1 for none
 	head    rows.Head
-	cells   []rows.Cell // the first ones
-	more    []byte      // the encoded cells that follow
+	cells   []rows.Cell // the first cells of the current row
+	more    []byte      // encoded cells that follow
 }
 
 var _ source.Block = (*openBlock)(nil)
@@ -32,7 +33,7 @@ func (s *snapshot) openBlock(block int) *openBlock {
 	return b
 }
 
-// Close gives the block's memory to the next one.
+// Close releases the memory of the block for reuse.
 func (b *openBlock) Close() {
 	s := b.s
 	if s == nil {
@@ -58,19 +59,19 @@ func (b *openBlock) Resources() ([]uint32, error) {
 	return b.resources, err
 }
 
-// Starts returns when all rows' spans started.
+// Starts returns the start times of all rows.
 func (b *openBlock) Starts() ([]uint64, error) {
 	err := b.parse()
 	return b.starts, err
 }
 
-// Ends returns when all rows' spans ended.
+// Ends returns the end times of all rows.
 func (b *openBlock) Ends() ([]uint64, error) {
 	err := b.parse()
 	return b.ends, err
 }
 
-// parse reads all heads.
+// parse decodes all heads.
 func (b *openBlock) parse() error {
 	if b.parsed {
 		return nil
@@ -88,15 +89,15 @@ func (b *openBlock) parse() error {
 	return nil
 }
 
-// Head reads the head of a row.
+// Head decodes the head of a row.
 func (b *openBlock) Head(row int, h *rows.Head) error {
 	if _, err := rows.ReadHead(b.s.row(b.first+row), h); err != nil {
-		return b.failed(row, err)
+		return b.wrapError(row, err)
 	}
 	return nil
 }
 
-// Cell returns a cell. Those before it in the row are read with it, those behind it only when they are asked for.
+// Cell returns a cell. It decodes the preceding cells of the row, but not the following ones.
 func (b *openBlock) Cell(row, position int) (rows.Cell, error) {
 	if err := b.read(row, position+1); err != nil {
 		return rows.Cell{}, err
@@ -112,26 +113,26 @@ func (b *openBlock) Cells(dst []rows.Cell, row int) ([]rows.Cell, error) {
 	return append(dst, b.cells...), nil
 }
 
-// read makes a row the current one and its first n cells known, or all of them if n is negative.
+// read makes row the current row and decodes its first n cells, or all cells if n is negative.
 func (b *openBlock) read(row, n int) error {
 	if b.current != row {
 		b.current, b.cells = -1, b.cells[:0]
 		var err error
 		if b.more, err = rows.ReadHead(b.s.row(b.first+row), &b.head); err != nil {
-			return b.failed(row, err)
+			return b.wrapError(row, err)
 		}
 		b.current = row
 	}
 	t := b.s.tables
 	if int(b.head.Shape) >= len(t.Shapes) {
-		return b.failed(row, fmt.Errorf("%w: no shape %d", rows.ErrCorrupt, b.head.Shape))
+		return b.wrapError(row, fmt.Errorf("%w: no shape %d", rows.ErrCorrupt, b.head.Shape))
 	}
 	columns := t.Shapes[b.head.Shape].Columns
 	if n < 0 {
 		n = len(columns)
 	}
 	if n > len(columns) {
-		return b.failed(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, n-1))
+		return b.wrapError(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, n-1))
 	}
 	if n <= len(b.cells) {
 		return nil
@@ -139,11 +140,11 @@ func (b *openBlock) read(row, n int) error {
 	var err error
 	if b.cells, b.more, err = t.ReadFirstCells(b.more, columns[len(b.cells):n], b.cells); err != nil {
 		b.current = -1
-		return b.failed(row, err)
+		return b.wrapError(row, err)
 	}
 	return nil
 }
 
-func (b *openBlock) failed(row int, err error) error {
+func (b *openBlock) wrapError(row int, err error) error {
 	return fmt.Errorf("reading row %d of %s: %w", b.first+row, b.s.name, err)
 }

@@ -1,34 +1,38 @@
 package memtable
 
-// Options configure a Table. Zero values mean the defaults that are named with each.
+// Options configure a Table. Zero values select the defaults given here.
 type Options struct {
-	// Name tells the table from other sources in messages; "memtable".
+	// Name identifies the table in messages. Default: "memtable".
 	Name string
-	// Pool supplies the chunks; nil: a pool of the table's own.
+	// Pool supplies the chunks. Default: a pool of the table's own.
 	Pool *Pool
-	// BlockRows is how many rows make a block; 4096.
+	// BlockRows is the number of rows of a block. Default: 4096.
 	BlockRows int
-	// MaxRows and MaxBytes are the size at which the table is full; 600,000 rows and 96 MiB.
+	// MaxRows and MaxBytes are the sizes at which the table is full. Defaults: 600,000 rows and 96
+	// MiB.
 	MaxRows  int
 	MaxBytes int64
 	Limits   Limits
 }
 
-// Limits bound the vocabulary. Zero values mean the defaults of [DefaultLimits].
+// Limits limit the vocabulary. Zero values select those of [DefaultLimits].
 type Limits struct {
-	// Words is the greatest number of words in a column's dictionary.
+	// Words is the maximum number of words in the dictionary of a column.
 	Words int
-	// Names is how many span names of one service become part of shapes.
+	// Names is the maximum number of span names of a service that become part of shapes.
 	Names int
-	// KeySets is how many sets of attribute keys of one service and span kind become shapes as they are. As many again may follow with the
-	// rare keys left out. It also counts sets of event keys.
+	// KeySets is the maximum number of sets of attribute keys of a service and span kind that
+	// become shapes unchanged. As many again may follow without their rare keys. It also limits
+	// sets of event keys.
 	KeySets int
-	// ServiceShapes is how many shapes one service may have before further spans get the plainest shape there is. At an eighth of it, and
-	// at an eighth of Shapes in the whole table, new shapes leave the name and the events to the rows.
+	// ServiceShapes is the maximum number of shapes of a service before further spans get the
+	// simplest shape. At an eighth of it, and at an eighth of Shapes for the whole table, new
+	// shapes leave names and events in rows.
 	ServiceShapes int
-	// Shapes and Columns are how many there are before further spans get the plainest shape there is.
+	// Shapes and Columns are the maximum numbers in the table before further spans get the simplest
+	// shape.
 	Shapes, Columns int
-	// Services, Resources and Scopes are the sizes at which the table is full.
+	// Services, Resources and Scopes are the numbers at which the table is full.
 	Services, Resources, Scopes int
 }
 
@@ -38,21 +42,21 @@ const (
 	defaultMaxBytes  = 96 << 20
 )
 
-// DefaultLimits returns the limits that hold where nothing else is set.
+// DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
 	return Limits{Words: 64 << 10, Names: 1024, KeySets: 64, ServiceShapes: 4096,
 		Shapes: 64 << 10, Columns: 8 << 10, Services: 16 << 10, Resources: 32 << 10, Scopes: 16 << 10}
 }
 
-// thriftShare: new shapes become plainer when one in so many of the possible ones is taken.
-const thriftShare = 8
+// simplifyShare is the inverse share of the shape limits above which new shapes become simpler.
+const simplifyShare = 8
 
-// Bounds of one span. Beyond them parts of it are encoded as a whole.
+// Limits for one span. Above them, parts of the span are encoded as a whole.
 const (
-	maxAttributes      = 128 // of a span that have columns of their own
-	maxEvents          = 4   // of a span that have columns
-	maxEventAttributes = 32  // of all these events together
-	maxWord            = 256 // bytes of a text that may become a word
+	maxAttributes      = 128 // attributes of a span with columns of their own
+	maxEvents          = 4   // events of a span with columns
+	maxEventAttributes = 32  // attributes of all these events together
+	maxWord            = 256 // bytes of a word
 )
 
 func (o Options) orDefault() Options {
@@ -65,13 +69,13 @@ func (o Options) orDefault() Options {
 	d := DefaultLimits()
 	l := &o.Limits
 	for _, v := range []struct {
-		value     *int
-		otherwise int
+		value *int
+		def   int
 	}{{&o.BlockRows, defaultBlockRows}, {&o.MaxRows, defaultMaxRows}, {&l.Words, d.Words}, {&l.Names, d.Names}, {&l.KeySets, d.KeySets},
 		{&l.ServiceShapes, d.ServiceShapes}, {&l.Shapes, d.Shapes}, {&l.Columns, d.Columns}, {&l.Services, d.Services},
 		{&l.Resources, d.Resources}, {&l.Scopes, d.Scopes}} {
 		if *v.value <= 0 {
-			*v.value = v.otherwise
+			*v.value = v.def
 		}
 	}
 	if o.MaxBytes <= 0 {

@@ -7,10 +7,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Replay adds a record that the log kept, which may be changed afterwards. All that can be read of it becomes visible: lost is the number
-// of rows that refer to definitions of records that are missing, or that are damaged. An error, which matches rows.ErrCorrupt, tells that
-// something in the record is not what Append wrote; what came before and what does not depend on it is there all the same. Sources that
-// were taken before must not be read meanwhile: replay is for the start, when there are no readers yet.
+// Replay adds a record from the log. It does not retain the record. All readable rows become
+// visible; lost is the number of rows that are damaged or refer to missing definitions. Replay
+// returns an error that matches rows.ErrCorrupt if part of the record is not what Append wrote;
+// rows that do not depend on that part are added nevertheless. Existing sources must not be read
+// during a replay: it is meant for the start, when there are no readers yet.
 func (t *Table) Replay(record []byte) (lost int, err error) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
@@ -30,7 +31,7 @@ func (t *Table) Replay(record []byte) (lost int, err error) {
 			}
 			continue
 		}
-		if failed = t.relearn(tag, payload); failed != nil && err == nil {
+		if failed = t.replayDefinition(tag, payload); failed != nil && err == nil {
 			err = failed
 		}
 	}
@@ -38,24 +39,24 @@ func (t *Table) Replay(record []byte) (lost int, err error) {
 	return lost, err
 }
 
-// relearn puts a definition of the log into the arena and learns it.
-func (t *Table) relearn(tag rows.Tag, payload []byte) error {
+// replayDefinition adds a definition from the log.
+func (t *Table) replayDefinition(tag rows.Tag, payload []byte) error {
 	_, stored := t.arena.put(tag, payload)
-	return t.learn(tag, stored)
+	return t.addDefinition(tag, stored)
 }
 
 // replayer adds the rows of one record.
 type replayer struct {
-	t      *Table
-	traces []uint64
-	cells  []rows.Cell
-	tenant string
-	owner  uint64 // hash of the tenant
+	t          *Table
+	traces     []uint64
+	cells      []rows.Cell
+	tenant     string
+	tenantHash uint64 // hash of the tenant
 
-	remarks remarks
+	rowHints rowHints
 }
 
-// row adds a row, and reports whether it can be read.
+// row adds a row, and reports whether it is readable.
 func (r *replayer) row(payload []byte) bool {
 	t := r.t
 	var h rows.Head
@@ -63,27 +64,28 @@ func (r *replayer) row(payload []byte) bool {
 	if r.cells, err = t.tables.ReadRow(payload, &h, r.cells[:0]); err != nil {
 		return false
 	}
-	r.remarks.reset()
+	r.rowHints.reset()
 	slots := t.slotsOf(h.Shape)
 	for i := range slots {
 		r.recall(&slots[i], r.cells[i])
 	}
-	if tenant := t.tables.Resources[h.Resource].Tenant; r.owner == 0 || tenant != r.tenant {
-		r.tenant, r.owner = tenant, t.hash.text(tenant)
+	if tenant := t.tables.Resources[h.Resource].Tenant; r.tenantHash == 0 || tenant != r.tenant {
+		r.tenant, r.tenantHash = tenant, t.hash.text(tenant)
 	}
 	at, _ := t.arena.put(rows.TagRow, payload)
-	t.addRow(at, &h, &r.remarks)
-	r.traces = append(r.traces, t.hash.trace(r.owner, &h.TraceID))
+	t.addRow(at, &h, &r.rowHints)
+	r.traces = append(r.traces, t.hash.trace(r.tenantHash, &h.TraceID))
 	return true
 }
 
-// recall notes what interning would have noted of a cell. It does not look into encoded parts.
+// recall updates the hints and the statistics of dictionaries for a cell, like interning. It does
+// not decode encoded parts.
 func (r *replayer) recall(at *slot, c rows.Cell) {
 	t, id := r.t, at.column
 	column := &t.tables.Columns[id]
 	switch column.Place {
 	case rows.Extra, rows.Events, rows.Links:
-		r.remarks.blobs, r.remarks.opaque = true, true
+		r.rowHints.encoded, r.rowHints.incomplete = true, true
 	}
 	if column.Kind != otlpdata.ValueString {
 		return
@@ -95,6 +97,6 @@ func (r *replayer) recall(at *slot, c rows.Cell) {
 	}
 	w.inline = true
 	if holdsAttribute(column.Place) {
-		r.remarks.texts = append(r.remarks.texts, t.hash.attribute(t.columns[id].key, c.Data))
+		r.rowHints.texts = append(r.rowHints.texts, t.hash.attribute(t.columns[id].key, c.Data))
 	}
 }

@@ -13,7 +13,7 @@ func replayAll(tb testing.TB, o Options, records [][]byte) *Table {
 	tb.Helper()
 	table := New(o)
 	for i, r := range records {
-		// What Replay was given may change.
+		// Replay must not retain its argument.
 		b := slices.Clone(r)
 		if lost, err := table.Replay(b); lost > 0 || err != nil {
 			tb.Fatalf("record %d: %d rows lost, %v", i, lost, err)
@@ -23,7 +23,7 @@ func replayAll(tb testing.TB, o Options, records [][]byte) *Table {
 	return table
 }
 
-// TestReplay: a table made of the log gives the same answers, and goes on as the original would.
+// TestReplay checks that a replayed table has the same content and continues like the original.
 func TestReplay(t *testing.T) {
 	for seed := range uint64(10) {
 		batches := randomBatches(t, seed, 30)
@@ -32,7 +32,7 @@ func TestReplay(t *testing.T) {
 		replayed := replayAll(t, tight(), records)
 		checkContent(t, replayed.Source(), contentOf(t, batches[:20]...))
 		if a, b := original.Input(), replayed.Input(); a.Rows != b.Rows || string(a.Row(a.Rows-1)) != string(b.Row(a.Rows-1)) {
-			t.Fatal("the rows differ")
+			t.Fatal("rows differ")
 		}
 		records = append(records, fill(t, replayed, batches[20:])...)
 		want := contentOf(t, batches...)
@@ -41,15 +41,15 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayKnows: nothing that the log has is defined again.
-func TestReplayKnows(t *testing.T) {
+// TestReplayDefinesNothingTwice checks that definitions from the log are not defined again.
+func TestReplayDefinesNothingTwice(t *testing.T) {
 	batches := benchBatches(t, 2000, 100)
 	records := fill(t, New(Options{}), batches)
 	replayed := replayAll(t, Options{}, records)
 	columns, shapes, words := len(replayed.tables.Columns), len(replayed.tables.Shapes), countWords(&replayed.tables)
 	fill(t, replayed, batches)
 	if len(replayed.tables.Columns) != columns || len(replayed.tables.Shapes) != shapes || countWords(&replayed.tables) > words+words/50 {
-		t.Errorf("%d columns, %d shapes, %d words; before the same batches came again: %d, %d, %d", len(replayed.tables.Columns),
+		t.Errorf("%d columns, %d shapes, %d words; before appending the same batches: %d, %d, %d", len(replayed.tables.Columns),
 			len(replayed.tables.Shapes), countWords(&replayed.tables), columns, shapes, words)
 	}
 }
@@ -62,8 +62,9 @@ func countWords(t *rows.Tables) int {
 	return n
 }
 
-// TestReplayWithoutOne: without one record only its own rows and those that need its definitions are lost, and the latter are counted.
-func TestReplayWithoutOne(t *testing.T) {
+// TestReplayWithoutOneRecord checks that a missing record affects only its own rows and those that
+// refer to its definitions, and that the latter are counted.
+func TestReplayWithoutOneRecord(t *testing.T) {
 	for seed := range uint64(10) {
 		batches := randomBatches(t, seed, 12)
 		records := fill(t, New(tight()), batches)
@@ -90,40 +91,40 @@ func TestReplayWithoutOne(t *testing.T) {
 			for k, spans := range got {
 				for s, times := range spans {
 					if whole[k][s] < times {
-						t.Fatalf("without record %d: trace %s has a span that was never written", missing, k.id)
+						t.Fatalf("without record %d: trace %s has an unknown span", missing, k.id)
 					}
 				}
 			}
 			if missing == len(records)-1 && lost > 0 {
 				t.Fatalf("%d rows depend on the last record", lost)
 			}
-			// What comes after the loss is stored whole.
+			// Later batches are stored completely.
 			fill(t, table, batches[missing:missing+1])
 			if got, err = scan(table.Source()); err != nil || got.spans() != whole.spans()-lost {
-				t.Fatalf("after writing again: %d spans, %v, want %d", got.spans(), err, whole.spans()-lost)
+				t.Fatalf("after appending again: %d spans, %v, want %d", got.spans(), err, whole.spans()-lost)
 			}
 		}
 	}
 }
 
-// TestReplayDamaged: what is no record is reported, and what can be read of it is there.
+// TestReplayDamaged checks that damage is reported and readable rows are added.
 func TestReplayDamaged(t *testing.T) {
 	batches := benchBatches(t, 300, 100)
 	records := fill(t, New(Options{}), batches)
 	table := New(Options{})
 	lost, err := table.Replay(records[0][:len(records[0])-1])
 	if !errors.Is(err, rows.ErrCorrupt) || lost != 0 || table.Rows() != batches[0].Len()-1 {
-		t.Errorf("a record that is cut short: %d rows, %d lost, %v", table.Rows(), lost, err)
+		t.Errorf("truncated record: %d rows, %d lost, %v", table.Rows(), lost, err)
 	}
 	if _, err = table.Replay(append(rows.AppendItem(nil, 7, 1), 0)); !errors.Is(err, rows.ErrCorrupt) {
-		t.Errorf("an item of an unknown kind: %v", err)
+		t.Errorf("unknown item type: %v", err)
 	}
 	if lost, err = table.Replay(append(rows.AppendItem(nil, rows.TagRow, 1), 0)); lost != 1 || err != nil {
-		t.Errorf("a row that is cut short: %d lost, %v", lost, err)
+		t.Errorf("truncated row: %d lost, %v", lost, err)
 	}
 }
 
-// TestReplayGaps: definitions that claim that many are missing before them do not make the table large.
+// TestReplayGaps checks that the memory for missing definitions is bounded.
 func TestReplayGaps(t *testing.T) {
 	table := New(Options{})
 	var err error
@@ -135,7 +136,7 @@ func TestReplayGaps(t *testing.T) {
 	}
 }
 
-// FuzzReplay: any bytes give an error or rows that can be read.
+// FuzzReplay checks that any bytes lead to an error or readable rows.
 func FuzzReplay(f *testing.F) {
 	records := fill(f, New(tight()), randomBatches(f, 1, 3))
 	for i := range records {
@@ -148,7 +149,7 @@ func FuzzReplay(f *testing.F) {
 		table := New(tight())
 		for _, r := range [][]byte{a, b} {
 			if _, err := table.Replay(r); err != nil && !errors.Is(err, rows.ErrCorrupt) {
-				t.Fatalf("an error of another kind: %v", err)
+				t.Fatalf("unexpected kind of error: %v", err)
 			}
 		}
 		before := table.Rows()
@@ -163,7 +164,7 @@ func FuzzReplay(f *testing.F) {
 			}
 			for row := range open.Len() {
 				if _, err := open.Cells(nil, row); err != nil {
-					t.Fatalf("a visible row cannot be read: %v", err)
+					t.Fatalf("visible row is unreadable: %v", err)
 				}
 				read++
 			}

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// slot is a column of a shape, with the word that was met there last: 1 + its number, 0 if none was.
+// slot is a column of a shape, with the last word that was used there: 1 + word, 0 for none.
 type slot struct{ column, word uint32 }
 
 const slotBytesOfShape = int64(unsafe.Sizeof(slot{}))
@@ -24,5 +24,5 @@ func (t *Table) addSlots(info *shapeInfo, columns []uint32) {
 	for _, c := range columns {
 		t.slots = append(t.slots, slot{column: c})
 	}
-	t.grown += int64(cap(t.slots)-before) * slotBytesOfShape
+	t.otherBytes += int64(cap(t.slots)-before) * slotBytesOfShape
 }

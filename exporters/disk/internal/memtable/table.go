@@ -10,66 +10,68 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Table is a memtable. All methods but Replay and Release may be called at the same time; writers wait for each other. A reader waits for a
-// writer about a millisecond at most, when it takes a snapshot, and never while it reads one.
+// Table is a memtable. Methods other than Replay and Release may be called concurrently; writers
+// exclude each other. A reader may wait for a writer for about a millisecond when it takes a
+// snapshot, but not when it reads one.
 type Table struct {
 	options Options
 	hash    hasher
 	writing sync.Mutex // held by the one writer; taken before mu
-	intern  interner   // of the writer
+	intern  interner   // used by the writer
 
-	mu        sync.Mutex // guards what follows, but for traces; a writer gives it away between spans
+	mu        sync.Mutex // guards the following fields except traces; a writer releases it between spans
 	arena     arena
 	tables    rows.Tables
-	columns   []column    // beside tables.Columns
-	shapes    []shapeInfo // beside tables.Shapes
+	columns   []column    // parallel to tables.Columns
+	shapes    []shapeInfo // parallel to tables.Shapes
 	slots     []slot      // of all shapes, one after the other
-	serviceOf []uint32    // beside tables.Resources
+	serviceOf []uint32    // parallel to tables.Resources
 	services  []service
 	blocks    []*block
-	rows      int // in blocks
-	published int // of these, how many are visible
+	rows      int // number of rows in blocks
+	published int // number of visible rows
 	latest    *snapshot
 
 	byColumn, byShape, byScope, byResource, byService index
 
-	carry       []byte // definitions of a batch that failed, for the next record
-	lost        int    // definitions that replay found missing
-	grown       int64  // bytes in use beside the arena, the traces and the indexes above
+	pending     []byte // definitions of failed batches, for the next record
+	lost        int    // number of definitions missing in replayed records
+	otherBytes  int64  // memory in use, without the arena, the traces and the indexes above
 	first, last time.Time
 	item        []byte // scratch
 	scratch     []field
 
-	traces traces
-	linked atomic.Pointer[[]*block] // at least the blocks of all rows that traces leads to
-	open   sync.Pool                // *openBlock
-	tally  tally
+	traces       traces
+	linkedBlocks atomic.Pointer[[]*block] // includes the blocks of all rows in traces
+	open         sync.Pool                // *openBlock
+	tally        tally
 }
 
-// shapeInfo is a shape of the tables with what interning needs, close together since it is read for each span. Only a shape that is known
-// has more than zeros.
+// shapeInfo holds the properties of a shape that interning needs, in one place because they are
+// read for each span. Fields are zero unless known is set.
 type shapeInfo struct {
 	share     share
 	name      string
-	slots     uint32 // where they begin in Table.slots
-	columns   uint32 // how many slots there are
+	slots     uint32 // index of its first slot in Table.slots
+	columns   uint32 // number of slots
 	service   uint32
 	scope     uint32
 	kind      int32
 	status    int32
 	nameInRow bool
-	known     bool // false: it, or something that it needs, was lost
+	known     bool // false: its definition, or one that it refers to, was lost
 }
 
-// Record is what one batch became.
+// Record is the result of appending a batch.
 type Record struct {
-	// Parts are the bytes for the log, in order. They alias the table and are valid until its Release.
+	// Parts are the bytes for the log, in order. They alias the table and are valid until its
+	// Release.
 	Parts [][]byte
 	// Spans is the number of rows in the record.
 	Spans int
 }
 
-// Bytes returns the size of the record.
+// Bytes returns the size of the record in bytes.
 func (r *Record) Bytes() int {
 	n := 0
 	for _, p := range r.Parts {
@@ -87,19 +89,19 @@ func New(o Options) *Table {
 	return t
 }
 
-// Append adds the spans of a batch from the one with a number on, as many as there is room for, and at least one. They are visible when it
-// returns. After an error none of them is.
+// Append adds the spans of a batch, starting with the span with index from: as many as fit, at
+// least one. They are visible when Append returns. After an error no span of the batch is visible.
 func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
 	segments, err := b.Segments()
 	if err != nil {
-		return Record{}, fmt.Errorf("reading a batch of spans: %w", err)
+		return Record{}, fmt.Errorf("reading batch: %w", err)
 	}
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	begin := t.arena.mark()
-	t.putCarry()
+	t.writePending()
 	t.intern.begin(b.Meta().Tenant, from)
 	defer t.intern.end()
 	for _, s := range segments {
@@ -107,29 +109,29 @@ func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
 			break
 		}
 	}
-	if err == errEnough {
+	if err == errRecordFull {
 		err = nil
 	}
 	record := Record{Parts: t.arena.since(begin), Spans: t.rows - t.published}
 	if err != nil {
-		t.abandon(record.Parts)
-		return Record{}, fmt.Errorf("interning a batch of spans: %w", err)
+		t.rollBack(record.Parts)
+		return Record{}, fmt.Errorf("interning batch: %w", err)
 	}
 	t.publish(t.intern.traces)
 	t.arrived(b.Meta().Received)
 	return record, nil
 }
 
-// publish makes the rows that were added visible. hashes are those of their traces.
+// publish makes all added rows visible. hashes are the hashes of their traces.
 func (t *Table) publish(hashes []uint64) {
 	t.link(t.published, hashes)
 	t.published, t.latest = t.rows, nil
 }
 
-// abandon takes the rows of a record back. Its definitions stay, since other tables refer to them by now; the log gets them with the next
-// record.
-func (t *Table) abandon(parts [][]byte) {
-	t.takeBack()
+// rollBack removes the rows of a record. Its definitions remain, because later ones may refer to
+// them; the log gets them with the next record.
+func (t *Table) rollBack(parts [][]byte) {
+	t.dropUnpublished()
 	for _, b := range parts {
 		for len(b) > 0 {
 			tag, payload, rest, err := rows.NextItem(b)
@@ -137,16 +139,16 @@ func (t *Table) abandon(parts [][]byte) {
 				break
 			}
 			if tag != rows.TagRow {
-				t.carry = append(rows.AppendItem(t.carry, tag, len(payload)), payload...)
+				t.pending = append(rows.AppendItem(t.pending, tag, len(payload)), payload...)
 			}
 			b = rest
 		}
 	}
 }
 
-// putCarry begins a record with the definitions that no record has yet.
-func (t *Table) putCarry() {
-	for b := t.carry; len(b) > 0; {
+// writePending starts a record with the definitions that are in no record yet.
+func (t *Table) writePending() {
+	for b := t.pending; len(b) > 0; {
 		tag, payload, rest, err := rows.NextItem(b)
 		if err != nil {
 			break
@@ -154,7 +156,7 @@ func (t *Table) putCarry() {
 		t.arena.put(tag, payload)
 		b = rest
 	}
-	t.carry = nil
+	t.pending = nil
 }
 
 // Rows returns the number of visible spans.
@@ -164,7 +166,7 @@ func (t *Table) Rows() int {
 	return t.published
 }
 
-// Bytes returns an estimate of the memory in use: rows, definitions and indexes.
+// Bytes returns the approximate memory in use in bytes: rows, definitions and indexes.
 func (t *Table) Bytes() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,26 +174,27 @@ func (t *Table) Bytes() int64 {
 }
 
 func (t *Table) bytes() int64 {
-	return t.arena.size + t.grown + t.traces.bytes() + t.byColumn.bytes() + t.byShape.bytes() + t.byScope.bytes() +
+	return t.arena.size + t.otherBytes + t.traces.bytes() + t.byColumn.bytes() + t.byShape.bytes() + t.byScope.bytes() +
 		t.byResource.bytes() + t.byService.bytes()
 }
 
-// Full reports whether the table has reached one of its limits. The owner writes it to a segment soon.
+// Full reports whether the table has reached one of its limits and should be flushed.
 func (t *Table) Full() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.full()
 }
 
-// full does not look at shapes and columns: when there are many, the guard sees to it that spans need no more of them.
+// full ignores the limits of shapes and columns: when they are reached, the guard ensures that
+// spans need no new ones.
 func (t *Table) full() bool {
 	l := &t.options.Limits
 	return t.rows >= t.options.MaxRows || t.bytes() >= t.options.MaxBytes ||
 		len(t.tables.Resources) >= l.Resources || len(t.tables.Scopes) >= l.Scopes || len(t.services) >= l.Services
 }
 
-// Arrived notes that spans came at a time. Append does so for a batch's time of receipt; who replays a log, in which no times are, knows
-// them from elsewhere.
+// Arrived records that spans arrived at the given time. Append does so with the receive time of a
+// batch. Replay does not know the times, so its caller has to provide them.
 func (t *Table) Arrived(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,15 +213,15 @@ func (t *Table) arrived(at time.Time) {
 	}
 }
 
-// Arrivals returns when the first and the last spans came; zero times if that is not known.
+// Arrivals returns the times of the first and last arrival, zero if unknown.
 func (t *Table) Arrivals() (first, last time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.first, t.last
 }
 
-// Release gives the memory of the rows back to the pool. The caller sees to it that nobody uses the table, its records, its sources and
-// strings out of them any more: the next table writes over them.
+// Release returns the memory of the rows to the pool. The table, its records and sources, and
+// strings from them must not be used any more, because the next table overwrites them.
 func (t *Table) Release() {
 	t.writing.Lock()
 	defer t.writing.Unlock()

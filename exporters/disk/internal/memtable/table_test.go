@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// tight are options under which everything happens with few spans.
+// tight returns options whose limits are reached with few spans.
 func tight() Options {
 	return Options{BlockRows: 16, Pool: NewPool(4096, 0),
 		Limits: Limits{Words: 300, Names: 2, KeySets: 4, ServiceShapes: 64, Shapes: 512}}
@@ -39,7 +39,7 @@ func randomBatches(tb testing.TB, seed uint64, n int) []*otlpdata.Batch {
 	return out
 }
 
-// TestRoundTrip compares what was written with what is read, under usual and tight limits.
+// TestRoundTrip compares written and read content, with default and tight limits.
 func TestRoundTrip(t *testing.T) {
 	for name, o := range map[string]Options{"usual": {BlockRows: 64}, "tight": tight()} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestInput: the segment writer gets all rows in the order in which they came.
+// TestInput checks that the segment writer gets all rows in the order of arrival.
 func TestInput(t *testing.T) {
 	batches := benchBatches(t, 3000, 100)
 	table := New(Options{BlockRows: 256})
@@ -70,21 +70,22 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestSnapshot: a source stays as it is while the table grows.
+// TestSnapshot checks that a source does not change when the table grows.
 func TestSnapshot(t *testing.T) {
 	batches := randomBatches(t, 3, 30)
 	table := New(tight())
 	fill(t, table, batches[:10])
 	before := table.Source()
 	if again := table.Source(); again != before {
-		t.Error("a second snapshot was made of the same rows")
+		t.Error("unchanged table returned a new snapshot")
 	}
 	fill(t, table, batches[10:])
 	checkContent(t, before, contentOf(t, batches[:10]...))
 	checkContent(t, table.Source(), contentOf(t, batches...))
 }
 
-// TestConcurrent has writers and readers at once: every snapshot holds whole batches only.
+// TestConcurrent runs writers and readers concurrently: every snapshot must hold complete batches
+// only.
 func TestConcurrent(t *testing.T) {
 	batches := benchBatches(t, 6000, 300)
 	table := New(Options{BlockRows: 128, Pool: NewPool(16<<10, 0)})
@@ -121,7 +122,7 @@ func TestConcurrent(t *testing.T) {
 	checkContent(t, table.Source(), whole)
 }
 
-// readSome reads a snapshot and compares the traces that it finds with reading them by id.
+// readSome reads a snapshot and compares its traces with those read by id.
 func readSome(table *Table, whole content) error {
 	src := table.Source()
 	got, err := scan(src)
@@ -138,13 +139,14 @@ func readSome(table *Table, whole content) error {
 			return err
 		}
 		if fmt.Sprint(one) != fmt.Sprint(spans) || len(spans) > len(whole[k]) {
-			return fmt.Errorf("trace %s has %d spans by id, %d in blocks, %d at the end", k.id, len(one), len(spans), len(whole[k]))
+			return fmt.Errorf("trace %s has %d spans by id, %d in blocks, %d in the complete content", k.id, len(one), len(spans), len(whole[k]))
 		}
 	}
 	return nil
 }
 
-// TestFailedAppend: nothing of a batch that is no batch stays, and the log still gets the definitions that the table has kept of it.
+// TestFailedAppend checks that no rows of an invalid batch remain, and that the log gets the
+// definitions that the table kept.
 func TestFailedAppend(t *testing.T) {
 	good := randomBatches(t, 4, 12)
 	table := New(tight())
@@ -154,7 +156,7 @@ func TestFailedAppend(t *testing.T) {
 		segments, _ := b.Segments()
 		broken := otlpdata.FromStored(append(append([]byte{}, segments[0]...), 0xff), b.Meta())
 		if _, err := table.Append(broken, 0); err == nil {
-			t.Fatal("a damaged batch was taken")
+			t.Fatal("no error for a damaged batch")
 		}
 	}
 	if table.Rows() != before || len(table.tables.Shapes) == known {
@@ -172,7 +174,7 @@ func TestFailedAppend(t *testing.T) {
 	checkContent(t, replayed.Source(), want)
 }
 
-// TestCancelled: reading ends with the caller's context, and with what visit returns.
+// TestCancelled checks that reading stops when the context ends or visit returns an error.
 func TestCancelled(t *testing.T) {
 	table := New(Options{BlockRows: 8})
 	fill(t, table, hostile(t, 1, 64, attacks()["one trace"]))
@@ -183,7 +185,7 @@ func TestCancelled(t *testing.T) {
 		return stop
 	})
 	if visits != 1 || !errors.Is(err, stop) {
-		t.Errorf("%d visits after the first one failed, %v", visits, err)
+		t.Errorf("%d visits although the first one failed, %v", visits, err)
 	}
 	cancel()
 	if err := src.Trace(ctx, "", otlpdata.TraceID{1}, nil); !errors.Is(err, context.Canceled) {
@@ -194,11 +196,11 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestArrivals: the times of receipt are known, and Arrived adds to them.
+// TestArrivals checks arrivals from Append and Arrived.
 func TestArrivals(t *testing.T) {
 	table := New(Options{})
 	if first, last := table.Arrivals(); !first.IsZero() || !last.IsZero() {
-		t.Error("an empty table knows arrivals")
+		t.Error("empty table has arrivals")
 	}
 	fill(t, table, benchBatches(t, 100, 100))
 	late := time.Unix(1_800_000_100, 0)
@@ -209,7 +211,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// TestRelease: the next table uses the chunks again.
+// TestRelease checks that the next table reuses the chunks.
 func TestRelease(t *testing.T) {
 	pool := NewPool(4096, 3)
 	table := New(Options{Pool: pool})
@@ -224,18 +226,18 @@ func TestRelease(t *testing.T) {
 	fill(t, next, batches)
 	checkContent(t, next.Source(), contentOf(t, batches...))
 	if len(pool.free) > 0 {
-		t.Error("the free chunks were not used")
+		t.Error("free chunks were not reused")
 	}
 }
 
-// TestFull: each limit alone makes a table full.
+// TestFull checks that each single limit makes a table full.
 func TestFull(t *testing.T) {
 	batches := benchBatches(t, 2000, 100)
 	for name, o := range map[string]Options{"rows": {MaxRows: 2000}, "bytes": {MaxBytes: 1 << 20}, "services": {Limits: Limits{Services: 5}},
 		"resources": {Limits: Limits{Resources: 10}}, "scopes": {Limits: Limits{Scopes: 3}}} {
 		table := New(o)
 		if table.Full() {
-			t.Errorf("%s: full when empty", name)
+			t.Errorf("%s: empty table is full", name)
 		}
 		fill(t, table, batches)
 		if !table.Full() {
@@ -244,11 +246,11 @@ func TestFull(t *testing.T) {
 	}
 	table := New(Options{})
 	if fill(t, table, batches); table.Full() {
-		t.Error("full with the usual limits")
+		t.Error("table is full with default limits")
 	}
 }
 
-// TestBytes compares the estimate with what the heap says.
+// TestBytes compares the estimate with the size of the heap.
 func TestBytes(t *testing.T) {
 	batches := benchBatches(t, 60_000, 512)
 	heap := func() int64 {
@@ -267,16 +269,17 @@ func TestBytes(t *testing.T) {
 	}
 	used := heap() - before
 	if got := table.Bytes(); got < used*8/10 || got > used*12/10 {
-		t.Errorf("%d bytes by the estimate, %d by the heap", got, used)
+		t.Errorf("estimate of %d bytes, %d bytes on the heap", got, used)
 	}
 	runtime.KeepAlive(batches)
 	runtime.KeepAlive(table)
 }
 
-// TestRecordsEnd: a record ends where the table is full or the record long, and the next one goes on behind it. No span is lost or doubled.
+// TestRecordsEnd checks that a record ends when the table or the record is full, that the next one
+// continues after it, and that no span is lost or repeated.
 func TestRecordsEnd(t *testing.T) {
 	td := ptrace.NewTraces()
-	for i := range 600 { // each a service of its own
+	for i := range 600 { // each with its own service
 		rs := td.ResourceSpans().AppendEmpty()
 		rs.Resource().Attributes().PutStr("service.name", strconv.Itoa(i))
 		s := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -299,7 +302,7 @@ func TestRecordsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Spans == 0 || r.Bytes() > maxRecord+200_000 {
-				t.Fatalf("a record of %d spans and %d bytes", r.Spans, r.Bytes())
+				t.Fatalf("record has %d spans and %d bytes", r.Spans, r.Bytes())
 			}
 			from += r.Spans
 			records++
@@ -307,11 +310,11 @@ func TestRecordsEnd(t *testing.T) {
 	}
 	rows := 0
 	for _, table := range tables {
-		if rows += table.Rows(); table.Rows() > 100+restEvery {
-			t.Errorf("a table of %d services has %d rows", 100, table.Rows())
+		if rows += table.Rows(); table.Rows() > 100+yieldEvery {
+			t.Errorf("table with %d services has %d rows", 100, table.Rows())
 		}
 	}
 	if rows != b.Len() || len(tables) < 2 || records < 60_000_000/maxRecord {
-		t.Errorf("%d rows of %d spans, in %d tables and %d records", rows, b.Len(), len(tables), records)
+		t.Errorf("%d rows from %d spans, in %d tables and %d records", rows, b.Len(), len(tables), records)
 	}
 }

@@ -15,50 +15,51 @@ import (
 var _ source.Tally = (*snapshot)(nil)
 
 const (
-	// maxTallyCells bounds what a tally keeps of series, see stats.Collector.Cells: 6 MiB. A table whose spans have senseless times exceeds
-	// it, and is not tallied.
+	// maxTallyCells is the maximum number of cells of series (see stats.Collector.Cells), about 6
+	// MiB. A table whose spans have arbitrary times exceeds it and is not counted.
 	maxTallyCells = 1 << 16
-	// tallyStep is how many rows are counted before the caller may give up.
+	// tallyStep is the number of rows that are counted before the context is checked again.
 	tallyStep = 1 << 14
 )
 
-// tally counts the rows of a table, and what they stand for, by series and minute, duplicates once. It begins when somebody asks, and then
-// goes on from row to row.
+// tally counts the rows of a table, and the calls that they stand for, by series and minute.
+// Duplicates count once. Counting starts with the first call of Tally and continues with the new
+// rows in later calls.
 type tally struct {
-	mu             sync.Mutex // held while rows are counted, and while the result is looked at
-	rows           int        // that are counted
+	mu             sync.Mutex // held while rows are counted and while the result is read
+	rows           int        // number of counted rows
 	failed         bool       // a row cannot be counted, or there are too many cells
 	collector      *stats.Collector
 	shapes         []tallyShape
-	duplicates     *rows.DuplicateFilter // of the rows that are counted
-	oldest, newest uint64                // bounds of the starts of these rows
+	filter         *rows.DuplicateFilter // of the counted rows
+	oldest, newest uint64                // bounds of the starts of the counted rows
 
-	twins     []int // rows of this step that may be duplicates of earlier ones
-	cells     []rows.Cell
-	assembler rows.Assembler
-	content   []byte
+	candidateRows []int // rows of this step that may be duplicates of earlier rows
+	cells         []rows.Cell
+	assembler     rows.Assembler
+	content       []byte
 }
 
-// tallyShape is what counting needs of a shape.
+// tallyShape holds the properties of a shape for counting.
 type tallyShape struct {
-	series uint32 // 1 + the number of its series; 0: not known, or it depends on the row
-	state  uint32 // 1 + the position of the tracestate; 0: there is none, or series is not known
+	series uint32 // 1 + id of its series; 0: not known, or depends on the row
+	state  uint32 // 1 + position of the tracestate; 0: there is none, or series is not known
 }
 
-// Tally implements source.Tally. What it takes for the first time is some 100 ns for each row.
+// Tally implements source.Tally. The first call takes some 100 ns per row.
 func (s *snapshot) Tally(ctx context.Context, look func(c *stats.Collector, oldest, newest uint64)) (bool, error) {
 	t := &s.table.tally
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.collector == nil && !t.failed {
-		t.collector, t.duplicates, t.oldest = stats.NewCollector(), rows.NewDuplicateFilter(s.table.options.MaxRows), ^uint64(0)
+		t.collector, t.filter, t.oldest = stats.NewCollector(), rows.NewDuplicateFilter(s.table.options.MaxRows), ^uint64(0)
 	}
 	for t.rows < s.rows && !t.failed {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		if !t.step(s, min(t.rows+tallyStep, s.rows)) {
-			t.collector, t.duplicates, t.shapes, t.failed = nil, nil, nil, true
+			t.collector, t.filter, t.shapes, t.failed = nil, nil, nil, true
 		}
 	}
 	if t.failed {
@@ -70,21 +71,21 @@ func (s *snapshot) Tally(ctx context.Context, look func(c *stats.Collector, olde
 
 // step counts the rows before end.
 func (t *tally) step(s *snapshot, end int) bool {
-	t.twins = t.twins[:0]
+	t.candidateRows = t.candidateRows[:0]
 	var h rows.Head
 	for row := t.rows; row < end; row++ {
 		cells, err := rows.ReadHead(s.row(row), &h)
 		if err != nil || int(h.Shape) >= len(s.tables.Shapes) {
 			return false
 		}
-		if t.duplicates.Seen(t.duplicates.Hash(&h)) {
-			t.twins = append(t.twins, row)
+		if t.filter.Seen(t.filter.Hash(&h)) {
+			t.candidateRows = append(t.candidateRows, row)
 		} else if !t.count(s.tables, &h, cells) {
 			return false
 		}
 		t.oldest, t.newest = min(t.oldest, h.Start), max(t.newest, h.Start)
 	}
-	if len(t.twins) > 0 && !t.countTwins(s) {
+	if len(t.candidateRows) > 0 && !t.countCandidates(s) {
 		return false
 	}
 	t.rows = end
@@ -99,7 +100,7 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 	known := t.shapes[h.Shape]
 	if known.series == 0 {
 		shape := &tables.Shapes[h.Shape]
-		if shape.Service == "" { // it never is, except of shapes that were lost
+		if shape.Service == "" { // the shape was lost
 			return false
 		}
 		name, ok := t.name(tables, shape, cells)
@@ -115,11 +116,11 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 		}
 	}
 	t.collector.AddSpan(known.series-1, h.Start, h.Duration())
-	return known.state == 0 || t.countExtra(tables, h, cells, known)
+	return known.state == 0 || t.countUnsampled(tables, h, cells, known)
 }
 
-// countExtra counts what a row with a tracestate stands for besides.
-func (t *tally) countExtra(tables *rows.Tables, h *rows.Head, cells []byte, of tallyShape) bool {
+// countUnsampled counts the further calls for which a row with a tracestate stands.
+func (t *tally) countUnsampled(tables *rows.Tables, h *rows.Head, cells []byte, of tallyShape) bool {
 	columns := tables.Shapes[h.Shape].Columns[:of.state]
 	var err error
 	if t.cells, _, err = tables.ReadFirstCells(cells, columns, t.cells[:0]); err != nil {
@@ -149,8 +150,8 @@ func (t *tally) name(tables *rows.Tables, shape *rows.Shape, cells []byte) (_ st
 	return "", true
 }
 
-// twinsOf is what duplicates have in common.
-type twinsOf struct {
+// duplicateKey holds the properties that candidates for duplicates have in common.
+type duplicateKey struct {
 	tenantTrace
 	id    otlpdata.SpanID
 	start uint64
@@ -161,39 +162,39 @@ type tenantTrace struct {
 	trace  otlpdata.TraceID
 }
 
-func (s *snapshot) twinsOf(h *rows.Head) (twinsOf, bool) {
+func (s *snapshot) duplicateKey(h *rows.Head) (duplicateKey, bool) {
 	if int(h.Resource) >= len(s.tables.Resources) {
-		return twinsOf{}, false
+		return duplicateKey{}, false
 	}
-	return twinsOf{tenantTrace{s.tables.Resources[h.Resource].Tenant, h.TraceID}, h.SpanID, h.Start}, true
+	return duplicateKey{tenantTrace{s.tables.Resources[h.Resource].Tenant, h.TraceID}, h.SpanID, h.Start}, true
 }
 
-// countTwins counts those of the twins that are no duplicates. It compares them with all earlier rows of their traces, which it goes through
-// once.
-func (t *tally) countTwins(s *snapshot) bool {
-	keys, traces := make(map[twinsOf]struct{}), make(map[tenantTrace]int) // the last twin of each trace
+// countCandidates counts the candidate rows that are not duplicates. It compares them with all
+// earlier rows of their traces, which it visits once.
+func (t *tally) countCandidates(s *snapshot) bool {
+	keys, traces := make(map[duplicateKey]struct{}), make(map[tenantTrace]int) // last candidate of each trace
 	var h rows.Head
-	for _, row := range t.twins {
+	for _, row := range t.candidateRows {
 		if _, err := rows.ReadHead(s.row(row), &h); err != nil {
 			return false
 		}
-		key, ok := s.twinsOf(&h)
+		key, ok := s.duplicateKey(&h)
 		if !ok {
 			return false
 		}
 		keys[key], traces[key.tenantTrace] = struct{}{}, row
 	}
 	for trace, last := range traces {
-		if !t.countTwinsOf(s, trace, last, keys) {
+		if !t.countCandidatesOfTrace(s, trace, last, keys) {
 			return false
 		}
 	}
 	return true
 }
 
-// countTwinsOf counts those of a trace.
-func (t *tally) countTwinsOf(s *snapshot, trace tenantTrace, last int, keys map[twinsOf]struct{}) bool {
-	var all []int // rows that have twins, the latest first
+// countCandidatesOfTrace counts the candidate rows of one trace.
+func (t *tally) countCandidatesOfTrace(s *snapshot, trace tenantTrace, last int, keys map[duplicateKey]struct{}) bool {
+	var all []int // rows with the key of a candidate, the latest first
 	var h rows.Head
 	for at := uint32(last) + 1; at > 0; {
 		row := int(at - 1)
@@ -201,7 +202,7 @@ func (t *tally) countTwinsOf(s *snapshot, trace tenantTrace, last int, keys map[
 		if _, err := rows.ReadHead(s.row(row), &h); err != nil {
 			return false
 		}
-		key, ok := s.twinsOf(&h)
+		key, ok := s.duplicateKey(&h)
 		if _, is := keys[key]; ok && is && key.tenantTrace == trace {
 			all = append(all, row)
 		}
@@ -215,14 +216,14 @@ func (t *tally) countTwinsOf(s *snapshot, trace tenantTrace, last int, keys map[
 		}
 		_, again := seen[sum]
 		seen[sum] = struct{}{}
-		if _, held := slices.BinarySearch(t.twins, row); held && !again && !t.count(s.tables, &h, cells) {
+		if _, held := slices.BinarySearch(t.candidateRows, row); held && !again && !t.count(s.tables, &h, cells) {
 			return false
 		}
 	}
 	return true
 }
 
-// read returns the cells of a row, and a hash of what only duplicates have in common.
+// read returns the cells of a row, and a hash of the content that duplicates have in common.
 func (t *tally) read(s *snapshot, row int, h *rows.Head) (cells []byte, sum [sha256.Size]byte, ok bool) {
 	cells, err := rows.ReadHead(s.row(row), h)
 	if err == nil {

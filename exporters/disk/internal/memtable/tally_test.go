@@ -20,7 +20,7 @@ type seriesMinute struct {
 	minute uint64
 }
 
-// tallied returns calls and sums of durations by series and minute.
+// tallied returns calls and sums of durations by series and minute, from Tally.
 func tallied(tb testing.TB, src source.Source) map[seriesMinute][2]uint64 {
 	tb.Helper()
 	out := make(map[seriesMinute][2]uint64)
@@ -40,7 +40,7 @@ func tallied(tb testing.TB, src source.Source) map[seriesMinute][2]uint64 {
 	return out
 }
 
-// seriesOf returns the same from the definition.
+// seriesOf returns the expected result of tallied.
 func seriesOf(tb testing.TB, batches ...*otlpdata.Batch) map[seriesMinute][2]uint64 {
 	tb.Helper()
 	out, seen := make(map[seriesMinute][2]uint64), map[string]*storequery.Dedup{}
@@ -79,7 +79,8 @@ func addUpTo(a, b uint64) uint64 {
 	return ^uint64(0)
 }
 
-// TestTally: spans are counted once, whatever was counted before their duplicates came.
+// TestTally checks that each span is counted once, even if duplicates are added after it was
+// counted.
 func TestTally(t *testing.T) {
 	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -101,12 +102,12 @@ func TestTally(t *testing.T) {
 			}
 		}
 		if got := tallied(t, table.Source()); !maps.Equal(got, seriesOf(t, sent...)) {
-			t.Errorf("seed %d: the second time it is %v", seed, got)
+			t.Errorf("seed %d: second call returned %v", seed, got)
 		}
 	}
 }
 
-// TestTallyOfManyDuplicates: some requests come so often that the sieve is full.
+// TestTallyOfManyDuplicates repeats requests until the duplicate filter is full.
 func TestTallyOfManyDuplicates(t *testing.T) {
 	o := tight()
 	o.MaxRows = 40
@@ -125,17 +126,18 @@ func TestTallyOfManyDuplicates(t *testing.T) {
 	src := table.Source()
 	rows, _, _ := src.Bounds()
 	if got, want := tallied(t, src), seriesOf(t, sent...); rows < 400 || !maps.Equal(got, want) {
-		t.Errorf("of %d rows:\n got %v\nwant %v", rows, got, want)
+		t.Errorf("%d rows:\n got %v\nwant %v", rows, got, want)
 	}
 }
 
-// TestNoTally: of spans at too many times, of rows whose definitions were lost, and for who does not wait.
+// TestNoTally checks that there is no tally for spans in too many minutes, for lost definitions,
+// and after the context ended.
 func TestNoTally(t *testing.T) {
 	none := func(what string, table *Table) {
 		t.Helper()
 		for range 2 {
-			ok, err := table.snapshot().Tally(t.Context(), func(*stats.Collector, uint64, uint64) { t.Errorf("%s: there is a tally", what) })
-			if ok || err != nil || table.tally.collector != nil || table.tally.duplicates != nil {
+			ok, err := table.snapshot().Tally(t.Context(), func(*stats.Collector, uint64, uint64) { t.Errorf("%s: Tally called look", what) })
+			if ok || err != nil || table.tally.collector != nil || table.tally.filter != nil {
 				t.Errorf("%s: %t, %v", what, ok, err)
 			}
 		}
@@ -155,7 +157,7 @@ func TestNoTally(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table.tables.Shapes = nil // as if none of their definitions were left
+	table.tables.Shapes = nil // as if all definitions were lost
 	none("lost shapes", table)
 
 	table = New(tight())
@@ -163,15 +165,15 @@ func TestNoTally(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if ok, err := table.snapshot().Tally(ctx, func(*stats.Collector, uint64, uint64) {}); ok || err == nil {
-		t.Errorf("the context has ended: %t, %v", ok, err)
+		t.Errorf("ended context: %t, %v", ok, err)
 	}
 	if got := tallied(t, table.Source()); !maps.Equal(got, seriesOf(t, batches...)) {
-		t.Errorf("after that: %v", got)
+		t.Errorf("after an ended context: %v", got)
 	}
 }
 
-// TestTallyWhileSpansCome: all that was stored before is counted, by several at once.
-func TestTallyWhileSpansCome(t *testing.T) {
+// TestTallyWhileSpansArrive checks that concurrent calls count all spans that were stored before.
+func TestTallyWhileSpansArrive(t *testing.T) {
 	batches := benchBatches(t, 6000, 300)
 	table := New(Options{BlockRows: 128, Pool: NewPool(16<<10, 0)})
 	spans := 0
@@ -192,13 +194,13 @@ func TestTallyWhileSpansCome(t *testing.T) {
 					n += v[0]
 				}
 				if n < uint64(rows) || n > uint64(spans) {
-					t.Errorf("%d of %d are counted", n, rows)
+					t.Errorf("%d of %d spans are counted", n, rows)
 				}
 			}
 		})
 	}
 	all.Wait()
 	if got := tallied(t, table.Source()); !maps.Equal(got, seriesOf(t, batches...)) {
-		t.Error("at the end something is missing")
+		t.Error("final tally is incomplete")
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// traces finds the last row of a trace. One goroutine adds, others look up at the same time and without locks. Rows of different traces
-// whose hashes share the upper half are one chain; readers compare the whole id.
+// traces maps trace hashes to the last row of the trace. One goroutine adds rows; others look up
+// concurrently without locks. Rows of different traces whose hashes share the upper half form one
+// chain; readers compare the complete id.
 type traces struct {
 	slots atomic.Pointer[[]atomic.Uint64] // upper half of the hash << 32 | 1 + row; 0: free
 	used  int
@@ -17,7 +18,8 @@ type traces struct {
 
 const firstTraceSlots = 1024
 
-// link makes a row the last one of its hash, and sets before to 1 + the one that was the last, 0 if there is none.
+// link makes a row the last one of its hash, and sets before to 1 + the preceding one, 0 if there
+// is none.
 func (t *traces) link(hash uint64, row uint32, before *uint32) {
 	p := t.slots.Load()
 	if p == nil || 4*t.used >= 3*len(*p) {
@@ -33,13 +35,14 @@ func (t *traces) link(hash uint64, row uint32, before *uint32) {
 		} else if v>>32 != hash>>32 {
 			continue
 		}
-		*before = uint32(v) // first: who finds the row follows the link
+		*before = uint32(v) // before the slot: a reader that finds the row reads it
 		slot.Store(hash>>32<<32 | uint64(row) + 1)
 		return
 	}
 }
 
-// grow moves all to a table of twice the size. Readers of the old one still find in it what was there when they came.
+// grow moves all entries to a table of twice the size. Readers of the old table still find the
+// entries that it had.
 func (t *traces) grow(old *[]atomic.Uint64) *[]atomic.Uint64 {
 	size := firstTraceSlots
 	if old != nil {
@@ -84,7 +87,7 @@ func (t *traces) bytes() int64 {
 	return 0
 }
 
-// trace hashes a trace id of a tenant, whose name's hash is given.
+// trace returns the hash of a trace id, given the hash of the tenant.
 func (h *hasher) trace(tenant uint64, id *otlpdata.TraceID) uint64 {
 	a, b := binary.LittleEndian.Uint64(id[:8]), binary.LittleEndian.Uint64(id[8:])
 	hi, lo := bits.Mul64(a^tenant^h.secret[0], b^h.secret[1])

@@ -4,7 +4,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// column is a column of the tables with what interning needs.
+// column holds the properties of a column that interning needs.
 type column struct {
 	hash  uint64 // of place, kind and key
 	key   uint64 // hash of the key
@@ -12,29 +12,32 @@ type column struct {
 	words words
 }
 
-// words is the dictionary of a column; the texts are in the tables.
+// words is the state of the dictionary of a column. The texts are in the tables.
 type words struct {
 	index  index
-	last   uint32 // 1 + the word that was found last by its text, 0 if none
-	values int    // texts seen
-	// closed: nothing is added any more, since too many texts were new. tried and found count how often looking one up was worth it.
+	last   uint32 // 1 + last word that was found by its text, 0 if none
+	values int    // number of texts seen
+	// closed is set when too many texts were new: no more words are added. tried and found then
+	// count look-ups and hits.
 	closed       bool
 	tried, found int
-	mute         bool // closed, and not worth looking up
-	inline       bool // a text of the column stands in a row
+	skipLookup   bool // closed, and look-ups do not pay off
+	inline       bool // a row holds a text of the column that is not a word
 }
 
 const (
-	// freeWords is how many words a dictionary may have before it must prove its worth.
+	// freeWords is the number of words that a dictionary may have regardless of the share of new
+	// texts.
 	freeWords = 256
-	// newShare: the dictionary of a column is closed when more than one in so many texts was new; one that is closed is not looked up any
-	// more when fewer than one in so many texts was found.
+	// newShare is an inverse share. A dictionary is closed when more than 1/newShare of the texts
+	// were new. Look-ups in a closed dictionary stop when they find fewer than 1/newShare of the
+	// texts.
 	newShare = 4
-	// trial is the number of texts after which looking up is judged.
-	trial = 256
+	// lookupTrial is the number of look-ups after which their hit rate is evaluated.
+	lookupTrial = 256
 )
 
-// word returns 1 + the word for a text of a column of a shape, or 0 when it has none.
+// word returns 1 + the word for a text of a column of a shape, or 0 if it has none.
 func (t *Table) word(at *slot, text string) (uint32, error) {
 	w := &t.columns[at.column].words
 	w.values++
@@ -52,23 +55,23 @@ func (t *Table) word(at *slot, text string) (uint32, error) {
 	return w.last, nil
 }
 
-// lookUp finds or makes the word for a text and makes it the last one of its column.
+// lookUp finds or defines the word for a text and makes it the last one of its column.
 func (t *Table) lookUp(id uint32, w *words, text string) (bool, error) {
-	if w.mute || len(text) > maxWord {
+	if w.skipLookup || len(text) > maxWord {
 		w.inline = true
 		return false, nil
 	}
 	known := t.tables.Words[id]
-	candidates := w.index.search(t.hash.text(text))
+	candidates := w.index.find(t.hash.text(text))
 	for i, ok := candidates.next(); ok; i, ok = candidates.next() {
 		if known[i] == text {
-			w.judge(true)
+			w.recordLookup(true)
 			w.last = i + 1
 			return true, nil
 		}
 	}
-	if w.full(len(known), t.options.Limits.Words) {
-		w.judge(false)
+	if w.rejectsNew(len(known), t.options.Limits.Words) {
+		w.recordLookup(false)
 		w.inline = true
 		return false, nil
 	}
@@ -80,24 +83,25 @@ func (t *Table) lookUp(id uint32, w *words, text string) (bool, error) {
 	return true, nil
 }
 
-// full reports whether a text that is new stays out of a dictionary of so many words.
-func (w *words) full(have, limit int) bool {
+// rejectsNew reports whether a new text is not added to a dictionary of the given size.
+func (w *words) rejectsNew(have, limit int) bool {
 	if have >= limit || have >= freeWords && have*newShare > w.values {
 		w.closed = true
 	}
 	return w.closed
 }
 
-// judge gives looking up in a closed dictionary up when it does not pay.
-func (w *words) judge(found bool) {
+// recordLookup counts a look-up in a closed dictionary, and stops further look-ups if too few
+// succeed.
+func (w *words) recordLookup(found bool) {
 	if !w.closed {
 		return
 	}
 	if found {
 		w.found++
 	}
-	if w.tried++; w.tried == trial {
-		w.mute = w.found*newShare < w.tried
+	if w.tried++; w.tried == lookupTrial {
+		w.skipLookup = w.found*newShare < w.tried
 		w.tried, w.found = 0, 0
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Estimates for the account of memory, in bytes.
+// Approximate sizes in bytes.
 const (
 	columnBytes     = int64(unsafe.Sizeof(rows.Column{}) + unsafe.Sizeof(column{}) + unsafe.Sizeof([]string{}))
 	wordBytes       = int64(unsafe.Sizeof(""))
@@ -19,23 +19,24 @@ const (
 	attributeBytes  = int64(unsafe.Sizeof(otlpdata.KeyValue{}))
 	shapeBytes      = int64(unsafe.Sizeof(rows.Shape{}) + unsafe.Sizeof(shapeInfo{}))
 	blockShapeBytes = int64(unsafe.Sizeof(source.BlockShape{}))
-	serviceBytes    = int64(unsafe.Sizeof(service{}) + unsafe.Sizeof(guard{})) // few have several guards
+	serviceBytes    = int64(unsafe.Sizeof(service{}) + unsafe.Sizeof(guard{})) // few services have several guards
 )
 
-// maxLost bounds how many definitions may be missing in one table, and with them what a damaged log makes it allocate.
+// maxLost is the maximum number of missing definitions of a table. It bounds the memory that a
+// damaged log can make it allocate.
 const maxLost = 1 << 16
 
-// define puts an item that was encoded into the arena and learns it.
+// define adds an encoded definition to the arena, the tables and the indexes.
 func (t *Table) define(item []byte) error {
 	tag, payload, _, err := rows.NextItem(item)
 	if err != nil {
 		return err
 	}
 	_, payload = t.arena.put(tag, payload)
-	return t.learn(tag, payload)
+	return t.addDefinition(tag, payload)
 }
 
-// definition is what an item other than a row begins with.
+// definition is the beginning of an encoded definition.
 type definition struct {
 	tag    rows.Tag
 	id     uint64
@@ -53,31 +54,31 @@ func readDefinition(tag rows.Tag, payload []byte) definition {
 	return d
 }
 
-// learn adds a definition, whose payload is in the arena, to the tables and to the indexes.
-func (t *Table) learn(tag rows.Tag, payload []byte) error {
+// addDefinition adds a definition, whose payload is in the arena, to the tables and indexes.
+func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 	d := readDefinition(tag, payload)
 	before := t.count(d)
 	missing := t.missing(d, before)
 	if t.lost+missing > maxLost {
-		return fmt.Errorf("%w: too many definitions are missing", rows.ErrCorrupt)
+		return fmt.Errorf("%w: too many missing definitions", rows.ErrCorrupt)
 	}
 	t.lost += missing
 	known, err := t.tables.Define(tag, payload)
 	if err == nil && !known {
-		err = fmt.Errorf("%w: an item of unknown kind %d", rows.ErrCorrupt, tag)
+		err = fmt.Errorf("%w: unknown item type %d", rows.ErrCorrupt, tag)
 	}
-	// Also after an error: a word defines, as lost, a column that is missing.
+	// Also needed after an error, because a word defines its missing column as lost.
 	for len(t.columns) < len(t.tables.Columns) {
 		t.columns = append(t.columns, column{})
-		t.grown += columnBytes
+		t.otherBytes += columnBytes
 	}
 	if err == nil && t.count(d) > before {
-		t.enter(d, before)
+		t.indexDefinition(d, before)
 	}
 	return err
 }
 
-// count returns how many definitions of the same kind there are.
+// count returns the number of definitions of the same kind.
 func (t *Table) count(d definition) int {
 	switch d.tag {
 	case rows.TagColumn:
@@ -98,7 +99,8 @@ func (t *Table) count(d definition) int {
 	return 0
 }
 
-// missing returns how many definitions must have been lost before this one, which would be the next but for them.
+// missing returns the number of definitions that were lost before d, given that there are have
+// definitions of its kind.
 func (t *Table) missing(d definition, have int) int {
 	n := uint64(0)
 	if d.id > uint64(have) {
@@ -110,59 +112,60 @@ func (t *Table) missing(d definition, have int) int {
 	return int(n)
 }
 
-// enter adds the last definition of a kind to the indexes. Those between it and the first ones, of which there were before, are lost.
-func (t *Table) enter(d definition, before int) {
+// indexDefinition adds the last definition of a kind to the indexes. before is the number of
+// definitions of the kind before it was added; those in between are lost.
+func (t *Table) indexDefinition(d definition, before int) {
 	switch d.tag {
 	case rows.TagColumn:
-		t.enterColumn(uint32(d.id))
+		t.indexColumn(uint32(d.id))
 	case rows.TagWord:
-		t.enterWord(uint32(d.column), before)
+		t.indexWord(uint32(d.column), before)
 	case rows.TagScope:
 		s := &t.tables.Scopes[d.id]
 		t.byScope.add(t.encodedHash("", s.SchemaURL, s.Raw), uint32(d.id))
-		t.grown += int64(len(t.tables.Scopes)-before)*scopeBytes + int64(cap(s.Attributes))*attributeBytes
+		t.otherBytes += int64(len(t.tables.Scopes)-before)*scopeBytes + int64(cap(s.Attributes))*attributeBytes
 	case rows.TagResource:
-		t.enterResource(uint32(d.id), before)
+		t.indexResource(uint32(d.id), before)
 	case rows.TagShape:
-		t.enterShape(uint32(d.id), before)
+		t.indexShape(uint32(d.id), before)
 	case rows.TagService:
 		s := t.tables.Services[d.id]
 		t.services[t.serviceID(s.Tenant, s.Name)].number = uint32(d.id) + 1
 	}
 }
 
-func (t *Table) enterColumn(id uint32) {
+func (t *Table) indexColumn(id uint32) {
 	c := &t.tables.Columns[id]
 	info := &t.columns[id]
 	info.known, info.hash, info.key = true, t.fieldHash(c.Place, c.Kind, c.Key), t.hash.text(c.Key)
 	t.byColumn.add(info.hash, id)
 }
 
-func (t *Table) enterWord(column uint32, before int) {
+func (t *Table) indexWord(column uint32, before int) {
 	known := t.tables.Words[column]
 	w := &t.columns[column].words
 	size := w.index.bytes()
 	w.index.add(t.hash.text(known[len(known)-1]), uint32(len(known)-1))
-	t.grown += int64(len(known)-before)*wordBytes + w.index.bytes() - size
+	t.otherBytes += int64(len(known)-before)*wordBytes + w.index.bytes() - size
 }
 
-func (t *Table) enterResource(id uint32, before int) {
+func (t *Table) indexResource(id uint32, before int) {
 	r := &t.tables.Resources[id]
 	t.byResource.add(t.encodedHash(r.Tenant, r.SchemaURL, r.Raw), id)
 	for len(t.serviceOf) < int(id) {
 		t.serviceOf = append(t.serviceOf, 0)
 	}
 	t.serviceOf = append(t.serviceOf, t.serviceID(r.Tenant, r.Service))
-	t.grown += int64(int(id)+1-before)*resourceBytes + int64(cap(r.Attributes))*attributeBytes
+	t.otherBytes += int64(int(id)+1-before)*resourceBytes + int64(cap(r.Attributes))*attributeBytes
 }
 
-// enterShape indexes a shape, unless something that it needs was lost.
-func (t *Table) enterShape(id uint32, before int) {
+// indexShape indexes a shape, unless a definition that it refers to was lost.
+func (t *Table) indexShape(id uint32, before int) {
 	for len(t.shapes) <= int(id) {
 		t.shapes = append(t.shapes, shapeInfo{})
 	}
 	shape, info := &t.tables.Shapes[id], &t.shapes[id]
-	t.grown += int64(int(id)+1-before)*shapeBytes + int64(cap(shape.Columns))*4
+	t.otherBytes += int64(int(id)+1-before)*shapeBytes + int64(cap(shape.Columns))*4
 	t.scratch = t.scratch[:0]
 	for _, c := range shape.Columns {
 		if int(c) >= len(t.columns) || !t.columns[c].known {
@@ -174,16 +177,16 @@ func (t *Table) enterShape(id uint32, before int) {
 	info.scope, info.kind, info.status = shape.Scope, shape.Kind, shape.Status
 	info.name, info.nameInRow = shape.Name, shape.NameInRow
 	t.addSlots(info, shape.Columns)
-	home := place32{service: info.service, scope: shape.Scope}
+	origin := originIDs{service: info.service, scope: shape.Scope}
 	head := shapeHead{name: t.hash.text(shape.Name), kind: shape.Kind, status: shape.Status}
-	t.byShape.add(t.shapeHash(home, head, shape.NameInRow, t.scratch), id)
-	t.observe(id, t.scratch)
+	t.byShape.add(t.shapeHash(origin, head, shape.NameInRow, t.scratch), id)
+	t.countShape(id, t.scratch)
 }
 
 // serviceID finds or adds a service of a tenant.
 func (t *Table) serviceID(tenant, name string) uint32 {
 	hash := fold(t.hash.text(tenant), t.hash.text(name))
-	candidates := t.byService.search(hash)
+	candidates := t.byService.find(hash)
 	for id, ok := candidates.next(); ok; id, ok = candidates.next() {
 		if s := &t.services[id]; s.tenant == tenant && s.name == name {
 			return id
@@ -192,6 +195,6 @@ func (t *Table) serviceID(tenant, name string) uint32 {
 	id := uint32(len(t.services))
 	t.services = append(t.services, service{tenant: tenant, name: name})
 	t.byService.add(hash, id)
-	t.grown += serviceBytes
+	t.otherBytes += serviceBytes
 	return id
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// alike are spans, by what tells them from the others, of which a guess sees the same.
-func alike() map[string]func(r *otlpdata.Resource, s *otlpdata.Span) {
+// similarSpans returns modifications of a span that the key of the shape cache does not cover.
+func similarSpans() map[string]func(r *otlpdata.Resource, s *otlpdata.Span) {
 	return map[string]func(*otlpdata.Resource, *otlpdata.Span){
 		"none":            func(*otlpdata.Resource, *otlpdata.Span) {},
 		"head of a key":   func(_ *otlpdata.Resource, s *otlpdata.Span) { s.Attributes[1].Key = "tttp.route" },
@@ -16,21 +16,22 @@ func alike() map[string]func(r *otlpdata.Resource, s *otlpdata.Span) {
 	}
 }
 
-// TestGuesses alternates spans whose shapes are guessed at the same place, where the guess is wrong each time.
-func TestGuesses(t *testing.T) {
+// TestShapeCacheMisses alternates spans that share a cache entry but have different shapes, so that
+// each prediction is wrong.
+func TestShapeCacheMisses(t *testing.T) {
 	var kinds []func(*otlpdata.Resource, *otlpdata.Span)
-	for _, change := range alike() {
+	for _, change := range similarSpans() {
 		kinds = append(kinds, change)
 	}
 	spread := map[*uint32]bool{}
-	var g guesses
+	var g shapeCache
 	for _, change := range kinds {
 		s := otlpdata.Span{Attributes: usualAttributes(0)}
 		change(nil, &s)
-		spread[g.of(place32{}, &s, false, nil)] = true
+		spread[g.of(originIDs{}, &s, false, nil)] = true
 	}
 	if len(spread) != 1 {
-		t.Fatalf("the spans are guessed at %d places, which makes this test pointless", len(spread))
+		t.Fatalf("spans have %d cache entries, want 1: the test proves nothing", len(spread))
 	}
 	table := New(Options{})
 	batches := hostile(t, 6, 60, func(_, i int, r *otlpdata.Resource, s *otlpdata.Span) {
@@ -46,8 +47,9 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// TestGuessesTellApart changes one thing about spans at a time that makes another shape, and counts the shapes.
-func TestGuessesTellApart(t *testing.T) {
+// TestShapeCacheDistinguishesShapes alternates spans that differ in one property of their shapes,
+// and counts the shapes.
+func TestShapeCacheDistinguishesShapes(t *testing.T) {
 	event := otlpdata.Event{Name: "e", Attributes: []otlpdata.KeyValue{text("k", "v")}}
 	for name, change := range map[string]func(i int, r *otlpdata.Resource, s *otlpdata.Span){
 		"service": func(i int, r *otlpdata.Resource, _ *otlpdata.Span) { r.Raw = resourceRaw(fmt.Sprint("cart-", i%2), 0) },

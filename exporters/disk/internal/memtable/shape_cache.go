@@ -9,15 +9,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// guesses are the shapes that spans had last, by what can be seen of a span without reading its keys: 1 + the shape, 0 for none. Whether a
-// guess is right is found out by comparing all that makes the shape, which is far cheaper than hashing it.
-type guesses [1 << guessBits]uint32
+// shapeCache maps properties of a span that are cheap to read to the shape that a span with these
+// properties had last: 1 + shape, 0 for none. Whether the prediction is right is determined by
+// comparing all properties of the shape, which is much cheaper than hashing them.
+type shapeCache [1 << shapeCacheBits]uint32
 
-const guessBits = 14
+const shapeCacheBits = 14
 
-// of returns the place of the guess for a span of a home, of which others are the fields that are no attributes.
-func (g *guesses) of(home place32, s *otlpdata.Span, nameInRow bool, others []field) *uint32 {
-	h := uint64(home.service)<<32 | uint64(home.scope)
+// of returns the entry for a span with the given origin. others are the fields other than span
+// attributes.
+func (g *shapeCache) of(origin originIDs, s *otlpdata.Span, nameInRow bool, others []field) *uint32 {
+	h := uint64(origin.service)<<32 | uint64(origin.scope)
 	h ^= uint64(uint32(s.Kind))<<8 ^ uint64(uint32(s.StatusCode))<<16
 	if !nameInRow {
 		h = fold(h, sketch(s.Name))
@@ -28,10 +30,10 @@ func (g *guesses) of(home place32, s *otlpdata.Span, nameInRow bool, others []fi
 	for i := range others {
 		h = bits.RotateLeft64(h, 7) + tail(others[i].key) + uint64(others[i].place)
 	}
-	return &g[fold(h, uint64(len(s.Attributes)))>>(64-guessBits)]
+	return &g[fold(h, uint64(len(s.Attributes)))>>(64-shapeCacheBits)]
 }
 
-// tail is the last eight bytes of a text and its length.
+// tail combines the last eight bytes of a text with its length.
 func tail(s string) uint64 {
 	n := len(s)
 	if n >= 8 {
@@ -44,7 +46,7 @@ func tail(s string) uint64 {
 	return h
 }
 
-// sketch mixes all eight-byte words of a text.
+// sketch combines all eight-byte words of a text.
 func sketch(s string) uint64 {
 	h := uint64(len(s))
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
@@ -55,10 +57,11 @@ func sketch(s string) uint64 {
 	return bits.RotateLeft64(h, 23) + tail(s)
 }
 
-// isOf reports whether a shape is that of a span in a form that gives all attributes columns; n.list are the other fields.
-func (n *interner) isOf(id uint32, s *otlpdata.Span, nameInRow bool) bool {
+// matchesShape reports whether a shape is that of a span, in a layout with a column for each
+// attribute. n.list are the other fields.
+func (n *interner) matchesShape(id uint32, s *otlpdata.Span, nameInRow bool) bool {
 	t, info := n.t, &n.t.shapes[id]
-	if info.service != n.home.service || info.scope != n.home.scope || info.kind != s.Kind || info.status != s.StatusCode ||
+	if info.service != n.origin.service || info.scope != n.origin.scope || info.kind != s.Kind || info.status != s.StatusCode ||
 		info.nameInRow != nameInRow || !nameInRow && info.name != s.Name || int(info.columns) != len(s.Attributes)+len(n.list) {
 		return false
 	}
