@@ -1,5 +1,5 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/tracing-backend/tracing/pipeline.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/tracing-backend/tracing/pipeline/app.version=$(VERSION)
 TEST    := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 
 help: ## print this list

@@ -20,6 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/compatflags"
 	"github.com/tracing-backend/tracing/internal/tracecli"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
 	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
@@ -60,8 +61,8 @@ func Components() []pipeline.Factory {
 }
 
 // Presets returns the built-in configurations; the first one runs when nothing else is asked for.
-func Presets() []pipeline.Preset {
-	return []pipeline.Preset{
+func Presets() []app.Preset {
+	return []app.Preset{
 		{Name: "all-in-one", YAML: examples.AllInOne},
 		{Name: "agent", YAML: examples.Agent},
 		{Name: "collector", YAML: examples.Collector},

@@ -8,19 +8,21 @@ import (
 	"time"
 )
 
-// Budget bounds the bytes that the process holds of requests in flight (service.limits.inflight). Receivers reserve before they read a
-// request into memory, grow the reservation while they inflate it, and release it when the answer is known. Nothing waits: over the
-// limit a request is refused as overloaded.
+// Budget limits the memory of requests in flight in the whole process (service.limits.inflight).
+// Receivers reserve bytes before they read a request into memory, grow the reservation while they
+// decompress it, and release it when the request is answered. Reservations never wait: a request
+// that exceeds the limit is refused as overloaded. A Budget is safe for concurrent use.
 type Budget struct {
 	limit int64
 	used  atomic.Int64
 	peak  atomic.Int64
 }
 
-// NewBudget returns a budget of limit bytes; zero or less means no limit, which is for tests.
+// NewBudget returns a budget of limit bytes. 0 or less is no limit, for tests.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// Reserve takes n bytes; below zero counts as zero. The error is an [Overloaded] that wraps [ErrOverBudget].
+// Reserve reserves n bytes; a negative n counts as 0. If they exceed the limit, it returns an
+// [Overloaded] error that wraps [ErrOverBudget].
 func (b *Budget) Reserve(n int64) (*Reservation, error) {
 	r := &Reservation{budget: b}
 	if err := r.Grow(n); err != nil {
@@ -29,16 +31,17 @@ func (b *Budget) Reserve(n int64) (*Reservation, error) {
 	return r, nil
 }
 
-// Used returns the bytes reserved now.
+// Used returns the number of bytes that are reserved.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Peak returns the most bytes that were ever reserved at once.
+// Peak returns the maximum number of bytes that have been reserved at the same time.
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
 // Limit returns the limit in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// take adds n > 0 bytes if they fit. A request that does not fit is never counted, not even for a moment: it must not make others fail.
+// take reserves n > 0 bytes if they fit. Bytes that do not fit are not counted even briefly: they
+// would make other requests fail.
 func (b *Budget) take(n int64) error {
 	limit := b.limit
 	if limit <= 0 {
@@ -65,7 +68,8 @@ func (b *Budget) notePeak(used int64) {
 	}
 }
 
-// Reservation is a share of a Budget. It is safe for concurrent use; after Release it takes nothing any more.
+// Reservation is a number of reserved bytes of a [Budget]. It is safe for concurrent use. After
+// Release it does not grow any more.
 type Reservation struct {
 	budget *Budget
 
@@ -74,14 +78,15 @@ type Reservation struct {
 	done bool
 }
 
-// Grow takes n more bytes, or none with an error as in Reserve.
+// Grow reserves n more bytes, or returns an error like Reserve and reserves none.
 func (r *Reservation) Grow(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.grow(n)
 }
 
-// Resize makes the reservation n bytes, whatever it was, or leaves it with an error as in Reserve. Less never fails.
+// Resize changes the reservation to n bytes, or returns an error like Reserve and leaves it
+// unchanged. Shrinking never fails.
 func (r *Reservation) Resize(n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +110,7 @@ func (r *Reservation) grow(n int64) error {
 	return nil
 }
 
-// Release gives everything back. It may be called more than once.
+// Release returns all bytes to the budget. It may be called more than once.
 func (r *Reservation) Release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

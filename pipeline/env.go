@@ -9,9 +9,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Env is every effect that components have on, or take from, the outside: tests own them by replacing the functions.
+// Env holds the functions by which components reach the operating system: files, clock, randomness
+// and network. Tests replace them.
 type Env struct {
-	FS           vfs.FS // files below Settings.Dir
+	FS           vfs.FS // for files below Settings.Dir
 	Now          func() time.Time
 	Rand         func() uint64
 	Listen       func(ctx context.Context, network, address string) (net.Listener, error)
@@ -19,7 +20,7 @@ type Env struct {
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// SystemEnv is the real outside.
+// SystemEnv returns an Env that uses the operating system.
 func SystemEnv() Env {
 	var lc net.ListenConfig
 	var d net.Dialer

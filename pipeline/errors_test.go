@@ -128,3 +128,10 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("%q, %v", s.Message(), s.Details())
 	}
 }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

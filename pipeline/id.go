@@ -6,17 +6,19 @@ import (
 	"unicode"
 )
 
-// ID names one configured component: its type and, where a file has several of a type, a name: `otlp` or `otlp/internal`.
+// ID identifies a configured component of a kind: its type and, if there are several components of
+// the type, a name. It is written `otlp` or `otlp/internal`.
 type ID struct{ Type, Name string }
 
-// maxID bounds an id, in bytes: it becomes a label of metrics and the name of a folder.
+// maxID is the maximum length of an ID in bytes: IDs are used in metric labels and folder names.
 const maxID = 128
 
-// ParseID reads the form that configuration files use. Spaces, control characters, symbols, `:` and `,` have no place in it.
+// ParseID parses `type` or `type/name`. Spaces, control characters, symbols, `:` and `,` are not
+// allowed.
 func ParseID(s string) (ID, error) {
 	typ, name, named := strings.Cut(s, "/")
-	odd := func(r rune) bool { return r == ':' || r == ',' || unicode.In(r, unicode.Z, unicode.C, unicode.S) }
-	if len(s) > maxID || typ == "" || named && name == "" || strings.ContainsFunc(s, odd) {
+	forbidden := func(r rune) bool { return r == ':' || r == ',' || unicode.In(r, unicode.Z, unicode.C, unicode.S) }
+	if len(s) > maxID || typ == "" || named && name == "" || strings.ContainsFunc(s, forbidden) {
 		return ID{}, fmt.Errorf("%q is not a component id; write type or type/name, for example otlp or otlp/internal", s)
 	}
 	return ID{Type: typ, Name: name}, nil
@@ -30,10 +32,10 @@ func (id ID) String() string {
 	return id.Type + "/" + id.Name
 }
 
-// IsZero reports whether the id names nothing.
+// IsZero reports whether the ID is empty.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// UnmarshalText is ParseID.
+// UnmarshalText parses an ID like ParseID.
 func (id *ID) UnmarshalText(b []byte) (err error) {
 	*id, err = ParseID(string(b))
 	return err

@@ -7,16 +7,32 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ConsumeJoined hands batches of one tenant on to next as one, and tells what became of each: outcome is called for runs of neighbours
-// that share it, in their order, until all are told. When the joined batch is refused for good, its halves are sent, and so on down to single
-// batches: what is wrong with one is refused to that one alone, at the cost of few sends. Of a fan-out, only branches that refused get
-// anything again. A receiver's batches are counted one by one, however they travel.
+// joinedConsumer is implemented by Consumers that account for each of the joined batches.
+type joinedConsumer interface {
+	ConsumeJoined(ctx context.Context, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error))
+}
+
+// branching is implemented by Consumers that may pass a batch to several branches. Refusing returns
+// the part of the Consumer that refused a batch with err, so that branches that accepted the batch
+// do not get its spans twice.
+type branching interface {
+	Refusing(err error) Consumer
+}
+
+// ConsumeJoined passes batches of one tenant to next as one batch and reports the outcome of each
+// batch: outcome is called, in order, for runs of adjacent batches with the same outcome, until all
+// are reported.
+//
+// If the joined batch is refused permanently, its halves are sent, and so on down to single batches:
+// a batch that is refused does not affect the others, at the cost of a few more sends. If next is a
+// fan-out, only branches that refused the batch get its halves.
 func ConsumeJoined(ctx context.Context, next Consumer, batches []*otlpdata.Batch, outcome func(batches []*otlpdata.Batch, err error)) {
-	if e, ok := next.(*receiverEdge); ok {
-		e.consumeJoined(ctx, batches, outcome)
+	if j, ok := next.(joinedConsumer); ok {
+		j.ConsumeJoined(ctx, batches, outcome)
 		return
 	}
 	if len(batches) == 0 {
@@ -31,9 +47,12 @@ func ConsumeJoined(ctx context.Context, next Consumer, batches []*otlpdata.Batch
 	var partial *Partial
 	switch {
 	case errors.As(err, &partial):
-		dealOut(partial, batches, outcome)
-	case len(batches) > 1 && aboutData(err):
-		next, half := refusersOf(next, err), len(batches)/2
+		distribute(partial, batches, outcome)
+	case len(batches) > 1 && refusesData(err):
+		if b, ok := next.(branching); ok {
+			next = b.Refusing(err)
+		}
+		half := len(batches) / 2
 		ConsumeJoined(ctx, next, batches[:half], outcome)
 		ConsumeJoined(ctx, next, batches[half:], outcome)
 	default:
@@ -41,22 +60,24 @@ func ConsumeJoined(ctx context.Context, next Consumer, batches []*otlpdata.Batch
 	}
 }
 
-// aboutData reports whether err refuses a batch for good, and might not have refused a part of it.
-func aboutData(err error) bool {
+// refusesData reports whether err is permanent and caused by the data, so that a part of the batch
+// might be accepted.
+func refusesData(err error) bool {
 	if err == nil {
 		return false
 	}
-	switch c := classify(err); c.code {
-	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented: // about the sender, whatever it sends
+	switch c := errclass.Of(err); c.Code {
+	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented: // caused by the sender, not the data
 		return false
 	default:
-		return c.permanent()
+		return c.Permanent()
 	}
 }
 
-// dealOut spreads a partial success over batches that were sent as one. Nobody knows whose spans were rejected, and sending them again is
-// forbidden, so the rejected ones are dealt out in order: the sum is exact, and the text says how it came about.
-func dealOut(p *Partial, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
+// distribute reports a partial success as outcomes of the joined batches. It is unknown which spans
+// were rejected, and they must not be sent again, so rejected spans are attributed to the batches in
+// order: the sum is exact, and the error text says that the batches were sent as one.
+func distribute(p *Partial, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
 	left := p.Rejected
 	for i, b := range batches {
 		n := min(left, b.Len())

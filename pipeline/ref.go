@@ -2,55 +2,53 @@ package pipeline
 
 import "reflect"
 
-// Ref is a config field that names an exporter or an extension which can do T: `storage: disk`. The loader checks it before anything is
-// built, and the graph binds it to the component itself before the owner's build is called. An exporter that is referenced is built even
-// when no pipeline lists it, and is started before and stopped after whoever names it.
-type Ref[T any] struct{ bound *refTarget }
+// Ref is a configuration field that names an exporter or extension which implements T, for example
+// `storage: disk`. The name and the type are checked when the configuration is loaded. The
+// component is available by Get from the moment that the owner of the field is built.
+//
+// An exporter that is referenced is built even if no pipeline lists it. A referenced component is
+// started before and stopped after the owner of the field.
+type Ref[T any] struct{ target *refTarget }
 
 type refTarget struct {
-	id    ID
-	value any
+	id        ID
+	component any
 }
 
-// RefTo returns an unbound reference, for defaults.
+// RefTo returns a reference to the component with the given id, for defaults.
 func RefTo[T any](id ID) Ref[T] { return Ref[T]{&refTarget{id: id}} }
 
-// BoundRef returns a reference that is bound already, for tests of components.
-func BoundRef[T any](v T) Ref[T] { return Ref[T]{&refTarget{value: v}} }
+// BoundRef returns a reference whose Get returns component, for tests of components.
+func BoundRef[T any](component T) Ref[T] { return Ref[T]{&refTarget{component: component}} }
 
-// IsSet reports whether the configuration names anything.
-func (r Ref[T]) IsSet() bool { return r.bound != nil }
+// IsSet reports whether the configuration names a component.
+func (r Ref[T]) IsSet() bool { return r.target != nil }
 
 // ID returns the id that the configuration names, or the zero ID.
 func (r Ref[T]) ID() ID {
-	if r.bound == nil {
+	if r.target == nil {
 		return ID{}
 	}
-	return r.bound.id
+	return r.target.id
 }
 
-// Get returns the component. It panics when the reference is not set, and before the graph has bound it.
-func (r Ref[T]) Get() T { return r.bound.value.(T) }
+// Get returns the component. It panics if the reference is not set, and while configurations are
+// validated.
+func (r Ref[T]) Get() T { return r.target.component.(T) }
 
-// UnmarshalText reads an id.
+// UnmarshalText parses an id.
 func (r *Ref[T]) UnmarshalText(b []byte) error {
 	id, err := ParseID(string(b))
 	if err != nil {
 		return err
 	}
-	r.bound = &refTarget{id: id}
+	r.target = &refTarget{id: id}
 	return nil
 }
 
-// reference is what the loader and the graph need of a Ref, whatever its T.
-type reference interface {
-	IsSet() bool
-	ID() ID
-	wants() reflect.Type
-	bind(component any)
-}
+// Interface returns the type T. The framework calls it when it checks the configuration.
+func (r Ref[T]) Interface() reflect.Type { return reflect.TypeFor[T]() }
 
-func (r Ref[T]) wants() reflect.Type { return reflect.TypeFor[T]() }
-func (r Ref[T]) bind(component any)  { r.bound.value = component }
-
-var _ reference = Ref[any]{}
+// Bind sets the component, which must implement T. The framework calls it before it builds the
+// owner of the field.
+func (r Ref[T]) Bind(component any) { r.target.component = component }

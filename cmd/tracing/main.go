@@ -3,9 +3,9 @@ package main
 
 import (
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 func main() {
-	pipeline.Main(tracing.Components(), tracing.Presets()...)
+	app.Main(tracing.Components(), tracing.Presets()...)
 }

@@ -3,11 +3,11 @@ package main
 
 import (
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 
 	"example.com/custom-receiver/lines"
 )
 
 func main() {
-	pipeline.Main(append(tracing.Components(), lines.Factory()), tracing.Presets()...)
+	app.Main(append(tracing.Components(), lines.Factory()), tracing.Presets()...)
 }

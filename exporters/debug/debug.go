@@ -62,14 +62,14 @@ type exporter struct {
 	seen   int // batches since then
 }
 
-var _ pipeline.Keeper = (*exporter)(nil)
+var _ pipeline.DurabilityReporter = (*exporter)(nil)
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	return &exporter{cfg: c, log: set.Logger, now: set.Env.Now}, nil
 }
 
 // Keeps tells that nothing is kept.
-func (*exporter) Keeps() pipeline.Keep { return pipeline.KeepNone }
+func (*exporter) Durability() pipeline.Durability { return pipeline.DurabilityNone }
 
 // Consume writes b, unless sampling leaves it out.
 func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {

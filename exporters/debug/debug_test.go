@@ -125,7 +125,7 @@ func TestConfig(t *testing.T) {
 	if got := fmt.Sprint(f.Kind(), " ", f.Type()); got != "exporter debug" {
 		t.Errorf("factory of %s", got)
 	}
-	if k := (*exporter)(nil).Keeps(); k != pipeline.KeepNone {
+	if k := (*exporter)(nil).Durability(); k != pipeline.DurabilityNone {
 		t.Errorf("keeps spans %s", k)
 	}
 }

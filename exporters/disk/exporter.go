@@ -69,7 +69,7 @@ type exporter struct {
 var (
 	_ pipeline.Starter            = (*exporter)(nil)
 	_ pipeline.Stopper            = (*exporter)(nil)
-	_ pipeline.Keeper             = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
@@ -103,11 +103,11 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 }
 
 // Keeps tells whether an acknowledged span is synced.
-func (e *exporter) Keeps() pipeline.Keep {
+func (e *exporter) Durability() pipeline.Durability {
 	if wal.Mode(e.config.Sync) == wal.SyncAlways {
-		return pipeline.KeepStored
+		return pipeline.DurabilityStored
 	}
-	return pipeline.KeepWritten
+	return pipeline.DurabilityWritten
 }
 
 // chunkSize is the size of the pieces of memory in which memtables keep rows.

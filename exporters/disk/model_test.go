@@ -11,6 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
@@ -89,14 +90,14 @@ func openMemory(t *testing.T) storetest.Subject {
 		h = &c
 		return h, nil
 	})
-	config, err := pipeline.Load(pipeline.LoadOptions{
+	config, err := app.Load(app.LoadOptions{
 		Factories: []pipeline.Factory{memory.Factory(), extension},
-		Presets:   []pipeline.Preset{{Name: "memory", YAML: []byte(memoryConfig)}},
+		Presets:   []app.Preset{{Name: "memory", YAML: []byte(memoryConfig)}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pipeline.New(config, pipeline.AppOptions{Log: io.Discard}); err != nil {
+	if _, err := app.New(config, app.Options{Log: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	return h.Store.Get()

@@ -117,10 +117,10 @@ func TestStopLeavesOnlySegments(t *testing.T) {
 
 // TestKeeps: where an acknowledged span is not synced yet, nobody is told that it is stored.
 func TestKeeps(t *testing.T) {
-	for sync, want := range map[string]pipeline.Keep{"always": pipeline.KeepStored, "interval": pipeline.KeepWritten, "os": pipeline.KeepWritten} {
+	for sync, want := range map[string]pipeline.Durability{"always": pipeline.DurabilityStored, "interval": pipeline.DurabilityWritten, "os": pipeline.DurabilityWritten} {
 		s := small(vfstest.NewMem())
 		s.config.Sync = sync
-		if got := s.build(t).Keeps(); got != want {
+		if got := s.build(t).Durability(); got != want {
 			t.Errorf("sync: %s keeps spans %q, want %q", sync, got, want)
 		}
 	}

@@ -92,12 +92,12 @@ type exporter struct {
 }
 
 var (
-	_ pipeline.Starter        = (*exporter)(nil)
-	_ pipeline.Stopper        = (*exporter)(nil)
-	_ pipeline.Keeper         = (*exporter)(nil)
-	_ tracestore.Reader       = (*exporter)(nil)
-	_ tracestore.Catalog      = (*exporter)(nil)
-	_ tracestore.Dependencies = (*exporter)(nil)
+	_ pipeline.Starter            = (*exporter)(nil)
+	_ pipeline.Stopper            = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
+	_ tracestore.Reader           = (*exporter)(nil)
+	_ tracestore.Catalog          = (*exporter)(nil)
+	_ tracestore.Dependencies     = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
@@ -141,7 +141,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 }
 
 // Keeps tells that the other side has what was acknowledged.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepSent }
+func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
 // withTenant tells the other side whose spans a call is about.
 func (e *exporter) withTenant(ctx context.Context, tenant string) context.Context {

@@ -79,7 +79,7 @@ type usage struct {
 }
 
 var (
-	_ pipeline.Keeper             = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
 	_ pipeline.MemoryUser         = (*exporter)(nil)
 	_ tracestore.Reader           = (*exporter)(nil)
 	_ tracestore.Catalog          = (*exporter)(nil)
@@ -103,7 +103,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 }
 
 // Keeps tells that an acknowledged span is lost with the process.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepMemory }
+func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilityMemory }
 
 // MaxMemory returns max_bytes and a quarter, since what max_bytes counts is an estimate and one request may be over it for a moment.
 func (e *exporter) MaxMemory() int64 { return e.maxBytes / 4 * 5 }

@@ -365,8 +365,8 @@ func TestConfig(t *testing.T) {
 	if f := Factory(); f.Type() != "memory" || f.Kind() != pipeline.KindExporter || f.Summary() == "" {
 		t.Errorf("factory %q of kind %s: %q", f.Type(), f.Kind(), f.Summary())
 	}
-	if e, _ := open(t, 0); e.Keeps() != pipeline.KeepMemory {
-		t.Errorf("keeps spans %s", e.Keeps())
+	if e, _ := open(t, 0); e.Durability() != pipeline.DurabilityMemory {
+		t.Errorf("keeps spans %s", e.Durability())
 	}
 }
 

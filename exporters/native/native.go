@@ -71,9 +71,9 @@ type exporter struct {
 }
 
 var (
-	_ pipeline.Starter = (*exporter)(nil)
-	_ pipeline.Stopper = (*exporter)(nil)
-	_ pipeline.Keeper  = (*exporter)(nil)
+	_ pipeline.Starter            = (*exporter)(nil)
+	_ pipeline.Stopper            = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
@@ -99,7 +99,7 @@ func (e *exporter) Start(ctx context.Context) error { return e.conn.Start(ctx) }
 func (e *exporter) Stop(ctx context.Context) error { return e.conn.Stop(ctx) }
 
 // Keeps tells that the next hop has what was acknowledged.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepSent }
+func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
 // Consume makes one attempt to send b, in as many messages as it takes. A message that is refused for good does not keep the others from
 // being sent. One that fails for the moment ends the attempt: the next one goes on with it. Where there is none, because time is up, the

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 func TestSpansArrive(t *testing.T) {
@@ -369,7 +370,7 @@ exporters:
 service: {pipelines: {traces: {receivers: [source], exporters: [native]}}}
 `
 
-func load(endpoint string, change ...string) (*pipeline.Config, *receiver, error) {
+func load(endpoint string, change ...string) (*app.Config, *receiver, error) {
 	var r receiver
 	source := pipeline.Receiver("source", func() struct{} { return struct{}{} },
 		func(_ pipeline.Settings, _ struct{}, next pipeline.Consumer) (*receiver, error) {
@@ -377,7 +378,7 @@ func load(endpoint string, change ...string) (*pipeline.Config, *receiver, error
 			return &r, nil
 		})
 	text := strings.NewReplacer(append(change, "ENDPOINT", endpoint)...).Replace(pipelineOf)
-	c, err := pipeline.Load(pipeline.LoadOptions{Factories: []pipeline.Factory{Factory(), source}, Files: []string{"c.yaml"}, Strict: true,
+	c, err := app.Load(app.LoadOptions{Factories: []pipeline.Factory{Factory(), source}, Files: []string{"c.yaml"}, Strict: true,
 		ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
 	return c, &r, err
 }
@@ -395,15 +396,15 @@ func inPipeline(t *testing.T, endpoint string) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := pipeline.New(c, pipeline.AppOptions{Log: io.Discard})
+	a, err := app.New(c, app.Options{Log: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Start(t.Context()); err != nil {
+	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := app.Stop(context.Background()); err != nil {
+		if err := a.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -19,7 +19,7 @@ func Factory() pipeline.Factory {
 
 type exporter struct{}
 
-var _ pipeline.Keeper = (*exporter)(nil)
+var _ pipeline.DurabilityReporter = (*exporter)(nil)
 
 func newExporter(pipeline.Settings, Config) (*exporter, error) { return &exporter{}, nil }
 
@@ -27,4 +27,4 @@ func newExporter(pipeline.Settings, Config) (*exporter, error) { return &exporte
 func (*exporter) Consume(context.Context, *otlpdata.Batch) error { return nil }
 
 // Keeps tells that nothing is kept.
-func (*exporter) Keeps() pipeline.Keep { return pipeline.KeepNone }
+func (*exporter) Durability() pipeline.Durability { return pipeline.DurabilityNone }

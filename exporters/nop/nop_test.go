@@ -23,7 +23,7 @@ func TestTakesAndForgets(t *testing.T) {
 	if err := e.Consume(t.Context(), otlpdata.FromTraces(ptrace.NewTraces(), otlpdata.Meta{})); err != nil {
 		t.Errorf("Consume: %v", err)
 	}
-	if e.Keeps() != pipeline.KeepNone {
-		t.Errorf("keeps spans %s, want nowhere", e.Keeps())
+	if e.Durability() != pipeline.DurabilityNone {
+		t.Errorf("keeps spans %s, want nowhere", e.Durability())
 	}
 }

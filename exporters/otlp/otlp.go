@@ -41,9 +41,9 @@ type exporter struct {
 }
 
 var (
-	_ pipeline.Starter = (*exporter)(nil)
-	_ pipeline.Stopper = (*exporter)(nil)
-	_ pipeline.Keeper  = (*exporter)(nil)
+	_ pipeline.Starter            = (*exporter)(nil)
+	_ pipeline.Stopper            = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
@@ -61,7 +61,7 @@ func (e *exporter) Start(ctx context.Context) error { return e.conn.Start(ctx) }
 func (e *exporter) Stop(ctx context.Context) error { return e.conn.Stop(ctx) }
 
 // Keeps tells that the next hop has what was acknowledged.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepSent }
+func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
 // Consume makes one attempt to send b. A refusal of the next hop is returned with its gRPC status.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -193,7 +194,7 @@ exporters:
 service: {pipelines: {traces: {receivers: [source], exporters: [otlp]}}}
 `
 	load := func(text string) error {
-		_, err := pipeline.Load(pipeline.LoadOptions{Factories: []pipeline.Factory{Factory(), source()}, Files: []string{"c.yaml"}, Strict: true,
+		_, err := app.Load(app.LoadOptions{Factories: []pipeline.Factory{Factory(), source()}, Files: []string{"c.yaml"}, Strict: true,
 			ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
 		return err
 	}

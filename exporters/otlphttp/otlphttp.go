@@ -75,9 +75,9 @@ type exporter struct {
 }
 
 var (
-	_ pipeline.Starter = (*exporter)(nil)
-	_ pipeline.Stopper = (*exporter)(nil)
-	_ pipeline.Keeper  = (*exporter)(nil)
+	_ pipeline.Starter            = (*exporter)(nil)
+	_ pipeline.Stopper            = (*exporter)(nil)
+	_ pipeline.DurabilityReporter = (*exporter)(nil)
 )
 
 func newExporter(set pipeline.Settings, c config) (*exporter, error) {
@@ -91,7 +91,7 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 }
 
 // Keeps tells that the next hop has what was acknowledged.
-func (e *exporter) Keeps() pipeline.Keep { return pipeline.KeepSent }
+func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
 // Consume makes one attempt to send b.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {

@@ -15,27 +15,28 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type process struct {
-	health   pipeline.Health
+	health   status.Health
 	registry *prometheus.Registry
-	status   pipeline.Status
+	status   status.Report
 	level    zap.AtomicLevel
 	routes   map[string]http.Handler // of components, by kind and id
 }
 
-func (p *process) Health() pipeline.Health       { return p.health }
+func (p *process) Health() status.Health         { return p.health }
 func (p *process) Gatherer() prometheus.Gatherer { return p.registry }
-func (p *process) Status() pipeline.Status       { return p.status }
+func (p *process) Status() status.Report         { return p.status }
 func (p *process) LogLevel() zap.AtomicLevel     { return p.level }
 func (p *process) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 	return p.routes[kind.String()+" "+id.String()]
 }
-func (p *process) Build() pipeline.Build {
-	return pipeline.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
+func (p *process) Build() status.Build {
+	return status.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
 }
 
 // start runs the extension on a free port.
@@ -91,7 +92,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("not ready, %s: %d %s", path, resp.StatusCode, body)
 		}
 	}
-	p.health = pipeline.Health{Ready: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+	p.health = status.Health{Ready: true, Since: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
 	resp, body := get(t, a, "/")
 	want := `{"status":"Server available","upSince":"2026-01-02T03:04:05.000000006Z","uptime":"2.96s"}`
 	if resp.StatusCode != 200 || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {

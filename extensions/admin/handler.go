@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // handler answers from what the process tells of itself.
@@ -72,7 +73,7 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
 	s := h.process.Status()
 	code := http.StatusOK
-	if s.State == pipeline.StateStarting || s.State == pipeline.StateStopped {
+	if s.State == status.Starting || s.State == status.Stopped {
 		code = http.StatusServiceUnavailable
 	}
 	answer(w, code, "application/json", s)

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 func TestReadiness(t *testing.T) {
@@ -38,24 +38,24 @@ func TestStatus(t *testing.T) {
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
 	problemSince := time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC)
-	f := func(state pipeline.State, status int) {
+	f := func(state status.State, code int) {
 		t.Helper()
-		p.status = pipeline.Status{State: state, Pipelines: []pipeline.PipelineStatus{{Pipeline: "traces", State: state,
-			Components: []pipeline.ComponentStatus{{Component: "memory", Kind: "exporter", State: state, Reason: "full",
-				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []pipeline.ComponentStatus{},
-			Configuration: pipeline.ReloadStatus{Since: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Reloads: 2, Problem: "typo", ProblemSince: &problemSince}}
+		p.status = status.Report{State: state, Pipelines: []status.Pipeline{{Pipeline: "traces", State: state,
+			Components: []status.Component{{Component: "memory", Kind: "exporter", State: state, Reason: "full",
+				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []status.Component{},
+			Configuration: status.Reload{Since: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Reloads: 2, Problem: "typo", ProblemSince: &problemSince}}
 		want := strings.ReplaceAll(`{"status":"S","pipelines":[{"pipeline":"traces","status":"S","components":[{"component":"memory",`+
 			`"kind":"exporter","status":"S","reason":"full","since":"2026-01-02T03:04:05Z"}]}],"beside":[],`+
 			`"configuration":{"since":"2026-01-02T03:04:06Z","reloads":2,"problem":"typo","problem_since":"2026-01-02T03:04:07Z"}}`, "S", string(state))
 		resp, body := get(t, a, "/status")
-		if resp.StatusCode != status || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, status, want)
+		if resp.StatusCode != code || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, code, want)
 		}
 	}
-	f(pipeline.StateStarting, 503)
-	f(pipeline.StateOK, 200)
-	f(pipeline.StateDegraded, 200)
-	f(pipeline.StateStopped, 503)
+	f(status.Starting, 503)
+	f(status.OK, 200)
+	f(status.Degraded, 200)
+	f(status.Stopped, 503)
 }
 
 func TestLogLevel(t *testing.T) {

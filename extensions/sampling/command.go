@@ -45,7 +45,7 @@ type tool struct{ env pipeline.Env }
 func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	return func(_ context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.Misuse("name one file, not %d", len(in.Args))
+			return pipeline.BadUsage("name one file, not %d", len(in.Args))
 		}
 		text, err := readFile(in.Args[0], mostMaxSize)
 		if err != nil {
@@ -79,7 +79,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 	})
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.Misuse("name one service, not %d", len(in.Args))
+			return pipeline.BadUsage("name one service, not %d", len(in.Args))
 		}
 		query := url.Values{"service": {in.Args[0]}}
 		if *operation != "" {
@@ -104,7 +104,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 // get returns the body of an answer with status 200.
 func (t tool) get(ctx context.Context, base, path string, header http.Header) ([]byte, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
-		return nil, pipeline.Misuse("--url: %q is no URL; write %s", base, defaultURL)
+		return nil, pipeline.BadUsage("--url: %q is no URL; write %s", base, defaultURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

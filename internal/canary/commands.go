@@ -118,11 +118,11 @@ func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation)
 	f.define(fs)
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) > 0 {
-			return pipeline.Misuse("unexpected argument %q", in.Args[0])
+			return pipeline.BadUsage("unexpected argument %q", in.Args[0])
 		}
 		opt, err := f.options(t.env.Rand)
 		if err != nil {
-			return pipeline.Misuse("%w", err)
+			return pipeline.BadUsage("%w", err)
 		}
 		if f.once > 0 {
 			f.listen = ""

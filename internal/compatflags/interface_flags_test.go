@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 // overlaid returns the lines of print-config --origin that are not those of the preset all-in-one, and what it complains of.
@@ -19,7 +19,7 @@ func overlaidOn(t *testing.T, preset string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"print-config", preset, "--origin"}, args...)
-	pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
+	app.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
 	var out []string
 	for line := range strings.Lines(stdout.String()) {
 		if _, origin, ok := strings.Cut(line, " # "); ok && !strings.HasPrefix(origin, "preset ") && !strings.Contains(line, "acknowledged") {

@@ -48,10 +48,10 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 	maxSpans := fs.Int("max-spans", defaultMaxSpans, fmt.Sprintf("How many spans are shown, level by level (%d).", defaultMaxSpans))
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
-			return pipeline.Misuse("name one trace by its id, not %d", len(in.Args))
+			return pipeline.BadUsage("name one trace by its id, not %d", len(in.Args))
 		}
 		if *maxSpans <= 0 {
-			return pipeline.Misuse("--max-spans must be above 0, not %d", *maxSpans)
+			return pipeline.BadUsage("--max-spans must be above 0, not %d", *maxSpans)
 		}
 		query := url.Values{}
 		if *raw {
@@ -92,7 +92,7 @@ func (t tool) services(fs *flag.FlagSet) runner {
 		path, query, read := "/api/services", url.Values{}, t.listServices
 		switch {
 		case len(in.Args) > 1:
-			return pipeline.Misuse("name one service, not %d", len(in.Args))
+			return pipeline.BadUsage("name one service, not %d", len(in.Args))
 		case len(in.Args) == 1:
 			path, read = "/api/operations", t.listOperations
 			query.Set("service", in.Args[0])

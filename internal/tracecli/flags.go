@@ -74,7 +74,7 @@ func isURL(s string) bool {
 // ask runs f with a client, once the flags were found to be right.
 func (t tool) ask(ctx context.Context, c *common, f func(context.Context, *client) error) error {
 	if err := c.check(); err != nil {
-		return pipeline.Misuse("%w", err)
+		return pipeline.BadUsage("%w", err)
 	}
 	if c.tenant != "" {
 		c.header[tenantHeader] = []string{c.tenant}

@@ -158,14 +158,14 @@ func (t tool) search(fs *flag.FlagSet) runner {
 		case 1:
 			s.expression = in.Args[0]
 			if s.expression == "" {
-				return pipeline.Misuse("the search is empty; {} is all spans")
+				return pipeline.BadUsage("the search is empty; {} is all spans")
 			}
 		default:
-			return pipeline.Misuse("give one search in quotes, as '{ duration > 1s }', not %d arguments", len(in.Args))
+			return pipeline.BadUsage("give one search in quotes, as '{ duration > 1s }', not %d arguments", len(in.Args))
 		}
 		c, err := s.conditions(t.env.Now())
 		if err != nil {
-			return pipeline.Misuse("%w", err)
+			return pipeline.BadUsage("%w", err)
 		}
 		if err := checkExpression(c.expression); err != nil {
 			return err // without the usage, which would push out of sight what it shows

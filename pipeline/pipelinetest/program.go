@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -22,7 +23,7 @@ const probeType = "pipelinetest"
 // program is the component under test in a program of its own: a source in front of it and the ledger behind it, as its kind needs.
 type program struct {
 	suite    *suite
-	app      *pipeline.App
+	app      *app.App
 	source   *source // in front of processors and exporters
 	exporter any     // what an exporter's factory built
 	effects  effects
@@ -38,7 +39,7 @@ func (s *suite) build(block, dir string) *program {
 		s.Fatalf("loading the configuration:\n%v", err)
 	}
 	env := p.effects.watch(pipeline.SystemEnv())
-	if p.app, err = pipeline.New(cfg, pipeline.AppOptions{Env: &env, Log: io.Discard}); err != nil {
+	if p.app, err = app.New(cfg, app.Options{Env: &env, Log: io.Discard}); err != nil {
 		s.Fatalf("building: %v", err)
 	}
 	return p
@@ -109,7 +110,7 @@ service: {extensions: [pipelinetest], pipelines: {traces: {receivers: [pipelinet
 )
 
 // load reads the configuration of a program as the program's command line would.
-func (s *suite) load(p *program, block, dir string) (*pipeline.Config, error) {
+func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 	const name = "pipelinetest.yaml"
 	f := s.sub.factory
 	var file, section string
@@ -123,22 +124,22 @@ func (s *suite) load(p *program, block, dir string) (*pipeline.Config, error) {
 	default:
 		s.Fatalf("%s %s: the suite is for receivers, processors and exporters", f.Kind(), f.Type())
 	}
-	o := pipeline.LoadOptions{Factories: append(p.probes(), f), Files: []string{name}}
+	o := app.LoadOptions{Factories: append(p.probes(), f), Files: []string{name}}
 	o.ReadFile = func(path string) ([]byte, error) {
 		if path == name {
 			return fmt.Appendf(nil, file, f.Type()), nil
 		}
 		return os.ReadFile(path)
 	}
-	o.Overrides = []pipeline.Override{
+	o.Overrides = []app.Override{
 		{Flag: "the block under test", Path: []string{section, f.Type()}, Value: block},
 		{Flag: "the suite", Path: []string{"service", "data_dir"}, Value: dir},
 	}
 	if t := reflect.TypeOf(f.Defaults()).Elem(); delivers(t) {
 		o.Overrides = append(o.Overrides,
-			pipeline.Override{Flag: "the suite", Path: []string{section, f.Type(), "retry_on_failure", "enabled"}, Value: "false"})
+			app.Override{Flag: "the suite", Path: []string{section, f.Type(), "retry_on_failure", "enabled"}, Value: "false"})
 	}
-	return pipeline.Load(o)
+	return app.Load(o)
 }
 
 // delivers reports whether a config embeds pipeline.Delivery.

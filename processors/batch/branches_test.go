@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -37,20 +38,20 @@ func startBranches(t *testing.T, answer map[string]func(context.Context, *otlpda
 	}
 	text := "receivers: {source: }\nprocessors: {batch: {concurrency: 1}}\nexporters: {strict: , open: }\n" +
 		"service: {pipelines: {traces: {receivers: [source], processors: [batch], exporters: [strict, open]}}}\n"
-	config, err := pipeline.Load(pipeline.LoadOptions{Factories: factories, Files: []string{"c.yaml"},
+	config, err := app.Load(app.LoadOptions{Factories: factories, Files: []string{"c.yaml"},
 		ReadFile: func(string) ([]byte, error) { return []byte(text), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := pipeline.New(config, pipeline.AppOptions{Log: io.Discard})
+	a, err := app.New(config, app.Options{Log: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Start(t.Context()); err != nil {
+	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := app.Stop(context.WithoutCancel(t.Context())); err != nil {
+		if err := a.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 // Canary runs `tracing canary` until it has read what it wrote, and returns its exit code and what it said.
@@ -14,7 +14,7 @@ func Canary(t *testing.T, otlp, query string, more ...string) (code int, stdout,
 	var out, log bytes.Buffer
 	args := []string{"canary", "--once=30", "--interval=2ms", "--read-after=0", "--seed=1", "--otlp", otlp, "--query", query}
 	args = append(args, more...)
-	code = pipeline.Run(t.Context(), args, &out, &log, tracing.Components(), tracing.Presets()...)
+	code = app.Run(t.Context(), args, &out, &log, tracing.Components(), tracing.Presets()...)
 	return code, out.String(), log.String()
 }
 

@@ -12,12 +12,13 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 // Program is the preset all-in-one in this process, on free ports.
 type Program struct {
 	T    *testing.T
-	App  *pipeline.App
+	App  *app.App
 	Log  *Buffer
 	Stop func() error
 }
@@ -45,15 +46,15 @@ func (l *Buffer) String() string {
 // Start starts the preset all-in-one on free ports with the given settings, and stops it when the test ends.
 func Start(t *testing.T, set ...string) *Program {
 	t.Helper()
-	o := pipeline.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
+	o := app.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
 	for _, s := range slices.Concat(FreePorts, []string{"service::data_dir=" + t.TempDir()}, set) {
-		v, err := pipeline.ParseSet(s)
+		v, err := app.ParseSet(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Overrides = append(o.Overrides, v)
 	}
-	cfg, err := pipeline.Load(o)
+	cfg, err := app.Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +62,11 @@ func Start(t *testing.T, set ...string) *Program {
 }
 
 // StartConfig starts a configuration and stops it when the test ends.
-func StartConfig(t *testing.T, cfg *pipeline.Config) *Program {
+func StartConfig(t *testing.T, cfg *app.Config) *Program {
 	t.Helper()
 	p := &Program{T: t, Log: &Buffer{}}
 	var err error
-	if p.App, err = pipeline.New(cfg, pipeline.AppOptions{Log: p.Log}); err != nil {
+	if p.App, err = app.New(cfg, app.Options{Log: p.Log}); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.App.Start(t.Context()); err != nil {
@@ -105,26 +106,26 @@ func (p *Program) AdminURL() string {
 }
 
 // RunConfig runs a configuration until the test ends.
-func RunConfig(tb testing.TB, yaml string, more ...pipeline.Factory) *pipeline.App {
+func RunConfig(tb testing.TB, yaml string, more ...pipeline.Factory) *app.App {
 	tb.Helper()
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: append(tracing.Components(), more...), Files: []string{"test.yaml"},
+	cfg, err := app.Load(app.LoadOptions{Factories: append(tracing.Components(), more...), Files: []string{"test.yaml"},
 		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	app, err := pipeline.New(cfg, pipeline.AppOptions{Log: &Buffer{}})
+	a, err := app.New(cfg, app.Options{Log: &Buffer{}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := app.Start(tb.Context()); err != nil {
+	if err := a.Start(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := app.Stop(context.Background()); err != nil {
+		if err := a.Stop(context.Background()); err != nil {
 			tb.Errorf("stopping: %v", err)
 		}
 	})
-	return app
+	return a
 }
 
 // Sum adds up the samples of a metric that have all these labels, written name=value.

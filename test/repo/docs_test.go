@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/internal/golden"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -47,7 +47,7 @@ func TestGuideQuotesTheExample(t *testing.T) {
 func TestConfigurationReferenceIsCurrent(t *testing.T) {
 	file := filepath.Join(harness.Root(t), "docs", "configuration.md")
 	var stdout, stderr bytes.Buffer
-	if code := pipeline.Run(t.Context(), []string{"docs"}, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
+	if code := app.Run(t.Context(), []string{"docs"}, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	if golden.Updating() {

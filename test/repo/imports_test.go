@@ -24,9 +24,9 @@ const module = "github.com/tracing-backend/tracing"
 // everything below it.
 var rooms = map[string][]string{
 	".":                                   {"+"},
-	"cmd":                                 {".", "pipeline"},
+	"cmd":                                 {".", "pipeline/app"},
 	"config-examples":                     {},
-	"pipeline":                            {"pipeline/otlpdata", "+pipeline/storage", "+pipeline/internal"},
+	"pipeline":                            {"pipeline/otlpdata", "pipeline/status", "pipeline/storage/vfs", "pipeline/internal/errclass", "pipeline/internal/queueopt", "pipeline/internal/sysmem"},
 	"pipeline/internal":                   {},
 	"pipeline/otlpdata":                   {},
 	"pipeline/sampling":                   {},
@@ -35,9 +35,9 @@ var rooms = map[string][]string{
 	"pipeline/tracestore/storequery":      {"pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/tracestore/storeadmin":      {"pipeline", "pipeline/otlpdata", "pipeline/tracestore"},
 	"pipeline/storage":                    {"+pipeline/storage"},
-	"pipeline/server":                     {"pipeline", "pipeline/otlpdata", "+pipeline/internal", "+pipeline/server"},
-	"pipeline/client":                     {"pipeline", "pipeline/server", "+pipeline/internal"},
-	"pipeline/pipelinetest":               {"pipeline", "pipeline/otlpdata"},
+	"pipeline/server":                     {"pipeline", "pipeline/otlpdata", "+pipeline/internal/certs", "+pipeline/server"},
+	"pipeline/client":                     {"pipeline", "pipeline/server", "+pipeline/internal/certs"},
+	"pipeline/pipelinetest":               {"pipeline", "pipeline/app", "pipeline/otlpdata"},
 	"pipeline/tracestore/storetest":       {"pipeline", "pipeline/otlpdata", "pipeline/tracestore", "pipeline/tracestore/storequery"},
 	"receivers":                           {"+pipeline", "+internal/wire", "+internal/translate"},
 	"processors":                          {"+pipeline"},
@@ -54,9 +54,19 @@ var rooms = map[string][]string{
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
 	"internal/golden":                     {},
-	"test/harness":                        {".", "pipeline", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
+	"test/harness":                        {".", "pipeline", "pipeline/app", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
 	"test/bench":                          {"pipeline/otlpdata", "+test/bench"},
 	"test/simulation":                     {"test/simulation/simnet"},
+
+	// The host: cli uses host, host uses config and delivery.
+	"pipeline/app":                      {"pipeline", "pipeline/status", "pipeline/internal/cli", "pipeline/internal/config", "pipeline/internal/host"},
+	"pipeline/status":                   {},
+	"pipeline/internal/cli":             {"pipeline", "pipeline/status", "+pipeline/internal/config", "pipeline/internal/host"},
+	"pipeline/internal/config":          {"pipeline"},
+	"pipeline/internal/config/yamltree": {},
+	"pipeline/internal/delivery":        {"pipeline", "pipeline/otlpdata", "+pipeline/storage", "pipeline/internal/errclass", "pipeline/internal/queueopt"},
+	"pipeline/internal/errclass":        {"pipeline/otlpdata"},
+	"pipeline/internal/host":            {"pipeline", "pipeline/otlpdata", "pipeline/status", "pipeline/internal/config", "pipeline/internal/delivery", "pipeline/internal/sysmem"},
 
 	// Queries of the span store: find, aggregate, graph and names import scan, and not each other.
 	"exporters/disk/internal/scan":          {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/stats"},

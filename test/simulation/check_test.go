@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -128,7 +128,7 @@ func (n *node) account() accounts {
 	return account(l.app)
 }
 
-func account(app *pipeline.App) (a accounts) {
+func account(app *app.App) (a accounts) {
 	families, err := app.Gatherer().Gather()
 	if err != nil {
 		return accounts{received: -1} // which balances with nothing

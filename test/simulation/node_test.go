@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/test/harness"
 	"github.com/tracing-backend/tracing/test/simulation/simnet"
@@ -39,7 +40,7 @@ type life struct {
 	number  int // among the node's lives
 	host    *simnet.Host
 	mem     *vfstest.Mem
-	app     *pipeline.App
+	app     *app.App
 	disk    diskFaults
 	after   atomic.Int64 // operations of the disk until strike
 	arms    sync.Mutex
@@ -130,7 +131,7 @@ func (l *life) start() error {
 	rng := &lockedRand{rng: rand.New(rand.NewPCG(n.seed, uint64(n.born)))}
 	env := pipeline.Env{FS: l.disk.inject(l, l.mem), Rand: rng.Uint64, Listen: l.host.Listen, ListenPacket: l.host.ListenPacket, Dial: l.host.Dial,
 		Now: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }}
-	l.app, err = pipeline.New(cfg, pipeline.AppOptions{Env: &env, Log: l})
+	l.app, err = app.New(cfg, app.Options{Env: &env, Log: l})
 	if err != nil {
 		n.w.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
 // variant is what reloads change in a node's configuration; the zero value is what a node begins with. Receivers stay as they are.
@@ -96,11 +96,11 @@ func (p *plan) collectorConfig(i int, v variant) string {
 }
 
 // load reads the node's configuration.
-func (n *node) load() (*pipeline.Config, error) {
+func (n *node) load() (*app.Config, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(),
-		Presets: []pipeline.Preset{{Name: n.name, YAML: []byte(n.configure(n.variant))}}})
+	return app.Load(app.LoadOptions{Factories: tracing.Components(),
+		Presets: []app.Preset{{Name: n.name, YAML: []byte(n.configure(n.variant))}}})
 }
 
 // write changes the node's configuration, as a file that a program reads when it starts or is told to.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
@@ -85,7 +86,7 @@ exporters: {sink: }
 service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exporters: [sink]}}}`, config)
 	none := func() struct{} { return struct{}{} }
 	newSink := func(pipeline.Settings, struct{}) (sink, error) { return sink{}, nil }
-	cfg, err := pipeline.Load(pipeline.LoadOptions{
+	cfg, err := app.Load(app.LoadOptions{
 		Factories: []pipeline.Factory{Factory(), pipeline.Exporter("sink", none, newSink)},
 		Files:     []string{"test.yaml"},
 		ReadFile:  func(string) ([]byte, error) { return []byte(file), nil },
@@ -93,19 +94,19 @@ service: {limits: {inflight: 1MiB}, pipelines: {traces: {receivers: [lines], exp
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard})
+	a, err := app.New(cfg, app.Options{Log: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := app.Start(t.Context()); err != nil {
+	if err := a.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := app.Stop(context.Background()); err != nil {
+		if err := a.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	conn, err := net.Dial("tcp", app.Addr(pipeline.ID{Type: "lines"}, "tcp"))
+	conn, err := net.Dial("tcp", a.Addr(pipeline.ID{Type: "lines"}, "tcp"))
 	if err != nil {
 		t.Fatal(err)
 	}

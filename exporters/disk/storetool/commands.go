@@ -35,7 +35,7 @@ type runner = func(context.Context, pipeline.Invocation) error
 // oneDir returns the only argument.
 func oneDir(in pipeline.Invocation) (string, error) {
 	if len(in.Args) != 1 {
-		return "", pipeline.Misuse("name one folder, not %d", len(in.Args))
+		return "", pipeline.BadUsage("name one folder, not %d", len(in.Args))
 	}
 	return slashes(in.Args[0]), nil
 }

@@ -40,21 +40,21 @@ func (f *exportFlags) define(fs *flag.FlagSet) {
 func (f *exportFlags) check() (sel selection, make func() format, err error) {
 	make, ok := formats()[f.format]
 	if !ok {
-		return sel, nil, pipeline.Misuse("--format is parquet, otlp-json or otlp-proto, not %q", f.format)
+		return sel, nil, pipeline.BadUsage("--format is parquet, otlp-json or otlp-proto, not %q", f.format)
 	}
 	if f.out == "" {
-		return sel, nil, pipeline.Misuse("--out is missing: the folder to write to")
+		return sel, nil, pipeline.BadUsage("--out is missing: the folder to write to")
 	}
 	for _, t := range []struct {
 		flag, text string
 		to         *time.Time
 	}{{"from", f.from, &sel.from}, {"to", f.to, &sel.to}} {
 		if *t.to, err = readTime(t.text); err != nil {
-			return sel, nil, pipeline.Misuse("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 2026-11-21", t.flag, t.text)
+			return sel, nil, pipeline.BadUsage("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 2026-11-21", t.flag, t.text)
 		}
 	}
 	if !sel.to.IsZero() && !sel.from.Before(sel.to) {
-		return sel, nil, pipeline.Misuse("--from %s is not before --to %s", f.from, f.to)
+		return sel, nil, pipeline.BadUsage("--from %s is not before --to %s", f.from, f.to)
 	}
 	f.flags.Visit(func(g *flag.Flag) {
 		if g.Name == "tenant" { // the empty one is a tenant, too

@@ -22,6 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/memtable"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
@@ -195,7 +196,7 @@ func (s *store) spans(wants func(s *otlpdata.Span, service string) bool) []strin
 func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = pipeline.Run(t.Context(), append([]string{"store"}, args...), &out, &err, []pipeline.Factory{disk.Factory().Commands(Commands()...)})
+	code = app.Run(t.Context(), append([]string{"store"}, args...), &out, &err, []pipeline.Factory{disk.Factory().Commands(Commands()...)})
 	return code, out.String(), err.String()
 }
 

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -22,7 +22,7 @@ func TestCollectorFileRunsUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	pool := harness.SelfSigned(t, dir)
 	env := map[string]string{"GRPC_PORT": "0", "HTTP_PORT": "0", "CERT_DIR": dir, "NEXT_HOP": backend.OTLPGRPC()}
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(), Files: []string{"testdata/otelcol.yaml"}, Strict: true,
+	cfg, err := app.Load(app.LoadOptions{Factories: tracing.Components(), Files: []string{"testdata/otelcol.yaml"}, Strict: true,
 		LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -56,7 +57,7 @@ service:
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(), Files: []string{file}, Strict: true,
+	cfg, err := app.Load(app.LoadOptions{Factories: tracing.Components(), Files: []string{file}, Strict: true,
 		LookupEnv: func(string) (string, bool) { return backend.App.Addr(pipeline.ID{Type: "native"}, "grpc"), true }})
 	if err != nil {
 		t.Fatal(err)

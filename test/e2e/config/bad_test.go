@@ -9,7 +9,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/internal/golden"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -28,7 +28,7 @@ func TestBadConfigs(t *testing.T) {
 			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code := pipeline.Run(t.Context(), []string{"validate", "--config", path}, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
+			code := app.Run(t.Context(), []string{"validate", "--config", path}, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
 			got := strings.ReplaceAll(stderr.String(), path, filepath.Base(file))
 			if golden.Updating() {
 				rewriteWant(t, file, got, body)
@@ -81,7 +81,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: the embedded file differs: %v", p.Name, err)
 		}
 		var stdout, stderr bytes.Buffer
-		if code := pipeline.Run(t.Context(), []string{"validate", p.Name, "--strict"}, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
+		if code := app.Run(t.Context(), []string{"validate", p.Name, "--strict"}, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
 			t.Errorf("%s: exit code %d: %s", p.Name, code, stderr.String())
 		}
 	}

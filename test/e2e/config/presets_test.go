@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -17,7 +17,7 @@ func printed(t *testing.T, preset string, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"print-config", preset}, args...)
-	if code := pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
+	if code := app.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...); code != 0 {
 		t.Fatalf("%v: exit code %d: %s", args, code, stderr.String())
 	}
 	return stdout.String()
@@ -41,14 +41,14 @@ func TestPresetsStart(t *testing.T) {
 			if preset.Name == "agent" { // its next hop is no listener; nothing needs to be there
 				yaml = strings.ReplaceAll(yaml, "${TRACING_COLLECTOR_HOST:-localhost}:0", "localhost:1")
 			}
-			o := pipeline.LoadOptions{Factories: tracing.Components(), Strict: true,
-				Presets: []pipeline.Preset{{Name: preset.Name, YAML: []byte(yaml)}}}
-			dir, err := pipeline.ParseSet("service::data_dir=" + filepath.Join(t.TempDir(), preset.Name))
+			o := app.LoadOptions{Factories: tracing.Components(), Strict: true,
+				Presets: []app.Preset{{Name: preset.Name, YAML: []byte(yaml)}}}
+			dir, err := app.ParseSet("service::data_dir=" + filepath.Join(t.TempDir(), preset.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
 			o.Overrides = append(o.Overrides, dir)
-			cfg, err := pipeline.Load(o)
+			cfg, err := app.Load(o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,7 @@ func TestOutage(t *testing.T) {
 	agent.Kill()
 
 	agent = harness.Run(t, "--config", config)
-	if open := agent.Await("msg", "sending queue is open"); open["spans"].(float64) < waiting {
+	if open := agent.Await("msg", "opened sending queue"); open["spans"].(float64) < waiting {
 		t.Errorf("%v spans were queued, the next process finds %v", waiting, open["spans"])
 	}
 	after := harness.StartPacedLoad(t, agent.Address("otlp", "protocols.grpc"), 2, l)

@@ -282,7 +282,7 @@ func leaveQueue(t *testing.T) *queueFolder {
 // lostBatches returns how many batches the log of a process that has ended says the disk has lost.
 func lostBatches(p *harness.Process) (batches int) {
 	for _, line := range p.LogLines() {
-		if text, _ := line["msg"].(string); strings.HasPrefix(text, "the disk has lost batches of the sending queue") {
+		if text, _ := line["msg"].(string); strings.HasPrefix(text, "lost batches of the sending queue to a damaged file") {
 			batches += int(line["batches"].(float64))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
 )
@@ -114,14 +114,14 @@ func hangUp(p *harness.Process, admin string, reloads int) {
 	}
 }
 
-func configurationOf(t testing.TB, admin string) pipeline.ReloadStatus {
+func configurationOf(t testing.TB, admin string) status.Reload {
 	t.Helper()
 	resp, err := http.Get(admin + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var s pipeline.Status
+	var s status.Report
 	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
 		t.Fatal(err)
 	}

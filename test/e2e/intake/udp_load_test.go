@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -82,11 +83,11 @@ func TestUDPLoadThatIsNotTaken(t *testing.T) {
 // startUDP runs a pipeline from a UDP listener to an exporter, and returns the listener's address.
 func startUDP(t *testing.T, id, exporter string) (*harness.Program, string) {
 	t.Helper()
-	dir, err := pipeline.ParseSet("service::data_dir=" + t.TempDir())
+	dir, err := app.ParseSet("service::data_dir=" + t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := pipeline.Load(pipeline.LoadOptions{Factories: tracing.Components(), Files: []string{"udp.yaml"}, Overrides: []pipeline.Override{dir},
+	cfg, err := app.Load(app.LoadOptions{Factories: tracing.Components(), Files: []string{"udp.yaml"}, Overrides: []app.Override{dir},
 		ReadFile: func(string) ([]byte, error) { return fmt.Appendf(nil, udpLoadFile, exporter, id), nil }})
 	if err != nil {
 		t.Fatal(err)

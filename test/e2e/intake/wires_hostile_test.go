@@ -291,7 +291,7 @@ const besideTheHeap = 48
 // softMemory is the memory in MiB that the process says it needs at most: limits.inflight, the queues for datagrams, and 80 MiB.
 func softMemory(p *harness.Process) int {
 	p.T.Helper()
-	text, _ := p.Await("msg", "soft memory limit")["limit"].(string)
+	text, _ := p.Await("msg", "set soft memory limit")["limit"].(string)
 	var limit pipeline.ByteSize
 	if err := limit.UnmarshalText([]byte(text)); err != nil {
 		p.T.Fatal(err)

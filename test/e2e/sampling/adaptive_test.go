@@ -12,6 +12,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -54,7 +55,7 @@ func TestAdaptiveSamplingOfARealClient(t *testing.T) {
 	}
 	var stdout, stderr strings.Builder
 	args := []string{"sampling", "explain", "cart", "--operation", "GET /", "--url", http}
-	code := pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
+	code := app.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
 	if code != 0 || !strings.Contains(stdout.String(), "from     adaptive calculated by ") || !strings.Contains(stdout.String(), "5 traces per second are wanted") {
 		t.Errorf("exit code %d: %s%s", code, stdout.String(), stderr.String())
 	}
@@ -84,14 +85,14 @@ func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
 // loadAdaptively loads the preset with adaptive sampling and changes.
 func loadAdaptively(t *testing.T, changes ...string) error {
 	t.Helper()
-	o := pipeline.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
+	o := app.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
 	for _, text := range slices.Concat(adaptively, changes) {
-		v, err := pipeline.ParseSet(text)
+		v, err := app.ParseSet(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Overrides = append(o.Overrides, v)
 	}
-	_, err := pipeline.Load(o)
+	_, err := app.Load(o)
 	return err
 }

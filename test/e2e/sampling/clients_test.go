@@ -18,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -114,20 +115,20 @@ func (c samplingClient) share(t *testing.T, operation string, p float64) {
 // startAgentOf starts the built-in agent on free ports, with the collector that listens at addr.
 func startAgentOf(t *testing.T, addr string, set ...string) *harness.Program {
 	t.Helper()
-	o := pipeline.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets(), Preset: "agent"}
+	o := app.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets(), Preset: "agent"}
 	set = append(set, "service::data_dir="+t.TempDir(), "exporters::native::endpoint="+addr, "extensions::sampling::remote::endpoint="+addr,
 		"extensions::sampling::http::endpoint=localhost:0", "extensions::admin::endpoint=localhost:0")
 	for _, listener := range []string{"compact", "binary", "zipkin"} {
 		set = append(set, "receivers::thriftudp::"+listener+"::endpoint=localhost:0")
 	}
 	for _, s := range set {
-		v, err := pipeline.ParseSet(s)
+		v, err := app.ParseSet(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Overrides = append(o.Overrides, v)
 	}
-	cfg, err := pipeline.Load(o)
+	cfg, err := app.Load(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func checkExplained(t *testing.T, collector *harness.Program, file string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	args := []string{"sampling", "explain", "cart", "--url", "http://" + collector.App.Addr(pipeline.ID{Type: "native"}, "http")}
-	code := pipeline.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
+	code := app.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
 	for _, want := range []string{"cart: ratelimiting 7\n", "file " + file + ":1\n", "over http", "over grpc", "one of each process"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%q is missing, exit code %d: %s%s", want, code, stdout.String(), stderr.String())

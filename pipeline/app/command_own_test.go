@@ -1,0 +1,73 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
+)
+
+// greet is a command that prints its flag and its arguments.
+func greet(name string) pipeline.Command {
+	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+		loud := fs.Bool("loud", false, "Says so.")
+		return func(ctx context.Context, in pipeline.Invocation) error {
+			switch strings.Join(in.Args, " ") {
+			case "":
+				return fmt.Errorf("greeting: %w", pipeline.BadUsage("nobody is there"))
+			case "ghost":
+				return errors.New("it is gone")
+			case "Sisyphus":
+				<-ctx.Done()
+				return fmt.Errorf("rolling: %w", ctx.Err())
+			}
+			fmt.Fprintln(in.Stdout, name, *loud, in.Args)
+			return nil
+		}
+	}}
+}
+
+func TestCommandsOfComponents(t *testing.T) {
+	factories := newWorld().factories()
+	factories[0] = factories[0].Commands(greet("say hello"), greet("say goodbye")).Commands(greet("wave"))
+	f := func(args string, code int, stdout, stderr string) {
+		t.Helper()
+		var out, err bytes.Buffer
+		got := app.Run(t.Context(), strings.Fields(args), &out, &err, factories)
+		if got != code || !strings.Contains(out.String(), stdout) || !strings.Contains(err.String(), stderr) || stderr == "" && err.Len() > 0 {
+			t.Errorf("%s: %d, %q, %q", args, got, out.String(), err.String())
+		}
+	}
+	f("say hello Ann --loud Bob", 0, "say hello true [Ann Bob]\n", "")
+	f("wave Ann", 0, "wave false [Ann]\n", "")
+	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\ngreet.\n  --loud  Says so.\n", "")
+	f("say hello ghost", 1, "", "tracing: it is gone\n")
+	f("say hello", 2, "", "tracing: greeting: nobody is there\n\nusage: tracing say hello NAME")
+	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean \"loud\"?\n\nusage: tracing say hello")
+	f("say hello Ann --config x", 2, "", "unknown flag --config")
+	const group = "usage: tracing say hello NAME [--loud]    greet\n       tracing say goodbye NAME [--loud]  greet\n"
+	f("say", 2, "", "tracing: missing command after \"say\"\n\n"+group)
+	f("say helo", 2, "", "tracing: unknown command \"say helo\"; did you mean \"hello\"?\n\n"+group)
+	f("say --help", 0, group+"\nRun \"tracing say COMMAND --help\" for the flags of a command.\n", "")
+	f("say help", 0, group, "")
+	f("wavy", 2, "", "did you mean \"wave\"?")
+	f("help", 0, "tracing say goodbye NAME [--loud]", "")
+}
+
+// A command that is interrupted says so.
+func TestCommandInterrupted(t *testing.T) {
+	factories := newWorld().factories()
+	factories[0] = factories[0].Commands(greet("wave"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, err bytes.Buffer
+	if code := app.Run(ctx, []string{"wave", "Sisyphus"}, &out, &err, factories); code != 1 || err.String() != "tracing: interrupted\n" || out.Len() > 0 {
+		t.Errorf("%d, %q, %q", code, out.String(), err.String())
+	}
+}

@@ -1,0 +1,466 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+)
+
+type netConfig struct {
+	pipeline.Delivery
+}
+
+// network is an exporter that sends to a destination of the test's.
+type network struct {
+	send func(ctx context.Context, b *otlpdata.Batch) error
+}
+
+func (n *network) Consume(ctx context.Context, b *otlpdata.Batch) error { return n.send(ctx, b) }
+
+// startNet runs source -> net, where settings are the keys of net.
+func startNet(t *testing.T, settings string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
+	return startNetWith(t, settings, "dead_letter_dir: "+t.TempDir(), send)
+}
+
+// startNetWith is startNet with keys of service.
+func startNetWith(t *testing.T, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
+	return startNetOn(t, vfs.OS(), settings, service, send)
+}
+
+// startNetOn is startNetWith on a file system.
+func startNetOn(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
+	p, source := newNet(t, fsys, settings, service, send)
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.stop = sync.OnceValue(func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		return p.Stop(ctx)
+	})
+	t.Cleanup(func() { p.stop() }) //nolint:errcheck // tests that care call it themselves
+	return p, source
+}
+
+// newNet builds source -> net.
+func newNet(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
+	t.Helper()
+	w := newWorld()
+	factories := append(w.factories(), pipeline.Exporter("net", func() netConfig { return netConfig{pipeline.DefaultDelivery()} },
+		func(pipeline.Settings, netConfig) (*network, error) { return &network{send}, nil }))
+	yaml := "receivers: {source: }\nexporters:\n  net: {" + settings + "}\nservice:\n  " + service +
+		"\n  pipelines: {traces: {receivers: [source], exporters: [net]}}\n"
+	config, err := app.Load(app.LoadOptions{Factories: factories, Files: []string{"c.yaml"},
+		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := pipeline.SystemEnv()
+	env.FS = fsys
+	env.Rand = func() uint64 { return 1 << 19 } // no jitter
+	p := &program{log: &bytes.Buffer{}}
+	if p.App, err = app.New(config, app.Options{Log: p.log, Env: &env}); err != nil {
+		t.Fatal(err)
+	}
+	return p, w.source["source"]
+}
+
+func oneSpan(name string) *otlpdata.Batch {
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName(name)
+	return otlpdata.FromTraces(td, otlpdata.Meta{Format: "otlp"})
+}
+
+// counted returns tracing_pipeline_spans_total of exporter net by outcome.
+func (p *program) counted(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := p.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			l := map[string]string{}
+			for _, pair := range m.GetLabel() {
+				l[pair.GetName()] = pair.GetValue()
+			}
+			switch {
+			case l["component"] != "net":
+			case f.GetName() == "tracing_pipeline_spans_total":
+				got[l["outcome"]] += m.GetCounter().GetValue()
+			case f.GetName() == "tracing_queue_spans":
+				got["queued"] = m.GetGauge().GetValue()
+			case f.GetName() == "tracing_exporter_retries_total":
+				got["retries"] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return got
+}
+
+func expect(t *testing.T, got map[string]float64, want string) {
+	t.Helper()
+	if s := strings.TrimPrefix(fmt.Sprint(got), "map"); s != "["+want+"]" {
+		t.Errorf("counted %s, want [%s]", s, want)
+	}
+}
+
+// Without a queue the caller waits for the outcome: attempts that fail for the moment are repeated with growing waits.
+func TestRetryWithoutQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		start := time.Now()
+		p, source := startNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 2, max_interval: 3s}", func(context.Context, *otlpdata.Batch) error {
+			at = append(at, time.Since(start))
+			if len(at) < 5 {
+				return errors.New("down")
+			}
+			return nil
+		})
+		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			t.Error(err)
+		}
+		if fmt.Sprint(at) != "[0s 1s 3s 6s 9s]" {
+			t.Errorf("attempts at %v", at)
+		}
+		expect(t, p.counted(t), "in:1 retries:4 sent:1")
+	})
+}
+
+func TestRetryEnds(t *testing.T) {
+	overloaded, err := status.New(codes.ResourceExhausted, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(20 * time.Second)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name     string
+		settings string
+		fail     error
+		attempts int
+		after    time.Duration
+		message  string
+	}{
+		{"permanent", "", pipeline.Permanent(errors.New("bad")), 1, 0, "bad"},
+		{"partial", "", &pipeline.Partial{Rejected: 1, Err: errors.New("some")}, 1, 0, "1 spans rejected: some"},
+		{"without retry hint", "", status.Error(codes.ResourceExhausted, "quota"), 1, 0, "rpc error: code = ResourceExhausted desc = quota"},
+		{"switched off", "retry_on_failure: {enabled: false}", errors.New("down"), 1, 0, "down"},
+		{"max_elapsed_time", "retry_on_failure: {max_elapsed_time: 12s}", errors.New("down"), 2, 5 * time.Second, "gave up after 12s: down"},
+		{"asked to wait", "retry_on_failure: {max_elapsed_time: 30s}", overloaded.Err(), 2, 20 * time.Second,
+			"gave up after 30s: rpc error: code = ResourceExhausted desc = busy"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts, start := 0, time.Now()
+				p, source := startNet(t, c.settings, func(context.Context, *otlpdata.Batch) error {
+					attempts++
+					return c.fail
+				})
+				err := source.Consume(t.Context(), oneSpan("a"))
+				if err == nil || err.Error() != c.message || attempts != c.attempts || time.Since(start) != c.after {
+					t.Errorf("%v after %d attempts and %s", err, attempts, time.Since(start))
+				}
+				if got := p.counted(t); got["in"] != 1 || got["refused"] != 1 {
+					t.Errorf("%v", got)
+				}
+			})
+		})
+	}
+}
+
+// A destination that hangs is given up after timeout; a caller that leaves ends the retries.
+func TestTimeoutAndCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(ctx context.Context, _ *otlpdata.Batch) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		_, source := startNet(t, "timeout: 2s, retry_on_failure: {enabled: false}", hang)
+		start := time.Now()
+		err := source.Consume(t.Context(), oneSpan("a"))
+		if code := pipeline.GRPCStatus(err).Code(); code != codes.DeadlineExceeded || time.Since(start) != 2*time.Second || pipeline.IsPermanent(err) {
+			t.Errorf("%v (%s) after %s", err, code, time.Since(start))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		_, source = startNet(t, "timeout: 2s", hang)
+		start = time.Now()
+		if err := source.Consume(ctx, oneSpan("a")); err == nil || time.Since(start) != 7*time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+	})
+}
+
+// With a queue the caller is told yes at once, and what becomes of the spans later is counted.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		up := make(chan struct{})
+		var sent []string
+		p, source := startNet(t, "sending_queue: {num_consumers: 1, queue_size: 3}", func(ctx context.Context, b *otlpdata.Batch) error {
+			select {
+			case <-up:
+				sent = append(sent, nameOf(b))
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		for _, name := range []string{"a", "b", "c"} {
+			if err := source.Consume(t.Context(), oneSpan(name)); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		err := source.Consume(t.Context(), oneSpan("d"))
+		if code, after := pipeline.HTTPStatus(err); code != 429 || after <= 0 {
+			t.Errorf("queue full: %v, %d", err, code)
+		}
+		expect(t, p.counted(t), "in:4 queued:3 refused:1 retries:0 sent:0")
+		close(up)
+		synctest.Wait()
+		expect(t, p.counted(t), "in:4 queued:0 refused:1 retries:0 sent:3")
+		if fmt.Sprint(sent) != "[a b c]" {
+			t.Errorf("sent %v", sent)
+		}
+		if !strings.Contains(p.log.String(), `"acknowledged-spans-are":"net: queued"`) {
+			t.Errorf("the log does not say what an acknowledgement means: %s", p.log)
+		}
+	})
+}
+
+func nameOf(b *otlpdata.Batch) string {
+	td, err := b.Traces()
+	if err != nil {
+		return err.Error()
+	}
+	return td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Name()
+}
+
+func TestQueueBlocksOnOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, source := startNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
+			time.Sleep(time.Second)
+			return nil
+		})
+		start := time.Now()
+		for range 3 {
+			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+				t.Error(err)
+			}
+		}
+		if time.Since(start) != 2*time.Second {
+			t.Errorf("waited %s", time.Since(start))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if code, _ := pipeline.HTTPStatus(source.Consume(ctx, oneSpan("a"))); code != 429 {
+			t.Errorf("status %d", code)
+		}
+		synctest.Wait()
+		if got := p.counted(t); got["in"] != got["sent"]+got["refused"]+got["queued"] {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// The sizer decides what fits; max_bytes holds whatever it counts; what can never fit is refused for good.
+func TestQueueSizes(t *testing.T) {
+	size := oneSpan("abcdefgh").Size()
+	for _, c := range []struct {
+		settings string
+		fits     int
+	}{
+		{fmt.Sprintf("sizer: bytes, queue_size: %d", 3*size+1), 3},
+		{"sizer: items, queue_size: 4", 4},
+		{"sizer: requests, queue_size: 5", 5},
+		{fmt.Sprintf("sizer: requests, queue_size: 5, max_bytes: %d", 2*size), 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, source := startNet(t, "sending_queue: {num_consumers: 1, "+c.settings+"}", func(ctx context.Context, _ *otlpdata.Batch) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			fits := 0
+			for range 10 {
+				if source.Consume(t.Context(), oneSpan("abcdefgh")) == nil {
+					fits++
+				}
+			}
+			if fits != c.fits {
+				t.Errorf("%s: %d fit", c.settings, fits)
+			}
+		})
+	}
+	_, source := startNet(t, "sending_queue: {sizer: bytes, queue_size: 10}", func(context.Context, *otlpdata.Batch) error { return nil })
+	if err := source.Consume(t.Context(), oneSpan("abcdefgh")); !pipeline.IsPermanent(err) {
+		t.Errorf("larger than the queue: %v", err)
+	}
+}
+
+// What is refused for good after it was acknowledged is counted, logged, and kept as a file that can be sent again.
+func TestDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, source := startNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
+			return pipeline.Permanent(errors.New("bad spans"))
+		})
+		b := oneSpan("a")
+		if err := source.Consume(t.Context(), b); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		expect(t, p.counted(t), "dropped:1 in:1 queued:0 retries:0 sent:0")
+		lines := p.logged(t, "spans were dropped")
+		if len(lines) != 1 || lines[0]["error"] != "bad spans" || lines[0]["reason"] != "permanent" || lines[0]["spans"] != 1.0 {
+			t.Fatalf("%v", lines)
+		}
+		file, _ := lines[0]["dead-letter"].(string)
+		kept, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := otlpdata.FromOTLP(kept, otlpdata.Meta{}, otlpdata.Limits{})
+		if err != nil || nameOf(again) != "a" {
+			t.Errorf("%v", err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".tmp*")); len(left) != 0 {
+			t.Errorf("left over: %v", left)
+		}
+	})
+}
+
+// Stop sends what waits. When the time is over, what is left is counted as dropped, and the accounting still balances.
+func TestStopDrainsQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, source := startNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error {
+			time.Sleep(time.Second)
+			return nil
+		})
+		for range 10 {
+			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		expect(t, p.counted(t), "in:10 queued:0 retries:0 sent:10")
+		if err := source.Consume(t.Context(), oneSpan("late")); !errors.Is(err, pipeline.ErrStopping) {
+			t.Errorf("after the stop: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p, source := startNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return errors.New("down") })
+		for range 10 {
+			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+				t.Error(err)
+			}
+		}
+		start := time.Now()
+		if err := p.stop(); err == nil || !strings.Contains(err.Error(), "dropped 8 queued spans") || time.Since(start) != 30*time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		if got := p.counted(t); got["dropped"] != 10 || got["queued"] != 0 {
+			t.Errorf("%v", got)
+		}
+		if lines := p.lines(t, "final accounting of spans"); len(lines) != 1 || lines[0]["balanced"] != true {
+			t.Errorf("%v", lines)
+		}
+	})
+}
+
+// A destination that fails, hangs, refuses for good or is overloaded, at random: the accounting is exact at every edge, whoever waits is
+// told the truth, and a queue loses nothing that is not counted.
+func TestRandomDestination(t *testing.T) {
+	for _, settings := range []string{"", "sending_queue: {num_consumers: 4, sizer: items, queue_size: 50}"} {
+		for round := range 20 {
+			seed := uint64(time.Now().UnixNano()) + uint64(round)
+			synctest.Test(t, func(t *testing.T) { randomDestination(t, settings, seed) })
+			if t.Failed() {
+				t.Fatalf("settings %q, seed %d", settings, seed)
+			}
+		}
+	}
+}
+
+func randomDestination(t *testing.T, settings string, seed uint64) {
+	var mu sync.Mutex
+	rng := rand.New(rand.NewPCG(seed, 2))
+	arrived := map[string]int{}
+	send := func(ctx context.Context, b *otlpdata.Batch) error {
+		mu.Lock()
+		what, wait := rng.IntN(8), time.Duration(rng.IntN(3000))*time.Millisecond
+		mu.Unlock()
+		time.Sleep(wait)
+		switch what {
+		case 0:
+			return pipeline.Permanent(errors.New("bad"))
+		case 1:
+			return pipeline.Overloaded(errors.New("busy"), 2*time.Second)
+		case 2:
+			return errors.New("down")
+		case 3:
+			<-ctx.Done()
+			return ctx.Err()
+		case 4:
+			panic("bug")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		arrived[nameOf(b)]++
+		return nil
+	}
+	p, source := startNet(t, "timeout: 3s, retry_on_failure: {max_elapsed_time: 20s}, "+strings.TrimSuffix(settings, "\n"), send)
+	told := map[string]error{}
+	var wg sync.WaitGroup
+	for c := range 64 {
+		wg.Go(func() {
+			for r := range 3 {
+				name := fmt.Sprint(c, ".", r)
+				err := source.Consume(t.Context(), oneSpan(name))
+				mu.Lock()
+				told[name] = err
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	p.stop() //nolint:errcheck // what is left in the queue is counted
+	got := p.counted(t)
+	if got["in"] != 64*3 || got["in"] != got["sent"]+got["refused"]+got["dropped"]+got["queued"] {
+		t.Errorf("%v", got)
+	}
+	if int(got["sent"]) != len(arrived) {
+		t.Errorf("%d arrived, %v", len(arrived), got)
+	}
+	for name, err := range told {
+		if settings == "" && (err == nil) != (arrived[name] == 1) {
+			t.Errorf("%s was told %v, arrived %d times", name, err, arrived[name])
+		}
+		if err != nil && arrived[name] > 0 {
+			t.Errorf("%s was refused (%v) and arrived", name, err)
+		}
+	}
+}

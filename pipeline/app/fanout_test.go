@@ -1,0 +1,197 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+)
+
+const three = `
+receivers: {source: }
+processors: {step: }
+exporters: {sink/a: , sink/b: , sink/c: }
+service: {pipelines: {traces: {receivers: [source], processors: [step], exporters: [sink/a, sink/b, sink/c]}}}
+`
+
+// All branches get the batch, whatever the others say, and the sender is told what the most patient of them asks for.
+func TestFanOutAnswers(t *testing.T) {
+	w := newWorld()
+	w.start(t, three)
+	partial := &pipeline.Partial{Rejected: 1, Err: errors.New("partial")}
+	permanent, plain := pipeline.Permanent(errors.New("permanent")), errors.New("plain")
+	soon, late := pipeline.Overloaded(errors.New("soon"), time.Second), pipeline.Overloaded(errors.New("late"), time.Hour)
+	next := pipeline.GRPCStatus(late).Err() // the same, from a next hop
+	f := func(a, b, c, want error) {
+		t.Helper()
+		answers := map[string]error{"sink/a": a, "sink/b": b, "sink/c": c}
+		var mu sync.Mutex
+		asked := map[string]int{}
+		w.take = func(id string, b *otlpdata.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[id]++
+			return answers[id]
+		}
+		if got := w.source["source"].Consume(t.Context(), spans(0, "shop")); !errors.Is(got, want) {
+			t.Errorf("%v, %v, %v: got %v, want %v", a, b, c, got, want)
+		}
+		if !maps.Equal(asked, map[string]int{"sink/a": 1, "sink/b": 1, "sink/c": 1}) {
+			t.Errorf("asked were %v", asked)
+		}
+	}
+	f(nil, nil, nil, nil)
+	f(nil, permanent, nil, permanent)
+	f(partial, nil, nil, partial)
+	f(permanent, partial, nil, permanent)
+	f(permanent, plain, partial, plain)
+	f(soon, plain, permanent, soon)
+	f(plain, late, soon, late)
+	f(soon, nil, late, late)
+	f(soon, next, plain, next)
+	f(context.Canceled, permanent, nil, context.Canceled)
+}
+
+// Branches run at the same time: each of these waits for the others.
+func TestFanOutIsConcurrent(t *testing.T) {
+	w := newWorld()
+	w.start(t, three)
+	var all sync.WaitGroup
+	all.Add(3)
+	w.take = func(string, *otlpdata.Batch) error {
+		all.Done()
+		all.Wait()
+		return nil
+	}
+	if err := w.source["source"].Consume(t.Context(), spans(0, "shop")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A branch that panics costs nobody else the batch.
+func TestFanOutSurvivesPanics(t *testing.T) {
+	w := newWorld()
+	p := w.start(t, three)
+	w.take = func(id string, _ *otlpdata.Batch) error {
+		if id == "sink/b" {
+			panic("bug")
+		}
+		return nil
+	}
+	err := w.source["source"].Consume(t.Context(), spans(0, "shop"))
+	if s := pipeline.GRPCStatus(err); s.Code() != codes.Internal {
+		t.Errorf("got %v", err)
+	}
+	if c := p.counts(t); c["exporter sink/a sent"] != 1 || c["exporter sink/c sent"] != 1 || c["exporter sink/b refused"] != 1 {
+		t.Errorf("counts %v", c)
+	}
+	got := p.logged(t, "BUG: Consume panicked; the batch is refused")
+	if len(got) != 1 || got[0]["component"] != "sink/b" || got[0]["panic"] != "bug" {
+		t.Errorf("logged %v", got)
+	}
+}
+
+// All branches share one batch, and may use either form of it and edit their own copy.
+func TestFanOutSharesTheBatch(t *testing.T) {
+	w := newWorld()
+	w.start(t, three)
+	var mu sync.Mutex
+	got := map[*otlpdata.Batch]bool{}
+	w.take = func(id string, b *otlpdata.Batch) error {
+		mu.Lock()
+		got[b] = true
+		mu.Unlock()
+		switch id {
+		case "sink/a":
+			_, err := b.Segments()
+			return err
+		case "sink/b":
+			_, err := b.Traces()
+			return err
+		}
+		_, err := b.Edit(func(td ptrace.Traces) error {
+			td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
+			return nil
+		})
+		return err
+	}
+	b := spans(10, "shop", "bank")
+	if err := w.source["source"].Consume(t.Context(), b); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(slices.Collect(maps.Keys(got)), []*otlpdata.Batch{b}) {
+		t.Errorf("%d batches", len(got))
+	}
+}
+
+// Parts of a batch that one branch refused for good are sent again to that branch alone.
+func TestPartsGoToRefusers(t *testing.T) {
+	w := newWorld()
+	var next pipeline.Consumer
+	joiner := pipeline.Processor("joiner", func() stepConfig { return stepConfig{} },
+		func(_ pipeline.Settings, _ stepConfig, n pipeline.Consumer) (*step, error) {
+			next = n
+			return &step{part{w, "joiner"}, n}, nil
+		})
+	w.startWith(t, append(w.factories(), joiner), strings.ReplaceAll(three, "step", "joiner"))
+	f := func(answers map[string]error, want ...string) {
+		t.Helper()
+		var mu sync.Mutex
+		var asked []string
+		w.take = func(id string, _ *otlpdata.Batch) error {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, id)
+			return answers[id]
+		}
+		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{spans(0, "shop"), spans(0, "bank")}, func([]*otlpdata.Batch, error) {})
+		again := asked[3:]
+		slices.Sort(again)
+		if both := slices.Sorted(slices.Values(slices.Concat(want, want))); !slices.Equal(again, both) {
+			t.Errorf("%v: asked again were %v, want %v for each part", answers, again, want)
+		}
+	}
+	bad, down := pipeline.Permanent(errors.New("bad")), errors.New("down")
+	f(map[string]error{"sink/b": bad}, "sink/b")
+	f(map[string]error{"sink/a": bad, "sink/c": bad}, "sink/a", "sink/c")
+	f(map[string]error{"sink/a": bad, "sink/b": &pipeline.Partial{Rejected: 1, Err: bad}}, "sink/a")
+	f(map[string]error{"sink/a": bad, "sink/b": bad, "sink/c": bad}, "sink/a", "sink/b", "sink/c")
+	f(map[string]error{"sink/a": bad, "sink/b": down})
+}
+
+// A processor that panics in a goroutine of the one before it costs one batch, not the process.
+func TestProcessorsAreGuarded(t *testing.T) {
+	w := newWorld()
+	async := pipeline.Processor("async", func() stepConfig { return stepConfig{} },
+		func(_ pipeline.Settings, _ stepConfig, next pipeline.Consumer) (consumerFunc, error) {
+			return func(ctx context.Context, b *otlpdata.Batch) error {
+				outcome := make(chan error)
+				go func() { outcome <- next.Consume(ctx, b) }()
+				return <-outcome
+			}, nil
+		})
+	broken := pipeline.Processor("broken", func() stepConfig { return stepConfig{} },
+		func(pipeline.Settings, stepConfig, pipeline.Consumer) (consumerFunc, error) {
+			return func(context.Context, *otlpdata.Batch) error { panic("bug") }, nil
+		})
+	text := strings.Replace(strings.Replace(three, "[step]", "[async, broken]", 1), "step: ", "async: , broken: ", 1)
+	w.startWith(t, append(w.factories(), async, broken), text)
+	err := w.source["source"].Consume(t.Context(), spans(0, "shop"))
+	if s := pipeline.GRPCStatus(err); s.Code() != codes.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+type consumerFunc func(ctx context.Context, b *otlpdata.Batch) error
+
+func (f consumerFunc) Consume(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b) }

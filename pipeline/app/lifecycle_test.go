@@ -1,0 +1,223 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tracing-backend/tracing/internal/golden"
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/status"
+)
+
+// run loads a configuration, builds and starts it, and stops it again if it started. It returns what happened, in order.
+func (w *world) run(ctx context.Context, yaml string) []string {
+	if _, err := w.session(ctx, yaml); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\ngoroutine ") // a panic's stack follows
+		w.events = append(w.events, strings.Split("error: "+first, "\n")...)
+	}
+	return w.events
+}
+
+func (w *world) session(ctx context.Context, yaml string) (*app.App, error) {
+	config, err := w.load(yaml)
+	if err != nil {
+		return nil, err
+	}
+	a, err := app.New(config, app.Options{Log: &bytes.Buffer{}})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Start(ctx); err != nil {
+		return a, err
+	}
+	return a, a.Stop(ctx)
+}
+
+// Each file of testdata/lifecycle is a configuration, with `# fail: EVENT` and `# panic: EVENT` lines first, and below `# then` what
+// happens.
+func TestLifecycle(t *testing.T) {
+	eachFile(t, "testdata/lifecycle/*.txt", func(t *testing.T, file, text string) {
+		w := newWorld()
+		fails, text := header(text, "# fail: ")
+		for _, event := range fails {
+			w.fail[event] = errors.New(event + " failed")
+		}
+		panics, text := header(text, "# panic: ")
+		for _, event := range panics {
+			w.panics[event] = true
+		}
+		yaml, want, _ := strings.Cut(text, "# then\n")
+		got := lines(w.run(t.Context(), yaml)...) + "\n"
+		if golden.Updating() {
+			before, _, _ := strings.Cut(string(must(os.ReadFile(file))), "# then\n")
+			golden.Write(t, file, before+"# then\n"+got)
+			return
+		}
+		if got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+const large = `
+receivers: {source: , source/2: }
+processors: {step: , step/2: }
+exporters: {sink: , sink/2: , hop: }
+extensions: {watch: , ask: {storage: proxy}, proxy: {of: sink/2}}
+service:
+  extensions: [ask, watch]
+  pipelines:
+    traces: {receivers: [source, source/2], processors: [step, step/2], exporters: [sink, hop]}
+    traces/b: {receivers: [source], processors: [step], exporters: [sink]}
+`
+
+// Whichever component fails to start, and however: exactly those before it are stopped, once each, in reverse order.
+func TestStartFailsAtEach(t *testing.T) {
+	started := withPrefix(newWorld().run(t.Context(), large), "start ")
+	if len(started) < 10 {
+		t.Fatalf("only %d components: %v", len(started), started)
+	}
+	for k, event := range started {
+		// Two instances of one processor have one name: the first is the one that fails.
+		if slices.Index(started, event) != k {
+			continue
+		}
+		for _, how := range []string{"fail", "panic"} {
+			w := newWorld()
+			w.fail[event] = errors.New("no")
+			w.panics[event] = how == "panic"
+			events := w.run(t.Context(), large)
+			var stops []string
+			for _, s := range slices.Backward(started[:k]) {
+				stops = append(stops, "stop "+strings.TrimPrefix(s, "start "))
+			}
+			if got := withPrefix(events, "start "); !slices.Equal(got, started[:k+1]) {
+				t.Errorf("%s %s: started %v", how, event, got)
+			}
+			if got := withPrefix(events, "stop "); !slices.Equal(got, stops) {
+				t.Errorf("%s %s: stopped %v, want %v", how, event, got, stops)
+			}
+			last, id := events[len(events)-1], strings.TrimPrefix(event, "start ")
+			if !strings.HasPrefix(last, "error: starting ") || !strings.Contains(last, id) {
+				t.Errorf("%s %s: %s", how, event, last)
+			}
+		}
+	}
+}
+
+func withPrefix(events []string, prefix string) []string {
+	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, prefix) })
+}
+
+// A start that fails because it is interrupted leaves time for what had started to stop.
+func TestRollBackOutlivesTheStart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWorld()
+	w.fail["start source"] = context.Canceled
+	atStop := errors.New("not stopped")
+	w.seen = func(event string) {
+		if event == "start source" {
+			cancel()
+		}
+	}
+	w.stopping = func(ctx context.Context) { atStop = ctx.Err() }
+	if _, err := w.session(ctx, small); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if atStop != nil {
+		t.Errorf("Stop was called with a context that had ended: %v", atStop)
+	}
+}
+
+// Every failure of a stop is reported, and keeps nobody else from being stopped.
+func TestStopFailures(t *testing.T) {
+	w := newWorld()
+	w.fail["stop sink"], w.panics["stop source"] = errors.New("disk full"), true
+	_, err := w.session(t.Context(), small)
+	if err == nil || !strings.Contains(err.Error(), "stopping receiver source: BUG: Stop panicked: stop source") ||
+		!strings.Contains(err.Error(), "stopping exporter sink: disk full") {
+		t.Errorf("got %v", err)
+	}
+	if got := withPrefix(w.events, "stop "); !slices.Equal(got, []string{"stop source", "stop sink"}) {
+		t.Errorf("stopped %v", got)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	w := newWorld()
+	var a *app.App
+	var ready []string
+	w.seen = func(event string) {
+		if a != nil {
+			ready = append(ready, fmt.Sprint(event, " ", a.Health().Ready, " ", a.Health().Since.IsZero()))
+		}
+	}
+	config, err := w.load(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err = app.New(config, app.Options{Log: &bytes.Buffer{}, Build: status.Build{Version: "1.2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if h := a.Health(); !h.Ready || h.Since.IsZero() {
+		t.Errorf("started: %+v", h)
+	}
+	if err := a.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"start sink false true", "start source false true", "stop source false true", "stop sink false true"}
+	if !slices.Equal(ready, want) {
+		t.Errorf("got %q, want %q", ready, want)
+	}
+	if a.Build().Version != "1.2" {
+		t.Errorf("build %v", a.Build())
+	}
+	if got := a.Addr(pipeline.ID{Type: "source"}, "grpc"); got != "source at grpc" {
+		t.Errorf("address %q", got)
+	}
+	if got := a.Addr(pipeline.ID{Type: "source"}, "http") + a.Addr(pipeline.ID{Type: "none"}, "grpc"); got != "" {
+		t.Errorf("address %q of nothing", got)
+	}
+}
+
+// Every instance has a directory of its own, whatever its name, below service.data_dir.
+func TestDirectories(t *testing.T) {
+	w := newWorld()
+	_, err := w.session(t.Context(), `
+receivers: {source: }
+processors: {step: }
+exporters: {sink: , sink/a/b: , sink/b: , "sink/..": , sink/../x: }
+extensions: {hub/sink: }
+service:
+  data_dir: /data
+  extensions: [hub/sink]
+  pipelines:
+    traces/x/y: {receivers: [source], processors: [step], exporters: [sink, sink/a/b, sink/b, "sink/..", sink/../x]}
+    traces: {receivers: [source], processors: [step], exporters: [sink]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/data/sink", "/data/sink-..", "/data/sink-..%2Fx", "/data/sink-a%2Fb", "/data/sink-b", "/data/extensions/hub-sink",
+		"/data/processors/step/traces%2Fx%2Fy", "/data/processors/step/traces", "/data/receivers/source"}
+	if !slices.Equal(w.dirs, want) {
+		t.Errorf("got  %q\nwant %q", w.dirs, want)
+	}
+}

@@ -1,0 +1,152 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
+)
+
+// A queue on disk is stopped at once when nobody answers, and waits a little for attempts that are under way; what was answered is settled.
+func TestStopOfQueueOnDisk(t *testing.T) {
+	hang := func(ctx context.Context, _ *otlpdata.Batch) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	slowly := func(err error) func(context.Context, *otlpdata.Batch) error {
+		return func(context.Context, *otlpdata.Batch) error {
+			time.Sleep(1500 * time.Millisecond)
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		send  func(context.Context, *otlpdata.Batch) error
+		takes time.Duration
+		want  string
+	}{
+		{"away", func(context.Context, *otlpdata.Batch) error { return errors.New("away") }, 0, "dropped:0 in:5 queued:5 sent:0"},
+		{"hanging", hang, 2 * time.Second, "dropped:0 in:5 queued:5 sent:0"},
+		{"slow", slowly(nil), 1500 * time.Millisecond, "dropped:0 in:5 queued:3 sent:2"},
+		{"slow and unwilling", slowly(pipeline.Permanent(errors.New("no"))), 1500 * time.Millisecond, "dropped:2 in:5 queued:3 sent:0"},
+		{"slow and busy", slowly(pipeline.Overloaded(errors.New("busy"), 0)), 1500 * time.Millisecond, "dropped:0 in:5 queued:5 sent:0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, source := startNetOn(t, vfstest.NewMem(), "sending_queue: {storage: disk, num_consumers: 2}", "data_dir: data", c.send)
+				for range 5 {
+					if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				start := time.Now()
+				if err := p.stop(); err != nil || time.Since(start) != c.takes {
+					t.Errorf("%v after %s", err, time.Since(start))
+				}
+				expectCounts(t, p, c.want)
+				if !strings.Contains(p.log.String(), `"balanced":true`) {
+					t.Errorf("log: %s", p.log)
+				}
+			})
+		})
+	}
+}
+
+// An exporter that does not end costs no more than its own batches: the files are closed.
+func TestStopOfQueueWithStuckExporter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem, release := vfstest.NewMem(), make(chan struct{})
+		p, source := startNetOn(t, mem, "sending_queue: {storage: disk, num_consumers: 1}", "data_dir: data", func(context.Context, *otlpdata.Batch) error {
+			<-release
+			return nil
+		})
+		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := p.stop(); err == nil || !strings.Contains(err.Error(), "still sends") {
+			t.Errorf("%v", err)
+		}
+		if n := mem.Handles(); n != 0 {
+			t.Errorf("%d files are open", n)
+		}
+		close(release)
+		synctest.Wait()
+		expectCounts(t, p, "in:1 queued:0 sent:1")
+	})
+}
+
+// Files that disappear are counted: what came in is accounted for, and the room is given back.
+func TestQueueOnDiskLosesFiles(t *testing.T) {
+	mem, away := vfstest.NewMem(), newNextHop(true)
+	p, source := startOnDisk(t, mem, onDisk, away)
+	for i := range 20 {
+		if err := source.Consume(t.Context(), batchFor("", fmt.Sprint("s", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	broken := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.log", Err: vfstest.ErrIO, Skip: 1} // read when it is opened, not later
+	p, source = startOnDisk(t, vfstest.Inject(mem, broken), onDisk, away)
+	logs := "data/net/queue/log"
+	entries, err := mem.ReadDir(logs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := mem.Remove(path.Join(logs, e.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away.mu.Lock()
+	away.away = false
+	away.mu.Unlock()
+	if err := source.Consume(t.Context(), batchFor("", "new")); err != nil {
+		t.Fatal(err)
+	}
+	away.await(1)
+	for start := time.Now(); p.counted(t)["dropped"] != 20 && time.Since(start) < 10*time.Second; {
+		time.Sleep(10 * time.Millisecond)
+	}
+	expectCounts(t, p, "dropped:20 in:21 queued:0 sent:1")
+	if n := strings.Count(p.log.String(), "lost batches of the sending queue"); n != 1 {
+		t.Errorf("log: %s", p.log)
+	}
+}
+
+// Metrics are read before and while the queue is opened.
+func TestMetricsWhileQueueOpens(t *testing.T) {
+	p, _ := newNet(t, vfstest.NewMem(), onDisk, "data_dir: data", newNextHop(true).send)
+	stop := make(chan struct{})
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				p.counted(t)
+			}
+		}
+	})
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	reading.Wait()
+	if err := p.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

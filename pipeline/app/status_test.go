@@ -1,0 +1,128 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/status"
+)
+
+// brief writes a status as `degraded; traces ok: source ok, sink ok; ask degraded 1s (reason)`, with how long after start.
+func brief(s status.Report, start time.Time) string {
+	part := func(c status.Component) string {
+		out := fmt.Sprintf("%s %s %s", c.Component, c.State, c.Since.Sub(start))
+		if c.Reason != "" {
+			out += " (" + c.Reason + ")"
+		}
+		return out
+	}
+	out := []string{string(s.State)}
+	for _, p := range s.Pipelines {
+		var parts []string
+		for _, c := range p.Components {
+			parts = append(parts, part(c))
+		}
+		out = append(out, fmt.Sprintf("%s %s: %s", p.Pipeline, p.State, strings.Join(parts, ", ")))
+	}
+	for _, c := range s.Beside {
+		out = append(out, part(c))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		config, err := w.load("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , sink/b: }\nextensions: {ask: {storage: sink/b}}\n" +
+			"service: {extensions: [ask], pipelines: {traces: {receivers: [source], processors: [step], exporters: [sink]},\n" +
+			"  traces/b: {receivers: [source], processors: [step], exporters: [sink]}}}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		a, err := app.New(config, app.Options{Log: &log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		f := func(want ...string) {
+			t.Helper()
+			if got := brief(a.Status(), start); got != strings.Join(want, "; ") {
+				t.Errorf("got  %s\nwant %s", got, strings.Join(want, "; "))
+			}
+		}
+		f("starting", "traces starting: source starting 0s, step starting 0s, sink starting 0s",
+			"traces/b starting: source starting 0s, step starting 0s, sink starting 0s", "sink/b starting 0s", "ask starting 0s")
+		time.Sleep(time.Second)
+		if err := a.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const other = "traces/b ok: source ok 1s, step ok 1s, sink ok 1s"
+		f("ok", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b ok 1s", "ask ok 1s")
+		time.Sleep(time.Second)
+		w.set["sink/b"].Report(errors.New("disk full"))
+		time.Sleep(time.Second)
+		w.set["sink/b"].Report(errors.New("still full")) // another reason, the same state
+		f("degraded", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b degraded 2s (still full)", "ask ok 1s")
+		w.set["sink/b"].Report(nil)
+		f("ok", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b ok 3s", "ask ok 1s")
+		w.set["sink"].Report(errors.New("gone"))
+		f("degraded", "traces degraded: source ok 1s, step ok 1s, sink degraded 3s (gone)",
+			"traces/b degraded: source ok 1s, step ok 1s, sink degraded 3s (gone)", "sink/b ok 3s", "ask ok 1s")
+		if err := a.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		f("stopped", "traces stopped: source stopped 3s, step stopped 3s, sink stopped 3s",
+			"traces/b stopped: source stopped 3s, step stopped 3s, sink stopped 3s", "sink/b stopped 3s", "ask stopped 3s")
+		if n := strings.Count(log.String(), "component is degraded"); n != 3 {
+			t.Errorf("%d changes for the worse were logged:\n%s", n, log.String())
+		}
+	})
+}
+
+// Lists are there when they are empty, so that who reads the JSON needs no special case.
+func TestStatusJSON(t *testing.T) {
+	config, err := newWorld().load("extensions: {watch: }\nservice: {extensions: [watch]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(config, app.Options{Log: &bytes.Buffer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(a.Status())
+	if want := `{"status":"starting","pipelines":[],"beside":[{"component":"watch","kind":"extension","status":"starting","since":"`; err != nil ||
+		!strings.HasPrefix(string(got), want) {
+		t.Errorf("%v %s", err, got)
+	}
+}
+
+// The level of the log can be changed while the process runs, also for loggers that components have.
+func TestLogLevel(t *testing.T) {
+	w := newWorld()
+	config, err := w.load(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a, err := app.New(config, app.Options{Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.set["sink"].Logger.Debug("before")
+	a.LogLevel().SetLevel(zap.DebugLevel)
+	w.set["sink"].Logger.Debug("after")
+	if got := log.String(); strings.Contains(got, "before") || !strings.Contains(got, `"msg":"after"`) {
+		t.Errorf("log: %s", got)
+	}
+}

@@ -1,0 +1,63 @@
+package pipeline
+
+import "strings"
+
+// Flag is a command-line flag that sets a key of a component's configuration. [Factory.Flags] adds
+// it to a factory. Each flag is also an environment variable, see [Flag.Env]. If several components
+// have a flag of the same name, it applies to each of them that is configured.
+type Flag struct {
+	Name string // without dashes: `collector.otlp.grpc.host-port`
+	Doc  string // one sentence
+	// Key is the path below the component that the flag sets, joined by `::`. A flag without Key
+	// switches the component itself: false removes it from all pipelines and from
+	// service.extensions.
+	Key string
+	// Block is the path, below the component, of a block that must be configured for the flag to have
+	// an effect; "" is the component. If it is not configured, the flag is an error and the
+	// environment variable a warning. Missing, if set, is the message, and makes both an error.
+	Block, Missing string
+	// Unless is the path, below the component, of a key that, if true, makes the flag an error with
+	// the message Missing.
+	Unless string
+	// Presence makes the flag a switch for the block Key: true adds the block with its defaults,
+	// false removes it.
+	Presence bool
+	// Adds makes the flag add a component with this key if no component of the type is configured.
+	// The component is added to the pipeline `traces`, or to the only pipeline: a receiver after the
+	// other receivers, a processor before the other processors. An empty value removes the
+	// component.
+	Adds bool
+	// Value converts the text to a string, bool, int, []string or map[string]string, which becomes
+	// the value of the key. nil keeps the text. If the flag Adds, Value may return nil to add nothing.
+	Value func(text string) (any, error)
+	// Switch allows the flag without a value, which means true.
+	Switch bool
+	// Instead makes this a flag that is accepted and only logs a warning. The text says what replaces
+	// the flag.
+	Instead string
+}
+
+// Env returns the name of the environment variable: the name of the flag in upper case, with `_`
+// for `-` and `.`.
+func (f Flag) Env() string {
+	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(f.Name))
+}
+
+// List is a [Flag.Value] for lists, separated by commas.
+func List(text string) (any, error) {
+	var items []string
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items, nil
+}
+
+// HostPort is a [Flag.Value] for addresses. A bare number is a port on all addresses of the host.
+func HostPort(text string) (any, error) {
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		return ":" + text, nil
+	}
+	return text, nil
+}

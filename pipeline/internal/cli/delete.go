@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+)
+
+// deleteTimeout is the maximum duration of a deletion. To count the deleted spans, the store may read
+// most of its data before it answers.
+const deleteTimeout = 10 * time.Minute
+
+// maxDeleteReply is the maximum number of bytes that are read of an answer.
+const maxDeleteReply = 64 << 10
+
+// deleteFlags are the flags of `tracing delete`.
+type deleteFlags struct {
+	admin, store, tenant, service, from, to string
+	traces, headers                         stringList
+	yes                                     bool
+	flags                                   *flag.FlagSet
+}
+
+func (d *deleteFlags) define(fs *flag.FlagSet) {
+	d.flags = fs
+	fs.StringVar(&d.admin, "admin", "", "")
+	fs.StringVar(&d.store, "store", "disk", "")
+	fs.StringVar(&d.tenant, "tenant", "", "")
+	fs.Var(&d.traces, "trace", "")
+	fs.StringVar(&d.service, "service", "", "")
+	fs.StringVar(&d.from, "from", "", "")
+	fs.StringVar(&d.to, "to", "", "")
+	fs.Var(&d.headers, "header", "")
+	fs.BoolVar(&d.yes, "yes", false, "")
+}
+
+// deletion is the request to the admin extension. Package storeadmin handles it.
+type deletion struct {
+	Tenant  string     `json:"tenant,omitempty"`
+	Traces  []string   `json:"traces,omitempty"`
+	Service string     `json:"service,omitempty"`
+	From    *time.Time `json:"from,omitempty"`
+	To      *time.Time `json:"to,omitempty"`
+}
+
+func (c *command) deleteSpans(ctx context.Context) int {
+	d, err := c.deletion.request()
+	if err != nil {
+		return c.misuse(err)
+	}
+	target, err := c.deletion.target(c.load)
+	if err != nil {
+		return c.misuse(err)
+	}
+	if !c.deletion.yes && term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprintf(c.stderr, "delete %s from %s? This cannot be undone. [y/N] ", d, target)
+		if !confirmed(os.Stdin) {
+			return c.fail(errors.New("nothing was deleted"))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
+	defer cancel()
+	spans, err := requestDeletion(ctx, target, d, c.deletion.headers)
+	if err != nil {
+		return c.fail(err)
+	}
+	fmt.Fprintf(c.stdout, "%d spans deleted\n", spans)
+	return exitOK
+}
+
+// request returns the deletion that the flags describe. It checks everything that can be checked
+// without the store.
+func (d *deleteFlags) request() (*deletion, error) {
+	if err := d.checkEmpty(); err != nil {
+		return nil, err
+	}
+	for _, h := range d.headers {
+		if !strings.Contains(h, ":") {
+			return nil, fmt.Errorf("--header: %q is not a header; write `Name: value`", h)
+		}
+	}
+	r := &deletion{Tenant: d.tenant, Traces: d.traces, Service: d.service}
+	for _, bound := range []struct {
+		name, text string
+		to         **time.Time
+	}{{"from", d.from, &r.From}, {"to", d.to, &r.To}} {
+		if bound.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339Nano, bound.text)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is not a time; write it as 2026-11-21T17:00:00Z", bound.name, bound.text)
+		}
+		*bound.to = &at
+	}
+	ranged := r.From != nil || r.To != nil
+	switch {
+	case len(r.Traces) > 0 && (r.Service != "" || ranged):
+		return nil, errors.New("--trace deletes whole traces; leave out --service, --from and --to")
+	case len(r.Traces) == 0 && r.Service == "" && !ranged:
+		return nil, errors.New("nothing to delete; give --trace, --service, or --from and --to")
+	}
+	return r, nil
+}
+
+// checkEmpty refuses empty values of flags, except for --tenant, which may be empty. They are usually
+// mistakes of a script, which must not delete more than intended.
+func (d *deleteFlags) checkEmpty() (err error) {
+	d.flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" && slices.Contains([]string{"service", "from", "to", "trace"}, f.Name) {
+			err = fmt.Errorf("--%s has no value", f.Name)
+		}
+	})
+	return err
+}
+
+// String describes the deletion.
+func (r *deletion) String() string {
+	var b strings.Builder
+	switch {
+	case len(r.Traces) > 0:
+		fmt.Fprintf(&b, "%d traces", len(r.Traces))
+	case r.Service != "":
+		fmt.Fprintf(&b, "the spans of service %q", r.Service)
+	default:
+		b.WriteString("all spans")
+	}
+	if r.From != nil {
+		fmt.Fprintf(&b, " from %s", r.From.Format(time.RFC3339Nano))
+	}
+	if r.To != nil {
+		fmt.Fprintf(&b, " to %s", r.To.Format(time.RFC3339Nano))
+	}
+	if r.Tenant != "" {
+		fmt.Fprintf(&b, " of tenant %q", r.Tenant)
+	}
+	return b.String()
+}
+
+// target returns the URL of the store's route: below --admin, or at the address at which a process
+// with the given configuration listens.
+func (d *deleteFlags) target(load config.Options) (string, error) {
+	id, err := pipeline.ParseID(d.store)
+	if err != nil {
+		return "", fmt.Errorf("--store: %w", err)
+	}
+	base := d.admin
+	if base == "" {
+		cfg, err := config.Load(load)
+		if err != nil {
+			return "", fmt.Errorf("give --admin URL or the configuration of the process: %w", err)
+		}
+		if base, err = cfg.AdminEndpoint(); err != nil {
+			return "", errors.New("the configuration has no admin extension; give --admin URL")
+		}
+	}
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--admin: %q is not an address such as http://localhost:14269", d.admin)
+	}
+	return u.JoinPath("exporters", id.String(), "delete").String(), nil
+}
+
+// requestDeletion asks a running process to delete spans and returns their number.
+func requestDeletion(ctx context.Context, target string, d *deletion, headers []string) (int, error) {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ":")
+		req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("cannot reach the process, which must be running: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // everything needed has been read
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDeleteReply))
+	if err != nil {
+		return 0, fmt.Errorf("reading the answer: %w", err)
+	}
+	var reply struct {
+		Spans *int   `json:"spans"`
+		Error string `json:"error"`
+	}
+	switch err := json.Unmarshal(raw, &reply); {
+	case err == nil && resp.StatusCode == http.StatusOK && reply.Spans != nil:
+		return *reply.Spans, nil
+	case err == nil && reply.Error != "":
+		return 0, fmt.Errorf("%s: %s", resp.Status, reply.Error)
+	}
+	return 0, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(raw)))
+}
+
+// confirmed reads one line and reports whether it is "y" or "yes".
+func confirmed(in io.Reader) bool {
+	line, _ := bufio.NewReader(in).ReadString('\n') // a line that ends with the input counts
+	line = strings.ToLower(strings.TrimSpace(line))
+	return line == "y" || line == "yes"
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// flagValue is a flag.Value that collects the values of one configuration flag.
+type flagValue struct {
+	flag  config.Flag
+	given *[]config.GivenFlag
+}
+
+func (v flagValue) String() string { return "" }
+
+func (v flagValue) Set(text string) error {
+	*v.given = append(*v.given, config.GivenFlag{Flag: v.flag, Text: text})
+	return nil
+}
+
+// IsBoolFlag lets package flag accept switches without a value.
+func (v flagValue) IsBoolFlag() bool { return v.flag.Switch || v.flag.Presence }
+
+// stringList is a flag.Value for flags that may be repeated.
+type stringList []string
+
+func (l *stringList) String() string { return strings.Join(*l, ",") }
+
+func (l *stringList) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}
+
+// parseFlags parses the arguments of a subcommand and the environment into c.load, and returns the
+// arguments that are not flags.
+func (c *command) parseFlags(args []string, own func(*flag.FlagSet)) (operands []string, err error) {
+	fs := flag.NewFlagSet("tracing", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	var files, set stringList
+	fs.Var(&files, "config", "")
+	fs.Var(&set, "set", "")
+	fs.BoolVar(&c.load.Strict, "strict", false, "")
+	known := config.Flags(c.load.Factories)
+	for _, f := range known {
+		fs.Var(flagValue{f, &c.load.Flags}, f.Name, "")
+	}
+	if own != nil {
+		own(fs)
+	}
+	if operands, err = parseOperands(fs, args); err != nil {
+		return nil, err
+	}
+	c.load.Flags = append(c.environment(known), c.load.Flags...)
+	c.load.Files = files
+	for _, s := range set {
+		o, err := config.ParseSet(s)
+		if err != nil {
+			return nil, err
+		}
+		c.load.Overrides = append(c.load.Overrides, o)
+	}
+	return operands, nil
+}
+
+// parseOperands parses flags, which may precede and follow other arguments, and returns the other
+// arguments.
+func parseOperands(fs *flag.FlagSet, args []string) (operands []string, err error) {
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, flagError(fs, err)
+		}
+		if fs.NArg() == 0 {
+			return operands, nil
+		}
+		operands, args = append(operands, fs.Arg(0)), fs.Args()[1:]
+	}
+}
+
+// flagError improves the error of package flag, with a suggestion for unknown flags.
+func flagError(fs *flag.FlagSet, err error) error {
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return fmt.Errorf("--%s has no value", name)
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if errors.Is(err, flag.ErrHelp) || !unknown {
+		return err
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return fmt.Errorf("unknown flag --%s%s", name, yamltree.Suggest(name, names, "known"))
+}
+
+// environment returns the flags that are set as environment variables and not on the command line. An
+// empty variable counts as unset.
+func (c *command) environment(known []config.Flag) []config.GivenFlag {
+	var given []config.GivenFlag
+	for _, f := range known {
+		onCommandLine := slices.ContainsFunc(c.load.Flags, func(g config.GivenFlag) bool { return g.Flag.Name == f.Name })
+		if text, ok := c.lookupEnv(f.Env()); ok && text != "" && !onCommandLine {
+			given = append(given, config.GivenFlag{Flag: f, Text: text, Env: true})
+		}
+	}
+	return given
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"cmp"
+	"net"
+	"reflect"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// checkListeners reports two listeners with the same address. TCP and UDP ports with the same number
+// are different.
+func (l *loader) checkListeners() {
+	type listener struct {
+		host string
+		path []string
+	}
+	ports := map[string][]listener{}
+	used := l.config.Used()
+	for _, c := range l.components {
+		if !used[c] {
+			continue
+		}
+		path := []string{c.Key.Kind.Section(), c.Key.ID.String()}
+		walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, tag reflect.StructTag) {
+			e, ok := v.Interface().(pipeline.Endpoint)
+			host, port, err := net.SplitHostPort(string(e))
+			if !ok || err != nil || port == "0" {
+				return
+			}
+			port = cmp.Or(tag.Get("network"), "tcp") + port
+			for _, other := range ports[port] {
+				if hostsOverlap(host, other.host) {
+					l.problem(l.valuePos(at), at, "%s is already used by %s; each listener needs its own port", e, yamltree.Display(other.path...))
+					return
+				}
+			}
+			ports[port] = append(ports[port], listener{host, at})
+		})
+	}
+}
+
+// hostsOverlap reports whether listeners on two hosts cannot share a port.
+func hostsOverlap(a, b string) bool {
+	wild := func(h string) bool { return h == "" || h == "0.0.0.0" || h == "::" }
+	local := func(h string) bool { return h == "localhost" || h == "127.0.0.1" }
+	return a == b || wild(a) || wild(b) || local(a) && local(b)
+}
+
+// warnUnused warns about components that are not used.
+func (l *loader) warnUnused() {
+	used := l.config.Used()
+	for _, c := range l.components {
+		if used[c] {
+			continue
+		}
+		reason := "no pipeline lists it"
+		if c.Key.Kind == pipeline.KindExtension {
+			reason = "service.extensions does not list it"
+		}
+		l.warn(c.pos, []string{c.Key.Kind.Section(), c.Key.ID.String()}, "is configured but not used: %s", reason)
+	}
+}

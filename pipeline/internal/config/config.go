@@ -1,0 +1,159 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// Config is a configuration without mistakes, from which components can be built.
+type Config struct {
+	Service   Service
+	Pipelines []Pipeline
+
+	components map[Key]*Component
+	warnings   []string
+	tree       *yamltree.Tree // values as written, and their positions
+}
+
+// Warnings returns settings that are valid but probably not intended, one sentence each.
+func (c *Config) Warnings() []string { return c.warnings }
+
+// Key identifies a configured component.
+type Key struct {
+	Kind pipeline.Kind
+	ID   pipeline.ID
+}
+
+// String returns kind and id: `receiver otlp/internal`.
+func (k Key) String() string { return k.Kind.String() + " " + k.ID.String() }
+
+// Component is the configuration of one component.
+type Component struct {
+	Key        Key
+	Factory    pipeline.Factory
+	Value      any // pointer to the configuration of the component's own type
+	References []Reference
+
+	pos yamltree.Pos
+}
+
+// Reference is a [pipeline.Ref] field that is set.
+type Reference struct {
+	Target *Component
+
+	ref      ref
+	path     []string
+	expected string // what the target must be, in the user's words: `a store`
+}
+
+// Bind makes the field refer to the component that was built for Target.
+func (r *Reference) Bind(component any) { r.ref.Bind(component) }
+
+// ref is implemented by pipeline.Ref of every type.
+type ref interface {
+	IsSet() bool
+	ID() pipeline.ID
+	Interface() reflect.Type
+	Bind(component any)
+}
+
+// optional is implemented by pointers to pipeline.Optional of every type.
+type optional interface {
+	Block() (block any, enabled bool)
+}
+
+var (
+	_ ref      = pipeline.Ref[any]{}
+	_ optional = (*pipeline.Optional[any])(nil)
+)
+
+// Pipeline is one pipeline.
+type Pipeline struct {
+	ID         pipeline.ID
+	Receivers  []*Component
+	Processors []*Component
+	Exporters  []*Component
+}
+
+// Members returns all components in the order that spans pass them.
+func (p Pipeline) Members() []*Component {
+	return slices.Concat(p.Receivers, p.Processors, p.Exporters)
+}
+
+// Load reads, merges and checks a configuration. The error lists all mistakes, one per line, in the
+// order of the files. Each line has the position, the key, what is wrong and what is expected.
+func Load(o Options) (*Config, error) {
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
+	}
+	if err := o.checkFactories(); err != nil {
+		return nil, err
+	}
+	sources, err := o.sources()
+	if err != nil {
+		return nil, err
+	}
+	flags := &overlay{}
+	if len(o.Flags) > 0 {
+		flags = newOverlay(&o, sources)
+	}
+	l := newLoader(&o, slices.Concat(sources, flags.sources, o.overrides()))
+	l.problems = append(l.problems, flags.problems...)
+	l.warnings = append(l.warnings, flags.warnings...)
+	if o.Strict {
+		l.problems = append(l.problems, l.warnings...)
+	}
+	if len(l.problems) > 0 {
+		l.problems.Sort()
+		return nil, l.problems
+	}
+	l.warnings.Sort()
+	for _, w := range l.warnings {
+		l.config.warnings = append(l.config.warnings, w.Error())
+	}
+	return l.config, nil
+}
+
+// Sorted returns all components by kind, then by id.
+func (c *Config) Sorted() []*Component {
+	return slices.SortedFunc(maps.Values(c.components), func(a, b *Component) int {
+		if a.Key.Kind != b.Key.Kind {
+			return int(a.Key.Kind) - int(b.Key.Kind)
+		}
+		return strings.Compare(a.Key.ID.String(), b.Key.ID.String())
+	})
+}
+
+// Used returns the components to build: those in a pipeline or in service.extensions, and those that
+// they refer to.
+func (c *Config) Used() map[*Component]bool {
+	used := map[*Component]bool{}
+	var use func(m *Component)
+	use = func(m *Component) {
+		if m == nil || used[m] {
+			return
+		}
+		used[m] = true
+		for _, r := range m.References {
+			use(r.Target)
+		}
+	}
+	for _, p := range c.Pipelines {
+		for _, m := range p.Members() {
+			use(m)
+		}
+	}
+	for _, id := range c.Service.Extensions {
+		use(c.components[Key{pipeline.KindExtension, id}])
+	}
+	return used
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// ListComponents writes all component types or, if typ is not "", the keys and flags of that type,
+// which several kinds may have.
+func ListComponents(w io.Writer, factories []pipeline.Factory, typ string) error {
+	if typ == "" {
+		listTypes(w, factories)
+		return nil
+	}
+	var types []string
+	found := false
+	for _, f := range sorted(factories) {
+		if f.Type() == typ {
+			if found {
+				fmt.Fprintln(w)
+			}
+			found = true
+			writeComponent(w, f)
+		}
+		types = append(types, f.Type())
+	}
+	if !found {
+		return fmt.Errorf("unknown component type %q%s", typ, yamltree.Suggest(typ, slices.Compact(slices.Sorted(slices.Values(types))), "known"))
+	}
+	return nil
+}
+
+// sorted returns the factories by kind, then by type.
+func sorted(factories []pipeline.Factory) []pipeline.Factory {
+	return slices.SortedFunc(slices.Values(factories), func(a, b pipeline.Factory) int {
+		if a.Kind() != b.Kind() {
+			return int(a.Kind()) - int(b.Kind())
+		}
+		return strings.Compare(a.Type(), b.Type())
+	})
+}
+
+func listTypes(out io.Writer, factories []pipeline.Factory) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var kind pipeline.Kind
+	for _, f := range sorted(factories) {
+		if f.Kind() != kind {
+			kind = f.Kind()
+			fmt.Fprintf(w, "%s:\n", kind.Section())
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", f.Type(), f.Summary())
+	}
+	w.Flush() //nolint:errcheck // standard output
+}
+
+func writeComponent(w io.Writer, f pipeline.Factory) {
+	fmt.Fprintf(w, "%s %s\n%s\n", f.Kind(), f.Type(), f.Summary())
+	for _, k := range describe(f.Defaults()) {
+		typ := k.typ
+		if k.defaults != "" {
+			typ += ", default " + k.defaults
+		}
+		fmt.Fprintf(w, "\n  %s  (%s)\n      %s\n", k.path, typ, k.doc)
+	}
+	for i, o := range flagOwners(f) {
+		if i == 0 {
+			fmt.Fprintf(w, "\nflags and environment variables:\n")
+		}
+		fmt.Fprintf(w, "  --%s, %s: %s\n", o.flag.Name, o.flag.Env(), o.effect())
+	}
+}
+
+// WriteReference writes the reference of the whole configuration as Markdown.
+func WriteReference(w io.Writer, factories []pipeline.Factory) {
+	fmt.Fprint(w, docsHead)
+	fmt.Fprint(w, "\n## service\n\n")
+	defaults := defaultService()
+	writeKeys(w, describe(&defaults))
+	var kind pipeline.Kind
+	for _, f := range sorted(factories) {
+		if f.Kind() != kind {
+			kind = f.Kind()
+			fmt.Fprintf(w, "\n## %s\n", kind.Section())
+		}
+		fmt.Fprintf(w, "\n### %s: %s\n\n%s\n\n", f.Kind(), f.Type(), f.Summary())
+		writeKeys(w, describe(f.Defaults()))
+	}
+	writeFlags(w, factories)
+}
+
+const docsHead = `# Configuration reference
+
+<!-- Written by ` + "`tracing docs`" + `; do not edit. -->
+
+A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `extensions`" + ` and ` + "`service`" + `. In the first
+four, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds the keys that are listed here for the type. A block that is
+"off unless given" is enabled by its key, even if the block is empty. In a key, ` + "`<name>`" + ` is a name of your choice and ` + "`[]`" + ` is
+an item of a list.
+
+Durations are written ` + "`250ms`, `5s`, `1h30m` or `7d`" + `. Sizes are written ` + "`64MiB`, `50GiB`" + `, as a number of bytes, or as a percentage
+of the memory that the process may use: ` + "`10%`" + `. ` + "`${NAME}`, `${NAME:-default}` and `${file:/path}`" + ` in a value are replaced by
+the environment variable or the content of the file; ` + "`$$`" + ` is a dollar sign.
+`
+
+func writeKeys(w io.Writer, keys []keyDoc) {
+	if len(keys) == 0 {
+		fmt.Fprintln(w, "No keys.")
+		return
+	}
+	fmt.Fprint(w, "| Key | Type | Default | Meaning |\n|---|---|---|---|\n")
+	for _, k := range keys {
+		fmt.Fprintf(w, "| `%s` | %s | %s | %s |\n", k.path, k.typ, code(k.defaults), cell(k.doc))
+	}
+}
+
+func writeFlags(w io.Writer, factories []pipeline.Factory) {
+	fmt.Fprint(w, "\n## Flags and environment variables\n\nLater sources override earlier ones: preset, files, environment variables, flags, `--set`.\n\n"+
+		"| pipeline.Flag | Environment variable | Effect | Meaning |\n|---|---|---|---|\n")
+	for _, f := range Flags(factories) {
+		effects := make([]string, len(f.owners))
+		for i, o := range f.owners {
+			effects[i] = o.effect()
+		}
+		fmt.Fprintf(w, "| `--%s` | `%s` | %s | %s |\n", f.Name, f.Env(), cell(strings.Join(effects, "; ")), cell(f.Doc))
+	}
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + cell(s) + "`"
+}
+
+// cell escapes text for a cell of a table.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,195 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// loader checks a merged tree and makes a Config of it. It continues after a mistake, so that all
+// mistakes are reported at once.
+type loader struct {
+	tree       *yamltree.Tree
+	factories  map[pipeline.Kind]map[string]pipeline.Factory
+	config     *Config
+	problems   yamltree.Problems
+	warnings   yamltree.Problems
+	broken     map[Key]bool // components of unknown type
+	components []*Component // all others, sorted
+}
+
+var kinds = []pipeline.Kind{pipeline.KindReceiver, pipeline.KindProcessor, pipeline.KindExporter, pipeline.KindExtension}
+
+// newLoader merges sources and checks the result.
+func newLoader(o *Options, sources []yamltree.Source) *loader {
+	tree, problems := yamltree.Load(sources, &yamltree.Expander{LookupEnv: o.LookupEnv, ReadFile: o.ReadFile})
+	l := &loader{tree: tree, problems: problems, factories: map[pipeline.Kind]map[string]pipeline.Factory{}, broken: map[Key]bool{}}
+	l.config = &Config{components: map[Key]*Component{}, Service: defaultService(), tree: tree}
+	for _, f := range o.Factories {
+		if l.factories[f.Kind()] == nil {
+			l.factories[f.Kind()] = map[string]pipeline.Factory{}
+		}
+		l.factories[f.Kind()][f.Type()] = f
+	}
+	l.load()
+	return l
+}
+
+func (l *loader) problem(pos yamltree.Pos, path []string, format string, args ...any) {
+	l.problems = append(l.problems, yamltree.Problem{Pos: pos, Path: yamltree.Display(path...), Msg: fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) warn(pos yamltree.Pos, path []string, format string, args ...any) {
+	l.warnings = append(l.warnings, yamltree.Problem{Pos: pos, Path: yamltree.Display(path...), Msg: fmt.Sprintf(format, args...)})
+}
+
+func (l *loader) load() {
+	l.checkSections()
+	for _, kind := range kinds {
+		l.loadSection(kind)
+	}
+	l.components = l.config.Sorted()
+	l.loadService()
+	l.resolveReferences()
+	l.checkCycles()
+	l.checkListeners()
+	l.warnUnused()
+}
+
+func (l *loader) checkSections() {
+	sections := []string{"receivers", "processors", "exporters", "extensions", "service"}
+	for _, k := range l.tree.Keys() {
+		pos := l.tree.KeyPos(k)
+		hint, unsupported := unsupportedSections[k]
+		switch {
+		case slices.Contains(sections, k):
+		case unsupported:
+			l.problem(pos, nil, "section %q is not supported: %s; delete %s", k, hint, pos.Lines())
+		case slices.Contains(yamltree.Keys(reflect.TypeFor[Service]()), k):
+			l.problem(pos, nil, "%q belongs under service", k)
+		default:
+			l.problem(pos, nil, "unknown section %q%s", k, yamltree.Suggest(k, sections, "known"))
+		}
+	}
+}
+
+// loadSection loads all components of a kind.
+func (l *loader) loadSection(kind pipeline.Kind) {
+	section := kind.Section()
+	if v := l.tree.Get(section); v != nil && l.tree.Map(section) == nil {
+		if s, ok := v.(yamltree.Scalar); !ok || !s.Empty {
+			l.problem(l.tree.ValuePos(section), []string{section}, "must be a map of component ids to their settings")
+		}
+	}
+	for _, name := range l.tree.Keys(section) {
+		pos := l.tree.KeyPos(section, name)
+		id, err := pipeline.ParseID(name)
+		if err != nil {
+			l.problem(pos, []string{section}, "%v", err)
+			continue
+		}
+		key := Key{kind, id}
+		f, ok := l.factories[kind][id.Type]
+		if !ok {
+			l.broken[key] = true
+			l.reportUnknownType(kind, id, pos)
+			continue
+		}
+		l.loadComponent(key, f, pos)
+	}
+}
+
+func (l *loader) reportUnknownType(kind pipeline.Kind, id pipeline.ID, pos yamltree.Pos) {
+	path := []string{kind.Section()}
+	if hint, ok := unsupportedComponents[kind][id.Type]; ok {
+		l.problem(pos, path, "%s %q is not supported: %s; delete %s", kind, id.Type, hint, pos.Lines())
+		return
+	}
+	for _, other := range kinds {
+		if _, ok := l.factories[other][id.Type]; ok {
+			l.problem(pos, path, "%q is not a type of %s but of %s and belongs under %s", id.Type, kind, other, other.Section())
+			return
+		}
+	}
+	known := slices.Collect(maps.Keys(l.factories[kind]))
+	l.problem(pos, path, "unknown %s type %q%s", kind, id.Type, yamltree.Suggest(id.Type, known, "known"))
+}
+
+// loadComponent decodes and checks the configuration of one component.
+func (l *loader) loadComponent(key Key, f pipeline.Factory, pos yamltree.Pos) {
+	path := []string{key.Kind.Section(), key.ID.String()}
+	c := &Component{Key: key, Factory: f, Value: f.Defaults(), pos: pos}
+	l.decode(c.Value, path)
+	walkFields(reflect.ValueOf(c.Value).Elem(), path, "", func(at []string, v reflect.Value, tag reflect.StructTag) {
+		r, ok := v.Interface().(ref)
+		if !ok || !r.IsSet() {
+			return
+		}
+		expected := tag.Get("ref")
+		if expected == "" {
+			expected = r.Interface().String()
+		}
+		c.References = append(c.References, Reference{ref: r, path: at, expected: expected})
+	})
+	l.config.components[key] = c
+}
+
+// decode decodes the block at path into config, a pointer, and validates it. Values that cannot be
+// decoded keep their defaults; problems that Validate reports about them are left out, so that each
+// mistake is reported once.
+func (l *loader) decode(config any, path []string) {
+	undecoded := l.tree.Decode(config, path...)
+	before := len(l.problems)
+	l.validate(reflect.ValueOf(config).Elem(), path)
+	found := slices.DeleteFunc(l.problems[before:], func(p yamltree.Problem) bool {
+		return slices.ContainsFunc(undecoded, func(u yamltree.Problem) bool {
+			return u.Path == p.Path || strings.HasPrefix(u.Path, p.Path+".")
+		})
+	})
+	l.problems = append(l.problems[:before+len(found)], undecoded...)
+}
+
+// validate calls Validate of v and of every field in it.
+func (l *loader) validate(v reflect.Value, path []string) {
+	walkFields(v, path, "", func(at []string, v reflect.Value, _ reflect.StructTag) {
+		if _, ok := v.Addr().Interface().(optional); ok {
+			return // walkFields visits the block itself
+		}
+		if val, ok := v.Addr().Interface().(pipeline.Validator); ok {
+			l.reportInvalid(at, val.Validate())
+		}
+	})
+}
+
+// reportInvalid reports the errors of a Validate, each at the position of its key.
+func (l *loader) reportInvalid(path []string, err error) {
+	if err == nil {
+		return
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range many.Unwrap() {
+			l.reportInvalid(path, e)
+		}
+		return
+	}
+	at := path
+	var key *pipeline.KeyError
+	if errors.As(err, &key) && key.Key != "" {
+		at = append(path[:len(path):len(path)], strings.Split(key.Key, yamltree.Delim)...)
+	}
+	l.problem(l.valuePos(at), at, "%v", err)
+}
+
+// valuePos returns the position of a value, or of the nearest key above a value that is a default.
+func (l *loader) valuePos(path []string) yamltree.Pos {
+	if l.tree.Has(path...) {
+		return l.tree.ValuePos(path...)
+	}
+	return l.tree.KeyPos(path...)
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// loadService loads the service section and resolves the members of pipelines.
+func (l *loader) loadService() {
+	path := []string{"service"}
+	l.decode(&l.config.Service, path)
+	l.members(pipeline.KindExtension, l.config.Service.Extensions, "service", "extensions")
+	if len(l.tree.Map("service", "pipelines")) == 0 && len(l.config.Service.Extensions) == 0 && len(l.problems) == 0 {
+		pos := l.tree.KeyPos("service")
+		l.problem(pos, nil, "nothing to run: service.pipelines needs at least one pipeline, for example "+
+			"traces: {receivers: [otlp], exporters: [memory]}")
+	}
+	for _, name := range l.tree.Keys("service", "pipelines") {
+		l.loadPipeline(name)
+	}
+}
+
+func (l *loader) loadPipeline(name string) {
+	at := []string{"service", "pipelines", name}
+	pos := l.tree.KeyPos(at...)
+	id, err := pipeline.ParseID(name)
+	switch {
+	case err != nil:
+		l.problem(pos, at[:2], "%v", err)
+		return
+	case id.Type == "metrics" || id.Type == "logs" || id.Type == "profiles":
+		l.problem(pos, at[:2], "%s pipelines are not supported, only traces; delete %s", id.Type, pos.Lines())
+		return
+	case id.Type != "traces":
+		l.problem(pos, at[:2], "pipeline %q has an unknown type; write traces or traces/%s", name, id.Type)
+		return
+	}
+	m := l.config.Service.Pipelines[name]
+	p := Pipeline{ID: id}
+	p.Receivers = l.members(pipeline.KindReceiver, m.Receivers, append(at, "receivers")...)
+	p.Processors = l.members(pipeline.KindProcessor, m.Processors, append(at, "processors")...)
+	p.Exporters = l.members(pipeline.KindExporter, m.Exporters, append(at, "exporters")...)
+	for _, need := range []struct {
+		kind  pipeline.Kind
+		given int
+	}{{pipeline.KindReceiver, len(m.Receivers)}, {pipeline.KindExporter, len(m.Exporters)}} {
+		if need.given == 0 && !l.isNotAList(append(at, need.kind.Section())) {
+			l.problem(pos, at, "needs at least one %s", need.kind)
+		}
+	}
+	l.config.Pipelines = append(l.config.Pipelines, p)
+}
+
+// isNotAList reports whether another value is in the place of a list. decode has reported that.
+func (l *loader) isNotAList(path []string) bool {
+	switch v := l.tree.Get(path...).(type) {
+	case yamltree.Scalar:
+		return !v.Empty
+	case map[string]any:
+		return true
+	}
+	return false
+}
+
+// members returns the components of a list of ids.
+func (l *loader) members(kind pipeline.Kind, ids []pipeline.ID, path ...string) []*Component {
+	var out []*Component
+	seen := map[pipeline.ID]bool{}
+	for i, id := range ids {
+		if id.IsZero() {
+			continue // decode has reported it
+		}
+		pos := l.tree.ValuePos(below(path, fmt.Sprint(i))...)
+		key := Key{kind, id}
+		c, ok := l.config.components[key]
+		switch {
+		case seen[id]:
+			l.problem(pos, path, "%s %q is listed twice", kind, id)
+		case ok:
+			out = append(out, c)
+		case l.broken[key]: // reported where it is configured
+		default:
+			l.problem(pos, path, "%s %q is not configured%s", kind, id, yamltree.Suggest(id.String(), l.configured(kind), "configured are"))
+		}
+		seen[id] = true
+	}
+	return out
+}
+
+// configured returns the ids of all components of a kind.
+func (l *loader) configured(kind pipeline.Kind) []string {
+	var ids []string
+	for _, c := range l.components {
+		if c.Key.Kind == kind {
+			ids = append(ids, c.Key.ID.String())
+		}
+	}
+	return ids
+}

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
+)
+
+// Preset is a configuration that is built into the program. It is selected by its name on the
+// command line.
+type Preset struct {
+	Name string
+	YAML []byte
+}
+
+// Override is one value from the command line.
+type Override struct {
+	Flag  string // as the user typed it, for messages
+	Path  []string
+	Value string // YAML
+}
+
+// ParseSet parses the argument of --set: `path=value`. The parts of the path are joined by `::`, or
+// by dots if no key contains one.
+func ParseSet(s string) (Override, error) {
+	path, value, ok := strings.Cut(s, "=")
+	if !ok || path == "" {
+		return Override{}, fmt.Errorf("--set %s: write path=value, for example --set service::telemetry::logs::level=debug", s)
+	}
+	delim := "."
+	if strings.Contains(path, yamltree.Delim) {
+		delim = yamltree.Delim
+	}
+	parts := strings.Split(path, delim)
+	if slices.Contains(parts, "") {
+		return Override{}, fmt.Errorf("--set %s: the path has an empty part", s)
+	}
+	return Override{Flag: "--set " + s, Path: parts, Value: value}, nil
+}
+
+// Options are the sources of a configuration. Later sources override earlier ones: preset, files,
+// environment variables, flags, overrides.
+type Options struct {
+	Factories []pipeline.Factory
+	Presets   []Preset
+	// Preset is the name of a preset. If it is "", the first preset is used if there are no Files, and
+	// none otherwise.
+	Preset    string
+	Files     []string
+	Flags     []GivenFlag // environment variables first
+	Overrides []Override
+	// Strict makes warnings errors.
+	Strict bool
+	// LookupEnv and ReadFile default to os.LookupEnv and os.ReadFile.
+	LookupEnv func(string) (string, bool)
+	ReadFile  func(string) ([]byte, error)
+}
+
+// checkFactories reports two factories of one kind and type.
+func (o *Options) checkFactories() error {
+	seen := map[Key]bool{}
+	for _, f := range o.Factories {
+		key := Key{f.Kind(), pipeline.ID{Type: f.Type()}}
+		if seen[key] {
+			return fmt.Errorf("BUG: this program has two types of %s called %q", f.Kind(), f.Type())
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// sources returns the preset and the files.
+func (o *Options) sources() ([]yamltree.Source, error) {
+	var sources []yamltree.Source
+	preset := o.Preset
+	if preset == "" && len(o.Files) == 0 && len(o.Presets) > 0 {
+		preset = o.Presets[0].Name
+	}
+	if preset != "" {
+		var names []string
+		for _, p := range o.Presets {
+			names = append(names, p.Name)
+			if p.Name == preset {
+				sources = append(sources, yamltree.Source{Name: "preset " + p.Name, YAML: p.YAML})
+			}
+		}
+		if len(sources) == 0 {
+			return nil, fmt.Errorf("unknown preset %q%s", preset, yamltree.Suggest(preset, names, "known"))
+		}
+	}
+	for _, f := range o.Files {
+		b, err := o.ReadFile(f)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read configuration: %w", err)
+		}
+		sources = append(sources, yamltree.Source{Name: f, YAML: b})
+	}
+	return sources, nil
+}
+
+func (o *Options) overrides() []yamltree.Source {
+	var sources []yamltree.Source
+	for _, v := range o.Overrides {
+		sources = append(sources, yamltree.Source{Name: v.Flag, YAML: []byte(v.Value), Path: v.Path})
+	}
+	return sources
+}

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// Service is the `service` section.
+type Service struct {
+	DataDir        string             `yaml:"data_dir" doc:"Folder for files of components. Each component uses a folder of its own below it."`
+	Extensions     []pipeline.ID      `yaml:"extensions" doc:"Extensions to start."`
+	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id, each of type traces: traces, traces/internal."`
+	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
+	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs and metrics of the process itself."`
+	DeadLetterDir  string             `yaml:"dead_letter_dir" doc:"Folder for batches that a destination refused permanently after they were acknowledged. Empty discards them."`
+	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of that folder. If it is full, refused batches are discarded and counted."`
+	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown, in which accepted requests are answered and queues are emptied."`
+	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration when one of its files changes, as on SIGHUP."`
+	WatchInterval  pipeline.Duration  `yaml:"watch_interval" doc:"Interval at which files are checked for changes. A changed file is loaded after it stayed the same for one interval."`
+}
+
+// Members lists the components of a pipeline.
+type Members struct {
+	Receivers  []pipeline.ID `yaml:"receivers" doc:"Receivers of the pipeline."`
+	Processors []pipeline.ID `yaml:"processors" doc:"Processors that spans pass through, in this order."`
+	Exporters  []pipeline.ID `yaml:"exporters" doc:"Exporters of the pipeline. Each gets all spans."`
+}
+
+// Limits is the `limits` block of the service section.
+type Limits struct {
+	Inflight pipeline.ByteSize `yaml:"inflight" doc:"Maximum size of all requests in memory. Requests that exceed it are refused as overloaded."`
+}
+
+// Telemetry is the `telemetry` block of the service section.
+type Telemetry struct {
+	Logs    Logs    `yaml:"logs" doc:"Log of the process, on standard error."`
+	Metrics Metrics `yaml:"metrics" doc:"Metrics that the admin extension serves on /metrics."`
+}
+
+// Metrics is the `metrics` block of the telemetry block.
+type Metrics struct {
+	CompatMetrics bool `yaml:"compat_metrics" doc:"Whether to serve the metrics of collector, agent and query a second time under their established names: jaeger_*, with _total after counters."`
+}
+
+// Logs is the `logs` block of the telemetry block.
+type Logs struct {
+	Level    string `yaml:"level" doc:"Minimum level of log lines: debug, info, warn or error."`
+	Encoding string `yaml:"encoding" doc:"Format of log lines: json, console, or auto, which is console on a terminal and json elsewhere."`
+}
+
+func defaultService() Service {
+	return Service{
+		DataDir:        "./data",
+		Limits:         Limits{Inflight: 256 << 20},
+		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
+		DeadLetterSize: 1 << 30,
+		StopTimeout:    pipeline.Duration(30 * time.Second),
+		WatchInterval:  pipeline.Duration(5 * time.Second),
+	}
+}
+
+// ZapLevel returns the level.
+func (c *Logs) ZapLevel() (zapcore.Level, error) {
+	switch c.Level {
+	case "debug", "info", "warn", "error":
+		return zapcore.ParseLevel(c.Level)
+	}
+	return 0, fmt.Errorf("%q is not a log level; write debug, info, warn or error", c.Level)
+}
+
+// Validate checks level and encoding.
+func (c *Logs) Validate() error {
+	var errs []error
+	if _, err := c.ZapLevel(); err != nil {
+		errs = append(errs, pipeline.BadKey("level", "%v", err))
+	}
+	if c.Encoding != "json" && c.Encoding != "console" && c.Encoding != "auto" {
+		errs = append(errs, pipeline.BadKey("encoding", "%q is not an encoding; write json, console or auto", c.Encoding))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate checks the watch interval.
+func (c *Service) Validate() error {
+	if c.WatchInterval <= 0 {
+		return pipeline.BadKey("watch_interval", "must be above 0; to ignore changes, leave out watch")
+	}
+	return nil
+}
+
+// minInflight is the minimum of limits.inflight.
+const minInflight = 1 << 20
+
+// Validate checks the limits.
+func (c *Limits) Validate() error {
+	if c.Inflight < minInflight {
+		return pipeline.BadKey("inflight", "must be at least 1MiB; smaller budgets refuse every request")
+	}
+	return nil
+}
+
+// NeedsRestart returns an error if next differs from c in settings that a running process cannot
+// change.
+func (c *Service) NeedsRestart(next *Service) error {
+	fixed := func(key, before, after string) error {
+		if before == after {
+			return nil
+		}
+		return fmt.Errorf("service::%s: cannot change from %q to %q while the process runs; restart it", key, before, after)
+	}
+	return errors.Join(fixed("data_dir", c.DataDir, next.DataDir),
+		fixed("limits::inflight", c.Limits.Inflight.String(), next.Limits.Inflight.String()),
+		fixed("telemetry::logs::encoding", c.Telemetry.Logs.Encoding, next.Telemetry.Logs.Encoding))
+}

@@ -1,0 +1,85 @@
+package yamltree
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME}, ${env:NAME:-default}, ${file:/path} and $$. It runs
+// once, after parsing, so that a value can never add structure and a dollar inside a value stays what it is.
+type Expander struct {
+	LookupEnv func(name string) (string, bool)
+	ReadFile  func(path string) ([]byte, error)
+}
+
+// maxValue bounds what ${file:} reads and what one scalar expands to, in bytes.
+const maxValue = 1 << 20
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Expand returns s with all references replaced. A dollar that begins neither a reference nor $$ stays. Unset variables without default,
+// unreadable files and unclosed braces are errors.
+func (e *Expander) Expand(s string) (string, error) {
+	if !strings.Contains(s, "$") {
+		return s, nil
+	}
+	var out strings.Builder
+	for {
+		if out.Len() > maxValue {
+			return "", fmt.Errorf("the value expands to more than %d bytes", maxValue)
+		}
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i == len(s)-1 {
+			out.WriteString(s)
+			return out.String(), nil
+		}
+		out.WriteString(s[:i])
+		switch s[i+1] {
+		case '$':
+			out.WriteByte('$')
+			s = s[i+2:]
+		case '{':
+			end := strings.IndexByte(s[i:], '}')
+			if end < 0 {
+				return "", fmt.Errorf("%q has no closing brace; write $$ for a dollar", s[i:])
+			}
+			v, err := e.lookup(s[i+2 : i+end])
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(v)
+			s = s[i+end+1:]
+		default:
+			out.WriteByte('$')
+			s = s[i+1:]
+		}
+	}
+}
+
+func (e *Expander) lookup(ref string) (string, error) {
+	if path, ok := strings.CutPrefix(ref, "file:"); ok {
+		b, err := e.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("reading ${file:%s}: %w", path, err)
+		}
+		if len(b) > maxValue {
+			return "", fmt.Errorf("${file:%s} has more than %d bytes", path, maxValue)
+		}
+		return strings.TrimRight(string(b), "\r\n"), nil
+	}
+	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
+	if strings.Contains(def, "${") {
+		return "", fmt.Errorf("${%s}: a default cannot hold another reference", ref)
+	}
+	if !envName.MatchString(name) {
+		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
+	}
+	if v, ok := e.LookupEnv(name); ok && (v != "" || !hasDefault) {
+		return v, nil
+	}
+	if hasDefault {
+		return def, nil
+	}
+	return "", fmt.Errorf("environment variable %s is not set; write ${%s:-default} to give it a default", name, name)
+}

@@ -1,0 +1,62 @@
+package yamltree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxCandidates bounds how many candidates a message names, and maxCompared how many are looked at for it.
+const (
+	maxCandidates = 20
+	maxCompared   = 200
+)
+
+// Suggest returns the end of a message about an unknown word: `; did you mean "x"?` when one candidate is close, else the list of them.
+func Suggest(word string, candidates []string, label string) string {
+	candidates = slices.Sorted(slices.Values(candidates))
+	best, distance := "", 1+len(word)/3
+	for _, c := range candidates[:min(len(candidates), maxCompared)] {
+		if d := editDistance(word, c); d <= distance && (best == "" || d < distance) {
+			best, distance = c, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("; did you mean %q?", best)
+	case len(candidates) == 0:
+		return ""
+	case len(candidates) > maxCandidates:
+		return fmt.Sprintf("; %s: %s and %d more", label, strings.Join(candidates[:maxCandidates], ", "), len(candidates)-maxCandidates)
+	}
+	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))
+}
+
+// editDistance is the number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment).
+func editDistance(a, b string) int {
+	const long = 64
+	if len(a) > long || len(b) > long {
+		return long
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,180 @@
+// Package yamltree turns YAML sources into one tree with positions, and the tree into Go structs, collecting every mistake on the way.
+//
+//	source ──parse──▶ tree ──expand──▶ tree ──┐
+//	source ──parse──▶ tree ──expand──▶ tree ──┴─merge──▶ Tree ──Decode──▶ struct
+//
+// It knows nothing of components. Paths are lists of keys; where a path is one string its parts are joined by [Delim], because component
+// ids may hold dots.
+package yamltree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Delim joins the parts of a path.
+const Delim = "::"
+
+// Pos is a place in a source. Line and Col count from 1; a Line of 0 means that the source has no lines, as a command-line flag.
+type Pos struct {
+	Source    string
+	Order     int // rank of the source: later ones override earlier ones
+	Line, Col int
+	EndLine   int // last line of the block that begins here
+}
+
+// String returns `file:line:col`, or the source alone.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.Source
+	}
+	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Col)
+}
+
+// compare orders places as a reader comes to them.
+func (p Pos) compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.Order, q.Order), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
+}
+
+// Lines names the lines of the block that begins at p, in the user's words.
+func (p Pos) Lines() string {
+	switch {
+	case p.Line == 0:
+		return p.Source
+	case p.EndLine > p.Line:
+		return fmt.Sprintf("lines %d-%d", p.Line, p.EndLine)
+	}
+	return fmt.Sprintf("line %d", p.Line)
+}
+
+// Problem is one mistake in the configuration.
+type Problem struct {
+	Pos  Pos
+	Path string // as the user reads it, joined by dots
+	Msg  string
+}
+
+// Error returns `file:line:col: path: message`.
+func (p Problem) Error() string {
+	if p.Path == "" {
+		return fmt.Sprintf("%s: %s", p.Pos, p.Msg)
+	}
+	return fmt.Sprintf("%s: %s: %s", p.Pos, p.Path, p.Msg)
+}
+
+// Problems is every mistake that was found. As an error it has one line for each.
+type Problems []Problem
+
+// Error returns one line for each problem.
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Sort brings the problems into the order of the sources and removes repetitions.
+func (ps *Problems) Sort() {
+	slices.SortStableFunc(*ps, func(a, b Problem) int {
+		return a.Pos.compare(b.Pos)
+	})
+	seen := make(map[Problem]bool, len(*ps))
+	*ps = slices.DeleteFunc(*ps, func(p Problem) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	})
+}
+
+// Scalar is a leaf of the tree: the text after expansion. A quoted one is a string whatever it looks like.
+type Scalar struct {
+	Text   string
+	Quoted bool
+	// Empty: the key had nothing behind it. For a block that means: present, with defaults.
+	Empty bool
+	// Bad says why the text could not be expanded.
+	Bad string
+}
+
+// removal is the leaf of an explicit `null` or `~`: what earlier sources said is taken back.
+type removal struct{}
+
+// Tree is the merged configuration: maps of string to map, []any or Scalar.
+type Tree struct {
+	Root map[string]any
+	keys map[string]Pos
+	vals map[string]Pos
+}
+
+// Join returns the path as one string.
+func Join(path ...string) string { return strings.Join(path, Delim) }
+
+// Display returns the path as users read it.
+func Display(path ...string) string { return strings.Join(path, ".") }
+
+// KeyPos returns where the key of path stands, or the nearest one above it that stands anywhere.
+func (t *Tree) KeyPos(path ...string) Pos { return nearest(t.keys, path) }
+
+// ValuePos returns where the value of path stands, or the nearest one above it that stands anywhere.
+func (t *Tree) ValuePos(path ...string) Pos { return nearest(t.vals, path) }
+
+func nearest(m map[string]Pos, path []string) Pos {
+	for n := len(path); n >= 0; n-- {
+		if p, ok := m[Join(path[:n]...)]; ok {
+			return p
+		}
+	}
+	return Pos{Source: "config"}
+}
+
+// Get returns the value at path, or nil. An item of a list has its index for a key.
+func (t *Tree) Get(path ...string) any {
+	var v any = t.Root
+	for _, k := range path {
+		v, _ = child(v, k)
+	}
+	return v
+}
+
+// Has reports whether the key at path is there, be it empty.
+func (t *Tree) Has(path ...string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	_, ok := child(t.Get(path[:len(path)-1]...), path[len(path)-1])
+	return ok
+}
+
+func child(parent any, key string) (any, bool) {
+	switch p := parent.(type) {
+	case map[string]any:
+		v, ok := p[key]
+		return v, ok
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(p) {
+			return p[i], true
+		}
+	}
+	return nil, false
+}
+
+// Map returns the map at path, or nil where there is none.
+func (t *Tree) Map(path ...string) map[string]any {
+	m, _ := t.Get(path...).(map[string]any)
+	return m
+}
+
+// Keys returns the keys of the map at path in file order.
+func (t *Tree) Keys(path ...string) []string {
+	m := t.Map(path...)
+	at := make(map[string]Pos, len(m))
+	for k := range m {
+		at[k] = t.KeyPos(append(path[:len(path):len(path)], k)...)
+	}
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(at[a].compare(at[b]), cmp.Compare(a, b)) })
+}

@@ -1,0 +1,109 @@
+package delivery
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// account is the number of spans of one component by outcome.
+type account struct {
+	component Component
+	outcomes  map[string]int64
+}
+
+// balanced reports whether all spans that came in have an outcome.
+func (a account) balanced() bool {
+	in := a.outcomes[outcomeReceived] + a.outcomes[outcomeIn]
+	for o, n := range a.outcomes {
+		if o != outcomeReceived && o != outcomeIn {
+			in -= n
+		}
+	}
+	return in == 0
+}
+
+// MarshalLogObject writes the component, its kind and a number for each outcome.
+func (a account) MarshalLogObject(e zapcore.ObjectEncoder) error {
+	e.AddString("component", a.component.ID)
+	e.AddString("kind", a.component.Kind)
+	for _, o := range []string{outcomeReceived, outcomeAccepted, outcomeIn, outcomeSent, outcomeRefused, outcomeDropped, outcomeQueued} {
+		if n, ok := a.outcomes[o]; ok {
+			e.AddInt64(o, n)
+		}
+	}
+	return nil
+}
+
+type accounts []account
+
+// MarshalLogArray writes the accounts.
+func (as accounts) MarshalLogArray(e zapcore.ArrayEncoder) error {
+	for _, a := range as {
+		if err := e.AppendObject(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LogAccounting logs the outcome of all spans since the start, by component.
+func (m *Metrics) LogAccounting(log *zap.Logger, peakInflight int64) {
+	all, err := m.accounts()
+	if err != nil {
+		log.Error("cannot read the accounting of spans", zap.Error(err))
+		return
+	}
+	balanced := !slices.ContainsFunc(all, func(a account) bool { return !a.balanced() })
+	log.Info("final accounting of spans", zap.Array("components", all), zap.Bool("balanced", balanced),
+		zap.Int64("peak-inflight-bytes", peakInflight))
+}
+
+// accounts reads the counters of all edges. It gathers them in a registry of their own, because a
+// faulty collector of a component would make gathering fail.
+func (m *Metrics) accounts() (accounts, error) {
+	reg := prometheus.NewRegistry()
+	if err := reg.Register(m.spans); err != nil {
+		return nil, err
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		return nil, err
+	}
+	byComponent := map[Component]account{}
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			l := labels(metric)
+			c := Component{Kind: l["kind"], ID: l["component"]}
+			if byComponent[c].outcomes == nil {
+				byComponent[c] = account{component: c, outcomes: map[string]int64{}}
+			}
+			byComponent[c].outcomes[l["outcome"]] += int64(metric.GetCounter().GetValue())
+		}
+	}
+	for c, q := range m.queues.states() {
+		if a, ok := byComponent[c]; ok {
+			a.outcomes[outcomeQueued] = q.spans
+		}
+	}
+	var all accounts
+	for _, a := range byComponent {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, func(a, b account) int { // receivers first
+		return cmp.Or(-cmp.Compare(a.component.Kind, b.component.Kind), cmp.Compare(a.component.ID, b.component.ID))
+	})
+	return all, nil
+}
+
+func labels(m *dto.Metric) map[string]string {
+	l := map[string]string{}
+	for _, p := range m.GetLabel() {
+		l[p.GetName()] = p.GetValue()
+	}
+	return l
+}

@@ -1,0 +1,39 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics holds the metrics of all edges of a process.
+type Metrics struct {
+	collector *collectorMetrics
+	spans     *prometheus.CounterVec
+	retries   *prometheus.CounterVec
+	lost      *prometheus.CounterVec // batches of queues on disk
+	queues    *queueMetrics
+}
+
+// NewMetrics returns metrics that are not registered yet. now is the clock for the age of queued
+// batches.
+func NewMetrics(now func() time.Time) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	return &Metrics{
+		collector: newCollectorMetrics(),
+		spans: counter("tracing_pipeline_spans_total",
+			"Spans by outcome. Receivers: received = accepted + refused. Exporters: in = sent + refused + dropped + queued.",
+			"component", "kind", "outcome", "reason"),
+		retries: counter("tracing_exporter_retries_total", "Attempts to send a batch after the first one.", "component"),
+		lost:    counter("tracing_queue_lost_batches_total", "Batches of a sending queue on disk that were lost to damaged files.", "component"),
+		queues:  newQueueMetrics(now),
+	}
+}
+
+// Register registers all metrics. It panics if one cannot be registered.
+func (m *Metrics) Register(reg prometheus.Registerer) {
+	m.collector.register(reg)
+	reg.MustRegister(m.spans, m.retries, m.lost, m.queues)
+}

@@ -1,0 +1,83 @@
+package delivery
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
+)
+
+// Outcomes of tracing_pipeline_spans_total.
+const (
+	outcomeReceived = "received" // receivers: offered
+	outcomeAccepted = "accepted" // receivers: acknowledged to the client
+	outcomeIn       = "in"       // exporters: offered
+	outcomeSent     = "sent"     // exporters: stored, or accepted by the next hop
+	outcomeRefused  = "refused"  // returned to the caller with an error
+	outcomeDropped  = "dropped"  // exporters: discarded after they were queued
+	outcomeQueued   = "queued"   // exporters: in a queue now; /metrics has a separate gauge
+)
+
+// outcomes counts the spans of one component.
+type outcomes struct {
+	vec       *prometheus.CounterVec
+	component Component
+	in, out   prometheus.Counter
+}
+
+func newOutcomes(m *Metrics, c Component, in, out string) outcomes {
+	return outcomes{vec: m.spans, component: c,
+		in:  m.spans.WithLabelValues(c.ID, c.Kind, in, ""),
+		out: m.spans.WithLabelValues(c.ID, c.Kind, out, "")}
+}
+
+// settle counts the outcome of n spans that were counted as in: once nothing is in flight, the
+// counters of a component balance. Spans that failed with err count as bad; settle returns their
+// number.
+func (o *outcomes) settle(n int, err error, bad string) int {
+	failed := 0
+	if err != nil {
+		failed = n
+		var p *pipeline.Partial
+		var u *unfinished
+		switch {
+		case errors.As(err, &p):
+			failed = max(0, min(p.Rejected, n))
+		case bad == outcomeDropped && errors.As(err, &u): // no caller sends the accepted part again
+			failed = max(0, n-u.accepted)
+		}
+		o.vec.WithLabelValues(o.component.ID, o.component.Kind, bad, reason(err)).Add(float64(failed))
+	}
+	o.out.Add(float64(n - failed))
+	return failed
+}
+
+// reason returns the value of the label reason for an error. It depends on the class of the error,
+// not on its text.
+func reason(err error) string {
+	var partial *pipeline.Partial
+	switch c := errclass.Of(err); {
+	case errors.Is(err, pipeline.ErrOverBudget):
+		return "over_budget"
+	case errors.Is(err, pipeline.ErrStopping):
+		return "stopping"
+	case errors.Is(err, errclass.ErrInternal):
+		return "bug"
+	case errors.Is(err, errEvicted):
+		return "overflow"
+	case c.Code == codes.Canceled:
+		return "canceled"
+	case c.Code == codes.DeadlineExceeded:
+		return "deadline"
+	case c.TooLarge:
+		return "too_large"
+	case c.Permanent(), errors.As(err, &partial): // spans rejected by a partial success are not retried
+		return "permanent"
+	case c.Code == codes.ResourceExhausted:
+		return "overloaded"
+	}
+	return "unavailable"
+}

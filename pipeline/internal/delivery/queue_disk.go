@@ -1,0 +1,212 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/storage/spool"
+	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
+)
+
+// diskQueue is a sending queue on disk. put returns when the batch is synced; batches that were not
+// sent when the process ended are sent after the next start.
+type diskQueue struct {
+	capacity    capacity
+	dir         string
+	env         pipeline.Env
+	log         *zap.Logger
+	report      func(error)        // reports the disk as failed, or with nil as recovered
+	evicted     func(queued)       // called for batches that are dropped for newer ones
+	countLost   func(spans int64)  // called for lost spans; negative: recovered spans
+	lostBatches prometheus.Counter // batches lost to damaged files
+
+	spool  atomic.Pointer[spool.Queue] // nil before open, when metrics may already be read
+	failed atomic.Bool                 // the last report was a failure
+	lock   io.Closer
+	ctx    context.Context // ends when the queue is closed, so that take returns
+	end    context.CancelFunc
+}
+
+func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64), lost prometheus.Counter) *diskQueue {
+	q := &diskQueue{capacity: capacity{config: c}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger, report: set.Report,
+		evicted: evicted, countLost: countLost, lostBatches: lost}
+	q.ctx, q.end = context.WithCancel(context.Background())
+	return q
+}
+
+// open recovers the batches of an earlier process.
+func (q *diskQueue) open() error {
+	if err := q.env.FS.MkdirAll(q.dir); err != nil {
+		return fmt.Errorf("sending_queue: %w", err)
+	}
+	lock, err := q.env.FS.Lock(path.Join(q.dir, "LOCK"))
+	switch {
+	case errors.Is(err, vfs.ErrLocked):
+		return fmt.Errorf("sending_queue: %s is in use: %w", q.dir, err)
+	case err != nil:
+		return fmt.Errorf("sending_queue: %w", err)
+	}
+	started := q.env.Now()
+	files, err := spool.Open(q.env.FS, path.Join(q.dir, "log"), spool.Options{Now: q.env.Now,
+		Quarantine: path.Join(q.dir, "damaged"), Lost: q.recordLoss})
+	if err != nil {
+		return errors.Join(fmt.Errorf("sending_queue: %w", err), lock.Close())
+	}
+	q.lock = lock
+	s := files.State()
+	q.capacity.force(q.loadOfState(s))
+	q.spool.Store(files)
+	q.reportDisk()
+	q.log.Info("opened sending queue", zap.String("directory", q.dir), zap.Int64("batches", s.Items), zap.Int64("spans", s.Weight),
+		zap.Int64("bytes", s.Bytes), zap.Duration("took", q.env.Now().Sub(started)))
+	return nil
+}
+
+// loadOfState returns the load of several batches.
+func (q *diskQueue) loadOfState(s spool.State) load {
+	l := q.capacity.loadOf(s.Bytes, s.Weight)
+	if q.capacity.config.Sizer == queueopt.SizerRequests {
+		l.size = s.Items
+	}
+	return l
+}
+
+// reportDisk reports a disk that has failed or recovered.
+func (q *diskQueue) reportDisk() {
+	err := q.spool.Load().Err()
+	if failed := err != nil; q.failed.Swap(failed) == failed {
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("sending_queue: %w", err)
+	}
+	q.report(err)
+}
+
+// recordLoss counts and logs batches that were lost to damage, or recovered after an earlier loss.
+func (q *diskQueue) recordLoss(l spool.Loss) {
+	if l.Gone != (spool.State{}) {
+		q.capacity.release(q.loadOfState(l.Gone))
+		q.countLost(l.Gone.Weight)
+	}
+	if l.Gone.Items < 0 {
+		q.log.Warn("recovered batches of the sending queue that could not be read before", zap.Int64("batches", -l.Gone.Items))
+		return
+	}
+	cause := l.Err
+	if cause == nil {
+		cause = fmt.Errorf("%d records are missing at %d places of the file", l.Report.Lost, len(l.Report.Damage))
+	}
+	q.lostBatches.Add(float64(l.Items))
+	q.log.Error("lost batches of the sending queue to a damaged file; its remains were moved to "+path.Join(q.dir, "damaged"),
+		zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items), zap.Error(cause))
+}
+
+func (q *diskQueue) put(ctx context.Context, b *otlpdata.Batch) error {
+	parts, err := encodeBatch(b)
+	if err != nil {
+		return pipeline.Permanent(err)
+	}
+	bytes := 0
+	for _, p := range parts {
+		bytes += len(p)
+	}
+	if bytes > spool.MaxPayload {
+		return &otlpdata.LimitError{Limit: "bytes of a batch in a sending_queue on disk", Max: spool.MaxPayload, TooLarge: true}
+	}
+	l := q.capacity.loadOf(int64(bytes), int64(b.Len()))
+	if err := q.capacity.acquire(ctx, l, q.dropOldest); err != nil {
+		return err
+	}
+	err = q.spool.Load().Put(b, l.spans, parts...)
+	q.reportDisk()
+	if err != nil {
+		q.capacity.release(l)
+	}
+	if errors.Is(err, spool.ErrClosed) {
+		return pipeline.ErrStopping
+	}
+	return err
+}
+
+// dropOldest drops the oldest waiting batch and reports whether there was one.
+func (q *diskQueue) dropOldest() bool {
+	item, ok := q.spool.Load().TryTake()
+	if !ok {
+		return false
+	}
+	if i, ok := q.queued(item); ok {
+		q.evicted(i)
+		q.done(i)
+	}
+	return true
+}
+
+// queued returns the batch of an item. A batch that cannot be decoded is removed and counted as
+// lost.
+func (q *diskQueue) queued(item spool.Item) (queued, bool) {
+	i := queued{load: q.capacity.loadOf(item.Size(), item.Weight), since: item.Since, spool: &item}
+	b, inMemory := item.Value.(*otlpdata.Batch)
+	if !inMemory {
+		var err error
+		if b, err = decodeBatch(item.Payload); err == nil && int64(b.Len()) != item.Weight {
+			err = fmt.Errorf("%w: has %d spans", errPayload, b.Len())
+		}
+		if err != nil {
+			q.log.Error("dropped a batch of the sending queue that cannot be decoded", zap.Int64("spans", item.Weight), zap.Error(err))
+			q.countLost(item.Weight)
+			q.done(i)
+			return queued{}, false
+		}
+	}
+	i.batch = b
+	return i, true
+}
+
+func (q *diskQueue) take() (queued, bool) {
+	for {
+		item, err := q.spool.Load().Take(q.ctx)
+		if err != nil {
+			return queued{}, false
+		}
+		q.reportDisk()
+		if i, ok := q.queued(item); ok {
+			return i, true
+		}
+	}
+}
+
+func (q *diskQueue) done(i queued) {
+	q.spool.Load().Done(i.spool.(*spool.Item))
+	q.capacity.release(i.load)
+}
+
+func (q *diskQueue) close() {
+	q.capacity.close()
+	q.end()
+}
+
+func (q *diskQueue) drain() []queued { return nil }
+
+// shut closes the files. A batch that is still being sent cannot be marked as done any more and is
+// sent again after the next start.
+func (q *diskQueue) shut() error { return errors.Join(q.spool.Load().Close(), q.lock.Close()) }
+
+func (q *diskQueue) state() queueState {
+	files := q.spool.Load()
+	if files == nil {
+		return queueState{}
+	}
+	waiting, oldest := files.Waiting()
+	return queueState{load: q.capacity.inUse(), requests: int(waiting), oldest: oldest}
+}

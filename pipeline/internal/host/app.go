@@ -1,0 +1,174 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
+	"github.com/tracing-backend/tracing/pipeline/status"
+)
+
+// App runs a configuration. It implements [pipeline.Process] and is safe for concurrent use.
+type App struct {
+	build   status.Build
+	env     pipeline.Env
+	log     *zap.Logger
+	level   zap.AtomicLevel
+	states  *stateBook
+	metrics *metrics
+	budget  *pipeline.Budget
+	// softMemoryLimit is the memory limit of the Go runtime in bytes; 0: not set.
+	softMemoryLimit atomic.Int64
+	letters         atomic.Pointer[delivery.DeadLetters]
+
+	changing sync.Mutex // held while components are started and stopped
+	retiring retirement
+
+	mu         sync.Mutex
+	config     *config.Config
+	graph      *graph
+	readySince time.Time // zero while not ready
+	started    []*node   // in start order
+	reload     status.Reload
+}
+
+// Options are the parameters of New. The zero value uses the operating system.
+type Options struct {
+	Env   *pipeline.Env // nil: pipeline.SystemEnv
+	Log   io.Writer     // nil: standard error
+	Build status.Build
+}
+
+// New builds all components of a configuration. It does not listen, start goroutines or access
+// files; Start does.
+func New(c *config.Config, o Options) (*App, error) {
+	a := &App{build: o.Build, env: pipeline.SystemEnv(), budget: pipeline.NewBudget(int64(c.Service.Limits.Inflight))}
+	if o.Env != nil {
+		a.env = *o.Env
+	}
+	if o.Log == nil {
+		o.Log = os.Stderr
+	}
+	var err error
+	if a.log, a.level, err = newLogger(c.Service.Telemetry.Logs, o.Log); err != nil {
+		return nil, err
+	}
+	a.states = newStateBook(a.env.Now)
+	a.metrics = newMetrics(o.Build, a.budget, a.env.Now)
+	a.setDeadLetters(&c.Service)
+	g, err := buildGraph(a, c, &survivors{})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range g.nodes {
+		a.states.enter(n.String(), status.Starting)
+		g.connect(n, a.log)
+	}
+	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
+	return a, nil
+}
+
+func (a *App) setDeadLetters(s *config.Service) {
+	a.letters.Store(delivery.NewDeadLetters(s.DeadLetterDir, int64(s.DeadLetterSize), a.env.Now))
+}
+
+// current returns the running configuration and its graph.
+func (a *App) current() (*config.Config, *graph) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.config, a.graph
+}
+
+// Health says whether the process is ready.
+func (a *App) Health() status.Health {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return status.Health{Ready: !a.readySince.IsZero(), Since: a.readySince}
+}
+
+// Gatherer collects all metrics of the process and of the components that run when it is called.
+func (a *App) Gatherer() prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		config, graph := a.current()
+		if config.Service.Telemetry.Metrics.CompatMetrics {
+			return compatGatherer{graph.registry}.Gather()
+		}
+		return graph.registry.Gather()
+	})
+}
+
+// Build identifies the program.
+func (a *App) Build() status.Build { return a.build }
+
+// LogLevel returns the log level of the process, which can be changed at any time.
+func (a *App) LogLevel() zap.AtomicLevel { return a.level }
+
+// Addr returns the address of a component's listener, for example Addr(ID{Type: "otlp"}, "grpc"), or
+// "" if there is none.
+func (a *App) Addr(id pipeline.ID, listener string) string {
+	_, graph := a.current()
+	for _, n := range graph.nodes {
+		if l, ok := n.component.(pipeline.Addressed); ok && n.config.Key.ID == id {
+			if addr := l.Addr(listener); addr != "" {
+				return addr
+			}
+		}
+	}
+	return ""
+}
+
+// AdminHandler returns the routes of a running component that is [pipeline.Administered], or nil. It
+// returns nil for processors, which may have several instances.
+func (a *App) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
+	a.mu.Lock()
+	i := slices.IndexFunc(a.started, func(n *node) bool { return n.config.Key == config.Key{Kind: kind, ID: id} && n.pipeline == "" })
+	var n *node
+	if i >= 0 {
+		n = a.started[i]
+	}
+	a.mu.Unlock()
+	if n == nil {
+		return nil
+	}
+	c, ok := n.component.(pipeline.Administered)
+	if !ok {
+		return nil
+	}
+	return c.AdminHandler()
+}
+
+// Durability returns where acknowledged spans of a pipeline are: `in memory (memory), sent (otlp)`.
+func (a *App) Durability(p config.Pipeline) string {
+	_, graph := a.current()
+	var parts []string
+	for _, c := range p.Exporters {
+		parts = append(parts, fmt.Sprintf("%s (%s)", graph.find(c.Key, "").durability, c.Key.ID))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Config returns the running configuration.
+func (a *App) Config() *config.Config {
+	c, _ := a.current()
+	return c
+}
+
+// stopContext returns the context of a stop: it has the stop timeout, even if ctx has ended.
+func (a *App) stopContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	config, _ := a.current()
+	return context.WithTimeout(context.WithoutCancel(ctx), config.Service.StopTimeout.Std())
+}

@@ -1,0 +1,241 @@
+package host
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
+)
+
+// graphBuilder builds the graph of a configuration. Receivers, exporters and extensions have one
+// node each, processors one per pipeline.
+type graphBuilder struct {
+	app       *App
+	config    *config.Config
+	survivors *survivors
+	nodes     map[*config.Component]*node // all but processors
+	graph     *graph
+}
+
+// buildGraph builds the components of c, except those of survivors that can be used again.
+func buildGraph(a *App, c *config.Config, s *survivors) (*graph, error) {
+	g := &graph{registry: prometheus.NewRegistry(), next: map[*node][]pipeline.Consumer{}, collects: map[*node]bool{}}
+	b := &graphBuilder{app: a, config: c, survivors: s, nodes: map[*config.Component]*node{}, graph: g}
+	if err := b.build(); err != nil {
+		for _, n := range g.nodes {
+			n.collectors.leave(g.registry)
+		}
+		a.metrics.collectors.leave(g.registry)
+		return nil, err
+	}
+	return g, nil
+}
+
+func (b *graphBuilder) build() error {
+	if err := b.app.metrics.collectors.join(b.graph.registry); err != nil {
+		return fmt.Errorf("BUG: metrics of the framework: %w", err)
+	}
+	used := b.config.Used()
+	var observers, others []*config.Component
+	for _, c := range b.config.Sorted() {
+		switch {
+		case !used[c] || c.Key.Kind == pipeline.KindReceiver || c.Key.Kind == pipeline.KindProcessor:
+		case c.IsObserver():
+			observers = append(observers, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	for _, c := range slices.Concat(observers, others) {
+		if err := b.addShared(c, nil); err != nil {
+			return err
+		}
+	}
+	heads := map[*config.Component][]pipeline.Consumer{}
+	for _, p := range b.config.Pipelines {
+		head, err := b.addProcessors(p)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Receivers {
+			heads[r] = append(heads[r], head...)
+		}
+	}
+	for _, c := range b.config.Sorted() {
+		if h := heads[c]; h != nil {
+			if err := b.addShared(c, h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addShared adds the single node of a component, after all that it refers to, unless the graph has
+// it.
+func (b *graphBuilder) addShared(c *config.Component, next []pipeline.Consumer) error {
+	if b.nodes[c] != nil {
+		return nil
+	}
+	n, err := b.add(&node{config: c}, next)
+	b.nodes[c] = n
+	return err
+}
+
+// addProcessors adds the processors of a pipeline, last first, and returns what its receivers call.
+func (b *graphBuilder) addProcessors(p config.Pipeline) ([]pipeline.Consumer, error) {
+	var next []pipeline.Consumer
+	for _, e := range p.Exporters {
+		next = append(next, b.nodes[e].consumer)
+	}
+	for _, c := range slices.Backward(p.Processors) {
+		n, err := b.add(&node{config: c, pipeline: p.ID.String()}, next)
+		if err != nil {
+			return nil, err
+		}
+		next = []pipeline.Consumer{n.consumer}
+	}
+	return next, nil
+}
+
+// add adds a node to the graph: a running one that can be used again, or n, which it builds.
+func (b *graphBuilder) add(n *node, next []pipeline.Consumer) (*node, error) {
+	c := n.config
+	for _, r := range c.References {
+		if err := b.addShared(r.Target, nil); err != nil {
+			return nil, err
+		}
+		r.Bind(b.nodes[r.Target].component)
+	}
+	if old := b.survivors.node(n, b.nodes); old != nil {
+		n = old
+		if err := n.collectors.join(b.graph.registry); err != nil {
+			return nil, fmt.Errorf("building %s: %w", n, err)
+		}
+	} else if err := b.buildNode(n); err != nil {
+		return nil, fmt.Errorf("building %s: %w", n, err)
+	}
+	b.graph.nodes = append(b.graph.nodes, n)
+	if n.gate != nil {
+		b.graph.next[n] = next
+	}
+	if n.intake != nil {
+		b.graph.collects[n] = b.collects(c)
+	}
+	return n, nil
+}
+
+// buildNode builds the component of a node, and its edge and gate.
+func (b *graphBuilder) buildNode(n *node) error {
+	n.collectors = &collectorSet{}
+	if err := n.collectors.join(b.graph.registry); err != nil {
+		return err
+	}
+	kind, set := n.config.Key.Kind, b.settings(n)
+	var next pipeline.Consumer
+	if kind == pipeline.KindReceiver || kind == pipeline.KindProcessor {
+		n.gate = &delivery.Gate{}
+		next = n.gate
+	}
+	if kind == pipeline.KindReceiver {
+		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set.Logger)
+		next = n.intake
+	}
+	component, err := buildSafely(n.config, set, next)
+	if err != nil {
+		return err
+	}
+	n.component = component
+	n.consumer, _ = component.(pipeline.Consumer)
+	switch kind {
+	case pipeline.KindProcessor:
+		n.consumer = delivery.NewGuard(n.consumer, set.Logger)
+	case pipeline.KindExporter:
+		b.addEdge(n, set)
+	}
+	return nil
+}
+
+// addEdge puts an edge before an exporter: the edge of the exporter that it replaces, so that the
+// queue is kept, or a new one.
+func (b *graphBuilder) addEdge(n *node, set pipeline.Settings) {
+	n.durability = durabilityOf(n.component)
+	d := delivery.ConfigOf(n.config.Value)
+	queue, queued := delivery.QueueOf(d)
+	if queued {
+		n.durability = delivery.QueueDurability(queue)
+	}
+	if e := b.survivors.edges[n.config.Key]; e != nil && e.QueueConfig() == queue {
+		n.edge = e
+	} else {
+		n.edge = delivery.NewExporterEdge(delivery.ExporterOptions{
+			Component: n.deliveryName(), Settings: set, Metrics: b.app.metrics.delivery, Queue: queue, Retries: d != nil,
+			DeadLetters: b.app.letters.Load, ReportQueue: b.app.reporter(n.String()+queueSuffix, set.Logger),
+		})
+		n.lead()
+	}
+	n.consumer = n.edge
+}
+
+// collects reports whether an exporter behind a receiver keeps or discards spans.
+func (b *graphBuilder) collects(receiver *config.Component) bool {
+	for _, p := range b.config.Pipelines {
+		if !slices.Contains(p.Receivers, receiver) {
+			continue
+		}
+		for _, e := range p.Exporters {
+			if !b.nodes[e].forwardsOnly() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func buildSafely(c *config.Component, set pipeline.Settings, next pipeline.Consumer) (component any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: build panicked: %v", p)
+		}
+	}()
+	return c.Factory.Build(set, c.Value, next)
+}
+
+func durabilityOf(exporter any) pipeline.Durability {
+	if r, ok := exporter.(pipeline.DurabilityReporter); ok {
+		return r.Durability()
+	}
+	return pipeline.DurabilitySent
+}
+
+func (b *graphBuilder) settings(n *node) pipeline.Settings {
+	key := n.config.Key
+	labels := prometheus.Labels{"component": key.ID.String(), "kind": key.Kind.String()}
+	fields := []zap.Field{zap.String("component", key.ID.String()), zap.String("kind", key.Kind.String())}
+	if n.pipeline != "" {
+		labels["pipeline"] = n.pipeline
+		fields = append(fields, zap.String("pipeline", n.pipeline))
+	}
+	log := b.app.log.With(fields...)
+	report := b.app.reporter(n.String(), log)
+	return pipeline.Settings{
+		ID:      key.ID,
+		Logger:  log,
+		Metrics: prometheus.WrapRegistererWith(labels, n.collectors),
+		Dir:     filepath.Join(b.config.Service.DataDir, n.dir()),
+		Env:     b.app.env,
+		Budget:  b.app.budget,
+		Report: func(err error) {
+			if !n.ended.Load() {
+				report(err)
+			}
+		},
+		Process: b.app,
+	}
+}

@@ -1,0 +1,3 @@
+// Package host runs a configuration: it builds the graph of components, starts and stops them, and
+// replaces parts of the graph when the configuration is reloaded.
+package host

@@ -1,0 +1,196 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/config"
+	"github.com/tracing-backend/tracing/pipeline/status"
+)
+
+// Start starts all components: observers, stores and extensions first, receivers last. If one fails,
+// the components that were started are stopped again, and the error names the one that failed.
+func (a *App) Start(ctx context.Context) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	config, graph := a.current()
+	a.logWarnings(config)
+	for _, n := range graph.nodes {
+		if err := a.startNode(ctx, n); err != nil {
+			return errors.Join(err, a.rollBack(ctx))
+		}
+	}
+	a.logPipelines(config, graph)
+	a.setReady(true)
+	return nil
+}
+
+func (a *App) logWarnings(c *config.Config) {
+	for _, w := range c.Warnings() {
+		a.log.Warn(w)
+	}
+}
+
+// startNode starts a component and records that it runs.
+func (a *App) startNode(ctx context.Context, n *node) error {
+	if n.edge != nil && !n.edge.Started() {
+		a.states.report(n.String()+queueSuffix, nil) // remove the report of an earlier queue
+	}
+	if err := startSafely(ctx, n); err != nil {
+		return fmt.Errorf("starting %s: %w", n, err)
+	}
+	a.states.enter(n.String(), status.OK)
+	a.mu.Lock()
+	a.started = append(a.started, n)
+	a.mu.Unlock()
+	return nil
+}
+
+// rollBack stops the components that were started, even if ctx has ended.
+func (a *App) rollBack(ctx context.Context) error {
+	ctx, cancel := a.stopContext(ctx)
+	defer cancel()
+	return a.stopNodes(ctx)
+}
+
+// startSafely starts a component, then the queue before it.
+func startSafely(ctx context.Context, n *node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: Start panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if s, ok := n.component.(pipeline.Starter); ok {
+		if err := s.Start(ctx); err != nil {
+			return err
+		}
+	}
+	if n.edge == nil {
+		return nil
+	}
+	if n.edge.Started() {
+		n.lead()
+		return nil
+	}
+	err = n.edge.Start()
+	if s, ok := n.component.(pipeline.Stopper); ok && err != nil {
+		return errors.Join(err, s.Stop(ctx))
+	}
+	return err
+}
+
+func (a *App) logPipelines(c *config.Config, g *graph) {
+	for _, p := range c.Pipelines {
+		a.logPipeline(p, g)
+	}
+}
+
+func (a *App) logPipeline(p config.Pipeline, g *graph) {
+	var durability []string
+	for _, e := range p.Exporters {
+		durability = append(durability, e.Key.ID.String()+": "+string(g.find(e.Key, "").durability))
+	}
+	a.log.Info("pipeline ready", zap.String("pipeline", p.ID.String()), zap.Strings("receivers", ids(p.Receivers)),
+		zap.Strings("processors", ids(p.Processors)), zap.Strings("exporters", ids(p.Exporters)),
+		zap.String("acknowledged-spans-are", strings.Join(durability, ", ")))
+}
+
+func ids(cs []*config.Component) []string {
+	out := make([]string, len(cs))
+	for i, c := range cs {
+		out[i] = c.Key.ID.String()
+	}
+	return out
+}
+
+// Stop stops all components in reverse order: receivers finish accepted requests, exporters send what
+// is queued, observers stop last. It returns when all have stopped or ctx ends. The last log line is
+// the accounting of all spans.
+func (a *App) Stop(ctx context.Context) error {
+	a.setReady(false)
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	return a.stopNodes(ctx)
+}
+
+func (a *App) stopNodes(ctx context.Context) error {
+	a.mu.Lock()
+	nodes := a.started
+	a.started = nil
+	a.mu.Unlock()
+	var errs []error
+	accounted := false
+	for _, n := range slices.Backward(nodes) {
+		if _, observer := n.component.(pipeline.Observer); observer && !accounted {
+			a.finishAccounting(ctx)
+			accounted = true
+		}
+		if err := stopSafely(ctx, n); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", n, err))
+		}
+		a.states.enter(n.String(), status.Stopped)
+	}
+	if !accounted {
+		a.finishAccounting(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// finishAccounting waits for exporters that retire and logs the outcome of all spans.
+func (a *App) finishAccounting(ctx context.Context) {
+	a.retiring.wait(ctx)
+	a.metrics.delivery.LogAccounting(a.log, a.budget.Peak())
+}
+
+// stopSafely stops the queue before a component, then the component.
+func stopSafely(ctx context.Context, n *node) (err error) {
+	if n.edge != nil {
+		err = n.edge.Stop(ctx)
+	}
+	return errors.Join(err, stopComponent(ctx, n))
+}
+
+// stopComponent stops a component but not the queue before it.
+func stopComponent(ctx context.Context, n *node) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("BUG: Stop panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if s, ok := n.component.(pipeline.Stopper); ok {
+		return s.Stop(ctx)
+	}
+	return nil
+}
+
+// removeStarted removes a component from the list of started ones and reports whether it was there.
+func (a *App) removeStarted(n *node) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.started, n)
+	if i >= 0 {
+		a.started = slices.Delete(slices.Clone(a.started), i, i+1)
+	}
+	return i >= 0
+}
+
+func (a *App) setReady(ready bool) {
+	a.mu.Lock()
+	before := !a.readySince.IsZero()
+	a.readySince = time.Time{}
+	if ready {
+		a.readySince = a.env.Now()
+	}
+	a.mu.Unlock()
+	if ready != before {
+		a.log.Info("Health Check state change", zap.String("status", map[bool]string{true: "ready", false: "unavailable"}[ready]))
+	}
+}

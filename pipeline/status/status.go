@@ -1,0 +1,68 @@
+// Package status describes the state of a running process: whether it is ready, the state of each
+// pipeline and component, and which configuration it runs.
+package status
+
+import (
+	"slices"
+	"time"
+)
+
+// Build identifies the program: its version, the commit that it was built from, and when.
+type Build struct{ Version, Commit, Date string }
+
+// Health says whether the process is ready.
+type Health struct {
+	Ready bool
+	Since time.Time // when the process became ready; zero if it is not
+}
+
+// State is the state of a component, a pipeline or the process.
+type State string
+
+// States, from best to worst.
+const (
+	OK       State = "ok"
+	Degraded State = "degraded" // works in part, or not at the moment; there is a reason
+	Starting State = "starting"
+	Stopped  State = "stopped"
+)
+
+// Worse returns the worse of two states.
+func Worse(a, b State) State {
+	order := []State{OK, Degraded, Starting, Stopped}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// Report is the state of the process and its parts. The state of a whole is the state of its worst
+// part.
+type Report struct {
+	State     State       `json:"status"`
+	Pipelines []Pipeline  `json:"pipelines"`
+	Beside    []Component `json:"beside"` // components that are in no pipeline
+
+	Configuration Reload `json:"configuration"`
+}
+
+// Pipeline is the state of one pipeline.
+type Pipeline struct {
+	Pipeline   string      `json:"pipeline"`
+	State      State       `json:"status"`
+	Components []Component `json:"components"` // in the order that spans pass them
+}
+
+// Component is the state of one component instance.
+type Component struct {
+	Component string    `json:"component"`
+	Kind      string    `json:"kind"`
+	State     State     `json:"status"`
+	Reason    string    `json:"reason,omitempty"` // why the component is degraded
+	Since     time.Time `json:"since"`            // when the component entered this state
+}
+
+// Reload says which configuration runs, and why the latest reload failed.
+type Reload struct {
+	Since        time.Time  `json:"since"`                   // when the running configuration was applied
+	Reloads      int        `json:"reloads"`                 // number of configurations applied after the start
+	Problem      string     `json:"problem,omitempty"`       // why the latest reload failed
+	ProblemSince *time.Time `json:"problem_since,omitempty"` // when it failed
+}
