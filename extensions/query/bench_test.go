@@ -19,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 )
@@ -103,9 +104,9 @@ func diskStoreIn(b *testing.B, dir, settings string) (store querytest.WritableSt
 		store = c.Storage.Get()
 		return nil, nil
 	})
-	cfg, err := pipeline.Load(pipeline.LoadOptions{
+	cfg, err := app.Load(app.LoadOptions{
 		Factories: []pipeline.Factory{disk.Factory(), reader},
-		Presets: []pipeline.Preset{{Name: "bench", YAML: fmt.Appendf(nil, `
+		Presets: []app.Preset{{Name: "bench", YAML: fmt.Appendf(nil, `
 exporters: {disk: {%s}}
 extensions: {reader: {storage: disk}}
 service: {data_dir: %q, extensions: [reader]}
@@ -114,7 +115,7 @@ service: {data_dir: %q, extensions: [reader]}
 	if err != nil {
 		b.Fatal(err)
 	}
-	app, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard})
+	app, err := app.New(cfg, app.Options{Log: io.Discard})
 	if err == nil {
 		err = app.Start(b.Context())
 	}

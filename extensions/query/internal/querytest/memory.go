@@ -9,6 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/memory"
 	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -28,9 +29,9 @@ func Memory(t testing.TB) (store WritableStore) {
 		store = c.Storage.Get()
 		return nil, nil
 	})
-	cfg, err := pipeline.Load(pipeline.LoadOptions{
+	cfg, err := app.Load(app.LoadOptions{
 		Factories: []pipeline.Factory{memory.Factory(), reader},
-		Presets: []pipeline.Preset{{Name: "test", YAML: []byte(`
+		Presets: []app.Preset{{Name: "test", YAML: []byte(`
 exporters: {memory: {max_bytes: 1GiB}}
 extensions: {reader: {storage: memory}}
 service: {extensions: [reader]}
@@ -39,7 +40,7 @@ service: {extensions: [reader]}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pipeline.New(cfg, pipeline.AppOptions{Log: io.Discard}); err != nil {
+	if _, err := app.New(cfg, app.Options{Log: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
 	return store
