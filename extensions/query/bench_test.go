@@ -115,15 +115,15 @@ service: {data_dir: %q, extensions: [reader]}
 	if err != nil {
 		b.Fatal(err)
 	}
-	app, err := app.New(cfg, app.Options{Log: io.Discard})
+	a, err := app.New(cfg, app.Options{Log: io.Discard})
 	if err == nil {
-		err = app.Start(b.Context())
+		err = a.Start(b.Context())
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
 	return store, func() {
-		if err := app.Stop(context.Background()); err != nil {
+		if err := a.Stop(context.Background()); err != nil {
 			b.Error(err)
 		}
 	}

@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/tracecli":                   {"pipeline", "internal/traceql"},
 	"internal/compatflags":                {"pipeline"},
 	"internal/golden":                     {},
+	"internal/soak":                       {},
 	"test/harness":                        {".", "pipeline", "pipeline/app", "pipeline/otlpdata", "+internal/wire", "internal/golden", "+test/bench"},
 	"test/bench":                          {"pipeline/otlpdata", "+test/bench"},
 	"test/simulation":                     {"test/simulation/simnet"},
