@@ -1,5 +1,6 @@
-// Package adaptivesampling is the processor "adaptive_sampling": it tells adaptive sampling, in the extension "sampling", of the traces that
-// begin, and passes on all spans as they are.
+// Package adaptivesampling implements the processor "adaptive_sampling". It reports root spans to
+// the extension "sampling", which calculates sampling probabilities from them, and passes on all
+// spans unchanged.
 package adaptivesampling
 
 import (
@@ -13,72 +14,73 @@ import (
 
 // Config configures the processor.
 type Config struct {
-	Sampling pipeline.Ref[sampling.Observer] `yaml:"sampling" ref:"an extension that samples adaptively" doc:"The extension sampling, with a block adaptive."`
+	Sampling pipeline.Ref[sampling.Observer] `yaml:"sampling" ref:"an extension that samples adaptively" doc:"Extension that receives root spans: sampling with a block adaptive."`
 }
 
-// Validate reports values that cannot work.
+// Validate checks that the extension is set.
 func (c *Config) Validate() error {
 	if !c.Sampling.IsSet() {
-		return pipeline.BadKey("sampling", "must name the extension that wants to know, for example sampling: sampling")
+		return pipeline.BadKey("sampling", "must name the extension with adaptive sampling, for example sampling: sampling")
 	}
 	return nil
 }
 
-// Factory makes processors of type adaptive_sampling.
+// Factory returns the factory of processors of type adaptive_sampling.
 func Factory() pipeline.Factory {
 	return pipeline.Processor("adaptive_sampling", func() Config { return Config{} }, newProcessor).
-		Doc("Tells the extension sampling which traces begin, so that it can find out with which probability clients should sample.")
+		Doc("Reports root spans to the extension sampling, which calculates sampling probabilities for clients from them.")
 }
 
-// Processor is the processor.
+// Processor reports root spans to an observer. It is safe for concurrent use.
 type Processor struct {
 	next     pipeline.Consumer
 	observer sampling.Observer
-	scratch  sync.Pool // of *visitor
+	visitors sync.Pool // of *visitor
 }
 
 func newProcessor(_ pipeline.Settings, c Config, next pipeline.Consumer) (*Processor, error) {
 	return New(c.Sampling.Get(), next), nil
 }
 
-// New returns a processor that tells observer of root spans, and passes all spans on to next.
+// New returns a processor that reports root spans to observer and passes on all spans to next.
 func New(observer sampling.Observer, next pipeline.Consumer) *Processor {
-	return &Processor{next: next, observer: observer, scratch: sync.Pool{
-		New: func() any { return &visitor{roots: make([]sampling.Root, 0, atOnce)} },
+	return &Processor{next: next, observer: observer, visitors: sync.Pool{
+		New: func() any { return &visitor{roots: make([]sampling.Root, 0, maxRoots)} },
 	}}
 }
 
-// Consume notes the root spans, and passes on the batch. What is refused behind it was noted all the same: a client that sends it again is
-// counted twice, and a store that cannot keep up makes clients sample less. Were it not counted, they would sample more and more.
+// Consume reports the root spans of a batch and passes it on. It reports them even if a later
+// component refuses the batch, so a batch that is sent again is counted twice. As a result, clients
+// sample less while a store is overloaded; otherwise they would sample more and more.
 func (p *Processor) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	segments, err := b.Segments()
+	chunks, err := b.Segments()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	v := p.scratch.Get().(*visitor)
+	v := p.visitors.Get().(*visitor)
 	v.tenant, v.observer = b.Meta().Tenant, p.observer
-	for _, s := range segments {
-		if err := otlpdata.Walk(s, v); err != nil {
+	for _, chunk := range chunks {
+		if err := otlpdata.Walk(chunk, v); err != nil {
 			return pipeline.Permanent(err)
 		}
 	}
 	v.flush()
 	v.service, v.tenant, v.observer = "", "", nil
-	p.scratch.Put(v)
+	p.visitors.Put(v)
 	return p.next.Consume(ctx, b)
 }
 
-// atOnce is how many roots are handed over at once.
-const atOnce = 256
+// maxRoots is the maximum number of roots per call of the observer.
+const maxRoots = 256
 
-// visitor collects the roots of a batch. Their strings are those of the batch.
+// visitor collects the root spans of a batch. Their strings refer to the memory of the batch.
 type visitor struct {
 	tenant, service string
 	roots           []sampling.Root
 	observer        sampling.Observer
 }
 
-// Resource notes the service; one without a name is none.
+// Resource stores the service name, or "" if there is none.
 func (v *visitor) Resource(r *otlpdata.Resource) error {
 	v.service = ""
 	if name, ok := otlpdata.Get(r.Attributes, "service.name"); ok {
@@ -90,7 +92,7 @@ func (v *visitor) Resource(r *otlpdata.Resource) error {
 // Scope does nothing.
 func (v *visitor) Scope(*otlpdata.Scope) error { return nil }
 
-// Span notes a root span that says how it was sampled.
+// Span collects a root span with information about its sampler.
 func (v *visitor) Span(s *otlpdata.Span) error {
 	if !s.ParentID.IsZero() || v.service == "" || s.Name == "" {
 		return nil
@@ -100,16 +102,17 @@ func (v *visitor) Span(s *otlpdata.Span) error {
 		return nil
 	}
 	v.roots = append(v.roots, sampling.Root{Service: v.service, Operation: s.Name, Sampler: sampler, Param: param})
-	if len(v.roots) == atOnce {
+	if len(v.roots) == maxRoots {
 		v.flush()
 	}
 	return nil
 }
 
+// flush reports the collected roots.
 func (v *visitor) flush() {
 	if len(v.roots) > 0 {
 		v.observer.Observe(v.tenant, v.roots)
 	}
-	clear(v.roots) // their strings would keep the batch in memory
+	clear(v.roots) // releases the memory of the batch
 	v.roots = v.roots[:0]
 }

@@ -17,26 +17,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// listener is both ends of the processor: what is observed, and what is passed on.
-type listener struct {
+// recorder is the observer and the consumer of a processor under test.
+type recorder struct {
 	seen   []string
 	passed *otlpdata.Batch
 	err    error
 }
 
-func (l *listener) Observe(tenant string, roots []sampling.Root) {
-	for _, r := range roots {
-		l.seen = append(l.seen, fmt.Sprint(tenant, r))
+func (r *recorder) Observe(tenant string, roots []sampling.Root) {
+	for _, root := range roots {
+		r.seen = append(r.seen, fmt.Sprint(tenant, root))
 	}
 }
 
-func (l *listener) Consume(_ context.Context, b *otlpdata.Batch) error {
-	l.passed = b
-	return l.err
+func (r *recorder) Consume(_ context.Context, b *otlpdata.Batch) error {
+	r.passed = b
+	return r.err
 }
 
-// consume sends spans of a service, with these attributes each, and returns what is observed.
-func consume(t *testing.T, service string, each func(ptrace.Span), n int) (*listener, *otlpdata.Batch) {
+// consume sends n spans of a service, modified by each, and returns what was recorded.
+func consume(t *testing.T, service string, each func(ptrace.Span), n int) (*recorder, *otlpdata.Batch) {
 	t.Helper()
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -49,7 +49,7 @@ func consume(t *testing.T, service string, each func(ptrace.Span), n int) (*list
 		s.SetName("GET /")
 		each(s)
 	}
-	l := &listener{}
+	l := &recorder{}
 	b := otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "t"})
 	if err := New(l, l).Consume(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func consume(t *testing.T, service string, each func(ptrace.Span), n int) (*list
 	return l, b
 }
 
-func TestObserves(t *testing.T) {
+func TestObservedRoots(t *testing.T) {
 	f := func(name, want string, each func(pcommon.Map, ptrace.Span)) {
 		t.Helper()
 		l, b := consume(t, "cart", func(s ptrace.Span) { each(s.Attributes(), s) }, 1)
@@ -73,43 +73,43 @@ func TestObserves(t *testing.T) {
 		a.PutStr("jaeger.sampler.type", "ratelimiting")
 		a.PutInt("jaeger.sampler.param", 7)
 	})
-	f("a number as text", "t{cart GET / lowerbound 0.001}", func(a pcommon.Map, _ ptrace.Span) {
+	f("number in a string", "t{cart GET / lowerbound 0.001}", func(a pcommon.Map, _ ptrace.Span) {
 		a.PutStr("sampler.type", "lowerbound")
 		a.PutStr("sampler.param", "0.001")
 	})
-	f("a threshold", "t{cart GET / probabilistic 0.25}", func(_ pcommon.Map, s ptrace.Span) {
+	f("threshold", "t{cart GET / probabilistic 0.25}", func(_ pcommon.Map, s ptrace.Span) {
 		s.TraceState().FromRaw("a=b, ot=rv:1;th:c")
 		s.SetTraceID(pcommon.TraceID{9: 0xc0})
 	})
-	f("a threshold that would have rejected the trace", "", func(_ pcommon.Map, s ptrace.Span) {
+	f("threshold that rejects the trace", "", func(_ pcommon.Map, s ptrace.Span) {
 		s.TraceState().FromRaw("ot=th:c")
 		s.SetTraceID(pcommon.TraceID{9: 0xbf})
 	})
-	f("a threshold beside tags", "t{cart GET / const 1}", func(a pcommon.Map, s ptrace.Span) {
+	f("threshold and attributes", "t{cart GET / const 1}", func(a pcommon.Map, s ptrace.Span) {
 		s.TraceState().FromRaw("ot=th:c")
 		a.PutStr("sampler.type", "const")
 		a.PutInt("sampler.param", 1)
 	})
 	f("no sampler", "", func(pcommon.Map, ptrace.Span) {})
-	f("a sampler of unknown type", "", func(a pcommon.Map, _ ptrace.Span) {
+	f("unknown sampler", "", func(a pcommon.Map, _ ptrace.Span) {
 		a.PutStr("sampler.type", "remote")
 		a.PutDouble("sampler.param", 0.5)
 	})
 	f("no parameter", "", func(a pcommon.Map, _ ptrace.Span) { a.PutStr("sampler.type", "probabilistic") })
 	for _, text := range []string{"", "x", "NaN", "1e999", "0.00000000000000000000000000000000001"} {
-		f("no number: "+text, "", func(a pcommon.Map, _ ptrace.Span) {
+		f("not a number: "+text, "", func(a pcommon.Map, _ ptrace.Span) {
 			a.PutStr("sampler.type", "probabilistic")
 			a.PutStr("sampler.param", text)
 		})
 	}
 	for _, state := range []string{"ot=", "ot=th:", "ot=th:g", "ot=th:000000000000000", "xot=th:8", "ot=rv:8,ot=th:8"} {
-		f("no threshold: "+state, "", func(_ pcommon.Map, s ptrace.Span) { s.TraceState().FromRaw(state) })
+		f("invalid threshold: "+state, "", func(_ pcommon.Map, s ptrace.Span) { s.TraceState().FromRaw(state) })
 	}
 	sampled := func(a pcommon.Map) {
 		a.PutStr("sampler.type", "probabilistic")
 		a.PutDouble("sampler.param", 0.5)
 	}
-	f("a child", "", func(a pcommon.Map, s ptrace.Span) {
+	f("child span", "", func(a pcommon.Map, s ptrace.Span) {
 		sampled(a)
 		s.SetParentSpanID(pcommon.SpanID{1})
 	})
@@ -118,34 +118,34 @@ func TestObserves(t *testing.T) {
 		s.SetName("")
 	})
 	if l, _ := consume(t, "", func(s ptrace.Span) { sampled(s.Attributes()) }, 1); len(l.seen) != 0 {
-		t.Errorf("of no service: %v", l.seen)
+		t.Errorf("without a service: %v", l.seen)
 	}
 }
 
-// Many roots come in parts, and none twice; what is refused behind is counted all the same.
+// Many roots are reported in parts, each root once. Roots of refused batches are reported, too.
 func TestManyRoots(t *testing.T) {
 	each := func(s ptrace.Span) {
 		s.Attributes().PutStr("sampler.type", "probabilistic")
 		s.Attributes().PutDouble("sampler.param", 0.5)
 	}
-	l, b := consume(t, "cart", each, 3*atOnce+1)
-	if len(l.seen) != 3*atOnce+1 || slices.ContainsFunc(l.seen, func(s string) bool { return s != l.seen[0] }) {
-		t.Errorf("%d are observed", len(l.seen))
+	l, b := consume(t, "cart", each, 3*maxRoots+1)
+	if len(l.seen) != 3*maxRoots+1 || slices.ContainsFunc(l.seen, func(s string) bool { return s != l.seen[0] }) {
+		t.Errorf("%d roots observed", len(l.seen))
 	}
 	l.err = errors.New("full")
-	if err := New(l, l).Consume(t.Context(), b); !errors.Is(err, l.err) || len(l.seen) != 2*(3*atOnce+1) {
-		t.Errorf("%v; %d are observed", err, len(l.seen))
+	if err := New(l, l).Consume(t.Context(), b); !errors.Is(err, l.err) || len(l.seen) != 2*(3*maxRoots+1) {
+		t.Errorf("%v; %d roots observed", err, len(l.seen))
 	}
 }
 
 func TestConfig(t *testing.T) {
 	c := Config{}
-	if err := c.Validate(); err == nil || err.Error() != "must name the extension that wants to know, for example sampling: sampling" {
+	if err := c.Validate(); err == nil || err.Error() != "must name the extension with adaptive sampling, for example sampling: sampling" {
 		t.Errorf("%v", err)
 	}
 }
 
-// Whatever a tracestate says, a share is a probability.
+// FuzzShare checks that every parsed share is a probability.
 func FuzzShare(f *testing.F) {
 	for _, s := range []string{"ot=th:8", "a=b,ot=rv:12;th:fd70a", "ot=th:ffffffffffffff"} {
 		f.Add(s)
@@ -153,15 +153,15 @@ func FuzzShare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, state string) {
 		passes := otlpdata.TraceID{9: 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 		if _, p, ok := samplerOf(&otlpdata.Span{TraceState: state, TraceID: passes}); ok && !(p > 0 && p <= 1) {
-			t.Errorf("%q is a share of %v", state, p)
+			t.Errorf("%q: share %v", state, p)
 		}
 	})
 }
 
-// quiet observes, and keeps nothing.
-type quiet struct{ n int }
+// counter is an observer that only counts.
+type counter struct{ n int }
 
-func (q *quiet) Observe(_ string, roots []sampling.Root) { q.n += len(roots) }
+func (c *counter) Observe(_ string, roots []sampling.Root) { c.n += len(roots) }
 
 func BenchmarkConsume(b *testing.B) {
 	const spans = 1000
@@ -193,7 +193,7 @@ func BenchmarkConsume(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := New(&quiet{}, &listener{})
+	p := New(&counter{}, &recorder{})
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := p.Consume(b.Context(), batch); err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// The tags in which clients say what decided about a trace: those of the native libraries, and,
-// with this prefix, of OpenTelemetry's sampler jaegerremote.
+// Attributes that describe the sampler of a root span. The native client libraries set them without
+// the prefix, OpenTelemetry's sampler jaegerremote with it.
 const (
 	typeKey  = "sampler.type"
 	paramKey = "sampler.param"
 	prefix   = "jaeger."
 )
 
-// samplerOf returns what a root span says of its sampler. Without the tags, a threshold in its
-// tracestate says as much as a probability.
+// samplerOf returns the sampler of a root span and its parameter. Without the attributes, it uses
+// the threshold in the tracestate as a probability.
 func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	var hasParam bool
 	for i := range s.Attributes {
@@ -30,7 +30,7 @@ func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 			}
 		case paramKey:
 			if !hasParam {
-				param, hasParam = number(a.Value)
+				param, hasParam = parseNumber(a.Value)
 			}
 		}
 	}
@@ -38,14 +38,14 @@ func samplerOf(s *otlpdata.Span) (sampler string, param float64, ok bool) {
 	case sampling.SamplerProbabilistic, sampling.SamplerLowerBound, sampling.SamplerRateLimiting, sampling.SamplerConst:
 		return sampler, param, hasParam
 	case "":
-		said := otlpdata.ParseSampling(s.TraceState).ForTrace(s.TraceID)
-		return sampling.SamplerProbabilistic, said.Threshold.Probability(), said.HasThreshold
+		state := otlpdata.ParseSampling(s.TraceState).ForTrace(s.TraceID)
+		return sampling.SamplerProbabilistic, state.Threshold.Probability(), state.HasThreshold
 	}
 	return "", 0, false
 }
 
-// number returns the number that a value is, or is the text of.
-func number(v otlpdata.Value) (n float64, ok bool) {
+// parseNumber returns the value of a number, or of a string that contains a number.
+func parseNumber(v otlpdata.Value) (n float64, ok bool) {
 	switch v.Kind() {
 	case otlpdata.ValueDouble:
 		n = v.Double()
@@ -53,7 +53,7 @@ func number(v otlpdata.Value) (n float64, ok bool) {
 		n = float64(v.Int())
 	case otlpdata.ValueString:
 		var err error
-		if len(v.Str()) > maxNumber {
+		if len(v.Str()) > maxNumberLength {
 			return 0, false
 		}
 		if n, err = strconv.ParseFloat(v.Str(), 64); err != nil {
@@ -65,5 +65,5 @@ func number(v otlpdata.Value) (n float64, ok bool) {
 	return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// maxNumber is how long the text of a number may be.
-const maxNumber = 32
+// maxNumberLength is the maximum length of a number in a string.
+const maxNumberLength = 32

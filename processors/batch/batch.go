@@ -1,15 +1,17 @@
-// Package batch is the processor "batch": it joins the requests of concurrent callers into larger ones, and tells each caller what became
-// of its own spans.
+// Package batch implements the processor "batch". It joins the requests of concurrent callers into
+// larger ones and returns to each caller the outcome of its own spans.
 //
-// It holds nothing back while the next part of the pipeline is idle: a request goes straight through as long as fewer than `concurrency`
-// sends are under way. Only then do callers wait, and what has gathered by the time a send ends goes out as one. So batches grow with
-// the load, and an idle system has no delay. With `timeout` it waits for `send_batch_size` spans, as sinks that want large requests need.
+// A request passes through without delay as long as fewer than `concurrency` sends are active.
+// Otherwise callers wait, and all waiting requests are sent as one when a send finishes. So the
+// size of batches grows with the load, and an idle pipeline adds no delay. With `timeout`, the
+// processor waits for `send_batch_size` spans, for destinations that need large requests.
 //
-//	callers ──▶ queue of their tenant ──▶ group ──Concat──▶ next.Consume
-//	   ▲                                                        │
-//	   └──────────── the outcome of one's own spans ◀───────────┘
+//	callers ──▶ queue per tenant ──▶ group ──Concat──▶ next.Consume
+//	   ▲                                                   │
+//	   └──────────── outcome of the own spans ◀────────────┘
 //
-// When a joined request is refused for good, its halves are sent, and so on: what one client sent wrong is refused to that client alone.
+// If a joined request fails permanently, its halves are sent separately, and so on, so that only
+// the caller with invalid spans gets the error.
 package batch
 
 import (
@@ -25,19 +27,19 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"How long callers may be kept waiting for send_batch_size spans to gather; 0 sends at once what there is."`
-	SendBatchSize     int               `yaml:"send_batch_size" doc:"With a timeout: number of spans that are sent without waiting longer."`
-	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Greatest number of spans that requests are joined to; a single larger request is not split."`
-	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Greatest size that requests are joined to; a single larger request is not split."`
-	Concurrency       int               `yaml:"concurrency" doc:"How many sends may be under way at once; 0 is the number of processors."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time to wait for send_batch_size spans. 0 sends waiting requests as soon as possible."`
+	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans that are sent without further waiting. Used only with a timeout."`
+	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans of a joined request. A single larger request is not split."`
+	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a joined request. A single larger request is not split."`
+	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of concurrent sends. 0 uses the number of CPUs."`
 }
 
 func defaults() Config {
-	// The next hop's gRPC limit is 4 MiB by default.
+	// The default gRPC message limit of a next hop is 4 MiB.
 	return Config{SendBatchSize: 8192, SendBatchMaxSize: 16384, SendBatchMaxBytes: 3 << 20}
 }
 
-// Validate checks the sizes.
+// Validate reports invalid sizes.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SendBatchSize < 1 {
@@ -55,26 +57,26 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Factory makes processors of type batch.
+// Factory returns the factory of processors of type batch.
 func Factory() pipeline.Factory {
 	return pipeline.Processor("batch", defaults, newBatch).
-		Doc("Joins the requests of concurrent callers into larger ones; each caller learns the outcome of its own spans.")
+		Doc("Joins the requests of concurrent callers into larger ones. Each caller gets the outcome of its own spans.")
 }
 
-// batcher is the processor.
+// batcher implements the processor.
 type batcher struct {
 	next     pipeline.Consumer
 	config   Config
 	maxSends int
-	life     context.Context    // of all groups
-	giveUp   context.CancelFunc // ends it
+	ctx      context.Context    // parent of the contexts of all groups
+	cancel   context.CancelFunc // cancels ctx
 
 	mu       sync.Mutex
-	sends    int               // under way, those of single requests included
-	queues   map[string]*queue // by tenant; only of tenants with waiting callers
-	due      []*queue          // queues to be sent from, longest due first
+	sends    int               // active sends, including those of single requests
+	queues   map[string]*queue // by tenant; only tenants with waiting callers
+	due      []*queue          // queues that are ready to be sent, in order
 	stopping bool
-	idle     chan struct{} // closed when nothing is under way any more; nil unless Stop waits for that
+	idle     chan struct{} // closed when sends becomes 0; nil unless Stop is waiting
 }
 
 var _ pipeline.Stopper = (*batcher)(nil)
@@ -84,11 +86,11 @@ func newBatch(_ pipeline.Settings, c Config, next pipeline.Consumer) (*batcher, 
 		c.Concurrency = runtime.GOMAXPROCS(0)
 	}
 	p := &batcher{next: next, config: c, maxSends: c.Concurrency, queues: map[string]*queue{}}
-	p.life, p.giveUp = context.WithCancel(context.Background())
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// queue is the callers of one tenant that wait to be sent.
+// queue holds the waiting calls of one tenant.
 type queue struct {
 	tenant string
 	calls  []*call
@@ -97,22 +99,23 @@ type queue struct {
 	timer  *time.Timer
 }
 
-// call is one Consume that waits.
+// call is a waiting call of Consume.
 type call struct {
 	batch   *otlpdata.Batch
-	until   time.Time  // when it has waited long enough for others; only with a timeout
+	until   time.Time  // end of the timeout; zero without a timeout
 	outcome chan error // of capacity 1
-	group   *group     // once it is being sent; guarded by batcher.mu
+	group   *group     // nil until it is being sent; guarded by batcher.mu
 }
 
-// Consume sends b on, alone or joined with others, and returns what became of it. A caller whose ctx ends while it waits returns at once;
-// its spans are not sent any more, or, if they are under way, their outcome is not known to it.
+// Consume sends b, alone or joined with other batches, and returns its outcome. If ctx ends first,
+// Consume returns its error: the spans are not sent, or they are being sent with an unknown
+// outcome.
 func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	p.mu.Lock()
 	if p.config.Timeout == 0 && p.sends < p.maxSends {
 		p.sends++
 		p.mu.Unlock()
-		defer p.sent()
+		defer p.sendDone()
 		return p.next.Consume(ctx, b)
 	}
 	c := &call{batch: b, outcome: make(chan error, 1)}
@@ -124,24 +127,24 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return p.await(ctx, c)
 }
 
-// await returns the outcome of c, or the end of ctx if that is all that is known.
+// await returns the outcome of c, or the error of ctx if the outcome is not known.
 func (p *batcher) await(ctx context.Context, c *call) error {
 	select {
 	case err := <-c.outcome:
 		return err
 	case <-ctx.Done():
-		p.abandon(c)
+		p.remove(c)
 	}
 	select {
-	case err := <-c.outcome: // it came at the same moment, and is the better answer
+	case err := <-c.outcome: // prefer the outcome if both are ready
 		return err
 	default:
 		return ctx.Err()
 	}
 }
 
-// sent frees the place of a send and fills it again.
-func (p *batcher) sent() {
+// sendDone ends an active send and starts the next.
+func (p *batcher) sendDone() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sends--
@@ -152,6 +155,7 @@ func (p *batcher) sent() {
 	}
 }
 
+// enqueue adds a call to the queue of its tenant. The caller holds p.mu.
 func (p *batcher) enqueue(c *call) {
 	tenant := c.batch.Meta().Tenant
 	q := p.queues[tenant]
@@ -166,18 +170,18 @@ func (p *batcher) enqueue(c *call) {
 	case p.config.Timeout == 0 || p.stopping || q.spans >= p.config.SendBatchSize:
 		p.makeDue(q)
 	case q.timer == nil:
-		p.wait(q)
+		p.startTimer(q)
 	}
 	p.dispatch()
 }
 
-// wait makes a queue due when its first caller has waited long enough.
-func (p *batcher) wait(q *queue) {
-	q.timer = time.AfterFunc(time.Until(q.calls[0].until), func() { p.expired(q) })
+// startTimer makes the queue due when the timeout of its first caller ends.
+func (p *batcher) startTimer(q *queue) {
+	q.timer = time.AfterFunc(time.Until(q.calls[0].until), func() { p.onTimeout(q) })
 }
 
-// expired ends the waiting of a queue.
-func (p *batcher) expired(q *queue) {
+// onTimeout makes the queue due.
+func (p *batcher) onTimeout(q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.queues[q.tenant] == q && !q.isDue {
@@ -186,6 +190,7 @@ func (p *batcher) expired(q *queue) {
 	}
 }
 
+// makeDue marks a queue as ready to be sent. The caller holds p.mu.
 func (p *batcher) makeDue(q *queue) {
 	q.isDue = true
 	if q.timer != nil {
@@ -195,11 +200,11 @@ func (p *batcher) makeDue(q *queue) {
 	p.due = append(p.due, q)
 }
 
-// dispatch begins as many sends as there are places for. Tenants take turns.
+// dispatch starts sends up to the maximum. It serves the tenants in turn. The caller holds p.mu.
 func (p *batcher) dispatch() {
 	for p.sends < p.maxSends && len(p.due) > 0 {
 		q := p.due[0]
-		p.due[0] = nil // the array behind due must not keep it
+		p.due[0] = nil // allow garbage collection
 		p.due = p.due[1:]
 		g := p.take(q)
 		if len(q.calls) > 0 {
@@ -212,23 +217,24 @@ func (p *batcher) dispatch() {
 		}
 		p.sends++
 		go func() {
-			defer p.sent()
+			defer p.sendDone()
 			g.send(p.next)
 		}()
 	}
 }
 
-// requeue puts a queue back that was not emptied: at the end when it is due again, else to wait for more.
+// requeue puts back a queue that still has calls. It becomes due again or waits for more calls.
 func (p *batcher) requeue(q *queue) {
 	q.isDue = false
 	if p.config.Timeout == 0 || p.stopping || q.spans >= p.config.SendBatchSize {
 		p.makeDue(q)
 		return
 	}
-	p.wait(q)
+	p.startTimer(q)
 }
 
-// take removes as many calls as may be joined, at least one, and returns them as a group; nil when all callers have left.
+// take removes as many calls as may be joined, at least one, and returns them as a group. It
+// returns nil if the queue is empty.
 func (p *batcher) take(q *queue) *group {
 	var spans, bytes, n int
 	for _, c := range q.calls {
@@ -243,14 +249,14 @@ func (p *batcher) take(q *queue) *group {
 	if n == 0 {
 		return nil
 	}
-	g := newGroup(p.life, q.calls[:n:n])
+	g := newGroup(p.ctx, q.calls[:n:n])
 	q.calls = q.calls[n:]
 	q.spans -= spans
 	return g
 }
 
-// abandon forgets a caller that has left: it is taken out of its queue, or counted off its group.
-func (p *batcher) abandon(c *call) {
+// remove removes a caller whose context has ended from its queue or group.
+func (p *batcher) remove(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.group != nil {
@@ -267,8 +273,8 @@ func (p *batcher) abandon(c *call) {
 	}
 }
 
-// Stop sends what is waiting, without waiting for more, and returns when all of it has its outcome. When ctx ends first, it gives up what is
-// under way.
+// Stop sends all waiting requests and returns when every request has its outcome. If ctx ends
+// first, it cancels active sends.
 func (p *batcher) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.stopping = true
@@ -289,7 +295,7 @@ func (p *batcher) Stop(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		p.giveUp()
+		p.cancel()
 		return ctx.Err()
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// request returns a Batch of n spans, all with the given name.
+// request returns a batch of n spans with the given name.
 func request(t testing.TB, tenant, name string, n int) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()
@@ -44,7 +44,7 @@ func request(t testing.TB, tenant, name string, n int) *otlpdata.Batch {
 	return b
 }
 
-// names returns the span names of a batch and how often each occurs.
+// names returns the number of spans of a batch by name.
 func names(b *otlpdata.Batch) map[string]int {
 	got := map[string]int{}
 	td, err := b.Traces()
@@ -61,21 +61,21 @@ func names(b *otlpdata.Batch) map[string]int {
 	return got
 }
 
-// sink is what comes next: it notes what it gets, and answers what the test says.
+// sink is a consumer that records batches and returns the result of consume.
 type sink struct {
-	mu     sync.Mutex
-	got    []*otlpdata.Batch
-	answer func(ctx context.Context, b *otlpdata.Batch) error
+	mu      sync.Mutex
+	got     []*otlpdata.Batch
+	consume func(ctx context.Context, b *otlpdata.Batch) error // nil accepts all batches
 }
 
 func (s *sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	s.mu.Lock()
 	s.got = append(s.got, b)
 	s.mu.Unlock()
-	if s.answer == nil {
+	if s.consume == nil {
 		return nil
 	}
-	return s.answer(ctx, b)
+	return s.consume(ctx, b)
 }
 
 func build(t testing.TB, next pipeline.Consumer, change func(*Config)) *batcher {
@@ -95,7 +95,7 @@ func build(t testing.TB, next pipeline.Consumer, change func(*Config)) *batcher 
 	return p
 }
 
-// An idle processor passes a request straight on: same value, no waiting.
+// An idle processor passes on the same batch without delay.
 func TestIdlePassesThrough(t *testing.T) {
 	s := &sink{}
 	p := build(t, s, nil)
@@ -105,13 +105,13 @@ func TestIdlePassesThrough(t *testing.T) {
 	}
 }
 
-// While a send is under way callers gather, and go out as one request per tenant; each learns the outcome.
+// Calls that arrive during a send are joined to one request per tenant.
 func TestCallersAreJoinedByTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		first := true
 		s := &sink{}
-		s.answer = func(context.Context, *otlpdata.Batch) error {
+		s.consume = func(context.Context, *otlpdata.Batch) error {
 			if first {
 				first = false
 				<-release
@@ -146,15 +146,15 @@ func TestCallersAreJoinedByTenant(t *testing.T) {
 	})
 }
 
-// One client's poison is refused to that client alone.
-func TestPermanentRefusalIsSortedOut(t *testing.T) {
+// A permanent error is returned only to the caller with the invalid spans.
+func TestPermanentErrorIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		poison := pipeline.Permanent(errors.New("poison"))
+		invalid := pipeline.Permanent(errors.New("invalid"))
 		s := &sink{}
-		s.answer = func(_ context.Context, b *otlpdata.Batch) error {
+		s.consume = func(_ context.Context, b *otlpdata.Batch) error {
 			time.Sleep(time.Second)
-			if names(b)["poison"] > 0 {
-				return poison
+			if names(b)["invalid"] > 0 {
+				return invalid
 			}
 			return nil
 		}
@@ -162,7 +162,7 @@ func TestPermanentRefusalIsSortedOut(t *testing.T) {
 		got := map[string]error{}
 		var mu sync.Mutex
 		var wg sync.WaitGroup
-		for _, name := range []string{"first", "good", "poison", "fine"} {
+		for _, name := range []string{"first", "good", "invalid", "fine"} {
 			wg.Go(func() {
 				err := p.Consume(t.Context(), request(t, "", name, 1))
 				mu.Lock()
@@ -172,20 +172,20 @@ func TestPermanentRefusalIsSortedOut(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		if got["first"] != nil || got["good"] != nil || got["fine"] != nil || got["poison"] != poison {
+		if got["first"] != nil || got["good"] != nil || got["fine"] != nil || got["invalid"] != invalid {
 			t.Errorf("%v", got)
 		}
-		if len(s.got) != 1+1+1+1+2 { // first, the joined one, good, poison with fine, each of these
+		if len(s.got) != 1+1+1+1+2 { // first, all joined, good, invalid and fine joined, both separately
 			t.Errorf("%d sends", len(s.got))
 		}
 	})
 }
 
-// Other failures reach every caller as they are, and nothing is sent twice.
-func TestOtherFailuresReachAll(t *testing.T) {
+// Other errors are returned to all callers, and nothing is sent twice.
+func TestOtherErrorsReachAllCallers(t *testing.T) {
 	for _, fail := range []error{errors.New("down"), pipeline.Overloaded(errors.New("busy"), time.Minute)} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+			s := &sink{consume: func(context.Context, *otlpdata.Batch) error {
 				time.Sleep(time.Second)
 				return fail
 			}}
@@ -207,11 +207,11 @@ func TestOtherFailuresReachAll(t *testing.T) {
 	}
 }
 
-// The number of rejected spans is dealt out without loss.
-func TestPartialSuccessIsShared(t *testing.T) {
+// The rejected spans of a partial success are distributed over the callers.
+func TestPartialSuccessIsDistributed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+		s := &sink{consume: func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Second)
 			if calls++; calls == 1 {
 				return nil
@@ -238,15 +238,15 @@ func TestPartialSuccessIsShared(t *testing.T) {
 		}
 		wg.Wait()
 		if rejected.Load() != 3 {
-			t.Errorf("%d spans were told to be rejected", rejected.Load())
+			t.Errorf("%d rejected spans reported, want 3", rejected.Load())
 		}
 	})
 }
 
-// Joined requests stay within the limits; one that is larger by itself goes alone.
-func TestSizesAreBounded(t *testing.T) {
+// Joined requests stay within the limits. A larger single request is sent alone.
+func TestSizeLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{answer: func(context.Context, *otlpdata.Batch) error {
+		s := &sink{consume: func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Second)
 			return nil
 		}}
@@ -271,7 +271,7 @@ func TestSizesAreBounded(t *testing.T) {
 	})
 }
 
-// With a timeout callers wait for company, until there is enough of it or the time is over.
+// With a timeout, callers wait until enough spans have arrived or the timeout ends.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -300,11 +300,11 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// A caller that leaves takes its spans along while they wait, and never those of others.
-func TestCallerLeaves(t *testing.T) {
+// Canceling a waiting caller removes its spans but not those of others.
+func TestCanceledCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
-		s.answer = func(ctx context.Context, _ *otlpdata.Batch) error {
+		s.consume = func(ctx context.Context, _ *otlpdata.Batch) error {
 			select {
 			case <-time.After(time.Minute):
 				return nil
@@ -332,7 +332,7 @@ func TestCallerLeaves(t *testing.T) {
 			t.Errorf("%d sends", len(s.got))
 		}
 
-		// When all callers of a send have left, it is ended.
+		// When all callers of a send have left, it is canceled.
 		leaving, leave = context.WithCancel(t.Context())
 		consume(t.Context(), "running", nil)
 		consume(leaving, "a", context.Canceled)
@@ -347,22 +347,23 @@ func TestCallerLeaves(t *testing.T) {
 	})
 }
 
-// hung is a destination that answers nothing until it is told to give up.
-func hung(ctx context.Context, _ *otlpdata.Batch) error {
+// blockUntilCanceled is a consumer that blocks until its context ends.
+func blockUntilCanceled(ctx context.Context, _ *otlpdata.Batch) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Nobody waits longer than the timeout for company, whoever came before and left in an earlier send.
-func TestTimeoutIsEachCallers(t *testing.T) {
+// The timeout counts from the arrival of each caller, also after earlier callers of the queue were
+// sent.
+func TestTimeoutPerCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{answer: func(context.Context, *otlpdata.Batch) error { time.Sleep(600 * time.Millisecond); return nil }}
+		s := &sink{consume: func(context.Context, *otlpdata.Batch) error { time.Sleep(600 * time.Millisecond); return nil }}
 		p := build(t, s, func(c *Config) {
 			c.Timeout, c.SendBatchSize, c.SendBatchMaxSize = pipeline.Duration(time.Second), 3, 3
 		})
 		start := time.Now()
 		var wg sync.WaitGroup
-		for _, n := range []int{3, 2, 2} { // the third is left behind 600 ms after it came, and has 400 ms left
+		for _, n := range []int{3, 2, 2} { // after 600 ms the third one remains, with 400 ms left
 			wg.Go(func() {
 				if err := p.Consume(t.Context(), request(t, "", "x", n)); err != nil {
 					t.Error(err)
@@ -377,31 +378,32 @@ func TestTimeoutIsEachCallers(t *testing.T) {
 	})
 }
 
-// A caller whose context has ended when its outcome is there is told the outcome: its spans may be stored.
-func TestOutcomeGoesBeforeCancellation(t *testing.T) {
+// If the outcome and the end of the context are both ready, Consume returns the outcome: the spans
+// may be stored.
+func TestOutcomeIsPreferredOverCancellation(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	p := build(t, &sink{}, nil)
-	for range 50 { // what select chooses is random
+	for range 50 { // select chooses at random
 		c := &call{batch: request(t, "", "x", 1), outcome: make(chan error, 1)}
-		g := newGroup(p.life, []*call{c})
+		g := newGroup(p.ctx, []*call{c})
 		g.send(p.next)
 		if err := p.await(ended, c); err != nil {
-			t.Fatalf("stored, and told %v", err)
+			t.Fatalf("stored, but got %v", err)
 		}
 	}
 }
 
-// Stop waits for callers that wait behind a send which passes straight through.
+// Stop also waits for callers that are queued behind a send of a single request.
 func TestStopWaitsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{answer: func(context.Context, *otlpdata.Batch) error { time.Sleep(time.Second); return nil }}
+		s := &sink{consume: func(context.Context, *otlpdata.Batch) error { time.Sleep(time.Second); return nil }}
 		p := build(t, s, nil)
-		var told atomic.Int64
+		var succeeded atomic.Int64
 		for range 2 {
 			go func() {
 				if p.Consume(t.Context(), request(t, "", "x", 1)) == nil {
-					told.Add(1)
+					succeeded.Add(1)
 				}
 			}()
 			synctest.Wait()
@@ -409,16 +411,16 @@ func TestStopWaitsForAll(t *testing.T) {
 		start := time.Now()
 		err := p.Stop(t.Context())
 		synctest.Wait()
-		if err != nil || told.Load() != 2 || time.Since(start) != 2*time.Second {
-			t.Errorf("%v, %d were told, after %s", err, told.Load(), time.Since(start))
+		if err != nil || succeeded.Load() != 2 || time.Since(start) != 2*time.Second {
+			t.Errorf("%v, %d callers succeeded, after %s", err, succeeded.Load(), time.Since(start))
 		}
 	})
 }
 
-// When the time to stop is over, joined sends are given up, and their callers know.
-func TestStopGivesUp(t *testing.T) {
+// At the deadline, Stop cancels joined sends, and their callers get an error.
+func TestStopAtDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{answer: hung}
+		s := &sink{consume: blockUntilCanceled}
 		p := build(t, s, func(c *Config) { c.Timeout = pipeline.Duration(time.Second) })
 		outcome := make(chan error, 1)
 		go func() { outcome <- p.Consume(context.Background(), request(t, "", "x", 1)) }()
@@ -429,12 +431,12 @@ func TestStopGivesUp(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if err := <-outcome; !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller was told %v", err)
+			t.Errorf("caller got %v", err)
 		}
 	})
 }
 
-// Stop sends what waits.
+// Stop sends waiting requests.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -454,8 +456,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// 64 callers, random outcomes: everybody is told the truth about its own spans.
-func TestTruth(t *testing.T) {
+// With random outcomes, every caller gets the outcome of its own spans.
+func TestRandomOutcomes(t *testing.T) {
 	const callers, rounds = 64, 20
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -464,20 +466,20 @@ func TestTruth(t *testing.T) {
 		stored := map[string]int{}
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := &sink{}
-		s.answer = func(_ context.Context, b *otlpdata.Batch) error {
+		s.consume = func(_ context.Context, b *otlpdata.Batch) error {
 			mu.Lock()
-			wait, die := time.Duration(rng.IntN(1000))*time.Millisecond, rng.IntN(3)
+			wait, outcome := time.Duration(rng.IntN(1000))*time.Millisecond, rng.IntN(3)
 			mu.Unlock()
 			time.Sleep(wait)
 			mu.Lock()
 			defer mu.Unlock()
 			in := names(b)
 			for name := range in {
-				if strings.HasPrefix(name, "poison") {
-					return pipeline.Permanent(errors.New("poison"))
+				if strings.HasPrefix(name, "invalid") {
+					return pipeline.Permanent(errors.New("invalid"))
 				}
 			}
-			if die == 0 {
+			if outcome == 0 {
 				return errors.New("down")
 			}
 			for name, n := range in {
@@ -492,14 +494,14 @@ func TestTruth(t *testing.T) {
 				for r := range rounds {
 					name := fmt.Sprintf("c%d.%d", c, r)
 					if c%16 == 0 {
-						name = "poison" + name
+						name = "invalid" + name
 					}
 					err := p.Consume(t.Context(), request(t, fmt.Sprint(c%3), name, 1+c%4))
 					mu.Lock()
 					n := stored[name]
 					mu.Unlock()
 					if err == nil && n != 1+c%4 || err != nil && n != 0 {
-						t.Errorf("%s: %v, but %d spans were stored", name, err, n)
+						t.Errorf("%s: %v, but %d spans stored", name, err, n)
 					}
 					if c%16 == 0 && err == nil {
 						t.Errorf("%s was accepted", name)
@@ -521,7 +523,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// BenchmarkBatch is the cost of the processor per request in front of something that does nothing.
+// BenchmarkBatch measures the cost of the processor per request.
 func BenchmarkBatch(b *testing.B) {
 	s := consumer(func(context.Context, *otlpdata.Batch) error { return nil })
 	r := request(b, "", "x", 512)

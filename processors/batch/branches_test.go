@@ -18,13 +18,14 @@ import (
 
 type none struct{}
 
-// source is a receiver whose pipeline the test calls.
+// source is a receiver that does nothing. Tests call its consumer.
 type source struct{}
 
 func (*source) Start(context.Context) error { return nil }
 
-// startBranches runs source -> batch -> strict and open, which give the answers of their names.
-func startBranches(t *testing.T, answer map[string]func(context.Context, *otlpdata.Batch) error) pipeline.Consumer {
+// startBranches runs a pipeline source -> batch -> strict and open. consume has the functions of
+// the exporters by name.
+func startBranches(t *testing.T, consume map[string]func(context.Context, *otlpdata.Batch) error) pipeline.Consumer {
 	t.Helper()
 	var head pipeline.Consumer
 	factories := []pipeline.Factory{Factory(),
@@ -32,9 +33,9 @@ func startBranches(t *testing.T, answer map[string]func(context.Context, *otlpda
 			head = next
 			return &source{}, nil
 		})}
-	for name, f := range answer {
+	for name, f := range consume {
 		factories = append(factories, pipeline.Exporter(name, func() none { return none{} },
-			func(pipeline.Settings, none) (*sink, error) { return &sink{answer: f}, nil }))
+			func(pipeline.Settings, none) (*sink, error) { return &sink{consume: f}, nil }))
 	}
 	text := "receivers: {source: }\nprocessors: {batch: {concurrency: 1}}\nexporters: {strict: , open: }\n" +
 		"service: {pipelines: {traces: {receivers: [source], processors: [batch], exporters: [strict, open]}}}\n"
@@ -58,30 +59,31 @@ func startBranches(t *testing.T, answer map[string]func(context.Context, *otlpda
 	return head
 }
 
-// When one of two branches refuses a joined request, its parts are not sent again to the branch that took it.
-func TestPoisonIsNotSentTwice(t *testing.T) {
+// If one of two branches refuses a joined request permanently, its parts are not sent again to the
+// other branch.
+func TestPermanentErrorOfOneBranch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		strict, open := map[string]int{}, map[string]int{}
-		take := func(into map[string]int, poison string) func(context.Context, *otlpdata.Batch) error {
+		accept := func(into map[string]int, invalid string) func(context.Context, *otlpdata.Batch) error {
 			return func(_ context.Context, b *otlpdata.Batch) error {
 				time.Sleep(time.Second)
 				mu.Lock()
 				defer mu.Unlock()
-				if got := names(b); got[poison] == 0 {
+				if got := names(b); got[invalid] == 0 {
 					for name, n := range got {
 						into[name] += n
 					}
 					return nil
 				}
-				return pipeline.Permanent(errors.New("poison"))
+				return pipeline.Permanent(errors.New("invalid"))
 			}
 		}
-		head := startBranches(t, map[string]func(context.Context, *otlpdata.Batch) error{"strict": take(strict, "poison"), "open": take(open, "")})
+		head := startBranches(t, map[string]func(context.Context, *otlpdata.Batch) error{"strict": accept(strict, "invalid"), "open": accept(open, "")})
 		var wg sync.WaitGroup
-		for _, name := range []string{"first", "good", "poison", "fine"} {
+		for _, name := range []string{"first", "good", "invalid", "fine"} {
 			wg.Go(func() {
-				if err := head.Consume(t.Context(), request(t, "", name, 1)); (err != nil) != (name == "poison") {
+				if err := head.Consume(t.Context(), request(t, "", name, 1)); (err != nil) != (name == "invalid") {
 					t.Errorf("%s: %v", name, err)
 				}
 			})
@@ -91,7 +93,7 @@ func TestPoisonIsNotSentTwice(t *testing.T) {
 		if want := (map[string]int{"first": 1, "good": 1, "fine": 1}); !maps.Equal(strict, want) {
 			t.Error("strict: " + fmt.Sprint(strict))
 		}
-		if want := (map[string]int{"first": 1, "good": 1, "fine": 1, "poison": 1}); !maps.Equal(open, want) {
+		if want := (map[string]int{"first": 1, "good": 1, "fine": 1, "invalid": 1}); !maps.Equal(open, want) {
 			t.Error("open: " + fmt.Sprint(open))
 		}
 	})

@@ -8,43 +8,44 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// group is the calls of one send. Its context ends when every caller has left, and when the processor is stopped and the time for that is
-// over: one caller that gives up must not take the others along.
+// group holds the calls of one joined send. Its context is canceled when all callers have left, not
+// when one of them has, and when Stop of the processor reaches its deadline.
 type group struct {
 	calls   []*call
-	present atomic.Int64 // callers that still wait
+	waiting atomic.Int64 // callers that still wait
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
 
-func newGroup(life context.Context, calls []*call) *group {
+func newGroup(parent context.Context, calls []*call) *group {
 	g := &group{calls: calls}
-	g.present.Store(int64(len(calls)))
-	g.ctx, g.cancel = context.WithCancel(life)
+	g.waiting.Store(int64(len(calls)))
+	g.ctx, g.cancel = context.WithCancel(parent)
 	for _, c := range calls {
 		c.group = g
 	}
 	return g
 }
 
+// leave is called when the context of a caller has ended.
 func (g *group) leave() {
-	if g.present.Add(-1) == 0 {
+	if g.waiting.Add(-1) == 0 {
 		g.cancel()
 	}
 }
 
-// send sends the group as one request and tells each caller its outcome.
+// send sends the group as one request and reports the outcome to each caller.
 func (g *group) send(next pipeline.Consumer) {
 	defer g.cancel()
 	batches := make([]*otlpdata.Batch, len(g.calls))
 	for i, c := range g.calls {
 		batches[i] = c.batch
 	}
-	left := g.calls
+	remaining := g.calls
 	pipeline.ConsumeJoined(g.ctx, next, batches, func(of []*otlpdata.Batch, err error) {
-		for _, c := range left[:len(of)] {
+		for _, c := range remaining[:len(of)] {
 			c.outcome <- err
 		}
-		left = left[len(of):]
+		remaining = remaining[len(of):]
 	})
 }

@@ -13,27 +13,27 @@ import (
 const (
 	fieldResourceSpans  = 1
 	fieldScopeSpans     = 2
-	fieldOldScopeSpans  = 1000 // what ScopeSpans was long ago; it still counts
+	fieldOldScopeSpans  = 1000 // deprecated number of ScopeSpans, still accepted
 	fieldSpans          = 2
 	fieldSpanTraceID    = 1
 	fieldSpanTraceState = 3
 )
 
-// growth bounds what a threshold adds to a span, in bytes: a field with `ot=th:` and 14 digits, and
-// longer lengths around it.
-const growth = 48
+// maxGrowth is the maximum number of bytes that a threshold adds to a span: a field with `ot=th:`
+// and 14 digits, and longer lengths of the enclosing messages.
+const maxGrowth = 48
 
-// edit copies requests without the spans that are not sampled. Nothing is decoded: spans are
-// written again with another tracestate, if at all, and all else is copied.
+// edit copies encoded requests without the spans that are not sampled. It changes the tracestate of
+// sampled spans if necessary and copies all other fields without decoding them.
 type edit struct {
-	*sampler
-	out   []byte
-	state []byte // scratch
-	kept  int
+	sampler *sampler
+	out     []byte
+	state   []byte // scratch
+	kept    int
 }
 
-func (e *edit) request(segment []byte) {
-	for f := range fields(segment) {
+func (e *edit) request(chunk []byte) {
+	for f := range fields(chunk) {
 		if f.num != fieldResourceSpans || !f.message {
 			e.out = append(e.out, f.raw...)
 			continue
@@ -42,18 +42,18 @@ func (e *edit) request(segment []byte) {
 	}
 }
 
-// nested writes a message as what write makes of it, unless no span is left of it.
+// nested appends a message with the fields appended by write, or nothing if no span was kept.
 func (e *edit) nested(num int, content []byte, write func([]byte)) {
 	before, mark := e.kept, len(e.out)
-	room := protowire.SizeVarint(uint64(len(content)))
+	reserved := protowire.SizeVarint(uint64(len(content)))
 	var at int
-	e.out, at = protoenc.BeginMessage(e.out, num, room)
+	e.out, at = protoenc.BeginMessage(e.out, num, reserved)
 	write(content)
 	if e.kept == before {
 		e.out = e.out[:mark]
 		return
 	}
-	e.out = protoenc.EndMessage(e.out, at, room)
+	e.out = protoenc.EndMessage(e.out, at, reserved)
 }
 
 func (e *edit) resourceSpans(content []byte) {
@@ -86,20 +86,20 @@ func (e *edit) span(span field) {
 			tracestate = f.content
 		}
 	}
-	said := otlpdata.ParseSamplingBytes(tracestate)
-	t, sampled := e.decide(traceID, said)
+	state := otlpdata.ParseSamplingBytes(tracestate)
+	t, sampled := e.sampler.decide(traceID, state)
 	if !sampled {
 		return
 	}
 	e.kept++
-	if said.HasThreshold && said.Threshold == t {
+	if state.HasThreshold && state.Threshold == t {
 		e.out = append(e.out, span.raw...)
 		return
 	}
 	e.state = otlpdata.AppendThreshold(e.state[:0], tracestate, t)
-	room := protowire.SizeVarint(uint64(len(span.content)))
+	reserved := protowire.SizeVarint(uint64(len(span.content)))
 	var at int
-	e.out, at = protoenc.BeginMessage(e.out, fieldSpans, room)
+	e.out, at = protoenc.BeginMessage(e.out, fieldSpans, reserved)
 	for f := range fields(span.content) {
 		if f.num != fieldSpanTraceState {
 			e.out = append(e.out, f.raw...)
@@ -107,19 +107,19 @@ func (e *edit) span(span field) {
 	}
 	e.out = protowire.AppendTag(e.out, fieldSpanTraceState, protowire.BytesType)
 	e.out = protowire.AppendBytes(e.out, e.state)
-	e.out = protoenc.EndMessage(e.out, at, room)
+	e.out = protoenc.EndMessage(e.out, at, reserved)
 }
 
-// field is one field of an encoded message.
+// field is a field of an encoded message.
 type field struct {
 	num     protowire.Number
-	message bool   // it has a length: a message, or bytes
-	raw     []byte // with its tag
+	message bool   // length-delimited: a message, a string or bytes
+	raw     []byte // including the tag
 	content []byte
 }
 
-// fields yields the fields of a message, and what is none as the last one, of number 0: nothing is
-// lost on the way.
+// fields yields the fields of a message. If the rest of the message is invalid, it is yielded as a
+// field with number 0, so that a copy is complete.
 func fields(message []byte) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for len(message) > 0 {

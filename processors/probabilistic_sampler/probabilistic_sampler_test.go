@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// sink remembers what it was given last, and answers with an error.
+// sink is a consumer that records the last batch and returns err.
 type sink struct {
 	got   *otlpdata.Batch
 	calls int
@@ -50,7 +50,7 @@ func build(tb testing.TB, percentage float64, mode string) (*sampler, *sink) {
 	return s, next
 }
 
-// The thresholds that the specification and the OpenTelemetry Collector have for these shares.
+// Expected thresholds are those of the specification and the OpenTelemetry Collector.
 func TestThresholds(t *testing.T) {
 	f := func(share float64, precision int, want string) {
 		t.Helper()
@@ -69,12 +69,12 @@ func TestThresholds(t *testing.T) {
 	f(1e-30, 4, "ffffffffffffff")
 	f(1-0x1p-50, 1, "0")
 	if thresholdOf(0, 4) != otlpdata.RejectAll {
-		t.Error("a share of nothing samples something")
+		t.Error("share 0 is not RejectAll")
 	}
 }
 
-// consumed returns the spans that pass, by name, with their tracestates.
-func consumed(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) map[string]string {
+// sampled returns the tracestates of the sampled spans of b by name.
+func sampled(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) map[string]string {
 	t.Helper()
 	next.got = nil
 	if err := s.Consume(t.Context(), b); err != nil {
@@ -108,7 +108,7 @@ func spansOf(td ptrace.Traces) func(yield func(ptrace.Span) bool) {
 	}
 }
 
-// oneSpan is a span with so much randomness and this tracestate.
+// oneSpan returns a batch with one span. randomness is in the last 56 bits of its trace id.
 func oneSpan(randomness uint64, tracestate string) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -125,7 +125,7 @@ func TestDecisions(t *testing.T) {
 	f := func(percentage float64, mode string, randomness uint64, before, want string) {
 		t.Helper()
 		s, next := build(t, percentage, mode)
-		got, kept := consumed(t, s, next, oneSpan(randomness, before))["span"]
+		got, kept := sampled(t, s, next, oneSpan(randomness, before))["span"]
 		if !kept {
 			got = dropped
 		}
@@ -133,7 +133,7 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("%v %% %s of %x with %q: %q, want %q", percentage, mode, randomness, before, got, want)
 		}
 		if k, d := testutil.ToFloat64(s.kept), testutil.ToFloat64(s.dropped); k+d != 1 || (k == 1) != kept {
-			t.Errorf("%v kept and %v dropped are counted", k, d)
+			t.Errorf("counted %v kept and %v dropped", k, d)
 		}
 	}
 	const half, most, all = 1 << 55, 1<<56 - 1, 0
@@ -144,7 +144,7 @@ func TestDecisions(t *testing.T) {
 	f(50, modeEqualizing, most, "a=1, ot=x:7;rv:8000000000000f;y:2 ,b=2", "ot=th:8;x:7;rv:8000000000000f;y:2,a=1,b=2")
 	f(50, modeEqualizing, all, "ot=rv:80000000000000", "ot=th:8;rv:80000000000000")
 	f(50, modeEqualizing, most, "ot=rv:7fffffffffffff", dropped)
-	// What was sampled further down already passes as it is, and what was not gets the threshold.
+	// Spans already sampled at a lower percentage pass unchanged; others get the threshold.
 	f(50, modeEqualizing, most, "ot=th:c", "ot=th:c")
 	f(50, modeEqualizing, most, "a=1,ot=th:80", "a=1,ot=th:80")
 	f(50, modeEqualizing, most, "ot=th:4", "ot=th:8")
@@ -153,18 +153,18 @@ func TestDecisions(t *testing.T) {
 	f(50, modeProportional, most, "ot=th:8", "ot=th:c")
 	f(50, modeProportional, 0xbfffffffffffff, "ot=th:8", dropped)
 	f(50, modeProportional, half, "", "ot=th:8")
-	// Who claims to have sampled what it should not have, or writes no number, has said nothing.
+	// Thresholds that are inconsistent with the trace id or invalid are ignored.
 	f(50, modeEqualizing, half, "ot=th:c", "ot=th:8")
-	for _, nonsense := range []string{"ot=th:", "ot=th:C", "ot=th:000000000000000", "ot=th", "ot", "ot=", "=", ",,", "ot=rv:8"} {
+	for _, invalid := range []string{"ot=th:", "ot=th:C", "ot=th:000000000000000", "ot=th", "ot", "ot=", "=", ",,", "ot=rv:8"} {
 		s, next := build(t, 50, modeEqualizing)
-		if got := consumed(t, s, next, oneSpan(half, nonsense)); !strings.HasPrefix(got["span"], "ot=th:8") {
-			t.Errorf("%q became %q", nonsense, got)
+		if got := sampled(t, s, next, oneSpan(half, invalid)); !strings.HasPrefix(got["span"], "ot=th:8") {
+			t.Errorf("%q became %q", invalid, got)
 		}
 	}
 }
 
-// random is traces with the same resource, each with two spans in different scopes.
-func random(r *rand.Rand, n int) ptrace.Traces {
+// randomTraces returns n traces with the same resource. Each has two spans in different scopes.
+func randomTraces(r *rand.Rand, n int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", "cart")
@@ -186,26 +186,27 @@ func random(r *rand.Rand, n int) ptrace.Traces {
 	return td
 }
 
-// The share is the one that was asked for, all spans of a trace have one fate, and a trace that passes at a small share passes at a greater one.
+// The share matches the percentage, the decision is the same for all spans of a trace, and a trace
+// sampled at a percentage is sampled at all higher ones.
 func TestShares(t *testing.T) {
 	const traces = 20_000
-	b := otlpdata.FromTraces(random(rand.New(rand.NewPCG(1, 2)), traces), otlpdata.Meta{Tenant: "acme"})
+	b := otlpdata.FromTraces(randomTraces(rand.New(rand.NewPCG(1, 2)), traces), otlpdata.Meta{Tenant: "acme"})
 	var smaller map[string]string
 	for _, percentage := range []float64{1, 10, 33.3, 50, 90} {
 		s, next := build(t, percentage, modeEqualizing)
-		got := consumed(t, s, next, b)
+		got := sampled(t, s, next, b)
 		p := percentage / 100
 		if n := float64(len(got)) / 2; math.Abs(n-traces*p) > 5*math.Sqrt(traces*p*(1-p)) {
 			t.Errorf("%v %%: %v traces of %d", percentage, n, traces)
 		}
 		for name := range got {
 			if _, other := got[strings.TrimRight(name, "01")+"0"]; !other {
-				t.Fatalf("%v %%: a part of a trace is missing", percentage)
+				t.Fatalf("%v %%: incomplete trace", percentage)
 			}
 		}
 		for name := range smaller {
 			if _, still := got[name]; !still {
-				t.Fatalf("%v %%: %s passes at a smaller share only", percentage, name)
+				t.Fatalf("%v %%: %s is sampled only at a lower percentage", percentage, name)
 			}
 		}
 		if smaller = got; next.got.Meta() != b.Meta() {
@@ -214,18 +215,18 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Nothing but the tracestate of what passes is changed, and nothing is passed on if nothing is left.
-func TestTheRestStays(t *testing.T) {
-	td := random(rand.New(rand.NewPCG(3, 4)), 50)
+// Only the tracestate of sampled spans changes. Empty batches are not passed on.
+func TestOtherFieldsAreUnchanged(t *testing.T) {
+	td := randomTraces(rand.New(rand.NewPCG(3, 4)), 50)
 	td.ResourceSpans().AppendEmpty().Resource().Attributes().PutStr("service.name", "empty")
-	half, err := otlpdata.Concat(otlpdata.FromTraces(td, otlpdata.Meta{}), otlpdata.FromTraces(random(rand.New(rand.NewPCG(5, 6)), 50), otlpdata.Meta{}))
+	half, err := otlpdata.Concat(otlpdata.FromTraces(td, otlpdata.Meta{}), otlpdata.FromTraces(randomTraces(rand.New(rand.NewPCG(5, 6)), 50), otlpdata.Meta{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, next := build(t, 30, modeEqualizing)
-	checkRest(t, s, next, half)
+	checkEdit(t, s, next, half)
 	if n := next.got.Len(); n == 0 || n == half.Len() {
-		t.Errorf("%d of %d spans are left", n, half.Len())
+		t.Errorf("%d of %d spans sampled", n, half.Len())
 	}
 	s, next = build(t, 0, modeEqualizing)
 	if err := s.Consume(t.Context(), half); err != nil || next.calls != 0 {
@@ -233,8 +234,8 @@ func TestTheRestStays(t *testing.T) {
 	}
 }
 
-// checkRest compares what passes with the same decisions made on objects.
-func checkRest(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
+// checkEdit compares the result with the same decisions applied to objects.
+func checkEdit(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 	t.Helper()
 	next.got = nil
 	if err := s.Consume(context.Background(), b); err != nil {
@@ -262,7 +263,7 @@ func checkRest(t *testing.T, s *sampler, next *sink, b *otlpdata.Batch) {
 	}
 	if next.got == nil {
 		if want.Len() != 0 {
-			t.Fatalf("nothing passes, want %d spans", want.Len())
+			t.Fatalf("no spans sampled, want %d", want.Len())
 		}
 		return
 	}
@@ -284,7 +285,8 @@ func marshalled(t *testing.T, b *otlpdata.Batch) string {
 	return string(out)
 }
 
-// An error of what follows is the sender's to know, and nothing is counted: it sends all of it again.
+// Errors of the next component are returned, and nothing is counted, because the caller sends the
+// batch again.
 func TestErrors(t *testing.T) {
 	s, next := build(t, 50, modeEqualizing)
 	next.err = errors.New("full")
@@ -292,7 +294,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if n := testutil.ToFloat64(s.kept) + testutil.ToFloat64(s.dropped); n != 0 {
-		t.Errorf("%v spans are counted", n)
+		t.Errorf("%v spans counted", n)
 	}
 	s.budget = pipeline.NewBudget(10)
 	var limit *otlpdata.LimitError
@@ -303,16 +305,16 @@ func TestErrors(t *testing.T) {
 
 func TestBadConfig(t *testing.T) {
 	c := Config{Percentage: math.NaN(), Mode: "hash_seed"}
-	const want = "must be from 0 to 100, not NaN\n\"hash_seed\" is not a mode; write equalizing or proportional\nmust be from 1 to 14, not 0"
+	const want = "must be from 0 to 100, not NaN\nunknown mode \"hash_seed\"; use equalizing or proportional\nmust be from 1 to 14, not 0"
 	if err := c.Validate(); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}
 }
 
-// Of any request the same is left as when the decisions are made on objects.
+// FuzzConsume compares the result for arbitrary requests with decisions applied to objects.
 func FuzzConsume(f *testing.F) {
 	m := &ptrace.ProtoMarshaler{}
-	for _, td := range []ptrace.Traces{random(rand.New(rand.NewPCG(7, 8)), 4), ptrace.NewTraces()} {
+	for _, td := range []ptrace.Traces{randomTraces(rand.New(rand.NewPCG(7, 8)), 4), ptrace.NewTraces()} {
 		b, err := m.MarshalTraces(td)
 		if err != nil {
 			f.Fatal(err)
@@ -332,15 +334,15 @@ func FuzzConsume(f *testing.F) {
 		}
 		for _, mode := range []string{modeEqualizing, modeProportional} {
 			s, next := build(t, percentage, mode)
-			if s.own != 0 && b.Len() > 0 { // otherwise it is passed on as it is
-				checkRest(t, s, next, b)
+			if s.threshold != 0 && b.Len() > 0 { // otherwise the batch is passed on unchanged
+				checkEdit(t, s, next, b)
 			}
 		}
 	})
 }
 
 func BenchmarkConsume(b *testing.B) {
-	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(random(rand.New(rand.NewPCG(1, 2)), 500))
+	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(randomTraces(rand.New(rand.NewPCG(1, 2)), 500))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -6,14 +6,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// thresholdOf returns the threshold for a share from 0 to 1, with so many digits behind those that all small shares begin with.
+// thresholdOf returns the threshold for a share from 0 to 1. precision is the number of hexadecimal
+// digits after the leading digits f.
 func thresholdOf(share float64, precision int) otlpdata.Threshold {
 	const digits = otlpdata.ThresholdDigits
 	if share <= 0 {
 		return otlpdata.RejectAll
 	}
 	t := otlpdata.RejectAll - otlpdata.Threshold(math.Round(share*float64(otlpdata.RejectAll)))
-	if t >= otlpdata.RejectAll { // the share is less than can be told
+	if t >= otlpdata.RejectAll { // share is too small to be represented
 		t = otlpdata.RejectAll - 1
 	}
 	leading := 0

@@ -17,14 +17,15 @@ const (
 	fieldText          = 1
 )
 
-// field is one field of an encoded message.
+// field is a field of an encoded message.
 type field struct {
 	num     protowire.Number
-	raw     []byte // with its tag
-	content []byte // where it has a length
+	raw     []byte // including the tag
+	content []byte // if it is length-delimited
 }
 
-// fields yields the fields of a message, and what is none as the last one, of number 0: nothing is lost on the way.
+// fields yields the fields of a message. If the rest of the message is invalid, it is yielded as a
+// field with number 0, so that a copy is complete.
 func fields(message []byte) iter.Seq[field] {
 	return func(yield func(field) bool) {
 		for len(message) > 0 {
@@ -49,13 +50,13 @@ func fields(message []byte) iter.Seq[field] {
 	}
 }
 
-// hasSpans reports whether a field of a request is a ResourceSpans with something in it.
-func hasSpans(f field) bool { return f.num == fieldResourceSpans && len(f.content) > 0 }
+// isResourceSpans reports whether a field of a request is a non-empty ResourceSpans.
+func isResourceSpans(f field) bool { return f.num == fieldResourceSpans && len(f.content) > 0 }
 
-// tag is an attribute to add.
+// tag is an attribute that is added to resources.
 type tag struct {
 	key, value []byte
-	encoded    []byte // a KeyValue
+	encoded    []byte // as a KeyValue
 }
 
 func newTag(key, value string) tag {
@@ -64,18 +65,18 @@ func newTag(key, value string) tag {
 	return tag{[]byte(key), []byte(value), kv}
 }
 
-// in reports whether a resource has the tag.
-func (t *tag) in(resource []byte) bool {
+// isIn reports whether an encoded resource has the tag.
+func (t *tag) isIn(resource []byte) bool {
 	for f := range fields(resource) {
-		if f.num == fieldAttributes && t.is(f.content) {
+		if f.num == fieldAttributes && t.equals(f.content) {
 			return true
 		}
 	}
 	return false
 }
 
-// is reports whether an encoded KeyValue says what the tag says. The order of its fields is open.
-func (t *tag) is(attribute []byte) bool {
+// equals reports whether an encoded KeyValue is equal to the tag. Its fields may be in any order.
+func (t *tag) equals(attribute []byte) bool {
 	var key, value []byte
 	for f := range fields(attribute) {
 		switch f.num {

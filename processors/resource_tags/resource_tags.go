@@ -1,5 +1,5 @@
-// Package resourcetags is the processor "resource_tags": it adds attributes to the resource of every span. Encoded spans are not decoded
-// for it: a resource is written again with more in it, and everything else is copied.
+// Package resourcetags implements the processor "resource_tags". It adds attributes to the resource
+// of every span. It rewrites encoded resources and copies all other fields without decoding them.
 package resourcetags
 
 import (
@@ -17,32 +17,32 @@ import (
 
 // Config configures the processor.
 type Config struct {
-	Tags map[string]string `yaml:"tags" doc:"Attributes to add to every resource, unless it has the same with the same value; what else it has stays."`
+	Tags map[string]string `yaml:"tags" doc:"Attributes added to every resource that does not already have them with the same value. Other attributes are unchanged."`
 }
 
-// Validate reports tags that say nothing.
+// Validate reports missing tags and empty names.
 func (c *Config) Validate() error {
 	if len(c.Tags) == 0 {
 		return pipeline.BadKey("tags", "must have at least one tag, for example tags: {environment: production}")
 	}
 	if _, empty := c.Tags[""]; empty {
-		return pipeline.BadKey("tags", "a tag needs a name")
+		return pipeline.BadKey("tags", "must not contain an empty name")
 	}
 	return nil
 }
 
-// Factory makes processors of type resource_tags.
+// Factory returns the factory of processors of type resource_tags.
 func Factory() pipeline.Factory {
 	return pipeline.Processor("resource_tags", func() Config { return Config{} }, newTagger).
 		Doc("Adds attributes to the resource of every span.")
 }
 
-// tagger is the processor.
+// tagger implements the processor.
 type tagger struct {
 	next   pipeline.Consumer
 	budget *pipeline.Budget
 	tags   []tag
-	size   int // of all of them as fields of a resource
+	size   int // of all tags as fields of a resource, in bytes
 }
 
 func newTagger(set pipeline.Settings, c Config, next pipeline.Consumer) (*tagger, error) {
@@ -55,56 +55,57 @@ func newTagger(set pipeline.Settings, c Config, next pipeline.Consumer) (*tagger
 	return t, nil
 }
 
-// Consume passes on a batch with the tags.
+// Consume adds the tags to a batch and passes it on.
 func (t *tagger) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if b.Len() == 0 {
 		return t.next.Consume(ctx, b)
 	}
-	segments, err := b.Segments()
+	chunks, err := b.Segments()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	held, err := t.reserve(t.most(segments))
+	reservation, err := t.reserve(t.maxSize(chunks))
 	if err != nil {
 		return err
 	}
-	defer held.Release()
-	// What is consumed here was within the limits of whoever received it.
+	defer reservation.Release()
+	// The receiver has applied the limits.
 	limits := otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Items: math.MaxInt, Depth: math.MaxInt}
-	out, err := otlpdata.FromOTLP(t.tag(segments), b.Meta(), limits)
+	out, err := otlpdata.FromOTLP(t.addTags(chunks), b.Meta(), limits)
 	if err != nil {
 		return pipeline.Permanent(fmt.Errorf("adding tags: %w", err))
 	}
 	return t.next.Consume(ctx, out)
 }
 
-// reserve takes memory of the budget. What can never fit is too large, not to be sent again.
+// reserve reserves memory. It returns a limit error (too large, do not retry) if size exceeds the
+// whole budget.
 func (t *tagger) reserve(size int64) (*pipeline.Reservation, error) {
 	if limit := t.budget.Limit(); limit > 0 && size > limit {
-		return nil, &otlpdata.LimitError{Limit: "bytes of memory for spans with their tags", Max: int(limit), TooLarge: true}
+		return nil, &otlpdata.LimitError{Limit: "bytes of memory for spans with added tags", Max: int(limit), TooLarge: true}
 	}
 	return t.budget.Reserve(size)
 }
 
-// tag returns one request of all segments.
-func (t *tagger) tag(segments [][]byte) []byte {
-	out := make([]byte, 0, t.most(segments))
+// addTags joins the chunks to one request with the tags.
+func (t *tagger) addTags(chunks [][]byte) []byte {
+	out := make([]byte, 0, t.maxSize(chunks))
 	var resource []byte // scratch
-	for _, s := range segments {
-		for f := range fields(s) {
-			if !hasSpans(f) {
+	for _, chunk := range chunks {
+		for f := range fields(chunk) {
+			if !isResourceSpans(f) {
 				out = append(out, f.raw...)
 				continue
 			}
 			var replaced int
-			resource, replaced = t.resource(resource[:0], f.content)
+			resource, replaced = t.appendResource(resource[:0], f.content)
 			size := protowire.SizeTag(fieldResource) + protowire.SizeBytes(len(resource)) + len(f.content) - replaced
 			out = protowire.AppendTag(out, fieldResourceSpans, protowire.BytesType)
 			out = protowire.AppendVarint(out, uint64(size))
 			out = appendBytes(out, fieldResource, resource)
-			for below := range fields(f.content) {
-				if below.num != fieldResource {
-					out = append(out, below.raw...)
+			for inner := range fields(f.content) {
+				if inner.num != fieldResource {
+					out = append(out, inner.raw...)
 				}
 			}
 		}
@@ -112,34 +113,35 @@ func (t *tagger) tag(segments [][]byte) []byte {
 	return out
 }
 
-// most is a bound of the size of the spans with the tags.
-func (t *tagger) most(segments [][]byte) int64 {
-	// headRoom bounds what the lengths of a ResourceSpans and of its resource take, with the tags of the fields.
-	const headRoom = 2 * (1 + 5)
+// maxSize returns an upper bound for the size of the chunks with the tags.
+func (t *tagger) maxSize(chunks [][]byte) int64 {
+	// headerSize is the maximum size of the field tags and lengths of a ResourceSpans and its
+	// resource.
+	const headerSize = 2 * (1 + 5)
 	size := 0
-	for _, s := range segments {
-		size += len(s)
-		for f := range fields(s) {
-			if hasSpans(f) {
-				size += t.size + headRoom
+	for _, chunk := range chunks {
+		size += len(chunk)
+		for f := range fields(chunk) {
+			if isResourceSpans(f) {
+				size += t.size + headerSize
 			}
 		}
 	}
 	return int64(size)
 }
 
-// resource appends the resource of a ResourceSpans, with the tags that it lacks, and returns how many bytes that replaces. A resource in
-// several pieces is what they are together.
-func (t *tagger) resource(dst, resourceSpans []byte) (resource []byte, replaced int) {
+// appendResource appends the resource of a ResourceSpans and the missing tags. It also returns the
+// number of bytes that the original fields had. If a resource has several fields, they are merged.
+func (t *tagger) appendResource(dst, resourceSpans []byte) (resource []byte, replaced int) {
 	for f := range fields(resourceSpans) {
 		if f.num == fieldResource {
 			dst = append(dst, f.content...)
 			replaced += len(f.raw)
 		}
 	}
-	own := dst
+	original := dst
 	for _, tag := range t.tags {
-		if !tag.in(own) {
+		if !tag.isIn(original) {
 			dst = appendBytes(dst, fieldAttributes, tag.encoded)
 		}
 	}

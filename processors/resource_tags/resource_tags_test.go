@@ -21,16 +21,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// last remembers what it was given.
-type last struct{ b *otlpdata.Batch }
+// sink is a consumer that stores the last batch.
+type sink struct{ b *otlpdata.Batch }
 
-func (l *last) Consume(_ context.Context, b *otlpdata.Batch) error {
-	l.b = b
+func (s *sink) Consume(_ context.Context, b *otlpdata.Batch) error {
+	s.b = b
 	return nil
 }
 
-func build(tb testing.TB, budget int64, tags map[string]string) (*tagger, *last) {
-	next := &last{}
+func build(tb testing.TB, budget int64, tags map[string]string) (*tagger, *sink) {
+	next := &sink{}
 	p, err := newTagger(pipeline.Settings{Budget: pipeline.NewBudget(budget)}, Config{Tags: tags}, next)
 	if err != nil {
 		tb.Fatal(err)
@@ -43,7 +43,7 @@ func traces(attributes ...map[string]any) ptrace.Traces {
 	for _, a := range attributes {
 		rs := td.ResourceSpans().AppendEmpty()
 		if a != nil {
-			rs.Resource().Attributes().FromRaw(a) //nolint:errcheck // values that there are
+			rs.Resource().Attributes().FromRaw(a) //nolint:errcheck // only supported types
 		}
 		rs.SetSchemaUrl("schema")
 		rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("span")
@@ -86,7 +86,7 @@ func TestTags(t *testing.T) {
 	for name, c := range map[string]struct {
 		b     *otlpdata.Batch
 		times int
-	}{"bytes": {half, 1}, "objects": {otlpdata.FromTraces(td, meta), 1}, "two segments": {both, 2}} {
+	}{"bytes": {half, 1}, "objects": {otlpdata.FromTraces(td, meta), 1}, "two chunks": {both, 2}} {
 		if err := p.Consume(t.Context(), c.b); err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestTags(t *testing.T) {
 				t.Errorf("%s: resource %d has %v", name, i, a)
 			}
 			if rs.SchemaUrl() != "schema" || rs.ScopeSpans().At(0).Spans().At(0).Name() != "span" {
-				t.Errorf("%s: resource %d lost something", name, i)
+				t.Errorf("%s: resource %d lost data", name, i)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func values(m pcommon.Map) map[string]any {
 	return out
 }
 
-// A resource may come in pieces, behind its spans, and with fields that nobody knows.
+// A resource may be split, come after its spans, and have unknown fields.
 func TestResourceInPieces(t *testing.T) {
 	p, next := build(t, 0, map[string]string{"env": "prod"})
 	piece := func(key string) []byte {
@@ -133,7 +133,7 @@ func TestResourceInPieces(t *testing.T) {
 	}
 	segments, _ := next.b.Segments()
 	if n := bytes.Count(bytes.Join(segments, nil), unknown); n != 2 {
-		t.Errorf("%d unknown fields are left of 2", n)
+		t.Errorf("%d of 2 unknown fields copied", n)
 	}
 	td, err := next.b.Traces()
 	if err != nil || td.ResourceSpans().Len() != 2 {
@@ -155,16 +155,16 @@ func TestTagsAreCharged(t *testing.T) {
 	if err := p.Consume(t.Context(), many(2000)); !pipeline.IsPermanent(err) || next.b != nil {
 		t.Errorf("2 MB of tags: %v", err)
 	}
-	held, err := p.budget.Reserve(1 << 19)
+	other, err := p.budget.Reserve(1 << 19)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Consume(t.Context(), many(600)); !errors.Is(err, pipeline.ErrOverBudget) || next.b != nil {
 		t.Errorf("600 kB of tags: %v", err)
 	}
-	held.Release()
+	other.Release()
 	if err := p.Consume(t.Context(), fromOTLP(t, encoded(t, traces(nil)))); err != nil || p.budget.Used() != 0 {
-		t.Errorf("afterwards: %v, %d bytes are held", err, p.budget.Used())
+		t.Errorf("afterwards: %v, %d bytes reserved", err, p.budget.Used())
 	}
 }
 
@@ -180,7 +180,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// FuzzTags: whatever is a request stays one, with the same spans, and within the bound.
+// FuzzTags checks that the result is a valid request with the same number of spans, within the
+// maximum size.
 func FuzzTags(f *testing.F) {
 	f.Add(encoded(f, traces(nil, map[string]any{"env": "prod"})))
 	f.Add(slices.Concat(appendBytes(nil, 1, nil), appendBytes(nil, 1, appendBytes(nil, 1, nil)), appendBytes(nil, 99, []byte("x"))))
@@ -197,8 +198,8 @@ func FuzzTags(f *testing.F) {
 		if err != nil || next.b.Len() != in.Len() {
 			t.Fatalf("%d spans became %d, %v", in.Len(), next.b.Len(), err)
 		}
-		if got, most := int64(len(bytes.Join(segments, nil))), p.most([][]byte{b}); got > most {
-			t.Errorf("%d bytes, at most %d were expected", got, most)
+		if got, limit := int64(len(bytes.Join(segments, nil))), p.maxSize([][]byte{b}); got > limit {
+			t.Errorf("%d bytes, want at most %d", got, limit)
 		}
 		if err := ptraceotlp.NewExportRequest().UnmarshalProto(bytes.Join(segments, nil)); err != nil {
 			t.Error(err)
