@@ -11,13 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// maxPooled is how many rows of a memtable are in a callPool at once, about: some 16 MiB. What has more rows is read several times, each
-// time for a share of the traces.
+// maxPooled is the approximate number of rows of a memtable in a callPool, which then takes about
+// 16 MiB. A memtable with more rows is read several times, each time for a part of its traces.
 const maxPooled = 1 << 18
 
-// callPool brings together the rows of traces that lie anywhere.
+// callPool groups rows by trace, wherever they are in the source.
 //
-//	index   trace id -> group
+//	index   trace id → group
 //	groups  trace id, whether a span starts within the window, first row ─╮
 //	rows    what calls need of a row, next row of the trace  ◀────────────╯
 type callPool struct {
@@ -29,14 +29,14 @@ type callPool struct {
 type callGroup struct {
 	id     otlpdata.TraceID
 	within bool
-	first  int32 // 1 + index of a row
+	first  int32 // 1 + index in rows
 }
 
 type pooledRow struct {
 	id, parent      otlpdata.SpanID
 	start, duration uint64
-	shape, peer     uint32 // peer: number of its name; 0: none, or not asked for
-	next            int32  // 1 + index of the next row of the trace, 0 behind the last one
+	shape, peer     uint32 // peer: number of its name; 0: none, or not needed
+	next            int32  // 1 + index of the next row of the trace; 0: none
 }
 
 func (p *callPool) reset() {
@@ -56,19 +56,20 @@ func (p *callPool) add(h *rows.Head, within bool, peer uint32) {
 	g.first, g.within = int32(len(p.rows)), g.within || within
 }
 
-// pooled counts the calls of a source whose rows are in the order in which they came, about so many at once.
+// countPooled counts the calls of a source whose rows are in any order. It reads about most rows at
+// once.
 func (c *callScan) countPooled(ctx context.Context, most int) error {
-	n, _, _ := c.reader.session.Sources[c.src].Bounds()
+	n, _, _ := c.session.Sources[c.src].Bounds()
 	shares := uint64(n/most + 1)
 	pool := &callPool{index: make(map[otlpdata.TraceID]int32), rows: make([]pooledRow, 0, min(n, most))}
 	for share := range shares {
 		pool.reset()
 		for i := range c.blocks {
-			err := c.reader.session.OpenBlock(ctx, c.src, i, func(b source.Block) error {
+			err := c.session.OpenBlock(ctx, c.src, i, func(b source.Block) error {
 				return c.fill(pool, b, func(id *otlpdata.TraceID) bool { return binary.LittleEndian.Uint64(id[8:])%shares == share })
 			})
 			if err != nil {
-				if err = c.reader.session.NoteDamage(c.src, scan.BlockPart(i), c.blocks[i].Rows, err); err != nil {
+				if err = c.session.NoteDamage(c.src, scan.BlockPart(i), c.blocks[i].Rows, err); err != nil {
 					return err
 				}
 			}
@@ -80,7 +81,7 @@ func (c *callScan) countPooled(ctx context.Context, most int) error {
 	return nil
 }
 
-// fill adds the rows of some traces.
+// fill adds the rows of the wanted traces.
 func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.TraceID) bool) error {
 	var h rows.Head
 	for row := range b.Len() {
@@ -91,7 +92,7 @@ func (c *callScan) fill(p *callPool, b source.Block, wanted func(*otlpdata.Trace
 		if err == nil {
 			continue
 		}
-		if err = c.reader.session.NoteDamage(c.src, scan.TracePart(h.TraceID), 1, err); err != nil {
+		if err = c.session.NoteDamage(c.src, scan.TracePart(h.TraceID), 1, err); err != nil {
 			return err
 		}
 	}
@@ -111,7 +112,8 @@ func (c *callScan) fillRow(p *callPool, b source.Block, row int, h *rows.Head) e
 	return err
 }
 
-// countPool counts the calls of the traces in the pool. Those in which spans share an id may have duplicates, and are left out.
+// countPool counts the calls of the traces in the pool. Traces with spans that share an id may have
+// duplicates and are left to countWholeTraces.
 func (c *callScan) countPool(ctx context.Context, p *callPool) error {
 	for i := range p.groups {
 		g := &p.groups[i]

@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// scan counts the calls of the spans of a source that start within a window. Damage is noted.
+// scanRows counts the calls of the spans of a source that start within a window. Damage is
+// recorded.
 func (c *callReader) scanRows(ctx context.Context, src int, w scan.Window) error {
 	part, err := c.callScan(src, w)
 	if err != nil || part == nil {
@@ -30,18 +31,19 @@ func (c *callReader) scanRows(ctx context.Context, src int, w scan.Window) error
 
 // callScan reads the rows of one source.
 type callScan struct {
+	session    *scan.Session
 	reader     *callReader
 	src        int
 	tables     *rows.Tables
 	blocks     []source.BlockInfo
-	statistics source.Statistics // nil: the source has duplicates, and the rows of a trace in any place
+	statistics source.Statistics // nil: the source may have duplicates, and the rows of a trace are in any order
 	window     scan.Window
-	cutTraces  map[otlpdata.TraceID]struct{} // traces that are to be read by themselves
+	cutTraces  map[otlpdata.TraceID]struct{} // traces to be read one by one
 
 	content scan.ContentReader
 }
 
-// callScan returns nil where the tables of a source are damaged, which is noted.
+// callScan returns a callScan, or nil if the vocabulary of the source is damaged.
 func (c *callReader) callScan(src int, w scan.Window) (*callScan, error) {
 	t, err := c.session.Tables(src)
 	if err != nil || t == nil {
@@ -51,12 +53,12 @@ func (c *callReader) callScan(src int, w scan.Window) (*callScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &callScan{reader: c, src: src, tables: t, blocks: blocks, window: w, cutTraces: make(map[otlpdata.TraceID]struct{})}
+	s := &callScan{session: c.session, reader: c, src: src, tables: t, blocks: blocks, window: w, cutTraces: make(map[otlpdata.TraceID]struct{})}
 	s.statistics, _ = c.session.Sources[src].(source.Statistics)
 	return s, nil
 }
 
-// relieve gives up what was gathered on the way as soon as that is much.
+// flushIfMany resolves the collected spans if they are many.
 func (c *callReader) flushIfMany(ctx context.Context) error {
 	if c.peers != nil {
 		return c.peers.resolveIfMany(ctx)
@@ -64,7 +66,7 @@ func (c *callReader) flushIfMany(ctx context.Context) error {
 	return c.resolveIfMany(ctx)
 }
 
-// callSpan reads a row as far as calls need it. It is false for spans of other tenants.
+// callSpan reads what calls need of a row. It returns false for spans of other tenants.
 func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.Head, s *storequery.CallSpan) (bool, error) {
 	if err := b.Head(row, h); err != nil {
 		return false, err
@@ -83,26 +85,28 @@ func (c *callReader) callSpan(t *rows.Tables, b source.Block, row int, h *rows.H
 	return err == nil, err
 }
 
-// ours reports whether spans of a shape are of the tenant. The error is that of a shape that was lost.
+// belongsToTenant reports whether the spans of a shape belong to the tenant. It returns an error if
+// the shape is lost.
 func (c *callReader) belongsToTenant(t *rows.Tables, id uint32) (bool, error) {
 	if int(id) >= len(t.Shapes) {
 		return false, scan.ErrReference
 	}
 	shape := &t.Shapes[id]
-	if shape.Service == "" { // it never is
+	if shape.Service == "" { // every shape has a service
 		return false, scan.ErrReference
 	}
 	return shape.Tenant == c.tenant, nil
 }
 
-// clustered counts the calls of a source in whose blocks the rows of a trace follow each other.
+// countClustered counts the calls of a source in whose blocks the rows of a trace follow each
+// other.
 func (c *callScan) countClustered(ctx context.Context) error {
 	for i := range c.blocks {
 		if !c.window.Touches(&c.blocks[i]) {
 			continue
 		}
-		err := c.reader.session.OpenBlock(ctx, c.src, i, c.block)
-		if err = c.reader.session.NoteDamage(c.src, scan.BlockPart(i), c.blocks[i].Rows, err); err != nil {
+		err := c.session.OpenBlock(ctx, c.src, i, c.block)
+		if err = c.session.NoteDamage(c.src, scan.BlockPart(i), c.blocks[i].Rows, err); err != nil {
 			return err
 		}
 		if err := c.reader.flushIfMany(ctx); err != nil {
@@ -112,7 +116,8 @@ func (c *callScan) countClustered(ctx context.Context) error {
 	return nil
 }
 
-// block counts the calls in a block trace by trace, and leaves out the traces that are in several blocks.
+// block counts the calls in a block, trace by trace. Traces that are in several blocks are left to
+// countWholeTraces.
 func (c *callScan) block(b source.Block) error {
 	starts, err := b.Starts()
 	if err != nil || !slices.ContainsFunc(starts, c.window.Contains) {
@@ -121,8 +126,8 @@ func (c *callScan) block(b source.Block) error {
 	var h rows.Head
 	var s storequery.CallSpan
 	var id otlpdata.TraceID
-	begun, within := false, false // a trace, one of whose spans starts within the window
-	first := true                 // of the block
+	begun, within := false, false // a trace; one of its spans starts within the window
+	first := true                 // trace of the block
 	c.reader.spans = c.reader.spans[:0]
 	end := func(last bool) {
 		if within && (first || last) && c.isCut(id) {
@@ -151,13 +156,15 @@ func (c *callScan) block(b source.Block) error {
 	return nil
 }
 
-// isCut reports whether a trace is in several blocks. Only the first and the last trace of a block can be.
+// isCut reports whether a trace is in several blocks. Only the first and the last trace of a block
+// can be.
 func (c *callScan) isCut(id otlpdata.TraceID) bool {
 	blocks, err := c.statistics.TraceBlocks(c.reader.tenant, []otlpdata.TraceID{id})
 	return err != nil || len(blocks) > 1
 }
 
-// countTrace counts the calls of a trace whose spans of a source are given. Those without their parent become orphans.
+// countTrace counts the calls among the spans that a source has of a trace. Spans without their
+// parent are added to unresolved.
 func (c *callReader) countTrace(src int, id otlpdata.TraceID, w scan.Window, spans []storequery.CallSpan) {
 	if c.peers != nil {
 		c.peers.count(id, w, spans)
@@ -167,7 +174,7 @@ func (c *callReader) countTrace(src int, id otlpdata.TraceID, w scan.Window, spa
 	c.countTaken(src, id, w)
 }
 
-// countTaken is countTrace for spans that parents has taken.
+// countTaken is countTrace for spans that c.parents has indexed.
 func (c *callReader) countTaken(src int, id otlpdata.TraceID, w scan.Window) {
 	c.parents.Each(func(span, parent *storequery.CallSpan) {
 		switch {
@@ -180,14 +187,14 @@ func (c *callReader) countTaken(src int, id otlpdata.TraceID, w scan.Window) {
 	})
 }
 
-// wholeTraces counts the calls of the traces that were left out.
+// countWholeTraces counts the calls of the traces in cutTraces.
 func (c *callScan) countWholeTraces(ctx context.Context) error {
 	ids := make([]otlpdata.TraceID, 0, len(c.cutTraces))
 	for id := range c.cutTraces {
 		ids = append(ids, id)
 	}
 	for some := range slices.Chunk(ids, scan.TracesPerDecode) {
-		err := c.reader.session.Decode(ctx, func() error {
+		err := c.session.Decode(ctx, func() error {
 			for _, id := range some {
 				if err := c.countWholeTrace(ctx, id); err != nil {
 					return err
@@ -221,7 +228,8 @@ func (c *callScan) countWholeTrace(ctx context.Context, id otlpdata.TraceID) err
 	return nil
 }
 
-// eachSpan calls f with the rows of a trace in a source. Damage is noted, that which f returns included. The caller decodes.
+// eachSpan calls f with the rows of a trace in a source. Damage is recorded, also if f returns it.
+// The caller runs it within Session.Decode.
 func (c *callReader) eachSpan(ctx context.Context, src int, t *rows.Tables, id otlpdata.TraceID,
 	f func(b source.Block, row int, h *rows.Head, s *storequery.CallSpan) error,
 ) error {
@@ -248,18 +256,19 @@ func (c *callReader) eachSpan(ctx context.Context, src int, t *rows.Tables, id o
 	return c.session.NoteDamage(src, scan.TracePart(id), 0, err)
 }
 
-// callKey is what duplicates have in common.
+// callKey is equal for duplicates.
 type callKey struct {
 	start uint64
 	id    otlpdata.SpanID
 }
 
-// dropDuplicates leaves one of each in spans. What looks the same is compared as a whole: spans may differ in what calls do not need.
+// dropDuplicates keeps one span of each group of duplicates in spans. Spans with the same key are
+// compared by their content, because they may differ in fields that calls do not need.
 func (c *callScan) dropDuplicates(ctx context.Context, id otlpdata.TraceID) error {
 	if c.statistics != nil {
 		return nil
 	}
-	seen := make(map[callKey]bool) // true: several spans have it
+	seen := make(map[callKey]bool) // true: several spans have the key
 	several := false
 	for i := range c.reader.spans {
 		key := callKey{c.reader.spans[i].Start, c.reader.spans[i].ID}

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkDependencies counts the calls of a memtable, of a segment whole and from its rows, and of segments that cut most traces; and of each the calls to peers.
+// BenchmarkDependencies counts calls and calls to peers of a memtable, of a whole segment and its
+// rows, and of segments that cut most traces.
 func BenchmarkDependencies(b *testing.B) {
 	const spans = 100_000
 	s := newCallStore(b, 1, scan.Options{})

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// checkWindows compares the answers for some windows, and returns whether all were complete.
+// checkWindows compares the answers for some windows with the definition.
 func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 	t.Helper()
 	for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
@@ -27,17 +27,17 @@ func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 		from, to := scantest.Day.Add(w[0]), scantest.Day.Add(w[1])
 		want, err := storequery.CountCalls(from, to, sent...)
 		if err != nil || len(want) == 0 {
-			t.Fatalf("%v: %v, %v", w, want, err)
+			t.Fatalf("window %v: expected edges are %v, error %v", w, want, err)
 		}
 		got, err := s.Dependencies(t.Context(), "", from, to)
 		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
-			t.Errorf("%v: %+v, %v, want %+v", w, got, err, want)
+			t.Errorf("window %v: got %+v, %v, want %+v", w, got, err, want)
 		}
 		s.checkPeers(t, from, to, sent...)
 	}
 }
 
-// checkPeers compares the calls to peers with the reference.
+// checkPeers compares the calls to peers with the definition.
 func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdata.Batch) {
 	t.Helper()
 	want, err := storequery.CountPeers(from, to, sent...)
@@ -50,7 +50,8 @@ func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdat
 	}
 }
 
-// TestCallsOfCutTraces: traces that blocks are too small for, and parts of traces in every source.
+// TestCallsOfCutTraces counts traces that are larger than blocks and traces with spans in every
+// source.
 func TestCallsOfCutTraces(t *testing.T) {
 	const spans = 10_000
 	sent := scantest.CutTraces(t, 2, spans, scantest.Day)
@@ -58,7 +59,7 @@ func TestCallsOfCutTraces(t *testing.T) {
 	together.SegmentOf(t, sent...)
 	together.checkWindows(t, sent)
 	if blocks, err := together.Segments[0].Blocks(); err != nil || len(blocks) < 4 {
-		t.Errorf("%d blocks, %v", len(blocks), err)
+		t.Errorf("segment has %d blocks, error %v", len(blocks), err)
 	}
 	apart := newCallStore(t, 1, scan.Options{})
 	apart.SegmentOf(t, sent[0])
@@ -69,7 +70,7 @@ func TestCallsOfCutTraces(t *testing.T) {
 	apart.checkWindows(t, sent)
 }
 
-// flawed is a segment with a bad part. Only rows are worth an incomplete answer.
+// flawed is a segment with damaged or incomplete statistics. Rows still give a complete answer.
 type flawed struct {
 	*segment.Segment
 	edges, orphans, index error
@@ -116,16 +117,16 @@ func TestCallsPastBadStatistics(t *testing.T) {
 		}
 		got, err := s.Dependencies(t.Context(), "", from, to)
 		if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, want) {
-			t.Errorf("%+v: %+v, %v, want %+v", f, got, err, want)
+			t.Errorf("%+v: got %+v, %v, want %+v", f, got, err, want)
 		}
 		s.checkPeers(t, from, to, sent...)
 		if reported := f.edges != nil || f.orphans != nil; reported != (damage > 0) {
-			t.Errorf("%+v: %d reports", f, damage)
+			t.Errorf("%+v: %d reports of damage", f, damage)
 		}
 	}
 }
 
-// TestCallsOfDamagedRows: what cannot be read is missing, and the answer says so.
+// TestCallsOfDamagedRows checks that unreadable rows are missing and that the answer says so.
 func TestCallsOfDamagedRows(t *testing.T) {
 	s := openStore(2, 7, scan.Options{})
 	sent := scantest.CutTraces(t, 20, 100, scantest.Day)
@@ -137,15 +138,16 @@ func TestCallsOfDamagedRows(t *testing.T) {
 	s.Rot(3)
 	got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 	if err != nil || got.Complete || !strings.Contains(got.Reason, "cannot be read") || len(s.Damage) == 0 {
-		t.Errorf("%+v, %v, %d reports", got, err, len(s.Damage))
+		t.Errorf("got %+v, %v, %d reports of damage", got, err, len(s.Damage))
 	}
 	if n := s.Blocks.Open.Load(); n != 0 {
-		t.Errorf("%d blocks are still open", n)
+		t.Errorf("%d blocks left open", n)
 	}
 }
 
-// TestLonelyOrphans: a search that would take too long is given up, and the answer says so.
-func TestLonelyOrphans(t *testing.T) {
+// TestFarLookupsAreLimited checks that a search for parents that takes too long is stopped and that
+// the answer says so.
+func TestFarLookupsAreLimited(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 10, 100, scantest.Day)
 	old := scantest.CutTraces(t, 10, 100, scantest.Day.Add(-time.Hour))
@@ -163,15 +165,15 @@ func TestLonelyOrphans(t *testing.T) {
 		if err := c.resolveParents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if missing := strings.Contains(c.reason(), "not looked for everywhere"); missing != (searched > 0) {
-			t.Errorf("after %d searches: %q", searched, c.reason())
+		if missing := strings.Contains(c.reason(), "not searched in all segments"); missing != (searched > 0) {
+			t.Errorf("after %d far lookups: reason is %q", searched, c.reason())
 		}
 		c.session.Release()
 	}
 }
 
-// TestSharesOfAMemtable: a memtable that is too large to be read at once.
-func TestSharesOfAMemtable(t *testing.T) {
+// TestPartsOfMemtable counts calls of a memtable that is read in several parts.
+func TestPartsOfMemtable(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	var sent []*otlpdata.Batch
 	for i := range 20 {
@@ -189,21 +191,23 @@ func TestSharesOfAMemtable(t *testing.T) {
 	blocks, _ := src.Blocks()
 	for _, most := range []int{1, 7, 1000} {
 		c := &callReader{session: scan.NewStore(func() scan.View { return scantest.Sources{src} }, scan.Options{}).Begin()}
-		part := &callScan{reader: c, tables: tables, blocks: blocks, window: scan.Window{{From: 0, To: ^uint64(0)}}, cutTraces: map[otlpdata.TraceID]struct{}{}}
+		part := &callScan{session: c.session, reader: c, tables: tables, blocks: blocks, window: scan.Window{{From: 0, To: ^uint64(0)}}, cutTraces: map[otlpdata.TraceID]struct{}{}}
 		if err := errors.Join(part.countPooled(t.Context(), most), part.countWholeTraces(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.calls.Edges(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%d at once: %+v, want %+v", most, got, want)
+			t.Errorf("%d rows at once: got %+v, want %+v", most, got, want)
 		}
 		c.session.Release()
 	}
 }
 
-// TestSharedIDs: within a source, statistics and rows follow the rules for spans that share an id as the reference does.
+// TestSharedIDs checks that statistics and rows follow the same rules as the definition for spans
+// that share an id.
 func TestSharedIDs(t *testing.T) {
 	for seed := range uint64(30) {
-		sent := scantest.SharedIDs(seed, 20+int(seed)*10) // so that large traces, too, are below storequery.MaxSameID
+		// Large traces, too, have fewer than storequery.MaxSameID spans with the same id.
+		sent := scantest.SharedIDs(seed, 20+int(seed)*10)
 		live := newCallStore(t, seed, scan.Options{})
 		if _, err := live.Tables[0].Append(sent, 0); err != nil {
 			t.Fatal(err)
@@ -228,7 +232,8 @@ func TestSharedIDs(t *testing.T) {
 	}
 }
 
-// TestOwnParents: a span that is its own parent is no parent of its copy, and is one of another span that looks the same.
+// TestOwnParents checks that a span that is its own parent is not the parent of its copy, but can
+// be the parent of another span with equal fields.
 func TestOwnParents(t *testing.T) {
 	one := func(id, parent byte) *otlpdata.Batch {
 		td := ptrace.NewTraces()
@@ -246,18 +251,18 @@ func TestOwnParents(t *testing.T) {
 			t.Fatal(err)
 		}
 		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || !g.Complete || len(g.Edges) != want {
-			t.Errorf("span %d: %+v, %v, want %d edges", child, g, err, want)
+			t.Errorf("span %d: got %+v, %v, want %d edges", child, g, err, want)
 		}
 	}
 }
 
-// TestSentAgain pins down the one case that counts a span twice: it is in two sources.
+// TestSentAgain checks the only case in which a span is counted twice: when it is in two sources.
 func TestSentAgain(t *testing.T) {
 	sent := scantest.CutTraces(t, 1, 50, scantest.Day)
 	count := func(s callStore) (n uint64) {
 		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil || !g.Complete {
-			t.Fatalf("%+v, %v", g, err)
+			t.Fatalf("Dependencies returned %+v, %v", g, err)
 		}
 		for _, e := range g.Edges {
 			n += e.Calls
@@ -273,14 +278,14 @@ func TestSentAgain(t *testing.T) {
 		}
 	}
 	if n := count(within); n != 49 {
-		t.Errorf("%d calls of one memtable, want 49", n)
+		t.Errorf("%d calls in one memtable, want 49", n)
 	}
 	within.Seal(0)
 	if n := count(within); n != 49 {
-		t.Errorf("%d calls of one segment, want 49", n)
+		t.Errorf("%d calls in one segment, want 49", n)
 	}
 	within.SegmentOf(t, sent...)
 	if n := count(within); n != 98 {
-		t.Errorf("%d calls of two segments, want 98", n)
+		t.Errorf("%d calls in two segments, want 98", n)
 	}
 }

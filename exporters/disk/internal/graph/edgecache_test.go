@@ -21,8 +21,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestLedger: the answers stay right while segments come and go, with much memory and with none, whatever was asked before.
-func TestLedger(t *testing.T) {
+// TestEdgeCache checks that answers stay correct while segments are added and removed, with much
+// and with little memory, after any queries.
+func TestEdgeCache(t *testing.T) {
 	for _, memory := range []int64{0, 1, 3000} {
 		rng := rand.New(rand.NewPCG(5, uint64(memory)))
 		s := newCallStore(t, 1, scan.Options{Memory: memory})
@@ -44,7 +45,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// checkAnyWindow compares the answer with that of an engine that remembers nothing.
+// checkAnyWindow compares an answer with that of an empty cache.
 func (s callStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	from := scantest.Day.Add(time.Duration(rng.IntN(300)-60) * time.Second)
@@ -52,15 +53,15 @@ func (s callStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
 	fresh := New(scan.NewStore(s.View, scan.Options{Memory: 1}))
 	want, err := fresh.Dependencies(t.Context(), "", from, to)
 	if err != nil || !want.Complete {
-		t.Fatalf("%+v, %v", want, err)
+		t.Fatalf("empty cache: got %+v, %v", want, err)
 	}
 	got, err := s.Dependencies(t.Context(), "", from, to)
 	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Fatalf("%d segments, %s to %s: %+v, %v, want %+v", len(s.Segments), from, to, got, err, want)
+		t.Fatalf("%d segments, %s to %s: got %+v, %v, want %+v", len(s.Segments), from, to, got, err, want)
 	}
 }
 
-// counted counts how often statistics are read and blocks are looked for.
+// counted counts how often statistics are read and blocks are searched.
 type counted struct {
 	*segment.Segment
 	reads *int
@@ -78,9 +79,10 @@ func (s counted) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, erro
 	return list, errors.Join(s.index, err)
 }
 
-// TestLedgerRemembers: a question that was answered is answered again without looking into segments; one that is new only looks where it
-// must. What a segment that went had the parents of is looked for again, and found elsewhere.
-func TestLedgerRemembers(t *testing.T) {
+// TestEdgeCacheRemembers checks that a repeated query reads no segments and that a query after a
+// change reads only what is necessary. The parents in a removed segment are searched again and
+// found elsewhere.
+func TestEdgeCacheRemembers(t *testing.T) {
 	reads := 0
 	s := newCallStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
@@ -94,10 +96,10 @@ func TestLedgerRemembers(t *testing.T) {
 		reads = 0
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, want...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
-			t.Errorf("%+v, %v; want %+v", got, err, edges)
+			t.Errorf("got %+v, %v; want %+v", got, err, edges)
 		}
 		if reads > most {
-			t.Errorf("segments were read %d times, not %d", reads, most)
+			t.Errorf("segments read %d times, want at most %d", reads, most)
 		}
 	}
 	add(sent[0])
@@ -105,7 +107,7 @@ func TestLedgerRemembers(t *testing.T) {
 	ask(4, sent[:2]...)
 	ask(0, sent[:2]...)
 	add(sent[2])
-	ask(6, sent...) // statistics of the third, its orphans in two, those of two in it; far ones once more
+	ask(6, sent...) // the statistics of the third, its spans in the other two, their spans in it, and far lookups
 	ask(0, sent...)
 	s.Segments = s.Segments[1:]
 	ask(4, sent[1:]...)
@@ -115,15 +117,16 @@ func TestLedgerRemembers(t *testing.T) {
 	ask(0, sent...)
 }
 
-// TestLedgerAsksMemtables: orphans without parents in segments are held, or read again where they are many, to be looked for in memtables.
-func TestLedgerAsksMemtables(t *testing.T) {
+// TestEdgeCacheSearchesMemtables checks that spans without a parent in segments are cached, or read
+// again if they are many, and searched in memtables.
+func TestEdgeCacheSearchesMemtables(t *testing.T) {
 	for _, spans := range []int{300, 3 * maxCachedUnresolved} {
 		s := newCallStore(t, 1, scan.Options{})
 		sent := scantest.CutTraces(t, 1, spans, scantest.Day)
 		s.SegmentOf(t, sent[0])
 		for range 2 {
 			if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || len(g.Edges) > 1 {
-				t.Fatalf("%+v, %v", g, err)
+				t.Fatalf("Dependencies returned %+v, %v", g, err)
 			}
 		}
 		for _, b := range sent[1:] {
@@ -138,14 +141,14 @@ func TestLedgerAsksMemtables(t *testing.T) {
 		for range 2 {
 			got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 			if err != nil || !reflect.DeepEqual(got.Edges, want) {
-				t.Errorf("%d spans: %+v, %v; want %+v", spans, got.Edges, err, want)
+				t.Errorf("%d spans: got %+v, %v; want %+v", spans, got.Edges, err, want)
 			}
 		}
 	}
 }
 
-// TestLedgerAfterDamage: an answer that damage makes incomplete says so every time.
-func TestLedgerAfterDamage(t *testing.T) {
+// TestEdgeCacheAfterDamage checks that every answer says that it is incomplete because of damage.
+func TestEdgeCacheAfterDamage(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
 	s.SegmentOf(t, sent[0])
@@ -154,20 +157,21 @@ func TestLedgerAfterDamage(t *testing.T) {
 	for range 3 {
 		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil || g.Complete {
-			t.Errorf("%+v, %v", g, err)
+			t.Errorf("got %+v, %v; want an incomplete answer", g, err)
 		}
 	}
 }
 
-// blind is a segment whose blocks cannot be opened because its tables are damaged.
+// blind is a segment whose rows cannot be read because its vocabulary is damaged.
 type blind struct{ *segment.Segment }
 
 func (b blind) Tables() (*rows.Tables, error) {
 	return nil, &source.DamageError{File: "f", Part: "tables", Err: errors.New("rotten")}
 }
 
-// TestLedgersOfTenants: ledgers of many tenants take no more memory than they may, and each knows its own calls.
-func TestLedgersOfTenants(t *testing.T) {
+// TestEdgeCachesOfTenants checks that the caches of many tenants together respect the limit on
+// memory, and that each has its own calls.
+func TestEdgeCachesOfTenants(t *testing.T) {
 	const limit = 8 << 10
 	s := newCallStore(t, 1, scan.Options{Memory: limit})
 	for i := range 30 {
@@ -191,28 +195,28 @@ func TestLedgersOfTenants(t *testing.T) {
 			sum += l.memory
 		}
 		if sum > 2*limit || len(s.caches.byTenant) == 30 {
-			t.Errorf("%d ledgers of %d bytes", len(s.caches.byTenant), sum)
+			t.Errorf("%d caches with %d bytes", len(s.caches.byTenant), sum)
 		}
 	}
 }
 
-// TestLedgerForgetsNames: the names of what went do not fill the ledger for ever.
-func TestLedgerForgetsNames(t *testing.T) {
+// TestEdgeCacheForgetsNames checks that the names of removed segments do not fill the cache.
+func TestEdgeCacheForgetsNames(t *testing.T) {
 	const limit = 16 << 10
 	s := newCallStore(t, 1, scan.Options{Memory: limit})
 	for i := range 200 {
 		s.Segments = nil
 		s.SegmentOf(t, pair(fmt.Sprint("parent ", i), fmt.Sprint("child ", i)))
 		if g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{}); err != nil || len(g.Edges) != 1 {
-			t.Fatalf("%+v, %v", g, err)
+			t.Fatalf("Dependencies returned %+v, %v", g, err)
 		}
 		if l := s.caches.byTenant[""]; l.memory > limit || len(l.entries) != 1 {
-			t.Fatalf("%d books, %d bytes", len(l.entries), l.memory)
+			t.Fatalf("%d entries with %d bytes", len(l.entries), l.memory)
 		}
 	}
 }
 
-// pair makes a request of a call between two services.
+// pair returns a request of a call between two services.
 func pair(parent, child string) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	for i, service := range []string{parent, child} {

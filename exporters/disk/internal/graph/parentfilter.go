@@ -7,21 +7,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// parentKey names a span that others may have as their parent.
+// parentKey identifies a span that other spans have as their parent.
 type parentKey struct {
 	trace otlpdata.TraceID
 	id    otlpdata.SpanID
 }
 
-// parentFilter is a set of parents that may report one that is not in it, never the reverse: a Bloom filter each of whose keys is bits of
-// one word.
+// parentFilter is a set of parents with false positives but without false negatives: a Bloom filter
+// that stores the bits of a key in one word.
 type parentFilter struct {
-	seed  maphash.Seed // random, so that nobody can send ids that collide
+	seed  maphash.Seed // random, so that clients cannot send ids that collide
 	words []uint64
 	shift int
 }
 
-// Bits that a key sets, and the size of a filter: 16 bits for each key that is expected let through one in some hundred others.
+// The number of bits of a key, and the size of a filter. With 16 bits for each expected key, less
+// than one in a hundred other keys passes.
 const (
 	filterBits    = 4
 	bitsPerParent = 16
@@ -29,14 +30,14 @@ const (
 	maxFilter     = 1 << 22 // words, 32 MiB
 )
 
-// newParentFilter returns an empty filter for about so many keys.
+// newParentFilter returns an empty filter for about the given number of keys.
 func newParentFilter(keys int) *parentFilter {
 	n := min(max(keys/(64/bitsPerParent), minFilter), maxFilter)
 	log := bits.Len(uint(n - 1))
 	return &parentFilter{seed: maphash.MakeSeed(), words: make([]uint64, 1<<log), shift: 64 - log}
 }
 
-// place returns the word of a key and its bits there. The upper bits of the hash choose the word, the lower ones the bits.
+// place returns the word of a key and its bits in it. The upper bits of the hash select the word.
 func (f *parentFilter) place(k parentKey) (word *uint64, mask uint64) {
 	h := maphash.Comparable(f.seed, k)
 	for i := range filterBits {

@@ -11,46 +11,49 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// peerNames tells which peers rows call, as storequery.PeerOf does. Names have numbers; 0 is none.
+// peerNames finds the peers that rows call, by the rules of storequery.PeerOf. It numbers their
+// names; 0 stands for none.
 type peerNames struct {
 	index map[string]uint32
 	names []string // from 1
-	full  bool     // there was no room for a name
+	full  bool     // a name was dropped
 
-	// Of the source at hand.
+	// Of the current source.
 	source source.Source
 	tables *rows.Tables
-	shapes []*peerShape // nil: not asked for yet
+	shapes []*peerShape // nil: not read yet
 
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
 
-// maxPeerNames is how many names are told apart. More do not fit into an answer.
+// maxPeerNames is the maximum number of names. An answer has no more edges.
 const maxPeerNames = storequery.MaxPeerEdges
 
-// peerShape is where the rows of a shape name their peers: in the first of texts that may be a name.
+// peerShape says where rows of a shape have the name of their peer: in the first of texts that is a
+// valid name.
 type peerShape struct {
 	texts   []peerText
-	encoded bool // or in attributes that are encoded, so that a whole span is to be read
+	encoded bool // or in encoded attributes, for which a whole span must be read
 }
 
 // peerText is the value of an attribute: the same for all rows of the shape, or a cell.
 type peerText struct {
-	constant uint32 // number of a name; 0: a cell
-	position int    // in Shape.Columns
+	constant uint32 // number of the name; 0: a cell
+	position int    // index in Shape.Columns
 }
 
 func newPeerNames() *peerNames {
 	return &peerNames{index: map[string]uint32{"": 0}, names: []string{""}}
 }
 
-// enter makes src the source whose rows are asked about.
+// enter makes src the current source.
 func (n *peerNames) enter(src source.Source, t *rows.Tables) {
 	n.source, n.tables, n.shapes = src, t, make([]*peerShape, len(t.Shapes))
 }
 
-// may reports whether rows of a shape may call a peer. Those of a shape that is not defined may: their reader will report it.
+// mayCallPeer reports whether rows of a shape may call a peer. It is true for undefined shapes,
+// whose reader returns an error.
 func (n *peerNames) mayCallPeer(shape uint32) bool {
 	if int(shape) >= len(n.shapes) {
 		return true
@@ -59,7 +62,7 @@ func (n *peerNames) mayCallPeer(shape uint32) bool {
 	return s.encoded || len(s.texts) > 0
 }
 
-// shape returns what is known of a shape that the tables have.
+// shape returns the peerShape of a shape in the vocabulary.
 func (n *peerNames) shape(id uint32) *peerShape {
 	s := n.shapes[id]
 	if s == nil {
@@ -98,7 +101,7 @@ func (n *peerNames) learn(id uint32) *peerShape {
 	return s
 }
 
-// of returns the number of the peer that a row calls.
+// peerOf returns the number of the peer that a row calls.
 func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error) {
 	s := n.shape(shape)
 	if s.encoded {
@@ -125,7 +128,7 @@ func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error
 	return 0, nil
 }
 
-// number returns the number of a name, and 0 where it is none or there is no room for it.
+// number returns the number of a name, or 0 if it is not valid or there are too many.
 func (n *peerNames) number(name string) uint32 {
 	number, known := n.index[name]
 	switch {

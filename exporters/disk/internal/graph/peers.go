@@ -17,12 +17,13 @@ import (
 
 // Peers implements tracestore.Peers.
 //
-//	rows of the window          spans that name a peer and that nothing in their source answers
-//	orphans of all sources      filter ──▶ not in it: counted      in it: a suspect
-//	once more, for suspects     those that are a parent after all are dropped, the others counted
+//	rows of the window         spans with a peer that no span in their source answers
+//	parents of all sources     filter ──▶ not in it: counted    in it: uncertain
+//	once more, if uncertain    counted unless the span is a parent
 //
-// Whatever answers a span from another source is an orphan there. There may be millions of those, of any time, so that they are not kept:
-// the filter takes some bits for each, and few suspects are innocent.
+// A span of another source that answers a call has an unresolved parent. There may be millions of
+// such parents, from any time, so they are not kept in memory. The filter needs some bits for each
+// and makes few calls uncertain that no span answers.
 func (e *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
@@ -38,13 +39,14 @@ func (e *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) 
 		p.sums.MarkIncomplete()
 	}
 	g := p.sums.Graph()
-	g.Reason = scan.JoinReasons(p.reader.session.DamageReason(), g.Reason)
+	g.Reason = scan.JoinReasons(p.session.DamageReason(), g.Reason)
 	g.Complete = g.Reason == ""
 	return g, nil
 }
 
 // peerReader counts the calls of a tenant to peers.
 type peerReader struct {
+	session   *scan.Session
 	reader    *callReader
 	sums      storequery.PeerCounter
 	leaves    storequery.PeerCallFinder
@@ -53,17 +55,18 @@ type peerReader struct {
 	uncertain []uncertainCall
 }
 
-// suspect is a span that nothing answers in its source, and something may answer elsewhere.
+// uncertainCall is a call that no span in its source answers, but perhaps a span in another source.
 type uncertainCall struct {
 	key  parentKey
 	span storequery.CallSpan
 }
 
-// maxSuspects is how many suspects are gathered before they are looked into: some 12 MiB.
+// maxUncertain is the number of uncertain calls that are collected before they are resolved. They
+// take about 12 MiB.
 const maxUncertain = 1 << 16
 
 func newPeerReader(s *scan.Session, tenant string, w scan.Range) *peerReader {
-	p := &peerReader{reader: &callReader{session: s, tenant: tenant, from: w.From, to: w.To}, names: newPeerNames()}
+	p := &peerReader{session: s, reader: &callReader{session: s, tenant: tenant, from: w.From, to: w.To}, names: newPeerNames()}
 	p.reader.peers = p
 	return p
 }
@@ -79,11 +82,11 @@ func (p *peerReader) run(ctx context.Context) error {
 	return p.resolveUncertain(ctx)
 }
 
-// scanAll counts the calls of the spans that start within the window, and gathers suspects.
+// scanAll counts the calls of the spans that start within the window, and collects uncertain calls.
 func (p *peerReader) scanAll(ctx context.Context) error {
 	w := scan.Window{{From: p.reader.from, To: p.reader.to}}
-	for src := range p.reader.session.Sources {
-		if n, oldest, newest := p.reader.session.Sources[src].Bounds(); n == 0 || newest < p.reader.from || oldest > p.reader.to {
+	for src := range p.session.Sources {
+		if n, oldest, newest := p.session.Sources[src].Bounds(); n == 0 || newest < p.reader.from || oldest > p.reader.to {
 			continue
 		}
 		if err := p.scanPeers(ctx, src, w); err != nil {
@@ -93,10 +96,10 @@ func (p *peerReader) scanAll(ctx context.Context) error {
 	return nil
 }
 
-// expected is how many parents are in the filter, about.
+// expected returns the approximate number of parents in the filter.
 func (p *peerReader) expected() (n int) {
 	const rowsPerOrphan = 64
-	for _, src := range p.reader.session.Sources {
+	for _, src := range p.session.Sources {
 		if rows, _, _ := src.Bounds(); isCounted(src) {
 			n += rows / rowsPerOrphan
 		} else {
@@ -111,9 +114,10 @@ func isCounted(src source.Source) bool {
 	return ok
 }
 
-// eachParent calls f with the parents of all orphans, and of other spans that are in sources without statistics. Damage is noted.
+// eachParent calls f with all unresolved parents, and with other parents in sources without
+// statistics. Damage is recorded.
 func (p *peerReader) eachParent(ctx context.Context, f func(parentKey)) error {
-	for src := range p.reader.session.Sources {
+	for src := range p.session.Sources {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -136,19 +140,19 @@ func (p *peerReader) eachParent(ctx context.Context, f func(parentKey)) error {
 	return nil
 }
 
-// orphansOf returns the orphans of a source, and nil where they are not known: where they are damaged, which costs no spans, or not all had
-// room.
+// orphansOf returns the spans without a parent in a segment. It returns nil if these statistics are
+// damaged, which loses no spans, or incomplete.
 func (p *peerReader) orphansOf(ctx context.Context, src int) (orphans *stats.OrphanStats, _ error) {
-	s, ok := p.reader.session.Sources[src].(source.Statistics)
+	s, ok := p.session.Sources[src].(source.Statistics)
 	if !ok {
 		return nil, nil
 	}
-	err := p.reader.session.Decode(ctx, func() (err error) {
+	err := p.session.Decode(ctx, func() (err error) {
 		orphans, err = s.Orphans()
 		return err
 	})
 	if d := (*source.DamageError)(nil); errors.As(err, &d) {
-		p.reader.session.ReportDamage(d)
+		p.session.ReportDamage(d)
 		return nil, nil
 	}
 	if err != nil || orphans.Dropped > 0 {
@@ -159,17 +163,17 @@ func (p *peerReader) orphansOf(ctx context.Context, src int) (orphans *stats.Orp
 
 // eachParentOfRows calls f with the parents of all spans of a source.
 func (p *peerReader) eachParentOfRows(ctx context.Context, src int, f func(parentKey)) error {
-	t, err := p.reader.session.Tables(src)
+	t, err := p.session.Tables(src)
 	if err != nil || t == nil {
 		return err
 	}
-	blocks, err := p.reader.session.Blocks(src)
+	blocks, err := p.session.Blocks(src)
 	if err != nil {
 		return err
 	}
 	for i := range blocks {
-		err := p.reader.session.OpenBlock(ctx, src, i, func(b source.Block) error { return p.parentsOf(src, t, b, f) })
-		if err = p.reader.session.NoteDamage(src, scan.BlockPart(i), blocks[i].Rows, err); err != nil {
+		err := p.session.OpenBlock(ctx, src, i, func(b source.Block) error { return p.parentsOf(src, t, b, f) })
+		if err = p.session.NoteDamage(src, scan.BlockPart(i), blocks[i].Rows, err); err != nil {
 			return err
 		}
 	}
@@ -185,7 +189,7 @@ func (p *peerReader) parentsOf(src int, t *rows.Tables, b source.Block, f func(p
 			ours, err = p.reader.belongsToTenant(t, h.Shape)
 		}
 		if err != nil {
-			if err = p.reader.session.NoteDamage(src, scan.TracePart(h.TraceID), 1, err); err != nil {
+			if err = p.session.NoteDamage(src, scan.TracePart(h.TraceID), 1, err); err != nil {
 				return err
 			}
 			continue
@@ -197,7 +201,7 @@ func (p *peerReader) parentsOf(src int, t *rows.Tables, b source.Block, f func(p
 	return nil
 }
 
-// count counts those of the spans that a source has of a trace.
+// count counts the calls to peers among the spans that a source has of a trace.
 func (p *peerReader) count(id otlpdata.TraceID, w scan.Window, spans []storequery.CallSpan) {
 	p.leaves.Each(spans, func(s *storequery.CallSpan) {
 		if w.Contains(s.Start) {
@@ -206,7 +210,7 @@ func (p *peerReader) count(id otlpdata.TraceID, w scan.Window, spans []storequer
 	})
 }
 
-// add takes a span that nothing in its source answers.
+// add counts a call that no span in its source answers, or collects it if it is uncertain.
 func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 	if key := (parentKey{id, s.ID}); p.filter.mayHave(key) {
 		p.uncertain = append(p.uncertain, uncertainCall{key, *s})
@@ -215,7 +219,7 @@ func (p *peerReader) add(id otlpdata.TraceID, s *storequery.CallSpan) {
 	p.sums.AddCall(s)
 }
 
-// clearMany is clear as soon as there are many suspects.
+// resolveIfMany calls resolveUncertain if there are many uncertain calls.
 func (p *peerReader) resolveIfMany(ctx context.Context) error {
 	if len(p.uncertain) < maxUncertain {
 		return nil
@@ -223,7 +227,7 @@ func (p *peerReader) resolveIfMany(ctx context.Context) error {
 	return p.resolveUncertain(ctx)
 }
 
-// clear counts the suspects that nothing answers, and forgets all.
+// resolveUncertain counts the uncertain calls that no span answers, and forgets all.
 func (p *peerReader) resolveUncertain(ctx context.Context) error {
 	if len(p.uncertain) == 0 {
 		return nil

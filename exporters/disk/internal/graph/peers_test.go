@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// lonely makes a request of spans each of which is a trace of its own; edit completes each.
+// lonely returns a request of spans that are traces of their own. edit completes each span.
 func lonely(spans int, edit func(n int, s ptrace.Span)) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
@@ -34,7 +34,8 @@ func lonely(spans int, edit func(n int, s ptrace.Span)) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
 
-// TestPeersOfRareKeys: keys that come in ever new sets are encoded in rows, in whatever order they stand among others.
+// TestPeersOfRareKeys checks keys that are encoded in rows because spans have ever new sets of
+// keys.
 func TestPeersOfRareKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	keys := storequery.PeerKeys()
@@ -69,13 +70,13 @@ func TestPeersOfRareKeys(t *testing.T) {
 		}
 	}
 	if encoded == 0 {
-		t.Error("no keys are encoded in rows")
+		t.Error("no key is encoded in rows")
 	}
 	live.checkPeers(t, time.Time{}, time.Time{}, sent)
 	sealed.checkPeers(t, time.Time{}, time.Time{}, sent)
 }
 
-// TestTooManyPeers: an answer has a bound, and says so.
+// TestTooManyPeers checks that an answer with too many peers says so.
 func TestTooManyPeers(t *testing.T) {
 	const more = 100
 	sent := lonely(storequery.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })
@@ -83,16 +84,16 @@ func TestTooManyPeers(t *testing.T) {
 	s.SegmentOf(t, sent)
 	got, err := s.Peers(t.Context(), "", time.Time{}, time.Time{})
 	if err != nil || got.Complete || len(got.Edges) != storequery.MaxPeerEdges || !strings.Contains(got.Reason, "further peers") {
-		t.Errorf("%d edges, %q, %v", len(got.Edges), got.Reason, err)
+		t.Errorf("got %d edges, reason %q, error %v", len(got.Edges), got.Reason, err)
 	}
 	want, err := storequery.CountPeers(time.Time{}, time.Time{}, sent)
 	if err != nil || want.Complete || len(want.Edges) != storequery.MaxPeerEdges {
-		t.Errorf("the reference has %d edges, %q, %v", len(want.Edges), want.Reason, err)
+		t.Errorf("definition has %d edges, reason %q, error %v", len(want.Edges), want.Reason, err)
 	}
 }
 
-// TestSuspects: a filter that lets everything through costs time and nothing else.
-func TestSuspects(t *testing.T) {
+// TestUncertainCalls checks that answers are correct if the filter passes everything.
+func TestUncertainCalls(t *testing.T) {
 	sent := scantest.CutTraces(t, 50, 60, scantest.Day)
 	s := newCallStore(t, 1, scan.Options{Decoders: 1})
 	s.SegmentOf(t, sent[0])
@@ -114,14 +115,14 @@ func TestSuspects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(p.uncertain) == 0 || len(p.sums.Graph().Edges) > 0 {
-		t.Errorf("%d suspects, and %+v was counted", len(p.uncertain), p.sums.Graph())
+		t.Errorf("%d uncertain calls, but counted %+v", len(p.uncertain), p.sums.Graph())
 	}
 	if err := p.resolveUncertain(t.Context()); err != nil || !reflect.DeepEqual(p.sums.Graph(), want) {
-		t.Errorf("%v\n got %+v\nwant %+v", err, p.sums.Graph(), want)
+		t.Errorf("error %v\n got %+v\nwant %+v", err, p.sums.Graph(), want)
 	}
 }
 
-// TestParentFilter: what was added is in it, and little else.
+// TestParentFilter checks that the filter has what was added and little else.
 func TestParentFilter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	key := func() (k parentKey) {
@@ -140,7 +141,7 @@ func TestParentFilter(t *testing.T) {
 	}
 	for _, k := range added {
 		if !f.mayHave(k) {
-			t.Fatalf("%v is not in it", k)
+			t.Fatalf("filter lost %v", k)
 		}
 	}
 	wrong := 0
@@ -150,7 +151,7 @@ func TestParentFilter(t *testing.T) {
 		}
 	}
 	if wrong > keys/50 {
-		t.Errorf("%d of %d other keys are let through", wrong, keys)
+		t.Errorf("%d of %d other keys pass the filter", wrong, keys)
 	}
 	if n := len(newParentFilter(math.MaxInt).words); n != maxFilter {
 		t.Errorf("%d words, want %d", n, maxFilter)

@@ -12,28 +12,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// kinBlock is a block that tells which rows are parents in less time than its Head does.
+// parentBlock is a block that finds the parents among its rows faster than Head does.
 type parentBlock interface {
 	idBlock
-	// Parents returns the row of each row's parent, the first one with the parent's id; below 0 where that is not among the rows of the trace.
+	// Parents returns the row of the parent of each row: the first row with the parent's id, or a
+	// negative number if the trace has none in this block.
 	Parents() ([]int32, error)
-	// SpanIDs returns the ids of all rows, one after the other.
+	// SpanIDs returns the ids of all rows, concatenated.
 	SpanIDs() ([]byte, error)
 }
 
 var _ parentBlock = (*block.Block)(nil)
 
-// scanPeers counts the calls to peers of the spans of a source that start within a window. Damage is noted.
+// scanPeers counts the calls to peers of the spans of a source that start within a window. Damage
+// is recorded.
 func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) error {
 	part, err := p.reader.callScan(src, w)
 	if err != nil || part == nil {
 		return err
 	}
-	p.names.enter(p.reader.session.Sources[src], part.tables)
+	p.names.enter(p.session.Sources[src], part.tables)
 	if part.statistics == nil {
 		err = part.countPooled(ctx, maxPooled)
 	} else {
-		err = (&peerScan{scan: part}).run(ctx)
+		err = (&peerScan{session: p.session, peers: p, scan: part}).run(ctx)
 	}
 	if err != nil {
 		return err
@@ -43,10 +45,12 @@ func (p *peerReader) scanPeers(ctx context.Context, src int, w scan.Window) erro
 
 // peerScan reads the rows of one source in whose blocks the rows of a trace follow each other.
 type peerScan struct {
+	session     *scan.Session
+	peers       *peerReader
 	scan        *callScan
-	blockShapes []source.BlockShape // scratch, as the next two
-	callers     []int32             // rows of a trace that start within the window and may call a peer
-	answered    []bool              // by row of a trace: another row has it as its parent
+	blockShapes []source.BlockShape // scratch
+	callers     []int32             // scratch: rows of a trace that start within the window and may call a peer
+	answered    []bool              // scratch, by row of a trace: another row has it as its parent
 
 	// Of the open block.
 	block        parentBlock
@@ -62,8 +66,8 @@ func (c *peerScan) run(ctx context.Context) error {
 		if !c.scan.window.Touches(&c.scan.blocks[i]) || !c.concerns(i) {
 			continue
 		}
-		err := c.scan.reader.session.OpenBlock(ctx, c.scan.src, i, c.scanBlock)
-		if err = c.scan.reader.session.NoteDamage(c.scan.src, scan.BlockPart(i), c.scan.blocks[i].Rows, err); err != nil {
+		err := c.session.OpenBlock(ctx, c.scan.src, i, c.scanBlock)
+		if err = c.session.NoteDamage(c.scan.src, scan.BlockPart(i), c.scan.blocks[i].Rows, err); err != nil {
 			return err
 		}
 		if err := c.scan.reader.flushIfMany(ctx); err != nil {
@@ -76,17 +80,18 @@ func (c *peerScan) run(ctx context.Context) error {
 // concerns reports whether a block may have rows that call a peer.
 func (c *peerScan) concerns(block int) bool {
 	var known bool
-	c.blockShapes, known = c.scan.reader.session.Sources[c.scan.src].BlockShapes(c.blockShapes[:0], block)
-	return !known || slices.ContainsFunc(c.blockShapes, func(s source.BlockShape) bool { return c.scan.reader.peers.names.mayCallPeer(s.Shape) })
+	c.blockShapes, known = c.session.Sources[c.scan.src].BlockShapes(c.blockShapes[:0], block)
+	return !known || slices.ContainsFunc(c.blockShapes, func(s source.BlockShape) bool { return c.peers.names.mayCallPeer(s.Shape) })
 }
 
-// scanBlock counts the calls in a block trace by trace, and leaves out the traces that are in several blocks.
+// scanBlock counts the calls in a block, trace by trace. Traces that are in several blocks are left
+// to countWholeTraces.
 func (c *peerScan) scanBlock(b source.Block) error {
-	kin, ok := b.(parentBlock)
+	parents, ok := b.(parentBlock)
 	if !ok {
 		return c.scan.block(b)
 	}
-	if err := c.use(kin); err != nil {
+	if err := c.use(parents); err != nil {
 		return err
 	}
 	for i := range c.traces {
@@ -110,7 +115,7 @@ func (c *peerScan) scanBlock(b source.Block) error {
 	return nil
 }
 
-// use reads of a block what shows which rows call a peer.
+// use reads the fields of a block that show which rows call a peer.
 func (c *peerScan) use(b parentBlock) (err error) {
 	c.block, c.parents, c.ends = b, nil, nil
 	if c.traces, err = b.Traces(); err != nil {
@@ -123,15 +128,15 @@ func (c *peerScan) use(b parentBlock) (err error) {
 	return err
 }
 
-// findCallers makes callers those of a trace, the answered ones included.
+// findCallers sets callers to the rows of a trace that may call a peer, including answered ones.
 func (c *peerScan) findCallers(t *block.Trace) error {
 	c.callers = c.callers[:0]
 	for row := t.First; row < t.First+t.Rows; row++ {
-		if !c.scan.reader.peers.names.mayCallPeer(c.shapes[row]) || !c.scan.window.Contains(c.starts[row]) {
+		if !c.peers.names.mayCallPeer(c.shapes[row]) || !c.scan.window.Contains(c.starts[row]) {
 			continue
 		}
 		ours, err := c.scan.reader.belongsToTenant(c.scan.tables, c.shapes[row])
-		if err != nil || !ours { // nor are the others
+		if err != nil || !ours { // all rows of a trace belong to one tenant
 			return err
 		}
 		c.callers = append(c.callers, row)
@@ -139,7 +144,7 @@ func (c *peerScan) findCallers(t *block.Trace) error {
 	return nil
 }
 
-// fewKin is how many rows a trace has at most whose ids are compared one by one.
+// maxScannedRows is the maximum number of rows of a trace whose ids are compared one by one.
 const maxScannedRows = 64
 
 // countLarge counts the calls of a trace of many rows.
@@ -153,7 +158,7 @@ func (c *peerScan) countLarge(t *block.Trace) error {
 		}
 		c.scan.reader.spans = append(c.scan.reader.spans, s)
 	}
-	c.scan.reader.peers.count(t.ID, c.scan.window, c.scan.reader.spans)
+	c.peers.count(t.ID, c.scan.window, c.scan.reader.spans)
 	return nil
 }
 
@@ -187,7 +192,8 @@ func (c *peerScan) countSmall(t *block.Trace) (err error) {
 	return nil
 }
 
-// countRow counts a row that is no parent, if it calls a peer and no row answers that has the same id.
+// countRow counts a row that is not a parent, if it calls a peer and no row with the same id
+// answers it.
 func (c *peerScan) countRow(t *block.Trace, row int32) error {
 	id := c.id(row)
 	for other := t.First; other < t.First+t.Rows; other++ {
@@ -195,20 +201,20 @@ func (c *peerScan) countRow(t *block.Trace, row int32) error {
 			return nil
 		}
 	}
-	peer, err := c.scan.reader.peers.names.peerOf(c.block, int(row), c.shapes[row])
+	peer, err := c.peers.names.peerOf(c.block, int(row), c.shapes[row])
 	if err != nil || peer == 0 {
 		return err
 	}
 	shape := &c.scan.tables.Shapes[c.shapes[row]]
 	h := rows.Head{Start: c.starts[row], End: c.ends[row]}
-	c.scan.reader.peers.add(t.ID, &storequery.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
-		Peer: c.scan.reader.peers.names.names[peer], Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
+	c.peers.add(t.ID, &storequery.CallSpan{ID: id, Start: h.Start, Duration: h.Duration(), Service: shape.Service,
+		Peer: c.peers.names.names[peer], Kind: shape.Kind, Failed: shape.Status == otlpdata.StatusError})
 	return nil
 }
 
 func (c *peerScan) id(row int32) otlpdata.SpanID { return otlpdata.SpanID(c.ids[8*row:]) }
 
-// isServer reports whether rows of a shape are of the server's side of calls.
+// isServer reports whether rows of a shape are of the kind server or consumer.
 func isServer(t *rows.Tables, shape uint32) bool {
 	kind := t.Shapes[shape].Kind
 	return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer

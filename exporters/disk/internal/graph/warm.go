@@ -10,13 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Warm finds out ahead of queries for calls what they would have to find out themselves: where the parents are of spans whose own segment
-// does not have them. It does so for the tenants that were asked about before, the one that was asked about longest ago first, and for the
-// one without a name where none was.
+// Warm fills the edge caches ahead of queries: it searches the parents of spans whose own segment
+// does not have them. It does so for the tenants that were queried before, the least recently
+// queried first, or for the tenant "" if there are none.
 //
-// It works on one segment after the other, of those that there are then, and calls pace after each, holding nothing, with the time that it
-// has worked. A query that needs what it is working on waits for it; one that has waited for maxPatience makes it give up that segment.
-// Damage is not reported: queries do that. An error is that of pace or ctx.
+// Warm works on one segment after the other, among those that exist at that time. After each it
+// releases everything and calls pace with the time that it has worked. A query waits while Warm
+// works on a segment. After maxWarmWait it makes Warm abandon that segment. Warm does not report
+// damage, because queries do. It returns the errors of pace and ctx.
 func (e *Builder) Warm(ctx context.Context, pace func(worked time.Duration) error) error {
 	tenants, err := e.caches.tenants(ctx)
 	if err != nil {
@@ -37,48 +38,49 @@ func (e *Builder) Warm(ctx context.Context, pace func(worked time.Duration) erro
 	return nil
 }
 
-// tenants returns whom ledgers are of, the one that was used longest ago first.
-func (a *edgeCaches) tenants(ctx context.Context) ([]string, error) {
-	if err := a.acquire(ctx); err != nil {
+// tenants returns the tenants with a cache, the least recently used first.
+func (c *edgeCaches) tenants(ctx context.Context) ([]string, error) {
+	if err := c.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer a.release()
-	if len(a.byTenant) == 0 {
+	defer c.release()
+	if len(c.byTenant) == 0 {
 		return []string{""}, nil
 	}
-	names := make([]string, 0, len(a.byTenant))
-	for name := range a.byTenant {
+	names := make([]string, 0, len(c.byTenant))
+	for name := range c.byTenant {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(a.byTenant[x].used, a.byTenant[y].used) })
+	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(c.byTenant[x].used, c.byTenant[y].used) })
 	return names, nil
 }
 
-// warmNext brings the book of a segment up to date, the next that is not done, and reports whether there was one.
+// warmNext updates the entry of the next segment that is not in done, and reports whether there was
+// one.
 func (e *Builder) warmNext(ctx context.Context, tenant string, done map[source.Source]bool) (more bool, _ error) {
 	all := &e.caches
 	if err := all.acquire(ctx); err != nil {
 		return false, err
 	}
 	defer all.release()
-	mine, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	all.cancelWarm.Store(&giveUp)
+	warmCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	all.cancelWarm.Store(&cancel)
 	defer all.cancelWarm.Store(nil)
 
 	s := e.store.Begin()
 	defer s.Release()
 	s.IgnoreDamage()
 	c := &callReader{session: s, caches: all, tenant: tenant, to: math.MaxUint64}
-	l := c.cache()
+	cache := c.cache()
 	defer all.trim(s.Options.Memory)
 	for src, of := range c.session.Sources {
 		sh, ok := c.shareOf(src)
-		if b := l.entries[of]; !ok || !sh.split.HasMinutes || done[of] || b != nil && b.searchedUpTo == l.last {
+		if entry := cache.entries[of]; !ok || !sh.split.HasMinutes || done[of] || entry != nil && entry.searchedUpTo == cache.last {
 			continue
 		}
 		done[of] = true
-		if err := c.updateCache(mine, l, []sourceShare{sh}); err != nil && mine.Err() == nil {
+		if err := c.updateCache(warmCtx, cache, []sourceShare{sh}); err != nil && warmCtx.Err() == nil {
 			return false, err
 		}
 		return true, ctx.Err()
@@ -86,33 +88,34 @@ func (e *Builder) warmNext(ctx context.Context, tenant string, done map[source.S
 	return false, nil
 }
 
-// maxPatience is how long a query waits for Warm: longer than that takes for a segment, usually.
+// maxWarmWait is the maximum time that a query waits for Warm. Usually it is longer than Warm needs
+// for a segment.
 const maxWarmWait = 100 * time.Millisecond
 
 // acquire waits for the lock.
-func (a *edgeCaches) acquire(ctx context.Context) error {
+func (c *edgeCaches) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case a.lock <- struct{}{}:
+	case c.lock <- struct{}{}:
 		return nil
 	default:
 	}
-	patience := time.NewTimer(maxWarmWait)
-	defer patience.Stop()
+	timer := time.NewTimer(maxWarmWait)
+	defer timer.Stop()
 	for {
 		select {
-		case a.lock <- struct{}{}:
+		case c.lock <- struct{}{}:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-patience.C:
-			if giveUp := a.cancelWarm.Load(); giveUp != nil {
-				(*giveUp)()
+		case <-timer.C:
+			if cancel := c.cancelWarm.Load(); cancel != nil {
+				(*cancel)()
 			}
 		}
 	}
 }
 
-func (a *edgeCaches) release() { <-a.lock }
+func (c *edgeCaches) release() { <-c.lock }

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// countSegments makes a store of segments that count in reads how often they are asked.
+// countSegments returns a store of segments that count in reads how often they are read.
 func countSegments(t *testing.T, reads *int, sent ...*otlpdata.Batch) callStore {
 	t.Helper()
 	s := newCallStore(t, 1, scan.Options{})
@@ -27,7 +27,7 @@ func countSegments(t *testing.T, reads *int, sent ...*otlpdata.Batch) callStore 
 	return s
 }
 
-// heldView counts how often it is not released yet.
+// heldView counts views that are not released.
 type heldView struct {
 	scan.View
 	held *int
@@ -38,7 +38,8 @@ func (v heldView) Release() {
 	v.View.Release()
 }
 
-// TestWarm: after it a query reads nothing, and nothing is left to do. It works on one segment at a time and holds no view while it rests.
+// TestWarm checks that a query reads nothing after Warm, that a second call does nothing, and that
+// Warm works on one segment at a time and holds no view in between.
 func TestWarm(t *testing.T) {
 	reads := 0
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
@@ -50,34 +51,34 @@ func TestWarm(t *testing.T) {
 	}, scan.Options{}))
 	pace := func(time.Duration) error {
 		if held != 0 {
-			t.Errorf("%d views are held", held)
+			t.Errorf("%d views held in pace", held)
 		}
 		steps++
 		return nil
 	}
 	for _, want := range []int{3, 0} {
 		if err := s.Warm(t.Context(), pace); err != nil || steps != want {
-			t.Errorf("%d steps, want %d; %v", steps, want, err)
+			t.Errorf("Warm took %d steps, want %d; error %v", steps, want, err)
 		}
 		steps, reads = 0, 0
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
-			t.Errorf("%+v, %v; want %+v", got, err, edges)
+			t.Errorf("got %+v, %v; want %+v", got, err, edges)
 		}
 		if reads != 0 {
-			t.Errorf("segments were read %d times", reads)
+			t.Errorf("segments read %d times", reads)
 		}
 	}
 }
 
-// TestWarmTenants: once tenants were asked about, it is for these.
+// TestWarmTenants checks that Warm works for the tenants that were queried before.
 func TestWarmTenants(t *testing.T) {
 	reads := 0
 	sent := scantest.CutTraces(t, 2, 30, scantest.Day)
 	s := countSegments(t, &reads, ofTenant(t, sent[0], "a"), ofTenant(t, sent[1], "a"))
 	for _, ask := range []bool{false, true} {
 		if ask {
-			from := scantest.Day.Add(time.Hour) // nothing is there
+			from := scantest.Day.Add(time.Hour) // no spans
 			if _, err := s.Dependencies(t.Context(), "a", from, from.Add(time.Hour)); err != nil {
 				t.Fatal(err)
 			}
@@ -87,19 +88,19 @@ func TestWarmTenants(t *testing.T) {
 		}
 		reads = 0
 		if l := s.caches.byTenant["a"]; (l != nil) != ask || ask && len(l.entries) != 2 {
-			t.Errorf("asked about: %v, ledger %+v", ask, l)
+			t.Errorf("tenant queried: %v, cache %+v", ask, l)
 		}
 	}
 }
 
-// TestWarmEnds: with the error of pace, or that of the context, and what it has found out until then stays.
+// TestWarmEnds checks that Warm returns the error of pace or of its context, and keeps its results.
 func TestWarmEnds(t *testing.T) {
 	reads := 0
 	s := countSegments(t, &reads, scantest.CutTraces(t, 3, 90, scantest.Day)...)
 	later := errors.New("later")
 	for n := 1; n <= 3; n++ {
 		if err := s.Warm(t.Context(), func(time.Duration) error { return later }); !errors.Is(err, later) || len(s.caches.byTenant[""].entries) != n {
-			t.Errorf("%v, %d books, want %d", err, len(s.caches.byTenant[""].entries), n)
+			t.Errorf("Warm returned %v, %d entries, want %d", err, len(s.caches.byTenant[""].entries), n)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,7 +110,7 @@ func TestWarmEnds(t *testing.T) {
 	}
 }
 
-// slow is a segment that takes for ever to open a block, the first time.
+// slow is a segment whose first Open blocks until its context ends.
 type slow struct {
 	*segment.Segment
 	met *bool
@@ -124,7 +125,8 @@ func (s slow) Open(ctx context.Context, number int) (source.Block, error) {
 	return s.Segment.Open(ctx, number)
 }
 
-// TestWarmGivesWay: a query that waits for long makes it give up what it is at, and go on with the next.
+// TestWarmGivesWay checks that a waiting query makes Warm abandon a segment, and that Warm goes on
+// with the next.
 func TestWarmGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := scantest.CutTraces(t, 3, 90, scantest.Day)
@@ -140,10 +142,10 @@ func TestWarmGivesWay(t *testing.T) {
 		began := time.Now()
 		got, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if edges, _ := storequery.CountCalls(time.Time{}, time.Time{}, sent...); err != nil || !reflect.DeepEqual(got.Edges, edges) {
-			t.Errorf("%+v, %v; want %+v", got, err, edges)
+			t.Errorf("got %+v, %v; want %+v", got, err, edges)
 		}
 		if waited := time.Since(began); waited != maxWarmWait {
-			t.Errorf("it waited %s", waited)
+			t.Errorf("query waited %s", waited)
 		}
 		if err := <-warmed; err != nil {
 			t.Error(err)
