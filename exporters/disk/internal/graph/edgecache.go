@@ -226,7 +226,8 @@ func (cache *edgeCache) addResolved(entry *cacheEntry, from source.Source, o *un
 		res = new(resolvedCalls)
 		entry.resolved[from] = res
 	}
-	messaging := parent.Kind == otlpdata.KindProducer || o.child.Kind == otlpdata.KindConsumer // the rule of tracestore.Edge
+	// The rule of tracestore.Edge.
+	messaging := parent.Kind == otlpdata.KindProducer || o.child.Kind == otlpdata.KindConsumer
 	p := callPoint{minute: stats.MinuteOf(o.child.Start), sum: callSum{calls: 1, duration: o.child.Duration}}
 	p.sum.name = cache.id(callName{parent.Service, o.child.Service, messaging})
 	if o.child.Failed {

@@ -10,37 +10,38 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// attributes goes over the attributes of one source, and adds what is of a topic to a list.
+// attributeLister adds the keys or values of attributes in one source to a list.
 type attributeLister struct {
 	scan   *shapeScan
 	src    int
 	topic  topic
 	list   *list
-	tables *rows.Tables    // nil until there is a shape
+	tables *rows.Tables    // nil before the first shape
 	roles  []role          // by column
-	scopes map[uint32]bool // that were taken
-	// By column: whether its dictionary is complete and was taken, and whether spans of other tenants fill it as well; nil until asked for.
+	scopes map[uint32]bool // scopes that were added
+	// By column: whether its dictionary is complete and was added, and whether spans of other
+	// tenants use it; nil if not computed.
 	known     map[uint32]bool
 	foreign   map[uint32]bool
 	cells     []rows.Cell
 	assembler rows.Assembler
 }
 
-// role is what a column has of a topic.
+// role is what the cells of a column are to a topic.
 type role uint8
 
 const (
-	hasNothing role = iota // or no more than was taken
-	hasKey                 // its key is listed
-	hasValues              // its cells are listed
-	hasEncoded             // whatever is encoded in its cells
+	hasNothing role = iota // nothing, or nothing more
+	hasKey                 // the column has a key to list
+	hasValues              // the cells are values to list
+	hasEncoded             // the cells are encoded and may have keys or values to list
 )
 
 func newAttributeLister(s *scan.Session, src int, t topic, l *list) *attributeLister {
 	return &attributeLister{scan: newShapeScan(s), src: src, topic: t, list: l, scopes: make(map[uint32]bool), known: make(map[uint32]bool)}
 }
 
-// vocabulary adds what the source says without its rows, and finds out which rows have more.
+// addFromTables adds what is known without reading rows, and determines which rows have more.
 func (a *attributeLister) addFromTables(ctx context.Context) error {
 	return eachShape(ctx, a.scan.session, []int{a.src}, a.topic.tenant, func(_ int, t *rows.Tables, id uint32, shape *rows.Shape) {
 		if a.tables == nil {
@@ -67,7 +68,7 @@ func (a *attributeLister) addFromTables(ctx context.Context) error {
 	})
 }
 
-// begin takes the resources: one without spans is in no source.
+// begin adds the attributes of resources. Each resource in the vocabulary has spans.
 func (a *attributeLister) begin(t *rows.Tables) {
 	a.tables, a.roles = t, make([]role, len(t.Columns))
 	for i := range t.Columns {
@@ -107,7 +108,8 @@ func (a *attributeLister) take(kv otlpdata.KeyValue) {
 	}
 }
 
-// takeColumn takes the values that all spans of a shape have at a position, and reports whether they are known without the rows.
+// takeColumn adds the values at a position of a shape, and reports whether they are known without
+// reading rows.
 func (a *attributeLister) takeColumn(shape uint32, position int, column uint32) bool {
 	if a.tables.Columns[column].Kind == otlpdata.ValueEmpty {
 		a.list.add("")
@@ -128,7 +130,7 @@ func (a *attributeLister) takeColumn(shape uint32, position int, column uint32) 
 	return known
 }
 
-// dictionary takes all texts of a column, if they are known to be the tenant's.
+// dictionary adds all texts of a column if only spans of the tenant use it.
 func (a *attributeLister) dictionary(column uint32) bool {
 	if a.foreign == nil {
 		a.foreign = make(map[uint32]bool)
@@ -150,17 +152,18 @@ func (a *attributeLister) dictionary(column uint32) bool {
 	return true
 }
 
-// rest adds what only rows say, of at most so many rows, while the list is not full. It returns how many it may have read.
-func (a *attributeLister) addFromRows(ctx context.Context, most int) (read int, _ error) {
+// addFromRows adds what only rows have, until the list is full. It reads at maxRows the given
+// number of rows and returns how many it may have read.
+func (a *attributeLister) addFromRows(ctx context.Context, maxRows int) (read int, _ error) {
 	if a.list.full() {
 		return 0, nil
 	}
-	a.scan.left = most
+	a.scan.left = maxRows
 	err := a.scan.run(ctx, a.row)
-	return most - a.scan.left, err
+	return maxRows - a.scan.left, err
 }
 
-// row takes the attributes of a row that were not known without it.
+// row adds the attributes of a row.
 func (a *attributeLister) row(w *wantedShape, b source.Block, row int) (more bool, _ error) {
 	for _, i := range w.positions {
 		c, err := b.Cell(row, i)

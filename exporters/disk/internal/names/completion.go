@@ -11,14 +11,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// How many rows are read to list keys and values that stand in rows, those of the newest blocks.
+// Limits on the number of rows that are read for keys and values in rows. The rows of the newest
+// blocks are read.
 const (
-	maxLiveRows   = 1 << 14 // of a source that may still change: they are read for every list
-	maxSourceRows = 1 << 16 // of another one: what was found is kept
-	maxListRows   = 1 << 19 // for one list; what it has not read, the next one may
+	maxLiveRows   = 1 << 14 // of a source that may change, for each list
+	maxSourceRows = 1 << 16 // of any other source; the result is cached
+	maxListRows   = 1 << 19 // for one list; the next list may read others
 )
 
-// How many texts are kept of a source and a topic, and how many bytes these have.
+// Limits on the number and size of the cached texts of a source and topic.
 const (
 	maxTexts     = 20_000
 	maxTextBytes = 2 << 20
@@ -28,17 +29,18 @@ const (
 type topic struct {
 	tenant string
 	keys   bool
-	key    string // unless keys
+	key    string // unless keys is set
 }
 
-// AttributeKeys implements tracestore.AttributeCatalog. Of keys that stand in rows those of the newest spans are listed. A list has at most
-// maxListBytes, as has that of AttributeValues.
+// AttributeKeys implements tracestore.AttributeCatalog. Of keys that are stored in rows it lists
+// those of the newest spans. A list has at maxRows maxListBytes bytes.
 func (c *Catalog) AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error) {
 	return c.complete(ctx, topic{tenant: tenant, keys: true}, prefix, limit)
 }
 
-// AttributeValues implements tracestore.AttributeCatalog. Where there are more than are asked for, and where values stand in rows, those of
-// the newest spans are listed.
+// AttributeValues implements tracestore.AttributeCatalog. If there are more values than limit, or
+// values are stored in rows, it lists those of the newest spans. A list has at maxRows maxListBytes
+// bytes.
 func (c *Catalog) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	if key == otlpdata.FlagsAttribute {
 		return []string{}, nil
@@ -63,7 +65,7 @@ func (c *Catalog) complete(ctx context.Context, t topic, prefix string, limit in
 	return l.list.sorted(), nil
 }
 
-// newestFirst returns the numbers of all sources, by their newest span.
+// newestFirst returns the numbers of all sources, ordered by their newest span.
 func newestFirst(s *scan.Session) []int {
 	newest := make([]uint64, len(s.Sources))
 	for i, src := range s.Sources {
@@ -74,13 +76,13 @@ func newestFirst(s *scan.Session) []int {
 	return out
 }
 
-// completion is one list in the making.
+// completion is a list in the making.
 type completion struct {
 	session *scan.Session
 	texts   *textCache
 	topic   topic
 	list    *list
-	left    int // rows that may be read
+	left    int // number of rows that may still be read
 }
 
 // add adds the texts of a source.
@@ -109,10 +111,10 @@ func (c *completion) add(ctx context.Context, src int) error {
 	return newAttributeLister(c.session, src, c.topic, c.list).addFromTables(ctx)
 }
 
-// learn finds out what a source has, and keeps it if nothing was in the way.
+// learn reads the texts of a source, and caches them if they could be read completely.
 func (c *completion) learn(ctx context.Context, src int) (*knownTexts, error) {
 	damaged := c.session.DamagedParts()
-	l := &list{limit: maxTexts, max: maxTexts, room: maxTextBytes, texts: make(map[string]struct{})}
+	l := &list{limit: maxTexts, max: maxTexts, bytesLeft: maxTextBytes, texts: make(map[string]struct{})}
 	whole, err := c.read(ctx, src, l, maxSourceRows)
 	if err != nil {
 		return nil, err
@@ -124,14 +126,15 @@ func (c *completion) learn(ctx context.Context, src int) (*knownTexts, error) {
 	return k, nil
 }
 
-// read adds what vocabulary and rows of a source say, of at most so many rows. It is not whole where only fewer could be read.
-func (c *completion) read(ctx context.Context, src int, l *list, most int) (whole bool, _ error) {
+// read adds the texts in the vocabulary and in at maxRows the given number of rows of a source.
+// whole is false if maxListRows allowed fewer rows.
+func (c *completion) read(ctx context.Context, src int, l *list, maxRows int) (whole bool, _ error) {
 	a := newAttributeLister(c.session, src, c.topic, l)
 	if err := a.addFromTables(ctx); err != nil {
 		return false, err
 	}
-	may := min(c.left, most)
+	may := min(c.left, maxRows)
 	n, err := a.addFromRows(ctx, may)
 	c.left -= n
-	return may == most || n < may || a.scan.wanted[src] == nil, err
+	return may == maxRows || n < may || a.scan.wanted[src] == nil, err
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkCompletion lists the keys and the values of a key, as often as a user types a character. The first list of an engine is cold.
+// BenchmarkCompletion lists keys and values as a user interface does for each typed character. The
+// first list is cold.
 func BenchmarkCompletion(b *testing.B) {
 	b.Run("segments", func(b *testing.B) { benchCompletion(b, scantest.BenchSegments(b, benchBatches(400_000))) })
 	b.Run("memtable", func(b *testing.B) {

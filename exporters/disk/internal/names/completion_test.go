@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// valued makes a request of a tenant whose spans have these values of the key "k".
+// valued returns a request of a tenant whose spans have the given values of the key "k".
 func valued(tenant string, values ...string) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -35,14 +35,14 @@ func valued(tenant string, values ...string) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
 }
 
-// secretive is a segment whose vocabulary should be read once.
-type secretive struct {
+// countedTables is a segment that counts how often its vocabulary is read.
+type countedTables struct {
 	*segment.Segment
 	asked *int
 	err   error
 }
 
-func (s secretive) Tables() (*rows.Tables, error) {
+func (s countedTables) Tables() (*rows.Tables, error) {
 	*s.asked++
 	t, err := s.Segment.Tables()
 	return t, errors.Join(s.err, err)
@@ -52,18 +52,19 @@ func (s callStore) checkValues(t *testing.T, tenant, prefix string, limit int, w
 	t.Helper()
 	got, err := s.AttributeValues(t.Context(), tenant, "k", prefix, limit)
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q has %q, %v; want %q", prefix, got, err, want)
+		t.Errorf("values with prefix %q are %q, %v; want %q", prefix, got, err, want)
 	}
 }
 
-// TestCompletionIsKept: what a segment has is found out once, by tenant and key, and goes with it; what is damaged is looked at again.
-func TestCompletionIsKept(t *testing.T) {
+// TestCompletionIsCached checks that the texts of a segment are read once for each tenant and key,
+// that they are dropped with the segment, and that damaged segments are read again.
+func TestCompletionIsCached(t *testing.T) {
 	asked := 0
 	s := newCallStore(t, 1, scan.Options{})
 	add := func(err error, b *otlpdata.Batch) {
 		s.SegmentOf(t, b)
 		last := len(s.Segments) - 1
-		s.Segments[last] = secretive{s.Segments[last].(*segment.Segment), &asked, err}
+		s.Segments[last] = countedTables{s.Segments[last].(*segment.Segment), &asked, err}
 	}
 	add(nil, valued("a", "1", "2", "22"))
 	add(nil, valued("b", "3"))
@@ -74,11 +75,11 @@ func TestCompletionIsKept(t *testing.T) {
 		s.checkValues(t, "b", "", 0, "3")
 		s.checkValues(t, "c", "", 0)
 		if keys, err := s.AttributeKeys(t.Context(), "a", "", 0); err != nil || !slices.Equal(keys, []string{"k", "service.name"}) {
-			t.Errorf("keys %q, %v", keys, err)
+			t.Errorf("keys are %q, %v", keys, err)
 		}
 	}
 	if asked != 8 {
-		t.Errorf("the vocabularies of two segments were read %d times, for four topics", asked)
+		t.Errorf("vocabularies of two segments read %d times for four topics, want 8", asked)
 	}
 	if _, err := s.Tables[1].Append(valued("a", "4", "2"), 0); err != nil {
 		t.Fatal(err)
@@ -87,7 +88,7 @@ func TestCompletionIsKept(t *testing.T) {
 	s.Segments = s.Segments[1:]
 	s.checkValues(t, "a", "", 0, "2", "4")
 	if n := len(s.texts.bySource); n != 1 {
-		t.Errorf("%d sources are known, 1 is left", n)
+		t.Errorf("%d sources cached, want 1", n)
 	}
 	s.checkValues(t, "b", "", 0, "3")
 
@@ -97,12 +98,13 @@ func TestCompletionIsKept(t *testing.T) {
 		s.checkValues(t, "a", "", 0, "2", "4")
 	}
 	if asked != 3 {
-		t.Errorf("damage was looked at %d times, want 3", asked)
+		t.Errorf("damaged vocabulary read %d times, want 3", asked)
 	}
 }
 
-// TestCompletionIsBounded: memory is, and what is not kept is there all the same.
-func TestCompletionIsBounded(t *testing.T) {
+// TestCompletionCacheIsBounded checks that the cache respects its limit, and that texts that are
+// not cached are listed all the same.
+func TestCompletionCacheIsBounded(t *testing.T) {
 	const memory = 2000
 	s := newCallStore(t, 1, scan.Options{Memory: memory})
 	for i := range 10 {
@@ -112,7 +114,7 @@ func TestCompletionIsBounded(t *testing.T) {
 		for _, key := range []string{"k", "service.name", "absent"} {
 			want := map[string]int{"k": 11, "service.name": 1}[key]
 			if got, err := s.AttributeValues(t.Context(), "a", key, "", 0); err != nil || len(got) != want {
-				t.Errorf("%s has %q, %v; want %d", key, got, err, want)
+				t.Errorf("values of %s are %q, %v; want %d", key, got, err, want)
 			}
 		}
 	}
@@ -122,16 +124,16 @@ func TestCompletionIsBounded(t *testing.T) {
 		left += c.known.memory() + int64(len(c.topic.tenant)+len(c.topic.key))
 	}
 	if left != s.texts.memory || left > memory/2 || left == 0 {
-		t.Errorf("%d bytes are kept, and %d counted, of %d", left, s.texts.memory, memory)
+		t.Errorf("cache has %d bytes and reports %d, with a limit of %d", left, s.texts.memory, memory)
 	}
 }
 
-// TestManyTexts: where there are more than are kept, those of a prefix are found in the dictionary. Of those that stand in rows, the first
-// ones are known.
+// TestManyTexts checks that texts beyond the limit of the cache are found in the dictionary, if a
+// prefix is given.
 func TestManyTexts(t *testing.T) {
 	const values, often = maxTexts + 2000, 3
 	table := memtable.New(memtable.Options{MaxRows: often*values + 1})
-	for range often { // or the memtable would not take them for words
+	for range often { // the memtable only makes words of texts that occur several times
 		var texts []string
 		for i := range values {
 			texts = append(texts, fmt.Sprintf("value %05d", i))
@@ -158,7 +160,7 @@ func TestManyTexts(t *testing.T) {
 			found += len(got)
 		}
 		if k := e.texts.get(seg, topic{key: "k"}); found < maxTexts || len(k.texts) != maxTexts || !k.cut {
-			t.Errorf("%d texts are kept of %d, and %d found", len(k.texts), values, found)
+			t.Errorf("%d of %d texts cached, %d found", len(k.texts), values, found)
 		}
 	}
 	if got, err := e.AttributeValues(t.Context(), "", "k", "", 3*values); err != nil || len(got) < maxTexts {
@@ -166,7 +168,8 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestLongTexts: however long texts are, a list and what is kept of it take little memory, and there is one text at least.
+// TestLongTexts checks that long texts take little memory in lists and in the cache, and that a
+// list has at least one text.
 func TestLongTexts(t *testing.T) {
 	const values, long = 100, 1 << 20
 	s := newCallStore(t, 1, scan.Options{})
@@ -190,11 +193,11 @@ func TestLongTexts(t *testing.T) {
 			size += len(text)
 		}
 		if err != nil || len(got) == 0 || size > maxListBytes+long || !slices.Contains(texts, got[0]) {
-			t.Errorf("%s: %d texts of %d bytes, %v", name, len(got), size, err)
+			t.Errorf("%s: list has %d texts with %d bytes, error %v", name, len(got), size, err)
 		}
 		for _, src := range s.Segments {
 			if k := s.texts.get(src, topic{key: "k"}); k == nil || k.memory() > maxTextBytes+2*long || !k.cut {
-				t.Errorf("%s: more than %d bytes are kept: %+v", name, maxTextBytes, k != nil)
+				t.Errorf("%s: want a cached entry of at most %d bytes; entry exists: %t", name, maxTextBytes, k != nil)
 			}
 		}
 	}

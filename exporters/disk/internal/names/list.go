@@ -10,35 +10,35 @@ import (
 // list collects distinct texts with a prefix.
 type list struct {
 	prefix     string
-	limit, max int  // how many are wanted, and how many are kept
-	room       int  // bytes that texts may take beside the first one
-	closed     bool // one had no room
+	limit, max int  // length of the result; length at which texts are ignored
+	bytesLeft  int  // remaining bytes for texts after the first one
+	closed     bool // a text was dropped because of its size
 	texts      map[string]struct{}
 }
 
-// maxListBytes bounds the texts of one list.
+// maxListBytes is the maximum size of the texts in one list.
 const maxListBytes = 16 << 20
 
-// defaultLimit is the length of a list of attributes where the caller names none.
+// defaultLimit is the length of a list of attributes without a limit.
 const defaultLimit = 1000
 
 func newList(s *scan.Session, prefix string, limit int) *list {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	most := s.Options.MaxValues
-	return &list{prefix: prefix, limit: min(limit, most), max: most, room: maxListBytes, texts: make(map[string]struct{})}
+	maxLen := s.Options.MaxValues
+	return &list{prefix: prefix, limit: min(limit, maxLen), max: maxLen, bytesLeft: maxListBytes, texts: make(map[string]struct{})}
 }
 
-// add keeps a copy of a text: what is stored may go when the view is released.
+// add keeps a copy of a text, because text may refer to memory of the view.
 func (l *list) add(text string) {
 	if _, known := l.texts[text]; known || len(l.texts) >= l.max || !strings.HasPrefix(text, l.prefix) {
 		return
 	}
-	if l.closed = l.closed || len(text) > l.room && len(l.texts) > 0; l.closed {
+	if l.closed = l.closed || len(text) > l.bytesLeft && len(l.texts) > 0; l.closed {
 		return
 	}
-	l.room -= len(text)
+	l.bytesLeft -= len(text)
 	l.texts[strings.Clone(text)] = struct{}{}
 }
 

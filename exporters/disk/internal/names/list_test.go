@@ -8,7 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 )
 
-// Lists are cut to what the options allow, and damage does not empty them.
+// TestListsAreBounded checks that lists respect Options.MaxValues and that damage does not empty
+// them.
 func TestListsAreBounded(t *testing.T) {
 	f := scantest.Series(t, 10, 10)
 	s := &store{f, New(scan.NewStore(f.View, scan.Options{MaxValues: 7}))}
@@ -19,16 +20,16 @@ func TestListsAreBounded(t *testing.T) {
 	} {
 		got, err := list()
 		if err != nil || len(got) != 7 || !slices.IsSorted(got) {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 	if got, err := s.AttributeValues(t.Context(), "", "size", "9", 3); err != nil || len(got) != 3 {
-		t.Errorf("the first three of a prefix: %q, %v", got, err)
+		t.Errorf("first three of a prefix: got %q, %v", got, err)
 	}
 	if ops, err := s.Operations(t.Context(), "", "cart", ""); err != nil || len(ops) != 7 {
-		t.Errorf("operations: %v, %v", ops, err)
+		t.Errorf("operations are %v, %v", ops, err)
 	}
 	if keys, err := s.AttributeKeys(t.Context(), "", "", 0); err != nil || !slices.Equal(keys, []string{"order", "service.name", "size"}) {
-		t.Errorf("keys: %q, %v", keys, err)
+		t.Errorf("keys are %q, %v", keys, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// all returns the numbers of all sources.
+// allSources returns the numbers of all sources.
 func allSources(s *scan.Session) []int {
 	out := make([]int, len(s.Sources))
 	for i := range out {
@@ -21,7 +21,7 @@ func allSources(s *scan.Session) []int {
 	return out
 }
 
-// eachShape calls f with the shapes of a tenant in some sources. Damaged tables are noted.
+// eachShape calls f with the shapes of a tenant in some sources. Damaged vocabularies are recorded.
 func eachShape(ctx context.Context, s *scan.Session, sources []int, tenant string,
 	f func(src int, t *rows.Tables, id uint32, shape *rows.Shape)) error {
 	for _, src := range sources {
@@ -36,7 +36,7 @@ func eachShape(ctx context.Context, s *scan.Session, sources []int, tenant strin
 			continue
 		}
 		for i := range t.Shapes {
-			// A service is never "", except of shapes that were lost.
+			// Every shape has a service unless its definition is lost.
 			if sh := &t.Shapes[i]; sh.Tenant == tenant && sh.Service != "" && scan.Readable(t, sh) {
 				f(src, t, uint32(i), sh)
 			}
@@ -45,62 +45,8 @@ func eachShape(ctx context.Context, s *scan.Session, sources []int, tenant strin
 	return nil
 }
 
-// Services implements tracestore.Catalog.
-func (c *Catalog) Services(ctx context.Context, tenant string) ([]string, error) {
-	s := c.store.Begin()
-	defer s.Release()
-	n, rest, err := c.indexOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	var known []string
-	if t := n.tenants[tenant]; t != nil {
-		known = t.sorted
-	}
-	l := newList(s, "", s.Options.MaxValues)
-	last := "" // shapes of a service often follow each other
-	err = eachShape(ctx, s, rest, tenant, func(_ int, _ *rows.Tables, _ uint32, shape *rows.Shape) {
-		if shape.Service == last {
-			return
-		}
-		last = shape.Service
-		if _, ok := slices.BinarySearch(known, last); !ok {
-			l.add(last)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Concat(known, l.sorted())
-	if len(out) > len(known) {
-		slices.Sort(out)
-	}
-	return out[:min(len(out), s.Options.MaxValues)], nil
-}
-
-// Operations implements tracestore.Catalog. Where a service has so many names that they stand in rows, those of the newest spans are
-// listed.
-func (c *Catalog) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
-	s := c.store.Begin()
-	defer s.Release()
-	n, rest, err := c.indexOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	l := &operations{kind: kind, max: s.Options.MaxValues}
-	if known := n.service(tenant, service); known != nil {
-		l.known = known
-		if known.inRows {
-			rest = allSources(s)
-		}
-	}
-	if err := addOperations(ctx, s, rest, tenant, service, l); err != nil {
-		return nil, err
-	}
-	return l.sorted(), nil
-}
-
-// operations is a list of operations of one kind, or of all for "": those that are known, and those that were added.
+// operations is a list of operations of one kind, or of all kinds if kind is "": those in the index
+// and those that were added.
 type operations struct {
 	kind  string
 	max   int
@@ -122,7 +68,7 @@ func (l *operations) add(name string, kind int32) {
 		l.added = make(map[tracestore.Operation]struct{})
 	}
 	if _, ok := l.added[op]; !ok {
-		op.Name = strings.Clone(op.Name) // what is stored may go when the view is released
+		op.Name = strings.Clone(op.Name) // the name may refer to memory of the view
 		l.added[op] = struct{}{}
 	}
 }

@@ -11,31 +11,32 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// maxScanned is how many blocks one list of names is made of, the newest, where names stand in rows. With blocks of 4096 rows these are
-// 8 million spans; what only older spans have may be missing from the list.
+// maxScannedBlocks is the maximum number of blocks that are read for one list of names in rows,
+// newest first. With blocks of 4096 rows these are 8 million spans. Names of older spans may be
+// missing.
 const maxScannedBlocks = 2048
 
-// scanBlock is a block that may have rows of the shapes.
+// rowBlock is a block that may have rows of the shapes.
 type rowBlock struct {
 	src, block int
 	info       *source.BlockInfo
 	newest     uint64
 }
 
-// scan goes over the rows of some shapes, block by block.
+// shapeScan visits the rows of some shapes, block by block.
 type shapeScan struct {
 	session *scan.Session
-	wanted  [][]*wantedShape // by source: by shape, nil if it is not visited; nil for none
+	wanted  [][]*wantedShape // by source and shape; nil: not visited
 	spare   []wantedShape
-	left    int // rows of blocks that may be opened
+	left    int // number of rows in blocks that may still be opened
 }
 
-// scanned is a shape whose rows are visited.
+// wantedShape is a shape whose rows are visited.
 type wantedShape struct {
 	tables    *rows.Tables
 	shape     *rows.Shape
-	positions []int // in Shape.Columns: cells to look at
-	encoded   bool  // so are the cells that hold several encoded fields
+	positions []int // cells to look at, by index in Shape.Columns
+	encoded   bool  // look at cells that hold several encoded fields, too
 }
 
 func newShapeScan(s *scan.Session) *shapeScan {
@@ -60,7 +61,7 @@ func (s *shapeScan) want(src int, t *rows.Tables, shape uint32) *wantedShape {
 	return w
 }
 
-// wants returns nil where the rows of a shape are not visited.
+// wants returns nil if the rows of a shape are not visited.
 func (s *shapeScan) wants(src int, shape uint32) *wantedShape {
 	if wanted := s.wanted[src]; int(shape) < len(wanted) {
 		return wanted[shape]
@@ -68,7 +69,8 @@ func (s *shapeScan) wants(src int, shape uint32) *wantedShape {
 	return nil
 }
 
-// run calls visit for the rows of the shapes until it returns false. Damage is noted. The limits on blocks and rows hold.
+// run calls visit for the rows of the shapes until it returns false or a limit is reached. Damage
+// is recorded.
 func (s *shapeScan) run(ctx context.Context, visit func(w *wantedShape, b source.Block, row int) (bool, error)) error {
 	blocks, err := s.blocks()
 	if err != nil {

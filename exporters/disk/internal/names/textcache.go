@@ -8,15 +8,15 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// knownTexts is what one source has of a topic. It does not change. Its texts are its own.
+// knownTexts are the texts of a topic in one source. They do not change and own their memory.
 type knownTexts struct {
 	texts []string // sorted
-	cut   bool     // there are others
+	cut   bool     // the source has more
 }
 
-// memory returns about how many bytes are kept.
+// memory returns the approximate size in bytes.
 func (k *knownTexts) memory() int64 {
-	const fixed = 400 // of the places in maps and lists
+	const fixed = 400 // overhead of maps and lists
 	n := int64(fixed)
 	for _, t := range k.texts {
 		n += int64(unsafe.Sizeof(t)) + int64(len(t))
@@ -24,13 +24,14 @@ func (k *knownTexts) memory() int64 {
 	return n
 }
 
-// textCache keeps what sources have of topics, those that were asked about last, up to a number of bytes. Safe for concurrent use.
+// textCache is a cache of the texts of topics by source. Above a size it drops the least recently
+// used. Safe for concurrent use.
 type textCache struct {
 	limit int64
 
 	mu       sync.Mutex
 	bySource map[source.Source]map[topic]*lru.Element // of *cachedTexts
-	used     lru.List                                 // of *cachedTexts, the one that was asked about last in front
+	used     lru.List                                 // of *cachedTexts, the last used first
 	memory   int64
 }
 
@@ -45,7 +46,7 @@ func newTextCache(limit int64) *textCache {
 	return &textCache{limit: limit, bySource: make(map[source.Source]map[topic]*lru.Element)}
 }
 
-// keep forgets the sources that are not among these.
+// keep drops the texts of all other sources.
 func (c *textCache) keep(sources []source.Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +75,7 @@ func (c *textCache) keep(sources []source.Source) {
 	}
 }
 
-// get returns nil where nothing is known.
+// get returns nil if nothing is cached.
 func (c *textCache) get(src source.Source, t topic) *knownTexts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +90,7 @@ func (c *textCache) get(src source.Source, t topic) *knownTexts {
 func (c *textCache) put(src source.Source, t topic, k *knownTexts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.bySource[src][t]; old != nil { // two queries found out the same
+	if old := c.bySource[src][t]; old != nil { // by a concurrent query
 		c.remove(old)
 	}
 	if c.bySource[src] == nil {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
@@ -16,30 +15,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Catalog lists names of services and operations, and keys and values of attributes. Safe for concurrent use.
-type Catalog struct {
-	store *scan.Store
-	index atomic.Pointer[nameIndex]
-	texts *textCache
-}
-
-var (
-	_ tracestore.Catalog          = (*Catalog)(nil)
-	_ tracestore.AttributeCatalog = (*Catalog)(nil)
-)
-
-// NewCatalog returns a Catalog for a store.
-func New(s *scan.Store) *Catalog {
-	return &Catalog{store: s, texts: newTextCache(s.Options.Memory / 2)}
-}
-
-// names is what the catalogs of some sources say together. It does not change. Its texts are its own.
+// nameIndex has the names of several sources. It does not change and owns its texts.
 type nameIndex struct {
-	sources map[source.Source]bool // false: the catalog is damaged, and nothing of the source is here
+	sources map[source.Source]bool // false: the catalog of the source is damaged and its names are missing
 	tenants map[string]*tenantNames
-	memory  int64 // bytes, about
-	// Sources without statistics that were met for the first time. Some do not stay for long, such as what is not deleted of a memtable:
-	// their names are not kept before they are met again.
+	memory  int64 // approximate size in bytes
+	// Sources without statistics that were seen for the first time. Some exist only for one view,
+	// such as the rest of a memtable after a deletion. Their names are added when they are seen
+	// again.
 	deferred map[source.Source]bool
 }
 
@@ -51,10 +34,10 @@ type tenantNames struct {
 type serviceNames struct {
 	operations map[tracestore.Operation]struct{}
 	sorted     []tracestore.Operation
-	inRows     bool // there are others, which stand in rows
+	inRows     bool // there are other names, in rows
 }
 
-// service returns what is known of a service; nil: nothing.
+// service returns the names of a service, or nil.
 func (n *nameIndex) service(tenant, service string) *serviceNames {
 	if t := n.tenants[tenant]; t != nil {
 		return t.services[service]
@@ -62,9 +45,9 @@ func (n *nameIndex) service(tenant, service string) *serviceNames {
 	return nil
 }
 
-// namesOf returns the names of the session's sources that have a catalog, and the numbers of the other sources. It reads the catalogs
-// only where the sources are others than last time. Then what went away is left out, for which all catalogs are read again, or what is new
-// added.
+// indexOf returns the names of the sources with a catalog, and the numbers of the other sources. It
+// keeps the index from call to call. If sources were added it reads their catalogs; if sources were
+// removed it reads all catalogs again.
 func (c *Catalog) indexOf(ctx context.Context, s *scan.Session) (_ *nameIndex, rest []int, _ error) {
 	kept := c.index.Load()
 	n, err := buildIndex(ctx, s, kept)
@@ -82,7 +65,8 @@ func (c *Catalog) indexOf(ctx context.Context, s *scan.Session) (_ *nameIndex, r
 	return n, rest, nil
 }
 
-// gather returns the names of the sources at hand; kept are those of the sources of another time, or nil.
+// buildIndex returns the names of the sources of a session. kept is the index of an earlier
+// session, or nil.
 func buildIndex(ctx context.Context, s *scan.Session, kept *nameIndex) (*nameIndex, error) {
 	var fresh []source.Source
 	strangers := make(map[source.Source]bool)
@@ -103,7 +87,7 @@ func buildIndex(ctx context.Context, s *scan.Session, kept *nameIndex) (*nameInd
 	}
 	switch {
 	case kept != nil && known < len(kept.sources):
-		return buildIndex(ctx, s, &nameIndex{deferred: kept.deferred}) // which has nothing that could have gone
+		return buildIndex(ctx, s, &nameIndex{deferred: kept.deferred}) // an index without names of removed sources
 	case kept != nil && len(fresh) == 0 && maps.Equal(strangers, kept.deferred):
 		return kept, nil
 	}
@@ -114,7 +98,7 @@ func buildIndex(ctx context.Context, s *scan.Session, kept *nameIndex) (*nameInd
 		}
 		list, err := src.(source.Catalog).Services()
 		if d := (*source.DamageError)(nil); errors.As(err, &d) {
-			s.ReportDamage(d) // which costs no names: they are in the tables, too
+			s.ReportDamage(d) // no names are lost: the vocabulary has them, too
 		} else if err != nil {
 			return nil, err
 		}
@@ -152,7 +136,7 @@ func (n *nameIndex) clone() *nameIndex {
 }
 
 func (n *nameIndex) add(list []source.Service) {
-	const ofMap = 2 // entries of maps and lists take about so many times their size
+	const ofMap = 2 // factor for the overhead of maps and lists
 	for i := range list {
 		t := n.tenants[list[i].Tenant]
 		if t == nil {
@@ -177,7 +161,7 @@ func (n *nameIndex) add(list []source.Service) {
 	}
 }
 
-// sort makes the sorted lists.
+// sort fills the sorted lists.
 func (n *nameIndex) sort() {
 	for _, t := range n.tenants {
 		t.sorted = slices.Sorted(maps.Keys(t.services))
@@ -187,7 +171,7 @@ func (n *nameIndex) sort() {
 	}
 }
 
-// shown returns an operation as it is listed, for a name and a kind as sent.
+// displayOperation returns an operation as it is listed, from the name and kind that were sent.
 func displayOperation(name string, kind int32) tracestore.Operation {
 	s := otlpdata.Span{Name: name, Kind: kind}
 	return tracestore.Operation{Name: s.Operation(), Kind: s.KindName()}

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// named makes a request of a tenant whose spans have these names.
+// named returns a request of a tenant whose spans have the given names.
 func named(tenant, service string, names ...string) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -31,14 +31,14 @@ func named(tenant, service string, names ...string) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
 }
 
-// silent is a segment whose catalog must not be read once more.
-type silent struct {
+// countedCatalog is a segment that counts how often its catalog is read.
+type countedCatalog struct {
 	*segment.Segment
 	asked *int
 	err   error
 }
 
-func (s silent) Services() ([]source.Service, error) {
+func (s countedCatalog) Services() ([]source.Service, error) {
 	*s.asked++
 	list, err := s.Segment.Services()
 	return list, errors.Join(s.err, err)
@@ -48,7 +48,7 @@ func (s callStore) checkNames(t *testing.T, tenant string, want map[string][]str
 	t.Helper()
 	services, err := s.Services(t.Context(), tenant)
 	if err != nil || len(services) != len(want) || !slices.IsSorted(services) {
-		t.Fatalf("%s has %q, %v; want those of %v", tenant, services, err, want)
+		t.Fatalf("services of %s are %q, %v; want those of %v", tenant, services, err, want)
 	}
 	for _, service := range services {
 		for kind, shown := range map[string]bool{"": true, "client": true, "server": false} {
@@ -60,28 +60,29 @@ func (s callStore) checkNames(t *testing.T, tenant string, want map[string][]str
 			}
 			got, err := s.Operations(t.Context(), tenant, service, kind)
 			if err != nil || !slices.Equal(got, ops) {
-				t.Errorf("%s, %s, kind %q: %v, %v; want %v", tenant, service, kind, got, err, ops)
+				t.Errorf("tenant %s, service %s, kind %q: got %v, %v; want %v", tenant, service, kind, got, err, ops)
 			}
 		}
 	}
 }
 
-// TestNames: names of segments are read once each, and go with the last segment that has them; those of memtables and of segments with
-// damaged catalogs are there, too.
+// TestNames checks that the catalogs of segments are read once, that names disappear with the last
+// segment that has them, and that names of memtables and of segments with damaged catalogs are
+// listed.
 func TestNames(t *testing.T) {
 	asked, reports := 0, 0
 	s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { reports++ }})
 	add := func(err error, b *otlpdata.Batch) {
 		s.SegmentOf(t, b)
 		last := len(s.Segments) - 1
-		s.Segments[last] = silent{s.Segments[last].(*segment.Segment), &asked, err}
+		s.Segments[last] = countedCatalog{s.Segments[last].(*segment.Segment), &asked, err}
 	}
 	add(nil, named("a", "x", "1", "2"))
 	add(nil, named("b", "x", "9"))
 	s.checkNames(t, "a", map[string][]string{"x": {"1", "2"}})
 	s.checkNames(t, "b", map[string][]string{"x": {"9"}})
 	if asked != 2 {
-		t.Errorf("two catalogs were read %d times", asked)
+		t.Errorf("two catalogs read %d times", asked)
 	}
 	add(nil, named("a", "w", "2"))
 	if _, err := s.Tables[1].Append(named("a", "x", "0", "2"), 0); err != nil {
@@ -90,14 +91,14 @@ func TestNames(t *testing.T) {
 	add(&source.DamageError{File: "f", Part: "catalog", Err: errors.New("rotten")}, named("a", "y", "3"))
 	s.checkNames(t, "a", map[string][]string{"x": {"0", "1", "2"}, "w": {"2"}, "y": {"3"}})
 	if asked != 4 || reports != 1 {
-		t.Errorf("four catalogs were read %d times, %d reports", asked, reports)
+		t.Errorf("four catalogs read %d times, with %d reports of damage", asked, reports)
 	}
 	s.Segments = s.Segments[1:]
 	s.checkNames(t, "a", map[string][]string{"x": {"0", "2"}, "w": {"2"}, "y": {"3"}})
 	s.checkNames(t, "c", nil)
 }
 
-// TestOperationsInRows: names that have no room in the vocabulary are read from rows, beside those of other segments.
+// TestOperationsInRows checks that names in rows are listed together with those of other segments.
 func TestOperationsInRows(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{})
 	var many []string
@@ -108,12 +109,12 @@ func TestOperationsInRows(t *testing.T) {
 	s.SegmentOf(t, named("", "x", "another"))
 	list, err := s.Segments[0].(source.Catalog).Services()
 	if err != nil || len(list) != 1 || !list[0].NamesInRows {
-		t.Fatalf("%+v, %v: the test needs more names", list, err)
+		t.Fatalf("test needs more names: %+v, %v", list, err)
 	}
 	s.checkNames(t, "", map[string][]string{"x": append([]string{"another"}, many...)})
 }
 
-// TestNamesWithoutMemory: where there is no room for names, they are read each time, and right.
+// TestNamesWithoutMemory checks that names are correct if there is no memory to cache them.
 func TestNamesWithoutMemory(t *testing.T) {
 	s := newCallStore(t, 1, scan.Options{Memory: 1, MaxValues: 2})
 	s.SegmentOf(t, named("", "x", "1", "2", "3"))
@@ -121,15 +122,16 @@ func TestNamesWithoutMemory(t *testing.T) {
 		s.checkNames(t, "", map[string][]string{"x": {"1", "2"}})
 	}
 	if s.index.Load() != nil {
-		t.Error("names were kept")
+		t.Error("names were cached without memory")
 	}
 }
 
-// TestNamesOfManySources compares with the vocabulary of all sources, over segments that come and go.
+// TestNamesOfManySources compares names with the vocabularies of all sources, while segments are
+// added and removed.
 func TestNamesOfManySources(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	s := newCallStore(t, 1, scan.Options{})
-	var sent [][]string // by segment: service and its operations
+	var sent [][]string // by segment: the service and its operations
 	for range 60 {
 		if len(sent) > 5 || len(sent) > 0 && rng.IntN(3) == 0 {
 			i := rng.IntN(len(sent))
@@ -148,44 +150,45 @@ func TestNamesOfManySources(t *testing.T) {
 		s.checkNames(t, "", want)
 	}
 	if got := s.index.Load(); len(got.sources) != len(s.Segments) {
-		t.Errorf("names of %d segments are kept, there are %d", len(got.sources), len(s.Segments))
+		t.Errorf("names of %d segments cached, want %d", len(got.sources), len(s.Segments))
 	}
 }
 
-// passing is a source with a catalog and no statistics.
-type passing struct {
+// transient is a source with a catalog but without statistics.
+type transient struct {
 	source.Source
 	asked *int
 }
 
-func (p *passing) Services() ([]source.Service, error) {
+func (p *transient) Services() ([]source.Service, error) {
 	*p.asked++
 	return p.Source.(source.Catalog).Services()
 }
 
-// TestNamesOfPassingSources: sources that are others in every view do not make the names of segments forgotten.
-func TestNamesOfPassingSources(t *testing.T) {
+// TestNamesOfTransientSources checks that sources that differ in every view do not invalidate the
+// names of segments.
+func TestNamesOfTransientSources(t *testing.T) {
 	asked := 0
 	s := newCallStore(t, 1, scan.Options{})
 	s.SegmentOf(t, named("", "x", "1"))
 	s.SegmentOf(t, named("", "y", "2"))
-	s.Segments[0] = silent{s.Segments[0].(*segment.Segment), &asked, nil}
+	s.Segments[0] = countedCatalog{s.Segments[0].(*segment.Segment), &asked, nil}
 	inner := s.Segments[1]
 	want := map[string][]string{"x": {"1"}, "y": {"2"}}
 	passed := 0
 	for range 5 {
-		s.Segments[1] = &passing{inner, &passed}
+		s.Segments[1] = &transient{inner, &passed}
 		if l, err := s.Services(t.Context(), ""); err != nil || !slices.Equal(l, []string{"x", "y"}) {
 			t.Fatal(l, err)
 		}
 	}
 	if asked != 1 || passed != 0 {
-		t.Errorf("the catalogs were read %d and %d times", asked, passed)
+		t.Errorf("catalogs read %d and %d times", asked, passed)
 	}
 	for range 3 {
 		s.checkNames(t, "", want)
 	}
 	if asked != 1 || passed != 1 {
-		t.Errorf("the catalogs were read %d and %d times", asked, passed)
+		t.Errorf("catalogs read %d and %d times", asked, passed)
 	}
 }

@@ -1,0 +1,84 @@
+package names
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// Catalog lists services and operations, and keys and values of attributes. Safe for concurrent
+// use.
+type Catalog struct {
+	store *scan.Store
+	index atomic.Pointer[nameIndex]
+	texts *textCache
+}
+
+var (
+	_ tracestore.Catalog          = (*Catalog)(nil)
+	_ tracestore.AttributeCatalog = (*Catalog)(nil)
+)
+
+// New returns a Catalog for a store.
+func New(s *scan.Store) *Catalog {
+	return &Catalog{store: s, texts: newTextCache(s.Options.Memory / 2)}
+}
+
+// Services implements tracestore.Catalog.
+func (c *Catalog) Services(ctx context.Context, tenant string) ([]string, error) {
+	s := c.store.Begin()
+	defer s.Release()
+	n, rest, err := c.indexOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	if t := n.tenants[tenant]; t != nil {
+		known = t.sorted
+	}
+	l := newList(s, "", s.Options.MaxValues)
+	last := "" // shapes of a service often follow each other
+	err = eachShape(ctx, s, rest, tenant, func(_ int, _ *rows.Tables, _ uint32, shape *rows.Shape) {
+		if shape.Service == last {
+			return
+		}
+		last = shape.Service
+		if _, ok := slices.BinarySearch(known, last); !ok {
+			l.add(last)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := slices.Concat(known, l.sorted())
+	if len(out) > len(known) {
+		slices.Sort(out)
+	}
+	return out[:min(len(out), s.Options.MaxValues)], nil
+}
+
+// Operations implements tracestore.Catalog. If a service has so many names that they are stored in
+// rows, it lists those of the newest spans.
+func (c *Catalog) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
+	s := c.store.Begin()
+	defer s.Release()
+	n, rest, err := c.indexOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	l := &operations{kind: kind, max: s.Options.MaxValues}
+	if known := n.service(tenant, service); known != nil {
+		l.known = known
+		if known.inRows {
+			rest = allSources(s)
+		}
+	}
+	if err := addOperations(ctx, s, rest, tenant, service, l); err != nil {
+		return nil, err
+	}
+	return l.sorted(), nil
+}

@@ -1,0 +1,14 @@
+// Package names lists the names in the span store: services and operations, and keys and values of
+// attributes for completion.
+//
+//	catalog.go                   Catalog: lists of services and operations
+//	index.go                     the names in segments, kept from query to query
+//	operations.go                operations of one service
+//	completion.go, attributes.go lists of keys and values of attributes
+//	textcache.go                 keys and values in segments, kept from query to query
+//	list.go                      lists with a limit
+//	rowscan.go                   names and values that are stored in rows only
+//
+// Names come from the vocabulary of a source if possible. Spans with too many different names or
+// values have them in rows. Then the rows of the newest blocks are read.
+package names
