@@ -12,8 +12,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// Whatever is committed is found after a crash at any moment, in order and unchanged, and nothing is found that was not appended.
-// WAL_SEED=n runs one seed only; the goroutines interleave differently each time, so a failure may need several runs.
+// Committed records are found after a crash at any moment, in order and unchanged, and nothing is
+// found that was not appended. WAL_SEED=n runs one seed only; the goroutines interleave differently
+// each time, so a failure may need several runs.
 func TestRandomCrashes(t *testing.T) {
 	if s := os.Getenv("WAL_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -49,8 +50,8 @@ func TestNothingCommittedIsLostRightAfterCommit(t *testing.T) {
 	}
 }
 
-// crashRun is one life of a directory: a log that fills a spare with stale records, then a log that several goroutines write until the
-// machine or the process dies, with disk errors on the way.
+// crashRun is one life of a directory: a log that fills a spare with stale records, then a log that
+// several goroutines write until the machine or the process dies, with disk errors on the way.
 type crashRun struct {
 	seed uint64
 	rng  *rand.Rand
@@ -73,7 +74,8 @@ func newCrashRun(seed uint64) *crashRun {
 	r.opts.MaxPending = 4096
 	for range rng.IntN(3) {
 		op := []vfstest.Op{vfstest.OpSync, vfstest.OpWrite}[rng.IntN(2)]
-		r.faults = append(r.faults, &vfstest.Rule{Op: op, Skip: rng.IntN(12), Times: 1 + rng.IntN(3), Err: errDisk, Short: rng.IntN(2) == 0})
+		fault := &vfstest.Rule{Op: op, Skip: rng.IntN(12), Times: 1 + rng.IntN(3), Err: errDisk, Short: rng.IntN(2) == 0}
+		r.faults = append(r.faults, fault)
 	}
 	return r
 }
@@ -184,12 +186,12 @@ func (r *crashRun) check(t *testing.T) {
 	}
 	for seq := uint64(1); seq <= r.committed; seq++ {
 		if _, ok := found[seq]; !ok {
-			t.Errorf("seed %d: record %d of %d committed is missing (mode %s, power cut %v)", r.seed, seq, r.committed, r.opts.Mode, r.power)
+			t.Errorf("seed %d: committed record %d of %d is missing (mode %s, power cut %v)", r.seed, seq, r.committed, r.opts.Mode, r.power)
 		}
 	}
 }
 
-// goOn uses the directory as the crash left it, recycled files included.
+// goOn uses the directory as the crash left it, including recycled files.
 func (r *crashRun) goOn(t *testing.T) {
 	t.Helper()
 	d := openDir(t, r.after, r.opts)

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// sample is a log whose records 1 to 3 were committed one by one and 4 and 5 together, and the offsets of its records.
+// sample is a log whose records 1 to 3 were committed one by one and 4 and 5 together, and the
+// offsets of its records.
 func sample(t testing.TB) (content []byte, at []int) {
 	t.Helper()
 	mem := vfstest.NewMem()
@@ -30,7 +31,8 @@ func samplePayload(seq int) string { return fmt.Sprintf("payload of record %d", 
 
 const sampleRecord = 40 + 19
 
-// Every bit that is flipped costs the record that it is in, and no other. It is corruption if a later record proves that it was durable.
+// Every flipped bit loses the record that it is in, and no other. It is reported as corruption if a
+// later record proves that the record was durable.
 func TestFlippedBitCostsOneRecord(t *testing.T) {
 	content, at := sample(t)
 	for i := range content {
@@ -70,7 +72,7 @@ func recordAt(at []int, i int) int {
 	return 0
 }
 
-// A file that ends early is a torn tail: what comes before is kept.
+// A truncated file is a torn tail: the records before it are kept.
 func TestTruncationKeepsWhatIsThere(t *testing.T) {
 	content, at := sample(t)
 	for size := range content {
@@ -86,7 +88,7 @@ func TestTruncationKeepsWhatIsThere(t *testing.T) {
 	}
 }
 
-// A hole before records that were written later but synced with it was never promised to anybody.
+// A hole before records that were written later but synced with it was never acknowledged.
 func TestUnsyncedHoleIsNoDamage(t *testing.T) {
 	content, at := sample(t)
 	clear(content[at[3] : at[3]+sampleRecord])
@@ -126,7 +128,7 @@ func TestUnreadableFileIsGivenUp(t *testing.T) {
 	}
 }
 
-// A part lost in the middle shows although no file has a broken byte.
+// A part lost in the middle is noticed although no file has a broken byte.
 func TestMissingPartIsNoticed(t *testing.T) {
 	content, at := sample(t)
 	mem, d := withFile(t, 5, content[:at[1]])
@@ -137,7 +139,8 @@ func TestMissingPartIsNoticed(t *testing.T) {
 	}
 }
 
-// Stale records of a former spare have another epoch, and those of a later version are not guessed at.
+// Stale records of a reused file have another epoch, and those of a later version are not
+// interpreted.
 func TestOtherEpochsAndVersions(t *testing.T) {
 	content, at := sample(t)
 	_, d := withFile(t, 6, content)
@@ -154,7 +157,8 @@ func TestOtherEpochsAndVersions(t *testing.T) {
 	}
 }
 
-// A sender may put a record of his own into a payload. It is not looked for as long as the header before it is sound.
+// A sender may put a forged record into a payload. It is not looked for while the header before it
+// is valid.
 func TestRecordInsideAPayloadIsNoRecord(t *testing.T) {
 	forged, _ := sample(t)
 	mem := vfstest.NewMem()

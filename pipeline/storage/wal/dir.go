@@ -11,11 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// maxZeros is the number of bytes that are written at once when a file is filled.
+// maxZeros is the maximum number of bytes per write when a file is filled with zeros.
 const maxZeros = 256 << 10
 
-// Dir is a directory of logs and spare files. Nobody else may write in it: the owner holds a lock for that. Its methods may be called
-// concurrently; Replay, Remove, Recycle and Quarantine are for logs that are closed or were found at start.
+// Dir is a directory of logs and spare files. No other process may write in it; the owner holds a
+// lock for that. Its methods may be called concurrently. Replay, Remove, Recycle and Quarantine are
+// for logs that are closed or were found at start.
 type Dir struct {
 	fs   vfs.FS
 	path string
@@ -25,7 +26,7 @@ type Dir struct {
 	mu sync.Mutex // held while names change
 }
 
-// OpenDir makes the directory if it is missing, and removes spares that are too many.
+// OpenDir creates the directory if it is missing, and removes excess spare files.
 func OpenDir(fsys vfs.FS, dir string, o Options) (*Dir, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -66,12 +67,13 @@ func (d *Dir) Size() (int64, error) {
 	return names.bytes, err
 }
 
-// Remove deletes a log whose content is safe elsewhere. It is durable on return.
+// Remove deletes a log whose content is stored elsewhere. The deletion is durable on return.
 func (d *Dir) Remove(epoch uint64) error {
 	return d.dispose(epoch, "remove", func(p partName, _ *listing) error { return d.fs.Remove(d.file(p.String())) })
 }
 
-// Recycle is Remove, but keeps the file for a later log if there are fewer than Options.Spares and if it never failed.
+// Recycle is like Remove, but keeps the file for a later log if there are fewer than Options.Spares
+// and it never failed.
 func (d *Dir) Recycle(epoch uint64) error {
 	return d.dispose(epoch, "recycle", func(p partName, names *listing) error {
 		failed := len(names.of(epoch)) > 1
@@ -82,7 +84,7 @@ func (d *Dir) Recycle(epoch uint64) error {
 	})
 }
 
-// DropSpares deletes the spare files, to give their space back.
+// DropSpares deletes the spare files to free their space.
 func (d *Dir) DropSpares() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +103,7 @@ func (d *Dir) DropSpares() error {
 	return nil
 }
 
-// Quarantine moves the files of a damaged log to another directory, which is made if missing.
+// Quarantine moves the files of a damaged log to another directory, which is created if missing.
 func (d *Dir) Quarantine(epoch uint64, to string) error {
 	if err := d.fs.MkdirAll(to); err != nil {
 		return fmt.Errorf("quarantine log %016x: %w", epoch, err)
@@ -114,7 +116,8 @@ func (d *Dir) Quarantine(epoch uint64, to string) error {
 	})
 }
 
-// dispose calls do for all parts of a log, last one first: what is left after a crash is then a log with its beginning.
+// dispose calls do for all parts of a log, last one first, so that a crash leaves the beginning of
+// the log.
 func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,8 +136,9 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	return nil
 }
 
-// newPart makes the n-th part file of a log, from a spare if there is one. Its name is durable on return; if it is not a former spare
-// it is zero-filled by one step and synced. A directory that somebody has deleted is made again.
+// newPart creates the n-th part file of a log, from a spare if there is one. Its name is durable on
+// return. A new file is filled with zeros by one step and synced. A deleted directory is created
+// again.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +150,7 @@ func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 		return nil, err
 	}
 	if n >= maxParts {
-		return nil, fmt.Errorf("log %016x has %d parts already", epoch, n)
+		return nil, fmt.Errorf("log %016x already has %d parts", epoch, n)
 	}
 	name := d.file(partName{epoch: epoch, n: n}.String())
 	if old := names.of(epoch); len(old) > 0 && old[len(old)-1].n >= n {
@@ -164,12 +168,12 @@ func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	return p, nil
 }
 
-// reuseSpare returns nil if no spare can be used; one that makes trouble is removed.
+// reuseSpare returns nil if no spare can be used. A spare that fails is removed.
 func (d *Dir) reuseSpare(spares []int, name string) *part {
 	for _, n := range spares {
 		spare := d.file(spareName(n))
 		if err := d.fs.Rename(spare, name); err != nil {
-			d.fs.Remove(spare) // if that fails it will make trouble again, no more
+			d.fs.Remove(spare) // if that fails, the next attempt fails too, without other consequences
 			continue
 		}
 		file, err := d.fs.OpenWrite(name)
@@ -202,7 +206,7 @@ func (d *Dir) freshPart(name string) (*part, error) {
 	return p, nil
 }
 
-// discard gives back the space of a part that holds nothing that was acknowledged.
+// discard removes a part that holds nothing acknowledged.
 func (d *Dir) discard(p *part) error { return errors.Join(p.close(), d.fs.Remove(p.file.Name())) }
 
 func (d *Dir) file(name string) string { return path.Join(d.path, name) }

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// filled makes a closed log with some records.
+// filled creates a closed log with some records.
 func filled(t testing.TB, d *wal.Dir, epoch uint64, records int) {
 	t.Helper()
 	l := create(t, d, epoch)
@@ -144,7 +144,7 @@ func TestEpochsRemoveAndQuarantine(t *testing.T) {
 	}
 }
 
-// A log outlives a bounded number of failures, here of one sync per commit.
+// A log survives a bounded number of failures, here of one sync per commit.
 func TestPartsAreBounded(t *testing.T) {
 	var rules []*vfstest.Rule
 	for i := range 20 {
@@ -163,7 +163,8 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 }
 
-// Files are written by steps ahead of the records, so that most syncs have no metadata to write, and not further than Size.
+// Files are filled in steps ahead of the records, so that most syncs write no metadata, and not
+// beyond Size.
 func TestFilesGrowInSteps(t *testing.T) {
 	mem := vfstest.NewMem()
 	d := openDir(t, mem, small)

@@ -42,7 +42,7 @@ func TestFailedSyncOrWriteGoesOnInAnotherFile(t *testing.T) {
 	}
 }
 
-// A sync that fails behind the back of Commit must not lose what was acknowledged.
+// A sync that fails between two calls of Commit must not lose what was acknowledged.
 func TestFailedBackgroundSyncWritesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, fsys, rule := failing(vfstest.OpSync)
@@ -123,7 +123,8 @@ func TestSpareServesWhenTheDiskIsFull(t *testing.T) {
 	sound(t, d, 2, "a")
 }
 
-// A process that dies during a rotation leaves records that were acknowledged in the first part only, and others in both.
+// A process that dies during a rotation leaves acknowledged records in the first part only, and
+// others in both.
 func TestKilledWhileRotating(t *testing.T) {
 	mem := vfstest.NewMem()
 	var killed *vfstest.Mem

@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// disk is what only the leader touches.
+// disk is the state that only the leader uses.
 type disk struct {
 	part     *part // nil once the log has failed or is closed
 	n        int   // number of the part
 	written  uint64
-	synced   uint64 // sequence numbers of the last record that was written, and synced
+	synced   uint64 // sequence numbers of the last record written, and of the last synced
 	lastSync time.Time
 	stats    Stats // counted here, published by finish
 
-	// unsynced holds all groups that are not known to be synced, as they are in the file; those from fresh on have yet to be written. In
-	// SyncOS groups leave it when they are written.
+	// unsynced holds all groups that are not known to be synced, as they are in the file; those
+	// from fresh on are not written yet. In mode SyncOS, groups are removed once written.
 	unsynced []byte
 	fresh    int
 }
 
-// flush writes what is pending, syncs if told to, and gives the outcome to the waiters. The caller has the token.
+// flush writes pending records, syncs if requested, and passes the result to the waiters. The
+// caller holds the token.
 func (l *Log) flush(sync bool) {
 	d := &l.disk
 	if d.part == nil {
 		return
 	}
-	g := l.take()
+	g := l.takePending()
 	err := d.write()
 	if l.opts.Mode == SyncOS && err == nil {
 		d.forget()
@@ -41,8 +42,9 @@ func (l *Log) flush(sync bool) {
 	l.finish(g, err)
 }
 
-// take moves the pending records to the disk's buffer, as one group, and returns who waits for them; nil if there are none.
-func (l *Log) take() *group {
+// takePending moves the pending records to the disk's buffer, as one group, and returns that group,
+// or nil if there are none.
+func (l *Log) takePending() *group {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := &l.disk
@@ -97,11 +99,11 @@ func (d *disk) sync() error {
 
 func (d *disk) forget() { d.unsynced, d.fresh = d.unsynced[:0], 0 }
 
-// rotate gives up the part that failed and writes everything that is not known to be durable to a new one. The error wraps ErrFailed;
-// the log has no part then.
+// rotate abandons the failed part and writes everything that is not known to be durable to a new
+// one. After an error, which wraps ErrFailed, the log has no part.
 func (l *Log) rotate(cause error) error {
 	d := &l.disk
-	d.part.close() // it has failed already; what Close says changes nothing
+	d.part.close() // it has already failed: the result of Close does not matter
 	d.part = nil
 	next, err := l.dir.newPart(l.epoch, d.n+1)
 	if err != nil {
@@ -123,7 +125,8 @@ func (l *Log) rotate(cause error) error {
 	return nil
 }
 
-// finish publishes what flush did. An error is final for the log, so that those who wait for the next group get it too.
+// finish publishes the result of flush. An error is final for the log, so the waiters for the next
+// group get it too.
 func (l *Log) finish(g *group, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +147,7 @@ func (l *Log) finish(g *group, err error) {
 	}
 }
 
-// close closes the file. failure is what the log has failed with, if it has.
+// close closes the file. failure is the error of a failed log, else nil.
 func (d *disk) close(failure error) error {
 	if d.part == nil {
 		return failure

@@ -12,7 +12,7 @@ import (
 
 const goldenFile = "testdata/golden-v1.log"
 
-// The file is what version 1 wrote; every later version must read it.
+// The file was written by version 1; every later version must read it.
 func TestGoldenFile(t *testing.T) {
 	content, _ := sample(t)
 	want := golden.Check(t, goldenFile, content)
@@ -20,8 +20,8 @@ func TestGoldenFile(t *testing.T) {
 	sound(t, d, 5, samplePayload(1), samplePayload(2), samplePayload(3), samplePayload(4), samplePayload(5))
 }
 
-// Whatever two part files hold, Replay ends, delivers rising numbers (checked by replay), no more bytes than there are, and counts
-// that add up.
+// For any content of two part files, Replay ends, delivers ascending numbers (checked by replay),
+// at most as many bytes as there are, and counts that add up.
 func FuzzReplay(f *testing.F) {
 	content, at := sample(f)
 	f.Add(content, []byte(nil), false)
@@ -56,7 +56,8 @@ func FuzzReplay(f *testing.F) {
 	})
 }
 
-// forgeChecksums makes every header sound, and its payload if that is in the file, so that mutation gets past the checksums.
+// forgeChecksums makes every header valid, and its payload if that is in the file, so that
+// mutations pass the checksums.
 func forgeChecksums(b []byte) {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli)
 	for i := 0; i+40 <= len(b); i += 8 {
@@ -71,7 +72,7 @@ func forgeChecksums(b []byte) {
 	}
 }
 
-// Many damaged places must cost neither much memory nor the count of lost records.
+// Many damaged places cost little memory and leave the count of lost records correct.
 func TestReportIsBounded(t *testing.T) {
 	const pairs = 3000
 	mem := vfstest.NewMem()

@@ -7,25 +7,27 @@ import (
 	"time"
 )
 
-// Log is one log that is being written. All methods may be called concurrently; the order of Append is the order of the records.
+// Log is a log that is being written. All methods may be called concurrently; records are in the
+// order of the calls of Append.
 type Log struct {
 	dir   *Dir
 	epoch uint64
 	opts  Options
 
 	mu      sync.Mutex // guards the fields up to lead
-	pending []byte     // whole records that no leader has taken yet
+	pending []byte     // complete records that no leader has taken yet
 	last    uint64     // sequence number of the last record appended
-	taken   uint64     // of the last record that a leader took
-	acked   uint64     // of the last record that is committed
-	durable uint64     // of the last record that is known to be synced
-	next    *group     // of the records in pending
-	current *group     // of the records taken last
+	taken   uint64     // ... of the last record taken by a leader
+	acked   uint64     // ... of the last committed record
+	durable uint64     // ... of the last record known to be synced
+	next    *group     // the records in pending
+	current *group     // the records taken last
 	failed  error      // final; wraps ErrFailed
 	closed  bool
 	stats   Stats
 
-	// lead holds one token. Who has taken it is the leader, alone may use the file, and gives it back.
+	// lead holds one token. The goroutine that has taken it is the leader: it alone may use the
+	// file, and returns the token.
 	lead chan struct{}
 	disk disk
 
@@ -35,7 +37,7 @@ type Log struct {
 	closeErr   error
 }
 
-// group is what one write brings to the disk. Its waiters all get the same answer.
+// group is the records of one write. All its waiters get the same result.
 type group struct {
 	done chan struct{} // closed once err is set
 	err  error
@@ -48,12 +50,13 @@ func (g *group) finish(err error) {
 	close(g.done)
 }
 
-// Ticket stands for a record that was appended: its sequence number.
+// Ticket identifies an appended record: its sequence number.
 type Ticket uint64
 
-// Create starts a log. Its file and its name are durable on return. An epoch must never have been used in this directory before, not
-// even by a log that is gone, because spares hold old records; and who can send payloads should not be able to guess it. It fails with
-// fs.ErrExist if the epoch has files.
+// Create starts a log. Its file and name are durable on return. The epoch must never have been used
+// in this directory before, not even by a removed log, because spares hold old records; and senders
+// of payloads should not be able to guess it. The error wraps fs.ErrExist if files of the epoch
+// exist.
 func (d *Dir) Create(epoch uint64) (*Log, error) {
 	p, err := d.newPart(epoch, 0)
 	if err != nil {
@@ -78,8 +81,9 @@ func (d *Dir) Create(epoch uint64) (*Log, error) {
 // Epoch returns the number that the log was created with.
 func (l *Log) Epoch() uint64 { return l.epoch }
 
-// Append copies a record into memory, to be written by the next Commit, which it does not wait for. The payload is the concatenation
-// of parts and may be empty. The error wraps ErrFull, ErrTooLarge, ErrClosed or ErrFailed, and then nothing was appended.
+// Append copies a record into memory, to be written by the next Commit, without waiting. The
+// payload is the concatenation of parts and may be empty. If the error wraps ErrFull, ErrTooLarge,
+// ErrClosed or ErrFailed, nothing was appended.
 func (l *Log) Append(parts ...[]byte) (Ticket, error) {
 	length := 0
 	for _, p := range parts {
@@ -100,8 +104,9 @@ func (l *Log) Append(parts ...[]byte) (Ticket, error) {
 	return Ticket(l.last), nil
 }
 
-// Ready returns the error that Append would return for a payload of any length up to MaxPayload. Who appends under a lock of his own may
-// rely on nil until his next Append, except that the log may fail or be closed: only Append takes room away.
+// Ready returns the error that Append would return for a payload of up to MaxPayload bytes. A
+// caller that serializes its own calls of Append may rely on nil until its next Append, unless the
+// log fails or is closed in between: only Append uses up capacity.
 func (l *Log) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,10 +125,11 @@ func (l *Log) refuses() error {
 	return nil
 }
 
-// Commit returns nil when the record, and with it every record appended before, is as safe as the mode says. There is no timer: the
-// first who waits writes what everybody has appended so far, and who comes meanwhile waits for the next write. If ctx ends first,
-// Commit returns its error but the record stays in the log and will be written by a later Commit or Close. An error that wraps
-// ErrFailed is final, but the record may still be found at recovery.
+// Commit returns nil when the record, and every record appended before it, is as durable as the
+// mode says. There is no timer: the first waiter writes what all callers have appended so far, and
+// later ones wait for the next write. If ctx ends first, Commit returns its error, but the record
+// stays in the log and is written by a later Commit or Close. An error that wraps ErrFailed is
+// final, but recovery may still find the record.
 func (l *Log) Commit(ctx context.Context, t Ticket) error {
 	g, err := l.groupOf(uint64(t))
 	if g == nil {
@@ -141,7 +147,7 @@ func (l *Log) Commit(ctx context.Context, t Ticket) error {
 	return err
 }
 
-// groupOf returns the group of a record, or nil if the answer to its Commit is known.
+// groupOf returns the group of a record, or nil if the result of its Commit is known.
 func (l *Log) groupOf(seq uint64) (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +164,7 @@ func (l *Log) groupOf(seq uint64) (*group, error) {
 	return l.current, nil
 }
 
-// leadUntilDone is called with the token. The group may have been finished by the leader before, but if not it is still pending.
+// leadUntilDone writes the group unless the previous leader has. The caller holds the token.
 func (l *Log) leadUntilDone(ctx context.Context, g *group) error {
 	select {
 	case <-g.done:
@@ -206,8 +212,9 @@ func (l *Log) syncEveryInterval() {
 	}
 }
 
-// Close commits what was appended, syncs unless the mode is SyncOS, and closes the file; Commit still answers for records that were
-// appended before. If the log has failed it returns that error. Closing again returns the same.
+// Close commits what was appended, syncs unless the mode is SyncOS, and closes the file. Commit
+// still returns the results of earlier records. The error of a failed log is returned again.
+// Further calls return the same result.
 func (l *Log) Close() error {
 	l.closing.Do(func() {
 		l.mu.Lock()

@@ -44,7 +44,7 @@ func TestAppendJoinsItsParts(t *testing.T) {
 	sound(t, d, 1, "one record")
 }
 
-// While one sync runs, everybody else gathers for the next one.
+// While one sync runs, all other callers gather for the next one.
 func TestTwoSyncsServeEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys, gate := gateSyncs(1)

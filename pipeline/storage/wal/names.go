@@ -12,7 +12,7 @@ const (
 	sparePrefix = "spare-"
 )
 
-// partName is what the name of a part file says; size is that of the file when it was listed.
+// partName is a parsed name of a part file; size is the size of the file when it was listed.
 type partName struct {
 	epoch uint64
 	n     int
@@ -30,7 +30,8 @@ type listing struct {
 	bytes  int64
 }
 
-// of returns the parts of one log. Names of parts sort by epoch and number, and so do the entries of a directory.
+// of returns the parts of one log, in order: names sort by epoch and number, and directory entries
+// are sorted.
 func (l *listing) of(epoch uint64) []partName {
 	var parts []partName
 	for _, p := range l.parts {
@@ -49,7 +50,7 @@ func (l *listing) freeSpare() int {
 	return n
 }
 
-// parsePartName accepts exactly what partName.String makes.
+// parsePartName accepts exactly the names that partName.String returns.
 func parsePartName(name string) (partName, bool) {
 	stem, ok := strings.CutSuffix(name, suffix)
 	epochDigits, partDigits, ok2 := strings.Cut(stem, "-")

@@ -7,25 +7,30 @@ import (
 	"time"
 )
 
-// Limits. Those of Options can be changed, these cannot.
+// Limits that cannot be configured.
 const (
-	// MaxPayload is the longest payload of a record, in bytes: a request of 64 MiB with what its owner adds to it.
+	// MaxPayload is the maximum size of a payload in bytes: a request of 64 MiB and what its owner
+	// adds.
 	MaxPayload = 64<<20 + 64<<10
-	// maxParts bounds the failures that one log outlives, and the files that its recovery has open at once.
+	// maxParts bounds the failures that one log survives, and the files that its recovery opens at
+	// once.
 	maxParts = 16
-	// maxDamage bounds the places that a Report lists and the gaps that recovery keeps apart.
+	// maxDamage bounds the places in a Report and the gaps that recovery keeps separately.
 	maxDamage = 1000
-	// maxUnreadable is the number of unreadable sectors after which recovery gives up the rest of a file.
+	// maxUnreadable is the number of unreadable sectors after which recovery skips the rest of a
+	// file.
 	maxUnreadable = 256
 )
 
-// Errors that callers tell apart; all are wrapped.
+// Errors that callers distinguish; all are wrapped.
 var (
-	// ErrFailed means that a log can take nothing more: a write or a sync failed and so did the attempt to go on in a new file. It
-	// comes with the cause, for vfs.NoSpace. What was acknowledged before is safe. The owner starts a new log.
+	// ErrFailed means that the log accepts no more records: a write or sync failed, and so did the
+	// attempt to continue in a new file. It wraps the cause, for vfs.NoSpace. Acknowledged records
+	// are not affected. The owner creates a new log.
 	ErrFailed = errors.New("log has failed")
-	// ErrFull means that Options.MaxPending bytes wait to be written; nothing was appended. Commit makes room.
-	ErrFull = errors.New("too many bytes wait to be written to the log")
+	// ErrFull means that Options.MaxPending bytes wait to be written; nothing was appended. Commit
+	// frees capacity.
+	ErrFull = errors.New("log is full: too many bytes wait to be written")
 	// ErrTooLarge means that a payload is longer than MaxPayload.
 	ErrTooLarge = errors.New("record is too large for the log")
 	// ErrClosed means that the log was closed.
@@ -34,35 +39,42 @@ var (
 	ErrVersion = errors.New("log was written by another version")
 )
 
-// Mode says what has happened to a record when Commit returns nil. In every mode it has been written: the death of the process loses
-// nothing that was committed.
+// Mode says what is true of a record when Commit returns nil. In every mode it has been written: a
+// crash of the process loses nothing that was committed.
 type Mode string
 
 const (
-	// SyncAlways: the record is synced. A power cut loses nothing that was committed.
+	// SyncAlways: the record is synced. A power failure loses nothing that was committed.
 	SyncAlways Mode = "always"
-	// SyncInterval: the record is synced within Options.Interval. A power cut loses what was committed since.
+	// SyncInterval: the record will be synced within Options.Interval. A power failure loses what
+	// was committed since the last sync.
 	SyncInterval Mode = "interval"
-	// SyncOS: the log never syncs; the operating system writes back when it likes.
+	// SyncOS: the log never syncs; the operating system decides when to write to disk.
 	SyncOS Mode = "os"
 )
 
-// Options are those of all logs in a Dir. A zero field means its default.
+// Options are common to all logs in a Dir. A zero field means its default.
 type Options struct {
-	// Mode is SyncAlways unless said otherwise.
+	// Mode defaults to SyncAlways.
 	Mode Mode
-	// Interval is the time between syncs in SyncInterval: 1 s.
+	// Interval is the time between syncs in SyncInterval. Default: 1 s.
 	Interval time.Duration
-	// MinGap is the least time between the end of a sync and the next group in SyncAlways, for disks with expensive syncs: none.
+	// MinGap is the minimum time between the end of a sync and the next group in SyncAlways, for
+	// disks with slow syncs. Default: 0.
 	MinGap time.Duration
-	// MaxPending is how many bytes may wait to be written before Append refuses more: 8 MiB. One record may go beyond. Records that are written but not synced
-	// are kept too, to be written again should the sync fail: as many bytes again, at which SyncInterval syncs ahead of time.
+	// MaxPending is the number of bytes that may wait to be written before Append returns ErrFull.
+	// Default: 8 MiB. One record may exceed it. Records that are written but not synced are also
+	// kept, to be written again if the sync fails: at most the same number of bytes, at which
+	// SyncInterval syncs early.
 	MaxPending int
-	// Step is the number of bytes by which files are zero-filled ahead of the write position: 4 MiB.
+	// Step is the number of bytes by which files are filled with zeros ahead of the write position.
+	// Default: 4 MiB.
 	Step int64
-	// Size is the length at which zero-filling ends: 64 MiB. Logs may grow on; files longer than Size+Step do not become spares.
+	// Size is the file size at which filling ends. Default: 64 MiB. Logs may grow beyond it; files
+	// larger than Size+Step do not become spares.
 	Size int64
-	// Spares is the greatest number of files that are kept for new logs: 2. Below zero means none.
+	// Spares is the maximum number of files kept for new logs. Default: 2. A negative number means
+	// none.
 	Spares int
 }
 
@@ -83,7 +95,7 @@ func (o Options) check() error {
 		return fmt.Errorf("log mode %q: want %q, %q or %q", o.Mode, SyncAlways, SyncInterval, SyncOS)
 	}
 	if o.Interval < 0 || o.MinGap < 0 || o.MaxPending < 0 || o.Step < 0 || o.Size < 0 {
-		return errors.New("log options: below zero")
+		return errors.New("log options: negative value")
 	}
 	return nil
 }

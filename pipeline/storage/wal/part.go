@@ -6,17 +6,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// part is a part file that is being written. After an error it must not be used but for close: what a file holds after a failed write
-// or sync is unknown, and a later sync that succeeds proves nothing.
+// part is a part file that is being written. After an error only close may be called: the content
+// of a file after a failed write or sync is unknown, and a later successful sync proves nothing.
 type part struct {
 	file vfs.File
-	pos  int64 // where the next group goes: a multiple of groupUnit
-	size int64 // up to here the file has been written before, so that overwriting it changes no metadata
+	pos  int64 // position of the next group: a multiple of groupUnit
+	size int64 // size of the file; overwriting below it changes no metadata
 	opts *Options
 	zero []byte // zeros to fill with
 }
 
-// write appends groups, whose length must be a multiple of groupUnit, and fills on ahead of them when they made the file grow.
+// write appends groups, whose length is a multiple of groupUnit, and extends the zero-filled area
+// if the file grew.
 func (p *part) write(groups []byte) error {
 	if _, err := p.file.WriteAt(groups, p.pos); err != nil {
 		return fmt.Errorf("append to log: %w", err)
@@ -29,8 +30,9 @@ func (p *part) write(groups []byte) error {
 	return p.fill()
 }
 
-// fill writes zeros up to the next multiple of the step, unless the file has its full size already. Truncate would not do: a sync of
-// data in a hole has to write metadata as well, which costs several times as much.
+// fill writes zeros up to the next multiple of the step, unless the file has its full size.
+// Truncate is no alternative: syncing data in a hole also writes metadata, which is several times
+// as expensive.
 func (p *part) fill() error {
 	end := min(roundUp(p.size+1, p.opts.Step), p.opts.Size)
 	for p.size < end {

@@ -7,8 +7,8 @@ import (
 
 const (
 	headerSize = 40
-	recordUnit = 8   // records begin at multiples of it
-	groupUnit  = 512 // groups begin at multiples of it: the smallest sector of a disk
+	recordUnit = 8   // records start at multiples of it
+	groupUnit  = 512 // groups start at multiples of it: the minimum sector size of a disk
 
 	formatVersion = 1
 	magic         = uint32('W') | uint32('A')<<8 | uint32('L')<<16
@@ -17,7 +17,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header is what stands before every payload; the package comment draws it.
+// header precedes every payload; see the package comment.
 type header struct {
 	version    byte
 	length     uint32 // of the payload
@@ -43,7 +43,7 @@ func (h header) put(b []byte) {
 	binary.LittleEndian.PutUint32(b[36:], crc32.Checksum(b[:36], castagnoli))
 }
 
-// parseHeader returns false if b, of headerSize bytes, is not a sound header of any version.
+// parseHeader returns false if b, of headerSize bytes, is not a valid header of any version.
 func parseHeader(b []byte) (header, bool) {
 	_ = b[headerSize-1]
 	first := binary.LittleEndian.Uint32(b)
@@ -60,12 +60,14 @@ func parseHeader(b []byte) (header, bool) {
 	}, true
 }
 
-// plausible says whether this package could have written the header: it bounds what recovery allocates and trusts.
+// plausible reports whether this package could have written the header. It bounds what recovery
+// allocates and trusts.
 func (h header) plausible() bool {
 	return h.length <= MaxPayload && h.seq > h.durable && h.seq < 1<<63
 }
 
-// appendRecord appends a record to b. The payload is the concatenation of parts; h.length must be its length.
+// appendRecord appends a record to b. The payload is the concatenation of parts; h.length must be
+// its length.
 func appendRecord(b []byte, h header, parts [][]byte) []byte {
 	start := len(b)
 	b = append(b, make([]byte, headerSize)...)

@@ -7,34 +7,37 @@ import (
 	"slices"
 )
 
-// Report says what recovery found in a log.
+// Report is what recovery found in a log.
 type Report struct {
 	Records uint64 // delivered
 	Bytes   int64  // in the payloads delivered
 	Last    uint64 // sequence number of the last record delivered
 	// Lost counts records that are missing although they had been synced: the disk lost them.
 	Lost uint64
-	// Unsynced counts records that are missing and had not been synced when the writer died, as far as later records tell. In SyncAlways
-	// none of them was committed.
+	// Unsynced counts missing records that had not been synced when the writer died, as far as
+	// later records show. In mode SyncAlways none of them was committed.
 	Unsynced uint64
-	// Damage lists where lost records may have been, and what could not be read; the first 1000 places of a file.
+	// Damage lists where lost records may have been, and what could not be read: at most the first
+	// 1000 places of a file.
 	Damage []Damage
 }
 
-// Sound says that nothing is lost and all was readable. If not, the owner should keep the files (see Dir.Quarantine).
+// Sound reports whether nothing was lost and everything was readable. If not, the owner should keep
+// the files, see Dir.Quarantine.
 func (r Report) Sound() bool { return r.Lost == 0 && len(r.Damage) == 0 }
 
-// Damage is a stretch of a file that may have held lost records.
+// Damage is a range of a file that may have held lost records.
 type Damage struct {
 	File          string
 	Offset, Bytes int64
-	First, Last   uint64 // range of sequence numbers that were looked for there; some of them may have been found elsewhere
-	Err           error  // of the last read that failed; nil if all could be read
+	First, Last   uint64 // sequence numbers expected there; some may have been found elsewhere
+	Err           error  // the last failed read; nil if everything was readable
 }
 
-// Replay calls deliver for every sound record of a log, in order; the payload is valid during the call. Damage in the files is no error
-// but stands in the report. An error is that of deliver, or means that a file could not be opened, or wraps ErrVersion, or fs.ErrNotExist
-// if there is no such log; then records may be missing at the end.
+// Replay calls deliver for every valid record of a log, in order. The payload is valid during the
+// call. Damage in the files is reported, not an error. Errors come from deliver or from opening a
+// file, wrap ErrVersion, or wrap fs.ErrNotExist if the log does not exist; records at the end may
+// then be missing.
 func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) error) (Report, error) {
 	r := &replay{deliver: deliver}
 	defer r.close()
@@ -45,12 +48,12 @@ func (d *Dir) Replay(epoch uint64, deliver func(seq uint64, payload []byte) erro
 	if err != nil {
 		return r.report, fmt.Errorf("replay log %016x: %w", epoch, err)
 	}
-	r.judge()
+	r.classifyGaps()
 	return r.report, nil
 }
 
-// replay merges the parts of one log by sequence number. A part begins again with whatever was not known to be durable in the one before,
-// and either of the two may have lost some of it.
+// replay merges the parts of one log by sequence number. A part starts with what was not known to
+// be durable in the part before, and either may have lost some of it.
 type replay struct {
 	parts   []*scanner
 	heads   []record // next record of each part; seq 0 at the end of the part
@@ -59,7 +62,8 @@ type replay struct {
 	report  Report
 }
 
-// gap is a range of sequence numbers of which missing were not found: all of them unless gaps became too many to keep apart.
+// gap is a range of sequence numbers of which `missing` were not found: all of them, unless there
+// were too many gaps to keep separately.
 type gap struct{ first, last, missing uint64 }
 
 func (r *replay) open(d *Dir, epoch uint64) error {
@@ -120,7 +124,7 @@ func (r *replay) advance(i int) (err error) {
 	return err
 }
 
-// lowest returns the part with the lowest record, below zero if all are at their end.
+// lowest returns the part with the lowest next record, or -1 if all are at their end.
 func (r *replay) lowest() int {
 	found := -1
 	for i, h := range r.heads {
@@ -154,8 +158,8 @@ func (r *replay) missing(first, last uint64) {
 	r.gaps = append(r.gaps, gap{first: first, last: last, missing: last - first + 1})
 }
 
-// judge tells lost records from those that were never synced.
-func (r *replay) judge() {
+// classifyGaps distinguishes lost records from those that were never synced.
+func (r *replay) classifyGaps() {
 	var durable, seen uint64
 	for _, s := range r.parts {
 		durable, seen = max(durable, s.durable), max(seen, s.seen)
@@ -173,7 +177,8 @@ func (r *replay) judge() {
 	r.collectDamage()
 }
 
-// collectDamage keeps the places that can have held a lost record. What followed the last record of a part is in the next part.
+// collectDamage keeps the places that can have held a lost record. What followed the last record of
+// a part is in the next part.
 func (r *replay) collectDamage() {
 	for i, s := range r.parts {
 		for _, dmg := range s.damage {

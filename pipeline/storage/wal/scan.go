@@ -13,18 +13,18 @@ import (
 
 const (
 	chunk     = 256 << 10      // bytes read at once
-	sector    = 4096           // bytes given up when the disk cannot read them
-	endOfFile = math.MaxUint64 // greater than any sequence number
+	sector    = 4096           // bytes skipped when the disk cannot read them
+	endOfFile = math.MaxUint64 // above any sequence number
 )
 
-// record is a sound record; the payload is valid until the scanner moves on.
+// record is a valid record; the payload is valid until the scanner moves on.
 type record struct {
 	seq     uint64
 	payload []byte
 }
 
-// scanner reads the sound records of one part file, by rising sequence number, whatever else the file holds. Its memory is one chunk or
-// one record, whichever is larger.
+// scanner reads the valid records of one part file by ascending sequence number and ignores
+// everything else in the file. Its memory is one chunk or one record, whichever is larger.
 type scanner struct {
 	file  vfs.File
 	epoch uint64
@@ -33,7 +33,7 @@ type scanner struct {
 
 	buf  []byte // file bytes from base on
 	base int64
-	off  int64 // next byte to look at
+	off  int64 // next byte to examine
 
 	prev    uint64 // sequence number of the last record returned
 	first   uint64 // of the first one; 0 if there was none yet
@@ -54,7 +54,8 @@ func newScanner(file vfs.File, epoch uint64) (*scanner, error) {
 	return &scanner{file: file, epoch: epoch, size: size, end: size}, err
 }
 
-// next returns false at the end of the file. The only error is ErrVersion: everything else that is wrong goes to s.damage.
+// next returns false at the end of the file. The only error is ErrVersion; all other problems are
+// recorded in s.damage.
 func (s *scanner) next() (record, bool, error) {
 	start := s.off
 	for {
@@ -71,7 +72,7 @@ func (s *scanner) next() (record, bool, error) {
 			continue
 		}
 		if h.seq <= s.prev {
-			continue // no writer does this; whatever it is, order is kept
+			continue // no writer produces this; keep the order
 		}
 		s.note(start, at, h.seq)
 		s.prev = h.seq
@@ -82,7 +83,7 @@ func (s *scanner) next() (record, bool, error) {
 	}
 }
 
-// seek moves off to the next sound header of the epoch.
+// seek advances to the next valid header of the epoch.
 func (s *scanner) seek() (header, bool, error) {
 	for ; s.skipToMagic(); s.off += recordUnit {
 		h, ok := parseHeader(s.window(s.off, headerSize))
@@ -99,7 +100,7 @@ func (s *scanner) seek() (header, bool, error) {
 	return header{}, false, nil
 }
 
-// skipToMagic moves off to the next place where a header may begin, and returns false if there is none.
+// skipToMagic advances to the next possible start of a header, and returns false if there is none.
 func (s *scanner) skipToMagic() bool {
 	for len(s.window(s.off, headerSize)) == headerSize {
 		w := s.buf[s.off-s.base:]
@@ -134,7 +135,8 @@ func (s *scanner) buffered(off int64, n int) int {
 	return int(max(0, min(int64(n), s.base+int64(len(s.buf))-off)))
 }
 
-// read fills the buffer from off on, with n bytes at least unless the file ends before. Sectors that cannot be read count as zeros.
+// read fills the buffer from off on, with at least n bytes unless the file ends before. Unreadable
+// sectors are read as zeros.
 func (s *scanner) read(off int64, n int) {
 	want := int(max(0, min(int64(max(n, chunk)), s.end-off)))
 	if cap(s.buf) < want {
@@ -151,7 +153,7 @@ func (s *scanner) read(off int64, n int) {
 	}
 }
 
-// readSectors fills the buffer once more, sector by sector, since one bad sector fails the whole read.
+// readSectors fills the buffer sector by sector, because one bad sector fails the whole read.
 func (s *scanner) readSectors() {
 	for i := 0; i < len(s.buf); {
 		at := s.base + int64(i)
@@ -170,13 +172,13 @@ func (s *scanner) readSectors() {
 
 func (s *scanner) noteUnreadable(at int64, err error) {
 	if n := len(s.unreadable); n > 0 && s.unreadable[n-1].off >= at/sector*sector {
-		return // seen when the buffer was filled before
+		return // recorded when the buffer was filled before
 	}
 	s.unreadable = append(s.unreadable, badSector{off: at, err: err})
 }
 
-// note remembers the stretch of the file before the record with number seq, or at the end of the file if there is none, provided that
-// records may have been there.
+// note records the range of the file before the record with number seq, or before the end of the
+// file, if records may have been there.
 func (s *scanner) note(from, to int64, seq uint64) {
 	dmg := Damage{File: s.file.Name(), Offset: from, Bytes: to - from, First: s.prev + 1, Last: seq - 1}
 	for _, b := range s.unreadable {

@@ -2,17 +2,17 @@ package wal
 
 import "time"
 
-// Stats counts what a log has done, as of its last write; Records is up to date.
+// Stats are the counters of a log as of its last write; Records is up to date.
 type Stats struct {
 	Records   uint64        // appended
-	Groups    uint64        // written, each with one write
-	Written   int64         // bytes in groups; a group that was written again counts twice, zero-filling does not count
-	Size      int64         // bytes used of the part being written: what to compare with Options.Size
-	Syncs     uint64        // that succeeded
-	WriteTime time.Duration // sum over groups, zero-filling included
+	Groups    uint64        // written
+	Written   int64         // bytes in groups, including repeated ones, without filling
+	Size      int64         // bytes used in the current part; compare with Options.Size
+	Syncs     uint64        // successful ones
+	WriteTime time.Duration // sum over groups, including filling with zeros
 	SyncTime  time.Duration // sum over syncs
-	// Rotations counts writes and syncs that failed but cost nothing, because the log went on in a new part. LastFailure is why; the
-	// disk needs attention.
+	// Rotations counts failed writes and syncs without loss, because the log continued in a new
+	// part. LastFailure is the latest cause; the disk needs attention.
 	Rotations   uint64
 	LastFailure error
 }

@@ -66,7 +66,7 @@ func closeLog(t testing.TB, l *wal.Log) {
 	}
 }
 
-// replay returns the payloads by sequence number and checks that the numbers rise.
+// replay returns the payloads by sequence number and checks that the numbers ascend.
 func replay(t testing.TB, d *wal.Dir, epoch uint64) (map[uint64]string, wal.Report) {
 	t.Helper()
 	found, last := map[uint64]string{}, uint64(0)
