@@ -11,8 +11,8 @@ import (
 
 var seed = flag.Uint64("seed", 0, "run one seed of the crash test")
 
-// Whatever a queue does when the power is cut or the process killed: what was promised is there again, nothing turns up that was never put,
-// and in one life nothing is taken twice.
+// After a power failure or a kill at any moment, acknowledged items are there again, no item
+// appears that was never put, and within one run no item is taken twice.
 func TestCrashes(t *testing.T) {
 	if *seed != 0 {
 		crashes(t, *seed)
@@ -29,7 +29,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// life is a queue under random operations, and what is known of it.
+// life is a queue under random operations, and what is known about it.
 type life struct {
 	t        *testing.T
 	rng      *rand.Rand

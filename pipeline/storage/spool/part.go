@@ -7,38 +7,38 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// retryRead is the time between attempts to read a log. Meanwhile the next ones are read.
+// retryRead is the time between attempts to read a log. Meanwhile later logs are read.
 const retryRead = time.Second
 
 // retryRemove is the time between attempts to remove a log.
 const retryRemove = time.Second
 
-// maxReads is how often a log is read, of which the disk gives parts only, before the rest counts as lost.
+// maxReads is the number of incomplete reads of a log after which the rest counts as lost.
 const maxReads = 10
 
 // part is one log of the queue. It is guarded by the queue's lock.
 type part struct {
 	epoch    uint64
-	log      *wal.Log   // nil unless it is the current one: its buffers must not stay
-	pending  int        // puts that are being committed
-	taken    int        // items that are taken and not done
-	items    []Item     // in memory and not taken yet, oldest first
-	begun    bool       // items were taken that did not come from the file: it cannot be left to the file, which has them too
-	notes    []doneItem // whose done records are in this log, without those of logs that are gone
-	damaged  bool       // the file lost records: it is set aside, not deleted
-	failed   bool       // a write or a sync of the file failed: it is not used for another log
-	removing bool       // somebody removes it
-	staying  time.Time  // until then nobody tries to remove it, since that has just failed
+	log      *wal.Log   // nil unless this is the current log, to release its buffers
+	pending  int        // calls of Put that are being committed
+	taken    int        // items that were taken and are not done
+	items    []Item     // in memory and not taken, oldest first
+	begun    bool       // items were taken from memory: the file would return them again
+	notes    []doneItem // items whose done records are in this log, except those of removed logs
+	damaged  bool       // the file lost records: quarantine it instead of deleting it
+	failed   bool       // a write or sync of the file failed: do not reuse it
+	removing bool       // it is being removed
+	retryAt  time.Time  // earliest time of the next attempt to remove it
 
-	onDisk  bool                // items are to be read from the file, all but those in done
-	unread  State               // how much they are, as far as is known
-	done    map[uint64]struct{} // sequence numbers that are not wanted when the file is read
-	reads   int                 // that failed
-	cause   error               // of the last of them
-	resting bool                // is not read now, since that has just failed
+	onDisk    bool                // the items, except those in done, must be read from the file
+	unread    State               // size of the unread items, as far as known
+	done      map[uint64]struct{} // sequence numbers to skip when the file is read
+	reads     int                 // number of failed reads
+	cause     error               // of the last failed read
+	suspended bool                // a read just failed: do not read now
 }
 
-// skip leaves a record out when the file is read.
+// skip excludes a record when the file is read.
 func (p *part) skip(seq uint64) {
 	if p.done == nil {
 		p.done = map[uint64]struct{}{}
@@ -46,11 +46,11 @@ func (p *part) skip(seq uint64) {
 	p.done[seq] = struct{}{}
 }
 
-// waiting reports whether there are items that nobody has taken.
+// waiting reports whether there are items that were not taken.
 func (p *part) waiting() bool { return p.onDisk || len(p.items) > 0 }
 
-// forget leaves the items to the file.
-func (p *part) forget() {
+// unload drops the items from memory; they are read from the file later.
+func (p *part) unload() {
 	p.onDisk = true
 	for i := range p.items {
 		p.unread.add(p.items[i].state())
@@ -61,19 +61,19 @@ func (p *part) forget() {
 // take removes the oldest item.
 func (p *part) take() Item {
 	item := p.items[0]
-	p.items[0] = Item{} // the array behind items must not keep it
+	p.items[0] = Item{} // release it from the underlying array
 	p.items = p.items[1:]
 	p.taken++
 	p.begun = true
 	return item
 }
 
-// finished reports whether a log holds nothing that is wanted.
+// finished reports whether a log holds no item that is still needed.
 func (q *Queue) finished(p *part) bool {
 	return p != q.current && !p.waiting() && p.pending == 0 && p.taken == 0
 }
 
-// find returns the log with an epoch, nil if there is none. Parts are in the order of their epochs.
+// find returns the log with an epoch, or nil. Parts are ordered by epoch.
 func (q *Queue) find(epoch uint64) *part {
 	i, ok := slices.BinarySearchFunc(q.parts, epoch, func(p *part, epoch uint64) int {
 		switch {
@@ -90,7 +90,8 @@ func (q *Queue) find(epoch uint64) *part {
 	return q.parts[i]
 }
 
-// sweep removes the logs that are finished. One that cannot be removed stays for a later sweep, and holds up no other.
+// sweep removes the finished logs. A log that cannot be removed stays for a later sweep and does
+// not block the others.
 func (q *Queue) sweep() {
 	for {
 		p, last := q.claim()
@@ -107,17 +108,18 @@ func (q *Queue) sweep() {
 	}
 }
 
-// claim returns a finished log for the caller to remove. What it knows of items in logs that stay has been written again, up to last, which
-// is to be committed first. A log of which that cannot be written stays.
+// claim returns a finished log for the caller to remove. Its done records for items in other logs
+// have been written again; last is the last of them, to be committed first. A log whose done
+// records cannot be written stays.
 func (q *Queue) claim() (p *part, last appended) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return nil, last // the next Open does it
+		return nil, last // the next Open removes it
 	}
 	now := q.opt.Now()
 	for _, p := range q.parts {
-		if p.removing || !q.finished(p) || now.Before(p.staying) {
+		if p.removing || !q.finished(p) || now.Before(p.retryAt) {
 			continue
 		}
 		p.removing = true
@@ -129,7 +131,7 @@ func (q *Queue) claim() (p *part, last appended) {
 	return nil, last
 }
 
-// noteAgain writes what a log knows of items in logs that stay.
+// noteAgain writes the done records of a log for items in other logs again.
 func (q *Queue) noteAgain(p *part) (last appended, err error) {
 	for _, d := range p.notes {
 		if of := q.find(d.epoch); of == nil || of.removing {
@@ -142,10 +144,11 @@ func (q *Queue) noteAgain(p *part) (last appended, err error) {
 	return last, nil
 }
 
-// removed takes a log out of the list, and with it what others know of its items; err is why it could not be removed.
+// removed takes a log out of the list, and its items out of the done records of others; err is why
+// it could not be removed.
 func (q *Queue) removed(p *part, err error) {
 	if err != nil {
-		p.removing, p.staying, q.err = false, q.opt.Now().Add(retryRemove), err
+		p.removing, p.retryAt, q.err = false, q.opt.Now().Add(retryRemove), err
 		return
 	}
 	q.err = nil

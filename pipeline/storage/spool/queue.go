@@ -12,34 +12,37 @@ import (
 )
 
 // ErrClosed means that the queue was closed. It is wrapped.
-var ErrClosed = errors.New("the queue is closed")
+var ErrClosed = errors.New("queue is closed")
 
-// Options are those of a queue. Now is needed. How much the queue holds is bounded by its owner.
+// Options are the options of a queue. Now is required. The owner bounds how much the queue holds.
 type Options struct {
-	LogSize    int64            // size at which the next log is begun, which is also what is read at once; 0: 16 MiB
-	Quarantine string           // directory for damaged logs; "": `damaged` in the queue's own
+	LogSize    int64            // size at which the next log is started, and the unit of reading; 0: 16 MiB
+	Quarantine string           // directory for damaged logs; "": `damaged` below the queue's directory
 	Now        func() time.Time // the clock
-	// Lost is told of items that the disk has lost, or given back after all; nil: nobody is. It must not call the queue.
+	// Lost is called when the disk lost items, or returned them after all; may be nil. It must not
+	// call the queue.
 	Lost func(Loss)
 }
 
-// Loss says what the disk did to a log. Where its file could be read it stands in Options.Quarantine as soon as the rest of it is done.
+// Loss describes what the disk lost of a log. A file that could be read is moved to
+// Options.Quarantine when the rest of it is done.
 type Loss struct {
-	Epoch  uint64 // of the log, in hex the first part of the file's name
-	Items  uint64 // that are gone, as far as can be told
-	Gone   State  // what State does not count any more; below zero: counts from now on; zero for what was found at Open
+	Epoch  uint64 // of the log; in hexadecimal, the first part of the file name
+	Items  uint64 // number of lost items, as far as known
+	Gone   State  // amount that State no longer counts; negative: counts from now on; zero for losses found by Open
 	Report wal.Report
-	Err    error // why the log could not be read at all; nil if it could
+	Err    error // why the log could not be read at all, or nil
 }
 
-// sizePerRecord bounds the number of records in a log: one for so many bytes of LogSize. An item in memory takes a few hundred bytes beside
-// its payload.
+// sizePerRecord bounds the number of records in a log: one for each sizePerRecord bytes of LogSize.
+// An item in memory takes a few hundred bytes besides its payload.
 const sizePerRecord = 512
 
-// doneBatch is how many done records may wait for the next put before they are written by themselves.
+// doneBatch is the number of done records that may wait for the next Put before they are committed
+// on their own.
 const doneBatch = 256
 
-// Item is what was put. Of Value and Payload one is set: the former as long as the item has not left memory.
+// Item is what was put. Either Value or Payload is set: Value if the item never left memory.
 type Item struct {
 	Value   any
 	Payload []byte
@@ -60,20 +63,21 @@ type Queue struct {
 	logs *wal.Dir
 	opt  Options
 
-	taking sync.Mutex // held by who looks for the next item, so that a log is read once
+	taking sync.Mutex // held while looking for the next item, so that a log is read once
 
 	mu        sync.Mutex
 	parts     []*part // oldest first
-	current   *part   // the one being written, the last of parts; nil: none
+	current   *part   // the log being written, the last of parts; nil: none
 	lastEpoch uint64
 	state     State
-	undone    int           // done records that nobody has committed yet
-	changed   chan struct{} // closed and replaced when something has happened that Take may wait for
+	undone    int           // done records that are not committed yet
+	changed   chan struct{} // closed and replaced on every change that Take may wait for
 	closed    bool
-	err       error // of the last attempt to make, read or remove a log; nil after a success
+	err       error // of the last attempt to create, read or remove a log; nil after a success
 }
 
-// State tells how much a queue holds: items that are not done, those in flight included, their payloads and their weight.
+// State is how much a queue holds: items that are not done, including those in flight, the size of
+// their payloads and their weight.
 type State struct{ Items, Bytes, Weight int64 }
 
 func (s *State) add(o State) {
@@ -82,9 +86,10 @@ func (s *State) add(o State) {
 
 func (s *State) sub(o State) { s.add(State{-o.Items, -o.Bytes, -o.Weight}) }
 
-// Put adds an item and returns when it is durable. Its payload is the concatenation of parts; value is what Take returns as long as the item
-// is in memory. Errors wrap ErrClosed or wal.ErrTooLarge, or say that the disk failed (see vfs.NoSpace). Then the item is not in the queue,
-// but one whose disk failed may turn up after the next start.
+// Put adds an item and returns when it is durable. Its payload is the concatenation of parts; Take
+// returns value while the item is in memory. Errors wrap ErrClosed or wal.ErrTooLarge, or describe
+// a failure of the disk (see vfs.NoSpace). After an error the item is not in the queue, but after a
+// failure of the disk it may reappear at the next start.
 func (q *Queue) Put(value any, weight int64, parts ...[]byte) error {
 	item := Item{Value: value, Since: q.opt.Now(), Weight: weight}
 	for _, p := range parts {
@@ -97,12 +102,12 @@ func (q *Queue) Put(value any, weight int64, parts ...[]byte) error {
 	}
 	q.sweep()
 	if err != nil {
-		return fmt.Errorf("putting into the queue: %w", err)
+		return fmt.Errorf("adding to the queue: %w", err)
 	}
 	return nil
 }
 
-// append hands the record to the log. The caller settles what became of it.
+// append appends the record to the log. The caller settles the result.
 func (q *Queue) append(item *Item, parts [][]byte) (appended, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,12 +121,12 @@ func (q *Queue) append(item *Item, parts [][]byte) (appended, error) {
 	}
 	item.epoch, item.seq = a.part.epoch, uint64(a.ticket)
 	a.part.pending++
-	q.undone = 0 // they are committed with this one
+	q.undone = 0 // committed together with this record
 	q.state.add(item.state())
 	return a, nil
 }
 
-// settle takes an item in, or forgets it.
+// settle makes an item available, or drops it after an error.
 func (q *Queue) settle(p *part, item Item, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,14 +144,14 @@ func (q *Queue) settle(p *part, item Item, err error) {
 	q.wake()
 }
 
-// appended is a record in a log, which is durable once it is committed.
+// appended is a record in a log that is durable once committed.
 type appended struct {
 	part   *part
-	log    *wal.Log // of the part, which gives it up when the log is ended
+	log    *wal.Log // the log of the part, which drops it when the log ends
 	ticket wal.Ticket
 }
 
-// commit returns nil when the record is durable, or is none.
+// commit returns nil when the record is durable, or if there is none.
 func (a appended) commit() error {
 	if a.log == nil {
 		return nil
@@ -168,7 +173,7 @@ func (q *Queue) write(parts ...[]byte) (appended, error) {
 	return appended{p, p.log, ticket}, nil
 }
 
-// writable returns the log to write to, a new one when the current one is long enough.
+// writable returns the log to write to: the current one, or a new one when it is full.
 func (q *Queue) writable() (*part, error) {
 	if q.current != nil {
 		if s := q.current.log.Stats(); s.Size < q.opt.LogSize && s.Records < max(uint64(q.opt.LogSize)/sizePerRecord, 1) {
@@ -186,19 +191,19 @@ func (q *Queue) writable() (*part, error) {
 	return q.current, nil
 }
 
-// end ends the current log. What it holds leaves memory, unless it is what is taken next; what was committed is in the file, also when that
-// has failed since.
+// end closes the current log. Its items leave memory unless they are taken next. What was committed
+// is in the file, even if the log has failed since.
 func (q *Queue) end() {
 	p, log := q.current, q.current.log
 	q.current, p.log = nil, nil
 	q.err = log.Close()
 	p.failed = q.err != nil
 	if first := slices.IndexFunc(q.parts, (*part).waiting); first >= 0 && q.parts[first] != p && !p.begun {
-		p.forget()
+		p.unload()
 	}
 }
 
-// abandon stops writing to a log that takes nothing any more. The next put begins another one.
+// abandon ends a log that has failed. The next Put starts another one.
 func (q *Queue) abandon(p *part) {
 	if q.current == p && errors.Is(p.log.Ready(), wal.ErrFailed) {
 		q.end()
@@ -210,19 +215,19 @@ func (q *Queue) wake() {
 	q.changed = make(chan struct{})
 }
 
-// Done says that an item has been dealt with: it is never taken again, unless the process dies before that is on disk. It is called once
-// for every item taken.
+// Done marks an item as processed: it is not taken again, unless the process dies before that is on
+// disk. It is called once for every item taken.
 func (q *Queue) Done(item *Item) {
 	a := q.done(item)
 	q.sweep()
-	if err := a.commit(); err != nil { // the next log says it again when this one is removed
+	if err := a.commit(); err != nil { // repeated in the next log when this one is removed
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.abandon(a.part)
 	}
 }
 
-// done returns what is to be committed if it should not wait for a put.
+// done returns a record to commit if it should not wait for a Put.
 func (q *Queue) done(item *Item) (now appended) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -237,7 +242,7 @@ func (q *Queue) done(item *Item) (now appended) {
 	}
 	a, err := q.note(doneItem{item.epoch, item.seq})
 	if err != nil {
-		return now // should the process die now, the item is taken once more
+		return now // if the process dies now, the item is taken once more
 	}
 	if q.undone++; q.undone < doneBatch {
 		return now
@@ -262,8 +267,8 @@ func (q *Queue) State() State {
 	return q.state
 }
 
-// Err returns why the disk could not be used the last time it was tried, or why a log that is still to be read could not be, nil if all is
-// well.
+// Err returns why the last access to the disk failed, or why a log that is still to be read could
+// not be read; nil if neither.
 func (q *Queue) Err() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -273,7 +278,8 @@ func (q *Queue) Err() error {
 	return q.err
 }
 
-// Close ends the queue: who waits in Take is told, and what is not done is taken again after the next Open. Closing again does nothing.
+// Close closes the queue: Take returns ErrClosed, and items that are not done are taken again after
+// the next Open. Further calls do nothing.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

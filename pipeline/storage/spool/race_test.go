@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// A put that settles late, in a log that was the oldest one before, must not make a later log be read whose items were taken from memory.
+// A Put that settles late, in a log that was the oldest one before, must not cause a later log to
+// be read whose items were taken from memory.
 func TestLatePut(t *testing.T) {
 	q := open(t, vfstest.NewMem(), options())
 	late := Item{Value: uint64(0), Since: time.Now(), Weight: 1, size: 108}
@@ -45,7 +46,7 @@ func TestLatePut(t *testing.T) {
 	}
 }
 
-// What has no items in memory has no buffers either.
+// A log without items in memory has no buffers either.
 func TestOldLogsAreGivenUp(t *testing.T) {
 	broken := &vfstest.Rule{Op: vfstest.OpWrite | vfstest.OpCreate, Err: vfstest.ErrNoSpace}
 	broken.Switch(false)
@@ -72,7 +73,7 @@ func TestOldLogsAreGivenUp(t *testing.T) {
 	}
 }
 
-// Tiny items fill a log before its size does: memory has a limit for them, too.
+// Small items fill a log before its size does, which bounds their memory.
 func TestRecordsOfALog(t *testing.T) {
 	q := open(t, vfstest.NewMem(), options(func(o *Options) { o.LogSize = 64 << 10 }))
 	for range 1000 {
@@ -85,7 +86,7 @@ func TestRecordsOfALog(t *testing.T) {
 	}
 }
 
-// What is known of an item outlives the log in which it was noted.
+// A done record outlives the log in which it was written.
 func TestNotesOutliveTheirLog(t *testing.T) {
 	for _, failing := range []bool{false, true} {
 		t.Run(fmt.Sprint(failing), func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestNotesOutliveTheirLog(t *testing.T) {
 	}
 }
 
-// A log that cannot be read now does not hold up the others, and is not given up.
+// A log that cannot be read now does not block the others, and is read later.
 func TestUnreadableLog(t *testing.T) {
 	for _, op := range []vfstest.Op{vfstest.OpOpen, vfstest.OpRead} {
 		t.Run(op.String(), func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestUnreadableLog(t *testing.T) {
 	}
 }
 
-// Sectors that stay unreadable cost what was in them, after some time.
+// Sectors that stay unreadable lose only what was in them, after some time.
 func TestBadSectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
@@ -162,7 +163,8 @@ func TestBadSectors(t *testing.T) {
 		for n := range uint64(200) {
 			put(t, q, n)
 		}
-		broken := &vfstest.Rule{Op: vfstest.OpRead, Path: path.Join(testDir, fmt.Sprintf("%016x-0000.log", q.parts[2].epoch)), Err: vfstest.ErrIO}
+		file := path.Join(testDir, fmt.Sprintf("%016x-0000.log", q.parts[2].epoch))
+		broken := &vfstest.Rule{Op: vfstest.OpRead, Path: file, Err: vfstest.ErrIO}
 		if err := q.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +186,7 @@ func TestBadSectors(t *testing.T) {
 	})
 }
 
-// What could not be read at the start and can be read later counts again.
+// Items that could not be read at the start count again once they can be read.
 func TestReadableAgain(t *testing.T) {
 	for _, op := range []vfstest.Op{vfstest.OpOpen, vfstest.OpRead} {
 		t.Run(op.String(), func(t *testing.T) { readableAgain(t, op) })
@@ -213,7 +215,7 @@ func readableAgain(t *testing.T, op vfstest.Op) {
 	}
 }
 
-// A log that could not be removed is removed later, and the others meanwhile.
+// A log that could not be removed is removed later; meanwhile the others are.
 func TestRemovalIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
@@ -239,7 +241,7 @@ func TestRemovalIsRepeated(t *testing.T) {
 	})
 }
 
-// Many put and take when the power is cut or the process is killed.
+// Many goroutines put and take when the power fails or the process is killed.
 func TestConcurrentCrash(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -259,7 +261,7 @@ func TestConcurrentCrash(t *testing.T) {
 	}
 }
 
-// crowd is a queue that many use at once, and what is known of it.
+// crowd is a queue that many goroutines use at once, and what is known about it.
 type crowd struct {
 	t        *testing.T
 	mu       sync.Mutex
@@ -336,7 +338,8 @@ func (c *crowd) take(q *Queue, taken map[uint64]bool) {
 	}
 }
 
-// A clock that is set back makes no log that was there before: stale records of former logs must not turn up in it.
+// After the clock is set back, no log reuses an earlier epoch: stale records of former logs must
+// not appear in it.
 func TestClockSetBack(t *testing.T) {
 	mem := vfstest.NewMem()
 	now := time.Unix(1e9, 0)

@@ -15,12 +15,12 @@ const (
 	headSize = 1 + 8 + 8
 )
 
-// MaxPayload is the longest payload of an item, in bytes.
+// MaxPayload is the maximum size of the payload of an item, in bytes.
 const MaxPayload = wal.MaxPayload - headSize
 
-var errKind = errors.New("record of an unknown kind")
+var errKind = errors.New("unknown kind of record")
 
-// record is a record that was read. payload aliases what it was read from.
+// record is a decoded record. payload aliases the input.
 type record struct {
 	kind byte
 	// Of an item.

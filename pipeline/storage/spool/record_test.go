@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Any bytes are a record, which can be written as it was read, or an error.
+// Any bytes are either a record that encodes back to itself, or an error.
 func FuzzReadRecord(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(append(itemHead(time.Unix(1, 2), 3), "payload"...))

@@ -10,12 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// defaultLogSize is LogSize where it is 0.
+// defaultLogSize is used if Options.LogSize is 0.
 const defaultLogSize = 16 << 20
 
-// Open opens the queue in a directory, which is made if it is missing; nobody else may have it open. Items that were not done are in the
-// queue again. Logs that lost records, or that another version has written, are set aside, and Options.Lost is told. What cannot be
-// read now counts when it can be.
+// Open opens the queue in a directory, which is created if missing; no other process may have it
+// open. Items that were not done are in the queue again. Logs that lost records, or were written by
+// another version, are moved to the quarantine and reported to Options.Lost. Items of a log that
+// cannot be read now count when it can be read.
 func Open(fsys vfs.FS, dir string, o Options) (*Queue, error) {
 	if o.LogSize <= 0 {
 		o.LogSize = defaultLogSize
@@ -26,8 +27,9 @@ func Open(fsys vfs.FS, dir string, o Options) (*Queue, error) {
 	if o.Lost == nil {
 		o.Lost = func(Loss) {}
 	}
-	const pending = 1 << 30 // what callers have in flight is bounded by them
-	logs, err := wal.OpenDir(fsys, dir, wal.Options{Mode: wal.SyncAlways, MaxPending: pending, Step: min(1<<20, o.LogSize), Size: o.LogSize, Spares: 1})
+	const pending = 1 << 30 // callers bound what they have in flight
+	options := wal.Options{Mode: wal.SyncAlways, MaxPending: pending, Step: min(1<<20, o.LogSize), Size: o.LogSize, Spares: 1}
+	logs, err := wal.OpenDir(fsys, dir, options)
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue: %w", err)
 	}
@@ -38,14 +40,15 @@ func Open(fsys vfs.FS, dir string, o Options) (*Queue, error) {
 	return q, nil
 }
 
-// recover makes the list of logs with something left in them. The done record of an item stands behind it, in the same log or a later one: so
-// the latest log is read first, and no more than one log's items are in memory.
+// recover lists the logs that still hold items. The done record of an item comes after it, in the
+// same log or a later one. So the latest log is read first, and the items of at most one log are in
+// memory.
 func (q *Queue) recover() error {
 	epochs, err := q.logs.Epochs()
 	if err != nil {
 		return err
 	}
-	done := map[uint64][]uint64{} // sequence numbers by log, of all logs that there are
+	done := map[uint64][]uint64{} // sequence numbers by epoch, for all logs
 	for _, epoch := range epochs {
 		q.lastEpoch = max(q.lastEpoch, epoch)
 		done[epoch] = nil
@@ -70,7 +73,8 @@ func (q *Queue) recover() error {
 	return nil
 }
 
-// scan notes what a log holds, as far as it can be read now. It takes from done what later logs know of it, and adds what it knows itself.
+// scan records what a log holds, as far as it can be read now. It uses the done records of later
+// logs and adds its own to done.
 func (q *Queue) scan(p *part, done map[uint64][]uint64) error {
 	items := map[uint64]State{} // by sequence number, one each
 	var unknown error

@@ -50,7 +50,7 @@ func put(t testing.TB, q *Queue, n uint64) {
 	}
 }
 
-// numberOf returns what was put, wherever it was kept.
+// numberOf returns what was put, from memory or from a file.
 func numberOf(t testing.TB, i Item) uint64 {
 	t.Helper()
 	if n, ok := i.Value.(uint64); ok && i.Payload == nil {
@@ -62,7 +62,7 @@ func numberOf(t testing.TB, i Item) uint64 {
 	return binary.LittleEndian.Uint64(i.Payload)
 }
 
-// takeAll takes what there is, without an end, and says that it is done.
+// takeAll takes all items and marks them as done.
 func takeAll(t testing.TB, q *Queue) (numbers []uint64) {
 	t.Helper()
 	for {
@@ -82,7 +82,7 @@ func upTo(from, to uint64) (all []uint64) {
 	return all
 }
 
-// What is put is taken in that order, from memory as from files, and leaves no files behind.
+// Items are taken in the order of Put, from memory and from files, and leave no files.
 func TestFirstInFirstOut(t *testing.T) {
 	mem := vfstest.NewMem()
 	q := open(t, mem, options())
@@ -118,7 +118,8 @@ func files(t testing.TB, fsys vfs.FS) (n int) {
 	return n
 }
 
-// Memory holds the items of the log that is read and of the one that is written, however much is queued.
+// Memory holds the items of the log being read and of the one being written, regardless of the
+// length of the queue.
 func TestMemoryIsBounded(t *testing.T) {
 	q := open(t, vfstest.NewMem(), options())
 	for n := range uint64(2000) {
@@ -133,7 +134,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// After a restart there is what was not done, in order; and the second restart is like the first.
+// After a restart the queue holds what was not done, in order; the second restart is like the
+// first.
 func TestRestart(t *testing.T) {
 	mem := vfstest.NewMem()
 	want := upTo(0, 300)
@@ -172,7 +174,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Who waits is told of an item, of the end of its context, and of the end of the queue.
+// A waiting Take returns for an item, for the end of its context, and for the end of the queue.
 func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := open(t, vfstest.NewMem(), options())
@@ -256,7 +258,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// A disk that fails refuses puts and loses nothing of what was promised; when it works again, so does the queue.
+// While the disk fails, Put returns an error and nothing acknowledged is lost; the queue recovers
+// with the disk.
 func TestDiskFailsAndHeals(t *testing.T) {
 	for _, op := range []vfstest.Op{vfstest.OpWrite, vfstest.OpSync, vfstest.OpCreate} {
 		t.Run(fmt.Sprint(op), func(t *testing.T) {
@@ -289,7 +292,7 @@ func TestDiskFailsAndHeals(t *testing.T) {
 	}
 }
 
-// Files that disappear or are damaged cost what was in them, and somebody is told.
+// Files that disappear or are damaged lose only what was in them, and the loss is reported.
 func TestLostFiles(t *testing.T) {
 	mem := vfstest.NewMem()
 	q := open(t, mem, options())

@@ -10,8 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/wal"
 )
 
-// Take returns the oldest item that nobody has taken yet, waiting for one. Items of a log that cannot be read now come later. Errors are
-// ctx's, also when there is an item, or ErrClosed.
+// Take returns the oldest item that was not taken yet, waiting for one if necessary. Items of a log
+// that cannot be read now come later. The error is that of ctx, also when there is an item, or
+// ErrClosed.
 func (q *Queue) Take(ctx context.Context) (Item, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -28,13 +29,13 @@ func (q *Queue) Take(ctx context.Context) (Item, error) {
 	}
 }
 
-// TryTake is Take for those who do not wait.
+// TryTake is like Take without waiting.
 func (q *Queue) TryTake() (Item, bool) {
 	item, wait, err := q.tryTake()
 	return item, wait == nil && err == nil
 }
 
-// tryTake returns an item, or what to wait for before trying again.
+// tryTake returns an item, or a channel to wait for before the next attempt.
 func (q *Queue) tryTake() (item Item, wait <-chan struct{}, err error) {
 	q.taking.Lock()
 	defer q.taking.Unlock()
@@ -48,7 +49,8 @@ func (q *Queue) tryTake() (item Item, wait <-chan struct{}, err error) {
 	}
 }
 
-// next takes an item out of memory, or returns the log whose file is to be read first, or what to wait for.
+// next takes an item from memory, or returns the log whose file is to be read first, or a channel
+// to wait for.
 func (q *Queue) next() (item Item, file *part, wait <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +59,7 @@ func (q *Queue) next() (item Item, file *part, wait <-chan struct{}, err error) 
 	}
 	p := q.first()
 	switch {
-	case p == nil || p.onDisk && p.pending > 0: // the file is not complete yet
+	case p == nil || p.onDisk && p.pending > 0: // the file is incomplete
 		return item, nil, q.changed, nil
 	case p.onDisk:
 		return item, p, nil, nil
@@ -65,11 +67,12 @@ func (q *Queue) next() (item Item, file *part, wait <-chan struct{}, err error) 
 	return p.take(), nil, nil, nil
 }
 
-// first returns the log whose items come next. Before a file is read, what other files have brought into memory goes.
+// first returns the log whose items are next. Items that are already in memory come before those of
+// a file that must be read.
 func (q *Queue) first() (first *part) {
 	for _, p := range q.parts {
 		switch {
-		case !p.waiting() || p.resting:
+		case !p.waiting() || p.suspended:
 		case !p.onDisk && p != q.current:
 			return p
 		case first == nil:
@@ -79,7 +82,7 @@ func (q *Queue) first() (first *part) {
 	return first
 }
 
-// read brings the items of a log into memory, or has it rest. Only who holds taking may call it.
+// read loads the items of a log into memory, or schedules another attempt. The caller holds taking.
 func (q *Queue) read(p *part) {
 	var items []Item
 	var found State
@@ -88,7 +91,8 @@ func (q *Queue) read(p *part) {
 		if _, done := p.done[seq]; done || err != nil || r.kind != kindItem {
 			return nil
 		}
-		item := Item{Payload: slices.Clone(r.payload), Since: r.since, Weight: r.weight, size: int64(len(r.payload)), epoch: p.epoch, seq: seq}
+		item := Item{Payload: slices.Clone(r.payload), Since: r.since, Weight: r.weight,
+			size: int64(len(r.payload)), epoch: p.epoch, seq: seq}
 		items = append(items, item)
 		found.add(item.state())
 		return nil
@@ -98,15 +102,16 @@ func (q *Queue) read(p *part) {
 		final, err = false, cause
 	}
 	if !final {
-		q.rest(p, err)
+		q.retryLater(p, err)
 		return
 	}
-	if missing := q.brought(p, items, found); missing != (State{}) {
+	if missing := q.loaded(p, items, found); missing != (State{}) {
 		q.opt.Lost(Loss{Epoch: p.epoch, Items: uint64(max(missing.Items, 0)), Gone: missing, Report: report, Err: err})
 	}
 }
 
-// unreadable returns why the disk did not give all of a log. The next time it may.
+// unreadable returns why the disk did not return all of a log, or nil. The next attempt may
+// succeed.
 func unreadable(r wal.Report) error {
 	for _, d := range r.Damage {
 		if d.Err != nil {
@@ -116,22 +121,23 @@ func unreadable(r wal.Report) error {
 	return nil
 }
 
-// rest puts off the next attempt to read a log.
-func (q *Queue) rest(p *part, err error) {
+// retryLater schedules the next attempt to read a log.
+func (q *Queue) retryLater(p *part, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p.cause, p.resting = err, true
+	p.cause, p.suspended = err, true
 	p.reads++
 	time.AfterFunc(retryRead, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		p.resting = false
+		p.suspended = false
 		q.wake()
 	})
 }
 
-// brought puts items that were read in their place, and returns what should have been there besides.
-func (q *Queue) brought(p *part, items []Item, found State) (missing State) {
+// loaded stores the items that were read, and returns what is missing compared with what the log
+// should hold.
+func (q *Queue) loaded(p *part, items []Item, found State) (missing State) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	missing = p.unread
@@ -142,8 +148,9 @@ func (q *Queue) brought(p *part, items []Item, found State) (missing State) {
 	return missing
 }
 
-// Waiting returns how many items nobody has taken, and when the oldest was put, as far as is known without reading files: for items on disk
-// it is when their log was begun. It is zero when nothing waits.
+// Waiting returns the number of items that were not taken, and the time when the oldest was put, as
+// far as known without reading files: for items on disk it is the start of their log. The time is
+// zero when nothing waits.
 func (q *Queue) Waiting() (items int64, oldest time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
