@@ -63,7 +63,7 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 	if err != nil {
 		return err
 	}
-	memory := native.SpansMemory(native.UsualGrowth, requests...)
+	memory := native.SpansMemory(native.TypicalGrowth, requests...)
 	b, err := w.translations.Translate(ctx, requests[0], memory, func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		otlp, err := spansOf(requests, m)
 		if err != nil {
@@ -85,13 +85,13 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 
 // spansOf translates requests for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
 func spansOf(requests [][]byte, m *server.TranslationMemory) ([]byte, error) {
-	most := native.Base
+	most := native.BaseMemory
 	for _, r := range requests {
-		most += native.UsualGrowth * len(r)
+		most += native.TypicalGrowth * len(r)
 	}
 	otlp, err := native.FromSpans(most, requests...)
-	if errors.Is(err, native.ErrOutput) {
-		if err := m.Resize(native.SpansMemory(native.Growth, requests...)); err != nil {
+	if errors.Is(err, native.ErrOutputTooLarge) {
+		if err := m.Resize(native.SpansMemory(native.MaxGrowth, requests...)); err != nil {
 			return nil, err
 		}
 		otlp, err = native.FromSpans(0, requests...)

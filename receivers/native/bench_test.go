@@ -31,7 +31,7 @@ func BenchmarkTranslate(b *testing.B) {
 		})
 		b.Run(name+" memory", func(b *testing.B) {
 			for b.Loop() {
-				c.format.memory(c.body, native.UsualGrowth)
+				c.format.memory(c.body, native.TypicalGrowth)
 			}
 			perSpan(b)
 		})

@@ -227,22 +227,22 @@ func TestTranslationMemory(t *testing.T) {
 		body   []byte
 		growth int
 	}{
-		"typical Thrift":        {thriftBatch, thriftRequest(1000), native.UsualGrowth},
-		"tags":                  {thriftBatch, manyTags(n), native.UsualGrowth},
-		"logs":                  {thriftBatch, logs(0), native.UsualGrowth},
-		"logs with a field":     {thriftBatch, logs(1), native.UsualGrowth},
-		"references":            {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.UsualGrowth},
-		"spans":                 {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.UsualGrowth},
-		"typical protobuf":      {postSpans, protoRequest(1000), native.UsualGrowth},
-		"tags in protobuf":      {postSpans, smallTags(n), native.UsualGrowth},
-		"few tags in protobuf":  {postSpans, smallTags(1000), native.UsualGrowth},
-		"one large text":        {postSpans, protoText(1 << 20), native.UsualGrowth},
-		"large text and Thrift": {thriftBatch, thriftText(1 << 20), native.UsualGrowth},
-		"growing spans":         {postSpans, growingSpans(n), native.Growth},
+		"typical Thrift":        {thriftBatch, thriftRequest(1000), native.TypicalGrowth},
+		"tags":                  {thriftBatch, manyTags(n), native.TypicalGrowth},
+		"logs":                  {thriftBatch, logs(0), native.TypicalGrowth},
+		"logs with a field":     {thriftBatch, logs(1), native.TypicalGrowth},
+		"references":            {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.TypicalGrowth},
+		"spans":                 {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.TypicalGrowth},
+		"typical protobuf":      {postSpans, protoRequest(1000), native.TypicalGrowth},
+		"tags in protobuf":      {postSpans, smallTags(n), native.TypicalGrowth},
+		"few tags in protobuf":  {postSpans, smallTags(1000), native.TypicalGrowth},
+		"one large text":        {postSpans, protoText(1 << 20), native.TypicalGrowth},
+		"large text and Thrift": {thriftBatch, thriftText(1 << 20), native.TypicalGrowth},
+		"growing spans":         {postSpans, growingSpans(n), native.MaxGrowth},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := c.format.translate(c.body, c.growth*len(c.body)+native.Base); err != nil {
+		if _, err := c.format.translate(c.body, c.growth*len(c.body)+native.BaseMemory); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		runtime.ReadMemStats(&after)

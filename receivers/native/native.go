@@ -104,7 +104,7 @@ func (e *undecodable) Unwrap() error { return e.err }
 // permanent, and wraps an *undecodable or a limit error, unless the budget is exhausted or ctx has
 // ended.
 func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
-	return r.translator.Translate(ctx, body, w.memory(body, native.UsualGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
+	return r.translator.Translate(ctx, body, w.memory(body, native.TypicalGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		return r.decode(ctx, body, w, m)
 	})
 }
@@ -112,9 +112,9 @@ func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (se
 // decode translates a body. m holds the typical memory for its size; if the output is larger,
 // decode increases m and translates again.
 func (r *receiver) decode(ctx context.Context, body []byte, w wireFormat, m *server.TranslationMemory) (*otlpdata.Batch, error) {
-	otlp, err := w.translate(body, native.UsualGrowth*len(body)+native.Base)
-	if errors.Is(err, native.ErrOutput) {
-		if err := m.Resize(w.memory(body, native.Growth)); err != nil {
+	otlp, err := w.translate(body, native.TypicalGrowth*len(body)+native.BaseMemory)
+	if errors.Is(err, native.ErrOutputTooLarge) {
+		if err := m.Resize(w.memory(body, native.MaxGrowth)); err != nil {
 			return nil, err
 		}
 		otlp, err = w.translate(body, 0)

@@ -7,11 +7,11 @@ import (
 // wireFormat is an encoding of batches.
 type wireFormat struct {
 	transport string
-	// translate fails with [native.ErrOutput] if the output exceeds maxOutput bytes. 0 disables the
+	// translate fails with [native.ErrOutputTooLarge] if the output exceeds maxOutput bytes. 0 disables the
 	// limit.
 	translate func(body []byte, maxOutput int) (otlp []byte, err error)
 	// memory returns the maximum memory of translate in bytes, without the body, if the output has
-	// at most growth*len(body) + [native.Base] bytes.
+	// at most growth*len(body) + [native.BaseMemory] bytes.
 	memory func(body []byte, growth int) int64
 }
 
@@ -30,5 +30,5 @@ func fromThrift(body []byte, _ int) ([]byte, error) {
 // which is 15 bytes.
 func thriftMemory(body []byte, _ int) int64 {
 	const perByte = 10
-	return perByte*int64(len(body)) + native.Base
+	return perByte*int64(len(body)) + native.BaseMemory
 }

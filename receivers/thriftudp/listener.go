@@ -146,7 +146,7 @@ func (j *joiner) add(batches *[]*otlpdata.Batch, format string, otlp []byte) err
 
 // reserveFor reserves the maximum size of the translation of a datagram.
 func (j *joiner) reserveFor(data []byte) error {
-	const growth = max(native.Growth, zipkin.EmitZipkinGrowth)
+	const growth = max(native.MaxGrowth, zipkin.EmitZipkinGrowth)
 	return j.reserve(int64(j.size + j.walkMemory + growth*len(data) + 64))
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkIncoming translates requests of 512 spans from each wire form, in turns with pdata's decoding of the same spans in OTLP (D), so
-// that all see the same machine, and compares the CPU time of the process. The numbers to look at are the ratios to D.
+// BenchmarkIncoming translates requests of 512 spans from each wire form. It alternates with
+// pdata's decoding of the same spans in OTLP (D), so that all measure the same machine state, and
+// compares the CPU time of the process. The relevant metrics are the ratios to D.
 func BenchmarkIncoming(b *testing.B) {
 	const spans, requests = 512, 20
 	forms := []string{"D", "compact", "binary", "proto"}

@@ -22,7 +22,7 @@ func double(key string, v float64) *jaeger.Tag {
 	return &jaeger.Tag{Key: key, VType: jaeger.TagType_DOUBLE, VDouble: &v}
 }
 
-// thriftSpan returns a span with all that is required and these tags.
+// thriftSpan returns a span with all required fields and these tags.
 func thriftSpan(tags ...*jaeger.Tag) *jaeger.Span {
 	return &jaeger.Span{TraceIdLow: 0x0102030405060708, SpanId: 0x1112131415161718, OperationName: "op",
 		StartTime: 1_700_000_000_000_001, Duration: 2_000, Tags: tags}
@@ -37,7 +37,7 @@ func with(s *jaeger.Span, change func(*jaeger.Span)) *jaeger.Span {
 	return s
 }
 
-// thriftCases are batches that Thrift can tell. Their names are those of golden files.
+// thriftCases returns batches that Thrift can express. Their names are those of the golden files.
 func thriftCases() map[string]*jaeger.Batch {
 	processed := thriftBatch("", thriftSpan())
 	processed.Process.Tags = []*jaeger.Tag{str("hostname", "h"), str("jaeger.version", "Go-2.30.0"), str("ip", "10.0.0.1"),
@@ -91,13 +91,13 @@ func referenceSpans() []*jaeger.Span {
 	return []*jaeger.Span{
 		of(0, ref(0, 0, trace, 9)),                                                // the parent is a reference
 		of(9, ref(0, 0, trace, 9)),                                                // the same twice
-		of(9, ref(1, 0, trace, 9)),                                                // the parent is followed: parent and link
-		of(9, ref(1, 0, trace, 9), ref(0, 0, trace, 8)),                           // a reference to a parent counts more
+		of(9, ref(1, 0, trace, 9)),                                                // parent and link
+		of(9, ref(1, 0, trace, 9), ref(0, 0, trace, 8)),                           // childOf wins over followsFrom
 		of(9, ref(0, 0, trace, 8), ref(1, 7, trace, 9)),                           // a second parent is a link
 		of(0, ref(1, 7, trace, 9), ref(0, 7, trace, 9)),                           // another trace has no parent
-		of(0, ref(1, 0, trace, 6), ref(1, 0, trace, 7)),                           // the first that is followed
-		of(0, ref(5, 0, trace, 6)),                                                // a type that nobody knows
-		of(0, ref(0, 0, 0, 0), ref(1, 0, 0, 0), ref(0, 0, 0, 1), ref(0, 1, 1, 0)), // nothing, and nearly nothing
+		of(0, ref(1, 0, trace, 6), ref(1, 0, trace, 7)),                           // the first followsFrom reference
+		of(0, ref(5, 0, trace, 6)),                                                // an unknown type
+		of(0, ref(0, 0, 0, 0), ref(1, 0, 0, 0), ref(0, 0, 0, 1), ref(0, 1, 1, 0)), // zero and partly zero ids
 	}
 }
 
@@ -121,7 +121,7 @@ func protoSpan(tags ...*api_v2.KeyValue) *api_v2.Span {
 		Duration: &durationpb.Duration{Nanos: 1}, Tags: tags}
 }
 
-// protoCases are batches that only protobuf can tell.
+// protoCases returns batches that only protobuf can express.
 func protoCases() map[string]*api_v2.Batch {
 	own := func(service string) *api_v2.Span {
 		s := protoSpan()

@@ -15,7 +15,7 @@ import (
 
 var encodings = map[string]Encoding{"compact": Compact, "binary": Binary}
 
-// thriftProtocol is the library's protocol for an encoding.
+// thriftProtocol returns the Thrift library's protocol for an encoding.
 func thriftProtocol(enc Encoding, over thrift.TTransport) thrift.TProtocol {
 	if enc == Compact {
 		return thrift.NewTCompactProtocolConf(over, nil)
@@ -43,7 +43,7 @@ func protoBytes(t testing.TB, b *api_v2.Batch) []byte {
 	return out
 }
 
-// asProto is reference 5.1: what a Thrift batch is in protobuf.
+// asProto converts a Thrift batch to protobuf by the rules of the original collector.
 func asProto(b *jaeger.Batch) *api_v2.Batch {
 	out := &api_v2.Batch{Process: &api_v2.Process{ServiceName: b.Process.ServiceName, Tags: tagsAsProto(b.Process.Tags)}}
 	for _, s := range b.Spans {
@@ -101,7 +101,7 @@ func tagsAsProto(tags []*jaeger.Tag) (out []*api_v2.KeyValue) {
 	return out
 }
 
-// value returns what p points to, or zero.
+// value returns *p, or zero if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -109,7 +109,7 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// asThrift is the way back, for batches whose spans have no process of their own.
+// asThrift is the inverse of asProto, for batches whose spans have no process of their own.
 func asThrift(b *api_v2.Batch) *jaeger.Batch {
 	out := &jaeger.Batch{Process: &jaeger.Process{ServiceName: b.GetProcess().GetServiceName(),
 		Tags: tagsAsThrift(b.GetProcess().GetTags())}}

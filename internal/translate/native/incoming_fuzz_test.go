@@ -15,7 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 )
 
-// FuzzThrift compares with the generated code: the same batches are read, and become what the rules say.
+// FuzzThrift compares with the generated code: both accept the same batches, and their translations
+// follow the rules in expected.
 func FuzzThrift(f *testing.F) {
 	for _, b := range thriftCases() {
 		for _, enc := range encodings {
@@ -57,7 +58,7 @@ func checkThrift(t *testing.T, in []byte, compact bool) {
 	}
 }
 
-// stricter says whether an error is one of those that the library does not know.
+// stricter reports whether an error is for input that the library accepts.
 func stricter(err error) bool {
 	for _, text := range []string{"is repeated in", "not structs", errThriftVarint.Error()} {
 		if strings.Contains(err.Error(), text) {
@@ -67,7 +68,7 @@ func stricter(err error) bool {
 	return false
 }
 
-// FuzzMessage checks headers of messages against the library.
+// FuzzMessage compares the reading of message headers with the library.
 func FuzzMessage(f *testing.F) {
 	for _, enc := range encodings {
 		buf := thrift.NewTMemoryBuffer()
@@ -111,11 +112,12 @@ func checkPostSpans(t *testing.T, in []byte) {
 	before := bytes.Clone(in)
 	err := tr.postSpans(in, 0)
 	if !bytes.Equal(in, before) {
-		t.Fatal("the input is not what it was")
+		t.Fatal("FromPostSpans changed its input")
 	}
 	checkGrowth(t, len(in), &tr)
 	var request api_v2.PostSpansRequest
-	// The generated code refuses strings that are not UTF-8, which clients send, and reads ids of any length.
+	// The generated code rejects strings that are not UTF-8, which clients send, and accepts ids of
+	// any length.
 	wantErr := proto.Unmarshal(in, &request)
 	invalid := wantErr != nil && strings.Contains(wantErr.Error(), "invalid UTF-8")
 	switch {
@@ -131,8 +133,8 @@ func checkPostSpans(t *testing.T, in []byte) {
 	}
 }
 
-// What differs from a batch in a few bytes is read as the generated code reads it.
-func TestNearlyBatches(t *testing.T) {
+// Batches with a few changed bytes are read as the generated code reads them.
+func TestMutatedBatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	mutate := func(in []byte) []byte {
 		out := bytes.Clone(in)

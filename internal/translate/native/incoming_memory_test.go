@@ -29,14 +29,15 @@ func inProto(content []byte, nums ...protowire.Number) []byte {
 	return content
 }
 
-// inThrift makes a batch of one compact span whose list, the field with this header, has n elements.
+// inThrift returns a batch of one compact span whose list (the field with this header) has n
+// elements.
 func inThrift(t testing.TB, header, element string, n int) []byte {
 	list := protowire.AppendVarint(unhex(t, header+"fc"), uint64(n))
 	list = append(list, bytes.Repeat(unhex(t, element), n)...)
 	return append(append(unhex(t, "1c180000 191c"+compactSpan), list...), 0, 0)
 }
 
-// greedy are inputs that want to become much larger than they are.
+// greedy returns inputs whose output or memory is much larger than the input.
 func greedy(t testing.TB) map[string][]byte {
 	const n = 100_000
 	repeat := func(s string) []byte { return bytes.Repeat(unhex(t, s), n) }
@@ -67,7 +68,7 @@ func greedy(t testing.TB) map[string][]byte {
 	}
 }
 
-// held is how many bytes the translator has allocated and not given up.
+// held returns the number of bytes that the translator has allocated and still holds.
 func (t *translator) held() int {
 	s := &t.span
 	const keyValue = int(unsafe.Sizeof(otlpdata.KeyValue{}))
@@ -76,18 +77,19 @@ func (t *translator) held() int {
 		cap(t.out.Bytes())
 }
 
-// checkGrowth checks what Growth promises of the translation of n bytes. A list that grows is there twice for a moment.
+// checkGrowth checks the limits MaxGrowth and MaxWorkGrowth for n bytes of input. While a list
+// grows, its old and new memory exist together.
 func checkGrowth(t *testing.T, n int, tr *translator) {
 	t.Helper()
-	if got, most := len(tr.output()), Growth*n+64; got > most {
+	if got, most := len(tr.output()), MaxGrowth*n+64; got > most {
 		t.Errorf("%d bytes became %d, more than %d", n, got, most)
 	}
-	if got, most := 2*tr.held(), WorkGrowth*n+256<<10; got > most {
+	if got, most := 2*tr.held(), MaxWorkGrowth*n+256<<10; got > most {
 		t.Errorf("%d bytes took %d to translate, more than %d", n, got, most)
 	}
 }
 
-// However an input is made, output and memory stay in proportion to it.
+// Output and memory are proportional to the input, for every input.
 func TestGrowth(t *testing.T) {
 	for name, in := range greedy(t) {
 		t.Run(name, func(t *testing.T) {
@@ -106,20 +108,20 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// A caller learns that there is not enough room before much more than that is taken.
-func TestRoomForOutput(t *testing.T) {
+// A translation stops soon after its output exceeds the limit.
+func TestOutputLimit(t *testing.T) {
 	in := greedy(t)["proto spans"]
 	whole, err := FromPostSpans(in, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for most, want := range map[int]error{len(in): ErrOutput, len(whole) - 100: ErrOutput, len(whole): nil, 2 * len(whole): nil} {
+	for most, want := range map[int]error{len(in): ErrOutputTooLarge, len(whole) - 100: ErrOutputTooLarge, len(whole): nil, 2 * len(whole): nil} {
 		if got, err := FromPostSpans(in, most); err != want || err == nil && !bytes.Equal(got, whole) {
-			t.Errorf("room for %d of %d bytes: %d bytes, %v", most, len(whole), len(got), err)
+			t.Errorf("limit %d of %d bytes: got %d bytes, error %v", most, len(whole), len(got), err)
 		}
 	}
 	var tr translator
-	if err := tr.postSpans(in, len(in)); err != ErrOutput || tr.out.Len() > len(in)+200 {
-		t.Errorf("%d bytes were made where there is room for %d, %v", tr.out.Len(), len(in), err)
+	if err := tr.postSpans(in, len(in)); err != ErrOutputTooLarge || tr.out.Len() > len(in)+200 {
+		t.Errorf("got %d bytes with a limit of %d, error %v", tr.out.Len(), len(in), err)
 	}
 }

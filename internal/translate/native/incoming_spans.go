@@ -4,13 +4,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// FromSpans translates messages of remote storage, WriteSpanRequest and SpansResponseChunk
-// (reference 3.7), into one ExportTraceServiceRequest, which the caller owns. Both hold Spans in
-// field 1, each with its process; one without has none. most is as in [FromPostSpans].
-func FromSpans(most int, messages ...[]byte) ([]byte, error) {
+// FromSpans translates messages of the remote storage API, WriteSpanRequest or SpansResponseChunk,
+// into one ExportTraceServiceRequest, which the caller owns. Both messages hold Spans in field 1,
+// each with its own process or none. maxOutput is as in [FromPostSpans].
+func FromSpans(maxOutput int, messages ...[]byte) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()
-	p := newPostSpans(t, most)
+	p := newPostSpans(t, maxOutput)
 	for _, m := range messages {
 		r := protoReader{b: m}
 		for r.next() {
@@ -28,5 +28,5 @@ func FromSpans(most int, messages ...[]byte) ([]byte, error) {
 	return t.output(), nil
 }
 
-// messageSpans is the field of the spans, in both messages.
+// messageSpans is the field of the spans in both messages.
 const messageSpans = 1

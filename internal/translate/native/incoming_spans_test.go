@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// remoteSpans are the messages of remote storage with the spans of a request: chunks of as many spans.
+// remoteSpans returns the spans of a request as messages of the remote storage API, in chunks of
+// equal length.
 func remoteSpans(tb testing.TB, request []byte, perChunk int) (messages [][]byte) {
 	tb.Helper()
 	c := NewChunks(ChunkLimits{Spans: perChunk, Bytes: math.MaxInt}, func(chunk []byte) error {
@@ -24,7 +25,8 @@ func remoteSpans(tb testing.TB, request []byte, perChunk int) (messages [][]byte
 	return messages
 }
 
-// Spans that carry their process become what a batch with that process does, however many come in one message.
+// Spans that carry a process have the same translation as a batch with that process, however many
+// spans one message has.
 func TestFromSpans(t *testing.T) {
 	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 100) {
 		want, err := FromPostSpans(outgoing(t, r.Body), 0)
@@ -39,17 +41,17 @@ func TestFromSpans(t *testing.T) {
 		}
 	}
 	if got, err := FromSpans(0); err != nil || len(got) != 0 {
-		t.Errorf("nothing became %d bytes, %v", len(got), err)
+		t.Errorf("no messages: got %d bytes, error %v", len(got), err)
 	}
-	if _, err := FromSpans(10, remoteSpans(t, encoded(t, one(outgoingCases()[0].build)), 1)...); !errors.Is(err, ErrOutput) {
-		t.Errorf("more than there is room for: error %v", err)
+	if _, err := FromSpans(10, remoteSpans(t, encoded(t, one(outgoingCases()[0].build)), 1)...); !errors.Is(err, ErrOutputTooLarge) {
+		t.Errorf("output above the limit: error %v", err)
 	}
 	if _, err := FromSpans(0, inProto([]byte{1, 2, 3}, 1, spanTraceID)); !errors.Is(err, errTraceIDLength) {
-		t.Errorf("a wrong id: error %v", err)
+		t.Errorf("invalid id: error %v", err)
 	}
 }
 
-// FuzzFromSpans: any bytes become valid OTLP of a bounded size, or an error.
+// FuzzFromSpans checks that all inputs become valid OTLP of limited size, or an error.
 func FuzzFromSpans(f *testing.F) {
 	for _, c := range outgoingCases() {
 		f.Add(remoteSpans(f, encoded(f, one(c.build)), 10)[0])
@@ -59,7 +61,7 @@ func FuzzFromSpans(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(otlp) > Growth*len(message)+64 {
+		if len(otlp) > MaxGrowth*len(message)+64 {
 			t.Errorf("%d bytes became %d", len(message), len(otlp))
 		}
 		if _, err := otlpdata.FromOTLP(otlp, otlpdata.Meta{}, otlpdata.Limits{}); err != nil {

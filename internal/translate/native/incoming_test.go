@@ -19,7 +19,7 @@ import (
 
 var updateIncoming = flag.Bool("update-incoming", false, "rewrite testdata/incoming")
 
-// checkGolden compares the translation of input with a file that holds both.
+// checkGolden compares the translation of input with a golden file that holds both.
 func checkGolden(t *testing.T, name string, input, otlp []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", "incoming", name+".golden")
@@ -38,11 +38,11 @@ func checkGolden(t *testing.T, name string, input, otlp []byte) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("got\n%s\nwhich %s does not say", got, file)
+		t.Errorf("got\n%s\nwhich differs from %s", got, file)
 	}
 }
 
-// All wire forms of a batch say the same, and that is what the rules say.
+// All wire forms of a batch have the same translation, which follows the rules in expected.
 func TestIncomingGolden(t *testing.T) {
 	for name, b := range thriftCases() {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestIncomingGolden(t *testing.T) {
 				}
 			}
 			if name == "tags" {
-				return // the strict encoder takes no invalid UTF-8
+				return // the strict encoder rejects invalid UTF-8
 			}
 			otlp, err := FromPostSpans(protoBytes(t, asProto(b)), 0)
 			if err != nil {
@@ -106,21 +106,21 @@ func TestReadMessage(t *testing.T) {
 	}
 	name := hex.EncodeToString([]byte("emitBatch"))
 	f(Compact, "82 81 00 09"+name+"1c00", "emitBatch", "1c00", "")
-	f(Compact, "82 21 ffffffff0f 03 616263", "abc", "", "") // a call, whatever its number
+	f(Compact, "82 21 ffffffff0f 03 616263", "abc", "", "") // a call; the sequence number is ignored
 	f(Compact, "67 81 00", "", "", "expected protocol id 82 but got 67")
 	f(Compact, "82 82 00", "", "", "expected version 01 but got 02")
-	f(Compact, "82", "", "", "cut short")
-	f(Compact, "82 81 00 09 00", "", "", "cut short")
+	f(Compact, "82", "", "", "truncated")
+	f(Compact, "82 81 00 09 00", "", "", "truncated")
 	f(Compact, "82 81 ffffffffffffffffffffff", "", "", "overflows")
 	f(Binary, "80010004 00000009"+name+"00000001 0c0001", "emitBatch", "0c0001", "")
 	f(Binary, "00000009"+name+"04 00000001 0c0001", "emitBatch", "0c0001", "") // not strict
 	f(Binary, "00000003 616263 01 00000000", "abc", "", "")
 	f(Binary, "80020004 00000009", "", "", "expected version 8001 but got 8002")
-	f(Binary, "80010004 ffffffff", "", "", "cut short")
-	f(Binary, "80010004 00000001 61 000000", "", "", "cut short")
-	f(Binary, "7fffffff 61", "", "", "cut short")
-	f(Binary, "8001", "", "", "cut short")
-	f(Binary, "", "", "", "cut short")
+	f(Binary, "80010004 ffffffff", "", "", "truncated")
+	f(Binary, "80010004 00000001 61 000000", "", "", "truncated")
+	f(Binary, "7fffffff 61", "", "", "truncated")
+	f(Binary, "8001", "", "", "truncated")
+	f(Binary, "", "", "", "truncated")
 }
 
 func TestFromEmitBatch(t *testing.T) {
@@ -134,14 +134,15 @@ func TestFromEmitBatch(t *testing.T) {
 			t.Fatalf("%s: %v", form, err)
 		}
 		want := ClientStats{ID: "c1", SeqNo: 7, HasSeqNo: true, HasStats: true, FullQueue: 1, TooLarge: 2, FailedToEmit: 3}
-		clear(args) // what was translated is a copy
+		clear(args) // the translation must be a copy
 		if got.Client != want || textOf(t, got.OTLP, true) != expected(asProto(b)) {
 			t.Errorf("%s: got %+v %s", form, got.Client, textOf(t, got.OTLP, true))
 		}
 	}
 }
 
-// compactSpan is a span in the compact protocol: ids, name and times in this order, each in a byte or two.
+// compactSpan is a span in the compact protocol: ids, name and times in this order, each in a byte
+// or two.
 const compactSpan = "1602 1600 1602 1600 1801 61 2500 1602 1602"
 
 func TestThriftByHand(t *testing.T) {
@@ -174,14 +175,14 @@ func TestThriftByHand(t *testing.T) {
 	f("required field tooLargeDroppedSpans is not set in ClientStats", "1c"+process+"190c 2c 1600 00 00")
 	f("field process is repeated in Batch", "1c"+process+"0c 02"+process+"190c 00")
 	f("field spans is repeated in Batch", "1c"+process+"190c 0904 0c 00")
-	f("a list has elements of type 10, not structs", "1c"+process+"1916 02 00")
-	f("cut short", "1c"+process+"19fc ffffffff07 00")                   // 2^31-1 spans
-	f("cut short", "1c 18 ffffffff07 00")                               // a name of 2^31-1 bytes
-	f("cut short", "1c"+process+"191c"+compactSpan+"00")                // no end
+	f("list has elements of type 10, not structs", "1c"+process+"1916 02 00")
+	f("truncated", "1c"+process+"19fc ffffffff07 00")                   // 2^31-1 spans
+	f("truncated", "1c 18 ffffffff07 00")                               // a name of 2^31-1 bytes
+	f("truncated", "1c"+process+"191c"+compactSpan+"00")                // no end
 	f("unknown type", "1c"+process+"190c 1f 00")                        // of a field
 	f("1 spans true", "1c"+process+"191c"+compactSpan+"11 12 f1 00 00") // unknown booleans
 	f("1 spans true", "1c"+process+"f8 02 6162 f9 31 01 02 01 fb 01 58 02 01 61 fb 00 fc 1600 00 0904 1c"+compactSpan+"00 00")
-	f("nest too deep", "1c"+process+"190c 1"+strings.Repeat("c 1", 64)+"6 00"+strings.Repeat("00", 70))
+	f("nested too deeply", "1c"+process+"190c 1"+strings.Repeat("c 1", 64)+"6 00"+strings.Repeat("00", 70))
 }
 
 func TestProtoByHand(t *testing.T) {
@@ -204,25 +205,25 @@ func TestProtoByHand(t *testing.T) {
 	f("invalid length for TraceID", "0a04 0a02 0a00")
 	f("invalid length for SpanID", "0a05 0a03 1201 01")
 	f("invalid length for SpanID", "0a07 0a05 2203 1201 01") // of a reference
-	// Messages in pieces are one: requests, batches, processes, times.
+	// Repeated messages are merged: requests, batches, processes, times.
 	f(`"service.name" string "b" "x" string "" "y" string ""`,
 		"0a0a 1208 0a0161 1203 0a0178"+"0a0a 1208 0a0162 1203 0a0179"+"0a02 0a00")
 	f("start=2000000003 end=2000000003", "0a0a 0a08 3202 0802 3202 1003")
 	f(`"service.name" string "ab"`, "0a0a 0a08 5200 5204 0a026162")
-	f(`resource "service.name" string "a" scope "" "" span`, "0a07 0a00 1203 0a0161") // a process that follows its spans
+	f(`resource "service.name" string "a" scope "" "" span`, "0a07 0a00 1203 0a0161") // the process comes last
 	f(`event 1000000000 "e" "k" string ""`, "0a1b 0a19 4a17 0a02 0801 1203 0a016b 120c 0a05 6576656e74 1a01 65 2000")
 	f("start=0 end=0", "0a06 0a04 3002 2a00")           // known fields of another type
 	f("start=0 end=0", "0a0a 0a08 a306 0801 a406 0801") // groups
-	f("illegal field number", "8080808010 00")
+	f("invalid field number", "8080808010 00")
 	f("unexpected EOF", "0a05 0a05 00")
 	f("unexpected EOF", "0a02 0a7f")
 	f("unexpected EOF", "0a03 0affffffffff0f")
-	f("unexpected EOF", "0a04 1202 0a05") // a process that no span needs
+	f("unexpected EOF", "0a04 1202 0a05") // a process without spans
 	f("unexpected EOF", "0a02 0a01 04")
 }
 
-// Large pieces are put together elsewhere, not in the input.
-func TestProcessInLargePieces(t *testing.T) {
+// Large repeated messages are merged in new memory, not in the input.
+func TestLargeRepeatedProcess(t *testing.T) {
 	tag := func(c string) []byte { return inProto(inProto([]byte(strings.Repeat(c, 20_000)), 1), 2) }
 	in := inProto(slices.Concat(inProto(tag("a"), 2), inProto(nil, 1), inProto(tag("b"), 2)), 1)
 	before := bytes.Clone(in)
@@ -234,11 +235,12 @@ func TestProcessInLargePieces(t *testing.T) {
 		t.Errorf("got %.100s", got)
 	}
 	if !bytes.Equal(in, before) {
-		t.Error("the input is not what it was")
+		t.Error("FromPostSpans changed its input")
 	}
 }
 
-// A large process of the batch is not repeated for each of many spans that alternate with others: their order changes.
+// If spans that inherit a large process alternate with others, the process is not repeated for each
+// of them: the order of spans changes.
 func TestSpansOfAlternatingProcesses(t *testing.T) {
 	b := &api_v2.Batch{Process: &api_v2.Process{ServiceName: strings.Repeat("long", 1000)}}
 	for i := range 100 {
@@ -263,11 +265,11 @@ func TestSpansOfAlternatingProcesses(t *testing.T) {
 	}
 }
 
-// What comes from here and goes out again comes back as the same.
-func TestThereAndBack(t *testing.T) {
+// Translating a batch to OTLP, back and to OTLP again gives the same OTLP.
+func TestIncomingRoundTrip(t *testing.T) {
 	for name, b := range thriftCases() {
 		if name == "tags" || name == "times" || name == "references" {
-			continue // not the same: strings that are not UTF-8, durations of centuries, references of unknown types
+			continue // not reversible: invalid UTF-8, durations of centuries, references of unknown types
 		}
 		in, err := FromThrift(thriftBytes(t, b, Compact), Compact)
 		if err != nil {
@@ -283,7 +285,6 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// The memory for a span is there already.
 func TestNoAllocationPerSpan(t *testing.T) {
 	spans := make([]*jaeger.Span, 1000)
 	for i := range spans {

@@ -16,20 +16,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// text writes OTLP in lines, with everything that is in it. What a flat one writes does not tell
-// how spans share resources and scopes.
+// text writes OTLP in lines, with everything that is in it. The flat form does not show how spans
+// share resources and scopes.
 type text struct {
 	strings.Builder
 	flat            bool
 	resource, scope string
 }
 
-// textOf returns the text of a request. It must be one that receivers take.
+// textOf returns the text of a request, which must be valid OTLP.
 func textOf(t testing.TB, request []byte, flat bool) string {
 	t.Helper()
-	const most = 1 << 24 // limits are not what is tested here
+	const most = 1 << 24 // limits are not tested here
 	if _, err := otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{Spans: most, Items: most}); err != nil {
-		t.Fatalf("the output is refused: %v", err)
+		t.Fatalf("output is not valid OTLP: %v", err)
 	}
 	w := text{flat: flat}
 	if err := otlpdata.Walk(request, &w); err != nil {
@@ -38,7 +38,7 @@ func textOf(t testing.TB, request []byte, flat bool) string {
 	return w.String()
 }
 
-// difference returns the lines in which two texts differ first, "" if they do not.
+// difference returns the first lines in which two texts differ, or "" if they are equal.
 func difference(got, want string) string {
 	wants := strings.Split(want, "\n")
 	for i, line := range strings.Split(got, "\n") {
@@ -106,8 +106,8 @@ func attributesText(indent string, kvs []otlpdata.KeyValue) string {
 	return w.String()
 }
 
-// expected writes, flat, the OTLP that reference 5.4 makes of a batch, without thought for time or
-// memory.
+// expected returns the flat text of the OTLP for a batch. It follows the rules of the original
+// collector in the simplest way, without regard to time and memory.
 func expected(b *api_v2.Batch) string {
 	w := text{flat: true}
 	for _, s := range b.GetSpans() {
@@ -116,7 +116,7 @@ func expected(b *api_v2.Batch) string {
 			process = b.GetProcess()
 		}
 		out := expectedSpan(s)
-		name, version := Lift(&out)
+		name, version := PromoteTags(&out)
 		if s.GetFlags() > 1 {
 			out.Attributes = append(out.Attributes, otlpdata.KeyValue{Key: otlpdata.FlagsAttribute, Value: otlpdata.IntValue(int64(s.GetFlags()))})
 		}
@@ -198,10 +198,10 @@ func expectedParent(refs []*api_v2.SpanRef, trace otlpdata.TraceID) (parent otlp
 	return parent
 }
 
-// spanIDOf returns an id of 8 or no bytes.
+// spanIDOf converts an id of 8 or 0 bytes.
 func spanIDOf(b []byte) otlpdata.SpanID { return otlpdata.SpanID(slices.Concat(b, make([]byte, 8))) }
 
-// traceID returns an id of 16, 8 or no bytes.
+// traceID converts an id of 16, 8 or 0 bytes.
 func traceID(b []byte) otlpdata.TraceID {
 	return otlpdata.TraceID(slices.Concat(make([]byte, 16-len(b)), b))
 }

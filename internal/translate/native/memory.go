@@ -7,14 +7,16 @@ import (
 )
 
 const (
-	// Base is what a translation takes whatever it is of, in bytes.
-	Base = 64 << 10
-	// UsualGrowth bounds what becomes of a request as applications send it, as a multiple of the request. Of others it can be [Growth].
-	UsualGrowth = 2
+	// BaseMemory is the fixed part of the memory of a translation, in bytes.
+	BaseMemory = 64 << 10
+	// TypicalGrowth is the maximum size of the output of ordinary requests, as a multiple of the
+	// request. Hostile requests reach [MaxGrowth].
+	TypicalGrowth = 2
 )
 
-// PostSpansMemory bounds what [FromPostSpans] holds at once, besides the request, while it makes at most growth times the request and Base
-// bytes.
+// PostSpansMemory returns the maximum number of bytes that [FromPostSpans] holds, besides the
+// request, as long as its output does not exceed growth times the size of the request plus
+// BaseMemory.
 func PostSpansMemory(request []byte, growth int) int64 {
 	lists := 0
 	for _, batch := range fieldsOf(request) {
@@ -23,7 +25,7 @@ func PostSpansMemory(request []byte, growth int) int64 {
 	return workMemory(len(request), growth, lists)
 }
 
-// SpansMemory is that of [FromSpans] in the same way.
+// SpansMemory is PostSpansMemory for [FromSpans].
 func SpansMemory(growth int, messages ...[]byte) int64 {
 	size, lists := 0, 0
 	for _, m := range messages {
@@ -32,27 +34,30 @@ func SpansMemory(growth int, messages ...[]byte) int64 {
 	return workMemory(size, growth, lists)
 }
 
-// workMemory is that of the output, as it is kept and in its buffer, which grows by a quarter, and that of the lists of the largest span: one
-// span after the other uses them.
+// workMemory adds up the memory of the result, of the buffer in which it was written, which grows
+// by a quarter, and of the lists of the largest span, which all spans use one after the other.
 func workMemory(size, growth, lists int) int64 {
-	output := int64(growth)*int64(size) + Base
+	output := int64(growth)*int64(size) + BaseMemory
 	return output + output/4*5 + int64(lists)
 }
 
-// listsOf bounds the memory of the lists of the parts of a message, each a span or a process.
-func listsOf(message []byte) (most int) {
+// listsOf returns the maximum memory of the lists of any one field of a message, each a span or a
+// process.
+func listsOf(message []byte) (largest int) {
 	for _, part := range fieldsOf(message) {
-		most = max(most, listMemory(part))
+		largest = max(largest, listMemory(part))
 	}
-	return most
+	return largest
 }
 
-// listMemory bounds the memory of the lists of a span or a process. What is large may be text, so its items are counted.
+// listMemory returns the maximum memory of the lists of one span or process. In large messages,
+// which may consist mostly of text, it counts the items.
 func listMemory(message []byte) int {
 	const (
-		small            = 16 << 10
-		perByte          = 40  // of empty items
-		perItem          = 320 // bytes, of a link: of slices that have grown, and of the output, which is found too large after the span
+		small   = 16 << 10
+		perByte = 40 // if all items are empty
+		// For a link, in slices that have grown and in the output, which is checked after the span.
+		perItem          = 320
 		logs, ownProcess = 9, 10
 	)
 	if len(message) <= small {
@@ -68,8 +73,8 @@ func listMemory(message []byte) int {
 			ofProcess += count(item)
 		}
 	}
-	most := ItemsAllowed(message) // a translation ends at the next one
-	return perItem * (min(items, most) + min(ofProcess, most))
+	allowed := MaxItems(message) // FromPostSpans fails at the next one
+	return perItem * (min(items, allowed) + min(ofProcess, allowed))
 }
 
 func count(message []byte) (n int) {
@@ -79,7 +84,8 @@ func count(message []byte) (n int) {
 	return n
 }
 
-// fieldsOf yields the fields of an encoded message, with their contents where they have a length, up to the first that is none.
+// fieldsOf yields the fields of an encoded message, with the content of length-delimited ones, up
+// to the first malformed field.
 func fieldsOf(message []byte) iter.Seq2[protowire.Number, []byte] {
 	return func(yield func(protowire.Number, []byte) bool) {
 		for len(message) > 0 {

@@ -1,8 +1,10 @@
-// Package native translates between the native model, in its two wire forms (Thrift, protobuf api_v2), and OTLP bytes.
+// Package native translates between the native model, in its two wire forms (Thrift and the
+// protobuf package api_v2), and OTLP bytes.
 //
-// Both ways in follow one set of rules. Tags keep their order and may repeat. Ids may be zero. Consecutive spans of one process and one
-// scope share it in OTLP; no span changes its place. An error says that the bytes are no such message, or that they are made to take more
-// memory than they should; sending them again cannot help.
+// Both incoming forms follow the same rules. Tags keep their order and may repeat. Ids may be zero.
+// Consecutive spans of one process and one scope share a resource and a scope in OTLP; the order of
+// spans does not change. Errors mean that the bytes are not such a message, or that the message
+// needs more memory than allowed. They are permanent: sending the bytes again cannot succeed.
 package native
 
 import "errors"
@@ -16,37 +18,39 @@ const (
 	Compact
 )
 
-// Growth bounds the output: translating n bytes makes at most Growth*n + 64 bytes of OTLP, or fails. While it runs, a translation takes at
-// most WorkGrowth*n bytes + 256 KiB, the output included. That is what attackers can reach. What applications send becomes from half as
-// large (binary Thrift) to twice as large (compact Thrift), and takes little more than twice that while it is translated.
+// Limits of a translation, as multiples of the input. The output of n bytes is at most MaxGrowth*n
+// + 64 bytes; the translation fails otherwise. The memory during the translation, including the
+// output, is at most MaxWorkGrowth*n bytes + 256 KiB. Only hostile requests reach these limits. For
+// ordinary requests the output is between half (binary Thrift) and twice (compact Thrift) the size
+// of the input, and the memory little more than twice the output.
 const (
-	Growth     = 10
-	WorkGrowth = 48
+	MaxGrowth     = 10
+	MaxWorkGrowth = 48
 )
 
-// Batch is what a Thrift batch says.
+// Batch is the translation of a Thrift batch.
 type Batch struct {
 	OTLP   []byte // an encoded ExportTraceServiceRequest, which the caller owns
 	Spans  int
 	Client ClientStats
 }
 
-// ClientStats is what a client tells about itself with a batch.
+// ClientStats is what a client reports about itself with a batch.
 type ClientStats struct {
-	ID       string // process tag client-uuid, a copy; "" if there is none
-	SeqNo    int64  // number of the batch, from 1
+	ID       string // process tag client-uuid, or ""
+	SeqNo    int64  // sequence number of the batch, from 1
 	HasSeqNo bool
-	HasStats bool // whether the counts below were sent; they are totals since the client's start
-	// Spans that the client lost.
+	HasStats bool // whether the counts below were sent
+	// Numbers of spans that the client lost since its start.
 	FullQueue, TooLarge, FailedToEmit int64
 }
 
-// FromEmitBatch translates the arguments of emitBatch. What follows them is ignored.
+// FromEmitBatch translates the arguments of emitBatch. Bytes after them are ignored.
 func FromEmitBatch(args []byte, enc Encoding) (Batch, error) {
 	return fromThrift(args, enc, (*translator).emitBatchArgs)
 }
 
-// FromThrift translates a bare Batch struct. What follows it is ignored.
+// FromThrift translates a bare Batch struct. Bytes after it are ignored.
 func FromThrift(b []byte, enc Encoding) (Batch, error) {
 	return fromThrift(b, enc, (*translator).thriftBatch)
 }
@@ -64,15 +68,16 @@ func fromThrift(b []byte, enc Encoding, read func(*translator, *thriftReader, *B
 	return out, nil
 }
 
-// ErrOutput is the error of a translation that makes more than its caller has room for.
-var ErrOutput = errors.New("native: the spans would become much larger than they are")
+// ErrOutputTooLarge is the error of a translation whose output exceeds the limit of the caller.
+var ErrOutputTooLarge = errors.New("native: translated spans exceed the output limit")
 
-// FromPostSpans translates a PostSpansRequest into an ExportTraceServiceRequest, which the caller owns. Where that becomes larger than most
-// bytes, the translation ends after the span with which it does, and the error is [ErrOutput]. If most is 0, only [Growth] is the limit.
-func FromPostSpans(b []byte, most int) ([]byte, error) {
+// FromPostSpans translates a PostSpansRequest into an ExportTraceServiceRequest, which the caller
+// owns. If the output exceeds maxOutput bytes, the translation stops after the current span with
+// [ErrOutputTooLarge]. With 0, only [MaxGrowth] limits the output.
+func FromPostSpans(b []byte, maxOutput int) ([]byte, error) {
 	t := translators.Get().(*translator)
 	defer t.release()
-	if err := t.postSpans(b, most); err != nil {
+	if err := t.postSpans(b, maxOutput); err != nil {
 		return nil, err
 	}
 	return t.output(), nil

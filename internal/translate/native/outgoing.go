@@ -11,21 +11,21 @@ import (
 )
 
 // SplitPostSpans translates the spans of the segments of a batch into PostSpansRequests (package
-// api_v2, reference 3.2 and 3.3) of at most limit bytes, and gives each to send with the number of
-// its spans. All spans come in one request as long as they fit; one that is larger than limit by
-// itself makes a request of its own. No spans make no request. A request is appended to what buffer
-// returns, and belongs to send, an error of which ends the translation and is returned.
+// api_v2) of at most limit bytes. It passes each request to send with the number of its spans. A
+// span that is larger than limit makes a request of its own; no spans make no request. A request is
+// appended to the result of buffer, and send may keep it. An error of send ends the translation and
+// is returned.
 //
-// The rules are those of reference 5.3, and of 5.2 for what is not UTF-8, which strict decoders
-// refuse. More than they ask for:
+// The rules are those of the original exporter. In addition:
 //
-//   - native flags travel (otlpdata.FlagsAttribute, or the flag FlagSampled of OTLP);
-//   - further attributes service.name, and one that is not a string, become process tags;
-//   - an event whose name is not what its attribute `event` says gets a field for both.
+//   - Strings that are not UTF-8, which strict decoders reject, become bytes or are repaired.
+//   - Native flags are kept (otlpdata.FlagsAttribute, or FlagSampled of OTLP).
+//   - A second attribute service.name, or one that is not a string, becomes a process tag.
+//   - If the name of an event differs from its attribute `event`, both become fields.
 //
-// What the native model has no place for is lost: attributes of scopes and links, trace states and
-// flags of links, counts of what was dropped, schema URLs, flags of OTLP other than sampled, kinds
-// and status codes that OTLP does not define.
+// The native model has no place for the following, which is lost: attributes of scopes and links,
+// trace states and flags of links, dropped counts, schema URLs, flags of OTLP other than sampled,
+// and kinds and status codes that OTLP does not define.
 func SplitPostSpans(segments [][]byte, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
 	w := requestWriters.Get().(*requestWriter)
 	defer w.release()
@@ -44,13 +44,13 @@ func SplitPostSpans(segments [][]byte, limit int, buffer func() []byte, send fun
 
 var requestWriters = sync.Pool{New: func() any { return new(requestWriter) }}
 
-// requestWriter writes requests span by span. The first process of a request is its batch's, and
-// spans of others carry theirs:
+// requestWriter writes requests span by span. The first process of a request is the process of its
+// batch; spans of other processes carry their own:
 //
 //	PostSpansRequest{batch{process, span, span, span{process}, ...}}
 type requestWriter struct {
 	limit    int
-	expected int // size of a request: that of the same spans in OTLP is not far from it
+	expected int // approximate size of a request: the size of its spans in OTLP
 	buffer   func() []byte
 	send     func(request []byte, spans int) error
 
@@ -58,55 +58,56 @@ type requestWriter struct {
 	scope   []byte // the current scope as encoded tags of a span
 
 	buf       []byte // the open request
-	batch     int    // where the content of its batch begins; 0: none is open
-	inherited []byte // the process of its batch, which aliases buf
-	own       bool   // whether spans of the current resource carry their process
-	spans     int    // in it
-	carried   int    // bytes of processes that its spans carry
+	batch     int    // position of the content of its batch; 0 if no request is open
+	inherited []byte // the process of the batch; aliases buf
+	own       bool   // whether spans of the current resource carry their own process
+	spans     int    // in the open request
+	carried   int    // bytes of processes in the spans of the open request
 
-	repeated int // bytes of scopes in all spans of the segments
-	allowed  int // how many may be
+	repeated int // bytes of scopes written in spans so far
+	allowed  int // maximum of repeated
 }
 
 const (
-	// maxCarried is how many bytes of processes the spans of one request may carry. With the next
-	// one a new request begins, in which it is the batch's: a resource of a MiB must not be sent
-	// with each of its spans.
+	// maxCarried is the maximum number of bytes of processes in the spans of one request. Above it
+	// a new request begins, in which the process belongs to the batch, so that a resource of 1 MiB
+	// is not sent with each of its spans.
 	maxCarried = 256 << 10
-	// Every span carries its scope. So that a huge scope with many tiny spans does not become
-	// gigabytes, scopes may take so many bytes per span, and as many more for all.
+	// Every span carries its scope. So that a huge scope with many small spans does not become
+	// gigabytes, the total size of written scopes is limited to maxScopePerSpan bytes per span plus
+	// maxScopeSurplus bytes.
 	maxScopePerSpan = 1 << 10
 	maxScopeSurplus = 4 << 20
-	// keepScratch is the greatest resource or scope whose memory is kept for the next one.
-	keepScratch = 64 << 10
+	// maxPooledScratch is the maximum size of reused memory for resource and scope, in bytes.
+	maxPooledScratch = 64 << 10
 )
 
-var errScopes = errors.New("native: the names of scopes, which every span repeats, are too long for this many spans")
+var errScopes = errors.New("native: scope names, which every span repeats, are too long for this number of spans")
 
-// release gives w back for the next batch. Nothing in it aliases the segments or requests any more.
+// release returns w to the pool, without references to the segments or requests.
 func (w *requestWriter) release() {
 	process, scope := w.process, w.scope
 	*w = requestWriter{}
-	if cap(process)+cap(scope) <= keepScratch {
+	if cap(process)+cap(scope) <= maxPooledScratch {
 		w.process, w.scope = process[:0], scope[:0]
 	}
 	requestWriters.Put(w)
 }
 
-// Resource makes the resource the one of the spans that follow.
+// Resource sets the resource of the spans that follow.
 func (w *requestWriter) Resource(r *otlpdata.Resource) error {
 	w.process = appendProcess(w.process[:0], r.Attributes)
 	w.own = w.batch > 0 && !bytes.Equal(w.process, w.inherited)
 	return nil
 }
 
-// Scope makes the scope the one of the spans that follow.
+// Scope sets the scope of the spans that follow.
 func (w *requestWriter) Scope(s *otlpdata.Scope) error {
 	w.scope = appendScope(w.scope[:0], s)
 	return nil
 }
 
-// Span writes the span, into a request of its own where it would make the open one too large.
+// Span writes the span. If the span would make the open request too large, it begins a new one.
 func (w *requestWriter) Span(s *otlpdata.Span) error {
 	w.allowed += maxScopePerSpan
 	if w.repeated += len(w.scope); w.repeated > w.allowed+maxScopeSurplus {
@@ -134,7 +135,7 @@ func (w *requestWriter) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// begin begins a request for the current resource, unless one is open.
+// begin begins a request for the current resource, unless a request is open.
 func (w *requestWriter) begin() {
 	if w.batch > 0 {
 		return
@@ -146,7 +147,7 @@ func (w *requestWriter) begin() {
 	w.own, w.spans, w.carried = false, 0, 0
 }
 
-// size is how long the open request is.
+// size returns the size of the open request.
 func (w *requestWriter) size() int {
 	batch := len(w.buf) - w.batch
 	return 1 + protoenc.SizeVarint(uint64(batch)) + batch
@@ -154,14 +155,14 @@ func (w *requestWriter) size() int {
 
 // span writes the span into the open request.
 func (w *requestWriter) span(s *otlpdata.Span) {
-	const room = 2 // right for 128 bytes to 16 KiB
-	buf, at := protoenc.BeginMessage(w.buf, batchSpans, room)
+	const reserved = 2 // exact for 128 bytes to 16 KiB
+	buf, at := protoenc.BeginMessage(w.buf, batchSpans, reserved)
 	buf = appendSpan(buf, s, w.scope)
 	if w.own {
 		buf = protoenc.AppendBytes(buf, spanProcess, w.process)
 		w.carried += len(w.process)
 	}
-	w.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, room)
+	w.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, reserved)
 }
 
 // finish sends the open request, if there is one.

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkSplitPostSpans translates requests of 512 spans, in turns with their decoding by pdata (D), so that both see the same machine.
-// The number to look at is ratio-D.
+// BenchmarkSplitPostSpans translates requests of 512 spans. It alternates with pdata's decoding of
+// the same spans (D), so that both measure the same machine state. The relevant metric is ratio-D.
 func BenchmarkSplitPostSpans(b *testing.B) {
 	const spans, requests = 512, 20
 	var bodies [][]byte

@@ -5,17 +5,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// chunkSpans is the field of a SpansResponseChunk. It has the same number in api_v2 and in
-// storage.v1 (reference 3.5 and 3.7).
+// chunkSpans is the field of the spans in a SpansResponseChunk, in api_v2 and in storage.v1.
 const chunkSpans = 1
 
 // Chunks writes spans as SpansResponseChunks: messages of few spans, each of which carries its
-// process. It is a visitor of otlpdata.Walk. The rules are those of [SplitPostSpans]. The spans of
-// a chunk are those between two calls of Finish, so that who calls it behind each trace has no
-// chunk with spans of two.
+// process. It is a visitor of otlpdata.Walk and follows the rules of [SplitPostSpans]. A chunk
+// contains only spans between two calls of Finish, so calling Finish after each trace separates
+// traces.
 //
-// It holds one chunk at a time, however large the processes are that all spans repeat. Not for
-// concurrent use.
+// It holds one chunk in memory at a time, however large the repeated processes are. It must not be
+// used concurrently.
 type Chunks struct {
 	limits ChunkLimits
 	send   func(chunk []byte) error
@@ -26,8 +25,8 @@ type Chunks struct {
 	spans   int // in buf
 }
 
-// ChunkLimits bound a chunk. A span that is larger than Bytes with its process makes a chunk of its
-// own.
+// ChunkLimits are the limits of one chunk. A span that exceeds Bytes together with its process
+// makes a chunk of its own.
 type ChunkLimits struct {
 	Spans int
 	Bytes int
@@ -35,25 +34,25 @@ type ChunkLimits struct {
 
 var _ otlpdata.Visitor = (*Chunks)(nil)
 
-// NewChunks returns a writer that gives each chunk to send, which must not keep it. An error of
+// NewChunks returns a writer that passes each chunk to send, which must not keep it. An error of
 // send ends the walk and is returned.
 func NewChunks(limits ChunkLimits, send func(chunk []byte) error) *Chunks {
 	return &Chunks{limits: limits, send: send}
 }
 
-// Resource makes the resource the one of the spans that follow.
+// Resource sets the resource of the spans that follow.
 func (c *Chunks) Resource(r *otlpdata.Resource) error {
 	c.process = appendProcess(c.process[:0], r.Attributes)
 	return nil
 }
 
-// Scope makes the scope the one of the spans that follow.
+// Scope sets the scope of the spans that follow.
 func (c *Chunks) Scope(s *otlpdata.Scope) error {
 	c.scope = appendScope(c.scope[:0], s)
 	return nil
 }
 
-// Span writes the span, and sends the chunk that is full.
+// Span writes the span and sends the chunk if it is full.
 func (c *Chunks) Span(s *otlpdata.Span) error {
 	before := len(c.buf)
 	c.span(s)
@@ -71,15 +70,15 @@ func (c *Chunks) Span(s *otlpdata.Span) error {
 }
 
 func (c *Chunks) span(s *otlpdata.Span) {
-	const room = 2 // right for 128 bytes to 16 KiB
-	buf, at := protoenc.BeginMessage(c.buf, chunkSpans, room)
+	const reserved = 2 // exact for 128 bytes to 16 KiB
+	buf, at := protoenc.BeginMessage(c.buf, chunkSpans, reserved)
 	buf = appendSpan(buf, s, c.scope)
 	buf = protoenc.AppendBytes(buf, spanProcess, c.process)
-	c.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, room)
+	c.buf = protoenc.EndMessage(appendWarnings(buf, s.Attributes), at, reserved)
 	c.spans++
 }
 
-// Finish sends what is not sent yet.
+// Finish sends the open chunk, if there is one.
 func (c *Chunks) Finish() error {
 	if c.spans == 0 {
 		return nil

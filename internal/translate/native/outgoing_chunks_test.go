@@ -15,13 +15,13 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// chunksOf returns the chunks of segments, as a strict decoder of proto3 sees them.
+// chunksOf returns the chunks of segments, decoded by a strict proto3 decoder.
 func chunksOf(t testing.TB, limits ChunkLimits, segments ...[]byte) (chunks []*api_v2.SpansResponseChunk) {
 	t.Helper()
 	c := NewChunks(limits, func(b []byte) error {
 		var chunk api_v2.SpansResponseChunk
 		if err := proto.Unmarshal(b, &chunk); err != nil {
-			t.Errorf("refused by a strict decoder: %v", err)
+			t.Errorf("rejected by a strict decoder: %v", err)
 		}
 		if n := len(chunk.Spans); n == 0 || n > limits.Spans {
 			t.Errorf("a chunk of %d spans", n)
@@ -50,8 +50,8 @@ func describeChunks(chunks []*api_v2.SpansResponseChunk) (spans []string) {
 	return spans
 }
 
-// Chunks say of spans what PostSpansRequests say of them, and every span says its process.
-func TestChunksSayWhatRequestsSay(t *testing.T) {
+// Chunks contain the same spans as PostSpansRequests, and every span has its process.
+func TestChunksMatchRequests(t *testing.T) {
 	limits := ChunkLimits{Spans: 10, Bytes: 1 << 20}
 	for _, c := range outgoingCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestChunksAreFull(t *testing.T) {
 	}
 }
 
-// Who cannot take a chunk gets no other one.
-func TestChunksEndWithTheirReceiver(t *testing.T) {
+// After an error of send no further chunk is sent.
+func TestChunksStopAfterSendError(t *testing.T) {
 	gone, calls := errors.New("gone"), 0
 	c := NewChunks(ChunkLimits{2, 1 << 20}, func([]byte) error { calls++; return gone })
 	if err := otlpdata.Walk(service(t, "a", 100, 0), c); !errors.Is(err, gone) || calls != 1 {
@@ -146,7 +146,7 @@ func BenchmarkChunks(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*spans), "ns/span")
 }
 
-// FuzzChunks compares with PostSpansRequests, whose translation is another's oracle.
+// FuzzChunks compares chunks with PostSpansRequests.
 func FuzzChunks(f *testing.F) {
 	for _, c := range outgoingCases() {
 		f.Add(encoded(f, one(c.build)), uint8(10))
@@ -159,7 +159,7 @@ func FuzzChunks(f *testing.F) {
 		}
 		request, err := appendPostSpans(nil, [][]byte{in})
 		if err != nil {
-			return // more scopes than one request may have
+			return // too many bytes of scopes for requests
 		}
 		chunks := chunksOf(t, ChunkLimits{Spans: int(most%20) + 1, Bytes: 64 * (int(most) + 1)}, in)
 		if got, want := describeChunks(chunks), resolved(decodeRequest(t, request)); !slices.Equal(got, want) {

@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// What goes out in the native model and comes in again is the same when it goes out once more.
+// Translating spans to the native model, back to OTLP and to the native model again gives the same
+// requests.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range outgoingCases() {
 		t.Run(c.name, func(t *testing.T) { checkRoundTrip(t, encoded(t, one(c.build))) })
@@ -42,8 +43,8 @@ func checkRoundTrip(t *testing.T, request []byte) {
 	}
 }
 
-// checkComesIn checks that what goes out is accepted when it comes in again, with all spans.
-func checkComesIn(t *testing.T, request []byte, spans int) {
+// checkReadable checks that requests can be translated back with all spans.
+func checkReadable(t *testing.T, request []byte, spans int) {
 	t.Helper()
 	otlp, err := FromPostSpans(request, 0)
 	if err != nil {
@@ -54,7 +55,7 @@ func checkComesIn(t *testing.T, request []byte, spans int) {
 		t.Fatal(err)
 	}
 	if b.Len() != spans {
-		t.Fatalf("%d of %d spans came in again", b.Len(), spans)
+		t.Fatalf("got %d spans, want %d", b.Len(), spans)
 	}
 }
 

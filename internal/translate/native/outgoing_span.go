@@ -9,16 +9,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// Attributes of OTLP that mean something in the native model.
+// Attributes of OTLP with a meaning in the native model.
 const (
 	serviceNameAttribute = "service.name"
 	refTypeAttribute     = "opentracing.ref_type"
 	refTypeChildOf       = "child_of"
 	eventField           = "event"
-	warningsAttribute    = "@jaeger@warnings" // an array; becomes the span's warnings
+	warningsAttribute    = "@jaeger@warnings" // an array of warnings
 )
 
-// noServiceName is the service of a process that stands for a resource without attributes.
+// noServiceName is the service of a process for a resource without attributes.
 const noServiceName = "OTLPResourceNoServiceName"
 
 // appendProcess appends the Process of a resource with these attributes.
@@ -41,14 +41,14 @@ func appendProcess(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	return dst
 }
 
-// appendScope appends the tags that a scope makes.
+// appendScope appends the tags for a scope.
 func appendScope(dst []byte, s *otlpdata.Scope) []byte {
-	dst = appendText(dst, spanTags, "otel.scope.name", s.Name)
-	return appendText(dst, spanTags, "otel.scope.version", s.Version)
+	dst = appendStringTag(dst, spanTags, "otel.scope.name", s.Name)
+	return appendStringTag(dst, spanTags, "otel.scope.version", s.Version)
 }
 
-// appendSpan appends the fields of a Span, but for its process and its warnings. scope holds what
-// appendScope makes.
+// appendSpan appends the fields of a Span, except its process and its warnings. scope is the result
+// of appendScope.
 func appendSpan(dst []byte, s *otlpdata.Span, scope []byte) []byte {
 	dst = append(append(dst, spanTraceID<<3|protoenc.Length, 16), s.TraceID[:]...)
 	dst = append(append(dst, spanID<<3|protoenc.Length, 8), s.SpanID[:]...)
@@ -65,13 +65,14 @@ func appendSpan(dst []byte, s *otlpdata.Span, scope []byte) []byte {
 	dst = appendDuration(dst, s)
 	dst = append(dst, scope...)
 	dst = appendSpanAttributes(dst, s.Attributes)
-	dst = appendText(dst, spanTags, otlpdata.InvalidSpanName, invalidName)
+	dst = appendStringTag(dst, spanTags, otlpdata.InvalidSpanName, invalidName)
 	dst = appendKindAndStatus(dst, s)
-	dst = appendText(dst, spanTags, "w3c.tracestate", s.TraceState)
+	dst = appendStringTag(dst, spanTags, "w3c.tracestate", s.TraceState)
 	return appendLogs(dst, s.Events)
 }
 
-// appendSpanAttributes appends all tags but those that carry something else.
+// appendSpanAttributes appends the attributes as tags, except those with the flags and the
+// warnings.
 func appendSpanAttributes(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	invalid := 0
 	for i := range attributes {
@@ -88,7 +89,7 @@ func isWarnings(kv *otlpdata.KeyValue) bool {
 	return kv.Key == warningsAttribute && kv.Value.Kind() == otlpdata.ValueArray
 }
 
-// appendWarnings appends the warnings that attributes carry.
+// appendWarnings appends the warnings in the attributes.
 func appendWarnings(dst []byte, attributes []otlpdata.KeyValue) []byte {
 	for i := range attributes {
 		if !isWarnings(&attributes[i]) {
@@ -103,19 +104,19 @@ func appendWarnings(dst []byte, attributes []otlpdata.KeyValue) []byte {
 }
 
 func appendKindAndStatus(dst []byte, s *otlpdata.Span) []byte {
-	dst = appendText(dst, spanTags, "span.kind", s.KindName())
+	dst = appendStringTag(dst, spanTags, "span.kind", s.KindName())
 	switch s.StatusCode {
 	case otlpdata.StatusOK:
-		dst = appendText(dst, spanTags, "otel.status_code", "OK")
+		dst = appendStringTag(dst, spanTags, "otel.status_code", "OK")
 	case otlpdata.StatusError:
-		dst = appendText(dst, spanTags, "otel.status_code", "ERROR")
-		dst = appendUsualTag(dst, spanTags, "error", otlpdata.BoolValue(true))
+		dst = appendStringTag(dst, spanTags, "otel.status_code", "ERROR")
+		dst = appendScalarTag(dst, spanTags, "error", otlpdata.BoolValue(true))
 	}
-	return appendText(dst, spanTags, "otel.status_description", s.StatusMessage)
+	return appendStringTag(dst, spanTags, "otel.status_description", s.StatusMessage)
 }
 
-// appendReferences appends the parent first, then the links. A link to the parent makes no second
-// reference but gives the parent's its type.
+// appendReferences appends the parent first, then the links. A link to the parent is not written as
+// a second reference; its type becomes the type of the parent reference.
 func appendReferences(dst []byte, s *otlpdata.Span) []byte {
 	hasParent := !s.ParentID.IsZero()
 	toParent := func(l *otlpdata.Link) bool { return hasParent && l.SpanID == s.ParentID && l.TraceID == s.TraceID }
@@ -158,37 +159,37 @@ func appendReference(dst []byte, trace otlpdata.TraceID, span otlpdata.SpanID, t
 	return dst
 }
 
-// appendLogs appends the events. A log always has a time: decoders of the field take a missing one
-// for the year 1.
+// appendLogs appends the events. A log always has a time, because decoders of the field read a
+// missing time as the year 1.
 func appendLogs(dst []byte, events []otlpdata.Event) []byte {
-	const room = 1
+	const reserved = 1
 	for i := range events {
 		e := &events[i]
 		var at int
-		dst, at = protoenc.BeginMessage(dst, spanLogs, room)
+		dst, at = protoenc.BeginMessage(dst, spanLogs, reserved)
 		dst = appendTimestamp(dst, logTimestamp, e.Time)
 		if v, ok := otlpdata.Get(e.Attributes, eventField); !ok || v.Str() != e.Name {
-			dst = appendText(dst, logFields, eventField, e.Name)
+			dst = appendStringTag(dst, logFields, eventField, e.Name)
 		}
 		invalid := 0
 		for j := range e.Attributes {
 			dst = appendTag(dst, logFields, &e.Attributes[j], &invalid)
 		}
-		dst = protoenc.EndMessage(dst, at, room)
+		dst = protoenc.EndMessage(dst, at, reserved)
 	}
 	return dst
 }
 
 const nanosPerSecond = 1e9
 
-// appendTimestamp appends a google.protobuf.Timestamp of nanoseconds since the Unix epoch.
+// appendTimestamp appends a google.protobuf.Timestamp for nanoseconds since the Unix epoch.
 func appendTimestamp(dst []byte, num int, ns uint64) []byte {
 	return appendSeconds(dst, num, ns/nanosPerSecond, ns%nanosPerSecond)
 }
 
-// appendDuration appends what lies between start and end as a google.protobuf.Duration, negative
-// where the end lies before the start. It is kept within the 292 years that decoders of the field
-// take.
+// appendDuration appends the time between start and end as a google.protobuf.Duration. It is
+// negative if the end is before the start, and is limited to the 292 years that decoders of the
+// field accept.
 func appendDuration(dst []byte, s *otlpdata.Span) []byte {
 	if s.End >= s.Start {
 		ns := min(s.End-s.Start, math.MaxInt64)
@@ -199,13 +200,13 @@ func appendDuration(dst []byte, s *otlpdata.Span) []byte {
 }
 
 func appendSeconds(dst []byte, num int, seconds, nanos uint64) []byte {
-	const room = 1
-	dst, at := protoenc.BeginMessage(dst, num, room)
+	const reserved = 1
+	dst, at := protoenc.BeginMessage(dst, num, reserved)
 	if seconds != 0 {
 		dst = binary.AppendUvarint(append(dst, timeSeconds<<3|protoenc.Varint), seconds)
 	}
 	if nanos != 0 {
 		dst = binary.AppendUvarint(append(dst, timeNanos<<3|protoenc.Varint), nanos)
 	}
-	return protoenc.EndMessage(dst, at, room)
+	return protoenc.EndMessage(dst, at, reserved)
 }

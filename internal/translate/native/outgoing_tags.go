@@ -11,29 +11,29 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// appendTag appends an attribute as a KeyValue. What is not UTF-8 cannot be a string of proto3: a
-// value travels as bytes, and a key `invalid-tag-key-n` with both as its value takes the place of
-// the n-th such key of a list.
+// appendTag appends an attribute as a KeyValue. proto3 strings must be UTF-8: other string values
+// become bytes, and the n-th key of a list that is not UTF-8 becomes `invalid-tag-key-n` with the
+// original key and value as its value.
 func appendTag(dst []byte, num int, kv *otlpdata.KeyValue, invalidKeys *int) []byte {
 	if !utf8.ValidString(kv.Key) {
 		*invalidKeys++
 		both := kv.Value.AppendText([]byte(kv.Key + ":"))
-		return appendUsualTag(dst, num, "invalid-tag-key-"+strconv.Itoa(*invalidKeys), otlpdata.EncodedValue(otlpdata.ValueBytes, string(both)))
+		return appendScalarTag(dst, num, "invalid-tag-key-"+strconv.Itoa(*invalidKeys), otlpdata.EncodedValue(otlpdata.ValueBytes, string(both)))
 	}
 	switch kv.Value.Kind() {
 	case otlpdata.ValueArray, otlpdata.ValueMap:
 		return appendNested(dst, num, kv)
 	case otlpdata.ValueString:
 		if !utf8.ValidString(kv.Value.Encoded()) {
-			return appendUsualTag(dst, num, kv.Key, otlpdata.EncodedValue(otlpdata.ValueBytes, kv.Value.Encoded()))
+			return appendScalarTag(dst, num, kv.Key, otlpdata.EncodedValue(otlpdata.ValueBytes, kv.Value.Encoded()))
 		}
 	}
-	return appendUsualTag(dst, num, kv.Key, kv.Value)
+	return appendScalarTag(dst, num, kv.Key, kv.Value)
 }
 
-// appendText appends a tag with a string, or with bytes where that is not UTF-8, and nothing for an
-// empty one.
-func appendText(dst []byte, num int, key, value string) []byte {
+// appendStringTag appends a tag with a string, or with bytes if value is not UTF-8. It appends
+// nothing if value is empty.
+func appendStringTag(dst []byte, num int, key, value string) []byte {
 	if value == "" {
 		return dst
 	}
@@ -41,22 +41,22 @@ func appendText(dst []byte, num int, key, value string) []byte {
 	if !utf8.ValidString(value) {
 		v = otlpdata.EncodedValue(otlpdata.ValueBytes, value)
 	}
-	return appendUsualTag(dst, num, key, v)
+	return appendScalarTag(dst, num, key, v)
 }
 
 // appendNested appends a tag with the JSON of an array or a map.
 func appendNested(dst []byte, num int, kv *otlpdata.KeyValue) []byte {
-	const room = 2
-	dst, at := protoenc.BeginMessage(dst, num, room)
+	const reserved = 2
+	dst, at := protoenc.BeginMessage(dst, num, reserved)
 	dst = protoenc.AppendString(dst, tagKey, kv.Key)
-	dst, value := protoenc.BeginMessage(dst, tagString, room)
-	dst = protoenc.EndMessage(kv.Value.AppendJSON(dst), value, room)
-	return protoenc.EndMessage(dst, at, room)
+	dst, value := protoenc.BeginMessage(dst, tagString, reserved)
+	dst = protoenc.EndMessage(kv.Value.AppendJSON(dst), value, reserved)
+	return protoenc.EndMessage(dst, at, reserved)
 }
 
-// appendUsualTag appends a tag with a key that is UTF-8 and a value that is a scalar. Defaults are
-// left out, as encoders of proto3 do.
-func appendUsualTag(dst []byte, num int, key string, v otlpdata.Value) []byte {
+// appendScalarTag appends a tag with a key that is UTF-8 and a scalar value. Default values are
+// left out, as proto3 encoders do.
+func appendScalarTag(dst []byte, num int, key string, v otlpdata.Value) []byte {
 	size := protoenc.SizeString(key)
 	switch v.Kind() {
 	case otlpdata.ValueString:
@@ -89,11 +89,11 @@ func appendUsualTag(dst []byte, num int, key string, v otlpdata.Value) []byte {
 	return protoenc.AppendString(protoenc.AppendHeader(dst, num, size), tagKey, key)
 }
 
-// appendTyped appends the beginning of a tag that is not a string. size is that of its key and
-// value.
+// appendTyped appends the beginning of a tag whose value is not a string. size is the size of its
+// key and value.
 func appendTyped(dst []byte, num, size int, key string, typ byte) []byte {
 	return append(protoenc.AppendString(protoenc.AppendHeader(dst, num, size+2), tagKey, key), tagType<<3|protoenc.Varint, typ)
 }
 
-// valid returns s with U+FFFD in place of what is not UTF-8.
+// valid returns s with U+FFFD in place of invalid UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -188,7 +188,7 @@ func outgoing(t testing.TB, segments ...[]byte) []byte {
 	}
 	after, ok := strings.CutPrefix(string(request), "before")
 	if !ok {
-		t.Fatal("what was there before is gone")
+		t.Fatal("SplitPostSpans overwrote the bytes in the buffer")
 	}
 	return []byte(after)
 }
@@ -212,12 +212,12 @@ func TestOutgoingGolden(t *testing.T) {
 	wants := strings.Split(string(want), "\n\n")
 	for i, text := range strings.Split(got.String(), "\n\n") {
 		if i >= len(wants) || text != wants[i] {
-			t.Errorf("got\n%s\nwhich %s does not say", text, file)
+			t.Errorf("got\n%s\nwhich differs from %s", text, file)
 		}
 	}
 }
 
-// service returns a request of n spans of a service, whose process is padded to a size.
+// service returns a request of n spans of a service whose process is padded to a size.
 func service(t testing.TB, name string, n, padding int) []byte {
 	t.Helper()
 	return encoded(t, one(func(r ptrace.ResourceSpans, ss ptrace.ScopeSpans, s ptrace.Span) {
@@ -229,7 +229,8 @@ func service(t testing.TB, name string, n, padding int) []byte {
 	}))
 }
 
-// servicesOf returns how many spans of each service a request has, and how many of them carry their process.
+// servicesOf returns the number of spans of each service in a request, and how many spans carry a
+// process.
 func servicesOf(t testing.TB, request []byte) (services map[string]int, carried int) {
 	b := decodeRequest(t, request)
 	services = map[string]int{}
@@ -244,19 +245,19 @@ func servicesOf(t testing.TB, request []byte) (services map[string]int, carried 
 	return services, carried
 }
 
-func TestSpansCarryTheProcessThatIsNotTheBatchs(t *testing.T) {
+func TestSpansCarryOtherProcesses(t *testing.T) {
 	services, carried := servicesOf(t, outgoing(t, service(t, "a", 3, 0), service(t, "b", 2, 0), service(t, "a", 4, 0)))
 	if services["a"] != 7 || services["b"] != 2 || carried != 2 {
-		t.Errorf("%v, of which %d carry their process", services, carried)
+		t.Errorf("got spans %v, %d with a process", services, carried)
 	}
 }
 
-// split returns the requests that segments become, with room for limit bytes in each.
+// split returns the requests for segments with a limit in bytes.
 func split(t testing.TB, limit int, segments ...[]byte) (requests [][]byte) {
 	t.Helper()
 	err := SplitPostSpans(segments, limit, func() []byte { return nil }, func(request []byte, spans int) error {
 		if n := len(decodeRequest(t, request).GetSpans()); n != spans {
-			t.Errorf("a request of %d spans is said to have %d", n, spans)
+			t.Errorf("a request of %d spans was sent as %d spans", n, spans)
 		}
 		requests = append(requests, request)
 		return nil
@@ -301,7 +302,7 @@ func TestSplitPostSpans(t *testing.T) {
 	}
 }
 
-// Few bytes must not become many.
+// Small inputs do not become large outputs.
 func TestOutgoingDoesNotAmplify(t *testing.T) {
 	t.Run("process", func(t *testing.T) {
 		in := [][]byte{service(t, "a", 1, 0), service(t, "b", 5000, 300<<10)}
@@ -358,14 +359,15 @@ func TestOutgoingAllocatesNothingPerSpan(t *testing.T) {
 	}
 }
 
-func TestSegmentsThatAreNone(t *testing.T) {
+func TestInvalidSegments(t *testing.T) {
 	dst := []byte("before")
 	if got, err := appendPostSpans(dst, [][]byte{{0xff}}); err == nil || string(got) != "before" {
 		t.Errorf("%q, error %v", got, err)
 	}
 }
 
-// FuzzOutgoing checks that every request that is accepted becomes requests that a strict decoder takes, with every span in them.
+// FuzzOutgoing checks that every valid request becomes requests that a strict decoder accepts, with
+// all spans.
 func FuzzOutgoing(f *testing.F) {
 	for _, c := range outgoingCases() {
 		f.Add(encoded(f, one(c.build)), 100)
@@ -374,20 +376,20 @@ func FuzzOutgoing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte, limit int) {
 		b, err := otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{})
 		if err != nil {
-			return // no request
+			return // not a valid request
 		}
 		whole, err := appendPostSpans(nil, [][]byte{request})
 		if errors.Is(err, errScopes) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("accepted and not translated: %v", err)
+			t.Fatalf("cannot translate a valid request: %v", err)
 		}
 		spans := resolved(decodeRequest(t, whole))
 		if len(spans) != b.Len() {
-			t.Fatalf("%d spans of %d", len(spans), b.Len())
+			t.Fatalf("got %d of %d spans", len(spans), b.Len())
 		}
-		checkComesIn(t, whole, b.Len())
+		checkReadable(t, whole, b.Len())
 		var parts []string
 		for _, r := range split(t, max(limit, 0), request) {
 			some := resolved(decodeRequest(t, r))
@@ -397,7 +399,7 @@ func FuzzOutgoing(f *testing.F) {
 			parts = append(parts, some...)
 		}
 		if strings.Join(parts, "") != strings.Join(spans, "") {
-			t.Fatal("in parts, the spans are others")
+			t.Fatal("split requests contain other spans than one request")
 		}
 	})
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 )
 
-// decodeRequest decodes a request as a strict receiver of proto3 does.
+// decodeRequest decodes a request with a strict proto3 decoder.
 func decodeRequest(t testing.TB, request []byte) *api_v2.Batch {
 	t.Helper()
 	var r api_v2.PostSpansRequest
 	if err := proto.Unmarshal(request, &r); err != nil {
-		t.Fatalf("refused by a strict decoder: %v", err)
+		t.Fatalf("rejected by a strict decoder: %v", err)
 	}
 	return r.GetBatch()
 }
@@ -56,7 +56,7 @@ func describeSpan(w *strings.Builder, s *api_v2.Span) {
 	}
 }
 
-// describeTags shows the values of all types, so that one in the wrong place is seen.
+// describeTags shows the values of all types, so that a value in the wrong field is visible.
 func describeTags(w *strings.Builder, indent string, tags []*api_v2.KeyValue) {
 	for _, kv := range tags {
 		fmt.Fprintf(w, "%s%s %q", indent, kv.GetVType(), kv.GetKey())
@@ -79,7 +79,7 @@ func describeTags(w *strings.Builder, indent string, tags []*api_v2.KeyValue) {
 	}
 }
 
-// resolved describes the spans of a batch, each with the process that is its own or the batch's.
+// resolved describes the spans of a batch, each with its own process or the process of the batch.
 func resolved(b *api_v2.Batch) []string {
 	var spans []string
 	for _, s := range b.GetSpans() {

@@ -15,7 +15,7 @@ type process struct {
 
 func (p *process) reset() { p.service, p.tags = "", p.tags[:0] }
 
-// beginResource begins a resource that says what t.process does.
+// beginResource begins a resource with the content of t.process.
 func (t *translator) beginResource() {
 	p := &t.process
 	t.renameTags()
@@ -28,7 +28,8 @@ func (t *translator) beginResource() {
 	t.inScope = false
 }
 
-// renameTags gives tags of client libraries the names that OTLP has for them, unless an attribute has that name.
+// renameTags gives tags of client libraries their OTLP names, unless an attribute of that name
+// exists.
 func (t *translator) renameTags() {
 	const hostName, exporterVersion = "host.name", "opencensus.exporterversion"
 	var host, version *otlpdata.KeyValue
@@ -47,7 +48,7 @@ func (t *translator) renameTags() {
 	if version != nil && version.Value.Kind() == otlpdata.ValueString && !has(t.process.tags, exporterVersion) {
 		from := len(t.text)
 		t.text = append(append(t.text, "Jaeger-"...), version.Value.Str()...)
-		*version = otlpdata.KeyValue{Key: exporterVersion, Value: otlpdata.StringValue(aliasing(t.text[from:]))}
+		*version = otlpdata.KeyValue{Key: exporterVersion, Value: otlpdata.StringValue(unsafeString(t.text[from:]))}
 	}
 }
 
@@ -56,11 +57,11 @@ func has(kvs []otlpdata.KeyValue, key string) bool {
 	return ok
 }
 
-// clientID returns a copy of what the process says about which client it is.
+// clientID returns the client's id, a copy.
 func (p *process) clientID() string {
 	id, _ := otlpdata.Get(p.tags, "client-uuid")
 	return strings.Clone(id.Str())
 }
 
-// aliasing returns b as a string without copying it.
-func aliasing(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// unsafeString returns b as a string without copying it.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

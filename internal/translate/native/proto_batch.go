@@ -9,22 +9,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// errAlternating says that the process of the batch would have to be written too often.
+// errAlternating means that the process of the batch would have to be repeated too often.
 var errAlternating = errors.New("processes alternate")
 
 // postSpans translates a PostSpansRequest.
 type postSpans struct {
 	*translator
-	inherited pieces // the process of the batch, which spans without one have
-	process   []byte // that of the current resource
-	open      bool   // whether there is a current resource
-	checked   bool   // whether inherited was read
-	repeated  int    // bytes of inherited that were translated again
-	allowed   int    // how many may be
-	most      int    // how large the output may become, in bytes
+	inherited mergedMessage // the process of the batch, which spans without one have
+	process   []byte        // that of the current resource
+	open      bool          // whether there is a current resource
+	checked   bool          // whether inherited was validated
+	repeated  int           // bytes of inherited that were written repeatedly
+	allowed   int           // maximum of repeated
+	maxOutput int           // maximum size of the output in bytes
 }
 
-// selection says which spans are translated.
+// selection selects the spans to translate.
 type selection uint8
 
 const (
@@ -33,12 +33,12 @@ const (
 	spansWithProcess
 )
 
-// postSpans translates a request. The order of spans is kept, unless spans with a process of their
-// own and spans without alternate, and the process of the batch is so large that to repeat it would
-// make the output much larger than the input. Then one kind follows the other. The output may take
-// about most bytes, or any number if that is 0.
-func (t *translator) postSpans(b []byte, most int) error {
-	p := newPostSpans(t, most)
+// postSpans translates a request. It keeps the order of spans, with one exception: if spans with
+// their own process and spans without alternate, and the process of the batch is so large that
+// repeating it would make the output much larger than the input, the spans without a process come
+// first. maxOutput is the approximate maximum size of the output; 0 disables the limit.
+func (t *translator) postSpans(b []byte, maxOutput int) error {
+	p := newPostSpans(t, maxOutput)
 	p.allowed = len(b) / 2
 	if err := eachOfBatch(b, batchProcess, p.inherited.add); err != nil {
 		return err
@@ -53,11 +53,12 @@ func (t *translator) postSpans(b []byte, most int) error {
 	return err
 }
 
-func newPostSpans(t *translator, most int) postSpans {
-	return postSpans{translator: t, most: cmp.Or(most, math.MaxInt)}
+func newPostSpans(t *translator, maxOutput int) postSpans {
+	return postSpans{translator: t, maxOutput: cmp.Or(maxOutput, math.MaxInt)}
 }
 
-// translateApart begins again, and translates one kind of spans after the other.
+// translateApart starts again and translates first the spans that inherit the process, then the
+// others.
 func (p *postSpans) translateApart(b []byte) error {
 	p.out.Reset()
 	p.spans, p.open, p.repeated = 0, false, 0
@@ -67,8 +68,8 @@ func (p *postSpans) translateApart(b []byte) error {
 	return p.translate(b, spansWithProcess)
 }
 
-// eachOfBatch calls visit for every occurrence of a field of the batch, which may be in pieces
-// itself.
+// eachOfBatch calls visit for every occurrence of a field of the batch. The batch itself may be
+// repeated, which merges it.
 func eachOfBatch(b []byte, num uint32, visit func([]byte) error) error {
 	request := protoReader{b: b}
 	for request.next() {
@@ -91,15 +92,16 @@ func eachOfBatch(b []byte, num uint32, visit func([]byte) error) error {
 	return request.err
 }
 
-// pieces is a message that may come in several pieces: it is their concatenation.
-type pieces struct {
-	data    []byte // nil: none came; aliases the input while there is one piece
+// mergedMessage is a message field that may be repeated: its value is the concatenation of all
+// occurrences.
+type mergedMessage struct {
+	data    []byte // nil before the first occurrence; aliases the input while there is only one
 	several bool
 }
 
-// add adds a piece, without capacity to spare, so that appending never writes to the input. Each
-// has to be a message by itself: two halves of a field are none.
-func (p *pieces) add(piece []byte) error {
+// add adds an occurrence, which must be a complete message by itself. It must have no spare
+// capacity, so that appending never writes to the input.
+func (p *mergedMessage) add(piece []byte) error {
 	if p.data == nil {
 		p.data = piece
 		return nil
@@ -128,7 +130,7 @@ func (p *postSpans) translate(b []byte, only selection) error {
 	return eachOfBatch(b, batchSpans, func(span []byte) error { return p.add(span, only) })
 }
 
-// add translates one span, if it is of the selection.
+// add translates one span if it is selected.
 func (p *postSpans) add(span []byte, only selection) error {
 	p.begin()
 	process, err := p.protoSpan(span)
@@ -141,14 +143,14 @@ func (p *postSpans) add(span []byte, only selection) error {
 	if err := p.useProcess(process); err != nil {
 		return err
 	}
-	if p.finish(); p.out.Len() > p.most {
-		return ErrOutput
+	if p.finish(); p.out.Len() > p.maxOutput {
+		return ErrOutputTooLarge
 	}
 	return nil
 }
 
-// useProcess makes the process, nil for the inherited one, that of the resource into which spans
-// are written.
+// useProcess begins a resource for the process, unless it is the current one. nil stands for the
+// inherited process.
 func (p *postSpans) useProcess(process []byte) error {
 	inherits := process == nil
 	if inherits {

@@ -1,6 +1,6 @@
 package native
 
-// Field numbers of the protobuf messages of api_v2. All are below 16, so that a tag takes one byte.
+// Field numbers of the messages of api_v2. All are below 16, so that a tag takes one byte.
 const (
 	requestBatch = 1
 

@@ -10,10 +10,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-var errProtoNumber = errors.New("protobuf: illegal field number")
+var errProtoNumber = errors.New("protobuf: invalid field number")
 
-// protoReader reads the fields of one protobuf message. The first error ends the loop over fields,
-// and sticks.
+// protoReader reads the fields of one protobuf message. After the first error, next returns false
+// and err keeps the error.
 //
 //	r := protoReader{b: b}
 //	for r.next() {
@@ -26,13 +26,13 @@ type protoReader struct {
 	pos int
 	err error
 
-	key  uint32 // of the field: number<<3 | wire type
-	num  uint64 // value of a number
-	data []byte // value of a string, bytes or message; aliases b, with no capacity to spare
+	key  uint32 // number<<3 | wire type
+	num  uint64 // the value of a scalar
+	data []byte // the content of a length-delimited field; aliases b, without spare capacity
 }
 
 // next reads the next field. It returns false at the end of the message and after an error. Nearly
-// all fields have a tag of one byte and a length of one or two: these are read here.
+// all fields have a tag of one byte and a length of one or two bytes: next reads these itself.
 func (r *protoReader) next() bool {
 	b, pos := r.b, r.pos
 	if pos+1 >= len(b) || b[pos] >= 0x80 || b[pos] < 1<<3 {
@@ -66,7 +66,7 @@ func (r *protoReader) next() bool {
 	return r.nextSlow()
 }
 
-// nextSlow reads any field. Groups, which nobody sends, are passed over.
+// nextSlow reads any field. It skips groups.
 func (r *protoReader) nextSlow() bool {
 	if r.err != nil || r.pos >= len(r.b) {
 		return false
@@ -97,7 +97,7 @@ func (r *protoReader) nextSlow() bool {
 	return true
 }
 
-// fail ends the message with an error. It returns false.
+// fail records an error and ends the message. It returns false.
 func (r *protoReader) fail(err error) bool {
 	if r.err == nil {
 		r.err = err

@@ -13,24 +13,23 @@ var (
 	errDense         = errors.New("native: too many empty tags, logs or references in one span or process")
 )
 
-// An empty tag takes two bytes on the wire and many times that in memory. A span or process may
-// have freeItems tags, logs and references of any size, and of more only as many as there are bytes
-// for them.
+// An empty tag takes two bytes on the wire but many times that in memory. So the number of tags,
+// logs and references of a span or process is limited to freeItems plus one per bytesPerItem bytes.
 const (
-	freeItems = 1024
-	leastItem = 5 // bytes
+	freeItems    = 1024
+	bytesPerItem = 5
 )
 
-// ItemsAllowed is how many tags, logs and references FromPostSpans takes of an encoded Span or
-// Process.
-func ItemsAllowed(b []byte) int { return freeItems + len(b)/leastItem }
+// MaxItems returns the maximum number of tags, logs and references that FromPostSpans accepts in an
+// encoded Span or Process.
+func MaxItems(b []byte) int { return freeItems + len(b)/bytesPerItem }
 
-// protoSpan reads a Span into t.span. It returns its process, nil if it has none.
+// protoSpan reads a Span into t.span. It returns its process, or nil if it has none.
 func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 	s := &t.span
 	var start, duration seconds
-	var own pieces
-	t.items = ItemsAllowed(b)
+	var own mergedMessage
+	t.items = MaxItems(b)
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {
@@ -39,7 +38,7 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 		case spanID<<3 | protoenc.Length:
 			s.SpanID = r.spanID()
 		case spanOperationName<<3 | protoenc.Length:
-			s.Name = aliasing(r.data)
+			s.Name = unsafeString(r.data)
 		case spanReferences<<3 | protoenc.Length:
 			t.protoReference(&r)
 		case spanFlags<<3 | protoenc.Varint:
@@ -63,7 +62,7 @@ func (t *translator) protoSpan(b []byte) (process []byte, err error) {
 	s.Start, s.End = start.time(), start.add(duration).time()
 	if len(t.warnings) > 0 {
 		s.Attributes = append(s.Attributes, otlpdata.KeyValue{Key: warningsAttribute,
-			Value: otlpdata.EncodedValue(otlpdata.ValueArray, aliasing(t.warnings))})
+			Value: otlpdata.EncodedValue(otlpdata.ValueArray, unsafeString(t.warnings))})
 	}
 	return own.data, r.err
 }
@@ -116,12 +115,12 @@ func (t *translator) protoLog(r *protoReader) {
 // protoProcess reads a Process into t.process.
 func (t *translator) protoProcess(b []byte) error {
 	t.process.reset()
-	t.items = ItemsAllowed(b)
+	t.items = MaxItems(b)
 	r := protoReader{b: b}
 	for r.next() {
 		switch r.key {
 		case processServiceName<<3 | protoenc.Length:
-			t.process.service = aliasing(r.data)
+			t.process.service = unsafeString(r.data)
 		case processTags<<3 | protoenc.Length:
 			t.process.tags = t.protoTag(&r, t.process.tags)
 		}
@@ -129,8 +128,7 @@ func (t *translator) protoProcess(b []byte) error {
 	return r.err
 }
 
-// allow counts a tag, log or reference. It returns false, and ends the message, if there are too
-// many of them.
+// allow counts a tag, log or reference. If there are too many, it fails and returns false.
 func (t *translator) allow(r *protoReader) bool {
 	if t.items--; t.items < 0 {
 		return r.fail(errDense)
@@ -138,14 +136,14 @@ func (t *translator) allow(r *protoReader) bool {
 	return true
 }
 
-// take takes over the error of the reader of a field.
+// take copies the error of the reader of a nested message.
 func (r *protoReader) take(f *protoReader) {
 	if f.err != nil {
 		r.fail(f.err)
 	}
 }
 
-// traceID reads a trace id. One of 64 bits may come as eight bytes.
+// traceID reads a trace id. Ids of 64 bits may have eight bytes.
 func (r *protoReader) traceID() (id otlpdata.TraceID) {
 	switch len(r.data) {
 	case 16:
@@ -166,7 +164,7 @@ func (r *protoReader) spanID() (id otlpdata.SpanID) {
 	return otlpdata.SpanID(r.data)
 }
 
-// seconds adds a Timestamp or Duration to s, which holds what earlier pieces of it said.
+// seconds merges a Timestamp or Duration into s.
 func (r *protoReader) seconds(s *seconds) {
 	f := protoReader{b: r.data}
 	for f.next() {

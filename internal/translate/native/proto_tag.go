@@ -8,21 +8,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// protoTag reads the KeyValue of a field and appends it to a list.
+// protoTag appends the KeyValue in the current field of r to a list.
 func (t *translator) protoTag(r *protoReader, kvs []otlpdata.KeyValue) []otlpdata.KeyValue {
 	if !t.allow(r) {
 		return kvs
 	}
 	kvs = append(kvs, otlpdata.KeyValue{})
-	if kv := &kvs[len(kvs)-1]; !usualProtoTag(r.data, kv) {
-		t.rareTag(r, kv)
+	if kv := &kvs[len(kvs)-1]; !fastProtoTag(r.data, kv) {
+		t.slowProtoTag(r, kv)
 	}
 	return kvs
 }
 
-// usualProtoTag reads a tag if it is written as clients write nearly all: key, type and the value
-// of this type, in this order, with short strings. Else it returns false.
-func usualProtoTag(b []byte, kv *otlpdata.KeyValue) bool {
+// fastProtoTag reads a tag in the form that clients usually write: key, type and value of this
+// type, in this order, with strings below 128 bytes. It returns false for any other form.
+func fastProtoTag(b []byte, kv *otlpdata.KeyValue) bool {
 	if len(b) < 2 || b[0] != tagKey<<3|protoenc.Length || b[1] >= 0x80 {
 		return false
 	}
@@ -30,17 +30,17 @@ func usualProtoTag(b []byte, kv *otlpdata.KeyValue) bool {
 	if len(b) < at+2 {
 		return false
 	}
-	value, ok := usualProtoValue(b[at:])
+	value, ok := fastProtoValue(b[at:])
 	if ok {
-		*kv = otlpdata.KeyValue{Key: aliasing(b[2:at]), Value: value}
+		*kv = otlpdata.KeyValue{Key: unsafeString(b[2:at]), Value: value}
 	}
 	return ok
 }
 
-// usualProtoValue reads the rest of a tag, of two bytes or more. The type of a string is left out.
-func usualProtoValue(b []byte) (v otlpdata.Value, ok bool) {
+// fastProtoValue reads a tag after its key; b has at least two bytes. A string has no type field.
+func fastProtoValue(b []byte) (v otlpdata.Value, ok bool) {
 	if b[0] == tagString<<3|protoenc.Length {
-		return otlpdata.StringValue(aliasing(b[2:])), b[1] < 0x80 && int(b[1]) == len(b)-2
+		return otlpdata.StringValue(unsafeString(b[2:])), b[1] < 0x80 && int(b[1]) == len(b)-2
 	}
 	if len(b) < 4 || b[0] != tagType<<3|protoenc.Varint {
 		return v, false
@@ -55,8 +55,8 @@ func usualProtoValue(b []byte) (v otlpdata.Value, ok bool) {
 	return v, false
 }
 
-// rareTag reads a tag field by field.
-func (t *translator) rareTag(r *protoReader, kv *otlpdata.KeyValue) {
+// slowProtoTag reads a tag field by field.
+func (t *translator) slowProtoTag(r *protoReader, kv *otlpdata.KeyValue) {
 	var typ int32
 	var str, bin []byte
 	var long, double, truth uint64
@@ -64,7 +64,7 @@ func (t *translator) rareTag(r *protoReader, kv *otlpdata.KeyValue) {
 	for f.next() {
 		switch f.key {
 		case tagKey<<3 | protoenc.Length:
-			kv.Key = aliasing(f.data)
+			kv.Key = unsafeString(f.data)
 		case tagType<<3 | protoenc.Varint:
 			typ = int32(f.num)
 		case tagString<<3 | protoenc.Length:
@@ -82,7 +82,7 @@ func (t *translator) rareTag(r *protoReader, kv *otlpdata.KeyValue) {
 	r.take(&f)
 	switch typ {
 	case 0:
-		kv.Value = otlpdata.StringValue(aliasing(str))
+		kv.Value = otlpdata.StringValue(unsafeString(str))
 	case int32(typeBool):
 		kv.Value = otlpdata.BoolValue(truth != 0)
 	case int32(typeInt64):
@@ -90,7 +90,7 @@ func (t *translator) rareTag(r *protoReader, kv *otlpdata.KeyValue) {
 	case int32(typeFloat64):
 		kv.Value = otlpdata.DoubleValue(math.Float64frombits(double))
 	case int32(typeBinary):
-		kv.Value = otlpdata.EncodedValue(otlpdata.ValueBytes, aliasing(bin))
+		kv.Value = otlpdata.EncodedValue(otlpdata.ValueBytes, unsafeString(bin))
 	default:
 		kv.Value = t.unknownType(typ)
 	}

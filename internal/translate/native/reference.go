@@ -2,15 +2,17 @@ package native
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
-// reference is a reference of a span to another one.
+// reference is a reference from a span to another span.
 type reference struct {
 	traceID otlpdata.TraceID
 	spanID  otlpdata.SpanID
-	typ     int32 // childOf, followsFrom, or what nobody knows
+	typ     int32 // childOf, followsFrom or an unknown type
 }
 
-// resolveReferences finds the span's parent and makes links of all other references. The parent is, of the span's own trace: what Thrift
-// says, unless a reference says more about it; else the first childOf, else the first followsFrom, which stays a link as well.
+// resolveReferences sets the parent of the span and makes links of the other references. The parent
+// is a span of the same trace: the parent field of Thrift, unless a reference also names that span;
+// otherwise the first childOf reference; otherwise the first followsFrom reference, which remains a
+// link as well.
 func (t *translator) resolveReferences() {
 	s := &t.span
 	if !t.parent.IsZero() && !t.refersTo(t.parent) {
@@ -53,7 +55,7 @@ func (t *translator) referredParent() otlpdata.SpanID {
 	return parent
 }
 
-// The attributes of links, by the type of the reference. They are only read.
+// Attributes of links per reference type. They must not be changed.
 var (
 	childOfLink     = []otlpdata.KeyValue{{Key: refTypeAttribute, Value: otlpdata.StringValue(refTypeChildOf)}}
 	followsFromLink = []otlpdata.KeyValue{{Key: refTypeAttribute, Value: otlpdata.StringValue("follows_from")}}

@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// Fields of the Thrift structs, as [thriftField.key] has them: number<<8 | type (reference 2.2 and 2.3). The bit of a field's number says
-// in what follows that it was there.
+// Fields of the Thrift structs in the form of [thriftField.key]: number<<8 | type.
 const (
 	argsBatch = 1<<8 | int32(thriftStruct)
 
@@ -23,7 +22,8 @@ const (
 	processTagsList = 2<<8 | int32(thriftList)
 )
 
-// require fails unless all fields whose bits are set in want were seen. names are those of the fields from number 1 on.
+// require fails unless all fields in want were seen. Both are bit sets of field numbers. names are
+// the names of the fields from number 1 on, for the error.
 func (r *thriftReader) require(want, seen uint32, in string, names *[11]string) {
 	if left := want &^ seen; left != 0 && r.err == nil {
 		r.fail(missing(names[bits.TrailingZeros32(left)-1], in))
@@ -34,7 +34,8 @@ func missing(field, in string) error {
 	return fmt.Errorf("thrift: required field %s is not set in %s", field, in)
 }
 
-// repeated is the error for a field that comes twice where that would take a second look at all before it. Nobody sends such batches.
+// repeated is the error for a repeated field. Accepting it would require reading all previous
+// fields again; clients do not send such batches.
 func repeated(field, in string) error {
 	return fmt.Errorf("thrift: field %s is repeated in %s", field, in)
 }
@@ -57,10 +58,11 @@ func (t *translator) emitBatchArgs(r *thriftReader, out *Batch) {
 	}
 }
 
-// thriftBatch reads a Batch. The process belongs to all spans and usually precedes them; where it does not, they are gone over twice.
+// thriftBatch reads a Batch. The process applies to all spans and usually precedes them. If it
+// follows them, the spans are skipped first and read afterwards.
 func (t *translator) thriftBatch(r *thriftReader, out *Batch) {
 	var seen uint32
-	before := -1 // where spans are that precede the process
+	before := -1 // position of spans that precede the process
 	for f := (thriftField{}); r.next(&f); {
 		switch f.key {
 		case batchProcessField:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ReadMessage reads the header of a Thrift message. args is the encoded struct of the method's arguments and aliases b. Neither the kind of
-// message nor its number matters.
+// ReadMessage reads the header of a Thrift message. args is the encoded struct of the method's
+// arguments and aliases b. The message type and the sequence number are ignored.
 func ReadMessage(b []byte, enc Encoding) (method string, args []byte, err error) {
 	r := thriftReader{b: b, compact: enc == Compact}
 	var name string
@@ -16,12 +16,12 @@ func ReadMessage(b []byte, enc Encoding) (method string, args []byte, err error)
 		name = r.binaryHeader()
 	}
 	if r.err != nil {
-		return "", nil, fmt.Errorf("reading the header of the message: %w", r.err)
+		return "", nil, fmt.Errorf("read message header: %w", r.err)
 	}
 	return methodName(name), r.b[r.pos:], nil
 }
 
-// methodName returns a copy of the name, which for those that exist takes no memory.
+// methodName returns a copy of the name. Known names need no allocation.
 func methodName(name string) string {
 	switch name {
 	case "emitBatch":
@@ -29,8 +29,8 @@ func methodName(name string) string {
 	case "emitZipkinBatch":
 		return "emitZipkinBatch"
 	}
-	const longest = 64 // enough for a log line
-	return strings.Clone(name[:min(len(name), longest)])
+	const maxLength = 64 // enough for a log line
+	return strings.Clone(name[:min(len(name), maxLength)])
 }
 
 func (r *thriftReader) compactHeader() string {
@@ -52,7 +52,8 @@ func (r *thriftReader) compactHeader() string {
 	return r.text()
 }
 
-// binaryHeader reads a strict header, which begins with a version, or one that begins with the length of the name.
+// binaryHeader reads a strict header, which begins with a version, or an old one, which begins with
+// the length of the name.
 func (r *thriftReader) binaryHeader() string {
 	const version = 0x8001
 	first := uint32(r.fixed32())
@@ -70,6 +71,6 @@ func (r *thriftReader) binaryHeader() string {
 		return ""
 	}
 	name := r.text()
-	r.advance(1 + 4) // kind of message, sequence number
+	r.advance(1 + 4) // message type, sequence number
 	return name
 }

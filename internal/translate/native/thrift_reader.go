@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// thriftType is a Thrift type, numbered as by the binary protocol (https://github.com/apache/thrift/tree/master/doc/specs).
+// thriftType is a Thrift type with its number in the binary protocol
+// (https://github.com/apache/thrift/tree/master/doc/specs).
 type thriftType uint8
 
 const (
@@ -29,19 +30,21 @@ const (
 	thriftUnknown thriftType = 255
 )
 
-// compactTypes are the types by their number in the compact protocol. Two are booleans: in a field's header they are the value as well.
+// compactTypes maps the type numbers of the compact protocol. Two of them are booleans: in the
+// header of a field they are also its value.
 var compactTypes = [16]thriftType{thriftStop, thriftBool, thriftBool, thriftByte, thriftI16, thriftI32, thriftI64, thriftDouble,
 	thriftString, thriftList, thriftSet, thriftMap, thriftStruct, thriftUUID, thriftUnknown, thriftUnknown}
 
 var (
-	errThriftTruncated = errors.New("thrift: message is cut short")
+	errThriftTruncated = errors.New("thrift: message is truncated")
 	errThriftVarint    = errors.New("thrift: varint overflows 64 bits")
 	errThriftType      = errors.New("thrift: unknown type")
-	errThriftDepth     = errors.New("thrift: values nest too deep")
+	errThriftNesting   = errors.New("thrift: values are nested too deeply")
 )
 
-// thriftReader reads Thrift in either protocol. The first error sticks: from then on there is nothing left to read, every method returns a
-// zero value, and every loop over fields or elements ends. No length or count is believed beyond the bytes that are there.
+// thriftReader reads Thrift in either protocol. After the first error there is nothing left to
+// read: every method returns a zero value and every loop over fields or elements ends. Lengths and
+// counts are checked against the remaining input.
 type thriftReader struct {
 	b       []byte
 	pos     int
@@ -49,12 +52,12 @@ type thriftReader struct {
 	err     error
 }
 
-// thriftField is the header of a field. The zero value stands for the beginning of a struct.
+// thriftField is the header of a field. The zero value is the state before the first field.
 type thriftField struct {
 	id    int16
 	typ   thriftType
-	truth bool // value of a boolean of the compact protocol
-	// key is id and type in one, for switches: see fieldKey.
+	truth bool // value of a boolean in the compact protocol
+	// key is id<<8 | typ, for switches.
 	key int32
 }
 
@@ -65,7 +68,8 @@ func (r *thriftReader) fail(err error) {
 	r.b, r.pos = nil, 0
 }
 
-// next reads the header of the struct's next field into f, which holds the one before. It returns false at the end of the struct.
+// next reads the header of the next field of the struct into f, which must hold the previous field.
+// It returns false at the end of the struct.
 func (r *thriftReader) next(f *thriftField) bool {
 	if r.pos >= len(r.b) {
 		r.fail(errThriftTruncated)
@@ -153,7 +157,7 @@ func (r *thriftReader) fixed64() uint64 {
 
 func (r *thriftReader) i32() int32 {
 	if r.compact {
-		n := uint32(r.varint()) // what exceeds 32 bits falls away
+		n := uint32(r.varint()) // bits above 32 are dropped
 		return int32(n>>1) ^ -int32(n&1)
 	}
 	return r.fixed32()
@@ -169,7 +173,8 @@ func (r *thriftReader) fixed32() int32 {
 	return n
 }
 
-// double reads a floating-point number, which only the binary protocol writes big-endian.
+// double reads a floating-point number. It is little-endian in the compact protocol and big-endian
+// in the binary protocol.
 func (r *thriftReader) double() float64 {
 	if len(r.b)-r.pos < 8 {
 		r.fail(errThriftTruncated)
@@ -196,7 +201,7 @@ func (r *thriftReader) boolean(f *thriftField) bool {
 	return r.b[r.pos-1] == 1
 }
 
-// text reads a string or binary, which aliases the input.
+// text reads a string or bytes. The result aliases the input.
 func (r *thriftReader) text() string {
 	n := r.length()
 	if n == 0 {
@@ -207,12 +212,13 @@ func (r *thriftReader) text() string {
 	return s
 }
 
-// length reads the length of a string, or the number of elements of a container: each takes at least a byte.
+// length reads the length of a string or the number of elements of a container and checks it
+// against the remaining input: each element takes at least one byte.
 func (r *thriftReader) length() int {
 	var n uint64
 	switch {
 	case !r.compact:
-		n = uint64(r.fixed32()) // a negative one becomes very large
+		n = uint64(r.fixed32()) // a negative length becomes very large
 	case r.pos < len(r.b) && r.b[r.pos] < 0x80:
 		n = uint64(r.b[r.pos])
 		r.pos++
@@ -230,7 +236,7 @@ func (r *thriftReader) length() int {
 func (r *thriftReader) list() int {
 	elem, n := r.container()
 	if n > 0 && elem != thriftStruct {
-		r.fail(fmt.Errorf("thrift: a list has elements of type %d, not structs", elem))
+		r.fail(fmt.Errorf("thrift: list has elements of type %d, not structs", elem))
 		return 0
 	}
 	return n

@@ -1,19 +1,19 @@
 package native
 
-// maxThriftDepth is how deep values may nest in fields that nobody knows.
+// maxThriftDepth is the maximum nesting of values in unknown fields.
 const maxThriftDepth = 64
 
-// skip skips the value of a field that the struct does not define, or defines with another type.
+// skip skips the value of a field that the struct does not define or defines with another type.
 func (r *thriftReader) skip(f *thriftField) {
 	if f.typ == thriftBool && r.compact {
-		return // it was in the header
+		return // the value was in the header
 	}
 	r.skipValue(f.typ, maxThriftDepth)
 }
 
 func (r *thriftReader) skipValue(typ thriftType, depth int) {
 	if depth == 0 {
-		r.fail(errThriftDepth)
+		r.fail(errThriftNesting)
 		return
 	}
 	switch typ {
@@ -53,7 +53,7 @@ func (r *thriftReader) advance(n int) {
 	r.pos += n
 }
 
-// skipInteger skips an integer of that many bytes in the binary protocol.
+// skipInteger skips an integer that takes n bytes in the binary protocol.
 func (r *thriftReader) skipInteger(n int) {
 	if r.compact {
 		r.varint()
@@ -78,7 +78,7 @@ func (r *thriftReader) skipMap(depth int) {
 	}
 }
 
-// mapHeader reads the header of a map. The compact protocol leaves the types out of an empty one.
+// mapHeader reads the header of a map. In the compact protocol an empty map has no types.
 func (r *thriftReader) mapHeader() (key, value thriftType, n int) {
 	if !r.compact {
 		if len(r.b)-r.pos < 2 {

@@ -8,7 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Fields of a Span, SpanRef, Log and Tag (reference 2.2), as [thriftField.key] has them, and which of them are required.
+// Fields of Span, SpanRef, Log and Tag in the form of [thriftField.key], and the bit sets of the
+// required ones.
 const (
 	fieldTraceIDLow  = 1<<8 | int32(thriftI64)
 	fieldTraceIDHigh = 2<<8 | int32(thriftI64)
@@ -42,9 +43,9 @@ const (
 	fieldTagBinary = 7<<8 | int32(thriftString)
 	tagRequired    = 1<<1 | 1<<2
 
-	// Bytes of the smallest Tag: key, type and end.
-	leastCompactTag = 2 + 2 + 1
-	leastBinaryTag  = 7 + 7 + 1
+	// Size of the smallest Tag in bytes: key, type and end.
+	minCompactTag = 2 + 2 + 1
+	minBinaryTag  = 7 + 7 + 1
 )
 
 // Names of fields, for errors.
@@ -91,7 +92,7 @@ func (t *translator) thriftSpan(r *thriftReader) {
 		}
 		seen |= 1 << f.id
 	}
-	s.Start, s.End = microTime(start), microTime(AddClamped(start, duration))
+	s.Start, s.End = microTime(start), microTime(AddSaturating(start, duration))
 	r.require(spanRequired, seen, "Span", &spanNames)
 }
 
@@ -146,15 +147,15 @@ func (t *translator) thriftLogs(r *thriftReader) {
 
 // thriftTags appends a list of tags.
 func (t *translator) thriftTags(r *thriftReader, kvs []otlpdata.KeyValue) []otlpdata.KeyValue {
-	least := leastBinaryTag
+	minSize := minBinaryTag
 	if r.compact {
-		least = leastCompactTag
+		minSize = minCompactTag
 	}
 	n := r.list()
-	kvs = slices.Grow(kvs, min(n, (len(r.b)-r.pos)/least))
+	kvs = slices.Grow(kvs, min(n, (len(r.b)-r.pos)/minSize))
 	for ; n > 0 && r.err == nil; n-- {
 		kvs = append(kvs, otlpdata.KeyValue{})
-		if kv := &kvs[len(kvs)-1]; !r.usualTag(kv) {
+		if kv := &kvs[len(kvs)-1]; !r.fastTag(kv) {
 			t.thriftTag(r, kv)
 		}
 	}
@@ -207,9 +208,9 @@ func (t *translator) thriftTag(r *thriftReader, kv *otlpdata.KeyValue) {
 	}
 }
 
-// unknownType stands for the value of a tag of a type that nobody knows.
+// unknownType returns the replacement for a value of an unknown type.
 func (t *translator) unknownType(typ int32) otlpdata.Value {
 	from := len(t.text)
 	t.text = strconv.AppendInt(append(t.text, "Unknown VType: "...), int64(typ), 10)
-	return otlpdata.StringValue(aliasing(t.text[from:]))
+	return otlpdata.StringValue(unsafeString(t.text[from:]))
 }

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Times of the native model are signed and may be anything; those of OTLP are nanoseconds from 1970 to 2554. What lies outside is moved to
-// the nearer end.
+// Times of the native model are signed; those of OTLP are nanoseconds from 1970 to 2554. Times
+// outside this range become its nearest end.
 
-// microTime returns microseconds since the Unix epoch in nanoseconds.
+// microTime converts microseconds since the Unix epoch to nanoseconds.
 func microTime(us int64) uint64 {
 	switch {
 	case us < 0:
@@ -19,8 +19,8 @@ func microTime(us int64) uint64 {
 	return uint64(us) * 1000
 }
 
-// AddClamped returns a+b, or what int64 has next to it.
-func AddClamped(a, b int64) int64 {
+// AddSaturating returns a+b, limited to the range of int64.
+func AddSaturating(a, b int64) int64 {
 	sum := a + b
 	switch {
 	case a > 0 && b > 0 && sum < 0:
@@ -35,13 +35,13 @@ func AddClamped(a, b int64) int64 {
 type seconds struct{ seconds, nanos int64 }
 
 func (s seconds) add(o seconds) seconds {
-	return seconds{AddClamped(s.seconds, o.seconds), s.nanos + o.nanos}
+	return seconds{AddSaturating(s.seconds, o.seconds), s.nanos + o.nanos}
 }
 
-// time returns the time since the Unix epoch in nanoseconds.
+// time returns nanoseconds since the Unix epoch.
 func (s seconds) time() uint64 {
 	const second = 1_000_000_000
-	const beyond = 1 << 40 // seconds that OTLP cannot tell, far from where they overflow
+	const beyond = 1 << 40 // seconds beyond the range of OTLP, but far from an overflow
 	sec, ns := max(-beyond, min(beyond, s.seconds)), s.nanos
 	if ns < 0 || ns >= second {
 		sec += ns / second

@@ -7,20 +7,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// translator makes OTLP of spans, one at a time: begin, fill in what the wire says, finish. Its strings alias the input until release.
+// translator writes spans as OTLP, one at a time: begin, set the fields, finish. Its strings alias
+// the input until release.
 type translator struct {
 	out   otlpdata.Builder
 	spans int
 
 	span   otlpdata.Span
-	parent otlpdata.SpanID     // as Thrift has it, beside the references
+	parent otlpdata.SpanID     // the parent field of Thrift
 	refs   []reference         // of the span
 	nested []otlpdata.KeyValue // attributes of the span's events
 	flags  uint32
-	text   []byte // strings that are not in the input, of the span or process at hand
-	// warnings of the span, as an encoded array of strings.
+	text   []byte // strings of the current span or process that are not in the input
+	// warnings are those of the span, as an encoded array of strings.
 	warnings []byte
-	items    int // how many more tags, logs and references the span or process may have; protobuf only
+	items    int // remaining number of tags, logs and references of the span or process; protobuf only
 
 	process        process
 	inScope        bool // whether the resource has a scope yet
@@ -29,36 +30,39 @@ type translator struct {
 
 var translators = sync.Pool{New: func() any { return new(translator) }}
 
-// release gives the translator back. The pool must not keep the input alive, nor what a large request needed.
+// release returns the translator to the pool, without references to the input and without the
+// memory of large requests.
 func (t *translator) release() {
-	const keepBytes = 1 << 20
+	const maxPooled = 1 << 20
 	s := &t.span
-	if cap(t.out.Bytes()) > keepBytes {
+	if cap(t.out.Bytes()) > maxPooled {
 		t.out = otlpdata.Builder{}
 	}
 	t.out.Reset()
 	*t = translator{
-		out: t.out, refs: recycled(t.refs), nested: recycled(t.nested), text: recycled(t.text), warnings: recycled(t.warnings),
-		process: process{tags: recycled(t.process.tags)},
-		span:    otlpdata.Span{Attributes: recycled(s.Attributes), Events: recycled(s.Events), Links: recycled(s.Links)},
+		out: t.out, refs: reuse(t.refs), nested: reuse(t.nested), text: reuse(t.text), warnings: reuse(t.warnings),
+		process: process{tags: reuse(t.process.tags)},
+		span:    otlpdata.Span{Attributes: reuse(s.Attributes), Events: reuse(s.Events), Links: reuse(s.Links)},
 	}
 	translators.Put(t)
 }
 
-// recycled returns the memory of a list, empty, for the next request. Most requests are small: to empty it must not take them long.
-func recycled[T any](list []T) []T {
-	const keep = 128
-	if cap(list) > keep {
+// reuse empties a list for the next request, and drops a long one. Most requests are small:
+// clearing the list must not dominate them.
+func reuse[T any](list []T) []T {
+	const maxPooled = 128
+	if cap(list) > maxPooled {
 		return nil
 	}
 	clear(list[:cap(list)])
 	return list[:0]
 }
 
-// output returns what was translated. It has memory of its own, of the right size: requests wait in queues.
+// output returns a copy of the translated request, exactly as large as necessary, because requests
+// may wait in queues.
 func (t *translator) output() []byte { return bytes.Clone(t.out.Bytes()) }
 
-// begin empties the span.
+// begin clears the span.
 func (t *translator) begin() {
 	s := &t.span
 	s.TraceID, s.SpanID, s.ParentID = otlpdata.TraceID{}, otlpdata.SpanID{}, otlpdata.SpanID{}
@@ -73,7 +77,7 @@ func (t *translator) begin() {
 func (t *translator) finish() {
 	s := &t.span
 	t.resolveReferences()
-	scope, version := Lift(s)
+	scope, version := PromoteTags(s)
 	s.Flags = t.flags & otlpdata.FlagSampled
 	if t.flags > otlpdata.FlagSampled {
 		s.Attributes = append(s.Attributes, otlpdata.KeyValue{Key: otlpdata.FlagsAttribute, Value: otlpdata.IntValue(int64(t.flags))})
@@ -86,9 +90,9 @@ func (t *translator) finish() {
 	t.spans++
 }
 
-// addEvent adds an event to the span. Its attributes are those from index from on in t.nested.
+// addEvent adds an event to the span. Its attributes are t.nested[from:].
 func (t *translator) addEvent(time uint64, from int) {
 	fields := t.nested[from:len(t.nested):len(t.nested)]
-	name, fields := liftEventName(fields)
+	name, fields := takeEventName(fields)
 	t.span.Events = append(t.span.Events, otlpdata.Event{Time: time, Name: name, Attributes: fields})
 }

@@ -27,7 +27,7 @@ func (t *v1Translator) writeAgent() error {
 	}
 	given := in.duration
 	in.mendTimes()
-	out.Start, out.End = nanos(in.timestamp), nanos(native.AddClamped(in.timestamp, in.duration))
+	out.Start, out.End = nanos(in.timestamp), nanos(native.AddSaturating(in.timestamp, in.duration))
 	t.agentTags()
 	if given < 0 {
 		from := len(t.text)
@@ -124,7 +124,7 @@ func (t *v1Translator) peerTags(h *v1Host) {
 
 // writeNative lifts the span t.span and writes it into the resource and scope of the one before, if they are the same.
 func (t *v1Translator) writeNative() {
-	name, version := native.Lift(&t.span)
+	name, version := native.PromoteTags(&t.span)
 	t.next = t.agentProcess(t.next[:0])
 	if !t.opened || !slices.Equal(t.next, t.resource) {
 		t.opened = true

@@ -23,7 +23,7 @@ func (t *v1Translator) writeV1() error {
 	t.readV1Annotations()
 	component := t.readV1Tags()
 	if in.timestamp > 0 {
-		out.Start, out.End = nanos(in.timestamp), nanos(native.AddClamped(in.timestamp, in.duration))
+		out.Start, out.End = nanos(in.timestamp), nanos(native.AddSaturating(in.timestamp, in.duration))
 	}
 	if out.Start == 0 && t.stampUntimed {
 		now := uint64(max(t.opt.Now.UnixNano(), 0))

@@ -8,11 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Lift moves what OTLP has fields for out of the attributes of a span in the native model (reference 5.4): kind, status, trace state.
-// It returns the scope that the attributes named. Of tags that repeat, the last one counts and the others stay; of the scope's, which
-// exporters write first, the first one. Tags that should be strings and are not stay, too.
-func Lift(s *otlpdata.Span) (scope, version string) {
-	l := lift{kvs: s.Attributes}
+// PromoteTags moves tags of a span in the native model to the fields that OTLP has for them: kind,
+// status and trace state. It returns the scope that the tags name. If a tag is repeated, the last
+// one is used and the others stay attributes; for the tags of the scope, which exporters write
+// first, the first one is used. Tags that should be strings but are not stay attributes.
+func PromoteTags(s *otlpdata.Span) (scope, version string) {
+	l := promotion{kvs: s.Attributes}
 	if !l.find() {
 		return "", ""
 	}
@@ -25,24 +26,25 @@ func Lift(s *otlpdata.Span) (scope, version string) {
 	if l.scopeName > 0 {
 		scope, version = l.take(l.scopeName), l.take(l.scopeVersion)
 	}
-	l.liftStatus(s)
+	l.promoteStatus(s)
 	s.Attributes = l.rest()
 	return scope, version
 }
 
-// lift says where the attributes are that mean something to OTLP: their index plus 1, 0 where there is none.
-type lift struct {
+// promotion holds the positions of the attributes that have a field in OTLP: index plus 1, or 0 if
+// absent.
+type promotion struct {
 	kvs []otlpdata.KeyValue
 
 	spanKind, traceState, scopeName, scopeVersion          int
 	isError, statusCode, description, httpCode, httpReason int
 
-	taken [7]int // indexes of what was moved
+	taken [7]int // indexes of the moved attributes
 	n     int
 }
 
-// find looks at all attributes and returns whether one of them means something.
-func (l *lift) find() bool {
+// find sets the positions. It returns whether there is any such attribute.
+func (l *promotion) find() bool {
 	found := false
 	for i := range l.kvs {
 		kv := &l.kvs[i]
@@ -61,8 +63,8 @@ func (l *lift) find() bool {
 	return found
 }
 
-// place returns where to note the position of an attribute, nil if it means nothing.
-func (l *lift) place(kv *otlpdata.KeyValue) *int {
+// place returns the position field for an attribute, or nil if it has none.
+func (l *promotion) place(kv *otlpdata.KeyValue) *int {
 	kind := kv.Value.Kind()
 	if kind != otlpdata.ValueString {
 		switch {
@@ -94,8 +96,9 @@ func (l *lift) place(kv *otlpdata.KeyValue) *int {
 	return nil
 }
 
-// take returns the string at a position, and notes that it moves. "" is at none.
-func (l *lift) take(at int) string {
+// take returns the string at a position and marks the attribute as moved. It returns "" for
+// position 0.
+func (l *promotion) take(at int) string {
 	if at == 0 {
 		return ""
 	}
@@ -104,8 +107,9 @@ func (l *lift) take(at int) string {
 	return l.kvs[at-1].Value.Str()
 }
 
-// liftStatus sets the status by the first of these that is there: the tag error, the status code, the status code of HTTP.
-func (l *lift) liftStatus(s *otlpdata.Span) {
+// promoteStatus sets the status from the first of these tags that is present: error, status code,
+// HTTP status code.
+func (l *promotion) promoteStatus(s *otlpdata.Span) {
 	code := l.take(l.statusCode)
 	switch {
 	case l.isError > 0:
@@ -128,8 +132,8 @@ func (l *lift) liftStatus(s *otlpdata.Span) {
 	}
 }
 
-// reason returns the text of the HTTP status, which stays an attribute.
-func (l *lift) reason() string {
+// reason returns the text of the HTTP status. The tag stays an attribute.
+func (l *promotion) reason() string {
 	if l.httpReason == 0 {
 		return ""
 	}
@@ -137,7 +141,7 @@ func (l *lift) reason() string {
 }
 
 // rest returns the attributes that were not moved, in order.
-func (l *lift) rest() []otlpdata.KeyValue {
+func (l *promotion) rest() []otlpdata.KeyValue {
 	taken := l.taken[:l.n]
 	if len(taken) == 0 {
 		return l.kvs
@@ -180,8 +184,8 @@ func statusOf(s string) int32 {
 	return otlpdata.StatusUnset
 }
 
-// httpFailed tells from the status code of a request whether the span failed. Mistakes of its client do not make a server's span fail.
-// That 399 does is what the field does.
+// httpFailed reports whether an HTTP status code makes the span fail. Client errors (4xx) do not
+// make a server span fail. 399 counts as a failure, as in the original implementation.
 func httpFailed(v otlpdata.Value, kind int32) bool {
 	code := v.Int()
 	if v.Kind() == otlpdata.ValueString {
@@ -199,8 +203,9 @@ func httpFailed(v otlpdata.Value, kind int32) bool {
 	return true
 }
 
-// liftEventName takes the name of an event out of its fields: the first string `event`, since exporters write it first.
-func liftEventName(fields []otlpdata.KeyValue) (string, []otlpdata.KeyValue) {
+// takeEventName removes the name of an event from its fields and returns both. The name is the
+// first string field `event`, because exporters write it first.
+func takeEventName(fields []otlpdata.KeyValue) (string, []otlpdata.KeyValue) {
 	for i := range fields {
 		if kv := &fields[i]; kv.Key == eventField && kv.Value.Kind() == otlpdata.ValueString {
 			return kv.Value.Str(), slices.Delete(fields, i, i+1)

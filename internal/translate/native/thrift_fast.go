@@ -7,24 +7,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Tags are most of a batch, and clients write nearly all of them in one way: key, type and the value of this type, in this order, with
-// short strings. These are read here, all others field by field.
+// Tags are most of a batch, and clients write nearly all of them in one form: key, type and the
+// value of this type, in this order, with short strings. This file reads this form; thriftTag reads
+// any other.
 
-// usualTag reads a tag if it is a usual one. Else it returns false and reads nothing.
-func (r *thriftReader) usualTag(kv *otlpdata.KeyValue) bool {
+// fastTag reads a tag of the usual form. For any other form it reads nothing and returns false.
+func (r *thriftReader) fastTag(kv *otlpdata.KeyValue) bool {
 	size := 0
 	if r.compact {
-		size = usualCompactTag(r.b[r.pos:], kv)
+		size = fastCompactTag(r.b[r.pos:], kv)
 	} else {
-		size = usualBinaryTag(r.b[r.pos:], kv)
+		size = fastBinaryTag(r.b[r.pos:], kv)
 	}
 	r.pos += size
 	return size > 0
 }
 
-// usualCompactTag returns the size of the tag, 0 if it is not usual. The header of a field is its distance from the one before and its
-// type; the type of the tag is in zigzag.
-func usualCompactTag(b []byte, kv *otlpdata.KeyValue) int {
+// fastCompactTag reads a tag in the compact protocol. It returns the size of the tag, or 0 for an
+// unusual form. The header of a field is its distance from the previous field and its type; the
+// type of the tag is in zigzag encoding.
+func fastCompactTag(b []byte, kv *otlpdata.KeyValue) int {
 	const key, typ, str, long, yes, no = 0x18, 0x15, 0x18, 0x46, 0x31, 0x32
 	if len(b) < 2 || b[0] != key || b[1] >= 0x80 {
 		return 0
@@ -41,7 +43,7 @@ func usualCompactTag(b []byte, kv *otlpdata.KeyValue) int {
 		if value[0] >= 0x80 || size >= len(value) {
 			return 0
 		}
-		kv.Value = otlpdata.StringValue(aliasing(value[1:size]))
+		kv.Value = otlpdata.StringValue(unsafeString(value[1:size]))
 	case [2]byte{3 << 1, long}:
 		var n uint64
 		if n, size = binary.Uvarint(value); size <= 0 || size >= len(value) {
@@ -58,12 +60,12 @@ func usualCompactTag(b []byte, kv *otlpdata.KeyValue) int {
 	if value[size] != byte(thriftStop) {
 		return 0
 	}
-	kv.Key = aliasing(b[2:at])
+	kv.Key = unsafeString(b[2:at])
 	return at + 3 + size + 1
 }
 
-// usualBinaryTag is usualCompactTag for the binary protocol.
-func usualBinaryTag(b []byte, kv *otlpdata.KeyValue) int {
+// fastBinaryTag is fastCompactTag for the binary protocol.
+func fastBinaryTag(b []byte, kv *otlpdata.KeyValue) int {
 	const header = 1 + 2 // of a field: type and number
 	const key, typ = 0x0b0001, 0x080002
 	const str, double, truth, long = 0x0b0003, 0x040004, 0x020005, 0x0a0006
@@ -87,7 +89,7 @@ func usualBinaryTag(b []byte, kv *otlpdata.KeyValue) int {
 		if size = 4 + int(n); uint64(n)+4 >= uint64(len(value)) {
 			return 0
 		}
-		kv.Value = otlpdata.StringValue(aliasing(value[4:size]))
+		kv.Value = otlpdata.StringValue(unsafeString(value[4:size]))
 	case [2]uint32{1, double}:
 		if size >= len(value) {
 			return 0
@@ -107,6 +109,6 @@ func usualBinaryTag(b []byte, kv *otlpdata.KeyValue) int {
 	if value[size] != byte(thriftStop) {
 		return 0
 	}
-	kv.Key = aliasing(b[header+4 : at])
+	kv.Key = unsafeString(b[header+4 : at])
 	return at + header + 4 + header + size + 1
 }

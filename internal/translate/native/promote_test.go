@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// kv makes an attribute of "key=value": true and false are booleans, 1n is an integer, anything else a string.
+// kv parses "key=value": true and false become booleans, 1n an integer, anything else a string.
 func kv(s string) otlpdata.KeyValue {
 	key, v, _ := strings.Cut(s, "=")
 	out := otlpdata.KeyValue{Key: key, Value: otlpdata.StringValue(v)}
@@ -24,14 +24,14 @@ func kv(s string) otlpdata.KeyValue {
 	return out
 }
 
-func TestLift(t *testing.T) {
+func TestPromoteTags(t *testing.T) {
 	f := func(want string, tags ...string) {
 		t.Helper()
 		var s otlpdata.Span
 		for _, tag := range tags {
 			s.Attributes = append(s.Attributes, kv(tag))
 		}
-		scope, version := Lift(&s)
+		scope, version := PromoteTags(&s)
 		got := fmt.Sprintf("%d %d", s.Kind, s.StatusCode)
 		for _, field := range []string{s.StatusMessage, s.TraceState, scope, version} {
 			got += "|" + field
@@ -51,7 +51,7 @@ func TestLift(t *testing.T) {
 	f("4 0||||", "span.kind=producer")
 	f("5 0||||", "span.kind=consumer")
 	f("0 0||||", "span.kind=Server")         // unknown
-	f("0 0|||| span.kind=2", "span.kind=2n") // no string
+	f("0 0|||| span.kind=2", "span.kind=2n") // not a string
 	f("3 0|||| span.kind=server a=1 b=2", "span.kind=server", "a=1", "span.kind=client", "b=2")
 	f("0 0||a=b,c||", "w3c.tracestate=a=b,c")
 	f("0 0|||n|1 x=y", "otel.scope.version=1", "x=y", "otel.scope.name=n")
@@ -65,7 +65,7 @@ func TestLift(t *testing.T) {
 	f("0 2|||| error=false", "error=false", "error=true")
 	f("0 2|d||| http.status_message=m", "error=true", "otel.status_description=d", "http.status_message=m")
 	f("0 2|m||| http.status_message=m", "error=true", "http.status_message=m")
-	f("0 2||||", "error=true", "otel.status_code=OK") // the tag error counts more
+	f("0 2||||", "error=true", "otel.status_code=OK") // the tag error wins
 	f("0 1||||", "otel.status_code=ok")
 	f("0 1|d||| error=false", "otel.status_code=OK", "error=false", "otel.status_description=d")
 	f("0 2|||| http.status_message=m", "otel.status_code=Error", "http.status_message=m")
