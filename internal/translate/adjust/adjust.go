@@ -1,16 +1,20 @@
-// Package adjust prepares the spans of a trace for people: it corrects what is known to be wrong or confusing, says so in warnings, and
-// changes nothing that is stored. What shows traces, over HTTP and gRPC, goes over them with [Walk].
+// Package adjust prepares the spans of a trace for display. It corrects known errors and confusing
+// data and describes the corrections in warnings; stored data does not change. The HTTP and gRPC
+// query APIs read traces with [Walk].
 //
-// In this order:
-//  1. duplicates, which say the same down to the order of attributes, are left out;
-//  2. a server span that shares its id with a client span, as Zipkin's do, gets an id of its own and becomes its child;
-//  3. clocks that disagree between hosts are evened out, or the difference is told (Options.MaxClockSkew);
-//  4. IPv4 addresses that came as numbers are written out, and what names the tracing library moves from spans to their resource;
-//  5. links that lead to no trace are removed;
-//  6. attributes are sorted by key.
+// The adjustments, in this order:
+//  1. Duplicates (equal spans, apart from the order of attributes) are left out.
+//  2. A server span that shares its id with a client span, as in Zipkin, gets an id of its own and
+//     becomes the child of the client span.
+//  3. Clock differences between hosts are corrected, or described in a warning
+//     (Options.MaxClockSkew).
+//  4. IPv4 addresses that were sent as numbers are formatted, and attributes that name the tracing
+//     library move from spans to their resource.
+//  5. Links with an empty trace id are removed.
+//  6. Attributes are sorted by key.
 //
-// Warnings travel in the attribute [WarningsKey] of their span. The stored trace, with the times as they were recorded, is to be had with
-// Options.Raw.
+// Warnings are stored in the attribute [WarningsKey] of their span. Options.Raw returns the trace
+// as stored, with the recorded times.
 package adjust
 
 import (
@@ -21,58 +25,63 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// WarningsKey is the attribute, an array of strings, that carries the warnings of a span.
+// WarningsKey is the attribute with the warnings of a span, an array of strings.
 const WarningsKey = "@jaeger@warnings"
 
-// Options say how a trace is shown.
+// Options configure how a trace is shown.
 type Options struct {
-	// Raw leaves spans as they are stored.
+	// Raw disables all adjustments.
 	Raw bool
-	// MaxSpans is how many spans of the trace are shown; 0 shows all. A trace that has more is cut, with a warning on its first span, and is
-	// otherwise left as it is stored: without all spans there is nothing to correct the others by.
+	// MaxSpans is the maximum number of spans shown. 0 disables the limit. A trace with more spans
+	// is truncated, with a warning on its first span, and otherwise shown as stored, because
+	// adjustments need all spans.
 	MaxSpans int
-	// MaxClockSkew is by how much times may be moved to even out clocks. 0 moves none; warnings say what would have been done.
+	// MaxClockSkew is the maximum correction of times. 0 disables the correction; warnings then
+	// describe the calculated correction.
 	MaxClockSkew time.Duration
 }
 
-// Walk calls v for the spans of one trace, which the batches hold in order, as otlpdata.Walk does. Adjusted resources, scopes and spans
-// have no Raw; a resource or scope is there only for spans that follow, and may come repeatedly. An error of v ends the walk and is
-// returned; another one says that a batch cannot be read. Unless the trace is shown raw, that comes before v is called at all.
-func Walk(opt Options, v otlpdata.Visitor, pieces ...*otlpdata.Batch) error {
-	spans := count(pieces)
+// Walk calls v for the spans of one trace, which the batches hold in order, like otlpdata.Walk.
+// Adjusted resources, scopes and spans have no Raw. Resources and scopes without spans are left
+// out, and the same resource or scope may be passed repeatedly. An error of v ends the walk and is
+// returned. Any other error means that a batch cannot be read; it is returned before the first call
+// of v, except for raw traces.
+func Walk(opt Options, v otlpdata.Visitor, batches ...*otlpdata.Batch) error {
+	spans := count(batches)
 	switch {
 	case opt.cuts(spans):
-		c := &cutter{Visitor: v, left: opt.MaxSpans, most: opt.MaxSpans}
-		if err := walkAll(pieces, c); !errors.Is(err, errCut) {
+		c := &cutter{Visitor: v, left: opt.MaxSpans, limit: opt.MaxSpans}
+		if err := walkAll(batches, c); !errors.Is(err, errCut) {
 			return err
 		}
 		return nil
 	case opt.Raw:
-		return walkAll(pieces, v)
+		return walkAll(batches, v)
 	}
 	p := plans.Get().(*plan)
 	defer p.release()
-	if err := p.make(opt, spans, pieces); err != nil {
-		return fmt.Errorf("reading a trace: %w", err)
+	if err := p.make(opt, spans, batches); err != nil {
+		return fmt.Errorf("read trace: %w", err)
 	}
 	p.emit.begin(p, v)
-	return walkAll(pieces, &p.emit)
+	return walkAll(batches, &p.emit)
 }
 
-// AsStored reports whether Walk shows the trace as it is stored: because that is asked for, or because the trace is cut.
-func (o Options) AsStored(pieces ...*otlpdata.Batch) bool { return o.Raw || o.cuts(count(pieces)) }
+// AsStored reports whether Walk shows the trace as stored, either because Raw is set or because the
+// trace is truncated.
+func (o Options) AsStored(batches ...*otlpdata.Batch) bool { return o.Raw || o.cuts(count(batches)) }
 
 func (o Options) cuts(spans int) bool { return o.MaxSpans > 0 && spans > o.MaxSpans }
 
-func count(pieces []*otlpdata.Batch) (spans int) {
-	for _, b := range pieces {
+func count(batches []*otlpdata.Batch) (spans int) {
+	for _, b := range batches {
 		spans += b.Len()
 	}
 	return spans
 }
 
-func walkAll(pieces []*otlpdata.Batch, v otlpdata.Visitor) error {
-	for _, b := range pieces {
+func walkAll(batches []*otlpdata.Batch, v otlpdata.Visitor) error {
+	for _, b := range batches {
 		segments, err := b.Segments()
 		if err != nil {
 			return err
@@ -86,28 +95,28 @@ func walkAll(pieces []*otlpdata.Batch, v otlpdata.Visitor) error {
 	return nil
 }
 
-// errCut ends a walk where the trace is cut.
+// errCut ends the walk of a truncated trace.
 var errCut = errors.New("trace is cut")
 
-// cutter passes on the first spans, and a warning with the very first.
+// cutter passes on the first spans of a trace. The very first one gets a warning.
 type cutter struct {
 	otlpdata.Visitor
-	left, most int
-	attributes []otlpdata.KeyValue
+	left, limit int
+	attributes  []otlpdata.KeyValue
 }
 
-// Span passes on a span.
+// Span passes on a span until the limit is reached.
 func (c *cutter) Span(s *otlpdata.Span) error {
 	if c.left == 0 {
 		return errCut
 	}
 	c.left--
-	if c.left != c.most-1 {
+	if c.left != c.limit-1 {
 		return c.Visitor.Span(s)
 	}
 	first := *s
 	first.Raw = nil
 	first.Attributes = addWarnings(append(c.attributes, s.Attributes...),
-		[]string{fmt.Sprintf("trace has more than %d spans, showing first %d spans only", c.most, c.most)})
+		[]string{fmt.Sprintf("trace has more than %d spans, showing first %d spans only", c.limit, c.limit)})
 	return c.Visitor.Span(&first)
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// leg is a span of trace 9 for a request.
+// leg is a span of trace 9.
 type leg struct {
 	host       string
 	id, parent byte
@@ -43,7 +43,7 @@ func batch(legs ...leg) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
 }
 
-// seen is a visitor that notes what it is shown, a line for each span: id, start and end in milliseconds, warnings.
+// seen is a visitor that records a line for each span: id, start and end in milliseconds, warnings.
 type seen struct {
 	lines []string
 	spans []otlpdata.Span
@@ -64,10 +64,10 @@ func (s *seen) Span(sp *otlpdata.Span) error {
 	return s.stop
 }
 
-func walk(t testing.TB, opt adjust.Options, pieces ...*otlpdata.Batch) *seen {
+func walk(t testing.TB, opt adjust.Options, batches ...*otlpdata.Batch) *seen {
 	t.Helper()
 	var s seen
-	if err := adjust.Walk(opt, &s, pieces...); err != nil {
+	if err := adjust.Walk(opt, &s, batches...); err != nil {
 		t.Fatal(err)
 	}
 	return &s
@@ -89,23 +89,24 @@ func TestClockSkew(t *testing.T) {
 	f(time.Hour, "1 100-200\n2 130-170"+moved+"-40ms", root, leg{"b", 2, 1, 170, 210})  // ends too late
 	f(time.Hour, "1 100-200\n2 100-300"+moved+"50ms", root, leg{"b", 2, 1, 50, 250})    // longer, too early
 	f(time.Hour, "1 100-200\n2 150-350", root, leg{"b", 2, 1, 150, 350})                // longer, and so asynchronous
-	// What is below moves along, in whatever order spans come; what is not known to be on the same host is looked at anew.
+	// Descendants move along, in any order of spans; spans on other or unknown hosts are compared
+	// again.
 	f(time.Hour, "3 146-150"+moved+"95ms\n2 145-155"+moved+"95ms\n1 100-200",
 		leg{"b", 3, 2, 51, 55}, leg{"b", 2, 1, 50, 60}, root)
 	f(time.Hour, "1 100-200\n2 145-155"+moved+"95ms\n3 148-152"+moved+"97ms", root, leg{"b", 2, 1, 50, 60}, leg{"", 3, 2, 51, 55})
-	// What is not done is told.
+	// Corrections that are not applied are described in warnings.
 	f(0, "1 100-200\n2 50-60; clock skew adjustment disabled; not applying calculated delta of 95ms", root, leg{"b", 2, 1, 50, 60})
 	f(94*time.Millisecond, "1 100-200\n2 50-60; max clock skew adjustment delta of 94ms exceeded; not applying calculated delta of 95ms",
 		root, leg{"b", 2, 1, 50, 60})
 	f(time.Hour, "1 100-200\n1 1-2; duplicate span IDs; skipping clock skew adjustment", root, leg{"b", 1, 0, 1, 2})
-	// A span without its parent is left alone, and those below it go by its clock.
+	// A span with a missing parent is not moved, and its descendants are compared with it.
 	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 1-6"+moved+"1ms\n4 2-3"+moved+"1ms",
 		leg{"b", 2, 7, 1, 2}, leg{"c", 3, 2, 0, 5}, leg{"c", 4, 3, 1, 2})
 	f(time.Hour, "2 1-2\n3 0-5", leg{"b", 2, 3, 1, 2}, leg{"c", 3, 2, 0, 5}) // parents of each other
 	f(time.Hour, "2 1-2", leg{"b", 2, 2, 1, 2})
 }
 
-// Times at the ends of what there is do not wrap around.
+// Times at the ends of the range do not wrap around.
 func TestClockSkewAtTheEnds(t *testing.T) {
 	b := batch(leg{"a", 1, 0, 0, 0}, leg{"b", 2, 1, 1, 1})
 	b, err := b.Edit(func(td ptrace.Traces) error {
@@ -148,7 +149,7 @@ func TestHosts(t *testing.T) {
 			}
 		}
 	}
-	same(false, func(pcommon.Map) {}, func(pcommon.Map) {}) // nobody knows
+	same(false, func(pcommon.Map) {}, func(pcommon.Map) {}) // unknown hosts
 	same(true, put("host.id", "x"), put("host.id", "x"))
 	same(false, put("host.id", "x"), put("host.id", "y"))
 	same(true, put("host.name", "x"), put("host.name", "x"))
@@ -159,7 +160,7 @@ func TestHosts(t *testing.T) {
 	same(true, put("ip", "0102"), func(m pcommon.Map) { m.PutEmptyBytes("ip").FromRaw([]byte{1, 2}) })
 }
 
-// Order is what a request with everything in another order looks like in the end.
+// A request with all lists in reverse order is shown in sorted order.
 func TestEverythingIsSorted(t *testing.T) {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -214,7 +215,7 @@ func TestCut(t *testing.T) {
 	const skew = "; clock skew adjustment disabled; not applying calculated delta of 5.5ms"
 	f(adjust.Options{MaxSpans: 3}, "1 5-9", "2 1-2"+skew)
 	f(adjust.Options{MaxSpans: 3, Raw: true}, "1 5-9", "2 1-2", "2 1-2")
-	f(adjust.Options{MaxSpans: 2}, "1 5-9; trace has more than 2 spans, showing first 2 spans only", "2 1-2") // otherwise as it is
+	f(adjust.Options{MaxSpans: 2}, "1 5-9; trace has more than 2 spans, showing first 2 spans only", "2 1-2")
 	f(adjust.Options{MaxSpans: 1, Raw: true}, "1 5-9; trace has more than 1 spans, showing first 1 spans only")
 }
 
@@ -228,7 +229,8 @@ func TestErrorOfTheVisitor(t *testing.T) {
 	}
 }
 
-// A long chain of calls is no deep recursion, and a walk is deterministic, whoever used the scratch before.
+// A long chain of calls does not cause deep recursion, and walks are deterministic even with reused
+// memory.
 func TestLongChain(t *testing.T) {
 	td := ptrace.NewTraces()
 	for i := range 20_000 {

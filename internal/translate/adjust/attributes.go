@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// writeAddresses writes out IPv4 addresses that are numbers.
+// writeAddresses formats IPv4 addresses that were sent as numbers.
 func writeAddresses(attributes []otlpdata.KeyValue) {
 	for i := range attributes {
 		if kv := &attributes[i]; kv.Key == "ip" || kv.Key == "peer.ipv4" {
@@ -19,7 +19,7 @@ func writeAddresses(attributes []otlpdata.KeyValue) {
 	}
 }
 
-// dotted returns an IPv4 address that was sent as a number in its usual form.
+// dotted returns the dotted form of an IPv4 address that was sent as a number.
 func dotted(v otlpdata.Value) otlpdata.Value {
 	var n uint32
 	switch v.Kind() {
@@ -33,8 +33,8 @@ func dotted(v otlpdata.Value) otlpdata.Value {
 	return otlpdata.StringValue(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String())
 }
 
-// isLibrary reports whether an attribute says which library made a span. Some libraries give it to
-// every span.
+// isLibrary reports whether an attribute describes the tracing library. Some libraries add these
+// attributes to every span.
 func isLibrary(kv otlpdata.KeyValue) bool {
 	if !strings.HasPrefix(kv.Key, "telemetry.") {
 		return false
@@ -46,8 +46,8 @@ func isLibrary(kv otlpdata.KeyValue) bool {
 	return false
 }
 
-// addWarnings adds texts to the attribute that carries warnings, which comes first where there was
-// none. It may change attributes.
+// addWarnings adds texts to the warnings attribute, which it inserts at the front if it is missing.
+// It may change attributes.
 func addWarnings(attributes []otlpdata.KeyValue, texts []string) []otlpdata.KeyValue {
 	if len(texts) == 0 {
 		return attributes
@@ -68,19 +68,19 @@ func addWarnings(attributes []otlpdata.KeyValue, texts []string) []otlpdata.KeyV
 	return attributes
 }
 
-// appendElement appends a string to an encoded ArrayValue: AnyValue values = 1, of which
-// string_value = 1.
+// appendElement appends a string to an encoded ArrayValue: field 1 is an AnyValue, whose field 1 is
+// the string.
 func appendElement(list []byte, text string) []byte {
-	const room = 1
-	list, outer := protoenc.BeginMessage(list, 1, room)
-	list, inner := protoenc.BeginMessage(list, 1, room)
-	list = protoenc.EndMessage(append(list, text...), inner, room)
-	return protoenc.EndMessage(list, outer, room)
+	const reserved = 1
+	list, outer := protoenc.BeginMessage(list, 1, reserved)
+	list, inner := protoenc.BeginMessage(list, 1, reserved)
+	list = protoenc.EndMessage(append(list, text...), inner, reserved)
+	return protoenc.EndMessage(list, outer, reserved)
 }
 
-// SortAttributes sorts attributes by key; those with the same key stay in order. Spans have few,
-// many of them in order already: they are sorted by inserting one index after the other, and moved
-// once.
+// SortAttributes sorts attributes by key; the sort is stable. Spans have few attributes, and many
+// are already sorted. So short lists use an insertion sort on indexes and move each attribute at
+// most once.
 func SortAttributes(kvs []otlpdata.KeyValue) {
 	const few = 32
 	if len(kvs) > few {
@@ -107,7 +107,7 @@ func SortAttributes(kvs []otlpdata.KeyValue) {
 	}
 }
 
-// sorter returns sorted copies of what a walk hands out, valid until it is asked again.
+// sorter returns sorted copies of lists. They are valid until the next call.
 type sorter struct {
 	kvs    []otlpdata.KeyValue
 	list   []otlpdata.Event
@@ -129,7 +129,7 @@ func (s *sorter) events(events []otlpdata.Event) []otlpdata.Event {
 	for i := range events {
 		n += len(events[i].Attributes)
 	}
-	s.nested = slices.Grow(s.nested[:0], n) // so that it stays where it is
+	s.nested = slices.Grow(s.nested[:0], n) // appending must not move it
 	for i := range s.list {
 		e := &s.list[i]
 		at := len(s.nested)
@@ -140,10 +140,10 @@ func (s *sorter) events(events []otlpdata.Event) []otlpdata.Event {
 	return s.list
 }
 
-// small reports whether nothing takes more than n elements.
+// small reports whether no list has a capacity above n.
 func (s *sorter) small(n int) bool { return cap(s.kvs) <= n && cap(s.list) <= n && cap(s.nested) <= n }
 
-// forget drops what the copies refer to, and keeps their memory.
+// forget clears the lists and keeps their memory.
 func (s *sorter) forget() {
 	clear(s.kvs[:cap(s.kvs)])
 	clear(s.list[:cap(s.list)])

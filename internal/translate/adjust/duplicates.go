@@ -7,37 +7,39 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// dropDuplicates marks a span that says the same as one before it, down to the nanosecond, as gone. Only spans with the same id can.
-func (p *plan) dropDuplicates(pieces []*otlpdata.Batch) error {
-	return walkAll(pieces, &deduplicator{plan: p, seen: make(map[[sha256.Size]byte]struct{})})
+// dropDuplicates marks spans that are equal to an earlier span as dropped. Only spans with a shared
+// id are compared.
+func (p *plan) dropDuplicates(batches []*otlpdata.Batch) error {
+	return walkAll(batches, &deduplicator{plan: p, seen: make(map[[sha256.Size]byte]struct{})})
 }
 
-// deduplicator hashes what spans that share an id say. In what it hashes, every part has its length before it.
+// deduplicator hashes the content of spans that share an id. Every part of the hashed data is
+// preceded by its length.
 type deduplicator struct {
 	*plan
 	at       int
 	seen     map[[sha256.Size]byte]struct{}
 	sorter   sorter
-	resource []byte // what the current resource says
+	resource []byte // content of the current resource
 	scope    []byte
 	span     []byte
 }
 
-// Resource notes what the resource says.
+// Resource sets the current resource.
 func (d *deduplicator) Resource(r *otlpdata.Resource) error {
 	d.resource = appendText(d.resource[:0], r.SchemaURL)
 	d.resource = appendList(d.resource, d.sorter.attributes(r.Attributes))
 	return nil
 }
 
-// Scope notes what the scope says.
+// Scope sets the current scope.
 func (d *deduplicator) Scope(s *otlpdata.Scope) error {
 	d.scope = appendText(appendText(appendText(d.scope[:0], s.SchemaURL), s.Name), s.Version)
 	d.scope = appendList(d.scope, d.sorter.attributes(s.Attributes))
 	return nil
 }
 
-// Span looks whether the span was seen.
+// Span marks the span if an equal one was seen.
 func (d *deduplicator) Span(s *otlpdata.Span) error {
 	n := &d.nodes[d.at]
 	d.at++
@@ -50,7 +52,7 @@ func (d *deduplicator) Span(s *otlpdata.Span) error {
 	d.span = append(append(d.span[:0], d.resource...), d.scope...)
 	d.span = otlpdata.AppendSpan(d.span, &sorted)
 	key := sha256.Sum256(d.span)
-	_, n.gone = d.seen[key]
+	_, n.dropped = d.seen[key]
 	d.seen[key] = struct{}{}
 	return nil
 }

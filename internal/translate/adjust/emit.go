@@ -7,20 +7,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// emitter carries out a plan: it changes what a walk shows on its way to a visitor.
+// emitter applies a plan: it changes the data of a walk and passes it to a visitor.
 type emitter struct {
 	plan    *plan
 	visitor otlpdata.Visitor
 	maxSkew time.Duration
-	at      int // the next node
+	at      int // index of the next node
 
-	resource otlpdata.Resource // sorted, without what spans move there
+	resource otlpdata.Resource // sorted, without attributes moved from spans
 	scope    otlpdata.Scope
-	open     bool                // the visitor has the resource, with what is in moved
-	moved    []otlpdata.KeyValue // of the span that was last
-	moving   []otlpdata.KeyValue // of this span
+	open     bool                // the visitor got the resource with the attributes in moved
+	moved    []otlpdata.KeyValue // attributes moved from the previous span
+	moving   []otlpdata.KeyValue // attributes to move from this span
 
-	// What the visitor is shown, and scratch.
+	// Values that are passed to the visitor, and reused memory.
 	span                           otlpdata.Span
 	extended                       otlpdata.Resource
 	resourceKVs, scopeKVs, spanKVs sorter
@@ -43,7 +43,7 @@ func (e *emitter) Resource(r *otlpdata.Resource) error {
 	return nil
 }
 
-// Scope keeps the scope, and passes it on where the visitor has its resource.
+// Scope keeps the scope. It passes the scope on if the visitor already has its resource.
 func (e *emitter) Scope(s *otlpdata.Scope) error {
 	e.scope = *s
 	e.scope.Raw = nil
@@ -54,11 +54,11 @@ func (e *emitter) Scope(s *otlpdata.Scope) error {
 	return nil
 }
 
-// Span passes on a span that is no duplicate, behind the resource that it belongs to.
+// Span passes on a span unless it is a duplicate, after its resource and scope.
 func (e *emitter) Span(s *otlpdata.Span) error {
 	n := &e.plan.nodes[e.at]
 	e.at++
-	if n.gone {
+	if n.dropped {
 		return nil
 	}
 	e.span = *s
@@ -84,8 +84,8 @@ func (e *emitter) Span(s *otlpdata.Span) error {
 	return e.visitor.Span(out)
 }
 
-// spanAttributes returns the sorted attributes without those that move to the resource. One that says something else than the resource
-// stays, with a warning.
+// spanAttributes returns the sorted attributes without those that move to the resource. If the
+// resource has another value, the attribute stays and the span gets a warning.
 func (e *emitter) spanAttributes(attributes []otlpdata.KeyValue) []otlpdata.KeyValue {
 	kvs := e.spanKVs.attributes(attributes)
 	writeAddresses(kvs)
@@ -109,7 +109,8 @@ func (e *emitter) spanAttributes(attributes []otlpdata.KeyValue) []otlpdata.KeyV
 	})
 }
 
-// showResource passes on the resource and the scope, unless the visitor has them as they are for this span.
+// showResource passes on the resource and the scope, unless the visitor already has them in the
+// form that this span needs.
 func (e *emitter) showResource() error {
 	if e.open && slices.Equal(e.moving, e.moved) {
 		return nil
@@ -128,7 +129,7 @@ func (e *emitter) showResource() error {
 	return e.visitor.Scope(&e.scope)
 }
 
-// usefulLinks returns the links that lead to a trace.
+// usefulLinks returns the links with a trace id.
 func (e *emitter) usefulLinks(links []otlpdata.Link) []otlpdata.Link {
 	isEmpty := func(l otlpdata.Link) bool { return l.TraceID.IsZero() }
 	if !slices.ContainsFunc(links, isEmpty) {
@@ -145,13 +146,13 @@ func (e *emitter) usefulLinks(links []otlpdata.Link) []otlpdata.Link {
 	return e.links
 }
 
-// small reports whether no scratch takes more than n elements.
+// small reports whether no reused list has a capacity above n.
 func (e *emitter) small(n int) bool {
 	return e.resourceKVs.small(n) && e.scopeKVs.small(n) && e.spanKVs.small(n) &&
 		cap(e.joined) <= n && cap(e.links) <= n && cap(e.warnings) <= n && cap(e.moving) <= n && cap(e.moved) <= n
 }
 
-// forget drops what belongs to the trace, and keeps the scratch.
+// forget clears the data of the trace and keeps the memory.
 func (e *emitter) forget() {
 	for _, s := range []*sorter{&e.resourceKVs, &e.scopeKVs, &e.spanKVs} {
 		s.forget()

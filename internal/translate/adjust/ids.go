@@ -6,8 +6,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// separateServers gives a server span that shares its id with a client span an id of its own: the smallest that the trace does not use. Its
-// parent is then the client span, and the children of the shared id are its children. The id zero is no id that could be shared.
+// separateServers gives each server span that shares its id with a client span a new id: the
+// smallest that the trace does not use. The client span becomes its parent, and the children of the
+// shared id become its children. The id zero does not count as shared.
 func (p *plan) separateServers() {
 	clients := make(map[otlpdata.SpanID]bool)
 	for i := range p.nodes {
@@ -19,11 +20,11 @@ func (p *plan) separateServers() {
 		return
 	}
 	free := idSource{used: p.first}
-	renamed := make(map[otlpdata.SpanID]otlpdata.SpanID) // shared id -> the server's own
-	servers := make(map[otlpdata.SpanID]bool)            // the servers' own ids
+	renamed := make(map[otlpdata.SpanID]otlpdata.SpanID) // shared id -> id of the server span
+	servers := make(map[otlpdata.SpanID]bool)            // new ids
 	for i := range p.nodes {
 		n := &p.nodes[i]
-		if n.gone || n.side != serverSide || !clients[n.id] {
+		if n.dropped || n.side != serverSide || !clients[n.id] {
 			continue
 		}
 		id := free.next()
@@ -38,7 +39,7 @@ func (p *plan) separateServers() {
 	}
 }
 
-// idSource yields ids that are not used, counting from 1.
+// idSource returns unused ids, counting from 1.
 type idSource struct {
 	used map[otlpdata.SpanID]int32
 	last uint64

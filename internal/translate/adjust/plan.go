@@ -6,30 +6,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// plan is what is to be done with the spans of a trace. It is made in a first walk, which keeps a node of each span, and carried out in a
-// second one, so that a large trace is held once.
+// plan holds the adjustments for the spans of a trace. A first walk builds it, with one node per
+// span, and a second walk applies it, so that only the encoded trace is in memory.
 type plan struct {
 	nodes  []node
-	first  map[otlpdata.SpanID]int32 // 1 + index of the first span with an id
-	hosts  map[string]int32          // host -> its number, from 1
-	shared bool                      // some spans share an id
-	queue  []int32                   // scratch of the clock skew
+	first  map[otlpdata.SpanID]int32 // index+1 of the first span with an id
+	hosts  map[string]int32          // host -> number, from 1
+	shared bool                      // some spans have the same id
+	queue  []int32                   // reused by alignClocks
 	emit   emitter
 }
 
-// node is a span, as far as the spans of a trace bear on each other. Times are nanoseconds since the Unix epoch.
+// node is the part of a span that concerns other spans. Times are nanoseconds since the Unix epoch.
 type node struct {
 	id, parent  otlpdata.SpanID
 	start, end  uint64
-	delta       int64 // of the clock, nanoseconds
-	host        int32 // 0: not known
-	child, next int32 // 1 + index of the first child and of the next sibling
+	delta       int64 // correction of the times in nanoseconds
+	host        int32 // 0 if unknown
+	child, next int32 // index+1 of the first child and of the next sibling
 	side        side
 	warning     warning
-	shared      bool // other spans have its id
-	again       bool // an earlier span that is shown has its id
-	gone        bool // a duplicate
-	moved       bool // its times are moved by delta
+	shared      bool // another span has the same id
+	repeats     bool // an earlier span that is not dropped has the same id
+	dropped     bool // a duplicate
+	moved       bool // its times are corrected by delta
 }
 
 type side uint8
@@ -44,10 +44,10 @@ var plans = sync.Pool{New: func() any {
 	return &plan{first: make(map[otlpdata.SpanID]int32), hosts: make(map[string]int32)}
 }}
 
-// release forgets the trace. What a large one needed is left to the garbage collector.
+// release returns the plan to the pool, unless it has grown large.
 func (p *plan) release() {
-	const keep = 1024 // spans
-	if cap(p.nodes) > keep || len(p.hosts) > keep || !p.emit.small(keep) {
+	const maxPooled = 1024 // spans
+	if cap(p.nodes) > maxPooled || len(p.hosts) > maxPooled || !p.emit.small(maxPooled) {
 		return
 	}
 	clear(p.first)
@@ -57,35 +57,35 @@ func (p *plan) release() {
 	plans.Put(p)
 }
 
-func (p *plan) make(opt Options, spans int, pieces []*otlpdata.Batch) error {
+func (p *plan) make(opt Options, spans int, batches []*otlpdata.Batch) error {
 	if cap(p.nodes) < spans {
 		p.nodes = make([]node, 0, spans)
 	}
-	if err := walkAll(pieces, &collector{plan: p}); err != nil {
+	if err := walkAll(batches, &collector{plan: p}); err != nil {
 		return err
 	}
 	if p.shared {
-		if err := p.dropDuplicates(pieces); err != nil {
+		if err := p.dropDuplicates(batches); err != nil {
 			return err
 		}
 		p.separateServers()
 		p.index()
 	}
-	p.evenClocks(opt.MaxClockSkew)
+	p.alignClocks(opt.MaxClockSkew)
 	return nil
 }
 
-// index finds the spans by their ids again, after some were dropped or renamed.
+// index rebuilds the map of ids after spans were dropped or renamed.
 func (p *plan) index() {
 	clear(p.first)
 	for i := range p.nodes {
-		if n := &p.nodes[i]; !n.gone {
-			n.again = !p.take(n.id, i)
+		if n := &p.nodes[i]; !n.dropped {
+			n.repeats = !p.take(n.id, i)
 		}
 	}
 }
 
-// take notes which span has an id, and reports whether it is the first.
+// take records the span of an id and reports whether it is the first with this id.
 func (p *plan) take(id otlpdata.SpanID, i int) bool {
 	if p.first[id] != 0 {
 		return false
@@ -94,13 +94,13 @@ func (p *plan) take(id otlpdata.SpanID, i int) bool {
 	return true
 }
 
-// collector makes the nodes.
+// collector creates the nodes.
 type collector struct {
 	*plan
 	host int32
 }
 
-// Resource notes the host.
+// Resource sets the current host.
 func (c *collector) Resource(r *otlpdata.Resource) error {
 	c.host = 0
 	key := hostOf(r.Attributes)
@@ -116,7 +116,7 @@ func (c *collector) Resource(r *otlpdata.Resource) error {
 	return nil
 }
 
-// Scope has nothing to tell.
+// Scope does nothing.
 func (c *collector) Scope(*otlpdata.Scope) error { return nil }
 
 // Span adds a node.

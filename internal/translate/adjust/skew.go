@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// warning is what evening out clocks has to say of a span.
+// warning is the result of the clock correction for a span.
 type warning uint8
 
 const (
@@ -22,8 +22,8 @@ const (
 	missingParent
 )
 
-// text returns the warning, "" for none.
-func (n *node) text(most time.Duration) string {
+// text returns the text of the warning, or "".
+func (n *node) text(limit time.Duration) string {
 	d := time.Duration(n.delta)
 	switch n.warning {
 	case movedTimes:
@@ -31,7 +31,7 @@ func (n *node) text(most time.Duration) string {
 	case movingDisabled:
 		return fmt.Sprintf("clock skew adjustment disabled; not applying calculated delta of %s", d)
 	case movingTooFar:
-		return fmt.Sprintf("max clock skew adjustment delta of %s exceeded; not applying calculated delta of %s", most, d)
+		return fmt.Sprintf("max clock skew adjustment delta of %s exceeded; not applying calculated delta of %s", limit, d)
 	case duplicateID:
 		return "duplicate span IDs; skipping clock skew adjustment"
 	case missingParent:
@@ -40,11 +40,12 @@ func (n *node) text(most time.Duration) string {
 	return ""
 }
 
-// evenClocks moves the spans of a host that lie outside of their parents, on other hosts, such that they lie within: in the middle, as if
-// the way there and the way back took the same time. A span that lasts longer than its parent only begins no earlier. Spans below, on
-// the same host, move along. A span whose host is not known is compared with its parent always.
-func (p *plan) evenClocks(most time.Duration) {
-	p.emit.maxSkew = most
+// alignClocks corrects clock differences between hosts. A span outside of its parent on another
+// host is moved into the middle of the parent, as if the latency were equal in both directions. A
+// span that is longer than its parent is only moved if it begins before the parent. Its descendants
+// on the same host move along. A span without a known host is always compared with its parent.
+func (p *plan) alignClocks(limit time.Duration) {
+	p.emit.maxSkew = limit
 	p.queue = p.queue[:0]
 	for i := len(p.nodes) - 1; i >= 0; i-- {
 		p.attach(i)
@@ -57,18 +58,19 @@ func (p *plan) evenClocks(most time.Duration) {
 			if n.host != parent.host || n.host == 0 {
 				n.delta = skew(parent, n)
 			}
-			n.move(most)
+			n.move(limit)
 			p.queue = append(p.queue, c-1)
 		}
 	}
 }
 
-// attach hangs a span below its parent. Roots begin the queue: also a span whose parent is missing, so that those below it are compared with it.
+// attach adds a span to the children of its parent. Roots and spans with a missing parent are added
+// to the queue, so that their descendants are compared with them.
 func (p *plan) attach(i int) {
 	n := &p.nodes[i]
 	switch {
-	case n.gone:
-	case n.again:
+	case n.dropped:
+	case n.repeats:
 		n.warning = duplicateID
 	case n.parent.IsZero():
 		p.queue = append(p.queue, int32(i))
@@ -84,7 +86,7 @@ func (p *plan) attach(i int) {
 	}
 }
 
-// skew returns how far the clock of a child is off, by its parent's.
+// skew returns the correction for the clock of a child relative to the clock of its parent.
 func skew(parent, child *node) int64 {
 	long, short := parent.end-parent.start, child.end-child.start
 	switch {
@@ -96,13 +98,13 @@ func skew(parent, child *node) int64 {
 	return difference(later(parent.start, (long-short)/2), child.start)
 }
 
-// move moves a span, or warns.
-func (n *node) move(most time.Duration) {
+// move applies the correction or sets a warning.
+func (n *node) move(limit time.Duration) {
 	switch {
 	case n.delta == 0:
-	case most == 0:
+	case limit == 0:
 		n.warning = movingDisabled
-	case n.delta > int64(most) || n.delta < -int64(most):
+	case n.delta > int64(limit) || n.delta < -int64(limit):
 		n.warning = movingTooFar
 	default:
 		n.warning, n.moved = movedTimes, true
@@ -110,7 +112,7 @@ func (n *node) move(most time.Duration) {
 	}
 }
 
-// later returns t + d, or the last time there is.
+// later returns t + d, limited to the largest time.
 func later(t, d uint64) uint64 {
 	if d > math.MaxUint64-t {
 		return math.MaxUint64
@@ -118,7 +120,7 @@ func later(t, d uint64) uint64 {
 	return t + d
 }
 
-// shift returns t + d, within the times there are.
+// shift returns t + d, limited to the range of times.
 func shift(t uint64, d int64) uint64 {
 	if d >= 0 {
 		return later(t, uint64(d))
@@ -126,7 +128,7 @@ func shift(t uint64, d int64) uint64 {
 	return t - min(t, uint64(-d))
 }
 
-// difference returns a - b, or what is nearest to it.
+// difference returns a - b, limited to the range of int64.
 func difference(a, b uint64) int64 {
 	if a >= b {
 		return int64(min(a-b, math.MaxInt64))
@@ -134,8 +136,8 @@ func difference(a, b uint64) int64 {
 	return -int64(min(b-a, math.MaxInt64))
 }
 
-// hostOf returns what tells one host from another, "" if nothing does: the host's id, address or name. The key `ip` is that of native
-// clients, which send a number or bytes as well.
+// hostOf returns the id, address or name of a host, or "" if there is none. Native clients use the
+// key `ip`, with a number or bytes as value.
 func hostOf(attributes []otlpdata.KeyValue) string {
 	for _, key := range [...]string{"host.id", "host.ip", "host.name", "ip"} {
 		v, ok := otlpdata.Get(attributes, key)

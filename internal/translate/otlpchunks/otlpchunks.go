@@ -1,5 +1,5 @@
-// Package otlpchunks writes spans as OTLP messages of bounded size: what a trace is sent as over
-// gRPC, where one message of all its spans would be more than clients take.
+// Package otlpchunks writes spans as OTLP messages of limited size, for gRPC responses: clients
+// limit the size of a message, and a trace may be larger.
 package otlpchunks
 
 import (
@@ -10,39 +10,40 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// Writer writes spans as TracesData messages (opentelemetry-proto, trace/v1; the encoding is that
-// of an ExportTraceServiceRequest), each with the resources and scopes of its spans. It is a
-// visitor of otlpdata.Walk. Resources, scopes and spans are taken as they are encoded, or, where
-// Raw is nil, as their other fields say. For users, text that is not UTF-8, which strict decoders
-// refuse, is mended, and what is no attribute for them (otlpdata.FlagsAttribute) left out.
+// Writer writes spans as TracesData messages (opentelemetry-proto, trace/v1, encoded like an
+// ExportTraceServiceRequest), each with the resources and scopes of its spans. It is a visitor of
+// otlpdata.Walk. It copies the encoded form of resources, scopes and spans, or encodes their fields
+// if Raw is nil. A Writer for users replaces invalid UTF-8, which strict decoders reject, and
+// leaves out otlpdata.FlagsAttribute.
 //
-// The spans of a message are those between two calls of Finish, so that who calls it behind each
-// trace has no message with spans of two. It holds one message at a time. Not for concurrent use.
+// A message contains only spans between two calls of Finish, so calling Finish after each trace
+// separates traces. The Writer holds one message in memory at a time. It must not be used
+// concurrently.
 type Writer struct {
 	limit int
-	exact bool // nothing is mended or left out
+	exact bool // do not repair or leave out anything
 	send  func(message []byte) error
 
-	resource, scope         []byte // the current ones, encoded
+	resource, scope         []byte // the current resource and scope, encoded
 	resourceURL, scopeURL   string
 	buf                     []byte
-	resourceSpans, inScopes int // where the open messages begin in buf; 0: none is open
+	resourceSpans, inScopes int // positions of the open messages in buf; 0 if none is open
 	spans                   int // in buf
 	raw                     []byte
 }
 
 var _ otlpdata.Visitor = (*Writer)(nil)
 
-// NewWriter returns a writer of messages for users of at most limit bytes, of which each is given
-// to send, which must not keep it. A span that is larger by itself makes a message of its own. An
+// NewWriter returns a writer of messages for users of at most limit bytes. It passes each message
+// to send, which must not keep it. A span that is larger than limit makes a message of its own. An
 // error of send ends the walk and is returned.
 func NewWriter(limit int, send func(message []byte) error) *Writer {
 	return &Writer{limit: limit, send: send}
 }
 
-// Split gives the spans of segments to send, exactly as they are and in their order, in messages of
-// at most limit bytes; a span that is larger by itself makes one of its own, and no spans make
-// none. A message belongs to send, an error of which ends the work and is returned.
+// Split passes the spans of segments to send, unchanged and in order, in messages of at most limit
+// bytes. A span that is larger than limit makes a message of its own; no spans make no message.
+// send may keep the message. An error of send ends the walk and is returned.
 func Split(segments [][]byte, limit int, send func(message []byte, spans int) error) error {
 	w := &Writer{limit: limit, exact: true}
 	w.send = func(message []byte) error { return send(bytes.Clone(message), w.spans) }
@@ -54,8 +55,8 @@ func Split(segments [][]byte, limit int, send func(message []byte, spans int) er
 	return w.Finish()
 }
 
-// The fields of ResourceSpans, ScopeSpans and what they hold (reference 3.10). The two have the
-// same numbers.
+// Field numbers of ResourceSpans and ScopeSpans, which are the same, and of Resource and
+// InstrumentationScope.
 const (
 	requestResourceSpans = 1
 
@@ -72,42 +73,43 @@ const (
 	scopeDropped    = 4
 )
 
-// room is for the lengths of messages of up to 2 MiB. Shorter ones are moved when they end.
-const room = 3
+// reserved is the number of bytes reserved for the length of a message, exact for 16 KiB to 2 MiB.
+// Shorter messages are moved when they end.
+const reserved = 3
 
-// fieldCost is what a field takes at most besides its content, in bytes.
+// fieldCost is the maximum size of a tag and a length, in bytes.
 const fieldCost = 6
 
-// Resource makes the resource the one of the spans that follow.
+// Resource sets the resource of the spans that follow.
 func (w *Writer) Resource(r *otlpdata.Resource) error {
 	w.endResource()
 	w.resourceURL = w.text(r.SchemaURL)
-	asIs := w.exact || presentable(r.Attributes)
+	asIs := w.exact || arePresentable(r.Attributes)
 	if asIs && r.Raw != nil {
 		w.resource = append(w.resource[:0], r.Raw...)
 		return nil
 	}
 	attributes := r.Attributes
 	if !asIs {
-		attributes = mended(attributes)
+		attributes = repairedAttributes(attributes)
 	}
 	w.resource = appendAttributes(w.resource[:0], resourceAttributes, attributes)
 	w.resource = protoenc.AppendUint(w.resource, resourceDropped, uint64(r.DroppedAttributes))
 	return nil
 }
 
-// Scope makes the scope the one of the spans that follow.
+// Scope sets the scope of the spans that follow.
 func (w *Writer) Scope(s *otlpdata.Scope) error {
 	w.endScope()
 	w.scopeURL = w.text(s.SchemaURL)
-	asIs := w.exact || presentable(s.Attributes) && utf8.ValidString(s.Name) && utf8.ValidString(s.Version)
+	asIs := w.exact || arePresentable(s.Attributes) && utf8.ValidString(s.Name) && utf8.ValidString(s.Version)
 	if asIs && s.Raw != nil {
 		w.scope = append(w.scope[:0], s.Raw...)
 		return nil
 	}
 	attributes := s.Attributes
 	if !asIs {
-		attributes = mended(attributes)
+		attributes = repairedAttributes(attributes)
 	}
 	w.scope = protoenc.AppendString(w.scope[:0], scopeName, w.text(s.Name))
 	w.scope = protoenc.AppendString(w.scope, scopeVersion, w.text(s.Version))
@@ -116,10 +118,10 @@ func (w *Writer) Scope(s *otlpdata.Scope) error {
 	return nil
 }
 
-// Span writes the span, behind what is sent before it where there is no room.
+// Span writes the span. It sends the open message first if the span does not fit into it.
 func (w *Writer) Span(s *otlpdata.Span) error {
-	if !w.exact && !presentableSpan(s) {
-		s = mendedSpan(s)
+	if !w.exact && !isPresentable(s) {
+		s = repairedSpan(s)
 	}
 	raw := s.Raw
 	if raw == nil {
@@ -137,15 +139,15 @@ func (w *Writer) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// text is text as it is written.
+// text returns the string in the form in which it is written.
 func (w *Writer) text(s string) string {
 	if w.exact {
 		return s
 	}
-	return text(s)
+	return validText(s)
 }
 
-// around is how much goes before the next span and behind it at most.
+// around returns the maximum number of bytes before and after the next span.
 func (w *Writer) around() int {
 	n := len(w.resourceURL) + len(w.scopeURL) + 2*fieldCost
 	if w.resourceSpans == 0 {
@@ -154,24 +156,24 @@ func (w *Writer) around() int {
 	if w.inScopes == 0 {
 		n += len(w.scope) + 2*fieldCost
 	}
-	return n + 2*fieldCost // lengths that turn out longer than room
+	return n + 2*fieldCost // lengths may be longer than reserved
 }
 
-// begin opens what the next span is in.
+// begin opens the messages around the next span.
 func (w *Writer) begin() {
 	if w.resourceSpans == 0 {
-		w.buf, w.resourceSpans = protoenc.BeginMessage(w.buf, requestResourceSpans, room)
+		w.buf, w.resourceSpans = protoenc.BeginMessage(w.buf, requestResourceSpans, reserved)
 		w.buf = protoenc.AppendBytes(w.buf, describedBy, w.resource)
 	}
 	if w.inScopes == 0 {
-		w.buf, w.inScopes = protoenc.BeginMessage(w.buf, contains, room)
+		w.buf, w.inScopes = protoenc.BeginMessage(w.buf, contains, reserved)
 		w.buf = protoenc.AppendBytes(w.buf, describedBy, w.scope)
 	}
 }
 
 func (w *Writer) endScope() {
 	if w.inScopes > 0 {
-		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.scopeURL), w.inScopes, room)
+		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.scopeURL), w.inScopes, reserved)
 		w.inScopes = 0
 	}
 }
@@ -179,12 +181,12 @@ func (w *Writer) endScope() {
 func (w *Writer) endResource() {
 	w.endScope()
 	if w.resourceSpans > 0 {
-		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.resourceURL), w.resourceSpans, room)
+		w.buf = protoenc.EndMessage(protoenc.AppendString(w.buf, schemaURL, w.resourceURL), w.resourceSpans, reserved)
 		w.resourceSpans = 0
 	}
 }
 
-// Finish sends what is not sent yet. Spans that follow are of the same resource and scope.
+// Finish sends the open message, if there is one. The resource and scope remain set.
 func (w *Writer) Finish() error {
 	w.endResource()
 	if len(w.buf) == 0 {
@@ -197,7 +199,8 @@ func (w *Writer) Finish() error {
 	return err
 }
 
-// appendAttributes appends attributes as fields of a number below 16, of which the tag is one byte.
+// appendAttributes appends attributes as fields with a number below 16, so that the tag takes one
+// byte.
 func appendAttributes(dst []byte, num int, kvs []otlpdata.KeyValue) []byte {
 	for i := range kvs {
 		at := len(dst)

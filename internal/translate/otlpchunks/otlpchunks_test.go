@@ -20,28 +20,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// again hides how things are encoded, so that they are encoded anew.
-type again struct{ otlpdata.Visitor }
+// withoutRaw clears Raw, so that the Writer encodes the fields.
+type withoutRaw struct{ otlpdata.Visitor }
 
-func (a again) Resource(r *otlpdata.Resource) error {
+func (a withoutRaw) Resource(r *otlpdata.Resource) error {
 	c := *r
 	c.Raw = nil
 	return a.Visitor.Resource(&c)
 }
 
-func (a again) Scope(s *otlpdata.Scope) error {
+func (a withoutRaw) Scope(s *otlpdata.Scope) error {
 	c := *s
 	c.Raw = nil
 	return a.Visitor.Scope(&c)
 }
 
-func (a again) Span(s *otlpdata.Span) error {
+func (a withoutRaw) Span(s *otlpdata.Span) error {
 	c := *s
 	c.Raw = nil
 	return a.Visitor.Span(&c)
 }
 
-// lines shows spans one by one, each with all that it belongs to, as pdata's own JSON.
+// lines returns the spans one by one, with their resources and scopes, as pdata's JSON.
 func lines(t *testing.T, messages ...[]byte) (out []string) {
 	t.Helper()
 	for _, m := range messages {
@@ -77,32 +77,32 @@ func line(t *testing.T, rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, s ptrace.
 	return string(b)
 }
 
-// strict checks that a strict decoder of proto3 takes a message.
+// strict checks that a strict proto3 decoder accepts a message.
 func strict(t *testing.T, message []byte) *tracepb.TracesData {
 	t.Helper()
 	var m tracepb.TracesData
 	if err := proto.Unmarshal(message, &m); err != nil {
-		t.Fatalf("refused by a strict decoder: %v", err)
+		t.Fatalf("rejected by a strict decoder: %v", err)
 	}
 	return &m
 }
 
-// check writes a request in messages of a limit, and compares the spans with those of the request.
+// check writes a request in messages with a limit and compares the spans with those of the request.
 func check(t *testing.T, limit int, request []byte) (messages [][]byte) {
 	t.Helper()
 	want := lines(t, request)
-	for _, anew := range []bool{false, true} {
+	for _, noRaw := range []bool{false, true} {
 		messages = nil
 		w := NewWriter(limit, func(m []byte) error { messages = append(messages, []byte(string(m))); return nil })
 		var v otlpdata.Visitor = w
-		if anew {
-			v = again{w}
+		if noRaw {
+			v = withoutRaw{w}
 		}
 		if err := errors.Join(otlpdata.Walk(request, v), w.Finish()); err != nil {
 			t.Fatal(err)
 		}
 		if got := lines(t, messages...); strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Fatalf("encoded anew: %v: got\n%s\nwant\n%s", anew, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Fatalf("without Raw: %v: got\n%s\nwant\n%s", noRaw, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		for _, m := range messages {
 			strict(t, m)
@@ -114,7 +114,7 @@ func check(t *testing.T, limit int, request []byte) (messages [][]byte) {
 	return messages
 }
 
-// usual is a request with several resources, scopes and kinds of content.
+// usual returns a request with several resources and scopes and different content.
 func usual(tb testing.TB) []byte {
 	tb.Helper()
 	td := ptrace.NewTraces()
@@ -152,9 +152,9 @@ func TestWriter(t *testing.T) {
 		messages := check(t, limit, request)
 		switch {
 		case limit == 1<<20 && len(messages) != 1:
-			t.Errorf("%d messages where there is room in one", len(messages))
+			t.Errorf("got %d messages, want 1", len(messages))
 		case limit <= 1 && len(messages) != 18:
-			t.Errorf("%d messages where there is no room for two spans", len(messages))
+			t.Errorf("got %d messages; the limit is too small for two spans in one", len(messages))
 		}
 	}
 	for r := range bench.New(7, time.Unix(1_800_000_000, 0)).Requests(2000, 500) {
@@ -164,15 +164,15 @@ func TestWriter(t *testing.T) {
 }
 
 // Resources and scopes without spans are left out.
-func TestNothingIsEmpty(t *testing.T) {
+func TestEmptyGroups(t *testing.T) {
 	w := NewWriter(100, func([]byte) error { t.Error("an empty message"); return nil })
 	if err := errors.Join(w.Resource(&otlpdata.Resource{}), w.Scope(&otlpdata.Scope{}), w.Finish()); err != nil {
 		t.Error(err)
 	}
 }
 
-// Who cannot take a message gets no other one.
-func TestReceiverEndsTheWalk(t *testing.T) {
+// After an error of send no further message is sent.
+func TestStopAfterSendError(t *testing.T) {
 	gone, calls := errors.New("gone"), 0
 	w := NewWriter(1, func([]byte) error { calls++; return gone })
 	if err := otlpdata.Walk(usual(t), w); !errors.Is(err, gone) || calls != 1 {
@@ -180,7 +180,7 @@ func TestReceiverEndsTheWalk(t *testing.T) {
 	}
 }
 
-// invalid is a request with text that is not UTF-8 wherever text may be.
+// invalid returns a request with invalid UTF-8 in every string.
 func invalid(tb testing.TB) []byte {
 	tb.Helper()
 	const bad = "bad \xff"
@@ -212,8 +212,8 @@ func invalid(tb testing.TB) []byte {
 	return b
 }
 
-// Text that no client could read is mended, and what is not for users left out.
-func TestEveryoneCanReadIt(t *testing.T) {
+// Invalid UTF-8 is repaired, and the flags attribute is left out.
+func TestRepair(t *testing.T) {
 	const good = "bad \uFFFD"
 	w := NewWriter(1<<20, func(message []byte) error {
 		m := strict(t, message)
@@ -246,7 +246,7 @@ func BenchmarkWriter(b *testing.B) {
 		bodies, spans = append(bodies, r.Body), spans+r.Spans
 	}
 	w := NewWriter(1<<20, func([]byte) error { return nil })
-	for name, v := range map[string]otlpdata.Visitor{"as they are": w, "anew": again{w}} {
+	for name, v := range map[string]otlpdata.Visitor{"as they are": w, "noRaw": withoutRaw{w}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// request has spans of two resources and three scopes, with names of some length.
+// request returns spans of two resources and three scopes with names of the given length.
 func request(tb testing.TB, spans int) []byte {
 	tb.Helper()
 	td := ptrace.NewTraces()
@@ -35,7 +35,7 @@ func request(tb testing.TB, spans int) []byte {
 	return b
 }
 
-// everySpan lists the spans of requests, with what they belong to.
+// everySpan collects the spans of requests with their resources and scopes.
 type everySpan struct {
 	out   []string
 	above string
@@ -57,7 +57,8 @@ func (e *everySpan) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// checkSplit splits a request, and checks that all spans are there, in messages that are as small as they can be.
+// checkSplit splits a request and checks that all spans are present and the messages are as few as
+// possible.
 func checkSplit(t *testing.T, segments [][]byte, limit int) (messages int) {
 	t.Helper()
 	var before, after everySpan
@@ -73,7 +74,7 @@ func checkSplit(t *testing.T, segments [][]byte, limit int) (messages int) {
 			t.Fatal(err)
 		}
 		if len(after.out)-had != spans || spans == 0 || len(m) > limit && spans > 1 {
-			t.Errorf("a message of %d bytes has %d spans, and says %d", len(m), len(after.out)-had, spans)
+			t.Errorf("message of %d bytes has %d spans, but send got %d", len(m), len(after.out)-had, spans)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
-// Package otlpjson writes spans as OTLP JSON (opentelemetry-proto, "JSON Protobuf Encoding"): ids in hex, 64-bit numbers as strings, enums as
-// numbers, members with default values left out. Text that is not UTF-8 is shown with U+FFFD. The attribute that carries the flags of
-// the native model (otlpdata.FlagsAttribute) is left out.
+// Package otlpjson writes spans as OTLP JSON (opentelemetry-proto, "JSON Protobuf Encoding"): ids
+// in hex, 64-bit numbers as strings, enums as numbers, default values left out. Invalid UTF-8 is
+// replaced by U+FFFD. The attribute with the flags of the native model (otlpdata.FlagsAttribute) is
+// left out.
 package otlpjson
 
 import (
@@ -10,14 +11,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Writer writes the elements of a list `resourceSpans`, for a walk. The zero value begins a list. What is written is in Buf, behind what
-// the caller put there. Resources and scopes without spans are left out. Not for concurrent use.
+// Writer writes the elements of a list `resourceSpans`. It is a visitor of a walk. It appends to
+// Buf. The zero value begins a list. Resources and scopes without spans are left out. A Writer must
+// not be used concurrently.
 type Writer struct {
 	Buf []byte
-	// Flush, when set, is called with Buf after every span. It may take that away, and returns what to append to. Its error ends the walk.
+	// Flush, if set, is called with Buf after every span. It may consume the bytes and returns the
+	// buffer to append to. Its error ends the walk.
 	Flush func(dst []byte) ([]byte, error)
 
-	// What stands before and behind the scopes of the current resource, and the spans of the current scope.
+	// Text before and after the scopes of the current resource and the spans of the current scope.
 	resource, scope       []byte
 	resourceEnd, scopeEnd []byte
 
@@ -25,18 +28,18 @@ type Writer struct {
 	resources int // in the list
 }
 
-// state says what is open in Buf.
+// state is what is open in Buf.
 type state uint8
 
 const (
 	outside    state = iota
-	inResource       // and its list of scopes, which holds some
-	inScope          // and its list of spans, which holds some
+	inResource       // in its list of scopes, which is not empty
+	inScope          // in its list of spans, which is not empty
 )
 
 var _ otlpdata.Visitor = (*Writer)(nil)
 
-// Resource ends the resource before, and keeps this one until there is a span of it.
+// Resource ends the previous resource and keeps this one until it has a span.
 func (w *Writer) Resource(r *otlpdata.Resource) error {
 	w.End()
 	dst := append(w.resource[:0], `{"resource":{`...)
@@ -47,7 +50,7 @@ func (w *Writer) Resource(r *otlpdata.Resource) error {
 	return nil
 }
 
-// Scope ends the scope before, and keeps this one until there is a span of it.
+// Scope ends the previous scope and keeps this one until it has a span.
 func (w *Writer) Scope(s *otlpdata.Scope) error {
 	w.endScope()
 	dst := append(w.scope[:0], `{"scope":{`...)
@@ -70,7 +73,7 @@ func (w *Writer) Span(s *otlpdata.Span) (err error) {
 	return err
 }
 
-// open begins what the next span stands in, and separates it from what stands before it.
+// open begins the resource and scope of the next span if necessary, and writes a comma.
 func (w *Writer) open() {
 	switch w.state {
 	case outside:
@@ -94,7 +97,7 @@ func (w *Writer) endScope() {
 	}
 }
 
-// End ends what is open. Another walk may follow.
+// End ends the open scope and resource. The Writer may be used for another walk.
 func (w *Writer) End() {
 	w.endScope()
 	if w.state == inResource {
@@ -165,7 +168,7 @@ func appendLinks(dst []byte, links []otlpdata.Link) []byte {
 	return append(dst, ']')
 }
 
-// separate appends the comma before a member or an element that is not the first.
+// separate appends the comma before a member or an element, unless it is the first.
 func separate(dst []byte) []byte {
 	if last := dst[len(dst)-1]; last == '{' || last == '[' {
 		return dst
@@ -173,7 +176,7 @@ func separate(dst []byte) []byte {
 	return append(dst, ',')
 }
 
-// member begins a member of an object that begins in dst.
+// member appends the name of a member of an object that begins in dst.
 func member(dst []byte, name string) []byte {
 	dst = append(append(separate(dst), '"'), name...)
 	return append(dst, `":`...)

@@ -36,7 +36,7 @@ func encode(t testing.TB, batches ...*otlpdata.Batch) []byte {
 	return append(w.Buf, "]}"...)
 }
 
-// everything returns a request in which every member has a value that is not its default.
+// everything returns a request in which every field has a value other than the default.
 func everything() ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -103,7 +103,7 @@ func fill(s ptrace.Span) {
 	s.Links().AppendEmpty()
 }
 
-// What the collector's own library reads from the JSON is what was sent.
+// pdata reads the original request from the JSON.
 func TestReadsBack(t *testing.T) {
 	td := everything()
 	b := encode(t, otlpdata.FromTraces(td, otlpdata.Meta{}))
@@ -112,7 +112,7 @@ func TestReadsBack(t *testing.T) {
 		t.Fatalf("%v in %s", err, b)
 	}
 	if !bytes.Equal(protobuf(t, got), protobuf(t, td)) {
-		t.Errorf("something else was read from %s", b)
+		t.Errorf("pdata reads another request from %s", b)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestGolden(t *testing.T) {
 	golden.Check(t, file, got.Bytes())
 }
 
-func TestWhatIsNotShown(t *testing.T) {
+func TestOmittedParts(t *testing.T) {
 	td := ptrace.NewTraces()
 	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty() // without spans
 	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -180,7 +180,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// FuzzWriter checks that every request that is accepted becomes JSON that the collector's library reads, with as many spans.
+// FuzzWriter checks that every valid request becomes JSON that pdata reads, with all spans.
 func FuzzWriter(f *testing.F) {
 	f.Add(protobuf(f, everything()))
 	td := ptrace.NewTraces()

@@ -6,7 +6,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// appendAttributes appends the member attributes, unless there is nothing to show.
+// appendAttributes appends the member `attributes`, unless it is empty.
 func appendAttributes(dst []byte, kvs []otlpdata.KeyValue) []byte {
 	before := len(dst)
 	dst = append(member(dst, "attributes"), '[')
@@ -32,7 +32,7 @@ func appendEntry(dst []byte, kv *otlpdata.KeyValue) []byte {
 	return append(appendValue(append(dst, `,"value":`...), kv.Value), '}')
 }
 
-// appendValue appends an AnyValue. How deep values may lie in each other was checked when they were received.
+// appendValue appends an AnyValue. The nesting of values was limited when they were received.
 func appendValue(dst []byte, v otlpdata.Value) []byte {
 	switch v.Kind() {
 	case otlpdata.ValueString:
@@ -64,7 +64,7 @@ func appendValue(dst []byte, v otlpdata.Value) []byte {
 	return append(dst, '}')
 }
 
-// appendDouble appends a number, or the names that this encoding has for what JSON has no numbers for.
+// appendDouble appends a number, or a string for infinities and NaN.
 func appendDouble(dst []byte, v otlpdata.Value) []byte {
 	switch v.AsString() {
 	case "+Inf":

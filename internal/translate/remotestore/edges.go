@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Edge is a tracestore.Edge: the calls from one service to another, or to itself.
+// Edge is a tracestore.Edge: the calls from one service to another or to itself.
 type Edge struct {
 	Parent, Child string
 	Messaging     bool
@@ -13,7 +13,7 @@ type Edge struct {
 	Duration      uint64
 }
 
-// The fields of an edge on the wire.
+// Field numbers of an edge.
 const (
 	edgeParent = iota + 1
 	edgeChild
@@ -23,7 +23,7 @@ const (
 	edgeDuration
 )
 
-// PutEdges lets m carry all that is known of edges.
+// PutEdges adds edges to m.
 func PutEdges(m proto.Message, edges []Edge) {
 	var all, one []byte
 	for i := range edges {
@@ -33,7 +33,7 @@ func PutEdges(m proto.Message, edges []Edge) {
 	m.ProtoReflect().SetUnknown(all)
 }
 
-// Edges returns the edges that m carries, nil where it does not come from [PutEdges].
+// Edges returns the edges that [PutEdges] added to m, or nil if there are none.
 func Edges(m proto.Message) []Edge {
 	var out []Edge
 	for b := range fields(m) {
@@ -58,7 +58,7 @@ func appendNumber(dst []byte, num protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(dst, num, protowire.VarintType), v)
 }
 
-// readEdge reads what it knows; what is malformed ends it.
+// readEdge reads an edge. It ignores unknown fields and stops at malformed data.
 func readEdge(b []byte) (e Edge) {
 	for len(b) > 0 {
 		num, typ, tag := protowire.ConsumeTag(b)

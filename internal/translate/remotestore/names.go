@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// PutNames returns names as strings of protobuf, with U+FFFD in place of what is not UTF-8, sorted and without duplicates. Where that
-// changes one, m carries all of them as they are.
+// PutName returns a name for a field of m. If the name is not UTF-8, it returns "" and m carries
+// the original name.
 func PutNames(m proto.Message, names []string) []string {
 	if !slices.ContainsFunc(names, invalid) {
 		return names
@@ -26,19 +26,21 @@ func PutNames(m proto.Message, names []string) []string {
 	return slices.Compact(out)
 }
 
-// Names returns the names that [PutNames] put into m as they are; told are those in its fields.
-func Names(m proto.Message, told []string) []string {
+// Names returns the original names that [PutNames] put into m. defined are the names in the field
+// of m.
+func Names(m proto.Message, defined []string) []string {
 	var exact []string
 	for b := range fields(m) {
 		exact = append(exact, string(b))
 	}
 	if exact == nil {
-		return told
+		return defined
 	}
 	return exact
 }
 
-// PutName returns a name for a field of m, "" for one that is not UTF-8, which m then carries as it is.
+// PutName returns a name for a field of m, "" for one that is not UTF-8, which m then carries as it
+// is.
 func PutName(m proto.Message, name string) string {
 	if !invalid(name) {
 		return name
@@ -47,12 +49,12 @@ func PutName(m proto.Message, name string) string {
 	return ""
 }
 
-// Name returns the name that [PutName] put into m; told is that in its field.
-func Name(m proto.Message, told string) string {
+// Name returns the original name that [PutName] put into m. defined is the name in the field of m.
+func Name(m proto.Message, defined string) string {
 	for b := range fields(m) {
 		return string(b)
 	}
-	return told
+	return defined
 }
 
 func invalid(s string) bool { return !utf8.ValidString(s) }
@@ -61,12 +63,13 @@ func appendField[T string | []byte](dst []byte, value T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, extension, protowire.BytesType), []byte(value))
 }
 
-// fields ranges over what a message carries beyond what it defines.
+// fields ranges over the additional data of a message.
 func fields(m proto.Message) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) { eachField(m.ProtoReflect().GetUnknown(), extension, yield) }
 }
 
-// eachField calls yield with the content of each field of that number that has one; what is malformed ends it.
+// eachField calls yield with the content of each length-delimited field with this number. It stops
+// at malformed data.
 func eachField(b []byte, number protowire.Number, yield func([]byte) bool) {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeField(b)

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// overTheWire returns m as who receives it has it.
+// overTheWire encodes m and decodes it again.
 func overTheWire[M proto.Message](t *testing.T, m, into M) M {
 	t.Helper()
 	b, err := proto.Marshal(m)
@@ -57,7 +57,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// FuzzExtensions reads what anybody may send: nothing but names and edges comes of it.
+// FuzzExtensions reads arbitrary fields and checks that the result is not larger than the input.
 func FuzzExtensions(f *testing.F) {
 	m := &storage_v2.GetDependenciesResponse{}
 	PutEdges(m, []Edge{{Parent: "a", Child: "b", Calls: 1}})

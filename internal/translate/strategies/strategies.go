@@ -1,7 +1,9 @@
-// Package strategies translates sampling strategies between the project's own form and the native protobuf model.
+// Package strategies translates sampling strategies between package sampling and the native
+// protobuf model.
 package strategies
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -9,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// ToProto returns the message of a strategy.
+// ToProto returns the message for a strategy.
 func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
 	out := &api_v2.SamplingStrategyResponse{StrategyType: api_v2.SamplingStrategyType(s.Type)}
 	if s.Probability != nil {
@@ -29,12 +31,13 @@ func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
 	return out
 }
 
-// FromProto returns the strategy of a message. It fails for one that no client could make sense of: an unknown type, an operation without a
-// strategy, numbers that are none. Probabilities are not checked further: what a collector tells is passed on.
+// FromProto returns the strategy in a message. It returns an error for strategies that no client
+// can use: an unknown type, an operation without a strategy, NaN or infinite numbers. Probabilities
+// outside of [0, 1] are accepted, because agents pass on what the collector sends.
 func FromProto(m *api_v2.SamplingStrategyResponse) (*sampling.Strategy, error) {
 	s := &sampling.Strategy{Type: sampling.Type(m.StrategyType)}
 	if m.StrategyType != api_v2.SamplingStrategyType_PROBABILISTIC && m.StrategyType != api_v2.SamplingStrategyType_RATE_LIMITING {
-		return nil, fmt.Errorf("strategy of an unknown type %d", m.StrategyType)
+		return nil, fmt.Errorf("sampling strategy has unknown type %d", m.StrategyType)
 	}
 	if p := m.ProbabilisticSampling; p != nil {
 		s.Probability = &p.SamplingRate
@@ -52,7 +55,7 @@ func FromProto(m *api_v2.SamplingStrategyResponse) (*sampling.Strategy, error) {
 		}
 	}
 	if s.Probability == nil && s.Limit == nil && s.Operations == nil {
-		return nil, fmt.Errorf("the strategy is empty")
+		return nil, errors.New("sampling strategy is empty")
 	}
 	return s, nil
 }
@@ -65,7 +68,7 @@ func operations(m *api_v2.PerOperationSamplingStrategies) (*sampling.Operations,
 	}
 	for i, e := range m.PerOperationStrategies {
 		if e.ProbabilisticSampling == nil {
-			return nil, fmt.Errorf("operation %q has no strategy", e.Operation)
+			return nil, fmt.Errorf("sampling strategy of operation %q is empty", e.Operation)
 		}
 		o.Each[i] = sampling.Operation{Name: e.Operation, Probability: e.ProbabilisticSampling.SamplingRate}
 		if err := finite(o.Each[i].Probability); err != nil {
@@ -78,7 +81,7 @@ func operations(m *api_v2.PerOperationSamplingStrategies) (*sampling.Operations,
 func finite(numbers ...float64) error {
 	for _, n := range numbers {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return fmt.Errorf("%v is not a number of traces", n)
+			return fmt.Errorf("sampling strategy contains %v; want a finite number", n)
 		}
 	}
 	return nil

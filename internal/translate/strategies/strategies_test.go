@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The bytes on the wire of every shape.
+// TestShapes pins the encoded bytes of every kind of strategy.
 func TestShapes(t *testing.T) {
 	f := func(s *sampling.Strategy, want string) {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestShapes(t *testing.T) {
 	f(&sampling.Strategy{Operations: &sampling.Operations{Each: []sampling.Operation{}}}, "2200")
 }
 
-func TestWhatNoClientUnderstands(t *testing.T) {
+func TestInvalidStrategies(t *testing.T) {
 	rate := func(r float64) *api_v2.ProbabilisticSamplingStrategy {
 		return &api_v2.ProbabilisticSamplingStrategy{SamplingRate: r}
 	}
@@ -49,12 +49,12 @@ func TestWhatNoClientUnderstands(t *testing.T) {
 			PerOperationStrategies: []*api_v2.OperationSamplingStrategy{o}}}
 	}
 	for want, m := range map[string]*api_v2.SamplingStrategyResponse{
-		"strategy of an unknown type 2":                 {StrategyType: 2, ProbabilisticSampling: rate(1)},
-		"the strategy is empty":                         {},
-		"NaN is not a number of traces":                 {ProbabilisticSampling: rate(math.NaN())},
-		"+Inf is not a number of traces":                {OperationSampling: &api_v2.PerOperationSamplingStrategies{DefaultLowerBoundTracesPerSecond: math.Inf(1)}},
-		`operation "a" has no strategy`:                 operation(&api_v2.OperationSamplingStrategy{Operation: "a"}),
-		`operation "a": -Inf is not a number of traces`: operation(&api_v2.OperationSamplingStrategy{Operation: "a", ProbabilisticSampling: rate(math.Inf(-1))}),
+		"sampling strategy has unknown type 2":                                 {StrategyType: 2, ProbabilisticSampling: rate(1)},
+		"sampling strategy is empty":                                           {},
+		"sampling strategy contains NaN; want a finite number":                 {ProbabilisticSampling: rate(math.NaN())},
+		"sampling strategy contains +Inf; want a finite number":                {OperationSampling: &api_v2.PerOperationSamplingStrategies{DefaultLowerBoundTracesPerSecond: math.Inf(1)}},
+		`sampling strategy of operation "a" is empty`:                          operation(&api_v2.OperationSamplingStrategy{Operation: "a"}),
+		`operation "a": sampling strategy contains -Inf; want a finite number`: operation(&api_v2.OperationSamplingStrategy{Operation: "a", ProbabilisticSampling: rate(math.Inf(-1))}),
 	} {
 		if s, err := FromProto(m); err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", s, err, want)
@@ -62,7 +62,7 @@ func TestWhatNoClientUnderstands(t *testing.T) {
 	}
 }
 
-// Any message is a strategy that comes back as it was, or an error.
+// Every message is a strategy that survives a round trip, or an error.
 func FuzzFromProto(f *testing.F) {
 	f.Add([]byte{0x12, 0x00})
 	f.Add([]byte{0x08, 0x01, 0x1a, 0x02, 0x08, 0x07})

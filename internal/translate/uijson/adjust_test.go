@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/uijson"
 )
 
-// tree returns the spans as `id<parent`, with ids as short as they can be.
+// tree returns the spans in the form `id<parent`, with short ids.
 func tree(tr trace) string {
 	var out []string
 	for _, s := range tr.Spans {
@@ -50,12 +50,12 @@ func TestServerSpansGetTheirOwnID(t *testing.T) {
 		}
 		equal(t, "tree", tree(show(t, uijson.Options{}, td)), want)
 	}
-	f("1 2<1 3<2 4<3", "- 1 0", "c 2 1", "s 2 1", "- 4 2") // the child moves below the server
-	f("1 2<1 4<2 3<4", "- 1 0", "c 2 1", "s 2 1", "s 3 2") // and a server below a server
+	f("1 2<1 3<2 4<3", "- 1 0", "c 2 1", "s 2 1", "- 4 2") // the child becomes a child of the server
+	f("1 2<1 4<2 3<4", "- 1 0", "c 2 1", "s 2 1", "s 3 2") // so does another server
 	f("2 1<2", "s 2 0", "s 1 2")                           // no client, nothing shared
 	f("2 1<2", "c 2 0", "s 1 2")                           // nothing shared
 	f("2 1<2 3<2 4<3", "c 2 0", "s 2 0", "s 2 1", "- 4 2") // two servers: the last takes the children
-	f("0 0 5", "c 0 0", "s 0 0", "- 5 0")                  // zero is nobody's id, and no parent
+	f("0 0 5", "c 0 0", "s 0 0", "- 5 0")                  // zero is not a shared id and not a parent
 }
 
 func TestRawKeepsSharedIDs(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRawKeepsSharedIDs(t *testing.T) {
 	equal(t, "tree", tree(show(t, raw, td)), "1 1")
 }
 
-func TestDuplicatesAreShownOnce(t *testing.T) {
+func TestDuplicatesAreDropped(t *testing.T) {
 	f := func(want int, change func(a, b ptrace.Span)) {
 		t.Helper()
 		td, a := one()
@@ -80,7 +80,7 @@ func TestDuplicatesAreShownOnce(t *testing.T) {
 		equal(t, "raw spans", len(show(t, raw, td).Spans), 2)
 	}
 	f(1, func(_, _ ptrace.Span) {})
-	f(1, func(a, _ ptrace.Span) { // the order of attributes is no difference
+	f(1, func(a, _ ptrace.Span) { // the order of attributes is ignored
 		a.Attributes().Clear()
 		a.Attributes().PutStr("l", "v")
 		a.Attributes().PutStr("k", "v")
@@ -93,7 +93,7 @@ func TestDuplicatesAreShownOnce(t *testing.T) {
 	f(2, func(a, _ ptrace.Span) { a.SetKind(ptrace.SpanKindClient) })
 }
 
-func TestDuplicatesOfSharedSpansAreShownOnce(t *testing.T) {
+func TestDuplicatesWithSharedIDsAreDropped(t *testing.T) {
 	td, s := one()
 	s.SetKind(ptrace.SpanKindClient)
 	ss := td.ResourceSpans().At(0).ScopeSpans().At(0)
@@ -152,7 +152,7 @@ func TestLibraryTagsMoveToTheProcess(t *testing.T) {
 func TestTagsAreSortedByKey(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 31, 32, 33, 200} {
 		td, s := one()
-		for i := range n { // every key but the last is one of seven, in no order
+		for i := range n { // every key except the last is one of seven, unsorted
 			s.Attributes().PutInt(fmt.Sprint("k", i*5%7, " of ", n), int64(i))
 		}
 		s.Attributes().PutStr("a", "first")
@@ -163,7 +163,8 @@ func TestTagsAreSortedByKey(t *testing.T) {
 	}
 }
 
-// Tags with one key stay in the order in which they came: attributes may repeat on the wire, though pdata makes none that do.
+// Tags with the same key keep their order. Attributes may repeat on the wire, although pdata never
+// writes them repeatedly.
 func TestRepeatedTagsStayInOrder(t *testing.T) {
 	td, s := one()
 	s.Attributes().PutStr("otel.scope.name", "attribute")

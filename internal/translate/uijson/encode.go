@@ -33,7 +33,7 @@ func (w *writer) appendSpan(dst []byte, s *otlpdata.Span) []byte {
 	return append(appendWarnings(dst, w.warnings), '}')
 }
 
-// appendTraceID appends otlpdata.TraceID.String.
+// appendTraceID appends the text of otlpdata.TraceID.String.
 func appendTraceID(dst []byte, id otlpdata.TraceID) []byte {
 	if [8]byte(id[:8]) == [8]byte{} {
 		return hex.AppendEncode(dst, id[8:])
@@ -41,7 +41,7 @@ func appendTraceID(dst []byte, id otlpdata.TraceID) []byte {
 	return hex.AppendEncode(dst, id[:])
 }
 
-// appendMicros appends nanoseconds as whole microseconds.
+// appendMicros converts nanoseconds to whole microseconds.
 func appendMicros(dst []byte, ns uint64) []byte { return strconv.AppendUint(dst, ns/1000, 10) }
 
 func appendWarnings(dst []byte, warnings []string) []byte {
@@ -55,7 +55,8 @@ func appendWarnings(dst []byte, warnings []string) []byte {
 	return append(dst, ']')
 }
 
-// appendReferences writes the parent first. A link to the parent is no second reference, it decides the type of the first.
+// appendReferences writes the parent first. A link to the parent is not written as a second
+// reference; it determines the type of the first.
 func appendReferences(dst []byte, s *otlpdata.Span) []byte {
 	dst = append(dst, '[')
 	n := 0
@@ -131,13 +132,13 @@ func appendTag(dst []byte, kv *otlpdata.KeyValue) []byte {
 		dst = v.AppendJSON(append(dst, `binary","value":`...))
 	case otlpdata.ValueString:
 		dst = appendString(dst, v.Str())
-	default: // empty, or an array or a map as JSON
+	default: // empty, or the JSON of an array or a map
 		dst = appendString(dst, v.AsString())
 	}
 	return append(dst, '}')
 }
 
-// maxSafeInt is the greatest integer that JavaScript, the reader of this JSON, does not round.
+// maxSafeInt is the largest integer that JavaScript does not round.
 const maxSafeInt = 1<<53 - 1
 
 func appendInt(dst []byte, i int64) []byte {

@@ -39,7 +39,8 @@ func load(t *testing.T, file string) []ptrace.Traces {
 	}
 }
 
-// TestRecordings compares the JSON of recorded traces with what a second translation, made of pdata objects, says they are.
+// TestRecordings compares the JSON of recorded traces with an independent translation from pdata
+// objects.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/otlp-*.json")
 	if err != nil || len(files) == 0 {

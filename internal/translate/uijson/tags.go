@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// spanTags returns the tags of a span until it or eventFields is called again, and adds the warnings that attributes carry.
+// spanTags returns the tags of a span and adds its warning attributes to the warnings. The result
+// is valid until the next call of spanTags or eventFields.
 func (w *writer) spanTags(s *otlpdata.Span) []otlpdata.KeyValue {
 	tags := append(w.tags[:0], w.scopeTags...)
 	tags = appendAttributes(tags, s.Attributes)
@@ -33,7 +34,8 @@ func (w *writer) spanTags(s *otlpdata.Span) []otlpdata.KeyValue {
 	return w.tags
 }
 
-// takeReserved removes the attribute that carries the flags, and moves the strings of the one that carries warnings to warnings.
+// takeReserved removes the attribute with the flags, and moves the strings of the warnings
+// attribute to w.warnings.
 func (w *writer) takeReserved(tags []otlpdata.KeyValue) []otlpdata.KeyValue {
 	return slices.DeleteFunc(tags, func(kv otlpdata.KeyValue) bool {
 		if kv.Key == otlpdata.FlagsAttribute {
@@ -49,7 +51,8 @@ func (w *writer) takeReserved(tags []otlpdata.KeyValue) []otlpdata.KeyValue {
 	})
 }
 
-// eventFields returns what the log of an event lists, in the order in which it is shown, until it or spanTags is called again.
+// eventFields returns the fields of the log for an event, in the order in which they are shown. The
+// result is valid until the next call of eventFields or spanTags.
 func (w *writer) eventFields(e *otlpdata.Event) []otlpdata.KeyValue {
 	fields := w.tags[:0]
 	if _, ok := otlpdata.Get(e.Attributes, "event"); !ok {
@@ -62,7 +65,7 @@ func (w *writer) eventFields(e *otlpdata.Event) []otlpdata.KeyValue {
 	return w.tags
 }
 
-// sortFields sorts the fields of a log by key, behind the one that says what happened.
+// sortFields sorts the fields of a log by key, except that the field `event` comes first.
 func sortFields(fields []otlpdata.KeyValue) {
 	isEvent := func(kv otlpdata.KeyValue) bool { return kv.Key == "event" && kv.Value.Kind() == otlpdata.ValueString }
 	if i := slices.IndexFunc(fields, isEvent); i >= 0 {
@@ -74,7 +77,7 @@ func sortFields(fields []otlpdata.KeyValue) {
 	adjust.SortAttributes(fields)
 }
 
-// appendTextTag appends a string tag, unless there is nothing to say.
+// appendTextTag appends a string tag, unless the value is empty.
 func appendTextTag(tags []otlpdata.KeyValue, key, value string) []otlpdata.KeyValue {
 	if value == "" {
 		return tags
@@ -82,7 +85,7 @@ func appendTextTag(tags []otlpdata.KeyValue, key, value string) []otlpdata.KeyVa
 	return append(tags, otlpdata.KeyValue{Key: key, Value: otlpdata.StringValue(value)})
 }
 
-// appendAttributes appends attributes with keys that can be shown.
+// appendAttributes appends attributes with valid keys.
 func appendAttributes(dst, attributes []otlpdata.KeyValue) []otlpdata.KeyValue {
 	n := len(dst)
 	dst = append(dst, attributes...)
@@ -90,8 +93,8 @@ func appendAttributes(dst, attributes []otlpdata.KeyValue) []otlpdata.KeyValue {
 	return dst
 }
 
-// nameInvalidKeys changes keys that cannot be shown. Values that cannot be shown as text are left to appendTag; that the value of a key
-// that is not UTF-8 holds this key makes it one of them.
+// nameInvalidKeys replaces keys that are not UTF-8. The new value contains the original key, so it
+// is not UTF-8 either and appendTag shows it as binary.
 func nameInvalidKeys(attributes []otlpdata.KeyValue) {
 	invalid := 0
 	for i := range attributes {
@@ -104,7 +107,7 @@ func nameInvalidKeys(attributes []otlpdata.KeyValue) {
 	}
 }
 
-// rawText is Value.AsString, but bytes are left as they are.
+// rawText is Value.AsString, except that bytes are returned unchanged.
 func rawText(v otlpdata.Value) string {
 	if v.Kind() == otlpdata.ValueBytes {
 		return string(v.Bytes())

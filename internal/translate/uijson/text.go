@@ -7,7 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// appendText appends a JSON string. Most texts are plain, which is worth looking at eight bytes at a time: strings are most of a trace.
+// appendText appends a JSON string. Most strings need no escaping, and strings are most of a trace,
+// so isPlain checks eight bytes at a time.
 func appendText(dst []byte, s string) []byte {
 	if isPlain(s) {
 		return appendPlain(dst, s)
@@ -21,7 +22,7 @@ func appendPlain(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendString appends type and value of a tag whose value is s.
+// appendString appends the type and the value of a tag with the value s.
 func appendString(dst []byte, s string) []byte {
 	switch {
 	case isPlain(s):
@@ -33,7 +34,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, []byte(s)), '"')
 }
 
-// isPlain reports whether s is ASCII in which nothing has to be escaped.
+// isPlain reports whether s is ASCII without characters that need escaping.
 func isPlain(s string) bool {
 	for len(s) >= 8 {
 		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
@@ -51,9 +52,10 @@ func isPlain(s string) bool {
 	return true
 }
 
-// hasSpecial reports whether one of the eight bytes of w is a control character, a quote, a backslash or no ASCII. A byte is below n when
-// subtracting n sets its highest bit, which was not set before; one that is equal to c is below 1 after xor with c. A borrow reaches the
-// next byte only from one that is found anyway.
+// hasSpecial reports whether any of the eight bytes of w is a control character, a quote, a
+// backslash or not ASCII. A byte is below n if subtracting n sets its highest bit, which was not
+// set before; it equals c if it is below 1 after xor with c. A borrow reaches the next byte only
+// from a byte that is special itself.
 func hasSpecial(w uint64) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^ones*'"', w^ones*'\\'

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The JSON as a client reads it. Unknown members are errors, numbers keep their digits.
+// The JSON for a client. Decoding rejects unknown members and keeps the digits of numbers.
 type (
 	trace struct {
 		TraceID   string             `json:"traceID"`
@@ -62,11 +62,11 @@ type (
 
 func encode(t testing.TB, opt uijson.Options, tds ...ptrace.Traces) []byte {
 	t.Helper()
-	var pieces []*otlpdata.Batch
+	var batches []*otlpdata.Batch
 	for _, td := range tds {
-		pieces = append(pieces, otlpdata.FromTraces(td, otlpdata.Meta{}))
+		batches = append(batches, otlpdata.FromTraces(td, otlpdata.Meta{}))
 	}
-	b, err := uijson.AppendTrace(nil, opt, pieces...)
+	b, err := uijson.AppendTrace(nil, opt, batches...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func show(t testing.TB, opt uijson.Options, tds ...ptrace.Traces) trace {
 
 var raw = uijson.Options{Options: adjust.Options{Raw: true}}
 
-// one returns a request of a single span, and the span.
+// one returns a request with one span, and the span.
 func one() (ptrace.Traces, ptrace.Span) {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -114,7 +114,7 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// everything returns a trace with everything that has a place in the JSON.
+// everything returns a trace with a value for every field of the JSON.
 func everything() ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -155,7 +155,7 @@ func everything() ptrace.Traces {
 	return td
 }
 
-// Flags are shown as the number that they are, and the attribute that carries them is shown nowhere.
+// Flags are shown as a number, and the attribute that carries them is hidden.
 func TestFlags(t *testing.T) {
 	f := func(want int, set func(s ptrace.Span)) {
 		t.Helper()
@@ -169,7 +169,7 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	f(0, func(s ptrace.Span) {})
-	f(1, func(s ptrace.Span) { s.SetFlags(0x301) }) // the other bits mean something else than here
+	f(1, func(s ptrace.Span) { s.SetFlags(0x301) }) // the other bits have another meaning
 	f(3, func(s ptrace.Span) { s.Attributes().PutInt(otlpdata.FlagsAttribute, 3) })
 	f(0, func(s ptrace.Span) { s.SetFlags(1); s.Attributes().PutInt(otlpdata.FlagsAttribute, 0) })
 	f(math.MaxUint32, func(s ptrace.Span) { s.Attributes().PutInt(otlpdata.FlagsAttribute, -1) })
@@ -219,7 +219,7 @@ func TestValueTypes(t *testing.T) {
 	})
 }
 
-func TestTextThatIsNotUTF8(t *testing.T) {
+func TestInvalidUTF8(t *testing.T) {
 	td, s := one()
 	s.SetName("n\xff")
 	s.Status().SetMessage("m\xff")
@@ -389,8 +389,8 @@ func TestMaxSpans(t *testing.T) {
 	f(uijson.Options{Options: adjust.Options{MaxSpans: 1}}, 1, "trace has more than 1 spans, showing first 1 spans only")
 }
 
-// Texts are looked at in pieces of eight bytes: every byte must be seen wherever it is.
-func TestEveryByteInEveryPlace(t *testing.T) {
+// Strings are checked in pieces of eight bytes: every special byte must be found at every position.
+func TestEveryByteAtEveryPosition(t *testing.T) {
 	for c := range 256 {
 		for at := range 17 {
 			b := []byte("0123456789abcdefg")

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// writer appends the spans of a trace as they come, and gathers their processes, which follow them, in order of first use.
+// writer appends the spans of a trace and collects their processes, which follow the spans in order
+// of first use.
 type writer struct {
 	dst       []byte
 	flush     func([]byte) ([]byte, error)
@@ -22,10 +23,10 @@ type writer struct {
 	// The current resource and scope.
 	service     string
 	processTags []otlpdata.KeyValue
-	process     int // its index, or notListed until a span needs it
+	process     int // index in processes, or notListed
 	scopeTags   []otlpdata.KeyValue
 
-	// Scratch.
+	// Reused memory.
 	tags     []otlpdata.KeyValue
 	encoded  []byte // a process
 	warnings []string
@@ -37,11 +38,11 @@ var _ otlpdata.Visitor = (*writer)(nil)
 
 var writers = sync.Pool{New: func() any { return &writer{known: make(map[string]int)} }}
 
-// release forgets the trace. What a large one needed is left to the garbage collector.
+// release returns the writer to the pool, unless it has grown large.
 func (w *writer) release() {
-	const keep, keepBytes = 1024, 64 << 10
-	if len(w.known) > keep || cap(w.processTags) > keep || cap(w.scopeTags) > keep || cap(w.tags) > keep || cap(w.encoded) > keepBytes ||
-		cap(w.warnings) > keep {
+	const maxPooled, maxPooledBytes = 1024, 64 << 10
+	if len(w.known) > maxPooled || cap(w.processTags) > maxPooled || cap(w.scopeTags) > maxPooled || cap(w.tags) > maxPooled || cap(w.encoded) > maxPooledBytes ||
+		cap(w.warnings) > maxPooled {
 		return
 	}
 	clear(w.processes)
@@ -57,7 +58,7 @@ func (w *writer) release() {
 	writers.Put(w)
 }
 
-// Resource notes the process.
+// Resource sets the current process.
 func (w *writer) Resource(r *otlpdata.Resource) error {
 	w.service, w.process = r.Service, notListed
 	w.processTags = w.processTags[:0]
@@ -73,7 +74,7 @@ func (w *writer) Resource(r *otlpdata.Resource) error {
 	return nil
 }
 
-// Scope notes the tags that every span of the scope begins with.
+// Scope sets the tags with which every span of the scope begins.
 func (w *writer) Scope(s *otlpdata.Scope) error {
 	w.scopeTags = appendTextTag(w.scopeTags[:0], "otel.scope.name", s.Name)
 	w.scopeTags = appendTextTag(w.scopeTags, "otel.scope.version", s.Version)
@@ -97,13 +98,13 @@ func (w *writer) spill() (err error) {
 	return err
 }
 
-// begin writes what stands before the spans.
+// begin writes the text before the spans.
 func (w *writer) begin(id otlpdata.TraceID) {
 	w.dst = appendTraceID(append(w.dst, `{"traceID":"`...), id)
 	w.dst = append(w.dst, `","spans":[`...)
 }
 
-// end writes what stands behind the spans.
+// end writes the text after the spans.
 func (w *writer) end() error {
 	if w.spans == 0 {
 		w.dst = append(w.dst, `{"traceID":"","spans":[`...)
@@ -121,10 +122,10 @@ func (w *writer) end() error {
 	return nil
 }
 
-// appendDuration appends the length of a span, and adds a warning where that is not what the span says.
+// appendDuration appends the duration of a span, and adds a warning if it was repaired.
 func (w *writer) appendDuration(dst []byte, s *otlpdata.Span) []byte {
-	ns, mended := s.Duration()
-	if mended {
+	ns, repaired := s.Duration()
+	if repaired {
 		w.warnings = append(w.warnings, fmt.Sprintf(
 			"Negative duration detected, sanitizing end timestamp. Original end timestamp: %s, adjusted to: %s",
 			timestamp(s.End), timestamp(s.Start+ns)))
@@ -155,7 +156,7 @@ func appendProcessID(dst []byte, index int) []byte {
 	return strconv.AppendInt(append(dst, 'p'), int64(index)+1, 10)
 }
 
-// comma appends what stands before element i of a list.
+// comma appends the comma before element i of a list, except before the first.
 func comma(dst []byte, i int) []byte {
 	if i == 0 {
 		return dst

@@ -6,14 +6,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// endpoint is one side of a span. What it lacks is empty or 0.
+// endpoint is one side of a span. Absent fields are empty or 0.
 type endpoint struct {
 	service    string
-	ipv4, ipv6 string // text, of any form in JSON
+	ipv4, ipv6 string // text; in JSON not necessarily in canonical form
 	port       int64
 }
 
-// endpointKeys are the attributes that an endpoint becomes; service is "" for the local one, whose service is the resource's.
+// endpointKeys are the attributes for an endpoint. service is "" for the local endpoint, whose
+// service belongs to the resource.
 type endpointKeys struct{ service, ip, port string }
 
 var (
@@ -21,7 +22,8 @@ var (
 	remoteKeys = endpointKeys{service: "peer.service", ip: "net.peer.ip", port: "net.peer.port"}
 )
 
-// appendEndpoint appends the attributes of e. Of two addresses only the IPv6 one is told, as Zipkin receivers always did.
+// appendEndpoint appends the attributes for e. If it has two addresses, only the IPv6 address is
+// kept, as in other Zipkin receivers.
 func (t *translator) appendEndpoint(dst []otlpdata.KeyValue, e *endpoint, keys *endpointKeys) []otlpdata.KeyValue {
 	if e.service != "" && keys.service != "" {
 		dst = append(dst, otlpdata.KeyValue{Key: keys.service, Value: otlpdata.StringValue(e.service)})
@@ -39,18 +41,19 @@ func (t *translator) appendEndpoint(dst []otlpdata.KeyValue, e *endpoint, keys *
 	return dst
 }
 
-// canonicalIP returns an address in its one usual form, IPv4 also where it was mapped to IPv6. What is no address stays as it is.
+// canonicalIP returns the canonical form of an address; IPv4-mapped IPv6 addresses become IPv4.
+// Other text is returned unchanged.
 func (t *translator) canonicalIP(s string) string {
 	a, err := netip.ParseAddr(s)
-	if err != nil || a.Is4() { // IPv4 has no other form
+	if err != nil || a.Is4() { // IPv4 has only one form
 		return s
 	}
 	return t.ipText(a)
 }
 
-// ipText returns the text of an address, valid until the next span.
+// ipText returns the text of an address. It is valid until the next span.
 func (t *translator) ipText(a netip.Addr) string {
 	from := len(t.text)
 	t.text = a.Unmap().AppendTo(t.text)
-	return alias(t.text[from:])
+	return unsafeString(t.text[from:])
 }

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// parseHex sets dst to the number that s writes in hexadecimal digits of either case, big-endian, with zeros in front. It reports whether
-// s is such a number that fits: at least one digit, at most two for each byte of dst.
+// parseHex sets dst to the big-endian number that s contains in hexadecimal digits of either case.
+// It reports whether s has between 1 and 2*len(dst) digits and nothing else.
 func parseHex(dst []byte, s string) bool {
 	if len(s) == 0 || len(s) > 2*len(dst) {
 		return false
 	}
 	clear(dst)
-	b, end := bytesOf(s), len(dst)
+	b, end := unsafeBytes(s), len(dst)
 	for ; len(b) >= 8; end -= 4 {
 		v, ok := hex8(binary.LittleEndian.Uint64(b[len(b)-8:]))
 		if !ok {
@@ -31,12 +31,14 @@ func parseHex(dst []byte, s string) bool {
 	return true
 }
 
-// hex8 decodes eight digits at once. x holds them and v the four bytes they stand for, both with the first one lowest.
+// hex8 decodes eight digits at once. x holds the digits and v the four decoded bytes, both with the
+// first one in the lowest position.
 func hex8(x uint64) (v uint32, ok bool) {
-	const each = ones // times a byte: that byte eight times
+	const each = ones // n*each is the byte n in all eight positions
 	digits := x&(0x0f*each) + x>>6&each*9
 	letters := (digits + 6*each) >> 4 & each // 1 where the digit is above 9
-	// Written again in lower case they must be what was read, letters beyond f and control characters aside.
+	// Encoding the digits in lower case must give the input again. Letters beyond f and control
+	// characters need the other two conditions.
 	again := digits + '0'*each + letters*('a'-'9'-1)
 	ok = x|0x20*each == again && digits&(0xf0*each) == 0 && (x|x>>1)&(0x20*each) == 0x20*each
 	y := (digits<<4 | digits>>8) & 0x00ff00ff00ff00ff
@@ -44,5 +46,5 @@ func hex8(x uint64) (v uint32, ok bool) {
 	return uint32(y | y>>16), ok
 }
 
-// bytesOf returns the bytes of s without a copy. Nobody may write to them.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// unsafeBytes returns the bytes of s without copying. They must not be changed.
+func unsafeBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

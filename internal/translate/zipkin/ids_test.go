@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each byte at each place of a long id and a short one.
+// TestParseHex puts each byte at each position of a long and a short id.
 func TestParseHex(t *testing.T) {
 	for _, length := range []int{16, 11, 3} {
 		for at := range length {
@@ -23,7 +23,7 @@ func TestParseHex(t *testing.T) {
 	}
 	for _, text := range []string{"", "00000000000000001", strings.Repeat("0", 33)} {
 		if parseHex(make([]byte, 8), text) {
-			t.Errorf("%q was taken", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }

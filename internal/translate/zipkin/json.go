@@ -9,7 +9,8 @@ import (
 	"unsafe"
 )
 
-// scanner reads one JSON document from front to back, without objects: callers ask for what they expect next.
+// scanner reads one JSON document sequentially and builds no objects: callers request the value
+// that they expect next.
 //
 //	for ok := s.array(); ok; ok = s.element() {
 //		for key, ok := s.object(); ok; key, ok = s.member() {
@@ -23,10 +24,11 @@ import (
 //	}
 //	return s.end()
 //
-// The body of each loop consumes exactly one value. The first error sticks: from then on every list is at its end and every value is
-// absent, so only end has to be asked. Whatever is asked for may be null, which reads as an empty list or the zero value. Strings alias
-// the document, or text where they had escapes, and are valid until the next reset. Bytes that are not UTF-8 pass; of \u escapes, lone
-// surrogates become U+FFFD. Errors of syntax are worded as encoding/json does, which clients know.
+// The body of each loop must consume exactly one value. After the first error every list is at its
+// end and every value is absent, so only end has to be checked. Every value may be null, which
+// reads as an empty list or the zero value. Strings alias the document, or text if they contain
+// escapes, and are valid until the next reset. Bytes that are not UTF-8 are accepted; lone
+// surrogates in \u escapes become U+FFFD. Syntax errors have the texts of encoding/json.
 type scanner struct {
 	b    []byte
 	pos  int
@@ -34,15 +36,15 @@ type scanner struct {
 	text []byte // unescaped strings
 }
 
-// maxSkipDepth bounds the nesting of values that are not looked into, which are read by recursion.
+// maxSkipDepth is the maximum nesting of skipped values, which are read by recursion.
 const maxSkipDepth = 512
 
 var errEnd = errors.New("unexpected end of JSON input")
 
-// reset begins the document b, which must not be written to while its strings are in use.
+// reset starts the document b, which must not change while its strings are in use.
 func (s *scanner) reset(b []byte) { *s = scanner{b: b, text: s.text[:0]} }
 
-// end returns the first error, or one for what follows the document.
+// end returns the first error, or an error if the document is followed by more data.
 func (s *scanner) end() error {
 	if s.err == nil && (s.next() != 0 || s.pos < len(s.b)) {
 		s.bad("after top-level value")
@@ -50,7 +52,7 @@ func (s *scanner) end() error {
 	return s.err
 }
 
-// fail ends the reading, for errors of the caller's own.
+// fail records an error of the caller and ends the reading.
 func (s *scanner) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -58,7 +60,7 @@ func (s *scanner) fail(err error) {
 	s.pos = len(s.b)
 }
 
-// bad fails for the byte at pos, or for the end of the document.
+// bad fails because of the byte at pos or the end of the document.
 func (s *scanner) bad(context string) {
 	if s.pos >= len(s.b) {
 		s.fail(errEnd)
@@ -78,7 +80,7 @@ func quoteByte(c byte) string {
 	return "'" + q[1:len(q)-1] + "'"
 }
 
-// next skips white space and returns the byte behind it, which stays unread; 0 at the end.
+// next skips white space and returns the following byte without consuming it, or 0 at the end.
 func (s *scanner) next() byte {
 	for ; s.pos < len(s.b); s.pos++ {
 		c := s.b[s.pos]
@@ -89,11 +91,11 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-// jsonKind is what a value is, by its first byte.
+// jsonKind is the kind of a value, which its first byte determines.
 type jsonKind uint8
 
 const (
-	jsonNone jsonKind = iota // no value: a mistake, or the end
+	jsonNone jsonKind = iota // no value: a syntax error or the end
 	jsonNull
 	jsonBool
 	jsonNumber
@@ -106,7 +108,7 @@ func (k jsonKind) String() string {
 	return [...]string{"nothing", "null", "bool", "number", "string", "array", "object"}[k]
 }
 
-// kind tells what the next value is and leaves it unread.
+// kind returns the kind of the next value without consuming it.
 func (s *scanner) kind() jsonKind {
 	switch c := s.next(); c {
 	case '"':
@@ -127,7 +129,7 @@ func (s *scanner) kind() jsonKind {
 	}
 }
 
-// mismatch fails because the next value is not what was asked for, unless it is null.
+// mismatch consumes null. Any other value is an error, because it does not have the requested kind.
 func (s *scanner) mismatch(want jsonKind) {
 	switch k := s.kind(); k {
 	case jsonNull:
@@ -153,7 +155,7 @@ func (s *scanner) array() bool {
 	return s.err == nil
 }
 
-// element goes on to the next element of an array, if there is one.
+// element moves to the next element of an array and reports whether there is one.
 func (s *scanner) element() bool {
 	switch s.next() {
 	case ',':
@@ -181,7 +183,7 @@ func (s *scanner) object() (key string, ok bool) {
 	return s.key()
 }
 
-// member goes on to the next member of an object, if there is one.
+// member moves to the next member of an object and returns its key, if there is one.
 func (s *scanner) member() (key string, ok bool) {
 	switch s.next() {
 	case ',':
@@ -231,7 +233,7 @@ func (s *scanner) bool() bool {
 	return false
 }
 
-// word reads a literal and reports whether it was there.
+// word reads a literal and reports whether it was present.
 func (s *scanner) word(w string) bool {
 	for i := range len(w) {
 		if s.pos >= len(s.b) || s.b[s.pos] != w[i] {
@@ -243,7 +245,8 @@ func (s *scanner) word(w string) bool {
 	return true
 }
 
-// int reads an integer. Fractions are cut off, what does not fit becomes the nearest that does, and numbers in quotes are numbers.
+// int reads an integer. Fractions are truncated, numbers out of range become the nearest int64, and
+// strings that contain numbers are accepted.
 func (s *scanner) int() int64 {
 	var token string
 	switch s.kind() {
@@ -272,7 +275,7 @@ func (s *scanner) int() int64 {
 	return saturate(f)
 }
 
-// smallInt parses what timestamps and durations look like: up to 18 digits and nothing else.
+// smallInt parses the usual form of timestamps and durations: up to 18 digits and nothing else.
 func smallInt(token string) (int64, bool) {
 	if len(token) > 18 {
 		return 0, false
@@ -298,7 +301,7 @@ func saturate(f float64) int64 {
 	return int64(f)
 }
 
-// number reads a number and returns it as it is written.
+// number reads a number and returns its text.
 func (s *scanner) number() string {
 	from := s.pos
 	if s.at('-') {
@@ -323,7 +326,7 @@ func (s *scanner) number() string {
 	if s.err != nil {
 		return ""
 	}
-	return alias(s.b[from:s.pos])
+	return unsafeString(s.b[from:s.pos])
 }
 
 func (s *scanner) at(c byte) bool { return s.pos < len(s.b) && s.b[s.pos] == c }
@@ -339,7 +342,8 @@ func (s *scanner) digits(context string) {
 	}
 }
 
-// scalar reads any value as text: the content of a string, nothing for null, and of anything else how it is written.
+// scalar reads any value as text: the content of a string, "" for null, and the JSON of anything
+// else.
 func (s *scanner) scalar() string {
 	switch s.next() {
 	case '"':
@@ -351,7 +355,7 @@ func (s *scanner) scalar() string {
 	return s.raw()
 }
 
-// raw reads any value and returns it as it is written.
+// raw reads any value and returns its JSON.
 func (s *scanner) raw() string {
 	s.next()
 	from := s.pos
@@ -359,10 +363,10 @@ func (s *scanner) raw() string {
 	if s.err != nil {
 		return ""
 	}
-	return alias(s.b[from:s.pos])
+	return unsafeString(s.b[from:s.pos])
 }
 
-// skip reads any value and forgets it.
+// skip reads any value and ignores it.
 func (s *scanner) skip() { s.skipTo(maxSkipDepth) }
 
 func (s *scanner) skipTo(depth int) {
@@ -392,5 +396,5 @@ func (s *scanner) skipTo(depth int) {
 	s.text = s.text[:text]
 }
 
-// alias returns b as a string without a copy.
-func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// unsafeString returns b as a string without copying.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

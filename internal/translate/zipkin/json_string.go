@@ -12,13 +12,13 @@ const (
 	highs = 0x80 * ones
 )
 
-// plainLen returns how many bytes of b come before the first quote, backslash or control character.
+// plainLen returns the number of bytes before the first quote, backslash or control character.
 func plainLen(b []byte) int {
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
 		quote, slash := x^'"'*ones, x^'\\'*ones
-		// The lowest of these bits is right; those above it may be wrong.
+		// The lowest of these bits is exact; higher ones may be wrong.
 		found := ((x-' '*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if found != 0 {
 			return i + bits.TrailingZeros64(found)/8
@@ -38,12 +38,12 @@ func (s *scanner) quoted() string {
 	s.pos = from + plainLen(s.b[from:])
 	if s.at('"') {
 		s.pos++
-		return alias(s.b[from : s.pos-1])
+		return unsafeString(s.b[from : s.pos-1])
 	}
 	return s.unescaped(from)
 }
 
-// unescaped reads the rest of a string of which b[from:pos] is plain, into text.
+// unescaped reads the rest of a string into text. b[from:pos] contains no escapes.
 func (s *scanner) unescaped(from int) string {
 	start := len(s.text)
 	for {
@@ -51,7 +51,7 @@ func (s *scanner) unescaped(from int) string {
 		switch {
 		case s.at('"'):
 			s.pos++
-			return alias(s.text[start:])
+			return unsafeString(s.text[start:])
 		case !s.at('\\'):
 			s.bad("in string literal")
 			return ""
@@ -65,7 +65,7 @@ func (s *scanner) unescaped(from int) string {
 	}
 }
 
-// escape reads what follows a backslash.
+// escape reads the rest of an escape, after the backslash.
 func (s *scanner) escape() {
 	if s.pos >= len(s.b) {
 		s.bad("")
@@ -96,7 +96,8 @@ func (s *scanner) escape() {
 	s.pos++
 }
 
-// codePoint reads what follows \u, and the second escape of a pair of surrogates. AppendRune makes U+FFFD of a lone one.
+// codePoint reads the rest of an escape after \u, and the second escape of a surrogate pair.
+// AppendRune writes a lone surrogate as U+FFFD.
 func (s *scanner) codePoint() rune {
 	r := s.hex4()
 	if !utf16.IsSurrogate(r) || s.pos+1 >= len(s.b) || s.b[s.pos] != '\\' || s.b[s.pos+1] != 'u' {
@@ -128,7 +129,8 @@ func (s *scanner) hex4() rune {
 	return r
 }
 
-// hexDigit returns the value of a hexadecimal digit of either case, and a number above 15 for any other byte.
+// hexDigit returns the value of a hexadecimal digit of either case, or a number above 15 for any
+// other byte.
 func hexDigit(c byte) byte {
 	switch {
 	case c-'0' <= 9:

@@ -25,7 +25,7 @@ var documents = []string{
 	strings.Repeat(`[`, 600), strings.Repeat(`{"a":`, 500) + `1` + strings.Repeat(`}`, 500),
 }
 
-// A document is refused exactly when encoding/json refuses it, with the same words.
+// The scanner rejects a document exactly when encoding/json rejects it, with the same text.
 func FuzzScannerAgainstJSON(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d))
@@ -40,7 +40,7 @@ func FuzzScannerAgainstJSON(f *testing.F) {
 			return
 		}
 		if got == errEnd && strings.HasPrefix(errText(want), "invalid character ' ' ") {
-			return // the library looks for what ends a token in a space that is not there
+			return // the library adds a space to find the end of a token
 		}
 		if errText(got) != errText(want) {
 			t.Fatalf("%q: got %v, want %v", b, got, want)
@@ -55,7 +55,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// Strings read as encoding/json reads them, but for bytes that are not UTF-8.
+// Strings are read as by encoding/json, except for bytes that are not UTF-8.
 func FuzzStringAgainstJSON(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d))
@@ -97,7 +97,7 @@ func TestScannerInt(t *testing.T) {
 	}
 }
 
-// Reading on after an error neither moves nor ends.
+// After an error the scanner does not move, and every loop ends.
 func TestScannerErrorSticks(t *testing.T) {
 	var s scanner
 	s.reset([]byte(`[{"a":x,"b":["c"]}]`))

@@ -9,11 +9,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// V1Growth bounds the memory that FromV1JSON and FromV1Thrift hold at once for n bytes, their output included: V1Growth*n + 64 KiB. That is
-// for the worst of inputs; what applications send takes a few times its size.
-//
-// EmitZipkinGrowth bounds the output of FromEmitZipkinBatch: EmitZipkinGrowth*n bytes, for spans with nothing but mistakes to tell of.
-// Those of applications grow to about twice their size.
+// Limits for inputs of n bytes. FromV1JSON and FromV1Thrift hold at most V1Growth*n bytes + 64 KiB
+// in memory, including their output; ordinary requests take a few times their size. The output of
+// FromEmitZipkinBatch has at most EmitZipkinGrowth*n bytes, which only spans with many repairs
+// reach; the output for ordinary requests is about twice the input.
 const (
 	V1Growth         = 40
 	EmitZipkinGrowth = 16
@@ -23,14 +22,15 @@ const (
 func FromV1JSON(b []byte, opt Options) ([]byte, error) {
 	t := newV1Translator(opt)
 	defer t.release()
-	t.stampUntimed = true
+	t.useNow = true
 	if err := t.readJSON(b); err != nil {
 		return nil, err
 	}
 	return t.output(), nil
 }
 
-// FromV1Thrift translates a Thrift list of zipkincore spans in the binary protocol. What follows the list is ignored.
+// FromV1Thrift translates a Thrift list of zipkincore spans in the binary protocol. Bytes after the
+// list are ignored.
 func FromV1Thrift(b []byte, opt Options) ([]byte, error) {
 	t := newV1Translator(opt)
 	defer t.release()
@@ -42,7 +42,7 @@ func FromV1Thrift(b []byte, opt Options) ([]byte, error) {
 	return t.output(), nil
 }
 
-// FromEmitZipkinBatch translates the arguments of emitZipkinBatch. What follows them is ignored.
+// FromEmitZipkinBatch translates the arguments of emitZipkinBatch. Bytes after them are ignored.
 func FromEmitZipkinBatch(args []byte, enc native.Encoding) ([]byte, error) {
 	t := newV1Translator(Options{})
 	defer t.release()
@@ -54,27 +54,28 @@ func FromEmitZipkinBatch(args []byte, enc native.Encoding) ([]byte, error) {
 	return t.output(), nil
 }
 
-// v1Translator makes OTLP of v1 spans, one at a time: a reader fills in, one of the two sets of rules writes it.
+// v1Translator writes v1 spans as OTLP, one at a time: a reader fills in, then writeV1 or
+// writeAgent writes it.
 type v1Translator struct {
-	opt          Options
-	stampUntimed bool // spans that tell no time get opt.Now
-	spansLeft    int  // how many more the limit allows
+	opt       Options
+	useNow    bool // spans without any time start at opt.Now
+	spansLeft int  // remaining number of spans
 
 	json scanner
 	in   v1Span
-	text []byte // strings that are not in the request, of the span at hand and the open resource
+	text []byte // strings of the current span and resource that are not in the request
 
 	span   otlpdata.Span
 	fields []otlpdata.KeyValue // attributes of the span's events
 	out    otlpdata.Builder
 
-	// What the span before was written into.
+	// The open resource and scope.
 	opened                  bool
-	service                 v1Host              // by the rules for HTTP
-	resource                []otlpdata.KeyValue // by those for UDP
+	service                 v1Host              // for HTTP
+	resource                []otlpdata.KeyValue // for UDP
 	scopeName, scopeVersion string
 
-	next []otlpdata.KeyValue // scratch: the resource of the span at hand
+	next []otlpdata.KeyValue // reused: the resource of the current span
 }
 
 var v1Translators = sync.Pool{New: func() any { return new(v1Translator) }}
@@ -88,41 +89,45 @@ func newV1Translator(opt Options) *v1Translator {
 	return t
 }
 
-// release gives the translator back. The pool must not keep the request alive, nor what a large one needed.
+// release returns the translator to the pool, unless it has grown large, and without references to
+// the request.
 func (t *v1Translator) release() {
-	const keep, keepBytes = 4096, 1 << 20
+	const maxPooled, maxPooledBytes = 4096, 1 << 20
 	s, in := &t.span, &t.in
-	if cap(in.annotations) > keep || cap(in.tags) > keep || cap(in.hosts) > keep || cap(s.Attributes) > keep || cap(s.Events) > keep ||
-		cap(s.Links) > keep || cap(t.fields) > keep || cap(t.resource) > keep || cap(t.next) > keep || cap(t.text) > keepBytes ||
-		cap(t.json.text) > keepBytes || cap(t.out.Bytes()) > keepBytes {
+	if cap(in.annotations) > maxPooled || cap(in.tags) > maxPooled || cap(in.hosts) > maxPooled || cap(s.Attributes) > maxPooled || cap(s.Events) > maxPooled ||
+		cap(s.Links) > maxPooled || cap(t.fields) > maxPooled || cap(t.resource) > maxPooled || cap(t.next) > maxPooled || cap(t.text) > maxPooledBytes ||
+		cap(t.json.text) > maxPooledBytes || cap(t.out.Bytes()) > maxPooledBytes {
 		return
 	}
 	t.out.Reset()
 	t.json.reset(nil)
 	*t = v1Translator{
-		json: t.json, text: t.text[:0], out: t.out, fields: forget(t.fields), resource: forget(t.resource), next: forget(t.next),
-		in:   v1Span{annotations: forget(in.annotations), tags: forget(in.tags), hosts: forget(in.hosts)},
-		span: otlpdata.Span{Attributes: forget(s.Attributes), Events: forget(s.Events), Links: forget(s.Links)},
+		json: t.json, text: t.text[:0], out: t.out, fields: reuse(t.fields), resource: reuse(t.resource), next: reuse(t.next),
+		in:   v1Span{annotations: reuse(in.annotations), tags: reuse(in.tags), hosts: reuse(in.hosts)},
+		span: otlpdata.Span{Attributes: reuse(s.Attributes), Events: reuse(s.Events), Links: reuse(s.Links)},
 	}
 	v1Translators.Put(t)
 }
 
-// forget empties a slice such that it keeps nothing but its own memory.
-func forget[T any](s []T) []T {
+// reuse clears and empties a slice and keeps its memory.
+func reuse[T any](s []T) []T {
 	clear(s[:cap(s)])
 	return s[:0]
 }
 
-// output returns what was translated. It has memory of its own, of the right size: requests wait in queues.
+// output returns a copy of the translated request, exactly as large as necessary, because requests
+// may wait in queues.
 func (t *v1Translator) output() []byte { return bytes.Clone(t.out.Bytes()) }
 
-// Native flags of debug spans. In B3 they are sampled as well; the rules for UDP (reference 5.7) set the one flag alone.
+// Native flags of debug spans. In B3 a debug span is also sampled, but the original agent sets only
+// the debug flag.
 const (
 	debugOverHTTP = otlpdata.FlagSampled | otlpdata.FlagDebug
 	debugOverUDP  = otlpdata.FlagDebug
 )
 
-// beginSpan begins to write a span with what is the same by all rules, unless there were too many. debug are the flags of a debug span.
+// beginSpan sets the fields of t.span that all inputs share. It returns an error if there are too
+// many spans. debug are the flags of a debug span.
 func (t *v1Translator) beginSpan(debug uint32) error {
 	if t.spansLeft--; t.spansLeft < 0 {
 		return &otlpdata.LimitError{Limit: "spans in one request", Max: t.opt.Limits.Spans, TooLarge: true}
@@ -137,16 +142,17 @@ func (t *v1Translator) beginSpan(debug uint32) error {
 	return nil
 }
 
-// endSpan writes the span. Where texts were made for many spans, they are given up, and with them the open resource, which may hold some.
+// endSpan writes the span. If t.text has grown large, it is emptied, and the open resource, which
+// may refer to it, is closed.
 func (t *v1Translator) endSpan() {
 	t.out.Span(&t.span)
-	const muchText = 64 << 10
-	if len(t.text) > muchText {
+	const maxText = 64 << 10
+	if len(t.text) > maxText {
 		t.text, t.opened = t.text[:0], false
 	}
 }
 
-// resetSpan empties the span and keeps its memory.
+// resetSpan clears the span and keeps its memory.
 func resetSpan(s *otlpdata.Span) {
 	*s = otlpdata.Span{Attributes: s.Attributes[:0], Events: s.Events[:0], Links: s.Links[:0]}
 }

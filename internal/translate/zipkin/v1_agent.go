@@ -11,28 +11,29 @@ import (
 
 const unknownAgentService = "unknown-service-name"
 
-// Tags that tell how a span was mended.
+// Tags that describe repairs of a span.
 const (
 	negativeDuration = "errNegativeDuration"
 	zeroParent       = "errZeroParentID"
 	errorMessage     = "error.message"
 )
 
-// writeAgent writes the span t.in by the rules for UDP (reference 5.7): mended, made a span of the native model, and that one lifted into
-// OTLP. Of one that is both a client and a server it makes two.
+// writeAgent writes the span t.in by the rules of the original agent for UDP: the span is repaired,
+// converted to the native model, and then to OTLP. A span that is both client and server becomes
+// two spans.
 func (t *v1Translator) writeAgent() error {
 	in, out := &t.in, &t.span
 	if err := t.beginSpan(debugOverUDP); err != nil {
 		return err
 	}
 	given := in.duration
-	in.mendTimes()
+	in.repairTimes()
 	out.Start, out.End = nanos(in.timestamp), nanos(native.AddSaturating(in.timestamp, in.duration))
 	t.agentTags()
 	if given < 0 {
 		from := len(t.text)
 		t.text = strconv.AppendInt(t.text, given, 10)
-		out.Attributes = append(out.Attributes, text(negativeDuration, alias(t.text[from:])))
+		out.Attributes = append(out.Attributes, text(negativeDuration, unsafeString(t.text[from:])))
 	}
 	if in.hasParent && in.parent.IsZero() {
 		out.Attributes = append(out.Attributes, text(zeroParent, "0"))
@@ -46,13 +47,15 @@ func (t *v1Translator) writeAgent() error {
 	return t.writeOtherHalf(kind)
 }
 
-// isAgentCore reports whether an annotation of the native model's source is a core one: those of messages are not.
+// isAgentCore reports whether the agent treats an annotation as a core annotation. Those of
+// messages are not.
 func isAgentCore(value string) bool {
 	kind := coreKind(value)
 	return kind == otlpdata.KindClient || kind == otlpdata.KindServer
 }
 
-// rpcKind returns the value of the tag span.kind, which the first core annotation decides; "" without one.
+// rpcKind returns the value of the tag span.kind. The first core annotation determines it; without
+// one it is "".
 func (s *v1Span) rpcKind() string {
 	for i := range s.annotations {
 		switch coreKind(s.annotations[i].value) {
@@ -67,7 +70,7 @@ func (s *v1Span) rpcKind() string {
 
 const kindClient, kindServer = "client", "server"
 
-// agentTags makes attributes of the binary annotations that are not about the process.
+// agentTags converts the binary annotations that do not belong to the process to attributes.
 func (t *v1Translator) agentTags() {
 	out := &t.span
 	for i := range t.in.tags {
@@ -87,7 +90,7 @@ func (t *v1Translator) agentTags() {
 	}
 }
 
-// agentTag adds an attribute. What says that the span failed becomes a boolean, and a message that it holds another attribute.
+// agentTag adds an attribute. A tag `error` becomes a boolean, and its text another attribute.
 func (t *v1Translator) agentTag(kv otlpdata.KeyValue) {
 	out := &t.span
 	if !strings.EqualFold(kv.Key, "error") || kv.Value.Kind() == otlpdata.ValueBool {
@@ -122,7 +125,8 @@ func (t *v1Translator) peerTags(h *v1Host) {
 	}
 }
 
-// writeNative lifts the span t.span and writes it into the resource and scope of the one before, if they are the same.
+// writeNative promotes the tags of t.span and writes it into the open resource and scope, or begins
+// new ones if they differ.
 func (t *v1Translator) writeNative() {
 	name, version := native.PromoteTags(&t.span)
 	t.next = t.agentProcess(t.next[:0])
@@ -144,8 +148,8 @@ func (t *v1Translator) beginScope(name, version string) {
 	}
 }
 
-// writeOtherHalf writes the server's half of a span whose first half is the client's, and the other way round, if it holds both. The
-// half has nothing but its kind and its times.
+// writeOtherHalf writes a second span if t.in is both client and server. kind is the kind of the
+// first. The second span has only a kind and times.
 func (t *v1Translator) writeOtherHalf(kind string) error {
 	in, out := &t.in, &t.span
 	sent, isSent := in.when(clientSend)

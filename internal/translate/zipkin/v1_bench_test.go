@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 )
 
-// benchSpan is a span as instrumented HTTP clients send it: two core annotations, an event and seven binary annotations on one host.
+// benchSpan returns a span as sent by instrumented HTTP clients: two core annotations, an event and
+// seven binary annotations on one host.
 func benchSpan() *zSpan {
 	host := &zHost{ServiceName: "frontend", Ipv4: 10<<24 | 1, Port: 8080}
 	s := span1(func(s *zSpan) {
@@ -31,7 +32,7 @@ func benchSpan() *zSpan {
 
 const benchHost = `"endpoint":{"serviceName":"frontend","ipv4":"10.0.0.1","port":8080}`
 
-// benchJSON is the same span.
+// benchJSON is the same span in JSON.
 const benchJSON = `{"traceId":"00000000000000a1","id":"fffffffffffffffe","parentId":"000000000000004d","name":"n",
 	"timestamp":1500000000000001,"duration":7,"annotations":[
 	{"timestamp":1500000000000001,"value":"cs",` + benchHost + `},
@@ -43,7 +44,7 @@ const benchJSON = `{"traceId":"00000000000000a1","id":"fffffffffffffffe","parent
 	{"key":"retries","value":1,` + benchHost + `},
 	{"key":"sa","value":true,"endpoint":{"serviceName":"carts","ipv4":"10.0.0.2","port":8080}}]}`
 
-// pdataTime returns the nanoseconds that pdata takes to decode a request.
+// pdataTime returns the time in nanoseconds in which pdata decodes a request.
 func pdataTime(b *testing.B, request []byte) float64 {
 	const rounds = 50
 	began := time.Now()
@@ -55,7 +56,8 @@ func pdataTime(b *testing.B, request []byte) float64 {
 	return float64(time.Since(began).Nanoseconds()) / rounds
 }
 
-// BenchmarkV1 translates 500 spans. Its metric x/pdata is the time in that of decoding the result with pdata in the same run.
+// BenchmarkV1 translates 500 spans. The metric x/pdata is the time relative to decoding the result
+// with pdata in the same run.
 func BenchmarkV1(b *testing.B) {
 	const n = 500
 	spans := slices.Repeat([]*zSpan{benchSpan()}, n)

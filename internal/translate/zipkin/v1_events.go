@@ -6,8 +6,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// agentEvents makes events of the annotations that are no core ones. Libraries that had fields to log wrote them as a JSON object, which
-// becomes attributes; the field `event` names the event, as the whole text of any other annotation does.
+// agentEvents converts the annotations that are not core annotations to events. Libraries write
+// several log fields as a JSON object in one annotation; these become attributes. The name of the
+// event is the field `event`, or the text of any other annotation.
 func (t *v1Translator) agentEvents() {
 	t.json.text = t.json.text[:0]
 	for i := range t.in.annotations {
@@ -26,14 +27,14 @@ func (t *v1Translator) agentEvents() {
 	}
 }
 
-// readFields appends the members of a JSON object of strings to t.fields, apart from the event's name. It reports whether value is such
-// an object.
+// readFields appends the members of a JSON object to t.fields and sets name from the member
+// `event`. It reports whether value is an object of strings.
 func (t *v1Translator) readFields(value string, name *string) bool {
 	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "{") {
 		return false
 	}
 	s := &t.json
-	*s = scanner{b: bytesOf(value), text: s.text} // the text of the events before is in use until the span is written
+	*s = scanner{b: unsafeBytes(value), text: s.text} // earlier events refer to text until the span is written
 	for key, ok := s.object(); ok; key, ok = s.member() {
 		if k := s.kind(); k != jsonString && k != jsonNull {
 			return false

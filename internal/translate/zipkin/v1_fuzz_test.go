@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// checkOutput checks that what was accepted is a request that others accept, no larger than promised.
+// checkOutput checks that an accepted input became valid OTLP of limited size.
 func checkOutput(t *testing.T, in, out []byte, growth int) {
 	t.Helper()
 	if len(out) > growth*len(in) {
@@ -17,7 +17,7 @@ func checkOutput(t *testing.T, in, out []byte, growth int) {
 	}
 	var limit *otlpdata.LimitError
 	if _, err := otlpdata.FromOTLP(out, otlpdata.Meta{}, otlpdata.Limits{}); err != nil && !errors.As(err, &limit) {
-		t.Fatalf("the result is no request: %v", err)
+		t.Fatalf("output is not a valid request: %v", err)
 	}
 }
 

@@ -14,7 +14,8 @@ const (
 	absentStartTime  = "otel.zipkin.absentField.startTime"
 )
 
-// writeV1 writes the span t.in by the rules for HTTP (reference 5.6), into the resource of the one before if its service is the same.
+// writeV1 writes the span t.in by the rules for HTTP, into the open resource if its service is the
+// same.
 func (t *v1Translator) writeV1() error {
 	in, out := &t.in, &t.span
 	if err := t.beginSpan(debugOverHTTP); err != nil {
@@ -25,7 +26,7 @@ func (t *v1Translator) writeV1() error {
 	if in.timestamp > 0 {
 		out.Start, out.End = nanos(in.timestamp), nanos(native.AddSaturating(in.timestamp, in.duration))
 	}
-	if out.Start == 0 && t.stampUntimed {
+	if out.Start == 0 && t.useNow {
 		now := uint64(max(t.opt.Now.UnixNano(), 0))
 		out.Start, out.End = now, now
 		out.Attributes = append(out.Attributes, otlpdata.KeyValue{Key: absentStartTime, Value: otlpdata.BoolValue(true)})
@@ -35,7 +36,8 @@ func (t *v1Translator) writeV1() error {
 	return nil
 }
 
-// readV1Annotations takes the kind and the events from the annotations, and the times from the earliest and the latest one.
+// readV1Annotations sets the kind and the events from the annotations, and the times from the
+// earliest and the latest annotation.
 func (t *v1Translator) readV1Annotations() {
 	out := &t.span
 	for i := range t.in.annotations {
@@ -54,7 +56,8 @@ func (t *v1Translator) readV1Annotations() {
 	}
 }
 
-// readV1Tags takes attributes and status from the binary annotations, and returns the local component.
+// readV1Tags sets the attributes and the status from the binary annotations. It returns the local
+// component.
 func (t *v1Translator) readV1Tags() (component string) {
 	out := &t.span
 	var status v1Status
@@ -75,8 +78,8 @@ func (t *v1Translator) readV1Tags() (component string) {
 	return component
 }
 
-// service returns what emitted the span: the host of the first core annotation that names a service. Names from elsewhere come without
-// their addresses, which may be those of peers.
+// service returns the service that emitted the span, with its addresses if a core annotation names
+// it. Other annotations and tags give only the name, because their addresses may belong to peers.
 func (s *v1Span) service(component string) v1Host {
 	for i := range s.annotations {
 		if h := &s.hosts[s.annotations[i].host]; h.service != "" && coreKind(s.annotations[i].value) != otlpdata.KindUnspecified {
@@ -116,27 +119,28 @@ func (t *v1Translator) beginV1Service(h v1Host) {
 	if h.port != 0 {
 		from := len(t.text)
 		t.text = strconv.AppendInt(t.text, h.port, 10)
-		t.resource = append(t.resource, text("port", alias(t.text[from:])))
+		t.resource = append(t.resource, text("port", unsafeString(t.text[from:])))
 	}
 	t.out.Resource(t.resource)
 }
 
-// unpackAddresses returns the texts of the addresses that a host has.
+// unpackAddresses returns the texts of the addresses of a host.
 func (t *v1Translator) unpackAddresses(h *v1Host) (ipv4, ipv6 string) {
 	if n := h.packedIPv4; n != 0 {
 		from := len(t.text)
 		t.text = netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).AppendTo(t.text)
-		ipv4 = alias(t.text[from:])
+		ipv4 = unsafeString(t.text[from:])
 	}
 	if h.ipv6 != "" {
 		from := len(t.text)
-		t.text = appendAddress(t.text, bytesOf(h.ipv6))
-		ipv6 = alias(t.text[from:])
+		t.text = appendAddress(t.text, unsafeBytes(h.ipv6))
+		ipv6 = unsafeString(t.text[from:])
 	}
 	return ipv4, ipv6
 }
 
-// appendAddress appends the text of a packed address, in hexadecimal if it is none.
+// appendAddress appends the text of a packed address, or the bytes in hexadecimal if they are not
+// an address.
 func appendAddress(dst, packed []byte) []byte {
 	if addr, ok := netip.AddrFromSlice(packed); ok {
 		return addr.Unmap().AppendTo(dst)

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// readJSON reads an array of v1 spans and writes each.
+// readJSON reads an array of v1 spans and writes each span.
 func (t *v1Translator) readJSON(b []byte) error {
 	s := &t.json
 	s.reset(b)
@@ -31,7 +31,8 @@ func (t *v1Translator) readJSON(b []byte) error {
 	return nil
 }
 
-// readSpan reads a span but for its ids. Of members that repeat, the last one counts.
+// readSpan reads a span except its ids, which it returns. If a member is repeated, the last one is
+// used.
 func (t *v1Translator) readSpan() (ids v1IDs) {
 	s, in := &t.json, &t.in
 	for key, ok := s.object(); ok; key, ok = s.member() {
@@ -51,12 +52,12 @@ func (t *v1Translator) readSpan() (ids v1IDs) {
 		case "debug":
 			in.debug = s.bool()
 		case "annotations":
-			in.restartNotes()
+			in.clearAnnotations()
 			for ok := s.array(); ok; ok = s.element() {
 				t.readAnnotation()
 			}
 		case "binaryAnnotations":
-			in.restartTags()
+			in.clearTags()
 			for ok := s.array(); ok; ok = s.element() {
 				t.readBinaryAnnotation()
 			}
@@ -89,7 +90,8 @@ func (t *v1Translator) readAnnotation() {
 	}
 }
 
-// readBinaryAnnotation reads a value of any type: a boolean is common where the annotation is an address.
+// readBinaryAnnotation reads a binary annotation. Its value may have any type; addresses often have
+// a boolean value.
 func (t *v1Translator) readBinaryAnnotation() {
 	s := &t.json
 	var tag string
@@ -118,7 +120,7 @@ func (t *v1Translator) readBinaryAnnotation() {
 	}
 }
 
-// v1IDs are the ids of a span as JSON tells them.
+// v1IDs are the ids of a span in JSON.
 type v1IDs struct{ trace, span, parent string }
 
 var (
@@ -128,7 +130,7 @@ var (
 	errIDZero        = errors.New("ID is zero")
 )
 
-// parse sets the ids of s, which must all be there but for the parent's.
+// parse sets the ids of s. All are required except the parent id.
 func (i *v1IDs) parse(s *v1Span) error {
 	if err := parseTraceID(&s.traceID, i.trace); err != nil {
 		return fmt.Errorf("zipkinV1 span traceId: %w", err)
@@ -171,7 +173,7 @@ func parseSpanID(id *otlpdata.SpanID, s string) error {
 	return nil
 }
 
-// notHex returns the error that names the first byte which is no digit.
+// notHex returns the error for s, which names the first byte that is not a digit.
 func notHex(s string) error {
 	_, err := hex.DecodeString(s)
 	return err

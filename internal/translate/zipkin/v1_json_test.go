@@ -10,13 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// v1 is put in front of the members of each span.
+// v1 are the first members of each span.
 const v1 = `"traceId":"48485a3953bb6124","id":"463ac35c9f6413ad","timestamp":1500000000000001,"duration":7,`
 
 const v1Host1 = `"endpoint":{"serviceName":"a","ipv4":"10.0.0.1","port":80}`
 
-// v1Rules has an example for each rule of the translation of v1 spans that come as JSON, and for what clients send that is not quite what
-// it should be.
+// v1Rules has an example for each rule of the translation of v1 spans that come as JSON, and for
+// what clients send that is not quite what it should be.
 var v1Rules = []struct{ name, body string }{
 	{"no spans", `[]`},
 	{"null", `null`},
@@ -116,11 +116,11 @@ func TestV1ParseStringTags(t *testing.T) {
 
 func TestV1DebugHeader(t *testing.T) {
 	if got := dumped(FromV1JSON([]byte(`[{`+v1+`"debug":false}]`), Options{Debug: true})); !strings.Contains(got, "@tracing@flags=3") {
-		t.Errorf("no flag in\n%s", got)
+		t.Errorf("no flags attribute in\n%s", got)
 	}
 }
 
-// TestV1Limits: spans and annotations beyond the limits are refused by an error that names them.
+// TestV1Limits: exceeding a limit is an error that names the limit.
 func TestV1Limits(t *testing.T) {
 	span := `{` + v1 + `"annotations":[{"value":"a"},{"value":"b"}],"binaryAnnotations":[{"key":"a"},{"key":"b"}]}`
 	for limits, ok := range map[otlpdata.Limits]bool{

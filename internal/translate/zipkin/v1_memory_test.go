@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 )
 
-// held returns the memory of a translator after its work: what it holds, and beside its largest part what that was copied from when it
-// grew.
+// held returns the memory of a translator after its work: what it holds, and the previous memory of
+// its largest part, from which that was copied when it grew.
 func (t *v1Translator) held() int {
 	sizes := []int{
 		cap(t.in.annotations) * int(unsafe.Sizeof(t.in.annotations[0])), cap(t.in.tags) * int(unsafe.Sizeof(t.in.tags[0])),
@@ -27,7 +27,7 @@ func (t *v1Translator) held() int {
 	return sum
 }
 
-// TestV1Memory: whatever fills a request, the memory for it is in proportion.
+// TestV1Memory: for every kind of content the memory is proportional to the request.
 func TestV1Memory(t *testing.T) {
 	const n = 4000
 	host := &zHost{ServiceName: "a"}
@@ -76,7 +76,7 @@ func TestV1Memory(t *testing.T) {
 	}
 }
 
-// TestV1AllocatesPerRequest: once the pool holds a translator, spans cost no allocations.
+// TestV1AllocatesPerRequest: with a pooled translator, spans need no allocations.
 func TestV1AllocatesPerRequest(t *testing.T) {
 	spans := slices.Repeat([]*zSpan{benchSpan()}, 100)
 	list, args := encodeList(t, spans), encodeArguments(t, native.Compact, spans)

@@ -21,7 +21,7 @@ func protocolOf(enc native.Encoding, b *thrift.TMemoryBuffer) thrift.TProtocol {
 	return thrift.NewTBinaryProtocolConf(b, &thrift.TConfiguration{})
 }
 
-// encodeArguments returns the arguments of emitZipkinBatch as the generated code writes them.
+// encodeArguments returns the arguments of emitZipkinBatch, written by the generated code.
 func encodeArguments(t testing.TB, enc native.Encoding, spans []*zipkincore.Span) []byte {
 	t.Helper()
 	b := thrift.NewTMemoryBuffer()
@@ -36,10 +36,11 @@ func encodeArguments(t testing.TB, enc native.Encoding, spans []*zipkincore.Span
 func encodeList(t testing.TB, spans []*zipkincore.Span) []byte {
 	t.Helper()
 	args := encodeArguments(t, native.Binary, spans)
-	return args[3 : len(args)-1] // without the field's header and the end of the struct
+	return args[3 : len(args)-1] // without the header of the field and the end of the struct
 }
 
-// checkAgainstGenerated checks that the arguments of emitZipkinBatch are read as the generated code reads them.
+// checkAgainstGenerated checks that the arguments of emitZipkinBatch are read as by the generated
+// code.
 func checkAgainstGenerated(t testing.TB, enc native.Encoding, args []byte) {
 	t.Helper()
 	var got []v1Span
@@ -73,7 +74,7 @@ func checkAgainstGenerated(t testing.TB, enc native.Encoding, args []byte) {
 	}
 }
 
-// isQuirk reports whether the generated code refuses what is no mistake, or is one that takes no part in spans.
+// isQuirk reports whether an error of the generated code is for input that we accept.
 func isQuirk(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "depth")
 }

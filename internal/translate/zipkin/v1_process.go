@@ -2,8 +2,8 @@ package zipkin
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
-// processKey returns the key that a binary annotation has as a tag of the process in the native model; "" if it belongs to the span.
-// Clients write the names of the original maker.
+// processKey returns the process tag for the key of a binary annotation, or "" if the annotation
+// belongs to the span. Clients write the names of the original project.
 func processKey(key string) string {
 	switch key {
 	case "jaegerClient", "jaeger.version", "tracingClient", "tracing.version":
@@ -14,8 +14,8 @@ func processKey(key string) string {
 	return ""
 }
 
-// agentProcess appends the resource of the span t.in: its process in the native model (reference 5.7), lifted into OTLP (5.4). Of tags
-// that repeat the last one is lifted.
+// agentProcess appends the resource for the span t.in: its process in the native model, converted
+// to OTLP. If a tag is repeated, the last one is used.
 func (t *v1Translator) agentProcess(dst []otlpdata.KeyValue) []otlpdata.KeyValue {
 	service, ipv4 := t.in.emitter()
 	dst = append(dst, text("service.name", service))
@@ -38,7 +38,7 @@ func (t *v1Translator) agentProcess(dst []otlpdata.KeyValue) []otlpdata.KeyValue
 	if version > 0 && dst[version].Value.Kind() == otlpdata.ValueString {
 		from := len(t.text)
 		t.text = append(append(t.text, "Jaeger-"...), dst[version].Value.Str()...)
-		dst[version] = text("opencensus.exporterversion", alias(t.text[from:]))
+		dst[version] = text("opencensus.exporterversion", unsafeString(t.text[from:]))
 	}
 	if ipv4 != 0 {
 		dst = append(dst, intTag("ip", int64(ipv4)))
@@ -46,8 +46,9 @@ func (t *v1Translator) agentProcess(dst []otlpdata.KeyValue) []otlpdata.KeyValue
 	return dst
 }
 
-// emitter returns the service that emitted the span, and its address: the first that is named by a core annotation, else by the local
-// component, else by any annotation, else by any binary annotation.
+// emitter returns the service that emitted the span and its address: the first service in a core
+// annotation, otherwise in the local component, otherwise in any annotation, otherwise in any
+// binary annotation.
 func (s *v1Span) emitter() (service string, ipv4 uint32) {
 	const byCore, byComponent, byAnnotation, byTag, byNone = 1, 2, 3, 4, 5
 	found, rank := &s.hosts[0], byNone

@@ -2,49 +2,51 @@ package zipkin
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
-// v1Span is a span of Zipkin v1 as the readers of all its encodings fill it. Times are microseconds. Strings alias the request, or the
-// reader's scratch.
+// v1Span is a span of Zipkin v1, which the readers of all encodings fill. Times are microseconds.
+// Strings alias the request or memory of the reader.
 type v1Span struct {
 	traceID                   otlpdata.TraceID
 	id, parent                otlpdata.SpanID
 	name                      string
 	timestamp, duration       int64
 	hasTimestamp, hasDuration bool
-	hasParent                 bool // a parent may be sent and be zero
+	hasParent                 bool // a parent id may be present and zero
 	debug                     bool
 	annotations               []v1Annotation
 	tags                      []v1Tag
-	droppedTags               uint32   // those that cannot be attributes
-	hosts                     []v1Host // of the annotations and tags; the first one is none
-	limit                     int      // of annotations, and of tags
+	droppedTags               uint32   // number of tags that cannot be attributes
+	hosts                     []v1Host // of the annotations and tags; the first one is empty
+	limit                     int      // maximum number of annotations, and of tags
 }
 
-// v1Annotation is something that happened at a time.
+// v1Annotation is a timestamped event.
 type v1Annotation struct {
 	time  int64
 	value string
 	host  int32 // index in hosts
 }
 
-// v1Tag is a binary annotation, its value converted to what an attribute can hold.
+// v1Tag is a binary annotation with its value converted to an attribute value.
 type v1Tag struct {
 	otlpdata.KeyValue
 	host int32 // index in hosts
 }
 
-// v1Host is an endpoint. Its addresses are texts in JSON and packed in Thrift, IPv6 in the order of the network.
+// v1Host is an endpoint. Its addresses are texts in JSON. In Thrift they are packed, IPv6 in
+// network byte order.
 type v1Host struct {
 	endpoint
 	packed     bool
 	packedIPv4 uint32
 }
 
-// reset makes the span ready to be filled.
+// reset clears the span.
 func (s *v1Span) reset() {
 	*s = v1Span{limit: s.limit, annotations: s.annotations[:0], tags: s.tags[:0], hosts: append(s.hosts[:0], v1Host{})}
 }
 
-// annotate adds an annotation that host made, if it is known. One without a value says nothing and is left out.
+// annotate adds an annotation. host is empty if it is unknown. Annotations without a value are
+// ignored.
 func (s *v1Span) annotate(time int64, value string, host *v1Host) error {
 	if value == "" {
 		return nil
@@ -56,10 +58,10 @@ func (s *v1Span) annotate(time int64, value string, host *v1Host) error {
 	return nil
 }
 
-// tag adds a binary annotation that host made, if it is known. One that cannot be an attribute is only counted, unless it names a service:
-// then it is kept, without a key.
+// tag adds a binary annotation. host is empty if it is unknown. A binary annotation that cannot be
+// an attribute is only counted; if it names a service, it is kept without a key.
 func (s *v1Span) tag(key string, value otlpdata.Value, host *v1Host) error {
-	if key == "" || key == otlpdata.FlagsAttribute { // which is not for clients to set
+	if key == "" || key == otlpdata.FlagsAttribute { // clients must not set FlagsAttribute
 		s.droppedTags++
 		if key = ""; host.service == "" {
 			return nil
@@ -72,15 +74,16 @@ func (s *v1Span) tag(key string, value otlpdata.Value, host *v1Host) error {
 	return nil
 }
 
-// restartNotes forgets the annotations, restartTags the binary ones: a list that repeats replaces the one before.
-func (s *v1Span) restartNotes() { s.annotations = s.annotations[:0] }
-func (s *v1Span) restartTags()  { s.tags, s.droppedTags = s.tags[:0], 0 }
+// clearAnnotations and clearTags empty the lists, because a repeated list replaces the previous
+// one.
+func (s *v1Span) clearAnnotations() { s.annotations = s.annotations[:0] }
+func (s *v1Span) clearTags()        { s.tags, s.droppedTags = s.tags[:0], 0 }
 
 func (s *v1Span) tooMany() error {
 	return &otlpdata.LimitError{Limit: "annotations or binary annotations of one span", Max: s.limit}
 }
 
-// known returns the index of a host in hosts. Mostly, all annotations of a span have the same one.
+// known returns the index of a host in hosts. Usually all annotations of a span have the same host.
 func (s *v1Span) known(h *v1Host) int32 {
 	if *h == (v1Host{}) {
 		return 0
@@ -103,14 +106,15 @@ func (s *v1Span) when(value string) (time int64, ok bool) {
 	return 0, false
 }
 
-// Core annotations: what a client and a server send and receive, and when messages are sent and received.
+// Core annotations: client, server and message sent or received.
 const (
 	clientSend, clientReceive   = "cs", "cr"
 	serverSend, serverReceive   = "ss", "sr"
 	messageSend, messageReceive = "ms", "mr"
 )
 
-// Keys of binary annotations with a meaning of their own: the local component, and the addresses of peers.
+// Keys of binary annotations with a special meaning: the local component and the addresses of
+// peers.
 const (
 	localComponent = "lc"
 	clientAddress  = "ca"
@@ -118,7 +122,8 @@ const (
 	messageAddress = "ma"
 )
 
-// coreKind returns the kind of the spans that have this annotation, KindUnspecified if it is not a core annotation.
+// coreKind returns the span kind for a core annotation, and KindUnspecified for any other
+// annotation.
 func coreKind(value string) int32 {
 	switch value {
 	case clientSend, clientReceive:

@@ -7,26 +7,28 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// v1Status finds the status of a span in its tags, which several generations of libraries wrote in several ways (reference 5.6).
+// v1Status determines the status of a span from its tags. Different generations of libraries write
+// different tags.
 type v1Status struct {
 	census, otel, http v1StatusSource
-	failed             bool // there is a tag `error`
+	failed             bool // a tag `error` is present
 }
 
-// v1StatusSource is what one kind of tags says about the status. code is one of OTLP's.
+// v1StatusSource is the status in one kind of tags. code is a status code of OTLP.
 type v1StatusSource struct {
 	code    int32
-	known   bool // whether code is
+	known   bool // whether code was set
 	message string
 }
 
-// take notes what a tag says about the status, and reports whether that is all it says, so that it becomes no attribute.
+// take reads a status tag. It reports whether the tag carries nothing else, so that it does not
+// become an attribute.
 func (s *v1Status) take(kv *otlpdata.KeyValue) bool {
 	switch kv.Key {
 	case "error":
 		s.failed = true
 		said := kv.Value.AsString()
-		return said == "" || said == "true" // a text is kept, as it is of v2
+		return said == "" || said == "true" // other texts are kept, as for v2
 	case "census.status_code":
 		if n, ok := statusNumber(kv.Value); ok {
 			s.census.know(either(n == 0, otlpdata.StatusOK, otlpdata.StatusError))
@@ -65,7 +67,7 @@ func either(condition bool, yes, no int32) int32 {
 
 func (f *v1StatusSource) know(code int32) { f.code, f.known = code, true }
 
-// statusNumber returns the code that an attribute holds, as an integer or as the text of one.
+// statusNumber returns the code in an attribute, which is an integer or a decimal string.
 func statusNumber(v otlpdata.Value) (code int32, ok bool) {
 	switch v.Kind() {
 	case otlpdata.ValueInt:
@@ -78,7 +80,7 @@ func statusNumber(v otlpdata.Value) (code int32, ok bool) {
 	return 0, false
 }
 
-// apply gives the span the status of the most trusted source.
+// apply sets the status of the span from the source with the highest priority.
 func (s *v1Status) apply(span *otlpdata.Span) {
 	from := s.http
 	switch {

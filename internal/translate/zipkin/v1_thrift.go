@@ -8,15 +8,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// v1ThriftReader reads spans of Thrift's zipkincore (reference 2.4). None of their fields is required; those of unexpected type are
-// skipped as unknown ones are, and a field that repeats replaces what it was before.
+// v1ThriftReader reads spans of Thrift's zipkincore. No field is required. Fields with an
+// unexpected type are skipped like unknown fields, and a repeated field replaces the previous one.
 type v1ThriftReader struct {
 	native.ThriftCursor
 	// value converts the value of a binary annotation.
 	value func(typ int32, value string) otlpdata.Value
 }
 
-// spans reads a list of spans, one after the other into in, and calls write for each.
+// spans reads a list of spans into in, one after the other, and calls write for each.
 func (r *v1ThriftReader) spans(in *v1Span, write func() error) {
 	for n := r.List(); n > 0 && r.Err() == nil; n-- {
 		in.reset()
@@ -29,7 +29,7 @@ func (r *v1ThriftReader) spans(in *v1Span, write func() error) {
 	}
 }
 
-var errSpansRepeat = errors.New("thrift: the list of spans comes twice")
+var errSpansRepeat = errors.New("thrift: list of spans is repeated")
 
 // arguments reads the arguments of emitZipkinBatch.
 func (r *v1ThriftReader) arguments(in *v1Span, write func() error) {
@@ -60,12 +60,12 @@ func (r *v1ThriftReader) span(s *v1Span) {
 			binary.BigEndian.PutUint64(s.parent[:], uint64(r.I64()))
 			s.hasParent = true
 		case 6<<8 | native.ThriftList:
-			s.restartNotes()
+			s.clearAnnotations()
 			for n := r.List(); n > 0 && r.Err() == nil; n-- {
 				r.annotation(s)
 			}
 		case 8<<8 | native.ThriftList:
-			s.restartTags()
+			s.clearTags()
 			for n := r.List(); n > 0 && r.Err() == nil; n-- {
 				r.binaryAnnotation(s)
 			}

@@ -30,7 +30,7 @@ func zString(key, value string) *zTag {
 	return &zTag{Key: key, Value: []byte(value), AnnotationType: zipkincore.AnnotationType_STRING}
 }
 
-// span1 returns a span with ids and times that a test is not about.
+// span1 returns a span with ids and times.
 func span1(change func(*zSpan)) *zSpan {
 	s := &zSpan{TraceID: 0xa1, ID: -2, Name: "n", Timestamp: at(1500000000000001), Duration: at(7)}
 	change(s)
@@ -40,7 +40,8 @@ func span1(change func(*zSpan)) *zSpan {
 func noted(notes ...*zNote) *zSpan { return span1(func(s *zSpan) { s.Annotations = notes }) }
 func tagged(tags ...*zTag) *zSpan  { return span1(func(s *zSpan) { s.BinaryAnnotations = tags }) }
 
-// zRule is an example for a rule of the translation of v1 spans that come as Thrift. They are translated by both sets of rules.
+// zRule is an example for a rule of the translation of v1 Thrift. Each example is translated by the
+// rules for HTTP and by those for UDP.
 type zRule struct {
 	name  string
 	spans []*zSpan
@@ -162,7 +163,7 @@ func note(at int64, value string, host *zHost) *zNote {
 	return &zNote{Timestamp: at, Value: value, Host: host}
 }
 
-// hosted returns a binary annotation as libraries make it for an address.
+// hosted returns a binary annotation for an address, in the form that libraries write.
 func hosted(key string, host *zHost) *zTag { return &zTag{Key: key, Value: []byte{1}, Host: host} }
 
 func typed(key string, typ zipkincore.AnnotationType, value string) *zTag {
@@ -189,14 +190,14 @@ func TestV1ThriftAgainstGenerated(t *testing.T) {
 		for _, enc := range []native.Encoding{native.Binary, native.Compact} {
 			args := encodeArguments(t, enc, r.spans)
 			checkAgainstGenerated(t, enc, args)
-			for i := range args { // cut short
+			for i := range args { // truncated
 				checkAgainstGenerated(t, enc, args[:i])
 			}
 		}
 	}
 }
 
-// TestV1ThriftBad: what is no list of spans is an error, and never more memory than bytes.
+// TestV1ThriftBad: malformed input is an error, and lengths do not cause large allocations.
 func TestV1ThriftBad(t *testing.T) {
 	for name, b := range map[string]string{
 		"nothing": "", "numbers": "\x08\x00\x00\x00\x01\x00\x00\x00\x01", "cut short": "\x0c\x00\x00\x00\x02\x00",

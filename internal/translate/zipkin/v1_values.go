@@ -25,8 +25,8 @@ func (t *v1Translator) httpValue(typ int32, value string) otlpdata.Value {
 	switch typ {
 	case v1Bytes:
 		from := len(t.text)
-		t.text = base64.StdEncoding.AppendEncode(t.text, bytesOf(value))
-		return otlpdata.StringValue(alias(t.text[from:]))
+		t.text = base64.StdEncoding.AppendEncode(t.text, unsafeBytes(value))
+		return otlpdata.StringValue(unsafeString(t.text[from:]))
 	case v1Bool, v1I16, v1I32, v1I64, v1Double, v1String:
 		if v, ok := typedValue(typ, value); ok {
 			return v
@@ -36,7 +36,7 @@ func (t *v1Translator) httpValue(typ int32, value string) otlpdata.Value {
 	from := len(t.text)
 	t.text = strconv.AppendInt(append(t.text, "<unknown zipkin v1 binary annotation type ("...), int64(typ), 10)
 	t.text = append(t.text, ")>"...)
-	return otlpdata.StringValue(alias(t.text[from:]))
+	return otlpdata.StringValue(unsafeString(t.text[from:]))
 }
 
 // agentValue converts the value of a binary annotation by the rules for UDP.
@@ -49,7 +49,7 @@ func (t *v1Translator) agentValue(typ int32, value string) otlpdata.Value {
 		return v
 	}
 	from := len(t.text)
-	t.text = base64.StdEncoding.AppendEncode(append(t.text, "Cannot parse Zipkin value "...), bytesOf(value))
+	t.text = base64.StdEncoding.AppendEncode(append(t.text, "Cannot parse Zipkin value "...), unsafeBytes(value))
 	switch {
 	case typ < v1Bool || typ > v1String:
 		t.text = strconv.AppendInt(append(t.text, ": unknown zipkin annotation type: "...), int64(typ), 10)
@@ -58,13 +58,14 @@ func (t *v1Translator) agentValue(typ int32, value string) otlpdata.Value {
 	default:
 		t.text = append(t.text, ": unexpected EOF"...)
 	}
-	return otlpdata.StringValue(alias(t.text[from:]))
+	return otlpdata.StringValue(unsafeString(t.text[from:]))
 }
 
-// typedValue converts all values but bytes, numbers from their first, big-endian bytes and with their sign, which other receivers lose over
-// HTTP. ok is false for a number that is cut short, and for a type that does not exist.
+// typedValue converts all values except bytes. Numbers are read from their first bytes, big-endian
+// and signed (other receivers lose the sign over HTTP). ok is false for a truncated number and for
+// an unknown type.
 func typedValue(typ int32, value string) (v otlpdata.Value, ok bool) {
-	b := bytesOf(value)
+	b := unsafeBytes(value)
 	switch {
 	case typ == v1Bool:
 		return otlpdata.BoolValue(value == "\x01"), true

@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// translator makes OTLP of one v2 request. A reader of either encoding fills span, local, remote and debug with what the wire says of one
-// span: its tags are attributes, its annotations events, its duration the end. write then gives them the meaning they have in OTLP,
-// encodes the span, and puts it to its group; finish writes the groups.
+// translator translates one v2 request. A reader of either encoding fills span, local, remote and
+// debug: tags become attributes, annotations become events, and the duration is stored in End.
+// write then interprets them, encodes the span and adds it to its group. finish writes the groups.
 type translator struct {
 	opt Options
 
@@ -21,20 +21,21 @@ type translator struct {
 	debug         bool
 
 	doc        scanner             // the request
-	packed     scanner             // JSON within annotations and tags of the span
-	text       []byte              // text made for the span
+	packed     scanner             // JSON in annotations and tags of the span
+	text       []byte              // strings of the span that are not in the request
 	links      []numberedLink      // of the span
 	attributes []otlpdata.KeyValue // of events and links of the span
 
 	groups   grouping
-	resource []otlpdata.KeyValue // of all spans: tags about what produced them
+	resource []otlpdata.KeyValue // resource tags of all spans
 	encoded  []byte              // all spans
 	out      otlpdata.Builder
 }
 
-// keptRequest is the largest request, in bytes, whose translator is used again: what one has grown to, it keeps, and the request with it.
-// For larger ones a new one costs little.
-const keptRequest = 256 << 10
+// maxPooledRequest is the maximum size in bytes of a request whose translator is reused. A pooled
+// translator keeps its memory and the request. For larger requests the cost of a new translator is
+// negligible.
+const maxPooledRequest = 256 << 10
 
 // translators are idle translators.
 var translators = sync.Pool{New: func() any { return new(translator) }}
@@ -47,7 +48,7 @@ func translate(b []byte, opt *Options, read func(*translator, []byte) error) ([]
 	if err == nil {
 		out = bytes.Clone(t.finish())
 	}
-	if len(b) <= keptRequest {
+	if len(b) <= maxPooledRequest {
 		translators.Put(t)
 	}
 	return out, err
@@ -64,7 +65,7 @@ func (t *translator) reset(opt *Options) {
 	t.out.Reset()
 }
 
-// begin makes ready for the next span.
+// begin prepares for the next span.
 func (t *translator) begin() {
 	resetSpan(&t.span)
 	t.local, t.remote, t.debug = endpoint{}, endpoint{}, t.opt.Debug
@@ -81,7 +82,7 @@ func (t *translator) tag(key, value string) error {
 	return nil
 }
 
-// annotate adds an annotation as an event, unless it says nothing. Its value may be packed, which write sees to.
+// annotate adds an annotation as an event, unless it is empty. write unpacks its value.
 func (t *translator) annotate(micros int64, value string) error {
 	if micros == 0 && value == "" {
 		return nil
@@ -99,7 +100,7 @@ func (t *translator) tooManyItems() error {
 
 var errSpanID = errors.New("valid span id required")
 
-// write ends the span that was read.
+// write completes the current span.
 func (t *translator) write() error {
 	s := &t.span
 	if s.SpanID.IsZero() {
@@ -130,8 +131,9 @@ func (t *translator) write() error {
 	return nil
 }
 
-// nanos converts a time or a duration. What is below zero is absent, and what is too large for a time in OTLP the greatest that is not.
+// nanos converts microseconds to nanoseconds. Negative values become 0; values that are too large
+// become the largest possible.
 func nanos(micros int64) uint64 {
-	const most = math.MaxInt64 / 1000
-	return uint64(min(max(micros, 0), most)) * 1000
+	const maxMicros = math.MaxInt64 / 1000
+	return uint64(min(max(micros, 0), maxMicros)) * 1000
 }

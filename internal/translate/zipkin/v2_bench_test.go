@@ -29,7 +29,7 @@ func spansJSON(n int) []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkV2 compares the translation of spans with decoding the same spans from OTLP into pdata.
+// BenchmarkV2 compares the translation with decoding the same spans from OTLP into pdata.
 func BenchmarkV2(b *testing.B) {
 	doc := spansJSON(benchSpans)
 	list := toProto(b, doc)
@@ -57,7 +57,7 @@ func BenchmarkV2(b *testing.B) {
 	}
 }
 
-// A request costs no memory but its result, whatever the number of its spans.
+// A request allocates only its result, whatever the number of spans.
 func TestV2AllocatesNothingPerSpan(t *testing.T) {
 	doc := spansJSON(benchSpans)
 	list := toProto(t, doc)
@@ -65,7 +65,7 @@ func TestV2AllocatesNothingPerSpan(t *testing.T) {
 		"json":  func() error { _, err := FromV2JSON(doc, Options{}); return err },
 		"proto": func() error { _, err := FromV2Proto(list, Options{}); return err },
 	} {
-		const few = benchSpans / 8 // a collection of garbage may take the translator away
+		const few = benchSpans / 8 // a garbage collection may empty the pool
 		if n := testing.AllocsPerRun(20, func() {
 			if err := run(); err != nil {
 				t.Fatal(err)

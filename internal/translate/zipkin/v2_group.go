@@ -7,31 +7,33 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// groupKey is what spans have in common that go under one resource and scope.
+// groupKey is the common part of the spans under one resource and scope.
 type groupKey struct {
 	service        string
 	scope, version string
 }
 
-// group is a list of spans, in the order in which they came.
+// group is a list of spans, in the order of the request.
 type group struct {
 	groupKey
-	nameAttribute string // of the resource, that takes the service's name
-	first, last   int    // in grouping.all
+	nameAttribute string // the attribute of the resource for the service name
+	first, last   int    // indexes in grouping.all
 }
 
-// groupedSpan is a span, encoded, and its tags for the resource. All but next are ranges of a translator's slices.
+// groupedSpan is an encoded span and its resource tags. All fields except next are ranges of slices
+// of a translator.
 type groupedSpan struct {
 	from, to              int
 	resource, resourceEnd int
-	next                  int // span of the same group; 0: none, since the first of all spans is never next
+	next                  int // next span of the group; 0 if none, because the very first span never is
 }
 
-// grouping sorts spans by service and scope as they come. Requests mostly hold one group, so the span before is the first guess.
+// grouping groups spans by service and scope. Most requests have one group, so the previous group
+// is tried first.
 type grouping struct {
 	all    []groupedSpan
 	groups []group
-	byKey  map[groupKey]int // nil while there is one group at most
+	byKey  map[groupKey]int // nil while there is at most one group
 	latest int
 }
 
@@ -42,7 +44,7 @@ func (g *grouping) reset() {
 
 func (g *grouping) spans() int { return len(g.all) }
 
-// add puts a span to the group of k, which takes its other properties from its first span.
+// add adds a span to the group of k. A group takes its other properties from its first span.
 func (g *grouping) add(k group, s groupedSpan) {
 	at := len(g.all)
 	g.all = append(g.all, s)
@@ -104,8 +106,9 @@ func (t *translator) finish() []byte {
 	return t.out.Bytes()
 }
 
-// beginResource writes the resource of the group's service as its first span describes it. A tag for the service's name does not repeat it:
-// exporters that make tags of all resource attributes send it twice.
+// beginResource writes the resource of the group's service, as the group's first span describes it.
+// A tag with the service name is not repeated: exporters that write all resource attributes as tags
+// send the name twice.
 func (t *translator) beginResource(g *group) []otlpdata.KeyValue {
 	s := &t.groups.all[g.first]
 	t.span.Attributes = t.span.Attributes[:0]
@@ -121,21 +124,23 @@ func (t *translator) beginResource(g *group) []otlpdata.KeyValue {
 	return t.span.Attributes
 }
 
-// spanBytes returns the encoded span with those of its tags about a resource that its group's resource does not say.
+// spanBytes returns the encoded span, with those of its resource tags that the resource does not
+// contain.
 func (t *translator) spanBytes(s *groupedSpan, resource []otlpdata.KeyValue) []byte {
 	span := t.encoded[s.from:s.to:s.to]
 	for i := s.resource; i < s.resourceEnd; i++ {
-		if !says(resource, &t.resource[i]) {
+		if !contains(resource, &t.resource[i]) {
 			span = otlpdata.AppendAttributes(span, t.resource[i:i+1])
 		}
 	}
 	return span
 }
 
-// says reports whether kv is among the first attributes of a resource. Nobody has more than these, and some request might.
-func says(resource []otlpdata.KeyValue, kv *otlpdata.KeyValue) bool {
-	const most = 128
-	for i := range resource[:min(len(resource), most)] {
+// contains reports whether kv is among the first maxSearched attributes of a resource. Ordinary
+// resources have fewer; the limit protects against hostile requests.
+func contains(resource []otlpdata.KeyValue, kv *otlpdata.KeyValue) bool {
+	const maxSearched = 128
+	for i := range resource[:min(len(resource), maxSearched)] {
 		if resource[i] == *kv {
 			return true
 		}

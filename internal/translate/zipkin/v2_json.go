@@ -2,8 +2,8 @@ package zipkin
 
 import "fmt"
 
-// readJSON reads an array of spans. What a member of a span has in place of what it should have is read where its meaning is clear:
-// null is absence, numbers may be in quotes, tags may be numbers. Members that are not known pass.
+// readJSON reads an array of spans. Deviations with a clear meaning are accepted: null for an
+// absent value, numbers in quotes, numbers as tags. Unknown members are ignored.
 func (t *translator) readJSON(b []byte) error {
 	s := &t.doc
 	s.reset(b)
@@ -58,7 +58,7 @@ func (t *translator) spanJSON() {
 	}
 }
 
-// idJSON reads an id, which may be shorter than it could be. An empty text is no id.
+// idJSON reads an id, which may have fewer digits than usual. An empty string means no id.
 func (t *translator) idJSON(key string, dst []byte) {
 	text := t.doc.str()
 	if text == "" {
@@ -66,11 +66,11 @@ func (t *translator) idJSON(key string, dst []byte) {
 		return
 	}
 	if !parseHex(dst, text) {
-		t.doc.fail(fmt.Errorf("%s %.40q is not a number of 1 to %d hexadecimal digits", key, text, 2*len(dst)))
+		t.doc.fail(fmt.Errorf("%s %.40q must have 1 to %d hexadecimal digits", key, text, 2*len(dst)))
 	}
 }
 
-// endpoint reads an endpoint, of either version of the format.
+// endpoint reads an endpoint of v1 or v2.
 func (s *scanner) endpoint() (e endpoint) {
 	for key, ok := s.object(); ok; key, ok = s.member() {
 		switch key {

@@ -10,14 +10,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Exporters that send OTLP spans as Zipkin ones pack into text what Zipkin has no fields for, its parts divided by bars:
+// Exporters that convert OTLP spans to Zipkin pack data without a Zipkin field into text, with
+// parts separated by bars:
 //
 //	annotation:      name|attributes|dropped
 //	tag otlp.link.N: trace id|span id|trace state|attributes|dropped
-//
-// attributes is a JSON object, dropped the number of attributes that were lost before. The first parts hold no bars, the object may.
+// attributes is a JSON object, dropped the number of dropped attributes. Only the object may
+// contain bars.
 
-// unpackEvents takes packed annotations apart. A text that is none remains the name of the event, whatever it holds.
+// unpackEvents unpacks packed annotations. Any other text remains the name of the event.
 func (t *translator) unpackEvents() {
 	for i := range t.span.Events {
 		e := &t.span.Events[i]
@@ -31,13 +32,13 @@ func (t *translator) unpackEvents() {
 	}
 }
 
-// numberedLink is a link with the number of its tag: links are in the order of their numbers, not of their tags.
+// numberedLink is a link with the number of its tag. Links are sorted by these numbers.
 type numberedLink struct {
 	number int
 	otlpdata.Link
 }
 
-// linkTag takes a tag that packs a link.
+// linkTag reads a tag with a packed link. It returns false for any other tag.
 func (t *translator) linkTag(key, value string) bool {
 	number, ok := strings.CutPrefix(key, linkPrefix)
 	if !ok {
@@ -68,7 +69,7 @@ func (t *translator) unpackLink(l *otlpdata.Link, s string) (ok bool) {
 	return ok
 }
 
-// unpackLinks puts the links that tags made in their order.
+// unpackLinks adds the links from tags to the span, in order.
 func (t *translator) unpackLinks() {
 	slices.SortStableFunc(t.links, func(a, b numberedLink) int { return cmp.Compare(a.number, b.number) })
 	for i := range t.links {
@@ -76,7 +77,7 @@ func (t *translator) unpackLinks() {
 	}
 }
 
-// unpack reads the attributes and the number of dropped ones at the end of a packed text.
+// unpack reads the attributes and the dropped count at the end of a packed text.
 func (t *translator) unpack(s string) (attributes []otlpdata.KeyValue, dropped uint32, ok bool) {
 	bar := strings.LastIndexByte(s, '|')
 	if bar < 0 {
@@ -87,17 +88,17 @@ func (t *translator) unpack(s string) (attributes []otlpdata.KeyValue, dropped u
 		return nil, 0, false
 	}
 	from := len(t.attributes)
-	if !t.readAttributes(bytesOf(s[:bar])) {
+	if !t.readAttributes(unsafeBytes(s[:bar])) {
 		t.attributes = t.attributes[:from]
 		return nil, 0, false
 	}
 	return t.attributes[from:len(t.attributes):len(t.attributes)], uint32(n), true
 }
 
-// readAttributes appends the members of a JSON object to the attributes of events and links.
+// readAttributes appends the members of a JSON object to t.attributes.
 func (t *translator) readAttributes(b []byte) bool {
 	p := &t.packed
-	*p = scanner{b: b, text: p.text} // the text of what was read before is in use until the span is written
+	*p = scanner{b: b, text: p.text} // earlier values refer to text until the span is written
 	if p.kind() != jsonObject {
 		return false
 	}
@@ -110,7 +111,7 @@ func (t *translator) readAttributes(b []byte) bool {
 	return p.end() == nil
 }
 
-// jsonValue reads an attribute value. Lists and objects remain JSON text.
+// jsonValue reads an attribute value. Arrays and objects become their JSON text.
 func jsonValue(p *scanner) otlpdata.Value {
 	switch p.kind() {
 	case jsonNull:
@@ -124,12 +125,13 @@ func jsonValue(p *scanner) otlpdata.Value {
 	return otlpdata.StringValue(p.scalar())
 }
 
-// jsonNumberValue returns an integer where the number is one: JSON does not tell them apart.
+// jsonNumberValue returns an integer if the number is whole: JSON does not distinguish integers
+// from floats.
 func jsonNumberValue(token string) otlpdata.Value {
 	if i, err := strconv.ParseInt(token, 10, 64); err == nil {
 		return otlpdata.IntValue(i)
 	}
-	f, _ := strconv.ParseFloat(token, 64) // out of range is infinite
+	f, _ := strconv.ParseFloat(token, 64) // numbers out of range become infinite
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return otlpdata.IntValue(int64(f))
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// message reads the fields of an encoded message one after another. Strings alias the message.
+// message reads the fields of an encoded message. Strings alias the message.
 type message struct {
 	b    []byte
 	num  protowire.Number
 	typ  protowire.Type
-	data []byte // of a field of type BytesType
-	n    uint64 // of a field of any other type
+	data []byte // content of a field of type BytesType
+	n    uint64 // value of a varint or fixed64 field
 	err  error
 }
 
@@ -51,7 +51,8 @@ func (m *message) next() bool {
 	return true
 }
 
-// broken fails for a negative length that package protowire returned, or for a field number that is too large.
+// broken fails because of a negative length from package protowire or a field number that is too
+// large.
 func (m *message) broken(n int) bool {
 	if m.err = errProto; n < 0 {
 		m.err = fmt.Errorf("%w: %w", errProto, protowire.ParseError(n))
@@ -59,14 +60,15 @@ func (m *message) broken(n int) bool {
 	return false
 }
 
-// is reports whether the field is the one of this number, sent in the way that its type wants. Others are not known.
+// is reports whether the field has this number and type. Fields with an unexpected type are ignored
+// like unknown fields.
 func (m *message) is(num protowire.Number, typ protowire.Type) bool {
 	return m.num == num && m.typ == typ
 }
 
-func (m *message) text() string { return alias(m.data) }
+func (m *message) text() string { return unsafeString(m.data) }
 
-// int returns the number of a field as one with a sign; what is larger than that is the greatest.
+// int returns the value of a field as a signed number, limited to the largest int64.
 func (m *message) int() int64 { return int64(min(m.n, math.MaxInt64)) }
 
 // readProto reads a ListOfSpans.
@@ -87,7 +89,8 @@ func (t *translator) readProto(b []byte) error {
 	return m.err
 }
 
-// protoIDs are the ids of a span as they came. Of a field that is repeated the last one counts, so they are looked at in the end.
+// protoIDs are the ids of a span as received. The last of repeated fields is used, so they are
+// checked at the end.
 type protoIDs struct{ trace, parent, span []byte }
 
 func (ids *protoIDs) fill(s *otlpdata.Span) error {
@@ -154,11 +157,12 @@ func (t *translator) spanNumberField(m *message) {
 	}
 }
 
-// idProto reads an id of all its bytes, or of half of them where a short one is allowed. None is zero.
+// idProto reads an id, which must have all of its bytes, or half of them if short is set. An absent
+// id becomes zero.
 func idProto(name string, dst, b []byte, short bool) error {
 	clear(dst)
 	if len(b) != 0 && len(b) != len(dst) && !short {
-		return fmt.Errorf("%s of %d bytes, not %d", name, len(b), len(dst))
+		return fmt.Errorf("%s has %d bytes, want %d", name, len(b), len(dst))
 	}
 	copy(dst[len(dst)-len(b):], b)
 	return nil
@@ -172,7 +176,7 @@ func protoKind(n uint64) int32 {
 	return otlpdata.KindUnspecified
 }
 
-// endpointProto reads an endpoint into e, over what an earlier field of the same number has set.
+// endpointProto merges an endpoint into e.
 func (t *translator) endpointProto(e *endpoint, b []byte) error {
 	m := message{b: b}
 	for m.next() {
@@ -190,7 +194,7 @@ func (t *translator) endpointProto(e *endpoint, b []byte) error {
 	return m.err
 }
 
-// packedIP returns the text of an address of 4 or 16 bytes, and "" of any other length.
+// packedIP returns the text of an address of 4 or 16 bytes, and "" for any other length.
 func (t *translator) packedIP(b []byte) string {
 	a, ok := netip.AddrFromSlice(b)
 	if !ok {

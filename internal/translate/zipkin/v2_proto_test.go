@@ -55,7 +55,7 @@ func idBytes(t testing.TB, s string, size int) []byte {
 	return b
 }
 
-// toProto encodes the spans of a JSON document in protobuf.
+// toProto converts the spans of a JSON document to protobuf.
 func toProto(t testing.TB, doc []byte) []byte {
 	var spans []jsonSpan
 	if err := json.Unmarshal(doc, &spans); err != nil {
@@ -80,7 +80,7 @@ func marshal(t testing.TB, list *pb.ListOfSpans) []byte {
 	return b
 }
 
-// sorted makes the order of tags, which a map does not keep, not matter.
+// sorted sorts the attributes in a dump, because the order of tags is lost in a map.
 func sorted(dump string) string {
 	lines := strings.Split(dump, "\n")
 	for from := 0; from < len(lines); {
@@ -98,7 +98,7 @@ func isAttribute(line string) bool {
 	return strings.HasPrefix(line, "      ") && !strings.HasPrefix(line, "      event ") && !strings.HasPrefix(line, "      link ")
 }
 
-// What was recorded in JSON becomes the same from protobuf.
+// Recorded JSON and the same spans in protobuf have equal translations.
 func TestV2ProtoIsLikeJSON(t *testing.T) {
 	files, err := filepath.Glob("testdata/captured/*.json")
 	if err != nil || len(files) == 0 {
@@ -123,16 +123,16 @@ func TestV2ProtoIsLikeJSON(t *testing.T) {
 	}
 }
 
-func TestV2ProtoRefuses(t *testing.T) {
+func TestV2ProtoErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		span *pb.Span
 		want string
 	}{
 		"no id":        {&pb.Span{TraceId: make([]byte, 8)}, "valid span id required"},
 		"zero id":      {&pb.Span{Id: make([]byte, 8)}, "valid span id required"},
-		"short id":     {&pb.Span{Id: []byte{1}}, "id of 1 bytes, not 8"},
-		"odd trace id": {&pb.Span{Id: []byte{8: 0}, TraceId: []byte{1}}, "trace id of 1 bytes, not 16"},
-		"long parent":  {&pb.Span{ParentId: make([]byte, 16)}, "parent id of 16 bytes, not 8"},
+		"short id":     {&pb.Span{Id: []byte{1}}, "id has 1 bytes, want 8"},
+		"odd trace id": {&pb.Span{Id: []byte{8: 0}, TraceId: []byte{1}}, "trace id has 1 bytes, want 16"},
+		"long parent":  {&pb.Span{ParentId: make([]byte, 16)}, "parent id has 16 bytes, want 8"},
 	} {
 		_, err := FromV2Proto(marshal(t, &pb.ListOfSpans{Spans: []*pb.Span{c.span}}), Options{})
 		if errText(err) != c.want {
@@ -146,7 +146,7 @@ func TestV2ProtoRefuses(t *testing.T) {
 	}
 }
 
-// Addresses of other lengths are none, and members that are not known pass.
+// Addresses of other lengths and unknown fields are ignored.
 func TestV2ProtoOddities(t *testing.T) {
 	list := marshal(t, &pb.ListOfSpans{Spans: []*pb.Span{{Id: []byte{7: 1}, Kind: 99, Timestamp: 1<<64 - 1, Duration: 1<<64 - 1,
 		LocalEndpoint: &pb.Endpoint{Ipv4: []byte{1}, Port: -1}, RemoteEndpoint: &pb.Endpoint{Ipv6: make([]byte, 16)}}}})
@@ -162,8 +162,8 @@ func TestV2ProtoOddities(t *testing.T) {
 	}
 }
 
-// What the generated code takes is taken, and becomes what the generated code's view of it becomes; what it refuses is refused, unless it
-// is for text that is not UTF-8.
+// Input is accepted exactly when the generated code accepts it, except that text need not be UTF-8,
+// and encoding it again with the generated code does not change its translation.
 func FuzzV2Proto(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(toProto(f, []byte(`[{"traceId":"1","id":"2","name":"n","kind":"CLIENT","tags":{"a":"b","error":""},"annotations":[{"timestamp":1,"value":"a|{}|1"}]}]`)))
@@ -176,7 +176,7 @@ func FuzzV2Proto(f *testing.F) {
 		var list pb.ListOfSpans
 		if perr := proto.Unmarshal(b, &list); perr != nil {
 			if err == nil && !strings.Contains(perr.Error(), "UTF-8") {
-				t.Fatalf("%q: taken, but %v", b, perr)
+				t.Fatalf("%q: accepted, but the generated code: %v", b, perr)
 			}
 			return
 		}
@@ -190,7 +190,7 @@ func FuzzV2Proto(f *testing.F) {
 	})
 }
 
-// Whatever comes, it is refused or becomes a request.
+// Every input is an error or becomes valid OTLP.
 func FuzzV2JSON(f *testing.F) {
 	for _, r := range rules {
 		f.Add([]byte(r.body), true)
@@ -198,7 +198,7 @@ func FuzzV2JSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, parse bool) {
 		got, err := FromV2JSON(b, Options{ParseStringTags: parse})
 		if err == nil && !json.Valid(b) {
-			t.Fatalf("%q: taken, but no JSON", b)
+			t.Fatalf("%q: accepted, but not JSON", b)
 		}
 		if err == nil && strings.HasPrefix(dumped(got, nil), "no request") {
 			t.Fatal(dumped(got, nil))

@@ -8,7 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// readTags gives the span's tags the meaning they have in OTLP and leaves the others as attributes. It returns the span's group.
+// readTags interprets the tags with a meaning in OTLP and leaves the others as attributes. It
+// returns the group of the span.
 func (t *translator) readTags() group {
 	s := &t.span
 	g := group{groupKey: groupKey{service: t.local.service}, nameAttribute: serviceName}
@@ -35,10 +36,10 @@ func (t *translator) readTags() group {
 	return g
 }
 
-// noServiceName is what exporters from OTLP write where a resource names no service.
+// noServiceName is the service name that exporters write for an OTLP resource without a service.
 const noServiceName = "OTLPResourceNoServiceName"
 
-// Tags that are more than attributes.
+// Tags with a special meaning.
 const (
 	serviceName       = "service.name"
 	serviceNameSource = "otlp.service.name.source"
@@ -47,7 +48,7 @@ const (
 	linkPrefix        = "otlp.link."
 )
 
-// special takes a tag that does not remain an attribute of the span.
+// special interprets a tag. It reports whether the tag does not remain an attribute of the span.
 func (t *translator) special(kv *otlpdata.KeyValue, g *group, st *v2Status) bool {
 	value := kv.Value.Str()
 	switch kv.Key {
@@ -76,14 +77,14 @@ func (t *translator) special(kv *otlpdata.KeyValue, g *group, st *v2Status) bool
 		}
 	case serviceNameSource:
 		g.nameAttribute = cmp.Or(value, serviceName)
-	case otlpdata.FlagsAttribute: // not for clients to set
+	case otlpdata.FlagsAttribute: // clients must not set it
 	default:
 		return t.linkTag(kv.Key, value) || t.resourceTag(kv)
 	}
 	return true
 }
 
-// kindTag reads the kind of a span whose field of that name is not set.
+// kindTag sets the kind from a tag if the field for it is not set.
 func (t *translator) kindTag(value string) bool {
 	if t.span.Kind != otlpdata.KindUnspecified {
 		return false
@@ -96,10 +97,10 @@ func (t *translator) kindTag(value string) bool {
 	return t.span.Kind != otlpdata.KindUnspecified
 }
 
-// kindOf returns the OTLP kind of a name in v2 JSON, in any case.
+// kindOf returns the OTLP kind for a name in v2 JSON, in any case.
 func kindOf(name string) int32 {
-	const longest = "CONSUMER"
-	if len(name) > len(longest) {
+	const maxLength = len("CONSUMER")
+	if len(name) > maxLength {
 		return otlpdata.KindUnspecified
 	}
 	switch strings.ToUpper(name) {
@@ -115,9 +116,9 @@ func kindOf(name string) int32 {
 	return otlpdata.KindUnspecified
 }
 
-// v2Status is what tags say about the outcome of a span.
+// v2Status is the status in the tags of a span.
 type v2Status struct {
-	error bool // says more than code
+	error bool // takes precedence over code
 	coded bool
 	code  int32
 	text  string
@@ -143,7 +144,8 @@ func (st *v2Status) codeTag(value string) bool {
 	return true
 }
 
-// apply sets the status and returns the span's attributes, among them a description that no status came with.
+// apply sets the status and returns the attributes of the span. A description without a status
+// remains an attribute.
 func (st *v2Status) apply(s *otlpdata.Span) []otlpdata.KeyValue {
 	s.StatusCode = st.code
 	if st.error {
@@ -157,8 +159,8 @@ func (st *v2Status) apply(s *otlpdata.Span) []otlpdata.KeyValue {
 	return s.Attributes
 }
 
-// resourceTag takes a tag about what produced the span, which OTLP says once for all spans of a resource. They are held until all spans are
-// read, so there is a limit to their number; further ones remain with their spans.
+// resourceTag moves a tag that describes the resource to the resource. Resource tags are kept until
+// all spans are read, so their number is limited; further ones remain with their spans.
 func (t *translator) resourceTag(kv *otlpdata.KeyValue) bool {
 	if !isResourceKey(kv.Key) || len(t.resource) >= t.opt.Limits.Items {
 		return false
@@ -167,7 +169,7 @@ func (t *translator) resourceTag(kv *otlpdata.KeyValue) bool {
 	return true
 }
 
-// isResourceKey reports whether the semantic conventions have a key for resources.
+// isResourceKey reports whether the semantic conventions define a key for resources.
 func isResourceKey(key string) bool {
 	area, name, ok := strings.Cut(key, ".")
 	if !ok {
@@ -190,8 +192,8 @@ func isResourceKey(key string) bool {
 	return false
 }
 
-// parsed makes a boolean of the words for it, and a number of a decimal one. An integer has to look as it is printed: identifiers with
-// zeros in front are none.
+// parsed converts the strings true and false to a boolean, and decimal numbers to a number.
+// Integers must have their canonical form: identifiers with leading zeros are not converted.
 func parsed(v otlpdata.Value) otlpdata.Value {
 	s := v.Str()
 	switch {
@@ -213,10 +215,10 @@ func parsed(v otlpdata.Value) otlpdata.Value {
 	return v
 }
 
-// isDecimal keeps what only Go takes for a number from its parsers, and costly errors from being made.
+// isDecimal excludes number forms that only Go accepts, and avoids the cost of parser errors.
 func isDecimal(s string) bool {
-	const longest = 64
-	if s == "" || len(s) > longest || s[len(s)-1] < '0' || s[len(s)-1] > '9' {
+	const maxLength = 64
+	if s == "" || len(s) > maxLength || s[len(s)-1] < '0' || s[len(s)-1] > '9' {
 		return false
 	}
 	for i := range len(s) {

@@ -9,10 +9,11 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// rules has an example for each rule of the translation of v2 spans, and for what clients send that is not quite what it should be. s is
-// put in front of the members of each span.
+// s are the first members of each span in rules.
 const s = `"traceId":"a1","id":"b2","timestamp":1500000000000001,"duration":7,`
 
+// rules are examples for the rules of the translation of v2 spans, and for the deviations that
+// clients send.
 var rules = []struct{ name, body string }{
 	{"no spans", `[]`},
 	{"null", `null`},
@@ -112,7 +113,7 @@ func TestV2Captured(t *testing.T) {
 func TestV2DebugHeader(t *testing.T) {
 	for _, body := range []string{`[{"id":"1"}]`, `[{"id":"1","debug":false}]`} {
 		if got := dumped(FromV2JSON([]byte(body), Options{Debug: true})); !strings.Contains(got, "@tracing@flags=3") {
-			t.Errorf("%s: no flag in\n%s", body, got)
+			t.Errorf("%s: no flags attribute in\n%s", body, got)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package zipkin translates Zipkin's wire formats into OTLP bytes.
 //
-// Of v2 spans, everything is kept but two things: that a span is shared, which its id and kind tell as well, and the IPv4 address of an
-// endpoint that has an IPv6 address, too.
+// The translation of v2 spans keeps everything except two things: whether a span is shared, which
+// its id and kind also tell, and the IPv4 address of an endpoint that also has an IPv6 address.
 package zipkin
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Options are what the request says beside its body, and what the receiver is configured to do.
+// Options are the parts of a request outside of its body, and the configuration of the receiver.
 type Options struct {
-	Debug           bool      // the header X-B3-Flags: 1
-	ParseStringTags bool      // make numbers and booleans of tags that look like them
-	Now             time.Time // start of v1 spans that tell no time at all
-	// Limits bound requests while they are translated; of them, only Spans and Items are used. Zero means the default. An error for
-	// them is a *[otlpdata.LimitError].
+	Debug           bool      // header X-B3-Flags: 1
+	ParseStringTags bool      // convert tags that look like numbers or booleans
+	Now             time.Time // start of v1 spans without any time
+	// Limits are checked during the translation. Only Spans and Items are used. 0 means the
+	// default. The error of an exceeded limit is a *[otlpdata.LimitError].
 	Limits otlpdata.Limits
 }
 

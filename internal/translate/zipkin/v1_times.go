@@ -1,7 +1,7 @@
 package zipkin
 
-// mendTimes finds times that were not sent in the annotations.
-func (s *v1Span) mendTimes() {
+// repairTimes sets missing times from the annotations.
+func (s *v1Span) repairTimes() {
 	sent, isSent := s.when(clientSend)
 	received, isReceived := s.when(serverReceive)
 	switch {
@@ -13,7 +13,7 @@ func (s *v1Span) mendTimes() {
 	}
 	switch {
 	case !s.hasDuration:
-		s.mendDuration()
+		s.repairDuration()
 	case s.duration < 0:
 		s.duration = 1
 	}
@@ -32,8 +32,9 @@ func (s *v1Span) mendTimes() {
 	}
 }
 
-// mendDuration makes it what the annotations span, at least a microsecond.
-func (s *v1Span) mendDuration() {
+// repairDuration sets the duration to the time between the first and the last annotation, at least
+// 1 microsecond.
+func (s *v1Span) repairDuration() {
 	s.duration = 1
 	if len(s.annotations) < 2 {
 		return
