@@ -7,52 +7,67 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Aggregator is implemented by stores that describe all spans for which a query holds without returning them.
+// Aggregator is implemented by stores that compute aggregates of all spans that match a query
+// without returning the spans.
 //
-// Duplicates count once; those that came in different requests a store may count once for each place where it has stored them.
+// A store counts duplicates once, but duplicates that arrived in different requests may count once
+// for each place where they are stored.
 type Aggregator interface {
-	// Aggregate describes the spans that start within the window of q and on which q.Where holds. Limit and After are not looked at.
-	// Budget.Spans bounds how many spans are examined one by one: where there are more, a store examines a part of them that does not
-	// depend on their content and is spread over the window, and says which share that is. The same question to a store that has not
-	// changed gets the same answer. An error says that nothing can be said, as where Aggregation.Check has one or ctx was cancelled; where
-	// something could not be read or time ran out, Aggregate.Complete is false.
+	// Aggregate describes the spans that start within the window of q and for which q.Where holds.
+	// Limit and After are ignored.
+	//
+	// Budget.Spans limits the number of spans examined one by one. If there are more, the store
+	// examines a sample that is spread over the window and does not depend on the content of spans,
+	// and reports the sampled share. The answer is the same for repeated calls if the store has not
+	// changed.
+	//
+	// It returns an error if there is no answer at all, for example if Aggregation.Check fails or
+	// ctx was cancelled. If something could not be read or time ran out, Aggregate.Complete is
+	// false.
 	Aggregate(ctx context.Context, q Query, a Aggregation) (Aggregate, error)
 }
 
-// Aggregation says what to find out. Zero parts are left out.
+// Aggregation selects what to compute. Parts that are zero are omitted.
 type Aggregation struct {
-	Heatmap   HeatmapQuery
-	Facets    FacetQuery
-	Exemplars int // how many spans to return as examples; at most MaxExemplars. Fewer come where more are costly to find
+	Heatmap HeatmapQuery
+	Facets  FacetQuery
+	// Exemplars is the maximum number of exemplars to return, at most MaxExemplars. A store may
+	// return fewer if more are expensive to find.
+	Exemplars int
 }
 
-// HeatmapQuery asks for the spans by start and duration.
+// HeatmapQuery requests the number of spans by start and duration.
 type HeatmapQuery struct {
-	// Step is the width of a column; 0: no heatmap. Columns begin at its multiples since the Unix epoch. There are at most MaxColumns:
-	// longer windows are an error, also those without an end.
+	// Step is the width of a column. 0 requests no heatmap. Columns begin at multiples of Step
+	// since the Unix epoch. A window with more than MaxColumns columns, for example one without an
+	// end, is an error.
 	Step time.Duration
 }
 
-// FacetQuery asks for the values of fields and how many spans have each.
+// FacetQuery requests the values of fields and the number of spans that have each.
 type FacetQuery struct {
-	// Values is how many values of each field to return, the most frequent ones (or, with a Selection, the most telling ones); 0: no
-	// facets. At most MaxFacetValues.
+	// Values is the number of values to return for each field, at most MaxFacetValues: the most
+	// frequent ones, or with a Selection those with the highest scores. 0 requests no facets.
 	Values int
-	// Fields to count, at most MaxFacets, none of them twice. Those of the trace have no values. None: Service, Name, Kind and Status, and
-	// the keys of span and resource attributes that the most spans have (of those that as many have the first ones by place and key),
-	// MaxFacets in all. Then a field that no span has is left out, and so is the key otlpdata.FlagsAttribute.
+	// Fields lists the fields to count, at most MaxFacets, without repetitions. Fields of the trace
+	// have no values.
+	//
+	// If it is empty, these are counted, MaxFacets in all: Service, Name, Kind and Status, and the
+	// keys of span and resource attributes that the most spans have (ties by place and key). Fields
+	// that no span has are omitted, and so is the key otlpdata.FlagsAttribute.
 	Fields []Field
-	// Selection compares: spans that it covers are counted a second time. nil: there is none.
+	// Selection, if not nil, is a part of the spans to compare with the rest: its spans are counted
+	// a second time.
 	Selection *Selection
 }
 
-// Selection is a part of the spans that a query covers.
+// Selection is a subset of the spans that a query covers.
 type Selection struct {
 	From, To time.Time // as in Query
 	Where    Expr
 }
 
-// Bounds of what an aggregation holds.
+// Limits of an aggregation.
 const (
 	MaxColumns     = 2000 // of a heatmap
 	MaxExemplars   = 1000
@@ -60,18 +75,20 @@ const (
 	MaxFacetValues = 1000
 )
 
-// Aggregate is what is known of the spans.
+// Aggregate is the answer of an Aggregator.
 type Aggregate struct {
-	// Spans and Errors (those with the status error) are counted as the heatmap is where one was asked for, else as the facets are, else
-	// for themselves. Share is that of what they were counted in; see Heatmap.Share.
+	// Spans and Errors (spans with the status error) are the totals of the heatmap if one was
+	// requested, otherwise of the facets if these were requested, otherwise they are counted on
+	// their own. Share is the share of spans examined for them; see Heatmap.Share.
 	Spans, Errors uint64
 	Share         float64
-	Heatmap       *Heatmap // nil unless asked for
-	Facets        *Facets  // nil unless asked for
+	Heatmap       *Heatmap // nil unless requested
+	Facets        *Facets  // nil unless requested
 	Exemplars     []Exemplar
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
-	// Complete: everything within the share that was examined could be read. Otherwise Reason says in the user's words what is missing.
+	// Complete reports whether everything within the examined share could be read. If not, Reason
+	// describes for users what is missing.
 	Complete bool
 	Reason   string
 }
@@ -79,56 +96,64 @@ type Aggregate struct {
 // Heatmap counts spans by start and duration.
 type Heatmap struct {
 	Step  uint64     // nanoseconds
-	Cells []HeatCell // sorted by start and bucket; none is empty
-	// Share of the spans that was examined, above 0 and at most 1, which is all (or none). Counts divided by it estimate the whole.
+	Cells []HeatCell // sorted by start and bucket; each has at least one span
+	// Share is the share of the spans that was examined, above 0 and at most 1. It is 1 if all
+	// spans were examined or there are none. Counts divided by Share are estimates for all spans.
 	Share float64
 }
 
-// HeatCell is the spans of a column in a bucket of durations.
+// HeatCell counts the spans of one column in one duration bucket.
 type HeatCell struct {
 	Start         uint64 // of the column, nanoseconds since the Unix epoch
-	Bucket        int    // see BucketOf
+	Bucket        int    // duration bucket, see BucketOf
 	Count, Errors uint64
 }
 
-// Facets are the values of fields.
+// Facets holds the values of several fields.
 type Facets struct {
-	// Facets are in the order of FacetQuery.Fields; without those sorted by Score, which is 0 without a Selection, and by Spans, both
-	// descending, then by place and key.
+	// Facets are in the order of FacetQuery.Fields. If that is empty they are sorted by Score (0
+	// without a Selection) and Spans, both descending, then by place and key.
 	Facets          []Facet
-	Spans, Selected uint64  // that were examined and fit; Selected are those of the Selection
+	Spans, Selected uint64  // matching spans that were examined; Selected counts those of the Selection
 	Share           float64 // see Heatmap.Share
-	// Omitted is how many further fields were counted.
+	// Omitted is the number of other fields that were counted.
 	Omitted int
 }
 
-// Facet is the values of a field.
+// Facet holds the values of one field.
 type Facet struct {
 	Field Field
-	// Spans have a value of the field; a span counts once for each of its distinct values, and once here.
+	// Spans is the number of spans with a value of the field. A span with several distinct values
+	// counts once here and once for each value.
 	Spans, Selected uint64
-	// Values are sorted by absolute Score, which is 0 without a Selection, then by Score and by Count, all descending, then by Text.
+	// Values are sorted by absolute Score (0 without a Selection), then by Score and Count, all
+	// descending, then by Text.
 	Values []FacetValue
-	// Distinct is how many values were told apart. Other is how often spans had other ones.
+	// Distinct is the number of distinct values that were counted. Other counts the occurrences of
+	// all other values.
 	Distinct int
 	Other    uint64
-	// Score is the greatest absolute Score of all values, those that are not returned included.
+	// Score is the highest absolute Score of all values, including those that are not returned.
 	Score float64
 }
 
-// FacetValue is one value of a field.
+// FacetValue counts one value of a field.
 type FacetValue struct {
-	Text            string // FacetText of otlpdata.Value.AsString
+	Text            string // otlpdata.Value.AsString, shortened by storequery.FacetText
 	Count, Selected uint64 // Count includes Selected
-	// Score says how telling the value is of the selection; see FacetScore.
+	// Score is the difference between the frequencies of the value in the selection and in the
+	// rest; see storequery.FacetScore.
 	Score float64
 }
 
-// Exemplar is a span that fits. Those of an answer are spread over starts and durations.
+// Exemplar is an example of the matching spans. The exemplars of an answer are spread over start
+// times and durations.
 type Exemplar struct {
 	TraceID         otlpdata.TraceID
 	SpanID          otlpdata.SpanID
-	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
-	Service, Name   string // as otlpdata.ServiceName and otlpdata.Span.Operation mend them, cut by FacetText
-	Failed          bool
+	Start, Duration uint64 // nanoseconds; Duration as corrected by otlpdata.Span.Duration
+	// Service and Name are as corrected by otlpdata.ServiceName and otlpdata.Span.Operation, and
+	// shortened by storequery.FacetText.
+	Service, Name string
+	Failed        bool
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Check says, in words for the user, why an aggregation cannot be had for a query.
+// Check returns an error for users if the aggregation is invalid for a query.
 func (a *Aggregation) Check(q Query) error {
 	if a.Exemplars < 0 || a.Exemplars > MaxExemplars {
-		return fmt.Errorf("%d examples are not between 0 and %d", a.Exemplars, MaxExemplars)
+		return fmt.Errorf("%d exemplars requested; the number must be between 0 and %d", a.Exemplars, MaxExemplars)
 	}
 	if err := a.Heatmap.check(q); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (a *Aggregation) Check(q Query) error {
 
 func (h HeatmapQuery) check(q Query) error {
 	if h.Step < 0 {
-		return fmt.Errorf("a heatmap cannot have columns of %s", h.Step)
+		return fmt.Errorf("heatmap column width %s must not be negative", h.Step)
 	}
 	from, to, ok := q.Window()
 	if h.Step == 0 || !ok {
@@ -30,27 +30,27 @@ func (h HeatmapQuery) check(q Query) error {
 		return nil
 	}
 	if q.From.IsZero() || q.To.IsZero() {
-		return errors.New("a heatmap needs a time range with a beginning and an end")
+		return errors.New("heatmap requires a time range with a start and an end")
 	}
-	least := min((to-from)/(MaxColumns-1)+1, math.MaxInt64)
-	return fmt.Errorf("a heatmap of this time range in columns of %s would have more than %d of them; use columns of at least %s",
-		h.Step, MaxColumns, time.Duration(least))
+	width := min((to-from)/(MaxColumns-1)+1, math.MaxInt64)
+	return fmt.Errorf("heatmap of this time range with column width %s has more than %d columns; use a column width of at least %s",
+		h.Step, MaxColumns, time.Duration(width))
 }
 
 func (f *FacetQuery) check() error {
 	if f.Values < 0 || f.Values > MaxFacetValues {
-		return fmt.Errorf("%d values of a field are not between 0 and %d", f.Values, MaxFacetValues)
+		return fmt.Errorf("%d facet values requested; the number must be between 0 and %d", f.Values, MaxFacetValues)
 	}
 	if len(f.Fields) > MaxFacets {
-		return fmt.Errorf("%d fields are more than %d", len(f.Fields), MaxFacets)
+		return fmt.Errorf("%d facet fields exceed the maximum of %d", len(f.Fields), MaxFacets)
 	}
 	seen := make(map[Field]struct{}, len(f.Fields))
 	for _, field := range f.Fields {
 		if field.Place > RootName {
-			return fmt.Errorf("there is no place %d", field.Place)
+			return fmt.Errorf("unknown facet field place %d", field.Place)
 		}
 		if _, twice := seen[field]; twice {
-			return fmt.Errorf("a field is named twice: place %d, key %q", field.Place, field.Key)
+			return fmt.Errorf("duplicate facet field: place %d, key %q", field.Place, field.Key)
 		}
 		seen[field] = struct{}{}
 	}

@@ -10,65 +10,70 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Deleter is implemented by stores from which an operator may delete spans before their time.
+// Deleter is implemented by stores from which an operator can delete spans before they expire.
 type Deleter interface {
-	// Delete hides the spans that d covers and that the tenant had stored before: no call that begins after Delete has returned sees
-	// them, also not after a crash. What comes later stays, a deleted span that is sent again included. The space is given back when the
-	// store sees fit.
+	// Delete hides the tenant's stored spans that d covers: no call that begins after Delete has
+	// returned sees them, not even after a crash. Spans that are stored later stay, including a
+	// deleted span that is sent again. The store frees the space later.
 	//
-	// Errors match [ErrNotAllowed] and [ErrBadDeletion] where these apply; after any other one the spans may be deleted or not, and the
-	// caller repeats the call.
+	// Errors match [ErrNotAllowed] or [ErrBadDeletion] if these apply. After any other error the
+	// spans may or may not be deleted, and the caller should repeat the call.
 	Delete(ctx context.Context, tenant string, d Deletion) (Deleted, error)
 }
 
-// Deletion says which spans go. Exactly one of Traces, Service and the range alone is given.
+// Deletion selects the spans to delete: by Traces, by Service with an optional time range, or by a
+// time range alone.
 type Deletion struct {
 	// Traces are the ids of whole traces, at most [MaxDeletedTraces].
 	Traces []otlpdata.TraceID
-	// Service is a service.name: its spans go, within the range if there is one. Traces that others have spans in are partial after that.
+	// Service is a service.name whose spans are deleted, within the time range if one is set.
+	// Traces that also have spans of other services remain as partial traces.
 	Service string
-	// From and To bound the start of a span, both inclusive, as in Query.Window. A zero time does not bound. Without Traces and Service one
-	// of them is given.
+	// From and To limit the start of a span, both inclusive, as in Query.Window. A zero time sets
+	// no limit. At least one of them is required if neither Traces nor Service is set.
 	From, To time.Time
 }
 
-// Deleted is what a deletion did.
+// Deleted is the result of a deletion.
 type Deleted struct {
-	// Spans is how many spans are hidden that were not before. A duplicate that the store keeps several times may count each time.
+	// Spans is the number of spans that are hidden now and were not before. A duplicate that the
+	// store holds several times may count several times.
 	Spans int
 }
 
-// MaxDeletedTraces bounds the ids of one Deletion.
+// MaxDeletedTraces is the maximum number of trace ids in one Deletion.
 const MaxDeletedTraces = 10_000
 
 var (
-	// ErrNotAllowed is matched by the error of a store whose configuration does not allow deletions.
+	// ErrNotAllowed is the error of a store whose configuration does not allow deletions.
 	ErrNotAllowed = errors.New("deleting spans is not allowed: set allow_delete: true in the configuration of the store")
-	// ErrBadDeletion is matched by errors that say what is wrong with a Deletion.
-	ErrBadDeletion = errors.New("the deletion is not valid")
+	// ErrBadDeletion is wrapped by errors that describe what is wrong with a Deletion.
+	ErrBadDeletion = errors.New("invalid deletion")
 )
 
-// Check returns an error, which matches [ErrBadDeletion], unless d says what to delete in one of the three ways.
+// Check returns an error that matches [ErrBadDeletion] unless d selects spans in one of the three
+// ways.
 func (d *Deletion) Check() error {
 	ranged := !d.From.IsZero() || !d.To.IsZero()
 	switch {
 	case len(d.Traces) > 0 && (d.Service != "" || ranged):
-		return fmt.Errorf("%w: traces are deleted as a whole, without a service or a range", ErrBadDeletion)
+		return fmt.Errorf("%w: traces cannot be combined with a service or a time range", ErrBadDeletion)
 	case len(d.Traces) > MaxDeletedTraces:
-		return fmt.Errorf("%w: %d traces, %d are allowed at once", ErrBadDeletion, len(d.Traces), MaxDeletedTraces)
+		return fmt.Errorf("%w: %d traces exceed the maximum of %d", ErrBadDeletion, len(d.Traces), MaxDeletedTraces)
 	case len(d.Traces) == 0 && d.Service == "" && !ranged:
-		return fmt.Errorf("%w: it names no traces, no service and no range", ErrBadDeletion)
+		return fmt.Errorf("%w: specify traces, a service or a time range", ErrBadDeletion)
 	}
 	if _, _, ok := d.Window(); !ok {
-		return fmt.Errorf("%w: no time lies between from and to", ErrBadDeletion)
+		return fmt.Errorf("%w: \"from\" is after \"to\"", ErrBadDeletion)
 	}
 	return nil
 }
 
-// Window returns the bounds on starts, as Query.Window does.
+// Window returns the bounds of start times, as Query.Window does.
 func (d *Deletion) Window() (from, to uint64, ok bool) { return Query{From: d.From, To: d.To}.Window() }
 
-// String says what is deleted, for logs: `2 traces`, `service "cart" to 2026-11-21T18:00:00Z`, `range from 2026-11-21T17:00:00Z`.
+// String describes the deletion for logs: `2 traces`, `service "cart" to 2026-11-21T18:00:00Z`,
+// `range from 2026-11-21T17:00:00Z`.
 func (d *Deletion) String() string {
 	text := "range"
 	switch {
@@ -86,7 +91,8 @@ func (d *Deletion) String() string {
 	return text
 }
 
-// Covers reports whether a span of the tenant goes. It is the reference for stores.
+// Covers reports whether the deletion covers a span of the tenant. It is the reference
+// implementation for stores.
 func (d *Deletion) Covers(s Span) bool {
 	for _, id := range d.Traces {
 		if id == s.TraceID {

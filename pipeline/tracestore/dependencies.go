@@ -5,40 +5,50 @@ import (
 	"time"
 )
 
-// Dependencies is implemented by stores that know which service calls which.
+// Dependencies is implemented by stores that count the calls between services.
 //
-// A call is a span with its parent. It belongs to the start of the span, wherever its parent lies. The parent is the span of the same
-// trace and tenant whose id is the parent id, whenever and in whatever request it came. A span whose parent is not stored is no call.
+// A call is a span together with its parent. The start of the span is the time of the call; the
+// start of the parent is ignored. The parent is the span of the same trace and tenant whose id is
+// the parent id, even if it arrived in another request or much later. A span whose parent is not
+// stored is not a call.
 //
-// Spans that share an id, as the two sides of a call do in Zipkin's model, have sides: server (kinds server and consumer) and client (all
-// others). Then:
+// Spans may share an id, as the two sides of a call do in Zipkin's model. A span is on the server
+// side if its kind is server or consumer, and on the client side otherwise. Then:
 //
-//  1. the parent of a span of the server's side is a span of the client's side with its own id, whatever its parent id says;
-//  2. any other span belongs to the one with its parent id that is of its own service, else to one of the server's side, else to any;
-//  3. among several that will do it is the earliest, of those any; a span is not its own parent.
+//  1. The parent of a span on the server side is a span on the client side with the same id,
+//     whatever the parent id is.
+//  2. The parent of any other span is a span with the parent id: one of the same service if there
+//     is one, otherwise one on the server side, otherwise any.
+//  3. If several spans qualify, the earliest is the parent, and any of these if several start
+//     together. A span is not its own parent.
 //
-// A store may decide among the spans that it stored together, where one of them will do, and look at no more than [MaxAlike] spans of a
-// trace that share their id with an earlier one. It counts duplicates once; those that came in different requests it may count once for
-// each place where it has stored them.
+// A store may consider only the spans that it stored together if one of them qualifies, and at most
+// 64 spans of a trace that share their id with an earlier one (storequery.MaxSameID). It counts
+// duplicates once, but duplicates that arrived in different requests may count once for each place
+// where they are stored.
 type Dependencies interface {
-	// Dependencies returns the calls whose spans start within from and to, both inclusive and as in Query.Window. An error says that they
-	// cannot be counted at all; what could be counted is returned where Graph.Complete is false.
+	// Dependencies returns the calls whose spans start between from and to, both inclusive, as in
+	// Query.Window. It returns an error if calls cannot be counted at all. If only a part can be
+	// counted, it returns that part and Graph.Complete is false.
 	Dependencies(ctx context.Context, tenant string, from, to time.Time) (Graph, error)
 }
 
-// Graph is which service calls which.
+// Graph holds the calls between services.
 type Graph struct {
-	// Edges are sorted by parent, child and messaging. None is without calls.
+	// Edges are sorted by parent, child and messaging. Each has at least one call.
 	Edges []Edge
-	// Complete: every call within the window is counted. Otherwise Reason says in the user's words what is missing.
+	// Complete reports whether every call within the window is counted. If not, Reason describes
+	// for users what is missing.
 	Complete bool
 	Reason   string
 }
 
-// Edge is the calls from one service to another, or to itself.
+// Edge counts the calls from one service to another or to itself.
 type Edge struct {
 	Parent, Child string
 	Messaging     bool   // the parent is a producer or the child a consumer
-	Calls, Errors uint64 // Errors are those calls whose span has the status error
-	Duration      uint64 // of the children, nanoseconds, as otlpdata.Span.Duration mends it; the greatest number where the sum exceeds it
+	Calls, Errors uint64 // Errors counts the calls whose span has the status error
+	// Duration is the sum of the durations of the child spans in nanoseconds, as corrected by
+	// otlpdata.Span.Duration. It is the maximum uint64 if the sum overflows.
+	Duration uint64
 }

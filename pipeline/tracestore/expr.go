@@ -5,20 +5,22 @@ import (
 	"regexp"
 )
 
-// Expr is a condition on one span: [And], [Or], [Not] or [Cond]. nil holds on every span.
+// Expr is a condition on one span: [And], [Or], [Not] or [Cond]. nil holds for every span.
 type Expr interface{ isExpr() }
 
-// And holds where all parts do; an empty And holds everywhere.
+// And holds if all parts hold. An empty And holds for every span.
 type And []Expr
 
-// Or holds where a part does; an empty Or holds nowhere.
+// Or holds if at least one part holds. An empty Or holds for no span.
 type Or []Expr
 
-// Not holds where its part does not.
+// Not holds if its part does not.
 type Not struct{ Expr Expr }
 
-// Cond compares a field of a span with a constant. It holds when one of the field's values does: an attribute may occur in several places
-// and several times. A field without values makes every operator false, also Ne; use Not(Eq) for "has no such value".
+// Cond compares a field of a span with a constant. A field may have several values, because an
+// attribute may occur in several places and several times; the condition holds if it holds for one
+// of them. If the field has no value, every operator is false, including Ne. Use Not with Eq for
+// "has no such value".
 type Cond struct {
 	Field Field
 	Op    Op
@@ -30,51 +32,53 @@ func (Or) isExpr()   {}
 func (Not) isExpr()  {}
 func (Cond) isExpr() {}
 
-// Place says where a field is looked for.
+// Place is where the value of a field comes from.
 type Place uint8
 
-// The places of a field. Attributes are looked up by Key; the others are properties of the span or of its trace and have no key. A span has
-// one value, be it "", of every property except EventName (one for each event), ParentID and those of the trace.
+// The places of a field. Attributes are looked up by key. All others are properties of the span or
+// of its trace and have no key. A span has exactly one value, which may be "", for each property
+// except EventName (one for each event), ParentID and the properties of the trace.
 const (
-	AnyAttribute      Place = iota // span, resource, scope, event and link attributes
-	SpanAttribute                  //
-	ResourceAttribute              //
-	ScopeAttribute                 //
-	EventAttribute                 //
-	LinkAttribute                  //
-	Service                        // service name as otlpdata.ServiceName mends it
-	Name                           // span name as otlpdata.Span.Operation mends it
-	Kind                           // client, server, producer, consumer, internal, or ""
-	Status                         // unset, ok, error
-	StatusMessage                  //
-	Duration                       // nanoseconds, as otlpdata.Span.Duration mends it
-	ScopeName                      //
-	ScopeVersion                   //
-	EventName                      //
-	ParentID                       // 16 hex digits; no value for a root
-	TraceDuration                  // of the trace, nanoseconds from its first start to its last end; see Span.Trace
-	RootService                    // Summary.RootService of the trace
-	RootName                       // Summary.RootName of the trace
+	AnyAttribute Place = iota // span, resource, scope, event and link attributes
+	SpanAttribute
+	ResourceAttribute
+	ScopeAttribute
+	EventAttribute
+	LinkAttribute
+	Service // service name as corrected by otlpdata.ServiceName
+	Name    // span name as corrected by otlpdata.Span.Operation
+	Kind    // client, server, producer, consumer, internal, or ""
+	Status  // unset, ok, error
+	StatusMessage
+	Duration // nanoseconds, as corrected by otlpdata.Span.Duration
+	ScopeName
+	ScopeVersion
+	EventName
+	ParentID      // 16 hex digits; no value for a root span
+	TraceDuration // nanoseconds from the first start to the last end in the trace; see Span.Trace
+	RootService   // Summary.RootService of the trace
+	RootName      // Summary.RootName of the trace
 )
 
-// Field names what a condition looks at.
+// Field identifies the values that a condition tests.
 type Field struct {
 	Place Place
-	Key   string
+	Key   string // of an attribute; "" for properties
 }
 
-// HasKey reports whether fields of a place are looked up by their key.
+// HasKey reports whether fields of this place are looked up by key.
 func (p Place) HasKey() bool { return p <= LinkAttribute }
 
-// OfTrace reports whether a place is one of the trace, which [Reader.Find] does not know.
+// OfTrace reports whether the place is a property of the whole trace. [Reader.Find] does not
+// support these.
 func (p Place) OfTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
 
-// Fields yields the field of each [Cond] in e, as often as it occurs.
+// Fields yields the field of each [Cond] in e, including repeated fields.
 func Fields(e Expr) iter.Seq[Field] {
 	return func(yield func(Field) bool) { eachField(e, yield) }
 }
 
-// eachField reports whether yield wants to go on.
+// eachField calls yield for each field until it returns false, and returns the last result.
 func eachField(e Expr, yield func(Field) bool) bool {
 	var parts []Expr
 	switch e := e.(type) {
@@ -95,12 +99,13 @@ func eachField(e Expr, yield func(Field) bool) bool {
 	return true
 }
 
-// Op is a comparison.
+// Op is a comparison operator.
 type Op uint8
 
-// The comparisons. A text literal compares by Eq and Ne with the value's text form (otlpdata.Value.AsString), whatever its type, and by
-// the orderings with strings, byte by byte. A number literal compares with integers and floats, as 64-bit floats. Everything else is
-// false, Ne included: a string neither equals a number nor differs from it.
+// The operators. Eq and Ne compare a text literal with the text form of a value of any type
+// (otlpdata.Value.AsString). Lt, Le, Gt and Ge compare a text literal with string values only, byte
+// by byte. A number literal is compared with integer and float values, as 64-bit floats. All other
+// comparisons are false, including Ne: a string neither equals a number nor differs from it.
 const (
 	Eq Op = iota
 	Ne
@@ -108,18 +113,18 @@ const (
 	Le
 	Gt
 	Ge
-	Like   // the first MaxLike bytes of the text form match Literal.Regexp somewhere
-	Exists // there is a value; the literal is not looked at
+	Like   // Literal.Regexp matches somewhere in the first MaxLikeBytes bytes of the text form
+	Exists // the field has a value; the literal is ignored
 )
 
-// MaxLikeBytes is how many bytes of a value Like looks at. An expression may take ten microseconds for a byte, and no
-// query can be stopped while one value is looked at.
+// MaxLikeBytes is the number of bytes of a value that Like examines. A regular expression may take
+// ten microseconds per byte, and a query cannot be cancelled while it examines a value.
 const MaxLikeBytes = 256 << 10
 
 // Literal is the constant of a condition.
 type Literal struct {
 	Text     string
-	Number   float64 // when IsNumber
+	Number   float64 // if IsNumber
 	IsNumber bool
 	Regexp   *regexp.Regexp // for Like
 }
@@ -127,7 +132,7 @@ type Literal struct {
 // Text returns a text literal.
 func Text(s string) Literal { return Literal{Text: s} }
 
-// Number returns a number literal. Durations are given in nanoseconds.
+// Number returns a number literal. Durations are in nanoseconds.
 func Number(f float64) Literal { return Literal{Number: f, IsNumber: true} }
 
 // Pattern returns the literal of a Like condition.

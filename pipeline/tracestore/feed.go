@@ -8,32 +8,35 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Follower is implemented by stores that tell of spans as they are stored.
+// Follower is implemented by stores that stream spans as they are stored.
 type Follower interface {
-	// Follow returns a feed of all that Consume takes of a tenant from now on. What a feed holds can be read back from the store already.
-	// In it may wait batches of together at most room bytes (of otlpdata.Batch.Size, and a little for each): who reads too slowly misses spans, and is told how many,
-	// but never holds up Consume. The caller closes the feed.
-	Follow(tenant string, room int) *Feed
+	// Follow returns a feed of the batches that Consume stores for a tenant from now on. A batch in
+	// the feed can already be read from the store. The feed buffers batches of at most capacity
+	// bytes in total (otlpdata.Batch.Size plus a small overhead for each). A slow reader misses
+	// batches, and the feed counts their spans; it never delays Consume. The caller must close the
+	// feed.
+	Follow(tenant string, capacity int) *Feed
 }
 
-// Hub gives what a store takes to those who follow it. A store embeds one, which makes it a [Follower], and publishes each batch that it
-// took. The zero value is ready to use. Safe for concurrent use.
+// Hub distributes the batches that a store accepts to its followers. A store that holds a Hub
+// publishes each stored batch to it, and implements [Follower] with its Follow method. The zero
+// value is ready to use. Safe for concurrent use.
 type Hub struct {
 	mu    sync.Mutex              // held while the list changes
-	feeds atomic.Pointer[[]*Feed] // nil: nobody follows; a list is never changed, but replaced
+	feeds atomic.Pointer[[]*Feed] // nil: no feed is open; a list is replaced and never modified
 }
 
 var _ Follower = (*Hub)(nil)
 
 // Follow implements [Follower].
-func (h *Hub) Follow(tenant string, room int) *Feed {
-	f := &Feed{hub: h, tenant: tenant, room: room, ready: make(chan struct{}, 1)}
+func (h *Hub) Follow(tenant string, capacity int) *Feed {
+	f := &Feed{hub: h, tenant: tenant, capacity: capacity, ready: make(chan struct{}, 1)}
 	h.change(func(feeds []*Feed) []*Feed { return append(feeds, f) })
 	return f
 }
 
-// Publish tells those who follow of a batch that can be read back from now on. It waits for none of them, and costs a look at one word of
-// memory where there are none.
+// Publish adds a batch, which must be readable from the store, to the feeds of its tenant. It never
+// blocks on a reader. Without feeds it costs one atomic load.
 func (h *Hub) Publish(b *otlpdata.Batch) {
 	feeds := h.feeds.Load()
 	if feeds == nil {
@@ -60,51 +63,53 @@ func (h *Hub) change(edit func([]*Feed) []*Feed) {
 	h.feeds.Store(&feeds)
 }
 
-// Feed holds batches until they are taken. Safe for concurrent use.
+// Feed buffers batches until they are taken. Safe for concurrent use.
 type Feed struct {
-	hub    *Hub
-	tenant string
-	room   int
-	ready  chan struct{} // holds a token while there is something to take
+	hub      *Hub
+	tenant   string
+	capacity int           // bytes
+	ready    chan struct{} // holds a token while there is something to take
 
-	mu      sync.Mutex
-	waiting []*otlpdata.Batch // oldest first
-	size    int               // bytes of those that wait
-	missed  int               // spans, since Take told of some
-	closed  bool
+	mu       sync.Mutex
+	buffered []*otlpdata.Batch // oldest first
+	size     int               // bytes of the buffered batches
+	missed   int               // spans missed since the last Take
+	closed   bool
 }
 
-// Ready receives when there is something to take. Take must be called then, and makes it receive again while there is more.
+// Ready returns a channel that receives a value when there is something to take. The receiver must
+// then call Take, which makes the channel receive again if there is more.
 func (f *Feed) Ready() <-chan struct{} { return f.ready }
 
-// Take returns the oldest batch that waits, nil if none does, and how many spans found no room since the last call. It does not wait.
+// Take returns the oldest buffered batch, or nil if there is none, and the number of spans missed
+// since the last call because the buffer was full. It does not block.
 func (f *Feed) Take() (b *otlpdata.Batch, missed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	missed, f.missed = f.missed, 0
-	if len(f.waiting) == 0 {
+	if len(f.buffered) == 0 {
 		return nil, missed
 	}
-	b, f.waiting[0] = f.waiting[0], nil
-	f.waiting = f.waiting[1:]
-	if f.size -= b.Size() + batchCost; len(f.waiting) > 0 {
+	b, f.buffered[0] = f.buffered[0], nil
+	f.buffered = f.buffered[1:]
+	if f.size -= b.Size() + batchCost; len(f.buffered) > 0 {
 		f.wake()
 	}
 	return b, missed
 }
 
-// Close ends the feed, and drops what waits in it. It may be called more than once.
+// Close ends the feed and drops its buffered batches. It may be called more than once.
 func (f *Feed) Close() {
 	f.hub.change(func(feeds []*Feed) []*Feed { return slices.DeleteFunc(feeds, func(o *Feed) bool { return o == f }) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed, f.waiting, f.size = true, nil, 0
+	f.closed, f.buffered, f.size = true, nil, 0
 }
 
-// batchCost is what a batch that waits takes besides its bytes.
+// batchCost is the overhead of a buffered batch in bytes.
 const batchCost = 512
 
-// offer lets a batch wait, if there is room.
+// offer buffers a batch, or counts its spans as missed if it exceeds the capacity.
 func (f *Feed) offer(b *otlpdata.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,19 +118,20 @@ func (f *Feed) offer(b *otlpdata.Batch) {
 	}
 	cost := b.Size() + batchCost
 	var kept *otlpdata.Batch
-	if f.size+cost <= f.room {
+	if f.size+cost <= f.capacity {
 		kept = encodedOnly(b)
 	}
 	if kept == nil {
 		f.missed += b.Len()
 	} else {
-		f.waiting = append(f.waiting, kept)
+		f.buffered = append(f.buffered, kept)
 		f.size += cost
 	}
 	f.wake()
 }
 
-// encodedOnly returns the batch without the objects that it may hold as well, which Size does not count; nil where it cannot be encoded.
+// encodedOnly returns the batch without the pdata objects that it may hold in addition to its
+// bytes, which Size does not count. It returns nil if the batch cannot be encoded.
 func encodedOnly(b *otlpdata.Batch) *otlpdata.Batch {
 	segments, err := b.Segments()
 	if err != nil || len(segments) == 0 {
@@ -137,16 +143,16 @@ func encodedOnly(b *otlpdata.Batch) *otlpdata.Batch {
 	}
 	parts[0] = otlpdata.FromStored(segments[0], b.Meta(), b.Services()...)
 	kept, err := otlpdata.Concat(parts...)
-	if err != nil { // of one tenant
+	if err != nil { // cannot happen: all parts have the same tenant
 		return nil
 	}
 	return kept
 }
 
-// wake makes Ready receive. The caller holds mu.
+// wake puts a token into the ready channel. The caller holds mu.
 func (f *Feed) wake() {
 	select {
 	case f.ready <- struct{}{}:
-	default: // it will
+	default: // it has one already
 	}
 }

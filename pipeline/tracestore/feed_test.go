@@ -10,13 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// told returns a batch of a tenant, as bytes or as objects.
-func told(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Batch {
+// newBatch returns a batch of a tenant, as bytes or as pdata objects.
+func newBatch(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()
 	ss := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty()
 	for range spans {
-		ss.Spans().AppendEmpty().SetName("told")
+		ss.Spans().AppendEmpty().SetName("span")
 	}
 	b := otlpdata.FromTraces(td, otlpdata.Meta{Tenant: tenant})
 	if objects {
@@ -34,19 +34,19 @@ func told(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Batch 
 
 func TestFeedIsBounded(t *testing.T) {
 	var hub Hub
-	one := told(t, "", false, 3)
+	one := newBatch(t, "", false, 3)
 	f := hub.Follow("", 2*(one.Size()+batchCost))
 	defer f.Close()
 	for range 5 {
 		hub.Publish(one)
 	}
-	hub.Publish(told(t, "other", false, 3))
-	f.take(t, 3, 9) // what is missed is told first
-	hub.Publish(told(t, "", true, 3))
+	hub.Publish(newBatch(t, "other", false, 3))
+	f.take(t, 3, 9) // missed spans are reported first
+	hub.Publish(newBatch(t, "", true, 3))
 	f.take(t, 3, 0)
 	f.take(t, 3, 0)
 	f.take(t, 0, 0)
-	large := told(t, "", false, 1000)
+	large := newBatch(t, "", false, 1000)
 	hub.Publish(large)
 	f.take(t, 0, 1000)
 }
@@ -66,12 +66,13 @@ func lenOf(b *otlpdata.Batch) int {
 	return b.Len()
 }
 
-// A batch of several segments stays whole, and one of objects is kept as bytes.
-func TestFeedKeepsBytes(t *testing.T) {
+// TestFeedBuffersBytes checks that a batch of several segments stays whole and that pdata objects
+// are buffered as bytes.
+func TestFeedBuffersBytes(t *testing.T) {
 	var hub Hub
 	f := hub.Follow("", 1<<20)
 	defer f.Close()
-	several, err := otlpdata.Concat(told(t, "", true, 2), told(t, "", false, 3))
+	several, err := otlpdata.Concat(newBatch(t, "", true, 2), newBatch(t, "", false, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +87,12 @@ func TestFeedKeepsBytes(t *testing.T) {
 	}
 }
 
-// Who waits for Ready gets everything, and closing a feed ends nobody else's.
-func TestFeedWakes(t *testing.T) {
+// TestFeedReady checks that a reader that waits for Ready gets every batch, and that closing a feed
+// does not affect others.
+func TestFeedReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub Hub
-		b := told(t, "", false, 1)
+		b := newBatch(t, "", false, 1)
 		f, closed := hub.Follow("", 1<<20), hub.Follow("", 1<<20)
 		spans := 0
 		var reading sync.WaitGroup
@@ -116,20 +118,20 @@ func TestFeedWakes(t *testing.T) {
 		f.Close()
 		hub.Publish(b)
 		if f.take(t, 0, 0); hub.feeds.Load() != nil {
-			t.Error("the hub knows feeds that were closed")
+			t.Error("the hub still has closed feeds")
 		}
 	})
 }
 
 func BenchmarkPublish(b *testing.B) {
-	batch := told(b, "", false, 100)
+	batch := newBatch(b, "", false, 100)
 	var hub Hub
-	b.Run("nobody", func(b *testing.B) {
+	b.Run("no feed", func(b *testing.B) {
 		for b.Loop() {
 			hub.Publish(batch)
 		}
 	})
-	b.Run("slow", func(b *testing.B) {
+	b.Run("slow reader", func(b *testing.B) {
 		f := hub.Follow("", 1<<20)
 		defer f.Close()
 		for b.Loop() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// checkBucket compares with the definition, 2^b <= d^8 < 2^(b+1), in exact numbers.
+// checkBucket compares BucketOf with its definition, 2^b <= d^8 < 2^(b+1), in exact arithmetic.
 func checkBucket(t *testing.T, d uint64) {
 	t.Helper()
 	b := BucketOf(d)
@@ -35,7 +35,7 @@ func TestBucketOf(t *testing.T) {
 		checkBucket(t, r.Uint64()>>r.IntN(64))
 	}
 	if got := BucketOf(math.MaxUint64); got != Buckets-1 {
-		t.Errorf("the greatest duration is in bucket %d", got)
+		t.Errorf("the maximum duration is in bucket %d, want %d", got, Buckets-1)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestBucketStart(t *testing.T) {
 	}
 }
 
-// errorBound is what the package promises of quantiles, and a little for the arithmetic of floats.
+// errorBound is the documented error of quantiles, with a margin for floating-point rounding.
 const errorBound = 0.0443
 
 func TestQuantile(t *testing.T) {
@@ -62,8 +62,8 @@ func TestQuantile(t *testing.T) {
 			}
 			slices.Sort(all)
 			for _, q := range []float64{-1, 0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 1, 2} {
-				place := int(math.Ceil(min(max(q, 0), 1) * float64(n)))
-				want := float64(all[max(place, 1)-1])
+				rank := int(math.Ceil(min(max(q, 0), 1) * float64(n)))
+				want := float64(all[max(rank, 1)-1])
 				if got := h.Quantile(q); math.Abs(got-want) > errorBound*want {
 					t.Errorf("quantile %g of %d is %f, want %f", q, n, got, want)
 				}
@@ -71,7 +71,7 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 	if got := new(Histogram).Quantile(0.5); got != 0 {
-		t.Errorf("quantile of nothing is %f", got)
+		t.Errorf("quantile of an empty histogram is %f, want 0", got)
 	}
 }
 
@@ -91,15 +91,15 @@ func TestHistogramAdd(t *testing.T) {
 		t.Errorf("got %v, sum %d; want %v, sum %d", got, sum.Sum, want, all.Sum)
 	}
 	if sum.Reset(); sum.Count() != 0 || sum.Sum != 0 {
-		t.Error("a histogram that was reset is not empty")
+		t.Error("histogram is not empty after Reset")
 	}
 	sum.Add(&all)
 	if !slices.Equal(buckets(&sum), buckets(&all)) {
-		t.Error("what was reset still shows")
+		t.Error("a histogram that was reset counts differently from a new one")
 	}
 }
 
-func TestSumsDoNotWrap(t *testing.T) {
+func TestHistogramSumDoesNotOverflow(t *testing.T) {
 	var h Histogram
 	h.Observe(math.MaxUint64 - 1)
 	h.Observe(1)
@@ -108,8 +108,8 @@ func TestSumsDoNotWrap(t *testing.T) {
 	}
 }
 
-// TestRepeatedDurations: one duration n times is n durations.
-func TestRepeatedDurations(t *testing.T) {
+// TestObserveN checks that ObserveN with n is the same as n calls of Observe.
+func TestObserveN(t *testing.T) {
 	var each, times Histogram
 	for d := range uint64(100) {
 		for range d + 1 {

@@ -8,8 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Match reports whether e holds on s. It is the reference: whatever way a store finds spans, it finds those for which Match holds. A
-// store that cannot push a condition down may call it on each candidate.
+// Match reports whether e holds for s. It is the reference implementation: a store finds exactly
+// the spans for which Match is true. A store that cannot evaluate a condition itself may call Match
+// for each candidate.
 func Match(e Expr, s Span) bool {
 	switch e := e.(type) {
 	case nil:
@@ -45,8 +46,8 @@ func (c Cond) match(s Span) bool {
 	return found
 }
 
-// Holds reports whether the condition holds on one value of its field. Stores that keep values apart from spans call it where they cannot
-// call [Match].
+// Holds reports whether the condition holds for one value of its field. It is for stores that hold
+// values without the spans and therefore cannot call [Match].
 func (c Cond) Holds(v otlpdata.Value) bool {
 	switch {
 	case c.Op == Exists:
@@ -62,7 +63,7 @@ func (c Cond) Holds(v otlpdata.Value) bool {
 	return v.Kind() == otlpdata.ValueString && compare(c.Op, v.Str(), c.Value.Text)
 }
 
-// beginning returns what Like looks at of a text, in whole characters.
+// beginning returns the part of a text that Like examines, cut between characters.
 func beginning(s string) string {
 	if len(s) <= MaxLikeBytes {
 		return s
@@ -74,7 +75,7 @@ func beginning(s string) string {
 	return s[:n]
 }
 
-// number returns an integer or a float as what number literals are compared with.
+// number converts an integer or float value for comparison with number literals.
 func number(v otlpdata.Value) (float64, bool) {
 	switch v.Kind() {
 	case otlpdata.ValueInt:
@@ -85,7 +86,7 @@ func number(v otlpdata.Value) (float64, bool) {
 	return 0, false
 }
 
-// compare uses Go's operators, so that NaN differs from everything, itself included.
+// compare uses Go's operators, so that NaN differs from everything, including itself.
 func compare[T cmp.Ordered](op Op, a, b T) bool {
 	switch op {
 	case Eq:
@@ -104,12 +105,12 @@ func compare[T cmp.Ordered](op Op, a, b T) bool {
 	return false
 }
 
-// Values ranges over the field's values on s, which are valid as long as s is.
+// Values yields the values of the field in s. They are valid as long as s is.
 func (f Field) Values(s Span) iter.Seq[otlpdata.Value] {
 	return func(yield func(otlpdata.Value) bool) { f.visit(s, yield) }
 }
 
-// visit calls yield with the field's values on s until it returns false.
+// visit calls yield with the values of the field in s until it returns false.
 func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	switch f.Place {
 	case AnyAttribute:
@@ -138,7 +139,8 @@ func (f Field) visit(s Span, yield func(otlpdata.Value) bool) {
 	}
 }
 
-// property returns the one value of a place that is not an attribute; a root has no ParentID.
+// property returns the value of a place that is not an attribute, if there is one. A root span has
+// no ParentID.
 func property(p Place, s Span) (otlpdata.Value, bool) {
 	switch p {
 	case Service:
@@ -152,7 +154,8 @@ func property(p Place, s Span) (otlpdata.Value, bool) {
 	case StatusMessage:
 		return otlpdata.StringValue(s.StatusMessage), true
 	case Duration:
-		// As a float, because an unsigned 64-bit number of nanoseconds need not fit an integer value.
+		// A float, because an unsigned 64-bit number of nanoseconds may not fit into an integer
+		// value.
 		ns, _ := s.Duration()
 		return otlpdata.DoubleValue(float64(ns)), true
 	case ScopeName:
@@ -165,11 +168,11 @@ func property(p Place, s Span) (otlpdata.Value, bool) {
 	if s.Trace == nil {
 		return otlpdata.Value{}, false
 	}
-	return factOf(p, s.Trace)
+	return traceProperty(p, s.Trace)
 }
 
-// factOf returns the value of a place of the trace.
-func factOf(p Place, t *Summary) (otlpdata.Value, bool) {
+// traceProperty returns the value of a property of the trace.
+func traceProperty(p Place, t *Summary) (otlpdata.Value, bool) {
 	switch p {
 	case TraceDuration:
 		return otlpdata.DoubleValue(float64(t.End - t.Start)), true
@@ -181,7 +184,7 @@ func factOf(p Place, t *Summary) (otlpdata.Value, bool) {
 	return otlpdata.Value{}, false
 }
 
-// visitKey visits the values of key and reports whether to go on.
+// visitKey visits the values of key and reports whether to continue.
 func visitKey(kvs []otlpdata.KeyValue, key string, yield func(otlpdata.Value) bool) bool {
 	for i := range kvs {
 		if kvs[i].Key == key && !yield(kvs[i].Value) {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// batchOf makes a batch of one resource, scope and span that change fills in.
+// batchOf returns a batch with one resource, one scope and one span, which change fills in.
 func batchOf(tb testing.TB, change func(rs ptrace.ResourceSpans, ss ptrace.ScopeSpans, s ptrace.Span)) *otlpdata.Batch {
 	tb.Helper()
 	td := ptrace.NewTraces()
@@ -82,7 +82,7 @@ func TestMatchConditions(t *testing.T) {
 			t.Errorf("place %d %q op %d %+v: %t, want %t", p, key, op, l, got, want)
 		}
 	}
-	// Each place.
+	// Places.
 	f(true, SpanAttribute, "place", Eq, Text("span"))
 	f(false, SpanAttribute, "place", Eq, Text("resource"))
 	f(true, ResourceAttribute, "place", Eq, Text("resource"))
@@ -119,7 +119,7 @@ func TestMatchConditions(t *testing.T) {
 	f(false, SpanAttribute, "text", Like, Pattern(regexp.MustCompile("^ello")))
 	f(false, SpanAttribute, "text", Like, Literal{})
 
-	// Numbers compare with numbers, texts with strings.
+	// Number literals compare with numbers, text literals with strings.
 	f(true, SpanAttribute, "int", Eq, Number(200))
 	f(true, SpanAttribute, "int", Ge, Number(200))
 	f(false, SpanAttribute, "int", Gt, Number(200))
@@ -137,14 +137,14 @@ func TestMatchConditions(t *testing.T) {
 	f(true, SpanAttribute, "nan", Eq, Text("NaN"))
 	f(false, SpanAttribute, "int", Op(99), Number(200))
 
-	// One of several values suffices, none does not.
+	// One matching value of several is enough; without a value no operator holds.
 	f(true, AnyAttribute, "place", Ne, Text("span"))
 	for op := Eq; op <= Exists; op++ {
 		f(false, AnyAttribute, "missing", op, Literal{Regexp: regexp.MustCompile("")})
 	}
 }
 
-func TestMatchMendsSpans(t *testing.T) {
+func TestMatchCorrectsSpans(t *testing.T) {
 	b := batchOf(t, func(_ ptrace.ResourceSpans, _ ptrace.ScopeSpans, s ptrace.Span) {
 		s.SetStartTimestamp(pcommon.Timestamp(math.MaxUint64))
 		s.SetKind(99)
@@ -159,7 +159,7 @@ func TestMatchMendsSpans(t *testing.T) {
 		{Field{Place: StatusMessage}, Exists, Literal{}},
 	} {
 		if !matches(t, b, c) {
-			t.Errorf("%+v does not hold", c)
+			t.Errorf("%+v does not match", c)
 		}
 	}
 	for _, p := range []Place{ParentID, EventName} {
@@ -193,7 +193,8 @@ func TestMatchCombinations(t *testing.T) {
 	f(true, Not{Cond{Field{AnyAttribute, "missing"}, Eq, Text("")}})
 }
 
-// A regular expression sees the beginning of a long text, up to a whole character.
+// TestMatchLongText checks that a regular expression sees only the beginning of a long text, cut
+// between characters.
 func TestMatchLongText(t *testing.T) {
 	for _, test := range []struct {
 		text, pattern string
@@ -206,7 +207,7 @@ func TestMatchLongText(t *testing.T) {
 	} {
 		c := Cond{Op: Like, Value: Pattern(regexp.MustCompile(test.pattern))}
 		if got := c.Holds(otlpdata.StringValue(test.text)); got != test.want {
-			t.Errorf("%q on %d bytes: %v", test.pattern, len(test.text), got)
+			t.Errorf("%q on %d bytes: %v, want %v", test.pattern, len(test.text), got, test.want)
 		}
 	}
 }

@@ -6,14 +6,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Outliner is implemented by stores that know what it takes to draw a trace without reading its spans whole.
+// Outliner is implemented by stores that can return what is needed to draw a trace without reading
+// its spans in full.
 type Outliner interface {
-	// Outline calls take once with the spans of a trace, in any order and without duplicates; not where there is no such trace. Of one with
-	// more than most spans, if that is above 0, it gives some, more than most. What it gives is valid during the call. Before that, and
-	// again as it reads on, it calls hold with the number of spans that it has in memory, and the bytes of their names. An error of take
-	// is returned, one of hold maybe wrapped. The error otherwise says that the trace, or a part of it, cannot be read.
+	// Outline calls take once with the spans of a trace, in any order and without duplicates. It
+	// does not call take if the trace does not exist. If limit is above 0 and the trace has more
+	// than limit spans, take gets a part of them that is larger than limit. The spans are valid
+	// only during the call.
+	//
+	// Before that, and repeatedly while it reads, Outline calls hold with the number of spans that
+	// it holds in memory and the bytes of their names. An error of take is returned, and an error
+	// of hold is returned, possibly wrapped. Any other error means that the trace or a part of it
+	// cannot be read.
 	Outline(
-		ctx context.Context, tenant string, id otlpdata.TraceID, most int,
-		hold func(spans, names int) error, take func([]SummarySpan) error,
+		ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
+		hold func(spans, nameBytes int) error, take func([]SummarySpan) error,
 	) error
 }

@@ -2,18 +2,18 @@ package tracestore
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
-// Span is one span with what it belongs to, as [Match] sees it.
+// Span is a span with its resource and scope, as [Match] sees it.
 type Span struct {
 	Resource *otlpdata.Resource
 	Scope    *otlpdata.Scope
 	*otlpdata.Span
-	// Trace is what the whole trace is like; nil where that is not known, and the places of the trace have no value. [Reader.Find] does not
-	// know it, storequery.Find does.
+	// Trace describes the whole trace. If it is nil, fields of the trace have no value:
+	// storequery.Find sets it, [Reader.Find] does not.
 	Trace *Summary
 }
 
-// WalkSpans calls visit for every span of a batch, in wire order. What it points to is valid during the call only; see [otlpdata.Walk].
-// An error of visit ends the walk and is returned.
+// WalkSpans calls visit for each span of a batch, in wire order. The span is valid only during the
+// call; see [otlpdata.Walk]. An error of visit ends the walk and is returned.
 func WalkSpans(b *otlpdata.Batch, visit func(Span) error) error {
 	segments, err := b.Segments()
 	if err != nil {

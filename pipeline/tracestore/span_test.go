@@ -9,7 +9,7 @@ import (
 
 func TestWalkSpansReturnsTheError(t *testing.T) {
 	stop := errors.New("stop")
-	if err := WalkSpans(told(t, "", true, 2), func(Span) error { return stop }); !errors.Is(err, stop) {
+	if err := WalkSpans(newBatch(t, "", true, 2), func(Span) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("error %v, want %v", err, stop)
 	}
 }

@@ -1,16 +1,20 @@
-// Package tracestore is the contract between stores and whoever reads them. A store is an exporter that also implements [Reader], and as
-// many of the optional interfaces as it can; readers name it in their configuration through a pipeline.Ref.
+// Package tracestore defines the contract between stores and the components that read them. A store
+// is an exporter that also implements [Reader] and any of the optional interfaces of this package.
+// Readers name a store in their configuration through a pipeline.Ref.
 //
-// What every store promises:
-//   - all conditions of a query hold on one span;
-//   - newest first: traces are ordered by the greatest start time of a span that matches, ties by trace id, both descending;
-//   - a limit applies after all conditions and the order;
-//   - a duplicate is the same trace id, span id and identical content (resource, scope and span): it is shown and counted once. Two spans
-//     that share an id and differ, as the halves of a Zipkin shared span do, both stay;
-//   - spans with zero ids are stored and found like others;
-//   - a tenant sees its own spans only; the tenant is part of every call, never of the context.
+// Every store guarantees:
+//   - All conditions of a query hold on one span.
+//   - Traces are ordered newest first: by the latest start time of a matching span, then by trace
+//     id, both descending.
+//   - The limit applies after conditions and order.
+//   - A duplicate has the same trace id, the same span id and identical content (resource, scope
+//     and span). It is returned and counted once. Two spans that share an id but differ, such as
+//     the halves of a shared Zipkin span, are both kept.
+//   - Spans with zero ids are stored and found like all others.
+//   - A tenant sees only its own spans. The tenant is an argument of each call and is never taken
+//     from the context.
 //
-// The suite in storetest holds every store to it.
+// The conformance suite in storetest checks these guarantees.
 package tracestore
 
 import (
@@ -21,116 +25,105 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TraceRef names a trace. From and To, when not zero, are hints: the caller believes that all its spans start within them. A store may
-// use them to look in fewer places, and must not leave out a span that it has at hand.
+// TraceRef identifies a trace. From and To, if not zero, are hints: the caller expects all spans to
+// start between them. A store may use the hints to read fewer files, but must not omit a span that
+// it has read.
 type TraceRef struct {
 	ID       otlpdata.TraceID
 	From, To time.Time
 }
 
-// Reader reads traces back.
+// Reader reads traces from a store.
 type Reader interface {
-	// Traces returns the traces that exist, in the order asked for; unknown ids yield nothing. A large trace may come in several
-	// consecutive values of one id. An error ends the sequence. The iterator is used once and stops its work when the caller stops.
+	// Traces returns the traces with the given ids, in the order of refs. Unknown ids yield
+	// nothing. A large trace may be split into several consecutive values with the same id. An
+	// error ends the sequence. The sequence can be iterated once, and stops its work when the
+	// caller stops.
 	Traces(ctx context.Context, tenant string, refs []TraceRef) iter.Seq2[Trace, error]
-	// Find returns the traces with a span for which the query holds. An error says that the query cannot be answered at all; one that
-	// comes up on the way ends the sequence of Results. When ctx ends before the last result, its error is one of the two.
+	// Find returns the traces with a span that matches the query. It returns an error if the query
+	// cannot be answered at all; a later error ends the sequence of Results. If ctx ends before the
+	// last result, one of the two errors is that of ctx.
 	Find(ctx context.Context, q Query, want Want) (*Results, error)
 }
 
-// Trace is a trace, or a consecutive piece of one: all spans in Spans have the id.
+// Trace is a trace or one of several consecutive pieces of it. All spans in Spans have the id.
 type Trace struct {
 	ID    otlpdata.TraceID
 	Spans *otlpdata.Batch
 }
 
-// Query asks for traces.
+// Query selects traces.
 type Query struct {
 	Tenant string
-	// From and To bound the start time of the matching span, both inclusive. A zero time does not bound. See Window.
+	// From and To limit the start time of the matching span, both inclusive. A zero time sets no
+	// limit. See Window.
 	From, To time.Time
-	// Where must hold on one span; nil holds on all.
+	// Where is the condition that a span must meet. nil matches every span.
 	Where Expr
-	// Limit is the greatest number of traces; 0 or less means no limit other than the Budget.
+	// Limit is the maximum number of traces. 0 or less sets no limit other than the Budget.
 	Limit int
-	// After continues behind the last result of an earlier answer to the same query.
+	// After continues after the last result of an earlier answer to the same query.
 	After Cursor
-	// Budget bounds the work.
+	// Budget limits the work of the query.
 	Budget Budget
 }
 
-// Budget bounds the work of one query. Zero fields do not bound.
+// Budget limits the work of one query. Zero fields set no limit.
 type Budget struct {
-	Spans int // spans that may be examined
-	// TraceSpans is how many spans of one trace are of use: Result.Spans of a longer one may end anywhere behind them.
+	Spans int // maximum number of spans examined
+	// TraceSpans is the number of spans of one trace that the caller can use. Result.Spans of a
+	// longer trace may end anywhere after them.
 	TraceSpans int
 }
 
-// Cursor is a place in the order of results: the key (greatest matching start, trace id) of the last result. The zero Cursor is the
-// beginning. A trace whose key is at or before the cursor was listed already, and is left out also where another of its spans matches
-// behind the cursor.
+// Cursor is a position in the order of results: the key (latest matching start, trace id) of the
+// last result. The zero Cursor is the beginning. A trace whose key is at or before the cursor was
+// already returned. It is omitted even if another of its spans matches after the cursor.
 type Cursor struct {
 	Start uint64 // nanoseconds since the Unix epoch
 	ID    otlpdata.TraceID
 	Set   bool
 }
 
-// Want says what Find returns of each trace.
+// Want selects what Find returns for each trace in addition to id and start.
 type Want uint8
 
-// What a result holds beside id and start.
+// The values of Want.
 const (
 	WantIDs       Want = iota // nothing more
 	WantSummaries             // Result.Summary
-	WantFull                  // Result.Spans: the whole trace, not only the spans that match
+	WantFull                  // Result.Spans: the whole trace, not only the matching spans
 )
 
-// Result is one trace that was found.
+// Result is one trace that Find returned.
 type Result struct {
 	ID      otlpdata.TraceID
-	Start   uint64 // greatest start of a matching span, nanoseconds since the Unix epoch
+	Start   uint64 // latest start of a matching span, nanoseconds since the Unix epoch
 	Summary *Summary
 	Spans   *otlpdata.Batch
 }
 
-// Results is the answer of Find. All is ranged over once; Outcome may be called when that has ended, and is not Complete where the caller
-// ended it early.
+// Results is the answer of Find. All can be iterated once. Outcome may be called after the
+// iteration has ended; it is not Complete if the caller ended the iteration early.
 type Results struct {
 	All     iter.Seq2[Result, error]
 	Outcome func() Outcome
 }
 
-// ReasonUnread begins the Reason of an outcome when the caller ended the results early. What was missing by then follows after "; ".
-const ReasonUnread = "the results were not read to their end"
+// ReasonUnread starts the Reason of an outcome if the caller ended the iteration early. If
+// something was missing until then, "; " and that reason follow.
+const ReasonUnread = "the results were not read to the end"
 
-// Outcome says how a query ended.
+// Outcome describes how a query ended.
 type Outcome struct {
-	// Complete: everything that matches within Limit was returned. Otherwise Reason says in the user's words what is missing.
+	// Complete reports whether everything that matches within Limit was returned. If not, Reason
+	// describes for users what is missing.
 	Complete bool
 	Reason   string
 	// Scanned is the number of spans that were examined one by one.
 	Scanned int
-	// Next is where to go on when there may be more; the zero Cursor when there is not. After a Budget ran out it is the place up to
-	// which spans were examined, which is behind Query.After: who goes on from there gets to the end.
+	// Next is the cursor of the next page, or the zero Cursor if there are no more results. If a
+	// Budget was exhausted, Next is the position up to which spans were examined. It is always
+	// after Query.After, so that a caller who continues reaches the end.
 	Next Cursor
-}
-
-// Catalog lists what there is to search for. Lists are sorted, without duplicates, and hold what the store still has spans for.
-type Catalog interface {
-	// Services returns the service names.
-	Services(ctx context.Context, tenant string) ([]string, error)
-	// Operations returns the operations of a service, those of one kind when kind is not "".
-	Operations(ctx context.Context, tenant, service, kind string) ([]Operation, error)
-}
-
-// Operation is a span name of a service, and the kind of its spans: `client`, `server`, `producer`, `consumer`, `internal` or "".
-type Operation struct{ Name, Kind string }
-
-// AttributeCatalog lists attributes, for completion while a user types. Lists are sorted, without duplicates, and at most limit long
-// (0: 1000). The key otlpdata.FlagsAttribute, which is part of the payload and not of what users see, is not listed and has no values.
-type AttributeCatalog interface {
-	// AttributeKeys returns the attribute keys with a prefix, of all scopes.
-	AttributeKeys(ctx context.Context, tenant, prefix string, limit int) ([]string, error)
-	// AttributeValues returns the text forms of the values of a key with a prefix.
-	AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error)
 }

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Window returns the bounds on span start times, both inclusive, in nanoseconds since the Unix epoch. It is false where no start time
-// lies within them.
+// Window returns the bounds of span start times, both inclusive, in nanoseconds since the Unix
+// epoch. ok is false if no start time lies within them.
 func (q Query) Window() (from, to uint64, ok bool) {
 	from, to = 0, math.MaxUint64
 	if !q.From.IsZero() {
-		ns, where := unixNano(q.From)
-		if where > 0 {
+		ns, outside := unixNano(q.From)
+		if outside > 0 {
 			return 0, 0, false
 		}
 		from = ns
 	}
 	if !q.To.IsZero() {
-		ns, where := unixNano(q.To)
-		if where < 0 {
+		ns, outside := unixNano(q.To)
+		if outside < 0 {
 			return 0, 0, false
 		}
 		to = ns
@@ -27,9 +27,10 @@ func (q Query) Window() (from, to uint64, ok bool) {
 	return from, to, from <= to
 }
 
-// unixNano is time.Time.UnixNano for all times that a span can have, which reach to the year 2554. where is below 0 for a time before
-// them (ns is the least), above 0 for one behind them (ns is the greatest).
-func unixNano(t time.Time) (ns uint64, where int) {
+// unixNano is like time.Time.UnixNano, but covers all start times that a span can have, up to the
+// year 2554. outside is negative for a time before 1970 (ns is 0) and positive for a time after
+// that range (ns is the maximum).
+func unixNano(t time.Time) (ns uint64, outside int) {
 	sec := t.Unix()
 	if sec < 0 {
 		return 0, -1
