@@ -88,7 +88,7 @@ func (q *question) addName(name *string, c tracestore.Cond) bool {
 
 // addAttribute adds a tag, unless its key is one that means something else than an attribute.
 func (q *question) addAttribute(c tracestore.Cond) bool {
-	meant, plain := storequery.WhereTag(c.Field.Key, c.Value.Text).(tracestore.Cond)
+	meant, plain := storequery.TagCondition(c.Field.Key, c.Value.Text).(tracestore.Cond)
 	if !plain || meant.Field.Place != tracestore.AnyAttribute || meant.Field.Key != c.Field.Key || !utf8.ValidString(c.Field.Key) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (q *question) addTag(key, value string) bool {
 		return old == value
 	}
 	q.tags[key] = value
-	q.where = append(q.where, storequery.WhereTag(key, value))
+	q.where = append(q.where, storequery.TagCondition(key, value))
 	return true
 }
 

@@ -43,7 +43,7 @@ func queryV1(tenant string, p *storage_v1.TraceQueryParameters) (tracestore.Quer
 	}
 	where := tracestore.And{}
 	for _, key := range slices.Sorted(maps.Keys(p.GetTags())) {
-		where = append(where, storequery.WhereTag(key, p.GetTags()[key]))
+		where = append(where, storequery.TagCondition(key, p.GetTags()[key]))
 	}
 	return query(tenant, p, p.GetNumTraces(), where)
 }
@@ -61,7 +61,7 @@ func queryV2(tenant string, p *storage_v2.TraceQueryParameters) (tracestore.Quer
 		if err != nil {
 			return tracestore.Query{}, invalid(err)
 		}
-		where = append(where, storequery.WhereTag(kv.GetKey(), text))
+		where = append(where, storequery.TagCondition(kv.GetKey(), text))
 	}
 	return query(tenant, p, p.GetSearchDepth(), where)
 }

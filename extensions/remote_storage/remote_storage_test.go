@@ -274,7 +274,7 @@ func TestQueries(t *testing.T) {
 	if err != nil || !slices.Equal(trailer.Get(remotestore.IncompleteTrailer), []string{"it took too long ✂"}) {
 		t.Errorf("trailer %v, error %v", trailer, err)
 	}
-	attribute := func(key, value string) tracestore.Expr { return storequery.WhereTag(key, value) }
+	attribute := func(key, value string) tracestore.Expr { return storequery.TagCondition(key, value) }
 	want := tracestore.Query{Tenant: "acme", From: at, Limit: 50, Budget: tracestore.Budget{Spans: 50_000_000}, Where: tracestore.And{
 		equals(tracestore.Status, "error"), attribute("n", "-5"), attribute("list", `["x"]`), equals(tracestore.Service, "shop"), equals(tracestore.Name, "op"),
 		tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: tracestore.Ge, Value: tracestore.Number(1e9)}}}

@@ -7,8 +7,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// AggregateSpans describes the spans of one tenant in batches for which q holds; duplicates count once. It is the reference for
-// [Aggregator]: it knows no budget. The error says that the aggregation cannot be had, or that a batch cannot be read.
+// AggregateSpans computes an aggregate of the spans of one tenant in batches that match q;
+// duplicates count once. It is the reference implementation of [tracestore.Aggregator] and ignores
+// the budget. An error means that the aggregation is invalid or that a batch cannot be read.
 func AggregateSpans(q tracestore.Query, a tracestore.Aggregation, batches ...*otlpdata.Batch) (tracestore.Aggregate, error) {
 	c, err := NewAggregateCounter(q, a)
 	if err != nil {
@@ -23,26 +24,27 @@ func AggregateSpans(q tracestore.Query, a tracestore.Aggregation, batches ...*ot
 			return nil
 		})
 		if err != nil {
-			return tracestore.Aggregate{}, fmt.Errorf("describing spans: %w", err)
+			return tracestore.Aggregate{}, fmt.Errorf("aggregating spans: %w", err)
 		}
 	}
 	return c.Answer(1), nil
 }
 
-// AggregateCounter makes an aggregate of the spans that it is shown. Not for concurrent use.
+// AggregateCounter computes an aggregate of the spans that are added to it. Not safe for concurrent
+// use.
 type AggregateCounter struct {
 	where         tracestore.Expr
 	window        window
-	heatmap       *HeatmapCounter       // nil: not asked for
-	facets        *FacetCounter         // nil: not asked for
-	selection     *tracestore.Selection // nil: there is none
+	heatmap       *HeatmapCounter       // nil if not requested
+	facets        *FacetCounter         // nil if not requested
+	selection     *tracestore.Selection // nil if there is none
 	selected      window
-	exemplars     *ExemplarPicker // nil: not asked for
+	exemplars     *ExemplarPicker // nil if not requested
 	scanned       int
 	spans, errors uint64
 }
 
-// window is the bounds on starts, both inclusive.
+// window holds bounds of start times, both inclusive.
 type window struct {
 	from, to uint64
 	ok       bool
@@ -55,7 +57,7 @@ func windowOf(q tracestore.Query) (w window) {
 
 func (w window) has(start uint64) bool { return w.ok && start >= w.from && start <= w.to }
 
-// NewAggregateCounter returns an AggregateCounter. The error is that of Aggregation.Check.
+// NewAggregateCounter returns an AggregateCounter. It returns the error of Aggregation.Check.
 func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*AggregateCounter, error) {
 	if err := a.Check(q); err != nil {
 		return nil, err
@@ -76,7 +78,8 @@ func NewAggregateCounter(q tracestore.Query, a tracestore.Aggregation) (*Aggrega
 	return c, nil
 }
 
-// AddSpan examines a span, and counts it if the query holds for it. What it points to is not kept, but its texts are until Answer.
+// AddSpan examines a span and counts it if it matches the query. It does not retain the span, but
+// retains strings of it until Answer.
 func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 	c.scanned++
 	if !c.window.has(s.Start) || !tracestore.Match(c.where, s) {
@@ -93,15 +96,16 @@ func (c *AggregateCounter) AddSpan(s tracestore.Span) {
 		c.facets.AddSpan(s, c.selection != nil && c.selected.has(s.Start) && tracestore.Match(c.selection.Where, s))
 	}
 	if c.exemplars != nil && c.exemplars.Wants(s.Start, duration, s.TraceID, s.SpanID) {
-		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration, Service: s.Resource.Service,
-			Name: s.Operation(), Failed: failed})
+		c.exemplars.Offer(tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration,
+			Service: s.Resource.Service, Name: s.Operation(), Failed: failed})
 	}
 }
 
-// Scanned returns how many spans were examined.
+// Scanned returns the number of spans that were examined.
 func (c *AggregateCounter) Scanned() int { return c.scanned }
 
-// Answer returns the aggregate of a share of the spans, see Heatmap.Share. It is complete.
+// Answer returns the aggregate, which is complete, for the examined share of the spans; see
+// Heatmap.Share.
 func (c *AggregateCounter) Answer(share float64) tracestore.Aggregate {
 	out := tracestore.Aggregate{Spans: c.spans, Errors: c.errors, Share: share, Scanned: c.scanned, Complete: true}
 	if c.heatmap != nil {

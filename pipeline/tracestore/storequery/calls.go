@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// CallCounter adds up calls. The zero value is ready to use. Not for concurrent use.
+// CallCounter counts calls between services. The zero value is ready to use. Not safe for
+// concurrent use.
 type CallCounter struct {
 	index map[edgeName]int
 	edges []tracestore.Edge
@@ -20,16 +21,17 @@ type edgeName struct {
 	messaging     bool
 }
 
-// AddEdge adds the calls, errors and duration of e. It keeps none of its strings.
+// AddEdge adds the calls, errors and duration of e. It does not retain strings of e.
 func (c *CallCounter) AddEdge(e *tracestore.Edge) {
 	c.addEdgeWithin(e, math.MaxInt)
 }
 
-// addEdgeWithin is Add unless that would make more than most edges. It is false then.
-func (c *CallCounter) addEdgeWithin(e *tracestore.Edge, most int) bool {
+// addEdgeWithin is like AddEdge, but does nothing and returns false if there would be more than
+// limit edges.
+func (c *CallCounter) addEdgeWithin(e *tracestore.Edge, limit int) bool {
 	i, ok := c.index[edgeName{e.Parent, e.Child, e.Messaging}]
 	if !ok {
-		if len(c.edges) >= most {
+		if len(c.edges) >= limit {
 			return false
 		}
 		if c.index == nil {
@@ -49,14 +51,15 @@ func (c *CallCounter) addEdgeWithin(e *tracestore.Edge, most int) bool {
 
 // AddCall adds one call.
 func (c *CallCounter) AddCall(parent, child *CallSpan) {
-	e := tracestore.Edge{Parent: parent.Service, Child: child.Service, Messaging: messaging(parent, child), Calls: 1, Duration: child.Duration}
+	e := tracestore.Edge{Parent: parent.Service, Child: child.Service, Messaging: messaging(parent, child), Calls: 1,
+		Duration: child.Duration}
 	if child.Failed {
 		e.Errors = 1
 	}
 	c.AddEdge(&e)
 }
 
-// Edges returns the sums in the order of Graph.Edges.
+// Edges returns the counts in the order of Graph.Edges.
 func (c *CallCounter) Edges() []tracestore.Edge {
 	out := slices.Clone(c.edges)
 	slices.SortFunc(out, func(a, b tracestore.Edge) int {

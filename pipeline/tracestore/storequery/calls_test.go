@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// leg is a span of trace 1 for counting calls. It lasts 10 ns.
-type leg struct {
+// callSpan describes a span of trace 1 with a duration of 10 ns.
+type callSpan struct {
 	id, parent byte
 	service    string
 	kind       ptrace.SpanKind
@@ -30,10 +30,10 @@ const (
 	consumer = ptrace.SpanKindConsumer
 )
 
-// journey returns a batch of each leg.
-func journey(tb testing.TB, legs []leg) (out []*otlpdata.Batch) {
+// callBatches returns one batch for each span.
+func callBatches(tb testing.TB, spans []callSpan) (out []*otlpdata.Batch) {
 	tb.Helper()
-	for _, l := range legs {
+	for _, l := range spans {
 		out = append(out, batchOf(tb, func(rs ptrace.ResourceSpans, _ ptrace.ScopeSpans, s ptrace.Span) {
 			rs.Resource().Attributes().PutStr("service.name", l.service)
 			s.SetTraceID([16]byte{1})
@@ -50,41 +50,43 @@ func journey(tb testing.TB, legs []leg) (out []*otlpdata.Batch) {
 	return out
 }
 
-// called is an edge of calls of 10 ns each.
-func called(parent, child string, messaging bool, calls, errors uint64) tracestore.Edge {
+// edge returns an edge with calls of 10 ns each.
+func edge(parent, child string, messaging bool, calls, errors uint64) tracestore.Edge {
 	return tracestore.Edge{Parent: parent, Child: child, Messaging: messaging, Calls: calls, Errors: errors, Duration: 10 * calls}
 }
 
 func TestCountCalls(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		legs []leg
-		want []tracestore.Edge
+		name  string
+		spans []callSpan
+		want  []tracestore.Edge
 	}{
-		{"chain", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false}, {3, 2, "b", server, 2, true}},
-			[]tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 1)}},
-		{"the parent comes later", []leg{{3, 2, "b", server, 2, false}, {2, 0, "a", client, 1, false}}, []tracestore.Edge{called("a", "b", false, 1, 0)}},
-		{"no parent", []leg{{3, 2, "b", server, 2, false}}, nil},
-		{"its own parent", []leg{{3, 3, "b", server, 2, false}}, nil},
-		{"parents of each other", []leg{{1, 2, "a", client, 0, false}, {2, 1, "b", client, 0, false}},
-			[]tracestore.Edge{called("a", "b", false, 1, 0), called("b", "a", false, 1, 0)}},
-		{"duplicates", []leg{{1, 0, "a", client, 0, false}, {2, 1, "b", server, 1, false}, {2, 1, "b", server, 1, false}},
-			[]tracestore.Edge{called("a", "b", false, 1, 0)}},
-		{"messages", []leg{{1, 0, "a", producer, 0, false}, {2, 1, "b", internal, 1, false}, {3, 1, "b", consumer, 1, false},
+		{"chain", []callSpan{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false}, {3, 2, "b", server, 2, true}},
+			[]tracestore.Edge{edge("a", "a", false, 1, 0), edge("a", "b", false, 1, 1)}},
+		{"parent arrives later", []callSpan{{3, 2, "b", server, 2, false}, {2, 0, "a", client, 1, false}},
+			[]tracestore.Edge{edge("a", "b", false, 1, 0)}},
+		{"no parent", []callSpan{{3, 2, "b", server, 2, false}}, nil},
+		{"own parent", []callSpan{{3, 3, "b", server, 2, false}}, nil},
+		{"parents of each other", []callSpan{{1, 2, "a", client, 0, false}, {2, 1, "b", client, 0, false}},
+			[]tracestore.Edge{edge("a", "b", false, 1, 0), edge("b", "a", false, 1, 0)}},
+		{"duplicates", []callSpan{{1, 0, "a", client, 0, false}, {2, 1, "b", server, 1, false}, {2, 1, "b", server, 1, false}},
+			[]tracestore.Edge{edge("a", "b", false, 1, 0)}},
+		{"messages", []callSpan{{1, 0, "a", producer, 0, false}, {2, 1, "b", internal, 1, false}, {3, 1, "b", consumer, 1, false},
 			{4, 2, "c", consumer, 1, false}, {5, 2, "c", server, 1, false}},
-			[]tracestore.Edge{called("a", "b", true, 2, 0), called("b", "c", false, 1, 0), called("b", "c", true, 1, 0)}},
-		{"halves: the client's side is the parent", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false},
-			{2, 1, "b", server, 2, false}}, []tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0)}},
-		{"halves without a parent id", []leg{{2, 0, "b", server, 1, false}, {2, 0, "a", client, 2, false}},
-			[]tracestore.Edge{called("a", "b", false, 1, 0)}},
-		{"children of halves: own service, else the server's side", []leg{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false},
+			[]tracestore.Edge{edge("a", "b", true, 2, 0), edge("b", "c", false, 1, 0), edge("b", "c", true, 1, 0)}},
+		{"shared id: the client side is the parent", []callSpan{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, false},
+			{2, 1, "b", server, 2, false}}, []tracestore.Edge{edge("a", "a", false, 1, 0), edge("a", "b", false, 1, 0)}},
+		{"shared id without a parent id", []callSpan{{2, 0, "b", server, 1, false}, {2, 0, "a", client, 2, false}},
+			[]tracestore.Edge{edge("a", "b", false, 1, 0)}},
+		{"children of a shared id: own service, else server side", []callSpan{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false},
 			{3, 2, "a", internal, 3, false}, {4, 2, "b", internal, 3, false}, {5, 2, "c", internal, 3, false}},
-			[]tracestore.Edge{called("a", "a", false, 1, 0), called("a", "b", false, 1, 0), called("b", "b", false, 1, 0), called("b", "c", false, 1, 0)}},
-		{"the earliest of several", []leg{{1, 0, "b", client, 7, false}, {1, 0, "a", client, 6, false}, {2, 1, "c", client, 8, false}},
-			[]tracestore.Edge{called("a", "c", false, 1, 0)}},
+			[]tracestore.Edge{edge("a", "a", false, 1, 0), edge("a", "b", false, 1, 0), edge("b", "b", false, 1, 0),
+				edge("b", "c", false, 1, 0)}},
+		{"earliest of several parents", []callSpan{{1, 0, "b", client, 7, false}, {1, 0, "a", client, 6, false}, {2, 1, "c", client, 8, false}},
+			[]tracestore.Edge{edge("a", "c", false, 1, 0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := CountCalls(time.Time{}, time.Time{}, journey(t, c.legs)...)
+			got, err := CountCalls(time.Time{}, time.Time{}, callBatches(t, c.spans)...)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, %v, want %+v", got, err, c.want)
 			}
@@ -92,9 +94,10 @@ func TestCountCalls(t *testing.T) {
 	}
 }
 
-// TestCountCallsWindow: what counts is the start of the child, bounds included.
+// TestCountCallsWindow checks that the start of the child decides, and that the bounds are
+// inclusive.
 func TestCountCallsWindow(t *testing.T) {
-	batches := journey(t, []leg{{1, 0, "a", client, 100, false}, {2, 1, "b", server, 200, false}})
+	batches := callBatches(t, []callSpan{{1, 0, "a", client, 100, false}, {2, 1, "b", server, 200, false}})
 	for _, c := range []struct {
 		from, to int64
 		calls    int
@@ -106,19 +109,20 @@ func TestCountCallsWindow(t *testing.T) {
 	}
 }
 
-// TestCountCallsOfOtherTraces: an id says nothing outside of its trace.
-func TestCountCallsOfOtherTraces(t *testing.T) {
-	batches := journey(t, []leg{{2, 1, "b", server, 200, false}})
+// TestCountCallsOtherTraces checks that parents are not found in other traces.
+func TestCountCallsOtherTraces(t *testing.T) {
+	batches := callBatches(t, []callSpan{{2, 1, "b", server, 200, false}})
 	other := batchOf(t, func(_ ptrace.ResourceSpans, _ ptrace.ScopeSpans, s ptrace.Span) {
 		s.SetTraceID([16]byte{2})
 		s.SetSpanID([8]byte{1})
 	})
 	if got, err := CountCalls(time.Time{}, time.Time{}, append(batches, other)...); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, error %v, want no calls", got, err)
 	}
 }
 
-func TestManySpansOfOneID(t *testing.T) {
+// TestManySpansWithOneID checks that finding parents takes linear time.
+func TestManySpansWithOneID(t *testing.T) {
 	spans := make([]CallSpan, 100_000)
 	for i := range spans {
 		spans[i] = CallSpan{Parent: otlpdata.SpanID{1}, Service: "a", Kind: otlpdata.KindServer}
@@ -137,7 +141,7 @@ func TestManySpansOfOneID(t *testing.T) {
 	}
 }
 
-func TestCallsAddUp(t *testing.T) {
+func TestCallCounter(t *testing.T) {
 	var c CallCounter
 	long := &CallSpan{Service: "b", Duration: math.MaxUint64 - 1, Failed: true}
 	for range 2 {

@@ -8,15 +8,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Dedup tells a span from its duplicates: spans with identical encodings of resource, scope and span (which has both ids in it) and
-// identical schema URLs. It keeps references to the segments of the spans that it was shown. Not for concurrent use.
+// Dedup detects duplicates: spans with identical encodings of resource, scope and span (which
+// includes both ids) and identical schema URLs. It retains the encoded bytes of the spans that it
+// has seen. Not safe for concurrent use.
 type Dedup struct {
 	seed  maphash.Seed
 	heads map[uint64]int // hash -> 1 + index of the latest identity with it
 	seen  []identity
 }
 
-// identity is everything that two duplicates have in common. prev is 1 + the index of an earlier one with the same hash.
+// identity holds what two duplicates have in common. prev is 1 + the index of an earlier identity
+// with the same hash.
 type identity struct {
 	resource, scope, span []byte
 	resourceURL, scopeURL string
@@ -28,7 +30,7 @@ func NewDedup() *Dedup {
 	return &Dedup{seed: maphash.MakeSeed(), heads: make(map[uint64]int)}
 }
 
-// First reports whether s is the first of its duplicates that is asked for.
+// First reports whether s is the first of its duplicates that First is called with.
 func (d *Dedup) First(s tracestore.Span) bool {
 	id := identityOf(s)
 	h := maphash.Bytes(d.seed, id.span)
@@ -50,7 +52,7 @@ func identityOf(s tracestore.Span) identity {
 	}
 }
 
-// compare orders identities by resource and scope; that of their spans it does not look at.
+// compare orders identities by resource and scope. It ignores the span.
 func (a *identity) compare(b *identity) int {
 	return cmp.Or(bytes.Compare(a.resource, b.resource), bytes.Compare(a.scope, b.scope), cmp.Compare(a.resourceURL, b.resourceURL),
 		cmp.Compare(a.scopeURL, b.scopeURL))

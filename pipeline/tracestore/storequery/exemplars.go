@@ -13,52 +13,56 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// ExemplarPicker chooses spans that are spread over starts and durations. What it chooses depends on which spans it was shown, not on their
-// order. Not for concurrent use.
+// ExemplarPicker picks spans that are spread over start times and durations. The result depends on
+// the set of offered spans, not on their order. Not safe for concurrent use.
 //
-// It keeps one span for each cell, a bucket of durations in a stretch of time. The stretches begin with a nanosecond, and double in length
-// when there are too many cells; so at least half as many as were allowed are left, which is more than are asked for.
+// It retains one span for each cell. A cell is a duration bucket in an interval of time. Intervals
+// are one nanosecond long at first. If there are too many cells, the intervals double in length. At
+// least half of the maximum number of cells remain, which is enough for the result.
 type ExemplarPicker struct {
-	want, most int
-	shift      int // a stretch is 2^shift nanoseconds long
-	cells      map[exemplarCell]tracestore.Exemplar
+	want, maxCells int
+	shift          int // an interval is 2^shift nanoseconds long
+	cells          map[exemplarCell]tracestore.Exemplar
 }
 
 type exemplarCell struct {
-	bucket  int
-	stretch uint64
+	bucket   int
+	interval uint64
 }
 
 func (a exemplarCell) compare(b exemplarCell) int {
-	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.stretch, b.stretch))
+	return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.interval, b.interval))
 }
 
-// NewExemplarPicker returns an ExemplarPicker that chooses at most want spans, and takes memory for a few times as many.
+// NewExemplarPicker returns an ExemplarPicker that picks at most want spans. It uses memory for a
+// few times as many.
 func NewExemplarPicker(want int) *ExemplarPicker {
-	// One cell for each bucket is the least to which they can be joined.
-	return &ExemplarPicker{want: want, most: max(2*want, 2*tracestore.Buckets), cells: make(map[exemplarCell]tracestore.Exemplar)}
+	// Merging cannot reduce the number of cells below one for each bucket.
+	maxCells := max(2*want, 2*tracestore.Buckets)
+	return &ExemplarPicker{want: want, maxCells: maxCells, cells: make(map[exemplarCell]tracestore.Exemplar)}
 }
 
-// Wants reports whether a span of this start and duration and of these ids may be chosen: if not, it need not be offered.
+// Wants reports whether a span with this start, duration and ids may be picked. If not, the caller
+// need not offer it.
 func (p *ExemplarPicker) Wants(start, duration uint64, trace otlpdata.TraceID, span otlpdata.SpanID) bool {
 	old, known := p.cells[p.cellOf(start, duration)]
-	return !known || order(trace, span) <= order(old.TraceID, old.SpanID)
+	return !known || hashIDs(trace, span) <= hashIDs(old.TraceID, old.SpanID)
 }
 
-// Offer shows the picker a span. It keeps the texts of e, unless they are cut.
+// Offer offers a span. It may retain the strings of e.
 func (p *ExemplarPicker) Offer(e tracestore.Exemplar) {
 	e.Service, e.Name = shortText(e.Service), shortText(e.Name)
 	p.put(p.cellOf(e.Start, e.Duration), e)
-	if len(p.cells) > overfull*p.most {
-		p.join()
+	if len(p.cells) > overshoot*p.maxCells {
+		p.merge()
 	}
 }
 
-// overfull is how many times as many cells there may be as in the end: to join them at each one that is too many would take longer than all
-// else. Which stretches are left does not depend on when cells were joined.
-const overfull = 2
+// overshoot is the factor by which the number of cells may temporarily exceed maxCells, because
+// merging is expensive. The final intervals do not depend on when cells were merged.
+const overshoot = 2
 
-// shortText returns a text that does not keep a long one in memory.
+// shortText is like FacetText, but the result does not keep a long text in memory.
 func shortText(s string) string {
 	if len(s) <= MaxFacetText {
 		return s
@@ -76,30 +80,31 @@ func (p *ExemplarPicker) put(at exemplarCell, e tracestore.Exemplar) {
 	}
 }
 
-// join doubles the stretches as often as it takes until there are few enough cells.
-func (p *ExemplarPicker) join() {
+// merge doubles the intervals until there are at most maxCells cells.
+func (p *ExemplarPicker) merge() {
 	old, times := p.cells, p.doublings()
 	p.shift += times
-	p.cells = make(map[exemplarCell]tracestore.Exemplar, p.most)
+	p.cells = make(map[exemplarCell]tracestore.Exemplar, p.maxCells)
 	for at, e := range old {
-		at.stretch >>= times
+		at.interval >>= times
 		p.put(at, e)
 	}
 }
 
-// doublings returns how often stretches are to be doubled. Two cells of a bucket that follow each other are one after as many times as the
-// numbers of their stretches have different bits, counted from the highest that differs; those between two others are so before these.
+// doublings returns how often the intervals must double. Two adjacent cells of a bucket merge after
+// as many doublings as the position of the highest bit in which their intervals differ. So each
+// pair of adjacent cells reduces the number of cells by one after that many doublings.
 func (p *ExemplarPicker) doublings() int {
 	cells := p.sorted()
-	var joined [65]int // by how many doublings that takes
+	var merged [65]int // pairs of adjacent cells, by the doublings after which they merge
 	for i := 1; i < len(cells); i++ {
 		if a, b := cells[i-1], cells[i]; a.bucket == b.bucket {
-			joined[bits.Len64(a.stretch^b.stretch)]++
+			merged[bits.Len64(a.interval^b.interval)]++
 		}
 	}
 	times := 0
-	for left := len(cells); left > p.most; left -= joined[times] {
-		times++ // one cell for each bucket is left in the end, which is few enough
+	for left := len(cells); left > p.maxCells; left -= merged[times] {
+		times++ // terminates: in the end one cell for each bucket is left
 	}
 	return times
 }
@@ -108,10 +113,10 @@ func (p *ExemplarPicker) sorted() []exemplarCell {
 	return slices.SortedFunc(maps.Keys(p.cells), exemplarCell.compare)
 }
 
-// Answer returns the spans, the newest first. Their texts are copies.
+// Answer returns the picked spans, newest first. Their strings are copies.
 func (p *ExemplarPicker) Answer() []tracestore.Exemplar {
-	if len(p.cells) > p.most {
-		p.join()
+	if len(p.cells) > p.maxCells {
+		p.merge()
 	}
 	var out []tracestore.Exemplar
 	for _, at := range spread(p.sorted(), p.want) {
@@ -125,15 +130,16 @@ func (p *ExemplarPicker) Answer() []tracestore.Exemplar {
 	return out
 }
 
-// spread chooses some of sorted cells: as many of each bucket as of any other that has as many, and in each from all of its time.
+// spread picks want of the sorted cells: the same number from each bucket, if it has enough, and
+// spread over the time of the bucket.
 func spread(cells []exemplarCell, want int) []exemplarCell {
 	buckets := byBucket(cells)
 	slices.SortStableFunc(buckets, func(a, b []exemplarCell) int { return cmp.Compare(len(a), len(b)) })
 	var out []exemplarCell
-	for i, bucket := range buckets { // what smaller ones do not need is left for the greater ones
+	for i, bucket := range buckets { // small buckets come first: what they do not use is left for the large ones
 		n := min((want-len(out))/(len(buckets)-i), len(bucket))
 		const golden = 0.6180339887498949
-		_, phase := math.Modf(float64(i) * golden) // where one of each bucket is chosen, they are not all from the middle
+		_, phase := math.Modf(float64(i) * golden) // if each bucket gets one cell, these differ in time
 		for k := range n {
 			out = append(out, bucket[int((float64(k)+phase)*float64(len(bucket))/float64(n))])
 		}
@@ -141,7 +147,7 @@ func spread(cells []exemplarCell, want int) []exemplarCell {
 	return out
 }
 
-// byBucket divides sorted cells.
+// byBucket splits sorted cells by bucket.
 func byBucket(cells []exemplarCell) (out [][]exemplarCell) {
 	from := 0
 	for i := range cells {
@@ -153,9 +159,10 @@ func byBucket(cells []exemplarCell) (out [][]exemplarCell) {
 	return out
 }
 
-// compareExemplars orders by a hash of the ids, and then by all fields, so that the order never depends on the order of arrival.
+// compareExemplars orders by a hash of the ids, and then by all fields, so that it does not depend
+// on the order of arrival.
 func compareExemplars(a, b tracestore.Exemplar) int {
-	if c := cmp.Compare(order(a.TraceID, a.SpanID), order(b.TraceID, b.SpanID)); c != 0 {
+	if c := cmp.Compare(hashIDs(a.TraceID, a.SpanID), hashIDs(b.TraceID, b.SpanID)); c != 0 {
 		return c
 	}
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Duration, b.Duration), cmp.Compare(a.Service, b.Service),
@@ -163,8 +170,8 @@ func compareExemplars(a, b tracestore.Exemplar) int {
 		cmp.Compare(one(a.Failed), one(b.Failed)))
 }
 
-// order makes of the ids of a span a number that looks random.
-func order(trace otlpdata.TraceID, span otlpdata.SpanID) uint64 {
+// hashIDs returns a hash of the ids of a span.
+func hashIDs(trace otlpdata.TraceID, span otlpdata.SpanID) uint64 {
 	const mix1, mix2 = 0xbf58476d1ce4e5b9, 0x94d049bb133111eb
 	h := binary.LittleEndian.Uint64(trace[8:]) ^ binary.LittleEndian.Uint64(trace[:8])*mix1 ^ binary.LittleEndian.Uint64(span[:])*mix2
 	h = (h ^ h>>30) * mix1

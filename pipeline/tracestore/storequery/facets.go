@@ -11,19 +11,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Bounds of what a FacetCounter holds.
+// Limits of a FacetCounter.
 const (
-	// MaxFacetDistinct is how many values of a field are counted; those that are met later count as Facet.Other. Values are told apart by
-	// FacetText, which is at most MaxFacetText bytes long.
+	// MaxFacetDistinct is the maximum number of distinct values of a field. Further values count as
+	// Facet.Other.
 	MaxFacetDistinct = 10_000
-	MaxFacetText     = 256
-	// MaxFacetKeys is how many keys are counted where no fields were named, and MaxFacetMemory how many bytes all values and keys take
-	// together, about. What is met later is not counted, or as Facet.Other.
-	MaxFacetKeys   = 10_000
+	// MaxFacetText is the maximum length of a value in bytes; see FacetText. Values are equal if
+	// their FacetText is.
+	MaxFacetText = 256
+	// MaxFacetKeys is the maximum number of attribute keys that are counted if the query names no
+	// fields. Further keys are not counted.
+	MaxFacetKeys = 10_000
+	// MaxFacetMemory is the approximate size in bytes of all keys and values. Further keys are not
+	// counted, and further values count as Facet.Other.
 	MaxFacetMemory = 64 << 20
 )
 
-// FacetText returns what values are told apart by: a text cut to MaxFacetText bytes, before a character that would be torn apart.
+// FacetText returns a text cut to at most MaxFacetText bytes, between characters.
 func FacetText(s string) string {
 	if len(s) <= MaxFacetText {
 		return s
@@ -33,12 +37,13 @@ func FacetText(s string) string {
 			return s[:end]
 		}
 	}
-	return s[:MaxFacetText] // no UTF-8
+	return s[:MaxFacetText] // not UTF-8
 }
 
-// FacetScore returns the score of a value that count of all spans have, and selected of those that are selected: the share of the selected
-// spans that have it less that of the others, from -1 to 1; 0 where one of the two is empty. allSelected is a part of all, as selected is
-// of count.
+// FacetScore returns the score of a value: its frequency among the selected spans minus its
+// frequency among the others, from -1 to 1. It returns 0 if no spans or all spans are selected.
+// count of all spans have the value, and selected of allSelected selected spans. all includes
+// allSelected, and count includes selected.
 func FacetScore(count, selected, all, allSelected uint64) float64 {
 	if allSelected == 0 || allSelected >= all {
 		return 0
@@ -46,18 +51,20 @@ func FacetScore(count, selected, all, allSelected uint64) float64 {
 	return float64(selected)/float64(allSelected) - float64(count-selected)/float64(all-allSelected)
 }
 
-// FacetCounter counts the values of fields, within the bounds of this package. A caller shows it the spans; or it counts them elsewhere and
-// adds what came out with Total and Field. Not for concurrent use.
+// FacetCounter counts the values of fields within the limits above. Callers either add spans with
+// AddSpan, or count elsewhere and add the counts with AddTotal, AddAttributes and Field. Not safe
+// for concurrent use.
 type FacetCounter struct {
 	query           tracestore.FacetQuery
 	spans, selected uint64
-	fields          []*FieldCounter // those of the query, or properties and keys
+	fields          []*FieldCounter // those of the query, or the default fields
 	index           map[tracestore.Field]*FieldCounter
 	memory          int
 	text            []byte // scratch
-	turn            uint64 // counts spans, and attributes that spans have in common
-	now             struct{ spans, selected uint64 }
-	// What yield counts, which is made once for all spans.
+	round           uint64 // number of calls of begin
+	// current is the number of spans of this round.
+	current struct{ spans, selected uint64 }
+	// yield counts a value of field. It is allocated once.
 	yield func(otlpdata.Value) bool
 	field *FieldCounter
 }
@@ -67,23 +74,24 @@ type FieldCounter struct {
 	counter         *FacetCounter
 	field           tracestore.Field
 	spans, selected uint64
-	last            uint64 // the turn in which it was counted last
+	last            uint64 // the last round that counted it
 	values          map[string]*valueCount
 	other           uint64
 }
 
-// valueCount is a value. last is as that of FieldCounter.
+// valueCount counts one value. last is as in FieldCounter.
 type valueCount struct {
 	text                  string
 	count, selected, last uint64
 }
 
-// properties are the fields beside keys that are counted where none are named.
+// properties returns the properties that are counted if the query names no fields, in addition to
+// attribute keys.
 func properties() []tracestore.Place {
 	return []tracestore.Place{tracestore.Service, tracestore.Name, tracestore.Kind, tracestore.Status}
 }
 
-// NewFacetCounter returns a FacetCounter for a query for which Aggregation.Check has no error.
+// NewFacetCounter returns a FacetCounter for a query that is valid according to Aggregation.Check.
 func NewFacetCounter(q tracestore.FacetQuery) *FacetCounter {
 	c := &FacetCounter{query: q, index: make(map[tracestore.Field]*FieldCounter)}
 	c.yield = func(v otlpdata.Value) bool {
@@ -115,7 +123,7 @@ func (c *FacetCounter) AddSpan(s tracestore.Span, selected bool) {
 	c.begin(1, one(selected))
 	for _, c.field = range c.fields {
 		if len(c.query.Fields) == 0 && c.field.field.Place <= tracestore.LinkAttribute {
-			break // keys, which are behind the properties
+			break // attribute keys, which come after the properties
 		}
 		c.field.field.Values(s)(c.yield)
 	}
@@ -125,21 +133,22 @@ func (c *FacetCounter) AddSpan(s tracestore.Span, selected bool) {
 	}
 }
 
-// AddAttributes counts those that so many spans have in common, of which so many are selected. Their values are cut as they are counted, and
-// one that is given twice counts once.
+// AddAttributes counts attributes that a number of spans, some of them selected, have in common.
+// Values that are equal after FacetText count once.
 func (c *FacetCounter) AddAttributes(p tracestore.Place, kvs []otlpdata.KeyValue, spans, selected uint64) {
 	c.begin(spans, selected)
 	c.keys(p, kvs)
 }
 
-// begin begins a turn, in which each value counts once.
+// begin begins a round, in which each value counts once, for a number of spans.
 func (c *FacetCounter) begin(spans, selected uint64) {
-	c.turn++
-	c.now.spans, c.now.selected = spans, selected
+	c.round++
+	c.current.spans, c.current.selected = spans, selected
 }
 
-func one(is bool) uint64 {
-	if is {
+// one returns 1 if b is true and 0 otherwise.
+func one(b bool) uint64 {
+	if b {
 		return 1
 	}
 	return 0
@@ -153,11 +162,11 @@ func (c *FacetCounter) keys(p tracestore.Place, kvs []otlpdata.KeyValue) {
 	}
 }
 
-// value counts a value of the spans at hand, once.
+// value counts a value of the current spans, unless this round has counted it already.
 func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
-	if f.last != c.turn {
-		f.last = c.turn
-		f.AddSpans(c.now.spans, c.now.selected)
+	if f.last != c.round {
+		f.last = c.round
+		f.AddSpans(c.current.spans, c.current.selected)
 	}
 	if v.Kind() == otlpdata.ValueString {
 		c.text = append(c.text[:0], FacetText(v.Str())...)
@@ -170,40 +179,43 @@ func (c *FacetCounter) value(f *FieldCounter, v otlpdata.Value) {
 	}
 	switch {
 	case n == nil:
-		f.other += c.now.spans
-	case n.last != c.turn:
-		n.last = c.turn
-		n.count += c.now.spans
-		n.selected += c.now.selected
+		f.other += c.current.spans
+	case n.last != c.round:
+		n.last = c.round
+		n.count += c.current.spans
+		n.selected += c.current.selected
 	}
 }
 
-// AddTotal counts so many spans, of which so many are selected, without their fields.
+// AddTotal counts a number of spans, some of them selected, without their fields.
 func (c *FacetCounter) AddTotal(spans, selected uint64) {
 	c.spans += spans
 	c.selected += selected
 }
 
-// Field returns the counter of a field: one of the query; where it names none, of a property or a key of span or resource attributes. It
-// is nil where the field is not counted.
+// Field returns the counter of a field, or nil if the field is not counted. If the query names no
+// fields, properties and keys of span and resource attributes are counted.
 func (c *FacetCounter) Field(f tracestore.Field) *FieldCounter {
 	n := c.index[f]
 	switch {
 	case n != nil:
 		return n
-	case len(c.query.Fields) > 0 || f.Place != tracestore.SpanAttribute && f.Place != tracestore.ResourceAttribute || f.Key == otlpdata.FlagsAttribute:
+	case len(c.query.Fields) > 0 || f.Key == otlpdata.FlagsAttribute ||
+		f.Place != tracestore.SpanAttribute && f.Place != tracestore.ResourceAttribute:
 		return nil
-	case len(c.fields)-len(properties()) >= MaxFacetKeys || !c.room(2*costOfValue+len(f.Key)):
+	case len(c.fields)-len(properties()) >= MaxFacetKeys || !c.reserve(2*valueOverhead+len(f.Key)):
 		return nil
 	}
 	return c.add(f)
 }
 
-// costOfValue is what a value takes beside its text: a valueCount of 48 bytes and its place in a map, which is at least half full.
-const costOfValue = 100
+// valueOverhead is the memory of a value in addition to its text: a valueCount of 48 bytes and a
+// slot of a map, which is at least half full.
+const valueOverhead = 100
 
-// room reports whether so many bytes may be taken, and takes them.
-func (c *FacetCounter) room(bytes int) bool {
+// reserve adds to the memory in use, and returns false without doing so if that exceeds
+// MaxFacetMemory.
+func (c *FacetCounter) reserve(bytes int) bool {
 	if c.memory+bytes > MaxFacetMemory {
 		return false
 	}
@@ -211,13 +223,15 @@ func (c *FacetCounter) room(bytes int) bool {
 	return true
 }
 
-// AddSpans counts so many spans that have a value of the field, of which so many are selected.
+// AddSpans counts a number of spans, some of them selected, that have the field. AddValue counts
+// the values.
 func (f *FieldCounter) AddSpans(spans, selected uint64) {
 	f.spans += spans
 	f.selected += selected
 }
 
-// AddValue counts so many spans that have a value, of which so many are selected. It does not keep the text.
+// AddValue counts a number of spans, some of them selected, that have a value. It does not retain
+// the text.
 func (f *FieldCounter) AddValue(text string, spans, selected uint64) {
 	text = FacetText(text)
 	n := f.values[text]
@@ -231,9 +245,9 @@ func (f *FieldCounter) AddValue(text string, spans, selected uint64) {
 	n.selected += selected
 }
 
-// newValue returns nil where there is no room.
+// newValue adds a value. It returns nil if a limit is reached.
 func (f *FieldCounter) newValue(text string) *valueCount {
-	if len(f.values) >= MaxFacetDistinct || !f.counter.room(costOfValue+len(text)) {
+	if len(f.values) >= MaxFacetDistinct || !f.counter.reserve(valueOverhead+len(text)) {
 		return nil
 	}
 	n := &valueCount{text: strings.Clone(text)}
@@ -241,10 +255,10 @@ func (f *FieldCounter) newValue(text string) *valueCount {
 	return n
 }
 
-// Answer returns the facets.
+// Answer returns the facets for the examined share of the spans; see Heatmap.Share.
 func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 	out := &tracestore.Facets{Spans: c.spans, Selected: c.selected, Share: share}
-	fields, omitted := c.chosen()
+	fields, omitted := c.answered()
 	out.Omitted = omitted
 	for _, f := range fields {
 		out.Facets = append(out.Facets, f.answer())
@@ -257,8 +271,8 @@ func (c *FacetCounter) Answer(share float64) *tracestore.Facets {
 	return out
 }
 
-// chosen returns the fields of the answer, and how many there are beside them.
-func (c *FacetCounter) chosen() (fields []*FieldCounter, omitted int) {
+// answered returns the fields of the answer, and the number of omitted fields.
+func (c *FacetCounter) answered() (fields []*FieldCounter, omitted int) {
 	if len(c.query.Fields) > 0 {
 		return c.fields, 0
 	}
@@ -279,10 +293,12 @@ func compareFields(a, b tracestore.Field) int {
 
 func (f *FieldCounter) answer() tracestore.Facet {
 	c := f.counter
-	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected, Distinct: len(f.values), Other: f.other}
+	out := tracestore.Facet{Field: f.field, Spans: f.spans, Selected: f.selected,
+		Distinct: len(f.values), Other: f.other}
 	var best bestValues
 	for text, n := range f.values {
-		v := tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: FacetScore(n.count, n.selected, c.spans, c.selected)}
+		score := FacetScore(n.count, n.selected, c.spans, c.selected)
+		v := tracestore.FacetValue{Text: text, Count: n.count, Selected: n.selected, Score: score}
 		out.Score = max(out.Score, math.Abs(v.Score))
 		best.add(v, c.query.Values)
 	}
@@ -290,20 +306,22 @@ func (f *FieldCounter) answer() tracestore.Facet {
 	return out
 }
 
-// bestValues are the first of those that were added, and some more: there may be thousands, of which few are asked for.
+// bestValues collects the best of many values without sorting all of them. It holds the best values
+// and some others.
 type bestValues struct {
-	list  []tracestore.FacetValue
-	least *tracestore.FacetValue // what those that are added must be before; nil: none
+	list []tracestore.FacetValue
+	// worst is the value that added values must precede, or nil.
+	worst *tracestore.FacetValue
 }
 
 func (b *bestValues) add(v tracestore.FacetValue, want int) {
-	if b.least != nil && compareFacetValues(v, *b.least) > 0 {
+	if b.worst != nil && compareFacetValues(v, *b.worst) > 0 {
 		return
 	}
 	if b.list = append(b.list, v); len(b.list) >= 2*want+16 {
 		b.list = b.cut(want)
-		least := b.list[len(b.list)-1]
-		b.least = &least
+		worst := b.list[len(b.list)-1]
+		b.worst = &worst
 	}
 }
 

@@ -1,3 +1,6 @@
+// Package storequery contains what stores and their readers share: the planner for searches that
+// depend on whole traces ([Find]), and the reference implementations and counters for facets,
+// heatmaps, exemplars, metrics, calls between services and summaries.
 package storequery
 
 import (
@@ -14,14 +17,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Find returns the traces of which a span is chosen by set, fits q.Where and starts within the window of q. Order, limit, cursor, budget
-// and what is returned are as in [Reader.Find], where the spans that match are those. It asks the store for what the store can find by
-// itself, looks at the traces that may fit, and goes on until the limit is reached.
+// Find returns the traces with a span that set selects, that meets q.Where and that starts within
+// the window of q. Order, limit, cursor, budget and results are those of [tracestore.Reader.Find],
+// where the matching spans are the selected ones. Find asks the store for everything that the store
+// can evaluate itself, examines the traces that may match, and continues until the limit is
+// reached.
 //
-// Of a trace that is longer than Budget.TraceSpans it looks at a part, where it has to look at spans, and the outcome is not complete then.
-// Budget.Spans bounds what the store examines, and the spans of traces that are looked at, each. When most of the time until the deadline
-// of ctx is over, it ends between two traces as if the budget had run out.
-func Find(ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want) (*tracestore.Results, error) {
+// If it must examine the spans of a trace with more than Budget.TraceSpans spans, it examines only
+// a part of them, and the outcome is not complete. Budget.Spans limits the spans that the store
+// examines, and separately the spans of the traces that Find examines. When nine tenths of the time
+// until the deadline of ctx have passed, Find ends between two traces as if the budget were
+// exhausted.
+func Find(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
+) (*tracestore.Results, error) {
 	set = simplifySet(set)
 	if s, ok := set.(Select); ok {
 		where := simplify(tracestore.And{q.Where, s.Where})
@@ -32,56 +41,57 @@ func Find(ctx context.Context, r tracestore.Reader, q tracestore.Query, set Span
 			q.Where = where
 			return r.Find(ctx, q, want)
 		default:
-			return findByFacts(ctx, r, q, span, trace, want)
+			return findBySummaries(ctx, r, q, span, trace, want)
 		}
 	}
-	return findByTraces(ctx, r, q, set, want)
+	return findByCandidates(ctx, r, q, set, want)
 }
 
-// setAnswer is an answer of Find under way.
-type setAnswer struct {
-	reader  tracestore.Reader
-	query   tracestore.Query
-	want    tracestore.Want
-	yield   func(tracestore.Result, error) bool
-	found   int
-	scanned int       // spans, by the store and here
-	cut     string    // what was not looked at of the traces that may be results
-	lost    string    // what could not be read
-	until   time.Time // when to say how far it got; zero: never
-	ended   bool
-	outcome tracestore.Outcome
+// search is the part that both kinds of searches share.
+type search struct {
+	reader   tracestore.Reader
+	query    tracestore.Query
+	want     tracestore.Want
+	yield    func(tracestore.Result, error) bool
+	emitted  int    // results
+	scanned  int    // spans examined by the store and by the search
+	skipped  string // what was not examined of traces that may match
+	damage   string // what could not be read
+	deadline time.Time
+	ended    bool
+	outcome  tracestore.Outcome
 }
 
-// errEnough ends a search: the limit is reached, which the outcome says, or the caller wants no more.
-var errEnough = errors.New("no more results are wanted")
+// errEnd ends a search early: the outcome is set, or the caller wants no more results.
+var errEnd = errors.New("search ended")
 
-// results returns the answer that run gives. Run says the outcome, unless an error ends it.
-func (a *setAnswer) results(ctx context.Context, run func(ctx context.Context) error) *tracestore.Results {
-	a.outcome.Reason = tracestore.ReasonUnread
+// results returns the results that run emits. Unless it returns an error, run sets the outcome.
+func (s *search) results(ctx context.Context, run func(ctx context.Context) error) *tracestore.Results {
+	s.outcome.Reason = tracestore.ReasonUnread
 	all := func(yield func(tracestore.Result, error) bool) {
-		if a.ended {
+		if s.ended {
 			return
 		}
-		a.ended, a.yield = true, yield
-		a.until = mostOfTime(ctx)
-		if err := run(ctx); err != nil && !errors.Is(err, errEnough) {
-			a.outcome.Reason = err.Error()
+		s.ended, s.yield = true, yield
+		s.deadline = earlyDeadline(ctx)
+		if err := run(ctx); err != nil && !errors.Is(err, errEnd) {
+			s.outcome.Reason = err.Error()
 			yield(tracestore.Result{}, err)
 		}
 	}
 	return &tracestore.Results{All: all, Outcome: func() tracestore.Outcome {
-		o := a.outcome
-		o.Scanned = a.scanned
-		if missing := joinReasons(a.lost, a.cut); missing != "" {
+		o := s.outcome
+		o.Scanned = s.scanned
+		if missing := joinReasons(s.damage, s.skipped); missing != "" {
 			o.Complete, o.Reason = false, joinReasons(o.Reason, missing)
 		}
 		return o
 	}}
 }
 
-// mostOfTime returns when a tenth of the time until the deadline of ctx is left to answer in. It is zero where there is no deadline.
-func mostOfTime(ctx context.Context) time.Time {
+// earlyDeadline returns a time before the deadline of ctx, with a tenth of the remaining time left
+// to answer in. It is zero if ctx has no deadline.
+func earlyDeadline(ctx context.Context) time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return time.Time{}
@@ -89,26 +99,26 @@ func mostOfTime(ctx context.Context) time.Time {
 	return end.Add(-time.Until(end) / 10)
 }
 
-// late reports whether it is time to end.
-func (a *setAnswer) late() bool { return !a.until.IsZero() && !time.Now().Before(a.until) }
+// late reports whether the search should end because of its deadline.
+func (s *search) late() bool { return !s.deadline.IsZero() && !time.Now().Before(s.deadline) }
 
-const lateReason = "stopped because the time was nearly over; narrow the search or the time range"
+const reasonLate = "stopped shortly before the query deadline; narrow the search or the time range"
 
-// lose notes what a store that was not asked to its end says that it could not read.
-func (a *setAnswer) lose(o tracestore.Outcome) {
-	if _, lost, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
-		a.lost = joinReasons(a.lost, lost)
+// noteDamage records what a store could not read, if the iteration over its results ended early.
+func (s *search) noteDamage(o tracestore.Outcome) {
+	if _, damage, ok := strings.Cut(o.Reason, tracestore.ReasonUnread+"; "); ok {
+		s.damage = joinReasons(s.damage, damage)
 	}
 }
 
-// give yields a result.
-func (a *setAnswer) give(r tracestore.Result) error {
-	if !a.yield(r, nil) {
-		return errEnough
+// emit yields a result.
+func (s *search) emit(r tracestore.Result) error {
+	if !s.yield(r, nil) {
+		return errEnd
 	}
-	if a.found++; a.found == a.query.Limit {
-		a.outcome = tracestore.Outcome{Complete: true, Next: cursorOf(r)}
-		return errEnough
+	if s.emitted++; s.emitted == s.query.Limit {
+		s.outcome = tracestore.Outcome{Complete: true, Next: cursorOf(r)}
+		return errEnd
 	}
 	return nil
 }
@@ -127,21 +137,25 @@ func isAfter(r tracestore.Result, c tracestore.Cursor) bool {
 	return !c.Set || compareResults(r, tracestore.Result{ID: c.ID, Start: c.Start}) > 0
 }
 
-// read gives a result the spans of its trace. It is false where the trace is gone by now. Of a damaged one it gives what can be read.
-func (a *setAnswer) read(ctx context.Context, r *tracestore.Result, ref tracestore.TraceRef) (ok bool, err error) {
-	r.Spans, err = readTrace(ctx, a.reader, a.query, ref)
+// read sets the spans of a result. ok is false if the trace was deleted meanwhile. Of a damaged
+// trace it sets the spans that can be read.
+func (s *search) read(ctx context.Context, r *tracestore.Result, ref tracestore.TraceRef) (ok bool, err error) {
+	r.Spans, err = readTrace(ctx, s.reader, s.query, ref)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err != nil && a.lost == "" {
-		a.lost = err.Error()
+	if err != nil && s.damage == "" {
+		s.damage = err.Error()
 	}
 	return r.Spans != nil, nil
 }
 
-// readTrace returns the spans of a trace, and nil where it is gone. Of one that is longer than Budget.TraceSpans it returns a longer part.
-// What could be read comes also with an error.
-func readTrace(ctx context.Context, r tracestore.Reader, q tracestore.Query, ref tracestore.TraceRef) (*otlpdata.Batch, error) {
+// readTrace returns the spans of a trace, or nil if the trace no longer exists. Of a trace with
+// more than Budget.TraceSpans spans it returns a part that is larger than that. With an error it
+// also returns the spans that could be read.
+func readTrace(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, ref tracestore.TraceRef,
+) (*otlpdata.Batch, error) {
 	var pieces []*otlpdata.Batch
 	var failure error
 	spans := 0
@@ -165,13 +179,13 @@ func readTrace(ctx context.Context, r tracestore.Reader, q tracestore.Query, ref
 	return b, failure
 }
 
-// timeOf returns a start as a time of a query, which is a bound where it is not zero.
+// timeOf converts a start to a time.Time that is not zero, so that it limits a query.
 func timeOf(ns uint64) time.Time {
 	const second = uint64(time.Second)
 	return time.Unix(int64(ns/second), int64(ns%second))
 }
 
-// joinReasons joins what is missing for several reasons.
+// joinReasons joins the reasons that are not empty.
 func joinReasons(reasons ...string) string {
 	return strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 }

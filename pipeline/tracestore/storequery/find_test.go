@@ -19,20 +19,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// shelf is a store of traces that takes its time and may be damaged. Each trace has a key, by which it is found whatever is asked for,
-// unless its name stands alone in the condition.
-type shelf struct {
-	traces  []tracestore.Trace // the newest first
-	pace    time.Duration      // of a result
-	damage  string             // what results lack
-	damaged otlpdata.TraceID
+// fakeStore is a slow and possibly damaged store. The key of a trace is its position in the store.
+type fakeStore struct {
+	traces  []tracestore.Trace // newest first
+	pace    time.Duration      // time for each result
+	damage  string             // the reason why outcomes are incomplete
+	damaged otlpdata.TraceID   // a trace that cannot be read
 }
 
-var errDamaged = errors.New("a block is damaged")
+var errDamaged = errors.New("damaged block")
 
-// newShelf returns traces of two spans, a parent and a child, with these names.
-func newShelf(tb testing.TB, names ...string) *shelf {
-	s := &shelf{}
+// newFakeStore returns a store with one trace for each name: a span with that name and a child.
+func newFakeStore(tb testing.TB, names ...string) *fakeStore {
+	s := &fakeStore{}
 	for i, name := range names {
 		id := pcommon.TraceID{byte(i >> 8), byte(i), 1}
 		spans := batchOf(tb, func(_ ptrace.ResourceSpans, ss ptrace.ScopeSpans, child ptrace.Span) {
@@ -52,11 +51,12 @@ func newShelf(tb testing.TB, names ...string) *shelf {
 	return s
 }
 
-func (s *shelf) key(t tracestore.Trace) tracestore.Cursor {
-	return tracestore.Cursor{Start: uint64(len(s.traces) - slices.IndexFunc(s.traces, func(o tracestore.Trace) bool { return o.ID == t.ID })), ID: t.ID, Set: true}
+func (s *fakeStore) key(t tracestore.Trace) tracestore.Cursor {
+	i := slices.IndexFunc(s.traces, func(o tracestore.Trace) bool { return o.ID == t.ID })
+	return tracestore.Cursor{Start: uint64(len(s.traces) - i), ID: t.ID, Set: true}
 }
 
-func (s *shelf) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+func (s *fakeStore) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		for _, ref := range refs {
 			if ref.ID == s.damaged || ctx.Err() != nil {
@@ -72,7 +72,7 @@ func (s *shelf) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef
 	}
 }
 
-func (s *shelf) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+func (s *fakeStore) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	o := tracestore.Outcome{Reason: tracestore.ReasonUnread}
 	if s.damage != "" {
 		o.Reason += "; " + s.damage
@@ -112,7 +112,7 @@ func (s *shelf) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 	return results, nil
 }
 
-func (s *shelf) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
+func (s *fakeStore) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
 	err := tracestore.WalkSpans(t.Spans, func(sp tracestore.Span) error {
 		some = some || tracestore.Match(e, sp)
 		return nil
@@ -120,7 +120,7 @@ func (s *shelf) holds(e tracestore.Expr, t tracestore.Trace) (some bool) {
 	return some && err == nil
 }
 
-// manyNames returns n names, of which each step-th is "rare".
+// manyNames returns n names, of which every step-th is "rare" and all others "often".
 func manyNames(n, step int) []string {
 	names := slices.Repeat([]string{"often"}, n)
 	for i := step - 1; i < n; i += step {
@@ -129,8 +129,10 @@ func manyNames(n, step int) []string {
 	return names
 }
 
-// found runs a search to its end.
-func found(t *testing.T, ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want) (ids []otlpdata.TraceID, o tracestore.Outcome) {
+// find runs a search to its end.
+func find(
+	t *testing.T, ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
+) (ids []otlpdata.TraceID, o tracestore.Outcome) {
 	t.Helper()
 	res, err := Find(ctx, r, q, set, want)
 	if err != nil {
@@ -145,39 +147,41 @@ func found(t *testing.T, ctx context.Context, r tracestore.Reader, q tracestore.
 	return ids, res.Outcome()
 }
 
-// rareSets find the traces that are called rare, each in a way of its own.
+// rareSets returns sets that select the traces named "rare", one for each kind of search.
 func rareSets() map[string]SpanSet {
 	return map[string]SpanSet{
-		"facts":     Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.RootName}, Value: tracestore.Text("rare")}},
-		"structure": Descendant{Ancestors: namedSpans("rare"), Spans: Select{}},
+		"summaries":  Select{equals(tracestore.RootName, "rare")},
+		"candidates": Descendant{Ancestors: namedSpans("rare"), Spans: Select{}},
 	}
 }
 
-// TestFindTime: a search whose time is nearly over says how far it got, and who goes on from there gets everything.
-func TestFindTime(t *testing.T) {
+// TestFindDeadline checks that a search ends before its deadline with a cursor, and that the
+// following pages return everything.
+func TestFindDeadline(t *testing.T) {
 	for name, set := range rareSets() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := newShelf(t, manyNames(60, 7)...)
+				store := newFakeStore(t, manyNames(60, 7)...)
 				store.pace = time.Second
 				var all []otlpdata.TraceID
 				var q tracestore.Query
 				rounds := 0
 				for {
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-					ids, o := found(t, ctx, store, q, set, tracestore.WantFull)
+					ids, o := find(t, ctx, store, q, set, tracestore.WantFull)
 					cancel()
 					rounds++
 					all = append(all, ids...)
 					if o.Complete {
 						break
 					}
-					if !o.Next.Set || o.Reason != lateReason || rounds > 9 {
+					if !o.Next.Set || o.Reason != reasonLate || rounds > 9 {
 						t.Fatalf("round %d ends with %+v", rounds, o)
 					}
 					q.After = o.Next
 				}
-				if want, _ := found(t, t.Context(), store, tracestore.Query{}, set, tracestore.WantIDs); !slices.Equal(all, want) || len(want) != 8 || rounds < 3 {
+				want, _ := find(t, t.Context(), store, tracestore.Query{}, set, tracestore.WantIDs)
+				if !slices.Equal(all, want) || len(want) != 8 || rounds < 3 {
 					t.Errorf("%d rounds of 20 s find %v, want %v", rounds, all, want)
 				}
 			})
@@ -185,41 +189,42 @@ func TestFindTime(t *testing.T) {
 	}
 }
 
-// TestFindDamage: what cannot be read is told, also where the limit is reached, and the rest is found.
+// TestFindDamage checks that a damaged store makes the outcome incomplete, also if the limit is
+// reached, and that the rest is found.
 func TestFindDamage(t *testing.T) {
 	for name, set := range rareSets() {
 		t.Run(name, func(t *testing.T) {
-			store := newShelf(t, manyNames(30, 5)...)
-			store.damage = "half of it is gone"
+			store := newFakeStore(t, manyNames(30, 5)...)
+			store.damage = "half of the segment is missing"
 			for _, limit := range []int{0, 1, 6} {
-				ids, o := found(t, t.Context(), store, tracestore.Query{Limit: limit}, set, tracestore.WantFull)
+				ids, o := find(t, t.Context(), store, tracestore.Query{Limit: limit}, set, tracestore.WantFull)
 				if o.Complete || o.Reason != store.damage || len(ids) != cmp.Or(limit, 6) || o.Next.Set != (limit > 0) {
 					t.Errorf("limit %d: %d results, %+v", limit, len(ids), o)
 				}
 			}
 		})
 	}
-	store := newShelf(t, manyNames(30, 5)...)
+	store := newFakeStore(t, manyNames(30, 5)...)
 	store.damaged = store.traces[4].ID
-	ids, o := found(t, t.Context(), store, tracestore.Query{}, rareSets()["facts"], tracestore.WantFull)
+	ids, o := find(t, t.Context(), store, tracestore.Query{}, rareSets()["summaries"], tracestore.WantFull)
 	if len(ids) != 5 || o.Complete || !strings.Contains(o.Reason, errDamaged.Error()) {
 		t.Errorf("%d results, %+v, want 5 and the damage", len(ids), o)
 	}
 }
 
-// TestRareAncestors: what stands above, if it is rare, is asked for before all traces are looked at.
-func TestRareAncestors(t *testing.T) {
-	const traces, most = 2000, 300
-	store := newShelf(t, append(manyNames(traces, traces), "rare")...)
-	rare, none := rareSets()["structure"], Descendant{Ancestors: namedSpans("none"), Spans: Select{}}
+// TestNarrow checks that a search for descendants of rare spans does not examine all traces.
+func TestNarrow(t *testing.T) {
+	const traces, maxScanned = 2000, 300
+	store := newFakeStore(t, append(manyNames(traces, traces), "rare")...)
+	rare, none := rareSets()["candidates"], Descendant{Ancestors: namedSpans("none"), Spans: Select{}}
 	for _, tc := range []struct {
 		set  SpanSet
 		want int
 	}{
 		{rare, 2}, {none, 0}, {Or{none, rare}, 2}, {Or{none, And{none, Select{}}}, 0}, {Descendant{Ancestors: none, Spans: Select{}}, 0},
 	} {
-		ids, o := found(t, t.Context(), store, tracestore.Query{}, tc.set, tracestore.WantSummaries)
-		if len(ids) != tc.want || !o.Complete || o.Scanned > most {
+		ids, o := find(t, t.Context(), store, tracestore.Query{}, tc.set, tracestore.WantSummaries)
+		if len(ids) != tc.want || !o.Complete || o.Scanned > maxScanned {
 			t.Errorf("%#v: %d traces, want %d, %+v", tc.set, len(ids), tc.want, o)
 		}
 	}
@@ -227,16 +232,16 @@ func TestRareAncestors(t *testing.T) {
 	for i := range 100 {
 		many = And{many, namedSpans(fmt.Sprint("n", i/2))}
 	}
-	if n := len(needs(many)); n != mostNeeds {
-		t.Errorf("%d needs are asked for", n)
+	if n := len(necessaryConditions(many)); n != maxNecessary {
+		t.Errorf("%d necessary conditions, want %d", n, maxNecessary)
 	}
 }
 
-// TestVisitSelectedEnds: a trace with many spans and conditions is not evaluated to the end when nobody waits for it.
-func TestVisitSelectedEnds(t *testing.T) {
+// TestVisitSelectedCancel checks that the evaluation of a trace can be cancelled.
+func TestVisitSelectedCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b := newShelf(t, "a").traces[0]
+	b := newFakeStore(t, "a").traces[0]
 	for name, set := range rareSets() {
 		if err := VisitSelected(ctx, set, b.ID, func(tracestore.Span) error { return nil }, b.Spans); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v, want context.Canceled", name, err)

@@ -2,8 +2,8 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// HeatmapCounter counts spans by start and duration. It takes memory for the cells that have spans: at most MaxColumns columns of 8 KiB.
-// Not for concurrent use.
+// HeatmapCounter counts spans by start and duration. It uses memory for the cells that have spans:
+// at most tracestore.MaxColumns columns of 8 KiB. Not safe for concurrent use.
 type HeatmapCounter struct {
 	step, first uint64 // first is the number of the first column
 	columns     []heatColumn
@@ -11,8 +11,8 @@ type HeatmapCounter struct {
 
 type heatColumn struct{ all, failed tracestore.Histogram }
 
-// NewHeatmapCounter returns a HeatmapCounter for the window of a query, for which HeatmapQuery.Step is above 0 and Aggregation.Check has no
-// error.
+// NewHeatmapCounter returns a HeatmapCounter for the window of a query. The step must be above 0
+// and valid according to Aggregation.Check.
 func NewHeatmapCounter(q tracestore.Query, h tracestore.HeatmapQuery) *HeatmapCounter {
 	c := &HeatmapCounter{step: uint64(h.Step)}
 	if from, to, ok := q.Window(); ok {
@@ -22,7 +22,7 @@ func NewHeatmapCounter(q tracestore.Query, h tracestore.HeatmapQuery) *HeatmapCo
 	return c
 }
 
-// AddSpan counts a span that starts within the window.
+// AddSpan counts a span. It must start within the window.
 func (c *HeatmapCounter) AddSpan(start, duration uint64, failed bool) {
 	errors := uint64(0)
 	if failed {
@@ -31,7 +31,8 @@ func (c *HeatmapCounter) AddSpan(start, duration uint64, failed bool) {
 	c.AddSpans(start, tracestore.BucketOf(duration), 1, errors)
 }
 
-// AddSpans counts so many spans, at least one, in the column of a start within the window.
+// AddSpans counts at least one span in the column of a start, which must be within the window, and
+// a duration bucket.
 func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64) {
 	column := &c.columns[start/c.step-c.first]
 	column.all.AddBucket(bucket, spans)
@@ -40,7 +41,7 @@ func (c *HeatmapCounter) AddSpans(start uint64, bucket int, spans, errors uint64
 	}
 }
 
-// Answer returns the heatmap.
+// Answer returns the heatmap for the examined share of the spans; see Heatmap.Share.
 func (c *HeatmapCounter) Answer(share float64) *tracestore.Heatmap {
 	out := &tracestore.Heatmap{Step: c.step, Share: share}
 	for i := range c.columns {

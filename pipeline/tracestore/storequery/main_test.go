@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,4 +20,9 @@ func batchOf(tb testing.TB, change func(rs ptrace.ResourceSpans, ss ptrace.Scope
 	ss := rs.ScopeSpans().AppendEmpty()
 	change(rs, ss, ss.Spans().AppendEmpty())
 	return otlpdata.FromTraces(td, otlpdata.Meta{})
+}
+
+// equals returns a condition on a property.
+func equals(place tracestore.Place, value string) tracestore.Cond {
+	return tracestore.Cond{Field: tracestore.Field{Place: place}, Value: tracestore.Text(value)}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// MaxMetricPoints bounds the points of an answer. Calls that belong to further ones are missing, and Complete is false. At most
-// 5 KiB each, and usually some hundred bytes.
+// MaxMetricPoints is the maximum number of points in an answer. Calls that belong to further points
+// are not counted, and Complete is false. A point takes a few hundred bytes, and at most 5 KiB.
 const MaxMetricPoints = 1 << 17
 
-// MetricsCounter adds up the calls that a query asks for. Not for concurrent use.
+// MetricsCounter counts the calls that a query selects. Not safe for concurrent use.
 type MetricsCounter struct {
 	byOperation     bool
 	step            uint64
 	services, kinds map[string]struct{} // nil: all
 	index           map[seriesName]int
-	operations      map[string]int // by service: how many have series
+	operations      map[string]int // by service: number of series
 	series          []countedSeries
 	points          int
-	most            int  // series, and points
-	full            bool // something had no room
+	limit           int  // maximum number of series, and of points
+	full            bool // something was not counted because of the limit
 }
 
 type seriesName struct{ service, operation string }
@@ -31,13 +31,14 @@ type seriesName struct{ service, operation string }
 type countedSeries struct {
 	seriesName
 	points map[uint64]*tracestore.MetricPoint // by Start
-	last   *tracestore.MetricPoint            // the one that was counted last: usually the next one, too
+	last   *tracestore.MetricPoint            // the point of the previous call, which is usually that of the next call
 }
 
-// NewMetricsCounter returns a MetricsCounter for the services, kinds and steps of a query. The window is left to the caller.
+// NewMetricsCounter returns a MetricsCounter for the services, kinds and steps of a query. The
+// caller must check the window.
 func NewMetricsCounter(q tracestore.MetricsQuery) *MetricsCounter {
 	return &MetricsCounter{byOperation: q.ByOperation, step: q.StepLength(), services: setOf(q.Services), kinds: setOf(q.Kinds),
-		index: make(map[seriesName]int), operations: make(map[string]int), most: MaxMetricPoints}
+		index: make(map[seriesName]int), operations: make(map[string]int), limit: MaxMetricPoints}
 }
 
 func setOf(list []string) map[string]struct{} {
@@ -51,7 +52,7 @@ func setOf(list []string) map[string]struct{} {
 	return set
 }
 
-// Wants reports whether spans of a service and a kind are asked for.
+// Wants reports whether the query selects spans of a service and a kind.
 func (c *MetricsCounter) Wants(service, kind string) bool {
 	return isIn(c.services, service) && isIn(c.kinds, kind)
 }
@@ -61,8 +62,8 @@ func isIn(set map[string]struct{}, s string) bool {
 	return ok || set == nil
 }
 
-// Series returns the number of the series of an operation, for Span and Add. It does not keep the strings. It is false where there is no
-// room for more series.
+// Series returns the index of the series of an operation, for AddSpan and AddHistogram. It does not
+// retain the strings. ok is false if the maximum number of series is reached.
 func (c *MetricsCounter) Series(service, operation string) (series int, ok bool) {
 	name := seriesName{service, operation}
 	if !c.byOperation {
@@ -76,7 +77,7 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 			return c.Series(service, tracestore.OtherOperation)
 		}
 	}
-	if len(c.series) >= c.most {
+	if len(c.series) >= c.limit {
 		c.full = true
 		return 0, false
 	}
@@ -87,8 +88,8 @@ func (c *MetricsCounter) Series(service, operation string) (series int, ok bool)
 	return len(c.series) - 1, true
 }
 
-// AddSpan counts one span, which stands for so many calls as count says, see otlpdata.AddSpan.AdjustedCount. start is in nanoseconds since the
-// Unix epoch, duration in nanoseconds.
+// AddSpan counts one span that stands for count calls; see otlpdata.Span.AdjustedCount. start is in
+// nanoseconds since the Unix epoch, duration in nanoseconds.
 func (c *MetricsCounter) AddSpan(series int, start, duration, count uint64, failed bool) {
 	p := c.point(series, start)
 	if p == nil {
@@ -101,7 +102,7 @@ func (c *MetricsCounter) AddSpan(series int, start, duration, count uint64, fail
 	p.Durations.ObserveN(duration, count)
 }
 
-// AddHistogram counts calls that start within one minute, at one time of which start is.
+// AddHistogram counts calls that start within the same minute as start.
 func (c *MetricsCounter) AddHistogram(series int, start uint64, durations *tracestore.Histogram, failed bool) {
 	p := c.point(series, start)
 	if p == nil {
@@ -115,7 +116,8 @@ func (c *MetricsCounter) AddHistogram(series int, start uint64, durations *trace
 	p.Durations.Add(durations)
 }
 
-// point returns the point of a series that a start belongs to, or nil where there is no room for it.
+// point returns the point of a series to which a start belongs, or nil if the maximum number of
+// points is reached.
 func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint {
 	s := &c.series[series]
 	if s.last != nil && start >= s.last.Start && start-s.last.Start < c.step {
@@ -124,7 +126,7 @@ func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint
 	start -= start % c.step
 	p := s.points[start]
 	if p == nil {
-		if c.points >= c.most {
+		if c.points >= c.limit {
 			c.full = true
 			return nil
 		}
@@ -136,12 +138,12 @@ func (c *MetricsCounter) point(series int, start uint64) *tracestore.MetricPoint
 	return p
 }
 
-// Answer returns what was counted. It is Complete unless there was no room for all. The counter must not be used any more.
+// Answer returns the counts. It is Complete unless a limit was reached. The counter must not be
+// used afterwards.
 func (c *MetricsCounter) Answer() tracestore.MetricsAnswer {
 	a := tracestore.MetricsAnswer{Step: c.step, Complete: !c.full}
 	if c.full {
-		a.Reason = fmt.Sprintf("only %d points fit into an answer; narrow the time range, or ask for longer steps or fewer services",
-			c.most)
+		a.Reason = fmt.Sprintf("an answer has at most %d points; narrow the time range, or use a longer step or fewer services", c.limit)
 	}
 	for i := range c.series {
 		s := &c.series[i]

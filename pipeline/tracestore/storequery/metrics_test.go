@@ -10,8 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestPoints: points begin at multiples of the step, whatever comes first; those of a minute go where its spans do.
-func TestPoints(t *testing.T) {
+// TestMetricPoints checks that points begin at multiples of the step, and that spans and histograms
+// of a minute belong to the same point.
+func TestMetricPoints(t *testing.T) {
 	const minute = uint64(time.Minute)
 	c := NewMetricsCounter(tracestore.MetricsQuery{Step: 7 * time.Minute, ByOperation: true})
 	series, _ := c.Series("cart", "read")
@@ -42,7 +43,7 @@ func TestOtherOperations(t *testing.T) {
 		for _, service := range []string{"a", "b"} {
 			series, ok := c.Series(service, fmt.Sprint(i))
 			if !ok {
-				t.Fatal("no room")
+				t.Fatal("maximum number of series reached")
 			}
 			c.AddSpan(series, 0, 1, 1, false)
 		}
@@ -59,12 +60,12 @@ func TestOtherOperations(t *testing.T) {
 	}
 }
 
-// TestMetricsAreBounded: what has no room is missing, and the answer says so.
-func TestMetricsAreBounded(t *testing.T) {
-	const most = 100
+// TestMetricsLimit checks that an answer with too many points is incomplete.
+func TestMetricsLimit(t *testing.T) {
+	const limit = 100
 	counter := func() *MetricsCounter {
 		c := NewMetricsCounter(tracestore.MetricsQuery{})
-		c.most = most
+		c.limit = limit
 		return c
 	}
 	check := func(what string, c *MetricsCounter, want bool) {
@@ -74,20 +75,20 @@ func TestMetricsAreBounded(t *testing.T) {
 		for _, s := range a.Series {
 			points += len(s.Points)
 		}
-		if points != most || a.Complete != want || strings.Contains(a.Reason, "narrow the time range") == want {
+		if points != limit || a.Complete != want || strings.Contains(a.Reason, "narrow the time range") == want {
 			t.Errorf("%s: %d points, complete is %t %q", what, points, a.Complete, a.Reason)
 		}
 	}
 	for more := range 2 {
 		c := counter()
 		series, _ := c.Series("a", "")
-		for i := range uint64(most + more) {
+		for i := range uint64(limit + more) {
 			c.AddSpan(series, i*uint64(time.Minute), 1, 1, false)
 		}
 		check("minutes", c, more == 0)
 	}
 	c := counter()
-	for i := range most + 1 {
+	for i := range limit + 1 {
 		if series, ok := c.Series(fmt.Sprint(i), ""); ok {
 			c.AddSpan(series, 0, 1, 1, false)
 		}

@@ -10,25 +10,25 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// CallSpan is what counting calls needs of a span.
+// CallSpan holds the fields of a span that are needed to count calls.
 type CallSpan struct {
 	ID, Parent      otlpdata.SpanID
-	Start, Duration uint64 // nanoseconds; Duration as otlpdata.Span.Duration mends it
-	Service         string // as otlpdata.ServiceName mends it
-	Peer            string // see PeerOf; calls between services do without
+	Start, Duration uint64 // nanoseconds; Duration as corrected by otlpdata.Span.Duration
+	Service         string // as corrected by otlpdata.ServiceName
+	Peer            string // see PeerOf; not needed for calls between services
 	Kind            int32
 	Failed          bool
 }
 
-// CallSpanOf returns what counting calls needs of s. It aliases strings of s.
+// CallSpanOf returns the CallSpan of s. It shares strings with s.
 func CallSpanOf(s tracestore.Span) CallSpan {
 	ns, _ := s.Duration()
 	return CallSpan{ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns, Service: s.Resource.Service, Peer: PeerOf(s.Span),
 		Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError}
 }
 
-// server reports on which side of a call the span is.
-func (s *CallSpan) server() bool { return isServer(s.Kind) }
+// isServer reports whether the span is on the server side of a call.
+func (s *CallSpan) isServer() bool { return isServer(s.Kind) }
 
 func isServer(kind int32) bool { return kind == otlpdata.KindServer || kind == otlpdata.KindConsumer }
 
@@ -36,33 +36,37 @@ func messaging(parent, child *CallSpan) bool {
 	return parent.Kind == otlpdata.KindProducer || child.Kind == otlpdata.KindConsumer
 }
 
-// MaxSameID is how many spans that share an id with an earlier one are looked at, the earliest, to find the parent of another.
+// MaxSameID is the number of spans that share an id with an earlier one and are considered as
+// parents of another span: the earliest ones.
 const MaxSameID = 64
 
-// ParentFinder finds the parents of spans by the rules of [Dependencies]. The zero value is ready to use and reuses its memory. Not for
-// concurrent use.
+// ParentFinder resolves the parents of spans by the rules of [tracestore.Dependencies]. The zero
+// value is ready to use. It reuses its memory. Not safe for concurrent use.
 type ParentFinder struct {
 	spans []CallSpan
-	first map[otlpdata.SpanID]int32 // 1 + index of the earliest with an id
-	next  []int32                   // by span: 1 + index of the next one with its id
-	alike bool                      // some share an id
+	first map[otlpdata.SpanID]int32 // 1 + index of the earliest span with an id
+	next  []int32                   // by span: 1 + index of the next span with its id
+	// sharedIDs is true if some spans share an id.
+	sharedIDs bool
 }
 
-// Index takes the spans of a trace, which must stay as they are while Each or Parent is called, and reports whether some share an id. It
-// then sorts them by their start.
-func (p *ParentFinder) Index(spans []CallSpan) (shared bool) {
+// Index indexes the spans of a trace, without duplicates. The spans must not be changed until the
+// last call of Each or Parent. It reports whether some spans share an id; if so, it sorts the spans
+// by start.
+func (p *ParentFinder) Index(spans []CallSpan) (sharedIDs bool) {
 	p.spans = spans
-	shared = p.link()
-	if p.alike = shared; shared {
+	sharedIDs = p.link()
+	if p.sharedIDs = sharedIDs; sharedIDs {
 		slices.SortStableFunc(spans, func(a, b CallSpan) int {
 			return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]))
 		})
 		p.link()
 	}
-	return shared
+	return sharedIDs
 }
 
-// Each calls visit with each span that was taken, among which are no duplicates, and with its parent, nil where that is not among them.
+// Each calls visit with each indexed span and its parent. The parent is nil if it is not among the
+// spans.
 func (p *ParentFinder) Each(visit func(span, parent *CallSpan)) {
 	for i := range p.spans {
 		var parent *CallSpan
@@ -74,9 +78,10 @@ func (p *ParentFinder) Each(visit func(span, parent *CallSpan)) {
 	p.spans = nil
 }
 
-func (p *ParentFinder) link() (shared bool) {
-	const keep = 1 << 12 // spans whose map is worth clearing
-	if p.first == nil || len(p.next) > keep {
+// link fills first and next, and reports whether some spans share an id.
+func (p *ParentFinder) link() (sharedIDs bool) {
+	const maxReused = 1 << 12 // spans; clearing a larger map costs more than a new one
+	if p.first == nil || len(p.next) > maxReused {
 		p.first = make(map[otlpdata.SpanID]int32, len(p.spans))
 	}
 	clear(p.first)
@@ -84,18 +89,18 @@ func (p *ParentFinder) link() (shared bool) {
 	for i := len(p.spans) - 1; i >= 0; i-- {
 		id := p.spans[i].ID
 		p.next[i] = p.first[id]
-		shared = shared || p.next[i] > 0
+		sharedIDs = sharedIDs || p.next[i] > 0
 		p.first[id] = int32(i) + 1
 	}
-	return shared
+	return sharedIDs
 }
 
-// Parent returns which span is the parent of another, by their places among those that were taken, as Take left them: below 0 where it is
-// not among them.
+// Parent returns the index of the parent of the span at an index, in the order that Index left. It
+// is negative if the parent is not among the spans.
 func (p *ParentFinder) Parent(at int) int {
 	s := &p.spans[at]
-	if p.alike && s.server() {
-		if client := p.among(p.first[s.ID], at, func(o *CallSpan) bool { return !o.server() }); client >= 0 {
+	if p.sharedIDs && s.isServer() {
+		if client := p.find(p.first[s.ID], at, func(o *CallSpan) bool { return !o.isServer() }); client >= 0 {
 			return client
 		}
 	}
@@ -103,21 +108,22 @@ func (p *ParentFinder) Parent(at int) int {
 		return -1
 	}
 	first := p.first[s.Parent]
-	if i := p.among(first, at, func(o *CallSpan) bool { return o.Service == s.Service }); i >= 0 {
+	if i := p.find(first, at, func(o *CallSpan) bool { return o.Service == s.Service }); i >= 0 {
 		return i
 	}
-	if i := p.among(first, at, (*CallSpan).server); i >= 0 {
+	if i := p.find(first, at, (*CallSpan).isServer); i >= 0 {
 		return i
 	}
-	return p.among(first, at, func(*CallSpan) bool { return true })
+	return p.find(first, at, func(*CallSpan) bool { return true })
 }
 
-// among returns the place of the earliest span that will do, from next on among those with its id, which is not the one at self, or a
-// number below 0.
-func (p *ParentFinder) among(next int32, self int, will func(*CallSpan) bool) int {
+// find follows the spans with the same id, beginning with the one at next-1, and returns the index
+// of the first that is not self and for which accept is true. It returns a negative number if there
+// is none.
+func (p *ParentFinder) find(next int32, self int, accept func(*CallSpan) bool) int {
 	for n := 0; next > 0 && n <= MaxSameID; n++ {
 		i := int(next - 1)
-		if i != self && will(&p.spans[i]) {
+		if i != self && accept(&p.spans[i]) {
 			return i
 		}
 		next = p.next[i]
@@ -125,8 +131,9 @@ func (p *ParentFinder) among(next int32, self int, will func(*CallSpan) bool) in
 	return -1
 }
 
-// CountCalls returns the calls among the spans of one tenant in batches; duplicates count once. It is the reference for [Dependencies].
-// The error says that a batch cannot be read.
+// CountCalls counts the calls among the spans of one tenant in batches; duplicates count once. It
+// is the reference implementation of [tracestore.Dependencies]. An error means that a batch cannot
+// be read.
 func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Edge, error) {
 	traces, err := callSpans(batches)
 	if err != nil {
@@ -149,7 +156,7 @@ func CountCalls(from, to time.Time, batches ...*otlpdata.Batch) ([]tracestore.Ed
 	return calls.Edges(), nil
 }
 
-// callSpans returns the spans of batches by trace, without duplicates.
+// callSpans returns the spans of batches by trace id, without duplicates.
 func callSpans(batches []*otlpdata.Batch) (map[otlpdata.TraceID][]CallSpan, error) {
 	seen := NewDedup()
 	traces := make(map[otlpdata.TraceID][]CallSpan)

@@ -9,20 +9,24 @@ import (
 )
 
 const (
-	// MaxPeerName is how many bytes the name of a peer has at most. Longer values name none.
+	// MaxPeerName is the maximum length of the name of a peer in bytes. Longer values are not
+	// names.
 	MaxPeerName = 256
-	// MaxPeerEdges is how many edges to peers a Graph has at most: peers are named by attributes, of whose values there is no end.
+	// MaxPeerEdges is the maximum number of edges to peers in a Graph. Peers are named by
+	// attributes, whose values are unlimited.
 	MaxPeerEdges = 10_000
 )
 
-// PeerKeys returns the keys of the span attributes that name a peer, the most telling one first. The systems of databases and queues are
-// those of OpenTelemetry's conventions, of today and before 2025.
+// PeerKeys returns the keys of the span attributes that name a peer, the most specific one first.
+// The keys for databases and queues are those of OpenTelemetry's semantic conventions, including
+// the one used for databases before 2025.
 func PeerKeys() [4]string {
 	return [...]string{"peer.service", "db.system.name", "db.system", "messaging.system"}
 }
 
-// PeerOf returns the name of the peer that a span calls: the first string of 1 to MaxPeerName bytes that an attribute of the first of
-// [PeerKeys] has, else of the second and so on. It is "" for spans of the server's side, whose peers are their callers.
+// PeerOf returns the name of the peer that a span calls: the first string of 1 to MaxPeerName bytes
+// among the attributes with the first of [PeerKeys], otherwise with the second, and so on. It
+// returns "" for spans on the server side, whose peers are their callers.
 func PeerOf(s *otlpdata.Span) string {
 	if isServer(s.Kind) {
 		return ""
@@ -38,37 +42,37 @@ func PeerOf(s *otlpdata.Span) string {
 	return ""
 }
 
-// IsPeerName reports whether a text may be the name of a peer.
+// IsPeerName reports whether a text is valid as the name of a peer.
 func IsPeerName(s string) bool { return s != "" && len(s) <= MaxPeerName }
 
-// PeerCallFinder finds spans that nothing answers, by the rules of [Peers]. The zero value is ready to use and reuses its memory. Not for
-// concurrent use.
+// PeerCallFinder finds calls to peers by the rules of [tracestore.Peers]. The zero value is ready
+// to use. It reuses its memory. Not safe for concurrent use.
 type PeerCallFinder struct{ answered map[otlpdata.SpanID]struct{} }
 
-// Each calls visit with those of the spans of a trace that call a peer.
-func (l *PeerCallFinder) Each(spans []CallSpan, visit func(*CallSpan)) {
-	const few = 32 // spans that are compared one by one
-	if len(spans) <= few {
+// Each calls visit with the spans of a trace that are calls to a peer.
+func (f *PeerCallFinder) Each(spans []CallSpan, visit func(*CallSpan)) {
+	const maxCompared = 32 // more spans are indexed instead of compared one by one
+	if len(spans) <= maxCompared {
 		for i := range spans {
-			if s := &spans[i]; s.Peer != "" && !answeredAmong(spans, s.ID) {
+			if s := &spans[i]; s.Peer != "" && !isAnswered(spans, s.ID) {
 				visit(s)
 			}
 		}
 		return
 	}
-	l.index(spans)
+	f.index(spans)
 	for i := range spans {
 		s := &spans[i]
 		if s.Peer == "" {
 			continue
 		}
-		if _, answered := l.answered[s.ID]; !answered {
+		if _, answered := f.answered[s.ID]; !answered {
 			visit(s)
 		}
 	}
 }
 
-func answeredAmong(spans []CallSpan, id otlpdata.SpanID) bool {
+func isAnswered(spans []CallSpan, id otlpdata.SpanID) bool {
 	for i := range spans {
 		if spans[i].answers(id) {
 			return true
@@ -77,35 +81,35 @@ func answeredAmong(spans []CallSpan, id otlpdata.SpanID) bool {
 	return false
 }
 
-// answers reports whether a span of the client's side with an id is answered by s.
+// answers reports whether s is the counterpart of a span on the client side with an id.
 func (s *CallSpan) answers(id otlpdata.SpanID) bool {
-	return s.Parent == id && !id.IsZero() || s.ID == id && s.server()
+	return s.Parent == id && !id.IsZero() || s.ID == id && s.isServer()
 }
 
-func (l *PeerCallFinder) index(spans []CallSpan) {
-	const keep = 1 << 12 // ids whose map is worth clearing
-	if l.answered == nil || len(l.answered) > keep {
-		l.answered = make(map[otlpdata.SpanID]struct{}, len(spans))
+func (f *PeerCallFinder) index(spans []CallSpan) {
+	const maxReused = 1 << 12 // ids; clearing a larger map costs more than a new one
+	if f.answered == nil || len(f.answered) > maxReused {
+		f.answered = make(map[otlpdata.SpanID]struct{}, len(spans))
 	}
-	clear(l.answered)
+	clear(f.answered)
 	for i := range spans {
 		s := &spans[i]
 		if !s.Parent.IsZero() {
-			l.answered[s.Parent] = struct{}{}
+			f.answered[s.Parent] = struct{}{}
 		}
-		if s.server() {
-			l.answered[s.ID] = struct{}{}
+		if s.isServer() {
+			f.answered[s.ID] = struct{}{}
 		}
 	}
 }
 
-// PeerCounter adds up calls to peers. The zero value is ready to use. Not for concurrent use.
+// PeerCounter counts calls to peers. The zero value is ready to use. Not safe for concurrent use.
 type PeerCounter struct {
-	calls CallCounter
-	lost  bool
+	calls      CallCounter
+	incomplete bool
 }
 
-// AddCall adds a call to the peer that s names. It keeps none of its strings.
+// AddCall adds a call to the peer that s names. It does not retain strings of s.
 func (c *PeerCounter) AddCall(s *CallSpan) {
 	e := tracestore.Edge{Parent: s.Service, Child: s.Peer, Messaging: s.Kind == otlpdata.KindProducer, Calls: 1, Duration: s.Duration}
 	if s.Failed {
@@ -116,20 +120,21 @@ func (c *PeerCounter) AddCall(s *CallSpan) {
 	}
 }
 
-// MarkIncomplete notes that there was no room for a call.
-func (c *PeerCounter) MarkIncomplete() { c.lost = true }
+// MarkIncomplete records that a call was not counted because of a limit.
+func (c *PeerCounter) MarkIncomplete() { c.incomplete = true }
 
-// Graph returns the sums. Where calls were lost it is not Complete.
+// Graph returns the counts. It is not Complete if calls were not counted.
 func (c *PeerCounter) Graph() tracestore.Graph {
-	g := tracestore.Graph{Edges: c.calls.Edges(), Complete: !c.lost}
-	if c.lost {
-		g.Reason = "calls to further peers are not listed; narrow the time range"
+	g := tracestore.Graph{Edges: c.calls.Edges(), Complete: !c.incomplete}
+	if c.incomplete {
+		g.Reason = "calls to some peers are omitted because there are too many; narrow the time range"
 	}
 	return g
 }
 
-// CountPeers returns the calls to peers among the spans of one tenant in batches; duplicates count once. It is the reference for [Peers].
-// The error says that a batch cannot be read.
+// CountPeers counts the calls to peers among the spans of one tenant in batches; duplicates count
+// once. It is the reference implementation of [tracestore.Peers]. An error means that a batch
+// cannot be read.
 func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Graph, error) {
 	var calls PeerCounter
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
@@ -140,9 +145,9 @@ func CountPeers(from, to time.Time, batches ...*otlpdata.Batch) (tracestore.Grap
 	if err != nil {
 		return tracestore.Graph{}, fmt.Errorf("counting calls to peers: %w", err)
 	}
-	var leaves PeerCallFinder
+	var finder PeerCallFinder
 	for _, spans := range traces {
-		leaves.Each(spans, func(s *CallSpan) {
+		finder.Each(spans, func(s *CallSpan) {
 			if s.Start >= first && s.Start <= last {
 				calls.AddCall(s)
 			}

@@ -25,16 +25,16 @@ func TestPeerOf(t *testing.T) {
 		kvs  []otlpdata.KeyValue
 		want string
 	}{
-		{"nothing", otlpdata.KindClient, nil, ""},
-		{"the most telling key", otlpdata.KindClient, []otlpdata.KeyValue{text("messaging.system", "kafka"), text("db.system", "mysql"),
+		{"no attributes", otlpdata.KindClient, nil, ""},
+		{"most specific key", otlpdata.KindClient, []otlpdata.KeyValue{text("messaging.system", "kafka"), text("db.system", "mysql"),
 			text("db.system.name", "mariadb"), text("peer.service", "orders")}, "orders"},
-		{"the first of equals", otlpdata.KindInternal,
+		{"first value that is not empty", otlpdata.KindInternal,
 			[]otlpdata.KeyValue{text("peer.service", ""), text("peer.service", "a"), text("peer.service", "b")}, "a"},
-		{"no string", otlpdata.KindClient,
+		{"not a string", otlpdata.KindClient,
 			[]otlpdata.KeyValue{{Key: "peer.service", Value: otlpdata.IntValue(7)}, text("db.system", "mysql")}, "mysql"},
 		{"too long", otlpdata.KindProducer, []otlpdata.KeyValue{text("peer.service", long+"x"), text("messaging.system", long)}, long},
-		{"a server's peer is its caller", otlpdata.KindServer, []otlpdata.KeyValue{text("peer.service", "orders")}, ""},
-		{"so is a consumer's", otlpdata.KindConsumer, []otlpdata.KeyValue{text("messaging.system", "kafka")}, ""},
+		{"server", otlpdata.KindServer, []otlpdata.KeyValue{text("peer.service", "orders")}, ""},
+		{"consumer", otlpdata.KindConsumer, []otlpdata.KeyValue{text("messaging.system", "kafka")}, ""},
 	} {
 		if got := PeerOf(&otlpdata.Span{Kind: c.kind, Attributes: c.kvs}); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -42,10 +42,10 @@ func TestPeerOf(t *testing.T) {
 	}
 }
 
-// peering returns batches of legs, which name a peer by their kind and fail as they say.
-func peering(tb testing.TB, legs []leg) (out []*otlpdata.Batch) {
+// peerBatches returns one batch for each span. Each span names a peer.
+func peerBatches(tb testing.TB, spans []callSpan) (out []*otlpdata.Batch) {
 	tb.Helper()
-	for _, l := range legs {
+	for _, l := range spans {
 		out = append(out, batchOf(tb, func(rs ptrace.ResourceSpans, _ ptrace.ScopeSpans, s ptrace.Span) {
 			rs.Resource().Attributes().PutStr("service.name", l.service)
 			s.SetTraceID([16]byte{1})
@@ -65,23 +65,26 @@ func peering(tb testing.TB, legs []leg) (out []*otlpdata.Batch) {
 
 func TestCountPeers(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		legs []leg
-		want []tracestore.Edge
+		name  string
+		spans []callSpan
+		want  []tracestore.Edge
 	}{
-		{"a leaf", []leg{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, true}}, []tracestore.Edge{called("a", "peer", false, 1, 1)}},
-		{"one that is answered, late", []leg{{3, 2, "b", internal, 2, false}, {2, 0, "a", client, 1, false}},
-			[]tracestore.Edge{called("b", "peer", false, 1, 0)}},
-		{"any kind but the server's side", []leg{{1, 9, "a", internal, 0, false}, {2, 9, "a", ptrace.SpanKindUnspecified, 0, false},
+		{"no child span", []callSpan{{1, 0, "a", server, 0, false}, {2, 1, "a", client, 1, true}},
+			[]tracestore.Edge{edge("a", "peer", false, 1, 1)}},
+		{"counterpart arrives first", []callSpan{{3, 2, "b", internal, 2, false}, {2, 0, "a", client, 1, false}},
+			[]tracestore.Edge{edge("b", "peer", false, 1, 0)}},
+		{"kinds", []callSpan{{1, 9, "a", internal, 0, false}, {2, 9, "a", ptrace.SpanKindUnspecified, 0, false},
 			{3, 9, "a", producer, 0, false}, {4, 9, "a", consumer, 0, false}, {5, 9, "a", server, 0, false}},
-			[]tracestore.Edge{called("a", "peer", false, 2, 0), called("a", "peer", true, 1, 0)}},
-		{"duplicates", []leg{{2, 0, "a", client, 0, false}, {2, 0, "a", client, 0, false}}, []tracestore.Edge{called("a", "peer", false, 1, 0)}},
-		{"halves", []leg{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false}}, nil},
-		{"its own parent", []leg{{2, 2, "a", client, 1, false}}, nil},
-		{"no id", []leg{{0, 0, "a", client, 1, false}, {1, 0, "b", server, 1, false}}, []tracestore.Edge{called("a", "peer", false, 1, 0)}},
+			[]tracestore.Edge{edge("a", "peer", false, 2, 0), edge("a", "peer", true, 1, 0)}},
+		{"duplicates", []callSpan{{2, 0, "a", client, 0, false}, {2, 0, "a", client, 0, false}},
+			[]tracestore.Edge{edge("a", "peer", false, 1, 0)}},
+		{"shared id", []callSpan{{2, 0, "a", client, 1, false}, {2, 0, "b", server, 2, false}}, nil},
+		{"own parent", []callSpan{{2, 2, "a", client, 1, false}}, nil},
+		{"zero id", []callSpan{{0, 0, "a", client, 1, false}, {1, 0, "b", server, 1, false}},
+			[]tracestore.Edge{edge("a", "peer", false, 1, 0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := CountPeers(time.Time{}, time.Time{}, peering(t, c.legs)...)
+			got, err := CountPeers(time.Time{}, time.Time{}, peerBatches(t, c.spans)...)
 			if err != nil || !got.Complete || !reflect.DeepEqual(got.Edges, c.want) {
 				t.Errorf("%+v, %v, want %+v", got, err, c.want)
 			}
@@ -89,9 +92,10 @@ func TestCountPeers(t *testing.T) {
 	}
 }
 
-// TestCountPeersWindow: what counts is the start of the span, whenever it is answered.
+// TestCountPeersWindow checks that only the start of the call decides, not the start of its
+// counterpart.
 func TestCountPeersWindow(t *testing.T) {
-	batches := peering(t, []leg{{1, 0, "a", client, 100, false}, {2, 0, "a", client, 100, false}, {3, 2, "b", server, 900, false}})
+	batches := peerBatches(t, []callSpan{{1, 0, "a", client, 100, false}, {2, 0, "a", client, 100, false}, {3, 2, "b", server, 900, false}})
 	for _, c := range []struct{ from, to, calls int64 }{{100, 100, 1}, {101, 1000, 0}, {0, 99, 0}, {0, 200, 1}, {200, 0, 0}} {
 		got, err := CountPeers(time.Unix(0, c.from), time.Unix(0, c.to), batches...)
 		var calls uint64
@@ -104,24 +108,24 @@ func TestCountPeersWindow(t *testing.T) {
 	}
 }
 
-// TestLeavesOfLargeTraces: many spans are told apart as few are.
-func TestLeavesOfLargeTraces(t *testing.T) {
-	var l PeerCallFinder
+// TestPeerCallFinderLargeTraces checks that results do not depend on the number of spans.
+func TestPeerCallFinderLargeTraces(t *testing.T) {
+	var f PeerCallFinder
 	for _, n := range []int{10, 1000, 10_000, 50} {
 		var spans []CallSpan
 		for i := range n { // a tree
-			spans = append(spans, CallSpan{ID: otlpdata.SpanID{byte(i), byte(i >> 8), 1}, Parent: otlpdata.SpanID{byte(i / 2), byte(i / 2 >> 8), 1},
-				Peer: "peer"})
+			id, parent := otlpdata.SpanID{byte(i), byte(i >> 8), 1}, otlpdata.SpanID{byte(i / 2), byte(i / 2 >> 8), 1}
+			spans = append(spans, CallSpan{ID: id, Parent: parent, Peer: "peer"})
 		}
-		leaves := 0
-		l.Each(spans, func(*CallSpan) { leaves++ })
-		if leaves != n/2 {
-			t.Errorf("%d of %d spans are leaves, want %d", leaves, n, n/2)
+		calls := 0
+		f.Each(spans, func(*CallSpan) { calls++ })
+		if calls != n/2 {
+			t.Errorf("%d of %d spans are calls to a peer, want %d", calls, n, n/2)
 		}
 	}
 }
 
-func TestPeersAddUp(t *testing.T) {
+func TestPeerCounter(t *testing.T) {
 	var c PeerCounter
 	for i := range MaxPeerEdges + 5 {
 		c.AddCall(&CallSpan{Service: "a", Peer: fmt.Sprint(i)})

@@ -2,7 +2,7 @@ package storequery
 
 import "github.com/tracing-backend/tracing/pipeline/tracestore"
 
-// placesOf reports whether an expression asks for places of the span and of the trace.
+// placesOf reports whether an expression uses fields of the span and fields of the trace.
 func placesOf(e tracestore.Expr) (span, trace bool) {
 	for f := range tracestore.Fields(e) {
 		if f.Place.OfTrace() {
@@ -14,17 +14,18 @@ func placesOf(e tracestore.Expr) (span, trace bool) {
 	return span, trace
 }
 
-// nowhere holds on no span, as nil holds on all.
-var nowhere = tracestore.Or{}
+// matchNone holds for no span, as nil holds for all.
+var matchNone = tracestore.Or{}
 
-// isNowhere reports whether a simplified expression holds on no span.
-func isNowhere(e tracestore.Expr) bool {
+// isMatchNone reports whether a simplified expression holds for no span.
+func isMatchNone(e tracestore.Expr) bool {
 	or, ok := e.(tracestore.Or)
 	return ok && len(or) == 0
 }
 
-// simplify returns an expression that holds on the same spans: nil, an Or of nothing, or one without such parts, without lists of one, and
-// without lists of a kind within each other.
+// simplify returns an equivalent expression. It is nil, matchNone, or an expression without these
+// as parts, without And and Or of a single part, and without And directly in And or Or directly in
+// Or.
 func simplify(e tracestore.Expr) tracestore.Expr {
 	switch e := e.(type) {
 	case tracestore.And:
@@ -34,11 +35,11 @@ func simplify(e tracestore.Expr) tracestore.Expr {
 	case tracestore.Not:
 		switch part := simplify(e.Expr).(type) {
 		case nil:
-			return nowhere
+			return matchNone
 		case tracestore.Not:
 			return part.Expr
 		default:
-			if isNowhere(part) {
+			if isMatchNone(part) {
 				return nil
 			}
 			return tracestore.Not{Expr: part}
@@ -51,8 +52,8 @@ func simplifyAnd(e tracestore.And) tracestore.Expr {
 	var out tracestore.And
 	for _, part := range e {
 		part = simplify(part)
-		if isNowhere(part) {
-			return nowhere
+		if isMatchNone(part) {
+			return matchNone
 		}
 		if and, ok := part.(tracestore.And); ok {
 			out = append(out, and...)
@@ -88,10 +89,12 @@ func simplifyOr(e tracestore.Or) tracestore.Expr {
 	return out
 }
 
-// weaken returns a condition without places of the trace that holds wherever e holds.
+// weaken returns a condition without fields of the trace that holds for each span for which e
+// holds.
 func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true)) }
 
-// assume replaces what is unknown of a span by what makes e hold, or by what makes it fail.
+// assume replaces the conditions on the trace by constants. If hold is true, the result holds for
+// each span for which e may hold; otherwise it fails for each span for which e may fail.
 func assume(e tracestore.Expr, hold bool) tracestore.Expr {
 	switch e := e.(type) {
 	case tracestore.And:
@@ -113,14 +116,14 @@ func assume(e tracestore.Expr, hold bool) tracestore.Expr {
 			if hold {
 				return nil
 			}
-			return nowhere
+			return matchNone
 		}
 	}
 	return e
 }
 
-// splitTrace splits e into a condition on spans and one on traces that both hold where e does. mixed says that it has a part that is
-// neither.
+// splitTrace splits e into a condition on spans and one on traces, such that e holds if and only if
+// both hold. mixed is true if e has a part that depends on both.
 func splitTrace(e tracestore.Expr) (span, trace tracestore.Expr, mixed bool) {
 	var spans, traces tracestore.And
 	for _, part := range conjuncts(nil, e, false) {
@@ -136,7 +139,7 @@ func splitTrace(e tracestore.Expr) (span, trace tracestore.Expr, mixed bool) {
 	return simplify(spans), simplify(traces), false
 }
 
-// conjuncts appends conditions that all hold where e does, or where it does not if it is negated.
+// conjuncts appends the conditions whose conjunction is e, or its negation if negated is true.
 func conjuncts(dst []tracestore.Expr, e tracestore.Expr, negated bool) []tracestore.Expr {
 	var parts []tracestore.Expr
 	switch e := e.(type) {
@@ -164,7 +167,7 @@ func conjuncts(dst []tracestore.Expr, e tracestore.Expr, negated bool) []tracest
 	return dst
 }
 
-// simplifySet returns a set that chooses the same spans: one without nil, in which no two selections are alternatives.
+// simplifySet returns an equivalent set without nil and without an Or of two Selects.
 func simplifySet(set SpanSet) SpanSet {
 	switch s := set.(type) {
 	case nil:
@@ -176,8 +179,8 @@ func simplifySet(set SpanSet) SpanSet {
 	case Or:
 		left, right := simplifySet(s.Left), simplifySet(s.Right)
 		l, ok := left.(Select)
-		r, both := right.(Select)
-		if ok && both {
+		r, ok2 := right.(Select)
+		if ok && ok2 {
 			return Select{simplify(tracestore.Or{l.Where, r.Where})}
 		}
 		return Or{left, right}
@@ -189,7 +192,7 @@ func simplifySet(set SpanSet) SpanSet {
 	return set
 }
 
-// cover returns a condition on spans that holds on every span that a set chooses, whatever else its trace holds.
+// cover returns a condition on single spans that holds for every span that a set may select.
 func cover(set SpanSet) tracestore.Expr {
 	switch s := set.(type) {
 	case Select:

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// randomExpr returns an expression on names and root names of one letter.
+// randomExpr returns a random condition on names and root names of one letter.
 func randomExpr(r *rand.Rand, depth int) tracestore.Expr {
 	parts := func() (out []tracestore.Expr) {
 		for range r.IntN(3) {
@@ -18,7 +18,8 @@ func randomExpr(r *rand.Rand, depth int) tracestore.Expr {
 	}
 	switch n := r.IntN(8); {
 	case depth == 0 || n < 3:
-		return tracestore.Cond{Field: tracestore.Field{Place: [...]tracestore.Place{tracestore.Name, tracestore.RootName}[r.IntN(2)]}, Value: tracestore.Text([...]string{"a", "b"}[r.IntN(2)])}
+		place := [...]tracestore.Place{tracestore.Name, tracestore.RootName}[r.IntN(2)]
+		return equals(place, [...]string{"a", "b"}[r.IntN(2)])
 	case n < 4:
 		return nil
 	case n < 5:
@@ -30,7 +31,8 @@ func randomExpr(r *rand.Rand, depth int) tracestore.Expr {
 	}
 }
 
-// TestRewrittenConditions: what is made of a condition holds on the same spans, or on more where it says so.
+// TestRewrittenConditions checks that rewritten conditions hold for the same spans, and weakened
+// ones for at least these.
 func TestRewrittenConditions(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -62,25 +64,24 @@ func TestRewrittenConditions(t *testing.T) {
 	}
 }
 
-// letterSpans are the spans that differ for randomExpr.
+// letterSpans returns spans for each combination of values that randomExpr distinguishes.
 func letterSpans() (out []tracestore.Span) {
 	for _, name := range []string{"a", "b", "c"} {
 		for _, root := range []string{"a", "b", "c"} {
-			out = append(out, tracestore.Span{Span: &otlpdata.Span{Name: name}, Resource: &otlpdata.Resource{}, Trace: &tracestore.Summary{RootName: root}})
+			span, trace := &otlpdata.Span{Name: name}, &tracestore.Summary{RootName: root}
+			out = append(out, tracestore.Span{Span: span, Resource: &otlpdata.Resource{}, Trace: trace})
 		}
 	}
 	return out
 }
 
 func TestCover(t *testing.T) {
-	name := func(s string) Select {
-		return Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(s)}}
-	}
-	long := Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Gt, Value: tracestore.Number(5)}}
-	a, b := name("a"), name("b")
+	duration := tracestore.Field{Place: tracestore.TraceDuration}
+	long := Select{tracestore.Cond{Field: duration, Op: tracestore.Gt, Value: tracestore.Number(5)}}
+	a, b := namedSpans("a"), namedSpans("b")
 	for _, c := range []struct {
 		set  SpanSet
-		want []string // names of spans that may be chosen
+		want []string // names of spans that may be selected
 	}{
 		{a, []string{"a"}},
 		{And{a, b}, []string{"a", "b"}},
@@ -100,9 +101,9 @@ func TestCover(t *testing.T) {
 				got = append(got, s.Name)
 			}
 		}
-		// The condition on names of And{a, b} is not seen through, and need not be.
+		// The names are not compared: cover need not detect that a and b exclude each other.
 		if len(got) != len(c.want) {
-			t.Errorf("%#v: %q may be chosen, want %q", c.set, got, c.want)
+			t.Errorf("%#v: %q may be selected, want %q", c.set, got, c.want)
 		}
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// SpanSet is an expression that selects spans of a trace: [Select], [And], [Or], [Descendant] or [Child]. A trace matches if the set
-// selects at least one of its spans. A set is evaluated on the whole trace, and duplicates count once. A nil SpanSet selects all spans.
+// SpanSet is an expression that selects spans of a trace: [Select], [And], [Or], [Descendant] or
+// [Child]. A trace matches if the set selects at least one of its spans. A set is evaluated on the
+// whole trace, where duplicates count once. A nil SpanSet selects all spans.
 type SpanSet interface{ isSpanSet() }
 
-// Select selects the spans for which a condition holds. The condition may use fields of the trace such as tracestore.TraceDuration.
+// Select selects the spans for which a condition holds. The condition may use fields of the trace
+// such as tracestore.TraceDuration.
 type Select struct{ Where tracestore.Expr }
 
 // And selects the spans of both sides if each side selects at least one span, and none otherwise.
@@ -21,12 +23,14 @@ type And struct{ Left, Right SpanSet }
 // Or selects the spans of both sides.
 type Or struct{ Left, Right SpanSet }
 
-// Descendant selects those of Spans that have one of Ancestors as an ancestor. Parents are resolved as in [tracestore.Dependencies].
-// Spans with the same id and start are ordered by service, kind, parent, duration, and content, so that the result does not depend on
-// the store. A span is never its own ancestor, also if the parent ids form a cycle.
+// Descendant selects those of Spans that have one of Ancestors as an ancestor. Parents are resolved
+// as in [tracestore.Dependencies]. Spans with the same id and start are ordered by service, kind,
+// parent, duration, and content, so that the result does not depend on the store. A span is never
+// its own ancestor, also if the parent ids form a cycle.
 type Descendant struct{ Ancestors, Spans SpanSet }
 
-// Child selects those of Spans that have one of Parents as their parent, which is resolved as for [Descendant].
+// Child selects those of Spans that have one of Parents as their parent, which is resolved as for
+// [Descendant].
 type Child struct{ Parents, Spans SpanSet }
 
 func (Select) isSpanSet()     {}
@@ -35,8 +39,9 @@ func (Or) isSpanSet()         {}
 func (Descendant) isSpanSet() {}
 func (Child) isSpanSet()      {}
 
-// Evaluate says of each of the spans of a whole trace, among which are no duplicates, whether a set chooses it. It is the reference:
-// whatever way a trace is found, it is found where a span is chosen. What the spans say of their trace is not looked at.
+// Evaluate reports for each span of a whole trace, without duplicates, whether a set selects it. It
+// is the reference implementation: every search finds exactly the traces of which it selects a
+// span. It ignores the Trace fields of the spans.
 func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 	if len(trace) == 0 {
 		return nil
@@ -51,24 +56,27 @@ func Evaluate(set SpanSet, trace []tracestore.Span) []bool {
 		return nil
 	})
 	if err != nil {
-		return make([]bool, len(trace)) // nothing above can fail
+		return make([]bool, len(trace)) // cannot happen: neither the walk nor the context fails
 	}
-	return m.chosen
+	return m.selected
 }
 
-// VisitSelected calls visit for each span of a trace that a set chooses, with what is known of the trace. batches hold all spans of the trace
-// and no others; duplicates count once. What a span points to is valid during the call only. An error of visit ends the walk and is
-// returned; any other is that of ctx, or says that a batch cannot be read.
-func VisitSelected(ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(tracestore.Span) error, batches ...*otlpdata.Batch) error {
+// VisitSelected calls visit for each span of a trace that a set selects, with Span.Trace set.
+// batches must contain all spans of the trace and no others; duplicates are visited once. A span is
+// valid only during the call. An error of visit ends the walk and is returned. Any other error is
+// that of ctx, or means that a batch cannot be read.
+func VisitSelected(
+	ctx context.Context, set SpanSet, id otlpdata.TraceID, visit func(tracestore.Span) error, batches ...*otlpdata.Batch,
+) error {
 	m := newSetMatcher(set, nil)
-	m.facts = true
+	m.needsSummary = true
 	walk := walkBatches(batches...)
 	if err := m.evaluate(ctx, id, NewDedup(), walk); err != nil {
-		return fmt.Errorf("looking for spans of trace %s: %w", id, err)
+		return fmt.Errorf("evaluating the spans of trace %s: %w", id, err)
 	}
 	i := 0
 	return walk(func(s tracestore.Span) error {
-		if i++; !m.chosen[i-1] {
+		if i++; !m.selected[i-1] {
 			return nil
 		}
 		s.Trace = &m.summary
@@ -76,8 +84,11 @@ func VisitSelected(ctx context.Context, set SpanSet, id otlpdata.TraceID, visit 
 	})
 }
 
+// spanWalk calls visit for each span of a trace.
+type spanWalk func(visit func(tracestore.Span) error) error
+
 // walkBatches returns a walk over the spans of batches.
-func walkBatches(batches ...*otlpdata.Batch) func(visit func(tracestore.Span) error) error {
+func walkBatches(batches ...*otlpdata.Batch) spanWalk {
 	return func(visit func(tracestore.Span) error) error {
 		for _, b := range batches {
 			if err := tracestore.WalkSpans(b, visit); err != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
+// namedSpans selects spans by name.
 func namedSpans(name string) Select {
-	return Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(name)}}
+	return Select{equals(tracestore.Name, name)}
 }
 
-// family returns a trace of spans with the names and parents that text says: "a b<a c<b" is a chain.
+// family returns a trace with the names and parents that text describes: "a b<a c<b" is a chain.
 func family(text string) (out []tracestore.Span) {
 	id := func(name string) (id otlpdata.SpanID) {
 		copy(id[:], name)
@@ -34,7 +35,7 @@ func family(text string) (out []tracestore.Span) {
 
 func TestEvaluate(t *testing.T) {
 	a, b, c, x := namedSpans("a"), namedSpans("b"), namedSpans("c"), namedSpans("x")
-	rooted := Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.RootName}, Value: tracestore.Text("a")}}
+	rooted := Select{equals(tracestore.RootName, "a")}
 	for _, tc := range []struct {
 		trace string
 		set   SpanSet
@@ -60,41 +61,43 @@ func TestEvaluate(t *testing.T) {
 	} {
 		got := ""
 		trace := family(tc.trace)
-		for i, chosen := range Evaluate(tc.set, trace) {
-			if chosen {
+		for i, selected := range Evaluate(tc.set, trace) {
+			if selected {
 				got += trace[i].Name
 			}
 		}
 		if got != tc.want {
-			t.Errorf("%s: %#v chooses %q, want %q", tc.trace, tc.set, got, tc.want)
+			t.Errorf("%s: %#v selects %q, want %q", tc.trace, tc.set, got, tc.want)
 		}
 	}
 	if got := Evaluate(a, nil); len(got) != 0 {
-		t.Errorf("of no spans: %v", got)
+		t.Errorf("empty trace: %v", got)
 	}
 }
 
-// TestAlike: spans that differ in their resource only have an order, whatever order they come in.
-func TestAlike(t *testing.T) {
+// TestSpansWithEqualIDs checks that the order of spans that differ only in their resource does not
+// depend on the order of arrival.
+func TestSpansWithEqualIDs(t *testing.T) {
 	trace := family("c<a a a")
 	trace[2].Start, trace[2].End = trace[1].Start, trace[1].End
 	for i, host := range []string{"", "h2", "h1"} {
 		trace[i].Resource = &otlpdata.Resource{Raw: []byte(host)}
 		trace[i].Resource.Attributes = []otlpdata.KeyValue{{Key: "host", Value: otlpdata.StringValue(host)}}
 	}
-	on := func(host string) SpanSet {
-		return Descendant{Ancestors: Select{tracestore.Cond{Field: tracestore.Field{Place: tracestore.ResourceAttribute, Key: "host"}, Value: tracestore.Text(host)}}, Spans: Select{}}
+	below := func(host string) SpanSet {
+		field := tracestore.Field{Place: tracestore.ResourceAttribute, Key: "host"}
+		return Descendant{Ancestors: Select{tracestore.Cond{Field: field, Value: tracestore.Text(host)}}, Spans: Select{}}
 	}
 	for range 2 {
-		first, second := Evaluate(on("h1"), trace), Evaluate(on("h2"), trace)
+		first, second := Evaluate(below("h1"), trace), Evaluate(below("h2"), trace)
 		if !slices.Contains(first, true) || slices.Contains(second, true) {
-			t.Errorf("below the first: %v, below the second: %v", first, second)
+			t.Errorf("descendants of the first: %v, of the second: %v, want only the first", first, second)
 		}
 		slices.Reverse(trace)
 	}
 }
 
-// TestDeepTrace: each span of a chain is gone over once, whatever order the spans come in.
+// TestDeepTrace checks that a long chain takes linear time in either order.
 func TestDeepTrace(t *testing.T) {
 	const depth = 100_000
 	trace := make([]tracestore.Span, depth)
@@ -108,15 +111,15 @@ func TestDeepTrace(t *testing.T) {
 	}
 	trace[0].Name = "top"
 	for range 2 {
-		chosen := Evaluate(Descendant{Ancestors: namedSpans("top"), Spans: namedSpans("s")}, trace)
+		selected := Evaluate(Descendant{Ancestors: namedSpans("top"), Spans: namedSpans("s")}, trace)
 		n := 0
-		for _, is := range chosen {
-			if is {
+		for _, s := range selected {
+			if s {
 				n++
 			}
 		}
 		if n != depth-1 {
-			t.Errorf("%d spans are below the first, want %d", n, depth-1)
+			t.Errorf("%d spans are descendants of the first, want %d", n, depth-1)
 		}
 		slices.Reverse(trace)
 	}
@@ -135,7 +138,8 @@ func TestVisitSelected(t *testing.T) {
 	}
 	batches := []*otlpdata.Batch{one("b", 'a'), one("a", 0), one("b", 'a'), one("c", 'b')}
 	var got []string
-	err := VisitSelected(t.Context(), Descendant{Ancestors: namedSpans("a"), Spans: Select{}}, otlpdata.TraceID{1}, func(s tracestore.Span) error {
+	set := Descendant{Ancestors: namedSpans("a"), Spans: Select{}}
+	err := VisitSelected(t.Context(), set, otlpdata.TraceID{1}, func(s tracestore.Span) error {
 		got = append(got, fmt.Sprint(s.Name, s.Trace.RootName, s.Trace.Spans, s.Trace.End))
 		return nil
 	}, batches...)
@@ -143,7 +147,8 @@ func TestVisitSelected(t *testing.T) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 	stop := errors.New("stop")
-	if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, func(tracestore.Span) error { return stop }, batches...); !errors.Is(err, stop) {
-		t.Errorf("the error of visit is %v", err)
+	fail := func(tracestore.Span) error { return stop }
+	if err := VisitSelected(t.Context(), nil, otlpdata.TraceID{1}, fail, batches...); !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of visit", err)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Summarize returns the summary of the spans with an id in batches; duplicates count once. It is the reference for stores that know
-// summaries without reading spans. The error says that a batch cannot be read.
+// Summarize returns the summary of the trace with an id from the spans in batches; duplicates count
+// once. It is the reference implementation for stores that compute summaries without reading spans.
+// An error means that a batch cannot be read.
 func Summarize(id otlpdata.TraceID, batches ...*otlpdata.Batch) (tracestore.Summary, error) {
 	s := summarizer{id: id, seen: NewDedup()}
 	for _, b := range batches {
@@ -44,14 +45,14 @@ func summarySpanOf(s tracestore.Span) tracestore.SummarySpan {
 	}
 }
 
-// SummarizeSpans returns the summary of a trace with these spans, among which are no duplicates. It sorts them and keeps none of their
-// strings.
+// SummarizeSpans returns the summary of a trace with these spans, which must not contain
+// duplicates. It sorts spans and does not retain their strings.
 func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracestore.Summary {
 	out := tracestore.Summary{ID: id, Spans: len(spans)}
 	if len(spans) == 0 {
 		return out
 	}
-	// In this order the first root is the earliest, whatever order the spans came in.
+	// In this order the first root span is the earliest, regardless of the order of arrival.
 	slices.SortFunc(spans, func(a, b tracestore.SummarySpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), slices.Compare(a.ID[:], b.ID[:]),
 			cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
@@ -76,9 +77,9 @@ func SummarizeSpans(id otlpdata.TraceID, spans []tracestore.SummarySpan) tracest
 			svc.Errors++
 			out.Errors++
 		}
-		if _, there := known[sp.Parent]; sp.Parent.IsZero() {
+		if _, stored := known[sp.Parent]; sp.Parent.IsZero() {
 			root = cmp.Or(root, sp)
-		} else if !there {
+		} else if !stored {
 			orphan = cmp.Or(orphan, sp)
 			out.Orphans++
 		}

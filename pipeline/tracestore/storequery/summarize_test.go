@@ -12,8 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// sp is a span for summaries. Its trace is 1.
-type sp struct {
+// summarySpan describes a span of trace 1.
+type summarySpan struct {
 	id, parent byte
 	service    string
 	name       string
@@ -21,7 +21,8 @@ type sp struct {
 	failed     bool
 }
 
-func spans(tb testing.TB, list ...sp) *otlpdata.Batch {
+// spanBatch returns a batch of the spans.
+func spanBatch(tb testing.TB, list ...summarySpan) *otlpdata.Batch {
 	tb.Helper()
 	var parts []*otlpdata.Batch
 	for _, s := range list {
@@ -47,10 +48,10 @@ func spans(tb testing.TB, list ...sp) *otlpdata.Batch {
 
 func TestSummarize(t *testing.T) {
 	id := otlpdata.TraceID{1}
-	f := func(want tracestore.Summary, list ...sp) {
+	f := func(want tracestore.Summary, list ...summarySpan) {
 		t.Helper()
 		want.ID = id
-		got, err := Summarize(id, spans(t, list...))
+		got, err := Summarize(id, spanBatch(t, list...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,33 +60,37 @@ func TestSummarize(t *testing.T) {
 		}
 	}
 	one := []tracestore.ServiceSummary{{Name: "a", Spans: 1}}
-	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 10, End: 20, Spans: 1, Services: one}, sp{1, 0, "a", "r", 10, 20, false})
+	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 10, End: 20, Spans: 1, Services: one},
+		summarySpan{1, 0, "a", "r", 10, 20, false})
 
-	// The root is the earliest span without a parent, not the earliest span.
+	// The root span is the earliest span without a parent, not the earliest span.
 	f(tracestore.Summary{RootService: "b", RootName: "root", Start: 5, End: 90, Spans: 4, Errors: 2, Orphans: 1,
 		Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 1}, {Name: "b", Spans: 2, Errors: 1}}},
-		sp{1, 9, "a", "orphan", 5, 90, true}, sp{2, 0, "a", "later root", 12, 13, false},
-		sp{3, 0, "b", "root", 10, 20, false}, sp{4, 3, "b", "child", 11, 12, true})
+		summarySpan{1, 9, "a", "orphan", 5, 90, true}, summarySpan{2, 0, "a", "later root", 12, 13, false},
+		summarySpan{3, 0, "b", "root", 10, 20, false}, summarySpan{4, 3, "b", "child", 11, 12, true})
 
-	// Without a root it is the earliest orphan; without either the earliest span. Equal starts go by span id.
-	f(tracestore.Summary{RootService: "a", RootName: "second", Start: 5, End: 8, Spans: 2, Orphans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 0}}},
-		sp{3, 9, "a", "first", 5, 7, false}, sp{2, 9, "a", "second", 5, 8, false})
-	f(tracestore.Summary{RootService: "a", RootName: "y", Start: 4, End: 8, Spans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 2, Errors: 0}}},
-		sp{1, 2, "a", "x", 5, 7, false}, sp{2, 1, "a", "y", 4, 8, false})
+	// Without one it is the earliest orphan, and without that the earliest span. Spans with equal
+	// starts are ordered by span id.
+	two := []tracestore.ServiceSummary{{Name: "a", Spans: 2}}
+	f(tracestore.Summary{RootService: "a", RootName: "second", Start: 5, End: 8, Spans: 2, Orphans: 2, Services: two},
+		summarySpan{3, 9, "a", "first", 5, 7, false}, summarySpan{2, 9, "a", "second", 5, 8, false})
+	f(tracestore.Summary{RootService: "a", RootName: "y", Start: 4, End: 8, Spans: 2, Services: two},
+		summarySpan{1, 2, "a", "x", 5, 7, false}, summarySpan{2, 1, "a", "y", 4, 8, false})
 
-	// Names and ends are mended; the end does not overflow.
+	// Names and ends are corrected; the end does not overflow.
 	f(tracestore.Summary{RootService: otlpdata.EmptyServiceName, RootName: otlpdata.EmptySpanName, Start: 10, End: 11, Spans: 1,
-		Services: []tracestore.ServiceSummary{{Name: otlpdata.EmptyServiceName, Spans: 1, Errors: 0}}}, sp{1, 0, "", "", 10, 3, false})
+		Services: []tracestore.ServiceSummary{{Name: otlpdata.EmptyServiceName, Spans: 1}}}, summarySpan{1, 0, "", "", 10, 3, false})
 	f(tracestore.Summary{RootService: "a", RootName: "r", Start: math.MaxUint64, End: math.MaxUint64, Spans: 1, Services: one},
-		sp{1, 0, "a", "r", math.MaxUint64, 0, false})
+		summarySpan{1, 0, "a", "r", math.MaxUint64, 0, false})
 
-	// Duplicates count once, halves of a shared span twice.
-	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 1, End: 2, Spans: 2, Services: []tracestore.ServiceSummary{{Name: "a", Spans: 1, Errors: 0}, {Name: "b", Spans: 1, Errors: 0}}},
-		sp{1, 0, "a", "r", 1, 2, false}, sp{1, 0, "a", "r", 1, 2, false}, sp{1, 0, "b", "r", 1, 2, false})
+	// Duplicates count once, the halves of a shared span twice.
+	f(tracestore.Summary{RootService: "a", RootName: "r", Start: 1, End: 2, Spans: 2,
+		Services: []tracestore.ServiceSummary{{Name: "a", Spans: 1}, {Name: "b", Spans: 1}}},
+		summarySpan{1, 0, "a", "r", 1, 2, false}, summarySpan{1, 0, "a", "r", 1, 2, false}, summarySpan{1, 0, "b", "r", 1, 2, false})
 }
 
 func TestSummarizeOtherTraces(t *testing.T) {
-	got, err := Summarize(otlpdata.TraceID{2}, spans(t, sp{1, 0, "a", "r", 1, 2, false}))
+	got, err := Summarize(otlpdata.TraceID{2}, spanBatch(t, summarySpan{1, 0, "a", "r", 1, 2, false}))
 	if want := (tracestore.Summary{ID: otlpdata.TraceID{2}}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, error %v, want %+v", got, err, want)
 	}

@@ -59,7 +59,7 @@ func (s *Search) Where() tracestore.Expr {
 		all = append(all, WhereDuration(tracestore.Duration, tracestore.Le, s.MaxDuration))
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
-		all = append(all, storequery.WhereTag(key, s.Tags[key]))
+		all = append(all, storequery.TagCondition(key, s.Tags[key]))
 	}
 	return all
 }

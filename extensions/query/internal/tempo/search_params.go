@@ -155,9 +155,9 @@ func whereTag(t logfmtTag) tracestore.Expr {
 	case !t.hasValue:
 		return condition(tracestore.Field{Place: tracestore.AnyAttribute, Key: t.key}, t)
 	case t.key == "status.code":
-		return storequery.WhereTag("span.status", t.value)
+		return storequery.TagCondition("span.status", t.value)
 	}
-	return storequery.WhereTag(t.key, t.value)
+	return storequery.TagCondition(t.key, t.value)
 }
 
 func condition(f tracestore.Field, t logfmtTag) tracestore.Expr {

@@ -7,21 +7,21 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// WhereTag returns the condition that existing clients mean by a tag of a search. Some keys are no attributes but properties of the span, all
-// others are looked for wherever there are attributes. The tags that the native model makes of properties are found by the names it gives
-// them.
-func WhereTag(key, value string) tracestore.Expr {
+// TagCondition returns the condition that a tag has in searches of existing clients. Some keys are
+// properties of the span. All others are attributes of any scope. The names that Jaeger's model
+// gives to properties, such as otel.status_code, match the property as well as an attribute.
+func TagCondition(key, value string) tracestore.Expr {
 	if k, ok := strings.CutPrefix(key, "resource."); ok {
 		return textIs(tracestore.ResourceAttribute, k, value)
 	}
 	anywhere := textIs(tracestore.AnyAttribute, key, value)
 	switch key {
 	case "error":
-		return whereError(value, anywhere)
+		return errorCondition(value, anywhere)
 	case "span.status":
-		return textIs(tracestore.Status, "", statusCalled(value))
+		return textIs(tracestore.Status, "", statusName(value))
 	case "span.kind":
-		return textIs(tracestore.Kind, "", kindCalled(value))
+		return textIs(tracestore.Kind, "", kindName(value))
 	case "scope.name":
 		return textIs(tracestore.ScopeName, "", value)
 	case "scope.version":
@@ -34,7 +34,7 @@ func WhereTag(key, value string) tracestore.Expr {
 		return tracestore.Or{anywhere, textIs(tracestore.Status, "", strings.ToLower(value))}
 	case "otel.status_description":
 		return tracestore.Or{anywhere, textIs(tracestore.StatusMessage, "", value)}
-	case otlpdata.FlagsAttribute: // which no answer shows
+	case otlpdata.FlagsAttribute: // internal
 		return tracestore.Or{}
 	case "event":
 		return tracestore.Or{anywhere, textIs(tracestore.EventName, "", value)}
@@ -42,8 +42,9 @@ func WhereTag(key, value string) tracestore.Expr {
 	return anywhere
 }
 
-// whereError treats `error` as the question whether the span failed; any other value is looked for as it is.
-func whereError(value string, anywhere tracestore.Expr) tracestore.Expr {
+// errorCondition treats `true` and `false` as the question whether the span failed. Any other value
+// is the value of an attribute.
+func errorCondition(value string, anywhere tracestore.Expr) tracestore.Expr {
 	failed := textIs(tracestore.Status, "", "error")
 	switch value {
 	case "true":
@@ -54,8 +55,8 @@ func whereError(value string, anywhere tracestore.Expr) tracestore.Expr {
 	return anywhere
 }
 
-// statusCalled returns the name in conditions of a status code as clients write it.
-func statusCalled(value string) string {
+// statusName converts a status code as clients write it to its name in conditions.
+func statusName(value string) string {
 	switch v := strings.ToLower(value); v {
 	case "ok", "error":
 		return v
@@ -63,8 +64,9 @@ func statusCalled(value string) string {
 	return "unset"
 }
 
-// kindCalled returns the name in conditions of a kind as clients write it: one that is not specified is `unspecified` in some of them.
-func kindCalled(value string) string {
+// kindName converts a span kind as clients write it to its name in conditions. Some clients write
+// `unspecified`.
+func kindName(value string) string {
 	if v := strings.ToLower(value); v != "unspecified" {
 		return v
 	}

@@ -1,0 +1,57 @@
+package storequery
+
+import "slices"
+
+// ancestry finds spans with certain ancestors. It visits each span once, also in deep traces.
+type ancestry struct {
+	out   []bool
+	state []uint8
+	path  []int32
+}
+
+// The states of a span.
+const (
+	unvisited uint8 = iota
+	onPath
+	visited
+)
+
+// descendantsOf reports for each span whether one of its ancestors is in set. A span is not its own
+// ancestor.
+func (a *ancestry) descendantsOf(set []bool, parents []int32) []bool {
+	a.out = append(a.out[:0], make([]bool, len(parents))...)
+	a.state = append(a.state[:0], make([]uint8, len(parents))...)
+	for i := range parents {
+		a.path = a.path[:0]
+		at := int32(i)
+		for ; at >= 0 && a.state[at] == unvisited; at = parents[at] {
+			a.state[at] = onPath
+			a.path = append(a.path, at)
+		}
+		if at >= 0 && a.state[at] == onPath {
+			a.resolveCycle(slices.Index(a.path, at), set)
+		}
+		for _, s := range slices.Backward(a.path) {
+			p := parents[s]
+			a.out[s] = p >= 0 && (set[p] || a.out[p])
+			a.state[s] = visited
+		}
+	}
+	return a.out
+}
+
+// resolveCycle sets the result for spans that are ancestors of each other: those on the path from
+// index from on.
+func (a *ancestry) resolveCycle(from int, set []bool) {
+	cycle, n := a.path[from:], 0
+	for _, s := range cycle {
+		if set[s] {
+			n++
+		}
+	}
+	for _, s := range cycle {
+		a.out[s] = n > 1 || n == 1 && !set[s]
+		a.state[s] = visited
+	}
+	a.path = a.path[:from]
+}

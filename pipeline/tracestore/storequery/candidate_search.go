@@ -1,0 +1,272 @@
+package storequery
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// candidateSearch finds traces by examining all spans of candidates. A candidate is a trace with a
+// span within the window that meets a condition which every selected span meets. The key of a
+// candidate is the start of its newest such span, and candidates come newest first. The key of a
+// result is the start of its newest selected span. Each selected span within the window makes its
+// trace a candidate. Hence:
+//
+//   - No result is missed.
+//   - The key of a result is never newer than that of its candidate. So results can be emitted in
+//     order, up to the key of the current candidate.
+//
+// With a cursor, the window of candidates ends at the start of the cursor. If the key of a result
+// is after the cursor, its newest selected span is within that window and makes the trace a
+// candidate. The search recognizes results that were returned before by their key, because it knows
+// all spans of a trace.
+type candidateSearch struct {
+	search
+	from, to     uint64 // the window
+	inner        tracestore.Query
+	candidates   *tracestore.Results // of inner
+	matcher      *setMatcher
+	pending      resultHeap        // results that a later candidate may precede
+	pendingBytes int               // of the spans of pending results
+	examined     int               // spans
+	tries        int               // candidates examined
+	narrowed     bool              // all remaining results are pending
+	passed       tracestore.Cursor // results at or before it were emitted
+}
+
+// maxPendingBytes is the maximum size of the spans of pending results. The spans of further results
+// are read again.
+const maxPendingBytes = 8 << 20
+
+func findByCandidates(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, set SpanSet, want tracestore.Want,
+) (*tracestore.Results, error) {
+	s := &candidateSearch{
+		search: search{reader: r, query: q, want: want}, inner: q, matcher: newSetMatcher(set, simplify(q.Where)),
+	}
+	s.inner.Where = simplify(tracestore.And{weaken(q.Where), cover(set)})
+	s.inner.Limit, s.inner.After = 0, tracestore.Cursor{}
+	s.from, s.to, _ = q.Window() // an empty window has no candidates
+	if c := q.After; c.Set && c.Start < s.to {
+		s.inner.To = timeOf(c.Start)
+	}
+	var err error
+	if s.candidates, err = r.Find(ctx, s.inner, tracestore.WantFull); err != nil {
+		return nil, err
+	}
+	return s.results(ctx, s.run), nil
+}
+
+func (s *candidateSearch) run(ctx context.Context) error {
+	defer func() { s.pending, s.candidates, s.matcher = nil, nil, nil }() // the caller may keep the outcome
+	for {
+		err := s.examineAll(ctx)
+		inner := s.candidates.Outcome()
+		s.scanned += inner.Scanned
+		if err != nil {
+			s.noteDamage(inner)
+			return err
+		}
+		if s.narrowed {
+			inner = tracestore.Outcome{Complete: true}
+		}
+		if inner.Complete || !inner.Next.Set {
+			s.damage = joinReasons(s.damage, inner.Reason)
+			if err := s.emitAll(ctx); err != nil {
+				return err
+			}
+			s.outcome = tracestore.Outcome{Complete: inner.Complete}
+			return nil
+		}
+		if isAfter(tracestore.Result{ID: inner.Next.ID, Start: inner.Next.Start}, s.query.After) {
+			return s.endAt(ctx, inner.Next, inner.Reason)
+		}
+		// The budget was exhausted by candidates at or before the cursor.
+		s.inner.After = inner.Next
+		s.inner.Budget.Spans *= 2
+		if s.candidates, err = s.reader.Find(ctx, s.inner, tracestore.WantFull); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *candidateSearch) examineAll(ctx context.Context) error {
+	for r, err := range s.candidates.All {
+		if err != nil {
+			return err
+		}
+		position := cursorOf(r)
+		if err := s.examine(ctx, r); err != nil {
+			return err
+		}
+		if err := s.emitUpTo(ctx, position); err != nil {
+			return err
+		}
+		if done, err := s.enough(ctx, position); done || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enough reports whether no further candidates need to be examined. It ends the search if the
+// budget or the time is exhausted.
+func (s *candidateSearch) enough(ctx context.Context, position tracestore.Cursor) (done bool, err error) {
+	if s.tries++; s.tries == candidatesBeforeNarrowing {
+		if s.narrowed, err = s.narrow(ctx, position); s.narrowed || err != nil {
+			return true, err
+		}
+	}
+	current := tracestore.Result{ID: position.ID, Start: position.Start}
+	if !isAfter(current, s.query.After) { // each page must make progress
+		return false, nil
+	}
+	if b := s.query.Budget.Spans; b > 0 && s.examined >= b {
+		reason := fmt.Sprintf("stopped after examining traces with %d spans; narrow the search or the time range", s.examined)
+		return true, s.endAt(ctx, position, reason)
+	}
+	if s.late() {
+		return true, s.endAt(ctx, position, reasonLate)
+	}
+	return false, nil
+}
+
+// examine evaluates the set on a candidate. If it is a result, it becomes pending.
+func (s *candidateSearch) examine(ctx context.Context, r tracestore.Result) error {
+	n := r.Spans.Len()
+	s.examined += n
+	s.scanned += n
+	if limit := s.query.Budget.TraceSpans; limit > 0 && n > limit {
+		s.skipped = fmt.Sprintf("traces with more than %d spans were examined only in part", limit)
+	}
+	if err := s.matcher.evaluate(ctx, r.ID, s.dedup(), walkBatches(r.Spans)); err != nil {
+		return fmt.Errorf("examining trace %s: %w", r.ID, err)
+	}
+	start, ok := s.key()
+	if !ok {
+		return nil
+	}
+	found := tracestore.Result{ID: r.ID, Start: start}
+	if !isAfter(found, s.query.After) || !isAfter(found, s.passed) {
+		return nil
+	}
+	switch s.want {
+	case tracestore.WantSummaries:
+		sum, err := s.summary(r)
+		if err != nil {
+			return err
+		}
+		found.Summary = &sum
+	case tracestore.WantFull:
+		found.Spans = r.Spans
+	}
+	s.addPending(found)
+	return nil
+}
+
+func (s *candidateSearch) summary(r tracestore.Result) (tracestore.Summary, error) {
+	if s.matcher.needsSummary {
+		return s.matcher.summary, nil
+	}
+	return Summarize(r.ID, r.Spans)
+}
+
+// dedup returns a Dedup if duplicates matter for the set. Stores return no duplicates, but remote
+// storage servers of other vendors may.
+func (s *candidateSearch) dedup() *Dedup {
+	if s.matcher.needsSummary || s.matcher.needsParents {
+		return NewDedup()
+	}
+	return nil
+}
+
+// key returns the start of the newest selected span within the window.
+func (s *candidateSearch) key() (key uint64, ok bool) {
+	for i, selected := range s.matcher.selected {
+		if start := s.matcher.starts[i]; selected && start >= s.from && start <= s.to {
+			key, ok = max(key, start), true
+		}
+	}
+	return key, ok
+}
+
+// addPending adds a result to the pending ones, without its spans if they exceed maxPendingBytes.
+// It drops results that come after the limit.
+func (s *candidateSearch) addPending(r tracestore.Result) {
+	if r.Spans != nil {
+		if s.pendingBytes+r.Spans.Size() > maxPendingBytes && len(s.pending) > 0 {
+			r.Spans = nil
+		} else {
+			s.pendingBytes += r.Spans.Size()
+		}
+	}
+	heap.Push(&s.pending, r)
+	left := s.query.Limit - s.emitted
+	if s.query.Limit <= 0 || len(s.pending) < 2*left+minDropped {
+		return
+	}
+	slices.SortFunc(s.pending, compareResults)
+	for i, r := range s.pending[left:] {
+		if r.Spans != nil {
+			s.pendingBytes -= r.Spans.Size()
+		}
+		s.pending[left+i] = tracestore.Result{}
+	}
+	s.pending = s.pending[:left]
+}
+
+// minDropped is the minimum number of pending results that addPending drops at once.
+const minDropped = 64
+
+func (s *candidateSearch) emitAll(ctx context.Context) error {
+	return s.emitUpTo(ctx, tracestore.Cursor{Set: true}) // the end of the order
+}
+
+// emitUpTo emits the pending results at or before a position.
+func (s *candidateSearch) emitUpTo(ctx context.Context, position tracestore.Cursor) error {
+	for len(s.pending) > 0 && !isAfter(s.pending[0], position) {
+		r := heap.Pop(&s.pending).(tracestore.Result)
+		if r.Spans != nil {
+			s.pendingBytes -= r.Spans.Size()
+		} else if s.want == tracestore.WantFull {
+			if ok, err := s.read(ctx, &r, tracestore.TraceRef{ID: r.ID}); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+		}
+		if err := s.emit(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endAt ends a search that has examined the candidates up to a position, because its budget or time
+// is exhausted.
+func (s *candidateSearch) endAt(ctx context.Context, position tracestore.Cursor, reason string) error {
+	if err := s.emitUpTo(ctx, position); err != nil {
+		return err
+	}
+	s.outcome = tracestore.Outcome{Reason: reason, Next: position}
+	return errEnd
+}
+
+// resultHeap is a heap with the newest result on top.
+type resultHeap []tracestore.Result
+
+func (h resultHeap) Len() int           { return len(h) }
+func (h resultHeap) Less(i, j int) bool { return compareResults(h[i], h[j]) < 0 }
+func (h resultHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *resultHeap) Push(x any)        { *h = append(*h, x.(tracestore.Result)) }
+
+func (h *resultHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	(*h)[last] = tracestore.Result{}
+	*h = (*h)[:last]
+	return x
+}

@@ -1,0 +1,126 @@
+package storequery
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// If many candidates yield few results, the search looks for a rarer condition: each trace that
+// matches And, Descendant or Child has a span for either operand, at any time. These limits keep
+// the cost low if there is no such condition.
+const (
+	candidatesBeforeNarrowing = 64      // candidates that are examined first
+	maxNecessary              = 8       // necessary conditions that are tried
+	maxNarrowTraces           = 512     // traces that meet the rarer condition
+	maxNarrowSpans            = 1 << 17 // spans that a store examines for one condition
+)
+
+// necessaryConditions returns distinct conditions for each of which every matching trace has a
+// span. The condition that already finds the candidates is not among them.
+func necessaryConditions(set SpanSet) []tracestore.Expr {
+	covering := cover(set)
+	var out []tracestore.Expr
+	for _, e := range appendNecessary(nil, set) {
+		same := func(o tracestore.Expr) bool { return reflect.DeepEqual(o, e) }
+		if len(out) < maxNecessary && !same(covering) && !slices.ContainsFunc(out, same) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// appendNecessary appends the necessary conditions of each part of a set.
+func appendNecessary(dst []tracestore.Expr, set SpanSet) []tracestore.Expr {
+	switch s := set.(type) {
+	case And:
+		return appendNecessary(appendNecessary(dst, s.Left), s.Right)
+	case Descendant:
+		return appendNecessary(appendNecessary(dst, s.Ancestors), s.Spans)
+	case Child:
+		return appendNecessary(appendNecessary(dst, s.Parents), s.Spans)
+	case Or:
+		left, right := appendNecessary(nil, s.Left), appendNecessary(nil, s.Right)
+		if len(left) > 0 && len(right) > 0 {
+			// One of the many pairs is enough. The first of each side is the condition on its
+			// uppermost spans.
+			return append(dst, simplify(tracestore.Or{left[0], right[0]}))
+		}
+		return dst
+	}
+	if e := cover(set); e != nil {
+		return append(dst, e)
+	}
+	return dst
+}
+
+// narrow examines all traces that meet the rarest necessary condition, if there are few. Then all
+// results after the position are pending, and it returns true. Otherwise it changes nothing and
+// returns false.
+func (s *candidateSearch) narrow(ctx context.Context, position tracestore.Cursor) (bool, error) {
+	var rarest []tracestore.TraceRef
+	known := false
+	for _, e := range necessaryConditions(s.matcher.set) {
+		refs, ok := s.tracesWith(ctx, e)
+		if ok && (!known || len(refs) < len(rarest)) {
+			rarest, known = refs, true
+		}
+	}
+	if !known || ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	before, bytesBefore := s.pending, s.pendingBytes
+	s.pending, s.pendingBytes, s.passed = nil, 0, position
+	if s.examineRefs(ctx, rarest) {
+		return true, nil
+	}
+	s.pending, s.pendingBytes = before, bytesBefore
+	return false, ctx.Err()
+}
+
+// tracesWith returns all traces with a span that meets a condition. ok is false if there are too
+// many or the store cannot tell cheaply.
+func (s *candidateSearch) tracesWith(ctx context.Context, e tracestore.Expr) (refs []tracestore.TraceRef, ok bool) {
+	q := tracestore.Query{
+		Tenant: s.query.Tenant, Where: e, Limit: maxNarrowTraces, Budget: tracestore.Budget{Spans: maxNarrowSpans},
+	}
+	if b := s.query.Budget.Spans; b > 0 {
+		q.Budget.Spans = min(maxNarrowSpans, b)
+	}
+	found, err := s.reader.Find(ctx, q, tracestore.WantIDs)
+	if err != nil {
+		return nil, false // some stores cannot answer every query
+	}
+	for r, err := range found.All {
+		if err != nil {
+			return nil, false
+		}
+		refs = append(refs, tracestore.TraceRef{ID: r.ID})
+	}
+	o := found.Outcome()
+	s.scanned += o.Scanned
+	return refs, o.Complete && !o.Next.Set
+}
+
+// examineRefs examines traces. It returns false if one of them could not be read, or if the budget
+// or the time is exhausted.
+func (s *candidateSearch) examineRefs(ctx context.Context, refs []tracestore.TraceRef) bool {
+	for _, ref := range refs {
+		spans, err := readTrace(ctx, s.reader, s.query, ref)
+		if err != nil {
+			return false
+		}
+		if spans == nil {
+			continue // deleted meanwhile
+		}
+		if err := s.examine(ctx, tracestore.Result{ID: ref.ID, Spans: spans}); err != nil {
+			return false
+		}
+		if b := s.query.Budget.Spans; b > 0 && s.examined >= b || s.late() {
+			return false
+		}
+	}
+	return true
+}

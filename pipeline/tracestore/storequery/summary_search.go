@@ -1,0 +1,79 @@
+package storequery
+
+import (
+	"context"
+
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
+)
+
+// summarySearch finds traces by a condition on one span and a condition on the trace. The store
+// evaluates the first, and the search evaluates the second on the summaries that the store returns,
+// without reading spans.
+type summarySearch struct {
+	search
+	trace  tracestore.Expr     // the condition on the trace
+	traces *tracestore.Results // the traces with a span that matches
+}
+
+func findBySummaries(
+	ctx context.Context, r tracestore.Reader, q tracestore.Query, span, trace tracestore.Expr, want tracestore.Want,
+) (*tracestore.Results, error) {
+	// The condition on the trace holds for all spans of a trace or for none. So the keys, their
+	// order and the cursor are the same as for the condition on spans.
+	inner := q
+	inner.Where, inner.Limit = span, 0
+	traces, err := r.Find(ctx, inner, tracestore.WantSummaries)
+	if err != nil {
+		return nil, err
+	}
+	s := &summarySearch{search: search{reader: r, query: q, want: want}, trace: trace, traces: traces}
+	return s.results(ctx, s.run), nil
+}
+
+func (s *summarySearch) run(ctx context.Context) error {
+	defer func() { s.traces = nil }() // the caller may keep the outcome
+	err := s.filter(ctx)
+	inner := s.traces.Outcome()
+	s.scanned = inner.Scanned
+	if err != nil {
+		s.noteDamage(inner)
+		return err
+	}
+	s.outcome = inner
+	return nil
+}
+
+// filter emits the traces for which the condition on the trace holds.
+func (s *summarySearch) filter(ctx context.Context) error {
+	for r, err := range s.traces.All {
+		if err != nil {
+			return err
+		}
+		position := cursorOf(r)
+		if tracestore.Match(s.trace, tracestore.Span{Trace: r.Summary}) {
+			if err := s.emitTrace(ctx, r); err != nil {
+				return err
+			}
+		}
+		if s.late() {
+			s.outcome = tracestore.Outcome{Reason: reasonLate, Next: position}
+			return errEnd
+		}
+	}
+	return nil
+}
+
+// emitTrace emits a result with what the caller wants of it, unless the trace was deleted
+// meanwhile.
+func (s *summarySearch) emitTrace(ctx context.Context, r tracestore.Result) error {
+	if s.want != tracestore.WantSummaries {
+		ref := tracestore.TraceRef{ID: r.ID, From: timeOf(r.Summary.Start), To: timeOf(r.Summary.End)}
+		r.Summary = nil
+		if s.want == tracestore.WantFull {
+			if ok, err := s.read(ctx, &r, ref); err != nil || !ok {
+				return err
+			}
+		}
+	}
+	return s.emit(r)
+}
