@@ -64,7 +64,7 @@ func (d *Deletion) Check() error {
 		return fmt.Errorf("%w: specify traces, a service or a time range", ErrBadDeletion)
 	}
 	if _, _, ok := d.Window(); !ok {
-		return fmt.Errorf("%w: \"from\" is after \"to\"", ErrBadDeletion)
+		return fmt.Errorf("%w: empty time range between \"from\" and \"to\"", ErrBadDeletion)
 	}
 	return nil
 }

@@ -1,11 +1,17 @@
-// Package storeadmin is what operators may do to a store over HTTP.
+// Package storeadmin serves the HTTP API with which operators delete spans from a store.
 //
-//	POST /delete  {"tenant": "", "traces": ["4bf92f3577b34da6a3ce929d0e0e4736"]}
-//	              {"tenant": "", "service": "cart", "from": "2026-11-21T17:00:00Z", "to": "2026-11-21T18:00:00Z"}
-//	              {"tenant": "", "to": "2026-11-21T18:00:00Z"}
+//	POST /delete
+//	{"tenant": "", "traces": ["4bf92f3577b34da6a3ce929d0e0e4736"]}
+//	{"tenant": "", "service": "cart", "from": "2026-11-21T17:00:00Z"}
+//	{"tenant": "", "from": "2026-11-21T17:00:00Z", "to": "2026-11-21T18:00:00Z"}
+//
+// Responses:
+//
 //	200           {"spans": 19}
-//	4xx, 5xx      {"error": "..."}: 400 bad input, 403 not allowed by the configuration or sent by a web page, 413 too long, 415 no JSON,
-//	              429 and 503 come again
+//	4xx, 5xx      {"error": "..."}
+//
+// Status codes are 400 (invalid request), 403 (not allowed by the configuration, or sent by a web
+// page), 413 (body too large), 415 (content type is not JSON), and 429 and 503 (retry later).
 package storeadmin
 
 import (
@@ -25,17 +31,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// maxBody bounds a request: room for tracestore.MaxDeletedTraces ids, with spaces.
+// maxBody is the maximum size of a request body in bytes. It is large enough for
+// tracestore.MaxDeletedTraces ids with spaces.
 const maxBody = 1 << 20
 
-// Handler returns the routes for a store.
+// Handler returns the handler for a store.
 func Handler(store tracestore.Deleter) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /delete", func(w http.ResponseWriter, r *http.Request) { deleteSpans(w, r, store) })
 	return mux
 }
 
-// deletion is the body of a request. Of a service or a list of traces that is there but empty, something has gone wrong with the client.
+// deletion is the body of a request. An empty service or an empty list of traces is an error of the
+// client and is rejected.
 type deletion struct {
 	Tenant  string    `json:"tenant"`
 	Traces  []string  `json:"traces"`
@@ -45,14 +53,15 @@ type deletion struct {
 }
 
 func deleteSpans(w http.ResponseWriter, r *http.Request, store tracestore.Deleter) {
-	// A page in the operator's browser can send anything to localhost without asking, but not with this content type. One whose name was
-	// made to mean localhost could; browsers say of every POST where it comes from.
+	// A web page in an operator's browser can send requests to localhost, but not with this content
+	// type unless DNS rebinding makes the page's own host name resolve to localhost. Browsers add
+	// an Origin header to every POST.
 	if r.Header.Get("Origin") != "" {
-		refuse(w, http.StatusForbidden, errors.New("web pages may not delete"))
+		refuse(w, http.StatusForbidden, errors.New("requests from web pages are not allowed: remove the Origin header"))
 		return
 	}
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, errors.New("the content type must be application/json"))
+		refuse(w, http.StatusUnsupportedMediaType, errors.New("unsupported content type: use application/json"))
 		return
 	}
 	tenant, d, err := read(http.MaxBytesReader(w, r.Body, maxBody))
@@ -81,23 +90,23 @@ func deleteSpans(w http.ResponseWriter, r *http.Request, store tracestore.Delete
 	}
 }
 
-// read reads a body. Its errors are for the client.
+// read decodes a request body. Its errors are for the client.
 func read(body io.Reader) (tenant string, d tracestore.Deletion, err error) {
 	var in deletion
 	dec := json.NewDecoder(body)
-	dec.DisallowUnknownFields() // a misspelled `from` must not delete everything
+	dec.DisallowUnknownFields() // a misspelled "from" must not delete everything
 	if err := dec.Decode(&in); err != nil {
-		return "", d, fmt.Errorf("reading the deletion: %w", err)
+		return "", d, fmt.Errorf("invalid request body: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return "", d, errors.New("something follows the deletion")
+		return "", d, errors.New("invalid request body: trailing data after the JSON object")
 	}
 	d = tracestore.Deletion{From: in.From, To: in.To}
 	switch {
 	case in.Traces != nil && len(in.Traces) == 0:
-		return "", d, errors.New("the list of traces is empty; leave it out if no traces are meant")
+		return "", d, errors.New("empty list of traces: specify trace ids or omit \"traces\"")
 	case in.Service != nil && *in.Service == "":
-		return "", d, errors.New("the service is empty; leave it out if all services are meant")
+		return "", d, errors.New("empty service: specify a name or omit \"service\"")
 	case in.Service != nil:
 		d.Service = *in.Service
 	}
@@ -111,14 +120,15 @@ func read(body io.Reader) (tenant string, d tracestore.Deletion, err error) {
 	return in.Tenant, d, d.Check()
 }
 
-// parseTraceID reads up to 32 hexadecimal digits; zeros in front may be missing, as interfaces often write ids of 64 bits.
+// parseTraceID parses up to 32 hexadecimal digits. Leading zeros may be omitted, as user interfaces
+// often do for 64-bit ids.
 func parseTraceID(s string) (id otlpdata.TraceID, err error) {
 	const digits = 2 * len(id)
 	if s == "" || len(s) > digits {
-		return id, fmt.Errorf("%q is not a trace id", s)
+		return id, fmt.Errorf("invalid trace id %q: use up to 32 hexadecimal digits", s)
 	}
 	if _, err := hex.Decode(id[:], []byte(strings.Repeat("0", digits-len(s))+s)); err != nil {
-		return id, fmt.Errorf("%q is not a trace id", s)
+		return id, fmt.Errorf("invalid trace id %q: use up to 32 hexadecimal digits", s)
 	}
 	return id, nil
 }
@@ -132,5 +142,5 @@ func refuse(w http.ResponseWriter, code int, err error) {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client is gone
+	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client has disconnected
 }

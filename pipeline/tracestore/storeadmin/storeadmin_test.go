@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake remembers what it was asked.
+// fake is a store that records the last deletion.
 type fake struct {
 	tenant string
 	d      tracestore.Deletion
@@ -55,12 +55,12 @@ func TestDelete(t *testing.T) {
 		store := &fake{}
 		w := post(store, "application/json; charset=utf-8", body)
 		if w.Code != http.StatusOK || w.Body.String() != `{"spans":42}`+"\n" || store.tenant != "t" || !reflect.DeepEqual(store.d, want) {
-			t.Errorf("%s: %d %s, asked for %+v of %q", body, w.Code, w.Body, store.d, store.tenant)
+			t.Errorf("%s: %d %s, store was called with %+v of tenant %q", body, w.Code, w.Body, store.d, store.tenant)
 		}
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrors(t *testing.T) {
 	const service = `{"service":"cart"}`
 	many := `{"traces":["` + strings.Repeat(`1","`, tracestore.MaxDeletedTraces) + `1"]}`
 	f := func(contentType, body string, err error, code int, text string) {
@@ -75,24 +75,25 @@ func TestRefusals(t *testing.T) {
 	f("text/plain", service, nil, 415, "application/json")
 	f("", service, nil, 415, "application/json")
 	f(asJSON, "", nil, 400, "EOF")
-	f(asJSON, "{}", nil, 400, "names no traces")
+	f(asJSON, "{}", nil, 400, "specify traces, a service or a time range")
 	f(asJSON, `{"service":"cart","form":"2026-11-21T17:00:00Z"}`, nil, 400, "form")
-	f(asJSON, service+service, nil, 400, "something follows")
-	f(asJSON, `{"traces":["xyz"]}`, nil, 400, "is not a trace id")
-	f(asJSON, `{"traces":[""]}`, nil, 400, "is not a trace id")
-	f(asJSON, `{"traces":["`+strings.Repeat("0", 33)+`"]}`, nil, 400, "is not a trace id")
-	f(asJSON, `{"traces":["1"],"service":"cart"}`, nil, 400, "as a whole")
-	f(asJSON, `{"traces":[],"to":"2026-11-21T18:00:00Z"}`, nil, 400, "list of traces is empty")
-	f(asJSON, `{"service":"","to":"2026-11-21T18:00:00Z"}`, nil, 400, "service is empty")
+	f(asJSON, service+service, nil, 400, "trailing data")
+	f(asJSON, `{"traces":["xyz"]}`, nil, 400, "invalid trace id")
+	f(asJSON, `{"traces":[""]}`, nil, 400, "invalid trace id")
+	f(asJSON, `{"traces":["`+strings.Repeat("0", 33)+`"]}`, nil, 400, "invalid trace id")
+	f(asJSON, `{"traces":["1"],"service":"cart"}`, nil, 400, "cannot be combined")
+	f(asJSON, `{"traces":[],"to":"2026-11-21T18:00:00Z"}`, nil, 400, "empty list of traces")
+	f(asJSON, `{"service":"","to":"2026-11-21T18:00:00Z"}`, nil, 400, "empty service")
 	f(asJSON, `{"from":"yesterday"}`, nil, 400, "yesterday")
-	f(asJSON, `{"from":"2026-11-21T18:00:00Z","to":"2026-11-21T17:00:00Z"}`, nil, 400, "no time lies between")
+	f(asJSON, `{"from":"2026-11-21T18:00:00Z","to":"2026-11-21T17:00:00Z"}`, nil, 400, "empty time range")
 	f(asJSON, many, nil, 400, "10001 traces")
 	f(asJSON, `{"service":"`+strings.Repeat("x", 1<<20)+`"}`, nil, 413, "too large")
 	f(asJSON, service, pipeline.Permanent(tracestore.ErrNotAllowed), 403, "allow_delete: true")
 	f(asJSON, service, pipeline.Permanent(fmt.Errorf("%w: because", tracestore.ErrBadDeletion)), 400, "because")
-	f(asJSON, service, errors.New("disk on fire"), 503, "disk on fire")
-	f(asJSON, service, pipeline.Overloaded(errors.New("many wait"), time.Minute), 429, "many wait")
-	if w := post(&fake{err: pipeline.Overloaded(errors.New("many wait"), time.Minute)}, asJSON, service); w.Header().Get("Retry-After") != "60" {
+	f(asJSON, service, errors.New("disk failed"), 503, "disk failed")
+	f(asJSON, service, pipeline.Overloaded(errors.New("too many requests"), time.Minute), 429, "too many requests")
+	overloaded := &fake{err: pipeline.Overloaded(errors.New("too many requests"), time.Minute)}
+	if w := post(overloaded, asJSON, service); w.Header().Get("Retry-After") != "60" {
 		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
 	}
 }
@@ -107,8 +108,8 @@ func TestOnlyPOST(t *testing.T) {
 	}
 }
 
-// A web page cannot delete, whatever its name means.
-func TestNoBrowsers(t *testing.T) {
+// TestRejectsWebPages checks that a web page cannot delete spans, even from the same host name.
+func TestRejectsWebPages(t *testing.T) {
 	store := &fake{}
 	r := httptest.NewRequest(http.MethodPost, "/delete", strings.NewReader(`{"service":"cart"}`))
 	r.Header.Set("Content-Type", "application/json")
@@ -120,7 +121,7 @@ func TestNoBrowsers(t *testing.T) {
 	}
 }
 
-// FuzzDelete: whatever a body is, the store is asked for nothing but valid deletions.
+// FuzzDelete checks that the store gets only valid deletions.
 func FuzzDelete(f *testing.F) {
 	for _, body := range []string{`{"traces":["4bf92f3577b34da6a3ce929d0e0e4736","AB"]}`, `{"tenant":"t","service":"cart","from":null}`,
 		`{"to":"2026-11-21T18:00:00Z"}`, `{"from":"0000-01-01T00:00:00Z","to":"9999-12-31T23:59:59Z"}`, `{"service":1}`, `[`, `{}{}`} {
@@ -130,7 +131,7 @@ func FuzzDelete(f *testing.F) {
 		store := &fake{}
 		w := post(store, "application/json", body)
 		if store.calls > 0 && (w.Code != http.StatusOK || store.d.Check() != nil) || store.calls == 0 && w.Code < http.StatusBadRequest {
-			t.Errorf("%d %s, asked for %+v", w.Code, w.Body, store.d)
+			t.Errorf("%d %s, store was called with %+v", w.Code, w.Body, store.d)
 		}
 	})
 }
