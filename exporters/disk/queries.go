@@ -14,27 +14,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// queries answers all queries of the store. This is the route of each of them:
+// queries answers all queries of the store. A query takes this route:
 //
-//	queries (here)      which package answers
-//	  │
-//	  ├─ find           Find, Traces, Outline              newest matches first; whole traces, summaries, outlines
-//	  ├─ aggregate      Aggregate, Metrics                 heatmaps, facets, exemplars; series of calls, errors, durations
-//	  ├─ graph          Dependencies, Peers                edges between services, and to peers that send no spans
-//	  └─ names          Services, Operations, Attribute*   lists and completion
-//	       │
-//	       ▼
-//	     scan.Store.Begin         takes a view (exporter.view): all memtables and segments of this moment
-//	     scan.Compile             numbers the conditions of the query, once
-//	     scan.NewPlan             binds them to the columns and the vocabulary of one source
-//	     Plan.EnterBlock          rules out blocks by filters, shapes, and durations, without reading them
-//	     Session.OpenBlock        waits for a free decoder, then decodes a block (memtable, segment, block)
-//	     Filter.Narrow            evaluates the conditions on rows, column by column, the cheapest first
-//	     Session.NoteDamage       skips what cannot be read; the answer says so
-//	     Session.Release          releases the view
+//	queries        selects the package that answers
+//	 ├─ find       Find, Traces, Outline
+//	 ├─ aggregate  Aggregate, Metrics
+//	 ├─ graph      Dependencies, Peers
+//	 └─ names      Services, Operations, AttributeKeys, AttributeValues
+//	      │
+//	      ▼
+//	scan.Store.Begin      takes a view of all memtables and segments (exporter.view)
+//	scan.Compile          numbers the conditions of the query
+//	scan.NewPlan          binds them to the columns and the vocabulary of one source
+//	Plan.EnterBlock       rules out blocks by filters, shapes and durations, without reading them
+//	Session.OpenBlock     waits for a free decoder and opens a block (memtable, segment, block)
+//	Filter.Narrow         evaluates the conditions on rows, column by column, the cheapest first
+//	Session.NoteDamage    skips what cannot be read; the answer says so
+//	Session.Release       releases the view
 //
-// Where statistics of segments and memtables (package stats) know the answer, aggregate and graph
-// read those, and rows only for the rest.
+// aggregate and graph use the statistics of segments and memtables (package stats) if these have
+// the answer, and read rows for the rest only.
 type queries struct {
 	finder     *find.Finder
 	aggregator *aggregate.Aggregator

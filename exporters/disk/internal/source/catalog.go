@@ -8,24 +8,25 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// Catalog is implemented by sources that know the names of their services and operations without their vocabulary. They are comparable, and
-// what one says is kept while it is in a view: it never changes.
+// Catalog is implemented by sources that know the names of their services and operations without
+// reading their vocabulary. Such a source is comparable and its names never change. They may be
+// kept while it is part of a view.
 type Catalog interface {
-	// Services returns the services of all tenants that the source has spans of, in any order, each once. It must not be changed. An
-	// error is a *DamageError.
+	// Services returns the services of all tenants with spans in the source, each once, in any
+	// order. The caller must not change the list. An error is a *DamageError.
 	Services() ([]Service, error)
 }
 
 // Service is a service of a tenant.
 type Service struct {
 	Tenant, Name string
-	// Operations are the names of its spans, as sent, and their kinds; each once.
+	// Operations are the names, as sent, and kinds of its spans, each once.
 	Operations []Operation
-	// NamesInRows: some spans have names that are not among Operations but in their rows.
+	// NamesInRows reports whether spans have further names, which are stored in rows.
 	NamesInRows bool
 }
 
-// Operation is a span name and a kind, as otlpdata.Span has them.
+// Operation is a name and a kind of spans, as in otlpdata.Span.
 type Operation struct {
 	Name string
 	Kind int32
@@ -41,13 +42,14 @@ func (o Operation) Compare(p Operation) int {
 	return cmp.Or(cmp.Compare(o.Name, p.Name), cmp.Compare(o.Kind, p.Kind))
 }
 
-// ServicesOf returns the services of a vocabulary, sorted, as are their operations, and how many operations they have together. They share
-// no memory with it. Shapes that were lost are passed over.
+// ServicesOf returns the services of a vocabulary and the number of their operations. Services and
+// operations are sorted and share no memory with the vocabulary. Shapes whose definitions were lost
+// are skipped.
 func ServicesOf(t *rows.Tables) (services []Service, operations int) {
 	index := make(map[rows.Service]int)
 	for i := range t.Shapes {
 		shape := &t.Shapes[i]
-		if shape.Service == "" { // it never is, but where a shape was lost
+		if shape.Service == "" { // only if the definition was lost
 			continue
 		}
 		of := rows.Service{Tenant: shape.Tenant, Name: shape.Service}

@@ -1,4 +1,5 @@
-// Package source is what a search reads: the contract between memtables and segments, which hold spans, and the execution of queries.
+// Package source is the contract between the parts of the span store that have spans, memtables and
+// segments, and the queries that read them.
 package source
 
 import (
@@ -8,95 +9,94 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Source is a set of spans under one vocabulary, divided into blocks: a memtable or a segment. What it shows does not change while it is
-// held. Safe for concurrent use.
+// Source is a set of spans with one vocabulary, divided into blocks: a memtable or a segment. It
+// does not change while it is part of a view. Safe for concurrent use.
+//
+// A source may implement further interfaces: [Traces], [Statistics], [Tally], [Deduplicated],
+// [Catalog].
 type Source interface {
-	// Name tells the source from others in messages.
+	// Name identifies the source in messages.
 	Name() string
-	// Bounds returns the number of rows and bounds of their starts, both inclusive. It reads nothing.
+	// Bounds returns the number of rows and the range of their start times, both inclusive. It
+	// reads nothing.
 	Bounds() (rows int, minStart, maxStart uint64)
-	// Tables returns the vocabulary of all rows, from disk where it is not in memory yet.
+	// Tables returns the vocabulary of all rows. It reads the vocabulary from disk if it is not in
+	// memory.
 	Tables() (*rows.Tables, error)
-	// Blocks describes the blocks. The list must not be changed.
+	// Blocks describes the blocks. The caller must not change the list.
 	Blocks() ([]BlockInfo, error)
-	// Open decodes what all readers of a block need; columns follow when they are asked for. The caller closes the block.
+	// Open decodes what all readers of a block need. Columns are decoded when they are first read.
+	// The caller closes the block.
 	Open(ctx context.Context, block int) (Block, error)
-	// Trace calls visit with the rows of a trace of a tenant, for each block that has some, in any order. The block is closed when visit
-	// returns. A trace that is not there is no error. A damaged block is a *DamageError: the others are visited all the same, and the
-	// errors joined.
+	// Trace calls visit with the rows of a trace of a tenant, for each block that has some, in any
+	// order. The block is closed when visit returns. An unknown trace is not an error. A damaged
+	// block results in a *DamageError; the other blocks are visited, and the errors are joined.
 	Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b Block, rows []int32) error) error
 	Hints
 }
 
-// Traces is implemented by sources that find several traces at once in less time than one after the other.
+// Traces is implemented by sources that find several traces faster together than one by one.
 type Traces interface {
-	// Traces is Source.Trace for several traces of a tenant, without repetition: visit is also told which of ids the rows are of.
+	// Traces is like Source.Trace for several different traces of a tenant. which is the index in
+	// ids of the trace that the rows belong to.
 	Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID, visit func(b Block, which int, rows []int32) error) error
 }
 
-// Hints let a search pass over what cannot match. They err on the safe side.
+// Hints allow queries to skip rows that cannot match. Hints may be imprecise but never wrong: a
+// block that has a match is never excluded.
 type Hints interface {
-	// MayHold reports whether a row of the block may have an attribute, of the span, its events or links, whose key is key and whose
-	// value is the string text. It is only asked about strings.
+	// MayHold reports whether a row of the block may have the key with the string value text, as an
+	// attribute of its span, events or links.
 	MayHold(block int, key, text string) bool
-	// BlockShapes appends the shapes that occur in a block, each once. It is false where they are not known.
+	// BlockShapes appends the shapes that occur in a block, each once. known is false if they are
+	// not known.
 	BlockShapes(dst []BlockShape, block int) (shapes []BlockShape, known bool)
-	// HoldsIntegers reports whether MayHold may also be asked about integers, by their decimal text.
+	// HoldsIntegers reports whether MayHold also knows integers, by their decimal text.
 	HoldsIntegers() bool
-	// Constant returns the cell that all rows of a shape have at a position of Shape.Columns, if it is known to be the same.
+	// Constant returns the cell that all rows of a shape have at an index of Shape.Columns, if they
+	// are known to have the same.
 	Constant(shape uint32, position int) (rows.Cell, bool)
-	// Words returns the distinct texts of a string column beside those that are Constant, and whether these are all there are.
+	// Words returns the distinct texts of a string column, without those that Constant returns.
+	// complete is false if there may be others.
 	Words(column uint32) (words []string, complete bool)
 }
 
 // BlockInfo is what is known of a block without reading it.
 type BlockInfo struct {
 	Rows               int
-	MinStart, MaxStart uint64 // of the spans' starts, both inclusive
+	MinStart, MaxStart uint64 // range of the start times, both inclusive
 }
 
-// BlockShape is a shape's share of a block.
+// BlockShape describes the rows of a shape in a block.
 type BlockShape struct {
 	Shape   uint32
-	Longest Step // no row's Head.Duration is longer than its end
+	Longest Step // the Head.Duration of each row is at most Longest.End
 }
 
-// Block is an open block. Rows are numbered from 0 in any order. Slices that it returns are valid until Close and must not be changed. An
-// error matches *DamageError when bytes on disk are not what was written. Not for concurrent use.
+// Block is an open block. Rows are numbered from 0, in any order. Slices that it returns are valid
+// until Close and must not be changed. An error matches *DamageError if bytes on disk are damaged.
+// Not for concurrent use.
 type Block interface {
 	Len() int
-	// Shapes, Resources, Starts and Ends return the parts of all heads.
+	// Shapes, Resources, Starts and Ends return one field of all heads.
 	Shapes() ([]uint32, error)
 	Resources() ([]uint32, error)
 	Starts() ([]uint64, error)
 	Ends() ([]uint64, error)
 	// Head reads the whole head of a row.
 	Head(row int, h *rows.Head) error
-	// Cell returns the cell at a position of the row's Shape.Columns.
+	// Cell returns the cell at an index of the Shape.Columns of the row.
 	Cell(row, position int) (rows.Cell, error)
 	// Cells appends all cells of a row, as rows.Assembler needs them.
 	Cells(dst []rows.Cell, row int) ([]rows.Cell, error)
 	Close()
 }
 
-// Partial is implemented by blocks of which a part is read in less time than the whole.
+// Partial is implemented by blocks that read a part faster than the whole.
 type Partial interface {
 	// TraceID reads less than Head.
 	TraceID(row int) (otlpdata.TraceID, error)
-	// Expect says of which rows cells are going to be asked for, in any order. Those of others may be asked for, too, but take longer.
+	// Expect announces rows whose cells will be read, in any order. Cells of other rows can be
+	// read, too, but more slowly.
 	Expect(rows []int32)
 }
-
-// DamageError says that a part of a file is not what was written. The rest of the file is readable.
-type DamageError struct {
-	File string
-	Part string // which block or section
-	Rows int    // how many spans cannot be read, if that is known
-	Err  error
-}
-
-// Error names the file, the part and what is wrong.
-func (e *DamageError) Error() string { return e.File + ": " + e.Part + " is damaged: " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *DamageError) Unwrap() error { return e.Err }

@@ -1,20 +1,39 @@
 package source
 
 import (
+	"context"
+
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Statistics is implemented by sources that were counted when they were written, and never change. They hold no duplicates, and in each of
-// their blocks the rows of a trace follow each other. They are comparable, and what they say is kept while they are in a view.
+// Statistics is implemented by sources with statistics that were written together with the rows.
+// Such a source never changes and has no duplicates, and in each of its blocks the rows of a trace
+// follow each other. It is comparable. Results may be kept while the source is part of a view.
 type Statistics interface {
-	// Series returns the spans by service and operation. An error is a *DamageError, as it is of the next two.
+	// Series returns the spans by service and operation. Errors of Series, Edges and Orphans are
+	// *DamageError.
 	Series() (*stats.SeriesStats, error)
-	// Edges returns the calls whose parent is in the source, too.
+	// Edges returns the calls whose parent is in the source.
 	Edges() (*stats.EdgeStats, error)
 	// Orphans returns the spans whose parent is not in the source.
 	Orphans() (*stats.OrphanStats, error)
-	// TraceBlocks returns the numbers, ascending, of the blocks that may have rows of some traces of a tenant: of all blocks that have
-	// some, and a few others. An error says that this is not known; then it may be any block.
+	// TraceBlocks returns the numbers, in ascending order, of the blocks that may have rows of some
+	// traces of a tenant: all blocks that have some and a few others. After an error any block may.
 	TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error)
+}
+
+// Tally is implemented by sources that still grow and count their rows on demand.
+type Tally interface {
+	// Tally calls look with the counts of the rows, without duplicates, and the range of their
+	// start times, both inclusive. The counts are complete and must not be changed. They may
+	// include rows that are newer than the source. Tally returns false without calling look if the
+	// counts are not known and the rows must be read.
+	Tally(ctx context.Context, look func(c *stats.Collector, oldest, newest uint64)) (bool, error)
+}
+
+// Deduplicated is implemented by sources without [Statistics] that may still have no duplicates.
+type Deduplicated interface {
+	// Deduplicated reports whether the source is known to have no duplicates.
+	Deduplicated() bool
 }

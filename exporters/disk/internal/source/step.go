@@ -2,11 +2,12 @@ package source
 
 import "math/bits"
 
-// Step is a duration on a scale of four steps per octave: the duration d itself where that is below 4, else b<<2 | d>>(b-2) & 3, b being
-// the number of the highest bit. Longer durations have greater steps.
+// Step is a duration on a scale of four steps per octave. It is the duration d itself if d < 4, or
+// else b<<2 | d>>(b-2)&3, where b is the number of the highest bit of d. Longer durations have
+// greater steps.
 type Step uint8
 
-// StepOf returns the step that a duration in nanoseconds is in.
+// StepOf returns the step of a duration in nanoseconds.
 func StepOf(d uint64) Step {
 	if d < 4 {
 		return Step(d)
@@ -15,7 +16,7 @@ func StepOf(d uint64) Step {
 	return Step(octave<<2 | int(d>>(octave-2)&3))
 }
 
-// End returns the greatest duration of a step, in nanoseconds.
+// End returns the longest duration of a step, in nanoseconds.
 func (s Step) End() uint64 {
 	if s < 8 { // steps 4 to 7 are not used
 		return uint64(s)

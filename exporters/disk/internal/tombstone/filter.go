@@ -201,8 +201,8 @@ func (f *Filter) Constant(shape uint32, position int) (rows.Cell, bool) {
 // use.
 func (f *Filter) Words(uint32) (words []string, complete bool) { return nil, false }
 
-// Distinct implements source.Distinct.
-func (f *Filter) Distinct() bool {
+// Deduplicated implements source.Deduplicated.
+func (f *Filter) Deduplicated() bool {
 	_, counted := f.inner.(source.Statistics)
 	return counted
 }
