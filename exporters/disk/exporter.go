@@ -93,7 +93,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	e := &exporter{
 		config: c, path: filepath.ToSlash(dir), env: set.Env, log: set.Logger, report: set.Report, metrics: m,
 		chunks: memtable.NewPool(chunkSize, int(c.Memtable.MaxBytes)/chunkSize+1),
-		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest belongs to the query engine
+		cache:  segment.NewCache(int64(c.Cache) * 11 / 16), // the rest is for queries
 		wake:   make(chan struct{}, 1), stop: make(chan struct{}), capacity: make(chan struct{}), closed: true,
 		deletions: deletions{slot: make(chan struct{}, 1)},
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// syntheticStore answers queries from synthetic sources, whose hints are unreliable.
+// syntheticStore answers queries from synthetic sources with imprecise hints.
 type syntheticStore struct {
 	*scantest.Synthetic
 	*queries
@@ -37,8 +37,8 @@ func newRealStore(tb testing.TB, seed uint64, o scan.Options) *realStore {
 	return &realStore{s, newQueries(s.View, o)}
 }
 
-// withoutCalls hides that a store counts calls, which only one can be held to that keeps the spans
-// of a request together.
+// withoutCalls hides the methods that count calls. The suite checks them only for stores that keep
+// the spans of a request together.
 func withoutCalls(s interface {
 	storetest.Subject
 	tracestore.AttributeCatalog
@@ -49,6 +49,7 @@ func withoutCalls(s interface {
 	}{s, s}
 }
 
+// TestQueriesOfSyntheticSources runs the suite of all stores on synthetic sources.
 func TestQueriesOfSyntheticSources(t *testing.T) {
 	for _, tables := range []int{1, 2, 5} {
 		t.Run(fmt.Sprint(tables, " sources"), func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestQueriesOfSyntheticSources(t *testing.T) {
 				s := newSyntheticStore(tables, seed, scan.Options{PieceBytes: 64 << 10})
 				tb.Cleanup(func() {
 					if n := s.Blocks.Open.Load(); n != 0 {
-						tb.Errorf("%d blocks are still open", n)
+						tb.Errorf("%d blocks left open", n)
 					}
 				})
 				return withoutCalls(s)
@@ -66,7 +67,7 @@ func TestQueriesOfSyntheticSources(t *testing.T) {
 	}
 }
 
-// The suite runs on what the store is made of, too.
+// TestQueriesOfMemtablesAndSegments runs the suite of all stores on memtables and segments.
 func TestQueriesOfMemtablesAndSegments(t *testing.T) {
 	seed := soak.Seed(t)
 	storetest.Store(t, func(tb testing.TB) storetest.Subject {
@@ -76,7 +77,7 @@ func TestQueriesOfMemtablesAndSegments(t *testing.T) {
 	})
 }
 
-// TestQueriesWithOneDecoder: one decoder must do, too.
+// TestQueriesWithOneDecoder checks that no query needs more than one decoder.
 func TestQueriesWithOneDecoder(t *testing.T) {
 	seed := soak.Seed(t)
 	for i := range uint64(6) {
@@ -90,8 +91,8 @@ func TestQueriesWithOneDecoder(t *testing.T) {
 	}
 }
 
-// However many queries run, no more blocks than allowed are open, and callers that write, stop or
-// ask again while they range block nobody.
+// TestDecodersAreBounded checks that concurrent queries together open at most the allowed number of
+// blocks, and that callers may write, stop or query while they iterate over results.
 func TestDecodersAreBounded(t *testing.T) {
 	const decoders, queries = 2, 20
 	s := newSyntheticStore(2, 3, scan.Options{Decoders: decoders})
@@ -131,6 +132,6 @@ func TestDecodersAreBounded(t *testing.T) {
 		t.Errorf("%d blocks were open at once, want at most %d", most, decoders)
 	}
 	if open, views := s.Blocks.Open.Load(), s.Views.Load(); open != 0 || views != 0 {
-		t.Errorf("%d blocks are still open, %d views are not released", open, views)
+		t.Errorf("%d blocks and %d views left open", open, views)
 	}
 }

@@ -127,7 +127,7 @@ func (s *rowScan) block(ctx context.Context, at int) error {
 }
 
 // rows counts the rows that match. If the cells of one shape cannot be read, the others are counted
-// all the same.
+// anyway.
 func (s *rowScan) rows(at int) error {
 	if p, ok := s.filter.Block.(source.Partial); ok && len(s.grouped) > 0 {
 		p.Expect(s.grouped)

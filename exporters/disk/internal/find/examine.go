@@ -76,7 +76,7 @@ func (s *search) examineRows(u pendingBlock) error {
 }
 
 // evaluate finds the rows that match. If the cells of one shape cannot be read, the others are
-// evaluated all the same.
+// still evaluated.
 func (s *search) evaluate(u pendingBlock, oldest uint64) error {
 	x := &s.examiner
 	if p, ok := x.filter.Block.(source.Partial); ok && len(x.grouped) > 0 {

@@ -103,7 +103,7 @@ func TestCompletionIsCached(t *testing.T) {
 }
 
 // TestCompletionCacheIsBounded checks that the cache respects its limit, and that texts that are
-// not cached are listed all the same.
+// not cached are still listed.
 func TestCompletionCacheIsBounded(t *testing.T) {
 	const memory = 2000
 	s := newCallStore(t, 1, scan.Options{Memory: memory})
