@@ -1,4 +1,5 @@
-// Package debug is the exporter "debug", which writes spans to the process's own log and forgets them.
+// Package debug implements the exporter "debug". It writes spans to the log of the process and
+// discards them.
 package debug
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// How much is written of a batch.
+// Values of verbosity.
 const (
 	verbosityBasic    = "basic"
 	verbosityNormal   = "normal"
@@ -23,19 +24,19 @@ const (
 )
 
 type config struct {
-	Verbosity  string `yaml:"verbosity" doc:"basic writes a line per batch, normal one per span besides, detailed all that the spans hold."`
-	Initial    int    `yaml:"sampling_initial" doc:"How many batches are written each second."`
-	Thereafter int    `yaml:"sampling_thereafter" doc:"Which of the batches beyond those are written: every n-th; 0: none."`
+	Verbosity  string `yaml:"verbosity" doc:"Amount of output. basic writes one line per batch, normal also one line per span, detailed also all data of the spans."`
+	Initial    int    `yaml:"sampling_initial" doc:"Number of batches written in each second before sampling starts."`
+	Thereafter int    `yaml:"sampling_thereafter" doc:"Sampling of further batches in the same second. n writes every n-th batch, 0 writes none."`
 }
 
-// defaults are those of the OpenTelemetry Collector.
+// defaults returns the defaults of the OpenTelemetry Collector.
 func defaults() config { return config{Verbosity: verbosityBasic, Initial: 2, Thereafter: 1} }
 
-// Validate reports values that mean nothing.
+// Validate reports invalid values.
 func (c *config) Validate() error {
 	var errs []error
 	if !slices.Contains([]string{verbosityBasic, verbosityNormal, verbosityDetailed}, c.Verbosity) {
-		errs = append(errs, pipeline.BadKey("verbosity", "%q is not a verbosity; write basic, normal or detailed", c.Verbosity))
+		errs = append(errs, pipeline.BadKey("verbosity", "unknown verbosity %q; use basic, normal or detailed", c.Verbosity))
 	}
 	if c.Initial < 0 {
 		errs = append(errs, pipeline.BadKey("sampling_initial", "must not be below 0"))
@@ -46,10 +47,10 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Factory makes exporters of type debug.
+// Factory returns the factory of exporters of type debug.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("debug", defaults, newExporter).
-		Doc("Writes spans to the process's own log and forgets them, for looking at what arrives.")
+		Doc("Writes spans to the log of the process and discards them. Useful to inspect what arrives.")
 }
 
 type exporter struct {
@@ -58,8 +59,8 @@ type exporter struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	second time.Time
-	seen   int // batches since then
+	second time.Time // start of the current second
+	seen   int       // batches in the current second
 }
 
 var _ pipeline.DurabilityReporter = (*exporter)(nil)
@@ -68,10 +69,10 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	return &exporter{cfg: c, log: set.Logger, now: set.Env.Now}, nil
 }
 
-// Keeps tells that nothing is kept.
+// Durability returns DurabilityNone, because spans are discarded.
 func (*exporter) Durability() pipeline.Durability { return pipeline.DurabilityNone }
 
-// Consume writes b, unless sampling leaves it out.
+// Consume writes b unless it is not sampled.
 func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if !e.sampled() {
 		return nil
@@ -81,20 +82,20 @@ func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if e.cfg.Verbosity == verbosityBasic {
 		return nil
 	}
-	segments, err := b.Segments()
+	chunks, err := b.Segments()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
 	w := &writer{log: e.log, detailed: e.cfg.Verbosity == verbosityDetailed}
-	for _, s := range segments {
-		if err := otlpdata.Walk(s, w); err != nil {
+	for _, chunk := range chunks {
+		if err := otlpdata.Walk(chunk, w); err != nil {
 			return pipeline.Permanent(fmt.Errorf("reading spans: %w", err))
 		}
 	}
 	return nil
 }
 
-// sampled counts a batch and tells whether to write it.
+// sampled counts a batch and reports whether to write it.
 func (e *exporter) sampled() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// request is one trace request with all that a span can hold.
+// request returns a batch with all fields of a span.
 func request(t *testing.T) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()
@@ -60,7 +60,7 @@ func request(t *testing.T) *otlpdata.Batch {
 	return otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "acme", Format: "otlp", Transport: "grpc"})
 }
 
-// run sends n batches and returns what was logged, without times.
+// run sends n batches and returns the log without timestamps.
 func run(t *testing.T, cfg config, now func() time.Time, n int) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -99,7 +99,7 @@ func TestSampling(t *testing.T) {
 		}
 		got := run(t, config{Verbosity: verbosityBasic, Initial: initial, Thereafter: thereafter}, now, batches)
 		if lines := strings.Count(got, "\n"); lines != want {
-			t.Errorf("initial %d, thereafter %d: %d of %d batches were written, want %d", initial, thereafter, lines, batches, want)
+			t.Errorf("initial %d, thereafter %d: %d of %d batches written, want %d", initial, thereafter, lines, batches, want)
 		}
 	}
 	f(2, 1, 10, 10, 10)
@@ -126,7 +126,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("factory of %s", got)
 	}
 	if k := (*exporter)(nil).Durability(); k != pipeline.DurabilityNone {
-		t.Errorf("keeps spans %s", k)
+		t.Errorf("durability %s", k)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// writer writes the spans of a walk, one line each.
+// writer is an otlpdata visitor that writes one line per span.
 type writer struct {
 	log      *zap.Logger
 	detailed bool
@@ -17,13 +17,13 @@ type writer struct {
 	scope    *otlpdata.Scope
 }
 
-// Resource keeps r for its spans.
+// Resource stores r for its spans.
 func (w *writer) Resource(r *otlpdata.Resource) error {
 	w.resource = r
 	return nil
 }
 
-// Scope keeps s for its spans.
+// Scope stores s for its spans.
 func (w *writer) Scope(s *otlpdata.Scope) error {
 	w.scope = s
 	return nil
@@ -53,7 +53,8 @@ func unixNano(ns uint64) time.Time { return time.Unix(int64(ns/1e9), int64(ns%1e
 
 type attributes []otlpdata.KeyValue
 
-// MarshalLogObject writes one field per attribute: scalars in their own type, arrays and maps as JSON, bytes in base64.
+// MarshalLogObject writes one field per attribute: scalars with their type, arrays and maps as
+// JSON, bytes in base64.
 func (a attributes) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	for _, kv := range a {
 		switch v := kv.Value; v.Kind() {
@@ -72,7 +73,7 @@ func (a attributes) MarshalLogObject(e zapcore.ObjectEncoder) error {
 
 type resource otlpdata.Resource
 
-// MarshalLogObject writes all that a resource holds.
+// MarshalLogObject writes all fields of a resource.
 func (r *resource) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("schema-url", r.SchemaURL)
 	e.AddUint32("dropped-attributes", r.DroppedAttributes)
@@ -81,7 +82,7 @@ func (r *resource) MarshalLogObject(e zapcore.ObjectEncoder) error {
 
 type scope otlpdata.Scope
 
-// MarshalLogObject writes all that a scope holds.
+// MarshalLogObject writes all fields of a scope.
 func (s *scope) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("name", s.Name)
 	e.AddString("version", s.Version)
@@ -104,7 +105,7 @@ func (es events) MarshalLogArray(e zapcore.ArrayEncoder) error {
 
 type event otlpdata.Event
 
-// MarshalLogObject writes all that an event holds.
+// MarshalLogObject writes all fields of an event.
 func (v *event) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddTime("time", unixNano(v.Time))
 	e.AddString("name", v.Name)
@@ -126,7 +127,7 @@ func (ls links) MarshalLogArray(e zapcore.ArrayEncoder) error {
 
 type link otlpdata.Link
 
-// MarshalLogObject writes all that a link holds.
+// MarshalLogObject writes all fields of a link.
 func (l *link) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddString("trace-id", l.TraceID.String())
 	e.AddString("span-id", l.SpanID.String())

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// BenchmarkConsume sends batches of 512 spans to a server that does not decode them. The number to look at is ns/span.
+// BenchmarkConsume sends batches of 512 spans to a server that does not decode them. See ns/span
+// for the result.
 func BenchmarkConsume(b *testing.B) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +36,7 @@ func BenchmarkConsume(b *testing.B) {
 	data := batch(b, "", spans)
 	for _, compression := range []string{"none", "zstd", "gzip"} {
 		b.Run(compression, func(b *testing.B) {
-			e := newWorld().start(b, ln.Addr().String(), func(c *config) { c.Compression = compression })
+			e := newFixture().start(b, ln.Addr().String(), func(c *config) { c.Compression = compression })
 			e.set.Logger, e.failures.log = zap.NewNop(), zap.NewNop()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

@@ -7,14 +7,14 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// codec sends a message that is encoded already, in memory that goes back to the buffers once gRPC needs it no more, which can be after the
-// call has ended. Answers say nothing.
-type codec struct{ buffers *buffers }
+// codec sends encoded messages. gRPC returns their memory to the buffer pool when it no longer
+// needs it, which may be after the call has ended. Responses are empty and not decoded.
+type codec struct{ buffers *bufferPool }
 
-// Name is that of protobuf, which is what it is on the wire.
+// Name returns the name of the protobuf codec, because the wire format is the same.
 func (codec) Name() string { return "proto" }
 
-// Marshal hands the message on without a copy.
+// Marshal implements encoding.CodecV2 without copying the message.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	message, ok := v.([]byte)
 	if !ok {
@@ -23,22 +23,22 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&message, c.buffers)}, nil
 }
 
-// Unmarshal does not look at the answer.
+// Unmarshal implements encoding.CodecV2. It ignores the response.
 func (codec) Unmarshal(mem.BufferSlice, any) error { return nil }
 
-// keepBuffer is the greatest buffer that is kept for the next message, in bytes.
-const keepBuffer = 8 << 20
+// maxPooledBuffer is the maximum size of a buffer that is reused, in bytes.
+const maxPooledBuffer = 8 << 20
 
-// buffers are the memory of messages.
-type buffers struct{ pool sync.Pool }
+// bufferPool is a pool of buffers for messages.
+type bufferPool struct{ pool sync.Pool }
 
-var _ mem.BufferPool = (*buffers)(nil)
+var _ mem.BufferPool = (*bufferPool)(nil)
 
-// take returns an empty buffer to append to.
-func (p *buffers) take() []byte { return (*p.Get(0))[:0] }
+// empty returns an empty buffer to append to.
+func (p *bufferPool) empty() []byte { return (*p.Get(0))[:0] }
 
-// Get returns a buffer of some length.
-func (p *buffers) Get(length int) *[]byte {
+// Get returns a buffer of the given length.
+func (p *bufferPool) Get(length int) *[]byte {
 	if b, ok := p.pool.Get().(*[]byte); ok && cap(*b) >= length {
 		*b = (*b)[:length]
 		return b
@@ -47,9 +47,9 @@ func (p *buffers) Get(length int) *[]byte {
 	return &b
 }
 
-// Put keeps a buffer for the next message.
-func (p *buffers) Put(b *[]byte) {
-	if cap(*b) <= keepBuffer {
+// Put returns a buffer to the pool unless it is too large.
+func (p *bufferPool) Put(b *[]byte) {
+	if cap(*b) <= maxPooledBuffer {
 		p.pool.Put(b)
 	}
 }

@@ -7,27 +7,28 @@ import (
 	"go.uber.org/zap"
 )
 
-// logEvery is the least time between two lines about failures in the log: a next hop that is down would fill it.
-const logEvery = time.Minute
+// failureLogInterval is the minimum interval between two logged failures, so that an unavailable
+// next hop does not flood the log.
+const failureLogInterval = time.Minute
 
-// failureLog logs messages that could not be sent.
+// failureLog logs failed sends at a limited rate.
 type failureLog struct {
 	log *zap.Logger
 	now func() time.Time
 
-	mu     sync.Mutex
-	latest time.Time // of the last line
-	unsaid int       // failures since then
+	mu         sync.Mutex
+	lastLine   time.Time
+	suppressed int // failures since lastLine
 }
 
 func (l *failureLog) add(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if !l.latest.IsZero() && now.Sub(l.latest) < logEvery {
-		l.unsaid++
+	if !l.lastLine.IsZero() && now.Sub(l.lastLine) < failureLogInterval {
+		l.suppressed++
 		return
 	}
-	l.log.Error("Could not send spans over gRPC", zap.Error(err), zap.Int("failures-not-logged", l.unsaid))
-	l.latest, l.unsaid = now, 0
+	l.log.Error("Could not send spans over gRPC", zap.Error(err), zap.Int("failures-not-logged", l.suppressed))
+	l.lastLine, l.suppressed = now, 0
 }

@@ -30,17 +30,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// collector is one of the field: it knows the service by the field's name only, and decodes strictly.
+// collector is a fake of an existing collector. It has only the original service name and decodes
+// strictly.
 type collector struct {
 	api_v2.UnimplementedCollectorServiceServer
 	addr string
 	stop func()
 
 	mu      sync.Mutex
-	answer  func(context.Context, *api_v2.Batch) error
+	respond func(context.Context, *api_v2.Batch) error // nil accepts all batches
 	header  metadata.MD
-	batches []int // spans of those that were taken
-	names   []string
+	batches []int    // number of spans of each accepted batch
+	names   []string // of accepted spans
 }
 
 func startCollector(t testing.TB, opts ...grpc.ServerOption) *collector {
@@ -71,14 +72,14 @@ func startCollectorAt(t testing.TB, addr string, opts ...grpc.ServerOption) *col
 	return c
 }
 
-// PostSpans remembers what it takes.
+// PostSpans records accepted spans.
 func (c *collector) PostSpans(ctx context.Context, r *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
 	c.mu.Lock()
 	c.header, _ = metadata.FromIncomingContext(ctx)
-	answer := c.answer
+	respond := c.respond
 	c.mu.Unlock()
-	if answer != nil {
-		if err := answer(ctx, r.GetBatch()); err != nil {
+	if respond != nil {
+		if err := respond(ctx, r.GetBatch()); err != nil {
 			return nil, err
 		}
 	}
@@ -91,31 +92,31 @@ func (c *collector) PostSpans(ctx context.Context, r *api_v2.PostSpansRequest) (
 	return &api_v2.PostSpansResponse{}, nil
 }
 
-func (c *collector) answers(answer func(context.Context, *api_v2.Batch) error) {
+func (c *collector) respondWith(respond func(context.Context, *api_v2.Batch) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answer = answer
+	c.respond = respond
 }
 
-func (c *collector) alwaysAnswers(err error) {
-	c.answers(func(context.Context, *api_v2.Batch) error { return err })
+func (c *collector) returnError(err error) {
+	c.respondWith(func(context.Context, *api_v2.Batch) error { return err })
 }
 
-// took returns how many spans arrived in how many messages, and reports those that came twice.
-func (c *collector) took(t testing.TB) (messages, spans int) {
+// received returns the numbers of accepted messages and spans. Duplicate spans are test errors.
+func (c *collector) received(t testing.TB) (messages, spans int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	names := slices.Clone(c.names)
 	slices.Sort(names)
 	if unique := slices.Compact(slices.Clone(names)); len(unique) != len(names) {
-		t.Errorf("%d spans arrived, of which %d differ", len(names), len(unique))
+		t.Errorf("%d spans received, only %d distinct", len(names), len(unique))
 	}
 	return len(c.batches), len(names)
 }
 
-// world is what an exporter under test tells the process.
-type world struct {
+// fixture records the logs, metrics and reports of an exporter under test.
+type fixture struct {
 	set      pipeline.Settings
 	registry *prometheus.Registry
 	logs     *observer.ObservedLogs
@@ -124,34 +125,34 @@ type world struct {
 	reported []error
 }
 
-func newWorld() *world {
-	w := &world{registry: prometheus.NewRegistry()}
+func newFixture() *fixture {
+	f := &fixture{registry: prometheus.NewRegistry()}
 	core, logs := observer.New(zap.DebugLevel)
-	w.logs = logs
-	w.set = pipeline.Settings{Logger: zap.New(core), Metrics: w.registry, Env: pipeline.SystemEnv(), Report: func(err error) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.reported = append(w.reported, err)
+	f.logs = logs
+	f.set = pipeline.Settings{Logger: zap.New(core), Metrics: f.registry, Env: pipeline.SystemEnv(), Report: func(err error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.reported = append(f.reported, err)
 	}}
-	return w
+	return f
 }
 
-func (w *world) reports() []error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.reported)
+func (f *fixture) reports() []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.reported)
 }
 
-// metrics returns the metrics of an exporter that are not 0, in lines without what all names begin with.
-func (w *world) metrics(t testing.TB) string {
+// metrics returns the metrics that are not 0, one per line, without the prefix tracing_agent_.
+func (f *fixture) metrics(t testing.TB) string {
 	t.Helper()
-	families, err := w.registry.Gather()
+	families, err := f.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
 			value := m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			if value == 0 {
 				continue
@@ -160,16 +161,17 @@ func (w *world) metrics(t testing.TB) string {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetValue())
 			}
-			lines = append(lines, fmt.Sprintf("%s %s %g", strings.TrimPrefix(f.GetName(), "tracing_agent_"), strings.Join(labels, " "), value))
+			lines = append(lines, fmt.Sprintf("%s %s %g", strings.TrimPrefix(family.GetName(), "tracing_agent_"), strings.Join(labels, " "), value))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// awaitDisconnected waits until the metrics show no connection: gRPC tells of the end of one after the calls on it have failed.
-func (w *world) awaitDisconnected(t testing.TB) {
+// awaitDisconnected waits until the metrics show no connection. gRPC reports its end after the
+// calls on it have failed.
+func (f *fixture) awaitDisconnected(t testing.TB) {
 	t.Helper()
-	for strings.Contains(w.metrics(t), "collector_connected") {
+	for strings.Contains(f.metrics(t), "collector_connected") {
 		if t.Context().Err() != nil {
 			t.Fatal("still connected")
 		}
@@ -177,14 +179,14 @@ func (w *world) awaitDisconnected(t testing.TB) {
 	}
 }
 
-func (w *world) start(t testing.TB, endpoint string, change func(*config)) *exporter {
+func (f *fixture) start(t testing.TB, endpoint string, change func(*config)) *exporter {
 	t.Helper()
 	c := defaults()
 	c.Endpoint, c.TLS.Insecure, c.WaitForReady = endpoint, true, true
 	if change != nil {
 		change(&c)
 	}
-	e, err := newExporter(w.set, c)
+	e, err := newExporter(f.set, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func (w *world) start(t testing.TB, endpoint string, change func(*config)) *expo
 	return e
 }
 
-// batch makes a request of n spans, each of about 150 bytes, with names of their own.
+// batch returns a batch of n spans of about 150 bytes each, with distinct names.
 func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// metrics are those of an agent's reporter and its connection (reference 9.2). A batch is a message; each attempt to send one counts.
+// metrics are the metrics of an agent's reporter and its connection. A batch is one message; each
+// attempt to send it counts.
 type metrics struct {
 	batches, batchFailures *prometheus.CounterVec
 	spans, spanFailures    *prometheus.CounterVec
@@ -29,21 +30,21 @@ func newMetrics(set pipeline.Settings) (*metrics, error) {
 	}
 	m := &metrics{
 		batches:       counter("batches_submitted", "Batches sent to collectors."),
-		batchFailures: counter("batches_failures", "Attempts to send a batch that failed."),
+		batchFailures: counter("batches_failures", "Failed attempts to send a batch."),
 		spans:         counter("spans_submitted", "Spans sent to collectors."),
-		spanFailures:  counter("spans_failures", "Spans of attempts to send that failed."),
+		spanFailures:  counter("spans_failures", "Spans of failed attempts to send a batch."),
 		batchSize: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tracing_agent_reporter_batch_size",
-			Help: "Spans in the latest batch that was sent.", ConstLabels: protocol}, []string{"format"}),
+			Help: "Number of spans in the last batch sent.", ConstLabels: protocol}, []string{"format"}),
 		connected: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_agent_connection_status_collector_connected",
-			Help: "Whether there is a connection to a collector: 1 or 0.", ConstLabels: protocol}),
+			Help: "1 if a collector is connected, otherwise 0.", ConstLabels: protocol}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_agent_connection_status_collector_reconnects",
-			Help: "Connections to collectors that were made, the first included.", ConstLabels: protocol}),
+			Help: "Connections to collectors, including the first.", ConstLabels: protocol}),
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.batches, m.batchFailures, m.spans, m.spanFailures, m.batchSize, m.connected, m.reconnects} {
 		errs = append(errs, set.Metrics.Register(c))
 	}
-	for _, format := range []string{"tracing", "zipkin"} { // what agents receive; they are there from the start
+	for _, format := range []string{"tracing", "zipkin"} { // the formats that agents receive; exported from the start
 		for _, v := range []*prometheus.CounterVec{m.batches, m.batchFailures, m.spans, m.spanFailures} {
 			v.WithLabelValues(format)
 		}
@@ -52,7 +53,7 @@ func newMetrics(set pipeline.Settings) (*metrics, error) {
 	return m, errors.Join(errs...)
 }
 
-// count counts the outcome of one message.
+// count counts the result of one message.
 func (m *metrics) count(format string, spans int, err error) {
 	format = cmp.Or(format, "unknown")
 	if err != nil {
@@ -65,7 +66,7 @@ func (m *metrics) count(format string, spans int, err error) {
 	m.batchSize.WithLabelValues(format).Set(float64(spans))
 }
 
-// connections watches the connections of a gRPC client.
+// connections counts the connections of a gRPC client.
 type connections struct {
 	metrics *metrics
 	mu      sync.Mutex
@@ -74,7 +75,7 @@ type connections struct {
 
 var _ stats.Handler = (*connections)(nil)
 
-// HandleConn counts a connection that was made, or ended.
+// HandleConn counts a connection that begins or ends.
 func (c *connections) HandleConn(_ context.Context, s stats.ConnStats) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,5 +95,5 @@ func (c *connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context
 // TagRPC returns ctx.
 func (c *connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// HandleRPC does nothing: calls are counted where they are made.
+// HandleRPC does nothing, because calls are counted by the exporter.
 func (c *connections) HandleRPC(context.Context, stats.RPCStats) {}

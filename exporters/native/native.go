@@ -1,4 +1,5 @@
-// Package native is the exporter "native": it sends spans to a collector in the native model over gRPC, as agents do.
+// Package native implements the exporter "native". It sends spans to a collector in the native
+// model over gRPC, as agents do.
 package native
 
 import (
@@ -22,36 +23,36 @@ import (
 )
 
 const (
-	// defaultMaxMessage is a little less than the 4 MiB that gRPC servers take where nothing else is configured.
-	defaultMaxMessage = 4000 << 10
-	leastMaxMessage   = 1 << 10
-	mostMaxMessage    = 1 << 30
+	// defaultMessageSize is slightly below 4 MiB, the default message limit of gRPC servers.
+	defaultMessageSize = 4000 << 10
+	minMessageSize     = 1 << 10
+	maxMessageSize     = 1 << 30
 )
 
 type config struct {
 	client.GRPCConfig
 	client.NextHopConfig
 	pipeline.Delivery
-	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Greatest size of one message, uncompressed, which must not exceed what the next hop takes (4MiB by default); larger batches are sent as several messages."`
+	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message before compression. It must not exceed the limit of the next hop (4MiB by default). Larger batches are sent as several messages."`
 }
 
 func defaults() config {
 	c := config{GRPCConfig: client.DefaultGRPCConfig(), NextHopConfig: client.DefaultNextHopConfig(), Delivery: pipeline.DefaultDelivery(),
-		MaxMessageSize: defaultMaxMessage}
-	c.Compression = client.CompressionNone // as agents do; old collectors know nothing else
+		MaxMessageSize: defaultMessageSize}
+	c.Compression = client.CompressionNone // as agents do; old collectors support no compression
 	return c
 }
 
-// Validate reports a size that cannot work.
+// Validate reports an invalid message size.
 func (c *config) Validate() error {
-	if c.MaxMessageSize < leastMaxMessage || c.MaxMessageSize > mostMaxMessage {
+	if c.MaxMessageSize < minMessageSize || c.MaxMessageSize > maxMessageSize {
 		return pipeline.BadKey("max_message_size", "must be from %s to %s, not %s",
-			pipeline.ByteSize(leastMaxMessage), pipeline.ByteSize(mostMaxMessage), c.MaxMessageSize)
+			pipeline.ByteSize(minMessageSize), pipeline.ByteSize(maxMessageSize), c.MaxMessageSize)
 	}
 	return nil
 }
 
-// Factory makes exporters of type native.
+// Factory returns the factory of exporters of type native.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("native", defaults, newExporter).
 		Doc("Sends spans to a collector in the native model over gRPC, as agents do.")
@@ -60,10 +61,10 @@ func Factory() pipeline.Factory {
 type exporter struct {
 	set          pipeline.Settings
 	conn         *client.GRPC
-	hop          *client.NextHop
+	nextHop      *client.NextHop
 	metrics      *metrics
 	failures     failureLog
-	buffers      buffers
+	buffers      bufferPool
 	method       string
 	endpoint     string
 	tenantHeader string
@@ -81,9 +82,10 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{set: set, hop: client.NewNextHop(set), metrics: m, failures: failureLog{log: set.Logger, now: set.Env.Now},
-		method:   "/" + wire.Original(api_v2.CollectorService_ServiceDesc.ServiceName) + "/PostSpans", // the name that all collectors know
-		endpoint: c.Endpoint, tenantHeader: c.TenantHeader, maxMessage: int(c.MaxMessageSize)}
+	// All collectors support the original service name.
+	service := wire.Original(api_v2.CollectorService_ServiceDesc.ServiceName)
+	e := &exporter{set: set, nextHop: client.NewNextHop(set), metrics: m, failures: failureLog{log: set.Logger, now: set.Env.Now},
+		method: "/" + service + "/PostSpans", endpoint: c.Endpoint, tenantHeader: c.TenantHeader, maxMessage: int(c.MaxMessageSize)}
 	e.conn, err = client.NewGRPC(set, c.GRPCConfig, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{&e.buffers})),
 		grpc.WithStatsHandler(&connections{metrics: m}))
 	if err != nil {
@@ -92,68 +94,69 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	return e, nil
 }
 
-// Start begins to connect.
+// Start starts connecting.
 func (e *exporter) Start(ctx context.Context) error { return e.conn.Start(ctx) }
 
 // Stop closes the connection.
 func (e *exporter) Stop(ctx context.Context) error { return e.conn.Stop(ctx) }
 
-// Keeps tells that the next hop has what was acknowledged.
+// Durability returns DurabilitySent: acknowledged spans are at the next hop.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
-// Consume makes one attempt to send b, in as many messages as it takes. A message that is refused for good does not keep the others from
-// being sent. One that fails for the moment ends the attempt: the next one goes on with it. Where there is none, because time is up, the
-// error stands for all spans, and a caller who sends them again sends those of the messages before once more; behind a queue, where nobody
-// does, only the others count as dropped.
+// Consume makes one attempt to send b, split into messages of the maximum size. If a message fails
+// permanently, the others are still sent. If a message fails temporarily, the attempt ends, and the
+// next attempt continues with it. If there is no further attempt, the error applies to all spans: a
+// caller that retries sends the earlier messages again. After a queue, where no caller retries,
+// only the spans of unsent messages count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	segments, err := b.Segments()
+	chunks, err := b.Segments()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
 	if tenant := b.Meta().Tenant; tenant != "" && e.tenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, e.tenantHeader, tenant)
 	}
-	d := &delivery{exporter: e, ctx: ctx, format: b.Meta().Format, progress: pipeline.ProgressOf(ctx)}
-	err = native.SplitPostSpans(segments, e.maxMessage, e.buffers.take, d.send)
-	return e.hop.Record(ctx, d.outcome(err, b.Len()))
+	a := &attempt{exporter: e, ctx: ctx, format: b.Meta().Format, progress: pipeline.ProgressOf(ctx)}
+	err = native.SplitPostSpans(chunks, e.maxMessage, e.buffers.empty, a.send)
+	return e.nextHop.Record(ctx, a.result(err, b.Len()))
 }
 
-// delivery is one attempt to send a batch.
-type delivery struct {
-	*exporter
+// attempt is one attempt to send a batch.
+type attempt struct {
+	exporter *exporter
 	ctx      context.Context
 	format   string
 	progress *pipeline.Progress
-	seen     int   // messages
-	failed   error // for the moment
+	messages int   // seen so far
+	failed   error // temporary
 }
 
-// send sends one message, unless an attempt before has. An error ends the attempt.
-func (d *delivery) send(message []byte, spans int) error {
-	if d.seen++; d.seen <= d.progress.Requests {
-		d.buffers.Put(&message)
+// send sends one message unless an earlier attempt has sent it. An error ends the attempt.
+func (a *attempt) send(message []byte, spans int) error {
+	if a.messages++; a.messages <= a.progress.Requests {
+		a.exporter.buffers.Put(&message)
 		return nil
 	}
-	err := d.post(d.ctx, message)
-	d.report(d.ctx, d.format, spans, err)
+	err := a.exporter.post(a.ctx, message)
+	a.exporter.report(a.ctx, a.format, spans, err)
 	if err != nil && !pipeline.IsPermanent(err) {
-		d.failed = err
+		a.failed = err
 		return err
 	}
-	d.progress.Requests++
+	a.progress.Requests++
 	if err == nil {
-		d.progress.Taken += spans
-	} else if d.progress.Refusal == nil {
-		d.progress.Refusal = err
+		a.progress.Taken += spans
+	} else if a.progress.Refusal == nil {
+		a.progress.Refusal = err
 	}
 	return nil
 }
 
-// outcome is what became of all spans. err is what ended their translation.
-func (d *delivery) outcome(err error, spans int) error {
-	p := d.progress
-	if d.failed != nil {
-		return d.failed
+// result returns the result for all spans. err is the error of the translation, if it failed.
+func (a *attempt) result(err error, spans int) error {
+	p := a.progress
+	if a.failed != nil {
+		return a.failed
 	}
 	refusal := p.Refusal
 	if err != nil && refusal == nil {
@@ -165,27 +168,27 @@ func (d *delivery) outcome(err error, spans int) error {
 	return &pipeline.Partial{Rejected: spans - p.Taken, Err: refusal}
 }
 
-// post makes one call.
+// post sends one message.
 func (e *exporter) post(ctx context.Context, message []byte) error {
 	err := e.conn.Invoke(ctx, e.method, message, nil)
 	if err == nil {
 		return nil
 	}
-	answer := status.Convert(err)
+	st := status.Convert(err)
 	err = fmt.Errorf("failed to export spans: %s: %w", e.endpoint, err)
-	if answer.Code() == codes.ResourceExhausted && answer.Message() == "server busy" {
-		return pipeline.Overloaded(err, 0) // collectors in the field say so without RetryInfo
+	if st.Code() == codes.ResourceExhausted && st.Message() == "server busy" {
+		return pipeline.Overloaded(err, 0) // existing collectors send this status without RetryInfo
 	}
 	return err
 }
 
-// report counts and logs the outcome of one message.
+// report counts and logs the result of one message.
 func (e *exporter) report(ctx context.Context, format string, spans int, err error) {
 	e.metrics.count(format, spans, err)
 	switch {
 	case err == nil:
 		e.set.Logger.Debug("Span batch submitted by the agent", zap.Int("span-count", spans))
-	case errors.Is(ctx.Err(), context.Canceled): // who called gave up
+	case errors.Is(ctx.Err(), context.Canceled): // canceled by the caller
 	case status.Code(err) == codes.PermissionDenied && strings.Contains(err.Error(), "missing tenant header"):
 		e.set.Logger.Debug("Could not report untenanted spans over gRPC", zap.Error(err))
 	default:

@@ -26,12 +26,12 @@ import (
 
 func TestSpansArrive(t *testing.T) {
 	for _, compression := range []string{"none", "gzip", "zstd", "snappy"} {
-		c, w := startCollector(t), newWorld()
-		e := w.start(t, c.addr, func(c *config) { c.Compression = compression })
+		c, fix := startCollector(t), newFixture()
+		e := fix.start(t, c.addr, func(c *config) { c.Compression = compression })
 		if err := e.Consume(t.Context(), batch(t, "acme", 3000)); err != nil {
 			t.Errorf("%s: %v", compression, err)
 		}
-		if messages, spans := c.took(t); messages != 1 || spans != 3000 {
+		if messages, spans := c.received(t); messages != 1 || spans != 3000 {
 			t.Errorf("%s: %d spans in %d messages, want 3000 in one", compression, spans, messages)
 		}
 		if got := c.header.Get("x-tenant"); !slices.Equal(got, []string{"acme"}) {
@@ -42,10 +42,10 @@ connection_status_collector_reconnects grpc 1
 reporter_batch_size tracing grpc 3000
 reporter_batches_submitted tracing grpc 1
 reporter_spans_submitted tracing grpc 3000`
-		if got := w.metrics(t); got != want {
+		if got := fix.metrics(t); got != want {
 			t.Errorf("%s: metrics\n%s\nwant\n%s", compression, got, want)
 		}
-		lines := w.logs.FilterMessage("Span batch submitted by the agent").All()
+		lines := fix.logs.FilterMessage("Span batch submitted by the agent").All()
 		if len(lines) != 1 || lines[0].Level != zap.DebugLevel || lines[0].ContextMap()["span-count"] != int64(3000) {
 			t.Errorf("%s: logged %v", compression, lines)
 		}
@@ -56,7 +56,7 @@ func TestTenantHeader(t *testing.T) {
 	c := startCollector(t)
 	f := func(header, tenant string, want ...string) {
 		t.Helper()
-		e := newWorld().start(t, c.addr, func(c *config) { c.TenantHeader = header })
+		e := newFixture().start(t, c.addr, func(c *config) { c.TenantHeader = header })
 		if err := e.Consume(t.Context(), batch(t, tenant, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -73,23 +73,23 @@ func TestTenantHeader(t *testing.T) {
 	f("", "acme")
 }
 
-// Memory of messages is used again. What is sent while others are must not be mixed up.
-func TestManyCallers(t *testing.T) {
+// Message buffers are reused. Concurrent messages must not share them.
+func TestConcurrentCallers(t *testing.T) {
 	c := startCollector(t)
 	var sum atomic.Int64
-	c.answers(func(_ context.Context, b *api_v2.Batch) error {
+	c.respondWith(func(_ context.Context, b *api_v2.Batch) error {
 		sum.Add(int64(len(b.GetSpans())))
 		for _, s := range b.GetSpans() {
 			if !strings.HasPrefix(s.GetOperationName(), "GET /cart/") || len(s.GetTags()) != 2 {
-				return status.Error(codes.InvalidArgument, "not what was sent")
+				return status.Error(codes.InvalidArgument, "message is corrupt")
 			}
 		}
 		if len(b.GetSpans())%7 == 0 {
-			return status.Error(codes.InvalidArgument, "refused before the next one reuses the memory")
+			return status.Error(codes.InvalidArgument, "refused")
 		}
 		return nil
 	})
-	e := newWorld().start(t, c.addr, func(c *config) { c.MaxMessageSize = 4 << 10 })
+	e := newFixture().start(t, c.addr, func(c *config) { c.MaxMessageSize = 4 << 10 })
 	errs := make(chan error)
 	const callers, rounds = 8, 20
 	for i := range callers {
@@ -103,26 +103,26 @@ func TestManyCallers(t *testing.T) {
 		}()
 	}
 	for range callers {
-		if err := <-errs; err != nil && strings.Contains(err.Error(), "not what was sent") {
+		if err := <-errs; err != nil && strings.Contains(err.Error(), "message is corrupt") {
 			t.Error(err)
 		}
 	}
 	if want := int64(rounds * (callers + 100*callers*(callers-1)/2)); sum.Load() != want {
-		t.Errorf("%d spans arrived, want %d", sum.Load(), want)
+		t.Errorf("%d spans received, want %d", sum.Load(), want)
 	}
 }
 
-// A refusal keeps its status on the way back to the client.
+// Errors keep the status of the collector.
 func TestStatusOfTheCollector(t *testing.T) {
 	c := startCollector(t)
-	e := newWorld().start(t, c.addr, nil)
+	e := newFixture().start(t, c.addr, nil)
 	b := batch(t, "", 1)
 	f := func(code codes.Code, permanent bool) {
 		t.Helper()
-		c.alwaysAnswers(status.Error(code, "because"))
+		c.returnError(status.Error(code, "because"))
 		err := e.Consume(t.Context(), b)
 		if got := pipeline.GRPCStatus(err); got.Code() != code || !strings.HasPrefix(got.Message(), "failed to export spans: "+c.addr+": ") {
-			t.Errorf("%s: answered as %s", code, got)
+			t.Errorf("%s: returned as %s", code, got)
 		}
 		if pipeline.IsPermanent(err) != permanent {
 			t.Errorf("%s: permanent is %t", code, !permanent)
@@ -138,141 +138,142 @@ func TestStatusOfTheCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.alwaysAnswers(later.Err())
+	c.returnError(later.Err())
 	if code, after := pipeline.HTTPStatus(e.Consume(t.Context(), b)); code != 429 || after != 7*time.Second {
-		t.Errorf("answered as %d, to be tried again after %s", code, after)
+		t.Errorf("returned as %d, retry after %s", code, after)
 	}
-	c.alwaysAnswers(status.Error(codes.ResourceExhausted, "server busy"))
+	c.returnError(status.Error(codes.ResourceExhausted, "server busy"))
 	if code, after := pipeline.HTTPStatus(e.Consume(t.Context(), b)); code != 429 || after != pipeline.DefaultRetryAfter {
-		t.Errorf("a busy collector is answered as %d, to be tried again after %s", code, after)
+		t.Errorf("busy collector: returned as %d, retry after %s", code, after)
 	}
 }
 
 func TestLargeBatchesAreSplit(t *testing.T) {
-	c, w := startCollector(t), newWorld()
-	e := w.start(t, c.addr, nil)
-	if err := e.Consume(t.Context(), batch(t, "", 60_000)); err != nil { // 4 MiB is what the collector takes
+	c, fix := startCollector(t), newFixture()
+	e := fix.start(t, c.addr, nil)
+	if err := e.Consume(t.Context(), batch(t, "", 60_000)); err != nil { // the limit of the collector is 4 MiB
 		t.Error(err)
 	}
-	messages, spans := c.took(t)
+	messages, spans := c.received(t)
 	if spans != 60_000 || messages < 2 || messages > 4 {
 		t.Errorf("%d spans in %d messages", spans, messages)
 	}
-	if got := len(w.logs.FilterMessage("Span batch submitted by the agent").All()); got != messages {
-		t.Errorf("%d of %d messages were logged", got, messages)
+	if got := len(fix.logs.FilterMessage("Span batch submitted by the agent").All()); got != messages {
+		t.Errorf("%d of %d messages logged", got, messages)
 	}
 	if err := e.Consume(t.Context(), batch(t, "", 0)); err != nil {
 		t.Errorf("no spans: %v", err)
 	}
-	if more, _ := c.took(t); more != messages {
-		t.Error("no spans were sent")
+	if more, _ := c.received(t); more != messages {
+		t.Error("sent a message without spans")
 	}
 }
 
-// What was answered is not sent again, whichever message fails.
-func TestPartsThatFail(t *testing.T) {
+// Messages that got a response are not sent again.
+func TestFailedMessages(t *testing.T) {
 	c := startCollector(t)
 	const spans = 100
-	f := func(name string, fail map[int]error, check func(err error, messages, taken int)) {
+	f := func(name string, fail map[int]error, check func(err error, messages, accepted int)) {
 		t.Run(name, func(t *testing.T) {
 			c.mu.Lock()
 			c.batches, c.names = nil, nil
 			c.mu.Unlock()
 			call := 0
-			c.answers(func(context.Context, *api_v2.Batch) error {
+			c.respondWith(func(context.Context, *api_v2.Batch) error {
 				call++
 				return fail[call]
 			})
 			source := inPipeline(t, c.addr)
 			err := source.Consume(t.Context(), batch(t, "", spans))
-			_, taken := c.took(t)
-			check(err, call, taken)
+			_, accepted := c.received(t)
+			check(err, call, accepted)
 		})
 	}
 	refused, down := status.Error(codes.InvalidArgument, "refused"), status.Error(codes.Unavailable, "down")
 	all := 0
-	f("none", nil, func(err error, messages, taken int) {
-		if all = messages; err != nil || taken != spans || messages < 5 {
-			t.Errorf("%d spans in %d messages, error %v", taken, messages, err)
+	f("none", nil, func(err error, messages, accepted int) {
+		if all = messages; err != nil || accepted != spans || messages < 5 {
+			t.Errorf("%d spans in %d messages, error %v", accepted, messages, err)
 		}
 	})
-	f("for the moment", map[int]error{3: down, 4: down}, func(err error, messages, taken int) {
-		if err != nil || taken != spans || messages != all+2 {
-			t.Errorf("%d spans in %d messages, error %v", taken, messages, err)
+	f("temporary", map[int]error{3: down, 4: down}, func(err error, messages, accepted int) {
+		if err != nil || accepted != spans || messages != all+2 {
+			t.Errorf("%d spans in %d messages, error %v", accepted, messages, err)
 		}
 	})
 	var partial *pipeline.Partial
-	f("for good", map[int]error{2: refused, 4: refused}, func(err error, messages, taken int) {
-		if !errors.As(err, &partial) || partial.Rejected != spans-taken || taken == spans || messages != all || !pipeline.IsPermanent(err) {
-			t.Errorf("%d spans in %d messages, error %v", taken, messages, err)
+	f("permanent", map[int]error{2: refused, 4: refused}, func(err error, messages, accepted int) {
+		if !errors.As(err, &partial) || partial.Rejected != spans-accepted || accepted == spans || messages != all || !pipeline.IsPermanent(err) {
+			t.Errorf("%d spans in %d messages, error %v", accepted, messages, err)
 		}
 	})
-	f("both", map[int]error{1: refused, 3: down}, func(err error, messages, taken int) {
-		if !errors.As(err, &partial) || partial.Rejected != spans-taken || taken == spans || messages != all+1 {
-			t.Errorf("%d spans in %d messages, error %v", taken, messages, err)
+	f("both", map[int]error{1: refused, 3: down}, func(err error, messages, accepted int) {
+		if !errors.As(err, &partial) || partial.Rejected != spans-accepted || accepted == spans || messages != all+1 {
+			t.Errorf("%d spans in %d messages, error %v", accepted, messages, err)
 		}
 	})
-	c.alwaysAnswers(refused)
-	e := newWorld().start(t, c.addr, func(c *config) { c.MaxMessageSize = 2 << 10 })
+	c.returnError(refused)
+	e := newFixture().start(t, c.addr, func(c *config) { c.MaxMessageSize = 2 << 10 })
 	if err := e.Consume(t.Context(), batch(t, "", spans)); errors.As(err, &partial) || !pipeline.IsPermanent(err) {
 		t.Errorf("all refused: %v", err)
 	}
 }
 
-// A message that the collector finds too large is refused for good, and counted.
+// A message above the limit of the collector fails permanently and is counted.
 func TestTooLargeForTheCollector(t *testing.T) {
-	c, w := startCollector(t, grpc.MaxRecvMsgSize(1<<10)), newWorld()
-	e := w.start(t, c.addr, nil)
+	c, fix := startCollector(t, grpc.MaxRecvMsgSize(1<<10)), newFixture()
+	e := fix.start(t, c.addr, nil)
 	if err := e.Consume(t.Context(), batch(t, "", 100)); !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "larger than max") {
 		t.Errorf("error %v", err)
 	}
-	if got := w.metrics(t); !strings.HasSuffix(got, "reporter_batches_failures tracing grpc 1\nreporter_spans_failures tracing grpc 100") {
+	if got := fix.metrics(t); !strings.HasSuffix(got, "reporter_batches_failures tracing grpc 1\nreporter_spans_failures tracing grpc 100") {
 		t.Errorf("metrics\n%s", got)
 	}
 }
 
 func TestSeveralEndpoints(t *testing.T) {
 	a, b := startCollector(t), startCollector(t)
-	e := newWorld().start(t, a.addr+", "+b.addr, nil)
+	e := newFixture().start(t, a.addr+", "+b.addr, nil)
 	send := func() {
 		if err := e.Consume(t.Context(), batch(t, "", 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	arrived := func(c *collector) int {
+	received := func(c *collector) int {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return len(c.batches)
 	}
-	for arrived(a) == 0 || arrived(b) == 0 { // both are connected
+	for received(a) == 0 || received(b) == 0 { // both are connected
 		send()
 	}
-	before := [2]int{arrived(a), arrived(b)}
+	before := [2]int{received(a), received(b)}
 	for range 10 {
 		send()
 	}
-	if got := [2]int{arrived(a) - before[0], arrived(b) - before[1]}; got != [2]int{5, 5} {
-		t.Errorf("the endpoints got %v of 10", got)
+	if got := [2]int{received(a) - before[0], received(b) - before[1]}; got != [2]int{5, 5} {
+		t.Errorf("endpoints received %v of 10", got)
 	}
 	b.stop()
 	for range 10 {
-		for e.Consume(t.Context(), batch(t, "", 1)) != nil && t.Context().Err() == nil { // until the end of b is known
+		// Fails until the client notices that b is down.
+		for e.Consume(t.Context(), batch(t, "", 1)) != nil && t.Context().Err() == nil {
 		}
 	}
-	if n := arrived(a) - before[0]; n < 15 {
-		t.Errorf("the endpoint that is left got %d", n)
+	if n := received(a) - before[0]; n < 15 {
+		t.Errorf("remaining endpoint received %d", n)
 	}
 }
 
 func TestRestartOfTheCollector(t *testing.T) {
-	c, w := startCollector(t), newWorld()
-	e := w.start(t, c.addr, func(c *config) { c.WaitForReady = false })
+	c, fix := startCollector(t), newFixture()
+	e := fix.start(t, c.addr, func(c *config) { c.WaitForReady = false })
 	b := batch(t, "", 1)
 	until := func(done func(error) bool) {
 		t.Helper()
 		for !done(e.Consume(t.Context(), b)) {
 			if t.Context().Err() != nil {
-				t.Fatal("waited in vain")
+				t.Fatal("condition not reached")
 			}
 		}
 	}
@@ -289,60 +290,60 @@ func TestRestartOfTheCollector(t *testing.T) {
 		}
 		return down == 3
 	})
-	if r := w.reports(); len(r) != 1 || r[0] == nil {
+	if r := fix.reports(); len(r) != 1 || r[0] == nil {
 		t.Errorf("reported %v", r)
 	}
-	w.awaitDisconnected(t)
-	lines := w.logs.FilterMessage("Could not send spans over gRPC").All()
+	fix.awaitDisconnected(t)
+	lines := fix.logs.FilterMessage("Could not send spans over gRPC").All()
 	if len(lines) != 1 || lines[0].Level != zap.ErrorLevel || lines[0].ContextMap()["error"] == "" {
 		t.Errorf("logged %v", lines)
 	}
 	startCollectorAt(t, c.addr)
 	until(sent)
-	if got := w.metrics(t); !strings.Contains(got, "collector_connected grpc 1\nconnection_status_collector_reconnects grpc 2") {
+	if got := fix.metrics(t); !strings.Contains(got, "collector_connected grpc 1\nconnection_status_collector_reconnects grpc 2") {
 		t.Errorf("metrics\n%s", got)
 	}
-	if r := w.reports(); len(r) != 2 || r[1] != nil {
+	if r := fix.reports(); len(r) != 2 || r[1] != nil {
 		t.Errorf("reported %v", r)
 	}
 }
 
-func TestFailuresAreLoggedOnceAMinute(t *testing.T) {
+func TestFailureLogIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		l := failureLog{log: w.set.Logger, now: time.Now}
+		fix := newFixture()
+		l := failureLog{log: fix.set.Logger, now: time.Now}
 		for range 7 {
 			l.add(errors.New("down"))
 			time.Sleep(25 * time.Second)
 		}
-		var unsaid []any
-		for _, line := range w.logs.All() {
-			unsaid = append(unsaid, line.ContextMap()["failures-not-logged"])
+		var suppressed []any
+		for _, line := range fix.logs.All() {
+			suppressed = append(suppressed, line.ContextMap()["failures-not-logged"])
 		}
-		if !slices.Equal(unsaid, []any{int64(0), int64(2), int64(2)}) {
-			t.Errorf("not logged before each line: %v", unsaid)
+		if !slices.Equal(suppressed, []any{int64(0), int64(2), int64(2)}) {
+			t.Errorf("suppressed before each line: %v", suppressed)
 		}
 	})
 }
 
-func TestUntenantedSpansAreNoError(t *testing.T) {
-	c, w := startCollector(t), newWorld()
-	e := w.start(t, c.addr, nil)
-	c.alwaysAnswers(status.Error(codes.PermissionDenied, "missing tenant header"))
+func TestMissingTenantIsLoggedAtDebugLevel(t *testing.T) {
+	c, fix := startCollector(t), newFixture()
+	e := fix.start(t, c.addr, nil)
+	c.returnError(status.Error(codes.PermissionDenied, "missing tenant header"))
 	if err := e.Consume(t.Context(), batch(t, "", 1)); !pipeline.IsPermanent(err) {
 		t.Errorf("error %v", err)
 	}
-	lines := w.logs.FilterMessage("Could not report untenanted spans over gRPC").All()
-	if all := w.logs.All(); len(all) != 1 || len(lines) != 1 || lines[0].Level != zap.DebugLevel {
+	lines := fix.logs.FilterMessage("Could not report untenanted spans over gRPC").All()
+	if all := fix.logs.All(); len(all) != 1 || len(lines) != 1 || lines[0].Level != zap.DebugLevel {
 		t.Errorf("logged %v", all)
 	}
 }
 
-func TestContextEndsTheSend(t *testing.T) {
-	c, w := startCollector(t), newWorld()
-	e := w.start(t, c.addr, nil)
+func TestCanceledSend(t *testing.T) {
+	c, fix := startCollector(t), newFixture()
+	e := fix.start(t, c.addr, nil)
 	ctx, cancel := context.WithCancel(t.Context())
-	c.answers(func(ctx context.Context, _ *api_v2.Batch) error {
+	c.respondWith(func(ctx context.Context, _ *api_v2.Batch) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
@@ -350,8 +351,8 @@ func TestContextEndsTheSend(t *testing.T) {
 	if err := e.Consume(ctx, batch(t, "", 1)); status.Code(err) != codes.Canceled {
 		t.Errorf("error %v", err)
 	}
-	if r, lines := w.reports(), w.logs.All(); len(r) != 0 || len(lines) != 0 {
-		t.Errorf("reported %v and logged %v for a send that its caller gave up", r, lines)
+	if r, lines := fix.reports(), fix.logs.All(); len(r) != 0 || len(lines) != 0 {
+		t.Errorf("reported %v and logged %v for a canceled send", r, lines)
 	}
 }
 
@@ -383,13 +384,13 @@ func load(endpoint string, change ...string) (*app.Config, *receiver, error) {
 	return c, &r, err
 }
 
-// receiver gives its spans to what is behind it.
+// receiver exposes the consumer of its pipeline.
 type receiver struct{ pipeline.Consumer }
 
 // Start does nothing.
 func (*receiver) Start(context.Context) error { return nil }
 
-// inPipeline starts a program that sends to a collector, with the framework's retries, and returns what takes spans.
+// inPipeline starts a pipeline with retries that sends to a collector, and returns its receiver.
 func inPipeline(t *testing.T, endpoint string) *receiver {
 	t.Helper()
 	c, source, err := load(endpoint)
@@ -411,7 +412,7 @@ func inPipeline(t *testing.T, endpoint string) *receiver {
 	return source
 }
 
-func TestConfigMistakes(t *testing.T) {
+func TestConfigErrors(t *testing.T) {
 	_, _, err := load("next.test", "2KiB", "100", "x-tenant", "a b")
 	want := `c.yaml:5:15: exporters.native.endpoint: "next.test" is not a valid address; write host:port, for example localhost:4317
 c.yaml:7:23: exporters.native.max_message_size: must be from 1KiB to 1GiB, not 100
@@ -421,8 +422,8 @@ c.yaml:8:20: exporters.native.tenant_header: "a b" is not a valid header name; u
 	}
 }
 
-// Connections are counted however they end.
-func TestConnectionThatIsNoneOfGRPC(t *testing.T) {
+// Connections without a gRPC server are counted, too.
+func TestConnectionWithoutGRPCServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -435,11 +436,11 @@ func TestConnectionThatIsNoneOfGRPC(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	w := newWorld()
-	e := w.start(t, ln.Addr().String(), func(c *config) { c.WaitForReady = false })
+	fix := newFixture()
+	e := fix.start(t, ln.Addr().String(), func(c *config) { c.WaitForReady = false })
 	<-accepted
 	if err := e.Consume(t.Context(), batch(t, "", 1)); err == nil {
-		t.Error("sent to nobody")
+		t.Error("Consume succeeded without a server")
 	}
-	w.awaitDisconnected(t)
+	fix.awaitDisconnected(t)
 }

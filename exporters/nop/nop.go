@@ -1,4 +1,5 @@
-// Package nop is the exporter "nop", which takes spans and forgets them: for measuring what comes before it.
+// Package nop implements the exporter "nop". It discards spans and is used to measure the pipeline
+// in front of it.
 package nop
 
 import (
@@ -8,13 +9,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Config is the configuration of the exporter: there is nothing to configure.
+// Config is the configuration of the exporter. It has no keys.
 type Config struct{}
 
-// Factory makes exporters of type "nop".
+// Factory returns the factory of exporters of type nop.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("nop", func() Config { return Config{} }, newExporter).
-		Doc("Takes spans and forgets them, for measuring what comes before it.")
+		Doc("Discards spans; used to measure the pipeline in front of it.")
 }
 
 type exporter struct{}
@@ -23,8 +24,8 @@ var _ pipeline.DurabilityReporter = (*exporter)(nil)
 
 func newExporter(pipeline.Settings, Config) (*exporter, error) { return &exporter{}, nil }
 
-// Consume takes everything.
+// Consume accepts and discards b.
 func (*exporter) Consume(context.Context, *otlpdata.Batch) error { return nil }
 
-// Keeps tells that nothing is kept.
+// Durability returns DurabilityNone, because spans are discarded.
 func (*exporter) Durability() pipeline.Durability { return pipeline.DurabilityNone }

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTakesAndForgets(t *testing.T) {
+func TestDiscards(t *testing.T) {
 	if f := Factory(); f.Type() != "nop" || f.Kind() != pipeline.KindExporter {
 		t.Errorf("factory of %s %q", f.Kind(), f.Type())
 	}
@@ -24,6 +24,6 @@ func TestTakesAndForgets(t *testing.T) {
 		t.Errorf("Consume: %v", err)
 	}
 	if e.Durability() != pipeline.DurabilityNone {
-		t.Errorf("keeps spans %s, want nowhere", e.Durability())
+		t.Errorf("durability %s, want none", e.Durability())
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// BenchmarkConsume sends 512-span batches to a server that does not decode them. The number to look at is ns/span.
+// BenchmarkConsume sends batches of 512 spans to a server that does not decode them. See ns/span
+// for the result.
 func BenchmarkConsume(b *testing.B) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

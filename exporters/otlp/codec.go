@@ -6,31 +6,31 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// codec sends a request that is encoded already, in segments, and takes the answer as bytes.
+// codec sends encoded requests in chunks and returns encoded responses.
 type codec struct{}
 
-// Name is that of protobuf, which is what it is on the wire.
+// Name returns the name of the protobuf codec, because the wire format is the same.
 func (codec) Name() string { return "proto" }
 
-// Marshal hands the segments on without a copy.
+// Marshal implements encoding.CodecV2 without copying the chunks.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
-	segments, ok := v.([][]byte)
+	chunks, ok := v.([][]byte)
 	if !ok {
 		return nil, fmt.Errorf("BUG: request of type %T", v)
 	}
-	out := make(mem.BufferSlice, len(segments))
-	for i, s := range segments {
-		out[i] = mem.SliceBuffer(s)
+	out := make(mem.BufferSlice, len(chunks))
+	for i, c := range chunks {
+		out[i] = mem.SliceBuffer(c)
 	}
 	return out, nil
 }
 
-// Unmarshal copies the answer, whose buffers gRPC takes back.
+// Unmarshal implements encoding.CodecV2. It copies the response, because gRPC reuses its buffers.
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	answer, ok := v.(*[]byte)
+	response, ok := v.(*[]byte)
 	if !ok {
-		return fmt.Errorf("BUG: answer of type %T", v)
+		return fmt.Errorf("BUG: response of type %T", v)
 	}
-	*answer = data.Materialize()
+	*response = data.Materialize()
 	return nil
 }

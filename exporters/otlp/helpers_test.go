@@ -28,18 +28,18 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// nextHop is an OTLP server that answers what it is told to.
+// nextHop is an OTLP server with preset responses.
 type nextHop struct {
 	coltracepb.UnimplementedTraceServiceServer
 	addr string
 	stop func()
 
-	mu     sync.Mutex
-	answer func(context.Context) (*coltracepb.ExportTraceServiceResponse, error)
-	header metadata.MD
-	bytes  []byte // of the latest request
-	spans  int
-	raw    []byte // sent instead of the answer
+	mu      sync.Mutex
+	respond func(context.Context) (*coltracepb.ExportTraceServiceResponse, error)
+	header  metadata.MD
+	bytes   []byte // of the last request
+	spans   int    // of the last request
+	raw     []byte // sent instead of the response if not nil
 }
 
 func startHop(t testing.TB) *nextHop {
@@ -63,7 +63,7 @@ func startHop(t testing.TB) *nextHop {
 	return h
 }
 
-// Export remembers the request and answers.
+// Export records the request and responds.
 func (h *nextHop) Export(ctx context.Context, req *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
 	h.mu.Lock()
 	h.header, _ = metadata.FromIncomingContext(ctx)
@@ -73,21 +73,21 @@ func (h *nextHop) Export(ctx context.Context, req *coltracepb.ExportTraceService
 			h.spans += len(ss.GetSpans())
 		}
 	}
-	answer := h.answer
+	respond := h.respond
 	h.mu.Unlock()
-	if answer == nil {
+	if respond == nil {
 		return &coltracepb.ExportTraceServiceResponse{}, nil
 	}
-	return answer(ctx)
+	return respond(ctx)
 }
 
-func (h *nextHop) answers(resp *coltracepb.ExportTraceServiceResponse, err error) {
+func (h *nextHop) respondWith(resp *coltracepb.ExportTraceServiceResponse, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.answer = func(context.Context) (*coltracepb.ExportTraceServiceResponse, error) { return resp, err }
+	h.respond = func(context.Context) (*coltracepb.ExportTraceServiceResponse, error) { return resp, err }
 }
 
-// spyCodec shows the bytes of requests, and can replace those of answers.
+// spyCodec records the bytes of requests and can replace those of responses.
 type spyCodec struct {
 	encoding.CodecV2
 	hop *nextHop
@@ -109,7 +109,7 @@ func (c *spyCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// reports are what an exporter said of its state.
+// reports records the state reports of an exporter.
 type reports struct {
 	mu  sync.Mutex
 	all []error
@@ -155,7 +155,7 @@ func startIn(t testing.TB, env pipeline.Env, endpoint string, change func(*confi
 	return e, r
 }
 
-// batch makes a request of n spans as it would come from a receiver.
+// batch returns an encoded batch of n spans.
 func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()

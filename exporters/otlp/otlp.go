@@ -1,5 +1,5 @@
-// Package otlp is the exporter "otlp": it sends spans to a next hop in the OpenTelemetry protocol over gRPC. Encoded spans pass through as
-// the bytes they came in.
+// Package otlp implements the exporter "otlp". It sends spans to a next hop in the OpenTelemetry
+// protocol over gRPC, without decoding them.
 package otlp
 
 import (
@@ -27,7 +27,7 @@ func defaults() config {
 	return config{client.DefaultGRPCConfig(), client.DefaultNextHopConfig(), pipeline.DefaultDelivery()}
 }
 
-// Factory makes exporters of type otlp.
+// Factory returns the factory of exporters of type otlp.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("otlp", defaults, newExporter).
 		Doc("Sends spans to a next hop in the OpenTelemetry protocol over gRPC.")
@@ -35,7 +35,7 @@ func Factory() pipeline.Factory {
 
 type exporter struct {
 	conn         *client.GRPC
-	hop          *client.NextHop
+	nextHop      *client.NextHop
 	endpoint     string
 	tenantHeader string
 }
@@ -51,38 +51,38 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exporter{conn: conn, hop: client.NewNextHop(set), endpoint: c.Endpoint, tenantHeader: c.TenantHeader}, nil
+	return &exporter{conn: conn, nextHop: client.NewNextHop(set), endpoint: c.Endpoint, tenantHeader: c.TenantHeader}, nil
 }
 
-// Start begins to connect.
+// Start starts connecting.
 func (e *exporter) Start(ctx context.Context) error { return e.conn.Start(ctx) }
 
 // Stop closes the connection.
 func (e *exporter) Stop(ctx context.Context) error { return e.conn.Stop(ctx) }
 
-// Keeps tells that the next hop has what was acknowledged.
+// Durability returns DurabilitySent: acknowledged spans are at the next hop.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
-// Consume makes one attempt to send b. A refusal of the next hop is returned with its gRPC status.
+// Consume makes one attempt to send b. Errors carry the gRPC status of the next hop.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	segments, err := b.Segments()
+	chunks, err := b.Segments()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	return e.hop.Record(ctx, e.send(ctx, b.Meta().Tenant, segments))
+	return e.nextHop.Record(ctx, e.send(ctx, b.Meta().Tenant, chunks))
 }
 
-func (e *exporter) send(ctx context.Context, tenant string, segments [][]byte) error {
+func (e *exporter) send(ctx context.Context, tenant string, chunks [][]byte) error {
 	if tenant != "" && e.tenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, e.tenantHeader, tenant)
 	}
-	var answer []byte
-	if err := e.conn.Invoke(ctx, exportMethod, segments, &answer); err != nil {
+	var response []byte
+	if err := e.conn.Invoke(ctx, exportMethod, chunks, &response); err != nil {
 		return fmt.Errorf("sending to %s: %w", e.endpoint, err)
 	}
 	resp := ptraceotlp.NewExportResponse()
-	if err := resp.UnmarshalProto(answer); err != nil {
-		return e.hop.Partial(0, fmt.Sprintf("the answer of %s is not one of OTLP: %v", e.endpoint, err))
+	if err := resp.UnmarshalProto(response); err != nil {
+		return e.nextHop.Partial(0, fmt.Sprintf("%s sent an invalid OTLP response: %v", e.endpoint, err))
 	}
-	return e.hop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
+	return e.nextHop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
 }

@@ -28,25 +28,25 @@ func TestBytesPassThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	segments, err := joined.Segments()
+	chunks, err := joined.Segments()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := bytes.Join(segments, nil)
+	want := bytes.Join(chunks, nil)
 	for _, compression := range []string{"none", "gzip", "zstd", "snappy"} {
 		e, _ := start(t, hop.addr, func(c *config) { c.Compression = compression })
 		if err := e.Consume(t.Context(), joined); err != nil {
 			t.Errorf("%s: %v", compression, err)
 		}
 		if !bytes.Equal(hop.bytes, want) || hop.spans != 5007 {
-			t.Errorf("%s: the next hop got %d bytes, %d spans; want %d bytes, 5007 spans", compression, len(hop.bytes), hop.spans, len(want))
+			t.Errorf("%s: next hop received %d bytes, %d spans; want %d bytes, 5007 spans", compression, len(hop.bytes), hop.spans, len(want))
 		}
 		if got := hop.header.Get("x-tenant"); !slices.Equal(got, []string{"acme"}) {
 			t.Errorf("%s: tenant %q", compression, got)
 		}
 	}
-	if len(segments) != 3 || !bytes.Equal(bytes.Join(segments, nil), want) {
-		t.Error("the batch was changed")
+	if len(chunks) != 3 || !bytes.Equal(bytes.Join(chunks, nil), want) {
+		t.Error("batch was modified")
 	}
 }
 
@@ -68,18 +68,18 @@ func TestTenantHeader(t *testing.T) {
 	f("", "acme")
 }
 
-// A refusal keeps its status on the way back to the client.
+// Errors keep the status of the next hop.
 func TestStatusOfTheNextHop(t *testing.T) {
 	hop := startHop(t)
 	e, _ := start(t, hop.addr, nil)
 	b := batch(t, "", 1)
 	f := func(code codes.Code, permanent bool) {
 		t.Helper()
-		hop.answers(nil, status.Error(code, "because"))
+		hop.respondWith(nil, status.Error(code, "because"))
 		err := e.Consume(t.Context(), b)
 		got := pipeline.GRPCStatus(err)
 		if got.Code() != code || !strings.Contains(got.Message(), hop.addr) || !strings.HasSuffix(got.Message(), "because") {
-			t.Errorf("%s: answered as %s", code, got)
+			t.Errorf("%s: returned as %s", code, got)
 		}
 		if pipeline.IsPermanent(err) != permanent {
 			t.Errorf("%s: permanent is %t", code, !permanent)
@@ -96,9 +96,9 @@ func TestStatusOfTheNextHop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hop.answers(nil, later.Err())
+	hop.respondWith(nil, later.Err())
 	if code, after := pipeline.HTTPStatus(e.Consume(t.Context(), b)); code != 429 || after != 7*time.Second {
-		t.Errorf("answered as %d, to be tried again after %s", code, after)
+		t.Errorf("returned as %d, retry after %s", code, after)
 	}
 }
 
@@ -106,33 +106,33 @@ func TestPartialSuccess(t *testing.T) {
 	hop := startHop(t)
 	e, _ := start(t, hop.addr, nil)
 	b := batch(t, "", 5)
-	says := func(rejected int64, message string) {
-		hop.answers(&coltracepb.ExportTraceServiceResponse{
+	respond := func(rejected int64, message string) {
+		hop.respondWith(&coltracepb.ExportTraceServiceResponse{
 			PartialSuccess: &coltracepb.ExportTracePartialSuccess{RejectedSpans: rejected, ErrorMessage: message}}, nil)
 	}
-	says(2, "too old")
+	respond(2, "too old")
 	var partial *pipeline.Partial
 	if err := e.Consume(t.Context(), b); !errors.As(err, &partial) || partial.Rejected != 2 || !strings.Contains(err.Error(), "too old") {
 		t.Errorf("error %v", err)
 	}
-	says(0, "slow down")
+	respond(0, "slow down")
 	if err := e.Consume(t.Context(), b); err != nil {
-		t.Errorf("a warning became the error %v", err)
+		t.Errorf("warning returned as error: %v", err)
 	}
-	hop.raw = []byte("no message of OTLP")
+	hop.raw = []byte("not OTLP")
 	if err := e.Consume(t.Context(), b); err != nil {
-		t.Errorf("an answer of success that cannot be read became the error %v", err)
+		t.Errorf("undecodable success response returned as error: %v", err)
 	}
 }
 
-func TestDownAndBack(t *testing.T) {
+func TestNextHopRecovers(t *testing.T) {
 	var up atomic.Pointer[nextHop]
 	env := pipeline.SystemEnv()
 	env.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		if hop := up.Load(); hop != nil {
 			return new(net.Dialer).DialContext(ctx, network, hop.addr)
 		}
-		return nil, errors.New("nobody there")
+		return nil, errors.New("connection refused")
 	}
 	e, reported := startIn(t, env, "127.0.0.1:4317", func(c *config) { c.WaitForReady = false })
 	b := batch(t, "", 1)
@@ -154,13 +154,13 @@ func TestDownAndBack(t *testing.T) {
 	}
 }
 
-func TestContextEndsTheSend(t *testing.T) {
+func TestCanceledSend(t *testing.T) {
 	hop := startHop(t)
 	e, reported := start(t, hop.addr, nil)
 	for range 4 {
 		ctx, cancel := context.WithCancel(t.Context())
 		hop.mu.Lock()
-		hop.answer = func(ctx context.Context) (*coltracepb.ExportTraceServiceResponse, error) {
+		hop.respond = func(ctx context.Context) (*coltracepb.ExportTraceServiceResponse, error) {
 			cancel()
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -171,12 +171,12 @@ func TestContextEndsTheSend(t *testing.T) {
 		}
 	}
 	if r := reported.list(); len(r) != 0 {
-		t.Errorf("reported %v for sends that their callers gave up", r)
+		t.Errorf("reported %v for canceled sends", r)
 	}
 }
 
-// What stands in files of the OpenTelemetry Collector can be pasted.
-func TestConfigOfTheCollector(t *testing.T) {
+// The config of the exporter otlp of the OpenTelemetry Collector can be used unchanged.
+func TestCollectorConfig(t *testing.T) {
 	const file = `
 receivers: {source: }
 exporters:

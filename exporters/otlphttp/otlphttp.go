@@ -1,5 +1,5 @@
-// Package otlphttp is the exporter "otlphttp": it sends spans to a next hop in the OpenTelemetry protocol over HTTP. In protobuf, encoded
-// spans pass through as the bytes they came in.
+// Package otlphttp implements the exporter "otlphttp". It sends spans to a next hop in the
+// OpenTelemetry protocol over HTTP. With the encoding proto, it does not decode them.
 package otlphttp
 
 import (
@@ -28,8 +28,8 @@ type config struct {
 	client.HTTPConfig
 	client.NextHopConfig
 	pipeline.Delivery
-	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL to send to; empty is endpoint with /v1/traces behind it."`
-	Encoding       string `yaml:"encoding" doc:"proto, which passes spans on as they are, or json."`
+	TracesEndpoint string `yaml:"traces_endpoint" doc:"URL for traces. Empty uses endpoint followed by /v1/traces."`
+	Encoding       string `yaml:"encoding" doc:"Encoding of requests: proto or json. proto is faster because it does not decode spans."`
 }
 
 func defaults() config {
@@ -37,7 +37,7 @@ func defaults() config {
 		Encoding: encodingProto}
 }
 
-// Validate reports a missing URL and an unknown encoding.
+// Validate reports missing or invalid URLs and an unknown encoding.
 func (c *config) Validate() error {
 	var errs []error
 	if c.TracesEndpoint != "" {
@@ -46,11 +46,12 @@ func (c *config) Validate() error {
 		errs = append(errs, pipeline.BadKey("endpoint", "must be set; write a URL, for example http://localhost:4318"))
 	}
 	if c.Encoding != encodingProto && c.Encoding != encodingJSON {
-		errs = append(errs, pipeline.BadKey("encoding", "%q is not an encoding; write proto or json", c.Encoding))
+		errs = append(errs, pipeline.BadKey("encoding", "unknown encoding %q; use proto or json", c.Encoding))
 	}
 	return errors.Join(errs...)
 }
 
+// url returns the URL for traces.
 func (c *config) url() string {
 	if c.TracesEndpoint != "" {
 		return c.TracesEndpoint
@@ -58,18 +59,18 @@ func (c *config) url() string {
 	return strings.TrimSuffix(c.Endpoint, "/") + tracesPath
 }
 
-// Factory makes exporters of type otlphttp.
+// Factory returns the factory of exporters of type otlphttp.
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("otlphttp", defaults, newExporter).
 		Doc("Sends spans to a next hop in the OpenTelemetry protocol over HTTP, in protobuf or JSON.")
 }
 
 type exporter struct {
-	*client.HTTP
+	client       *client.HTTP
 	set          pipeline.Settings
-	hop          *client.NextHop
+	nextHop      *client.NextHop
 	url          string
-	name         string // url without its query, which may hold a secret
+	name         string // url without its query, which may contain a secret
 	json         bool
 	tenantHeader string
 }
@@ -86,11 +87,17 @@ func newExporter(set pipeline.Settings, c config) (*exporter, error) {
 		return nil, err
 	}
 	name, _, _ := strings.Cut(c.url(), "?")
-	return &exporter{HTTP: h, set: set, hop: client.NewNextHop(set), url: c.url(), name: name, json: c.Encoding == encodingJSON,
+	return &exporter{client: h, set: set, nextHop: client.NewNextHop(set), url: c.url(), name: name, json: c.Encoding == encodingJSON,
 		tenantHeader: c.TenantHeader}, nil
 }
 
-// Keeps tells that the next hop has what was acknowledged.
+// Start reads certificates and tokens.
+func (e *exporter) Start(ctx context.Context) error { return e.client.Start(ctx) }
+
+// Stop closes idle connections.
+func (e *exporter) Stop(ctx context.Context) error { return e.client.Stop(ctx) }
+
+// Durability returns DurabilitySent: acknowledged spans are at the next hop.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilitySent }
 
 // Consume makes one attempt to send b.
@@ -106,9 +113,10 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if tenant := b.Meta().Tenant; tenant != "" && e.tenantHeader != "" {
 		header.Set(e.tenantHeader, tenant)
 	}
-	return e.hop.Record(ctx, e.send(ctx, header, body))
+	return e.nextHop.Record(ctx, e.send(ctx, header, body))
 }
 
+// body returns the encoded request in chunks.
 func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {
 	if !e.json {
 		return b.Segments()
@@ -125,20 +133,20 @@ func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {
 }
 
 func (e *exporter) send(ctx context.Context, header http.Header, body [][]byte) error {
-	answer, err := e.Post(ctx, e.url, header, body)
-	if err == nil && answer.Status/100 != 2 {
-		err = refusal(answer, e.set.Env.Now())
+	response, err := e.client.Post(ctx, e.url, header, body)
+	if err == nil && response.Status/100 != 2 {
+		err = responseError(response, e.set.Env.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("sending to %s: %w", e.name, err)
 	}
-	if mediaType(answer) == "text/html" {
-		// A web server or a login page, which has no idea what it was sent: the spans are not where anybody will look for them.
-		return fmt.Errorf("sending to %s: it answered with a web page, not as an OTLP receiver does; check endpoint and traces_endpoint", e.name)
+	if mediaType(response) == "text/html" {
+		// Probably a web server or a login page, which has not stored the spans.
+		return fmt.Errorf("sending to %s: response is a web page, not an OTLP response; check endpoint and traces_endpoint", e.name)
 	}
 	resp := ptraceotlp.NewExportResponse()
-	if err := decode(answer, resp.UnmarshalProto, resp.UnmarshalJSON); err != nil {
-		return e.hop.Partial(0, fmt.Sprintf("the answer of %s is not one of OTLP: %v", e.name, err))
+	if err := decode(response, resp.UnmarshalProto, resp.UnmarshalJSON); err != nil {
+		return e.nextHop.Partial(0, fmt.Sprintf("%s sent an invalid OTLP response: %v", e.name, err))
 	}
-	return e.hop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
+	return e.nextHop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
 }

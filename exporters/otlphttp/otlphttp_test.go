@@ -30,14 +30,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nextHop is an OTLP server that answers what it is told to.
+// nextHop is an OTLP server with preset responses.
 type nextHop struct {
 	url string
 
-	mu     sync.Mutex
-	answer http.HandlerFunc
-	req    *http.Request
-	body   []byte
+	mu      sync.Mutex
+	handler http.HandlerFunc // nil responds with 200
+	req     *http.Request    // last request
+	body    []byte           // of the last request
 }
 
 func startHop(t *testing.T) *nextHop {
@@ -50,10 +50,10 @@ func startHop(t *testing.T) *nextHop {
 		}
 		h.mu.Lock()
 		h.req, h.body = r, b
-		answer := h.answer
+		handler := h.handler
 		h.mu.Unlock()
-		if answer != nil {
-			answer(w, r)
+		if handler != nil {
+			handler(w, r)
 		}
 	}))
 	t.Cleanup(srv.Close)
@@ -61,21 +61,21 @@ func startHop(t *testing.T) *nextHop {
 	return h
 }
 
-// answers sets the next answers: a status, a body, and headers as name, value, name, value...
-func (h *nextHop) answers(code int, body []byte, header ...string) {
-	h.does(func(w http.ResponseWriter, _ *http.Request) {
+// respondWith sets the response: status, body, and alternating names and values of headers.
+func (h *nextHop) respondWith(code int, body []byte, header ...string) {
+	h.handleWith(func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(code)
-		w.Write(body) //nolint:errcheck // the client would miss it
+		w.Write(body) //nolint:errcheck // the client reports errors
 	})
 }
 
-func (h *nextHop) does(answer http.HandlerFunc) {
+func (h *nextHop) handleWith(handler http.HandlerFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.answer = answer
+	h.handler = handler
 }
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -131,20 +131,20 @@ func TestBytesPassThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	segments, err := joined.Segments()
+	chunks, err := joined.Segments()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := bytes.Join(segments, nil)
+	want := bytes.Join(chunks, nil)
 	if err := start(t, hop.url+"/", nil).Consume(t.Context(), joined); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(hop.body, want) || hop.req.ContentLength != int64(len(want)) {
-		t.Errorf("the next hop got %d bytes, content length %d; want %d", len(hop.body), hop.req.ContentLength, len(want))
+		t.Errorf("next hop received %d bytes, content length %d; want %d", len(hop.body), hop.req.ContentLength, len(want))
 	}
 	got := []string{hop.req.URL.Path, hop.req.Header.Get("Content-Type"), hop.req.Header.Get("X-Tenant"), hop.req.Header.Get("Content-Encoding")}
 	if want := []string{"/v1/traces", "application/x-protobuf", "acme", ""}; !slices.Equal(got, want) {
-		t.Errorf("the next hop got %q, want %q", got, want)
+		t.Errorf("next hop received %q, want %q", got, want)
 	}
 
 	e := start(t, "", func(c *config) { c.TracesEndpoint, c.Compression, c.TenantHeader = hop.url+"/in?x=1", "gzip", "" })
@@ -166,8 +166,8 @@ func TestBytesPassThrough(t *testing.T) {
 func TestJSON(t *testing.T) {
 	hop := startHop(t)
 	e := start(t, hop.url, func(c *config) { c.Encoding = encodingJSON })
-	answer := []byte(`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`)
-	hop.answers(200, answer, "Content-Type", "application/json; charset=utf-8")
+	response := []byte(`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`)
+	hop.respondWith(200, response, "Content-Type", "application/json; charset=utf-8")
 	err := e.Consume(t.Context(), batch(t, "", 7))
 	var partial *pipeline.Partial
 	if !errors.As(err, &partial) || partial.Rejected != 2 || !strings.Contains(err.Error(), "too old") {
@@ -179,12 +179,12 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestAnswersOfSuccess(t *testing.T) {
+func TestSuccessResponses(t *testing.T) {
 	hop := startHop(t)
 	e := start(t, hop.url, nil)
 	f := func(code int, rejected int, body []byte, header ...string) {
 		t.Helper()
-		hop.answers(code, body, header...)
+		hop.respondWith(code, body, header...)
 		err := e.Consume(t.Context(), batch(t, "", 3))
 		var partial *pipeline.Partial
 		switch {
@@ -208,8 +208,8 @@ func TestAnswersOfSuccess(t *testing.T) {
 	f(200, 0, make([]byte, 1<<20), "Content-Type", typeJSON)
 }
 
-// A login page with status 200 is no acknowledgement.
-func TestWebPageIsNoSuccess(t *testing.T) {
+// A login page with status 200 is not a success.
+func TestWebPageIsAnError(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		io.WriteString(w, "<html>please log in</html>") //nolint:errcheck // a test
@@ -221,23 +221,23 @@ func TestWebPageIsNoSuccess(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestErrorResponses(t *testing.T) {
 	hop := startHop(t)
 	e := start(t, hop.url, nil)
-	// f has the next hop refuse, and expects what a client is told for it; after is 0 where nobody may try again.
+	// f sets the response and checks the returned error. after is 0 for permanent errors.
 	f := func(code int, retryAfter string, want codes.Code, after time.Duration) {
 		t.Helper()
 		var header []string
 		if retryAfter != "" {
 			header = []string{"Retry-After", retryAfter}
 		}
-		hop.answers(code, nil, header...)
+		hop.respondWith(code, nil, header...)
 		err := e.Consume(t.Context(), batch(t, "", 1))
 		if got := pipeline.GRPCStatus(err).Code(); got != want || pipeline.IsPermanent(err) != (after == 0) {
 			t.Errorf("%d: %s, permanent %t; want %s", code, got, pipeline.IsPermanent(err), want)
 		}
 		if _, got := pipeline.HTTPStatus(err); got != after {
-			t.Errorf("%d with Retry-After %q: again after %s, want %s", code, retryAfter, got, after)
+			t.Errorf("%d with Retry-After %q: retry after %s, want %s", code, retryAfter, got, after)
 		}
 	}
 	for _, code := range []int{301, 307, 400, 401, 403, 404, 405, 408, 413, 415, 422, 500, 501} {
@@ -256,12 +256,12 @@ func TestRefusals(t *testing.T) {
 	f(502, "7", codes.Unavailable, pipeline.DefaultRetryAfter)
 }
 
-func TestMessagesOfRefusals(t *testing.T) {
+func TestErrorMessages(t *testing.T) {
 	hop := startHop(t)
 	e := start(t, "", func(c *config) { c.TracesEndpoint = hop.url + "/v1/traces?token=secret" })
 	f := func(want, contentType string, body []byte) {
 		t.Helper()
-		hop.answers(400, body, "Content-Type", contentType)
+		hop.respondWith(400, body, "Content-Type", contentType)
 		err := e.Consume(t.Context(), batch(t, "", 1))
 		if want = "sending to " + hop.url + "/v1/traces: 400 Bad Request" + want; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -285,19 +285,19 @@ func TestConnectionErrors(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
 	if err := start(t, srv.URL, nil).Consume(t.Context(), batch(t, "", 1)); err == nil || pipeline.IsPermanent(err) {
-		t.Errorf("nobody listens: error %v", err)
+		t.Errorf("no listener: error %v", err)
 	}
-	hop.does(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	hop.handleWith(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if err := start(t, hop.url, nil).Consume(t.Context(), batch(t, "", 1)); err == nil || pipeline.IsPermanent(err) {
-		t.Errorf("cut off: error %v", err)
+		t.Errorf("aborted response: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	hop.does(func(_ http.ResponseWriter, r *http.Request) {
+	hop.handleWith(func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 	})
 	if err := start(t, hop.url, nil).Consume(ctx, batch(t, "", 1)); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: error %v", err)
+		t.Errorf("canceled: error %v", err)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestConfig(t *testing.T) {
 			}
 		}
 		if !slices.Equal(keys, want) {
-			t.Errorf("mistakes in %q, want %q", keys, want)
+			t.Errorf("errors for keys %q, want %q", keys, want)
 		}
 	}
 	f(func(*config) {})
@@ -326,23 +326,23 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads answers of a hostile next hop.
-func FuzzAnswer(f *testing.F) {
+// FuzzResponse decodes arbitrary responses.
+func FuzzResponse(f *testing.F) {
 	f.Add(503, "7", typeProto, []byte{0x08, 3, 0x12, 2, 'n', 'o'})
 	f.Add(429, "Fri, 02 Jan 2026 03:04:14 GMT", typeJSON, []byte(`{"code":3,"message":"no"}`))
 	f.Add(200, "", typeJSON, []byte(`{"partialSuccess":{"rejectedSpans":"9223372036854775807"}}`))
 	f.Add(400, "-1", "text/plain; charset=\"", bytes.Repeat([]byte("["), 1000))
 	f.Fuzz(func(t *testing.T, code int, retryAfter, contentType string, body []byte) {
-		a := client.Response{Status: code, Header: http.Header{"Retry-After": {retryAfter}, "Content-Type": {contentType}}, Body: body}
-		err := refusal(a, now)
+		r := client.Response{Status: code, Header: http.Header{"Retry-After": {retryAfter}, "Content-Type": {contentType}}, Body: body}
+		err := responseError(r, now)
 		if len(err.Error()) > 2*maxMessage+100 {
 			t.Errorf("message of %d bytes", len(err.Error()))
 		}
 		if _, after := pipeline.HTTPStatus(err); after < 0 || after > maxRetryAfter {
-			t.Errorf("again after %s", after)
+			t.Errorf("retry after %s", after)
 		}
 		resp := ptraceotlp.NewExportResponse()
-		if decode(a, resp.UnmarshalProto, resp.UnmarshalJSON) != nil {
+		if decode(r, resp.UnmarshalProto, resp.UnmarshalJSON) != nil {
 			return
 		}
 		var partial *pipeline.Partial
