@@ -13,9 +13,9 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-var outlineData = flag.String("outline-data", "", "data folder of a store, a copy, to which BenchmarkOutline adds its trace; empty: a new one")
+var outlineData = flag.String("outline-data", "", "data folder of a store, a copy, to which BenchmarkOutline adds its trace; empty for a new one")
 
-// cpuMillis returns how many milliseconds the process has computed.
+// cpuMillis returns the CPU time of the process in milliseconds.
 func cpuMillis(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -24,7 +24,8 @@ func cpuMillis(b *testing.B) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e6
 }
 
-// rest waits until the process does nothing by itself: a second after it was opened, the store catches up on what dependencies need.
+// rest waits until the process is idle: a second after the store was opened, it updates the
+// dependencies.
 func rest(b *testing.B) {
 	for pause := 2 * time.Second; ; pause = 200 * time.Millisecond {
 		before := cpuMillis(b)
@@ -35,7 +36,8 @@ func rest(b *testing.B) {
 	}
 }
 
-// BenchmarkOutline measures the outline of a trace of 100,000 spans in a segment of the disk store, behind the listener.
+// BenchmarkOutline measures the outline of a trace of 100,000 spans in a segment of the disk store,
+// without the network.
 func BenchmarkOutline(b *testing.B) {
 	const spans = 100_000
 	dir := *outlineData
@@ -46,7 +48,7 @@ func BenchmarkOutline(b *testing.B) {
 	show := func(o *core.Options) { o.Limits.TraceSize = defaults().MaxTraceSize }
 	store, stop := diskStoreIn(b, dir, settings)
 	if h, _ := api(b, store, show); querytest.Ask(b, h, http.MethodGet, target).Code == http.StatusNotFound {
-		fill(b, store, bench.New(8, querytest.Noon), spans, intoOneTrace)
+		fill(b, store, bench.New(8, querytest.Noon), spans, mergeTraces)
 	}
 	stop() // writes the segment
 	store, stop = diskStoreIn(b, dir, settings)

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// fill stores the spans of requests, each as edit leaves it.
+// fill stores the spans of requests after editing them. edit can be nil.
 func fill(b *testing.B, store pipeline.Consumer, d *bench.Dataset, spans int, edit func(ptrace.Traces) error) {
 	b.Helper()
 	for r := range d.Requests(spans, 512) {
@@ -41,8 +41,8 @@ func fill(b *testing.B, store pipeline.Consumer, d *bench.Dataset, spans int, ed
 	}
 }
 
-// intoOneTrace gives all spans the trace id 1.
-func intoOneTrace(td ptrace.Traces) error {
+// mergeTraces gives all spans the trace id 1.
+func mergeTraces(td ptrace.Traces) error {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, s := range ss.Spans().All() {
@@ -53,13 +53,13 @@ func intoOneTrace(td ptrace.Traces) error {
 	return nil
 }
 
-// BenchmarkAnswer measures all that a request for traces costs behind the listener, in the handler, the translation and the memory
-// store: a search for 20 traces of some 19 spans, and a trace of some 10,000.
+// BenchmarkAnswer measures requests for traces without the network, in the handler, the translation
+// and the memory store: a search for 20 traces of about 19 spans, and a trace of about 10,000.
 func BenchmarkAnswer(b *testing.B) {
 	d := bench.New(7, querytest.Noon.Add(-time.Hour))
 	store := querytest.Memory(b)
 	fill(b, store, d, 50_000, nil)
-	fill(b, store, bench.New(8, querytest.Noon.Add(-3*time.Hour)), 10_000, intoOneTrace)
+	fill(b, store, bench.New(8, querytest.Noon.Add(-3*time.Hour)), 10_000, mergeTraces)
 	h, _ := api(b, store, func(o *core.Options) {
 		o.Limits.TraceSize, o.Limits.Scanned = defaults().MaxTraceSize, defaults().MaxScanned
 	})
@@ -94,7 +94,8 @@ func diskStore(b *testing.B) querytest.WritableStore {
 	return store
 }
 
-// diskStoreIn returns a disk exporter with a configuration that has its files in a folder, and runs until stop.
+// diskStoreIn returns a disk exporter with settings and files in a folder. It runs until stop is
+// called.
 func diskStoreIn(b *testing.B, dir, settings string) (store querytest.WritableStore, stop func()) {
 	b.Helper()
 	type config struct {
@@ -129,10 +130,10 @@ service: {data_dir: %q, extensions: [reader]}
 	}
 }
 
-var summarySpans = flag.Int("summary-spans", 300_000, "how many spans BenchmarkSummaries searches")
+var summarySpans = flag.Int("summary-spans", 300_000, "number of spans that BenchmarkSummaries searches")
 
-// BenchmarkSummaries measures the search that the web UI begins with, behind the listener: the newest 20 traces of a service within an
-// hour, as summaries, of the disk store.
+// BenchmarkSummaries measures the first search of the web UI, without the network: summaries of the
+// newest 20 traces of a service within an hour, from the disk store.
 func BenchmarkSummaries(b *testing.B) {
 	begin := querytest.Noon.Add(-50 * time.Minute)
 	d := bench.New(7, begin)

@@ -1,27 +1,34 @@
-// Package query is the extension that serves stored traces to users and client programs, from any store that can be read:
-// several JSON APIs over HTTP and the query services over gRPC.
+// Package query is the extension that serves stored traces to users and client programs, from any
+// store that can be read: several JSON APIs over HTTP, and the query services over gRPC.
 //
 // # The path of a query
 //
-//  1. newQuery (query.go) builds one core.Backend over the store, the listeners, and the handlers of each API.
-//  2. The HTTP listener (pipeline/server) authenticates the client, determines its tenant, and calls the handler that
-//     newRoutes (routes.go) returns. httpapi.PassToken keeps the bearer token for remote stores, httpapi.Compress
-//     compresses the answer, and httpapi.NewMux calls the API. The gRPC listener calls the services of internal/grpcapi.
-//  3. The API parses the request. GET /api/traces, for example, is (*jaegerapi.API).search, which makes a core.Search of
-//     the parameters. Mistakes are answered with 400 before anything is reserved.
-//  4. core.Backend.Admit admits the query, or answers that there are too many. The core.Slot that it returns has the
-//     time limit and the memory of the query.
-//  5. The API asks the store through the Slot, within core.Backend.Measure, which counts: Slot.Find for searches,
-//     Slot.Trace for one trace, Slot.Services, Slot.Aggregate and others. Slot.SearchQuery makes a tracestore.Query, with
-//     the tenant and the budget of Limits, of a core.Search. The extensions/query package does not know which store answers.
-//  6. For each trace, the store passes OTLP bytes to the API. internal/translate/adjust corrects them, and uijson,
-//     otlpjson, otlpchunks or native writes them in the format of the API. Slot reserves memory for the bytes.
-//  7. httpapi.Stream sends the answer in parts. core.Backend.HTTPError maps an error to a status code as long as nothing
-//     was sent; afterwards core.Backend.Abort closes the connection. Slot.Release ends the query.
+// newQuery (query.go) builds one core.Backend over the store, the handlers of each API, and the
+// listeners. A request then takes these steps:
+//
+//  1. The HTTP listener (pipeline/server) authenticates the client, determines its tenant, and
+//     calls the handler that newRoutes (routes.go) returned. httpapi.PassToken keeps the bearer
+//     token for remote stores, httpapi.Compress compresses the answer, and httpapi.NewMux calls
+//     the API. The gRPC listener calls the services of internal/grpcapi instead.
+//  2. The API parses the request. For GET /api/traces, (*jaegerapi.API).search makes a
+//     core.Search of the parameters. It answers mistakes with 400.
+//  3. core.Backend.Admit admits the query, or returns an error if there are too many. The
+//     core.Slot that it returns has the time limit and the memory of the query.
+//  4. The API asks the store through the Slot: Slot.SearchQuery makes a tracestore.Query of the
+//     search, with the tenant and the limits, and Slot.Find runs it. Slot.Trace, Slot.Services
+//     and Slot.Aggregate are for other requests. core.Backend.Measure counts and times the query.
+//  5. The store is a tracestore.Reader, such as the exporter disk or memory. It returns each trace
+//     as OTLP bytes, for which the Slot reserves memory.
+//  6. internal/translate/adjust corrects the trace, and uijson, otlpjson, otlpchunks or native
+//     write it in the format of the API.
+//  7. httpapi.Stream sends the answer in parts. As long as nothing was sent,
+//     core.Backend.HTTPError maps an error to a status code; afterwards core.Backend.Abort closes
+//     the connection. Slot.Release ends the query.
 //
 // # Packages
 //
-// internal/core is what all APIs share, internal/httpapi what those over HTTP share, and internal/spanmetrics calculates
-// call rates. Each API is one package: jaegerapi (/api), v3 (/api/v3), pageapi (/api/ui/v1), tempo (/tempo) and grpcapi.
-// This package has the configuration, the lifecycle, and the hosting of the web UI (ui.go, ui_page.go).
+// Each API is one package: jaegerapi (/api), v3 (/api/v3), pageapi (/api/ui/v1), tempo (/tempo) and
+// grpcapi. internal/core is what all APIs share, internal/httpapi what those over HTTP share, and
+// internal/spanmetrics calculates call rates, error rates and latencies. This package has the
+// configuration, the lifecycle, and the hosting of the web UI (ui.go, ui_page.go).
 package query

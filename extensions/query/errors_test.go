@@ -24,7 +24,7 @@ func TestServerErrorsAreLogged(t *testing.T) {
 	querytest.Ask(t, h, http.MethodGet, "/api/traces/77")
 	querytest.Ask(t, h, http.MethodGet, "/api/traces")
 	if logs.Len() > 0 {
-		t.Errorf("a client's mistake was logged: %v", logs.All())
+		t.Errorf("errors of the client are logged: %v", logs.All())
 	}
 	store.Fail = querytest.ErrStore
 	querytest.Ask(t, h, http.MethodGet, "/api/traces/1")
@@ -34,16 +34,16 @@ func TestServerErrorsAreLogged(t *testing.T) {
 	}
 }
 
-// threePaths are questions for the three traces of many.
-func threePaths() []string {
-	return []string{"/api/traces?service=svc", "/api/traces?traceID=1&traceID=2&traceID=3", "/api/v3/traces?" + allDay}
+// manyTracesPaths are requests for the three traces of querytest.Many(3, ...).
+func manyTracesPaths() []string {
+	return []string{"/api/traces?service=svc", "/api/traces?traceID=1&traceID=2&traceID=3", "/api/v3/traces?" + wholeDay}
 }
 
-// allDay are the parameters of a search for what the tests store.
-const allDay = "query.startTimeMin=2024-05-01T00:00:00Z&query.startTimeMax=2024-05-02T00:00:00Z"
+// wholeDay are the parameters of a search for all traces of querytest.
+const wholeDay = "query.startTimeMin=2024-05-01T00:00:00Z&query.startTimeMax=2024-05-02T00:00:00Z"
 
-func TestStoreThatBreaksOff(t *testing.T) {
-	for _, path := range append(threePaths(), "/api/v3/trace-summaries?"+allDay) {
+func TestStoreFails(t *testing.T) {
+	for _, path := range append(manyTracesPaths(), "/api/v3/trace-summaries?"+wholeDay) {
 		store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
 		store.Fail, store.FailAt = querytest.ErrStore, 2
 		h, _ := api(t, store)
@@ -53,10 +53,11 @@ func TestStoreThatBreaksOff(t *testing.T) {
 	}
 }
 
-// When a part of an answer is with the client, what is left to tell of a store that fails is that the answer ends too early.
-func TestStoreThatBreaksOffInTheMiddle(t *testing.T) {
+// If the store fails after a part of the answer was sent, the connection is closed within the
+// answer.
+func TestStoreFailsMidAnswer(t *testing.T) {
 	logCore, logs := observer.New(zapcore.ErrorLevel)
-	for _, path := range threePaths() {
+	for _, path := range manyTracesPaths() {
 		for _, coding := range []string{"", "gzip"} {
 			store := querytest.NewStore(querytest.Big())
 			store.Fail, store.FailAt = querytest.ErrStore, 2
@@ -96,8 +97,8 @@ func TestSlowStore(t *testing.T) {
 			}
 		})
 	}
-	const text = `"the store did not finish within query_timeout (1m0s); ask for less"}]}`
-	const partly = `"errors":[{"code":504,"msg":"result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"}]}`
+	const text = `"the store did not finish within query_timeout (1m0s); narrow the query"}]}`
+	const partly = `"errors":[{"code":504,"msg":"result is incomplete: the store did not finish within query_timeout (1m0s); narrow the query"}]}`
 	f("/api/services", 0, http.StatusGatewayTimeout, text)
 	f("/api/operations?service=x", 0, http.StatusGatewayTimeout, text)
 	f("/api/services/x/operations", 0, http.StatusGatewayTimeout, text)
@@ -105,31 +106,31 @@ func TestSlowStore(t *testing.T) {
 	f("/api/traces?service=svc", 0, http.StatusGatewayTimeout, text)
 	f("/api/traces?service=svc", 2, http.StatusOK, partly)
 	f("/api/traces?traceID=1&traceID=2&traceID=3", 2, http.StatusOK, partly)
-	const partlyV3 = `],"warnings":["result is incomplete: the store did not finish within query_timeout (1m0s); ask for less"]}`
-	f("/api/v3/traces?"+allDay, 2, http.StatusOK, strings.Replace(partlyV3, "]", "]}", 1))
-	f("/api/v3/trace-summaries?"+allDay, 2, http.StatusOK, partlyV3)
-	const textV3 = `{"error":{"httpCode":504,"message":"the store did not finish within query_timeout (1m0s); ask for less"}}`
-	f("/api/v3/traces?"+allDay, 0, http.StatusGatewayTimeout, textV3)
-	f("/api/v3/trace-summaries?"+allDay, 0, http.StatusGatewayTimeout, textV3)
+	const partlyV3 = `],"warnings":["result is incomplete: the store did not finish within query_timeout (1m0s); narrow the query"]}`
+	f("/api/v3/traces?"+wholeDay, 2, http.StatusOK, strings.Replace(partlyV3, "]", "]}", 1))
+	f("/api/v3/trace-summaries?"+wholeDay, 2, http.StatusOK, partlyV3)
+	const textV3 = `{"error":{"httpCode":504,"message":"the store did not finish within query_timeout (1m0s); narrow the query"}}`
+	f("/api/v3/traces?"+wholeDay, 0, http.StatusGatewayTimeout, textV3)
+	f("/api/v3/trace-summaries?"+wholeDay, 0, http.StatusGatewayTimeout, textV3)
 }
 
-// goneClient takes nothing.
-type goneClient struct{ *httptest.ResponseRecorder }
+// failingClient fails all writes.
+type failingClient struct{ *httptest.ResponseRecorder }
 
-func (goneClient) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+func (failingClient) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestClientThatGoesAway(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	logCore, logs := observer.New(zapcore.WarnLevel)
 	h, reg := api(t, querytest.NewStore(querytest.Big()), func(o *core.Options) { o.Logger = zap.New(logCore) })
 	for _, path := range []string{"/api/traces?service=svc", "/api/traces/1", "/api/services"} {
-		h.ServeHTTP(goneClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, path, nil))
+		h.ServeHTTP(failingClient{httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, path, nil))
 	}
 	if logs.Len() > 0 {
 		t.Errorf("logged %v", logs.All())
 	}
 	for name, n := range querytest.Counts(t, reg, "tracing_query_requests_total") {
 		if strings.HasSuffix(name, "err") && n > 0 {
-			t.Errorf("counted as a failure: %s", name)
+			t.Errorf("counted as an error: %s", name)
 		}
 	}
 }

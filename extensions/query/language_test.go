@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Hostile searches are refused in few words, or answered within the bounds of all answers.
+// Hostile searches are rejected with a short message, or answered within the usual limits.
 func TestHostileSearches(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
 	var asked tracestore.Query
@@ -50,15 +50,15 @@ func TestHostileSearches(t *testing.T) {
 		return resp.StatusCode
 	}
 	if status := get("q=" + url.QueryEscape("{"+strings.Repeat("(", 1<<20))); status < 400 || status >= 500 {
-		t.Errorf("a URL of 1 MB: %d", status)
+		t.Errorf("URL of 1 MB: %d", status)
 	}
 	for _, limit := range []string{"1000000000", "0", "-5"} {
 		if status := get("q=%7B%7D&limit=" + limit); status != http.StatusOK || asked.Limit != 1000 || asked.Budget.Spans != 1000 ||
 			asked.From != querytest.Noon.Add(-core.DefaultSearchLookback) {
-			t.Errorf("limit %s: status %d, asked for %+v", limit, status, asked)
+			t.Errorf("limit %s: status %d, store query %+v", limit, status, asked)
 		}
 	}
 	if status := get("q=%7B%7D&limit=10000000000"); status != http.StatusBadRequest {
-		t.Errorf("a limit of more than 32 bits: %d", status)
+		t.Errorf("limit of more than 32 bits: %d", status)
 	}
 }

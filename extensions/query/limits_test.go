@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// allPaths are questions of every kind.
+// allPaths are requests of all kinds.
 func allPaths() []string {
 	const times = "query.startTimeMin=2024-05-01T09:00:00Z&query.startTimeMax=2024-05-01T11:00:00Z"
 	return []string{"/api/services", "/api/operations?service=x", "/api/services/x/operations", "/api/traces/1", "/api/traces?service=web",
@@ -24,7 +24,7 @@ func allPaths() []string {
 		"/tempo/api/v2/search/tag/name/values"}
 }
 
-// admitAll admits as many queries as are allowed.
+// admitAll admits the maximum number of queries.
 func admitAll(t *testing.T, b *core.Backend) (slots []*core.Slot) {
 	t.Helper()
 	for range b.Limits().Queries {
@@ -55,12 +55,12 @@ func TestTooManyQueries(t *testing.T) {
 	}
 	for name, n := range querytest.Counts(t, reg, "tracing_query_requests_total") {
 		if strings.HasSuffix(name, "err") && n > 0 {
-			t.Errorf("counted as a failure: %s", name)
+			t.Errorf("counted as an error: %s", name)
 		}
 	}
 }
 
-// slowClient takes the first part of an answer, and nothing more until it goes.
+// slowClient reads the first part of an answer, and nothing more until it disconnects.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	takes chan struct{}
@@ -73,7 +73,7 @@ func (s *slowClient) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// What slow clients make the process hold is bounded, and is given back when they go.
+// Answers to slow clients use a limited amount of memory, which is freed when they disconnect.
 func TestSlowReaders(t *testing.T) {
 	store := querytest.NewStore(querytest.Big())
 	trace, err := otlpdata.Concat(store.Pieces(otlpdata.TraceID{15: 1})...)
@@ -96,7 +96,7 @@ func TestSlowReaders(t *testing.T) {
 			}
 		}
 		if w := querytest.Ask(t, routes, http.MethodGet, "/api/services"); w.Code != http.StatusOK {
-			t.Errorf("what holds nothing: %d %s", w.Code, w.Body)
+			t.Errorf("request without traces: %d %s", w.Code, w.Body)
 		}
 		close(client.gone)
 		synctest.Wait()
@@ -112,8 +112,8 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the work of the store.
-func TestStoreIsToldThatTheClientIsGone(t *testing.T) {
+// A client that disconnects cancels the context of the store.
+func TestCanceledRequestCancelsStore(t *testing.T) {
 	for _, path := range allPaths() {
 		synctest.Test(t, func(t *testing.T) {
 			store := querytest.NewStore(querytest.Shop())

@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// pieceStore has one trace, which it makes anew, in pieces, whenever it is asked.
+// pieceStore has one trace, which it copies, in pieces, for each request.
 type pieceStore struct {
 	*querytest.Store
 	pieces [][]byte // of the trace
@@ -35,23 +35,23 @@ func (s *pieceStore) Traces(context.Context, string, []tracestore.TraceRef) iter
 	}
 }
 
-// sameTrace writes the spans of a walk with the trace id 1.
-type sameTrace struct {
+// oneTraceWriter encodes the spans of a walk with the trace id 1.
+type oneTraceWriter struct {
 	otlpdata.Builder
 	spans int
 }
 
-func (o *sameTrace) Resource(r *otlpdata.Resource) error {
+func (o *oneTraceWriter) Resource(r *otlpdata.Resource) error {
 	o.Builder.Resource(r.Attributes)
 	return nil
 }
 
-func (o *sameTrace) Scope(s *otlpdata.Scope) error {
+func (o *oneTraceWriter) Scope(s *otlpdata.Scope) error {
 	o.Builder.Scope(s.Name, s.Version, s.Attributes)
 	return nil
 }
 
-func (o *sameTrace) Span(s *otlpdata.Span) error {
+func (o *oneTraceWriter) Span(s *otlpdata.Span) error {
 	out := *s
 	out.TraceID = otlpdata.TraceID{15: 1}
 	o.Builder.Span(&out)
@@ -59,14 +59,14 @@ func (o *sameTrace) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// highWater is a client that looks how much memory is in use while it takes an answer, at every tenth part of it.
-type highWater struct {
+// heapWatcher is a client that measures the heap at every tenth part of an answer.
+type heapWatcher struct {
 	querytest.Discard
 	parts int
 	peak  uint64
 }
 
-func (h *highWater) Write(p []byte) (int, error) {
+func (h *heapWatcher) Write(p []byte) (int, error) {
 	if h.parts++; h.parts%10 != 0 {
 		return len(p), nil
 	}
@@ -76,7 +76,7 @@ func (h *highWater) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The largest trace that is shown takes at most three times its size, and 64 MiB.
+// The largest trace that is shown takes at most three times its size plus 64 MiB.
 func TestMemoryOfTheLargestTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tests are shortened: this one takes a second for each form of an answer; make test runs it")
@@ -84,7 +84,7 @@ func TestMemoryOfTheLargestTrace(t *testing.T) {
 	store := &pieceStore{Store: querytest.NewStore(querytest.Shop())}
 	most, size := defaults().MaxTraceSize, 0
 	for r := range bench.New(3, querytest.Start).Requests(most, 2000) {
-		var one sameTrace
+		var one oneTraceWriter
 		if err := otlpdata.Walk(r.Body, &one); err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +95,12 @@ func TestMemoryOfTheLargestTrace(t *testing.T) {
 		o.Limits.TraceSize = most
 		o.Memory = pipeline.NewBudget(0)
 	})
-	defer debug.SetGCPercent(debug.SetGCPercent(50)) // what is garbage is not asked for
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // so that less garbage is measured
 	for _, path := range []string{"/api/traces/1?prettyPrint=true", "/api/v3/traces/1"} {
 		runtime.GC()
 		var before runtime.MemStats
 		runtime.ReadMemStats(&before)
-		w := &highWater{Discard: querytest.NewDiscard()}
+		w := &heapWatcher{Discard: querytest.NewDiscard()}
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		took := int64(w.peak) - int64(before.HeapAlloc)
 		if limit := int64(3*size + 64<<20); took > limit || w.peak == 0 {

@@ -24,23 +24,23 @@ type Archive = core.Archive
 
 // Config configures the extension.
 type Config struct {
-	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"The exporter whose stored traces are served." ref:"a span store"`
-	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Another exporter, to which people archive traces; absent: there is no archive." ref:"a span store that takes spans"`
-	HTTP           server.HTTPConfig                    `yaml:"http" doc:"The listener of the HTTP JSON API."`
-	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"The listener of the gRPC services; without it there is none."`
+	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces. It must be a different one than storage. If absent, there is no archive." ref:"a span store that takes spans"`
+	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
+	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query services. If absent, they are not served."`
 
-	BasePath      string             `yaml:"base_path" doc:"Path under which all routes live, for example /tracing."`
-	UI            UIConfig           `yaml:"ui" doc:"The web UI."`
-	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"How long the store may take; what a search found by then is returned."`
-	MaxLimit      int                `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
-	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Greatest number of spans shown of a trace; it says when it has more."`
-	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
-	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Greatest number of spans that the store examines one by one to count spans by their values; of more it takes a sample, and the answer says which share that is."`
-	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"How many queries may be answered at once; further ones are told to come back later."`
-	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"How much memory all answers together may take, spans that wait for followers included; further ones are told to come back later."`
-	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Pass the bearer tokens of requests on to the store, where that is remote."`
-	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that a page shows as they are stored."`
-	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"By how much times are moved at most where the clocks of hosts disagree; 0: never, a warning tells by how much."`
+	BasePath      string             `yaml:"base_path" doc:"Path that precedes all HTTP routes, for example /tracing."`
+	UI            UIConfig           `yaml:"ui" doc:"Web UI."`
+	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that exceeds it returns what was found until then."`
+	MaxLimit      int                `yaml:"max_limit" doc:"Maximum number of traces in an answer, whatever limit a request sets."`
+	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans shown of a trace. Longer traces are truncated, with a warning."`
+	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
+	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines one by one to count spans by value. Above that it examines a sample, and the answer states its share."`
+	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further ones are rejected as overload, and clients can retry them."`
+	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory of all answers together, including spans that wait for clients of tail. Queries that need more are rejected as overload, and clients can retry them."`
+	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Send the bearer tokens of requests to remote stores."`
+	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that clients watch while they are stored."`
+	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew correction between hosts. 0 disables the correction; spans then have a warning with the skew."`
 }
 
 func defaults() Config {
@@ -61,14 +61,14 @@ func defaults() Config {
 
 var _ pipeline.Validator = (*Config)(nil)
 
-// Validate checks that there is a store, that the archive is another one, the base path and the bounds.
+// Validate checks the stores, the base path and the limits.
 func (c *Config) Validate() error {
 	var errs []error
 	if !c.Storage.IsSet() {
-		errs = append(errs, pipeline.BadKey("storage", "must be set: name the exporter whose traces are served"))
+		errs = append(errs, pipeline.BadKey("storage", "must be set to the exporter whose traces are served"))
 	}
 	if c.ArchiveStorage.IsSet() && c.ArchiveStorage.ID() == c.Storage.ID() {
-		errs = append(errs, pipeline.BadKey("archive_storage", "must be another exporter than storage"))
+		errs = append(errs, pipeline.BadKey("archive_storage", "must be a different exporter than storage"))
 	}
 	if _, err := cleanBasePath(c.BasePath); err != nil {
 		errs = append(errs, err)
@@ -88,6 +88,7 @@ func (c *Config) Validate() error {
 		above0("max_answer_memory", int(c.MaxMemory)))...)
 }
 
+// above0 returns an error for a number that is not positive.
 func above0(key string, n int) error {
 	if n > 0 {
 		return nil
@@ -95,7 +96,8 @@ func above0(key string, n int) error {
 	return pipeline.BadKey(key, "must be above 0, not %d", n)
 }
 
-// cleanBasePath returns what routes begin with: "" for the root, else a path without a slash at its end. It must need no escaping.
+// cleanBasePath returns the path that precedes routes: "" for the root, or a path without a
+// trailing slash. The path must not need escaping.
 func cleanBasePath(written string) (string, error) {
 	p := strings.TrimSuffix(written, "/")
 	if p == "" {
@@ -108,10 +110,10 @@ func cleanBasePath(written string) (string, error) {
 	return p, nil
 }
 
-// Factory makes extensions of type query.
+// Factory returns the factory of the extension.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("query", defaults, newQuery).
-		Doc("Serves stored traces to people and clients over the HTTP JSON API and gRPC.")
+		Doc("Serves stored traces to users and client programs over HTTP and gRPC.")
 }
 
 // query is the extension.

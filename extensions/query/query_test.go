@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -29,13 +30,13 @@ func TestValidate(t *testing.T) {
 			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 				var key *pipeline.KeyError
 				if !errors.As(e, &key) {
-					t.Fatalf("%v names no key", e)
+					t.Fatalf("%v has no key", e)
 				}
 				got = append(got, key.Key)
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("mistakes in %v, want %v", got, want)
+			t.Errorf("errors for %v, want %v", got, want)
 		}
 	}
 	f(nil, func(*Config) {})
@@ -57,7 +58,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestServes runs the extension as the framework does.
+// TestServes starts and stops the extension.
 func TestServes(t *testing.T) {
 	c := defaults()
 	c.HTTP.Endpoint = "localhost:0"
@@ -71,7 +72,7 @@ func TestServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q.Addr("http") != "" {
-		t.Error("there is an address before Start")
+		t.Error("Addr returns an address before Start")
 	}
 	if err := q.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestServes(t *testing.T) {
 	f("/tracing/static/main.js", http.StatusOK, "let x")
 	f("/api/services", http.StatusNotFound, "404 page not found")
 	if q.Addr("grpc") != "" {
-		t.Error("there is a listener that nobody made")
+		t.Error("Addr returns an address for a listener that is not configured")
 	}
 	http.DefaultClient.CloseIdleConnections()
 	if err := q.Stop(t.Context()); err != nil {
@@ -102,7 +103,47 @@ func TestServes(t *testing.T) {
 	}
 }
 
-func TestStartWithoutThePages(t *testing.T) {
+// Streams are sent line by line through the listener and the compression, and end when the
+// extension stops.
+func TestStreamsThroughListener(t *testing.T) {
+	c := defaults()
+	c.HTTP.Endpoint = "localhost:0"
+	c.Storage = pipeline.BoundRef[Store](querytest.FilledMemory(t, querytest.Shop()))
+	q, err := newQuery(querytest.Settings(t), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+q.Addr("http")+"/api/ui/v1/tail", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	if !lines.Scan() || lines.Text() != "event: status" { // sent while the answer goes on
+		t.Errorf("first line %q, %v", lines.Text(), lines.Err())
+	}
+	if err := q.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	last := ""
+	for lines.Scan() {
+		last += lines.Text()
+	}
+	if !strings.Contains(last, "server is shutting down") {
+		t.Errorf("the answer ended with %q, %v", last, lines.Err())
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestStartWithoutIndexPage(t *testing.T) {
 	c := defaults()
 	c.HTTP.Endpoint = "localhost:0"
 	c.Storage = pipeline.BoundRef[Store](querytest.NewStore(querytest.Shop()))
@@ -134,7 +175,8 @@ func TestMetrics(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store.Hang = true
-	querytest.Record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil)) // the client's doing, not the store's
+	// A canceled request is not an error of the store.
+	querytest.Record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil))
 	want := map[string]uint64{
 		"archive_trace err": 0, "archive_trace ok": 1, "find_trace_summaries err": 0, "find_trace_summaries ok": 1,
 		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
@@ -157,7 +199,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// gatherSums returns the sums of a histogram by operation.
+// gatherSums returns the sum of a histogram by operation.
 func gatherSums(t *testing.T, reg *prometheus.Registry, name string) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()

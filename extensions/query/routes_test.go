@@ -28,8 +28,8 @@ func api(t testing.TB, store Store, change ...func(*core.Options)) (http.Handler
 
 // routes returns the routes without a web UI.
 func routes(b *core.Backend) http.Handler {
-	pages := &ui{logger: zap.NewNop(), now: b.Now}
-	return newRoutes(b, pages, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())})
+	noUI := &ui{logger: zap.NewNop(), now: b.Now}
+	return newRoutes(b, noUI, pageapi.Options{Tails: pageapi.NewTails(pageapi.DefaultTailConfig())})
 }
 
 func TestRoutes(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRoutes(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-// Names and values that nobody could choose from are not listed, and do not fill answers.
+// Names and values that are too long for users to choose from are not listed.
 func TestLongTextsAreNotListed(t *testing.T) {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "web")
@@ -59,12 +59,12 @@ func TestLongTextsAreNotListed(t *testing.T) {
 		}
 	}
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/values?key=span.key&limit=2"); !strings.Contains(w.Body.String(), `"more":true`) {
-		t.Errorf("there is more than what the store listed: %s", w.Body)
+		t.Errorf("more is not set: %s", w.Body)
 	}
 }
 
-// What answers take, and what it takes to make them, is a part of max_answer_memory.
-func TestAnswersNeedMemory(t *testing.T) {
+// The memory of answers, and of the aggregations for them, counts towards max_answer_memory.
+func TestAnswersReserveMemory(t *testing.T) {
 	memory := pipeline.NewBudget(100 << 20)
 	h, _ := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = memory })
 	others, err := memory.Reserve(99 << 20)

@@ -20,30 +20,30 @@ import (
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path       string `yaml:"path" doc:"Folder with the build of a web UI: index.html, and what it loads in static/. Empty: a plain page says where the APIs are."`
-	ConfigFile string `yaml:"config_file" doc:"Settings of the web UI, a .json or .js file; it is read again when it changes."`
+	Path       string `yaml:"path" doc:"Folder with the build of a web UI: index.html, and the files that it loads in static/. If empty, a plain page lists the APIs."`
+	ConfigFile string `yaml:"config_file" doc:"Settings of the web UI, a .json or .js file. Changes are applied within 10 seconds."`
 }
 
-// Validate checks that settings have a UI to go to.
+// Validate checks that config_file has a supported format and belongs to a UI.
 func (c *UIConfig) Validate() error {
 	switch {
 	case c.ConfigFile == "":
 		return nil
 	case c.Path == "":
-		return pipeline.BadKey("config_file", "needs path, the folder of the web UI that it configures")
+		return pipeline.BadKey("config_file", "requires path, the folder of the web UI that it configures")
 	case !isUISettings(c.ConfigFile):
 		return pipeline.BadKey("config_file", "unrecognized UI config file format, expecting .js or .json file: %s", c.ConfigFile)
 	}
 	return nil
 }
 
-// uiReload is how old a page may be that was made of files which have changed since.
+// uiReload is the maximum age of the index page before its files are read again.
 const uiReload = 10 * time.Second
 
-// maxPageBytes bounds index.html, and the settings.
+// maxPageBytes is the maximum size of index.html and of the settings.
 const maxPageBytes = 4 << 20
 
-// ui serves the pages that people look at.
+// ui serves the web UI.
 type ui struct {
 	config       UIConfig
 	base         string
@@ -51,10 +51,10 @@ type ui struct {
 	version      httpapi.Version
 	logger       *zap.Logger
 	now          func() time.Time
-	root         *os.Root // nil: there is no UI
+	root         *os.Root // nil if there is no UI
 	files        http.Handler
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards page and read
 	page []byte
 	read time.Time
 }
@@ -77,7 +77,7 @@ func (u *ui) open() (err error) {
 		return fmt.Errorf("ui::path: %w", err)
 	}
 	u.files = http.FileServerFS(onlyFiles{u.root.FS()})
-	if u.page, err = u.make(); err != nil {
+	if u.page, err = u.build(); err != nil {
 		return errors.Join(fmt.Errorf("ui: %w", err), u.close())
 	}
 	u.read = u.now()
@@ -91,7 +91,8 @@ func (u *ui) close() error {
 	return u.root.Close()
 }
 
-// static answers requests for the files of the UI, which are those below static/ only. Links that lead out of the folder are not followed.
+// static serves the files of the UI below static/. Symbolic links out of the folder are not
+// followed.
 func (u *ui) static(w http.ResponseWriter, r *http.Request) {
 	if u.root == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || path.Clean(r.URL.Path) != r.URL.Path {
 		http.NotFound(w, r)
@@ -102,7 +103,8 @@ func (u *ui) static(w http.ResponseWriter, r *http.Request) {
 	u.files.ServeHTTP(w, r)
 }
 
-// index answers every other request: the pages of the UI are one, which looks at its address. Without a UI there is one page of our own.
+// index serves the index page for all paths that are not routes, because the UI selects the page in
+// the browser. Without a UI it serves a plain page for the root.
 func (u *ui) index(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || u.root == nil && r.URL.Path != u.base+"/" {
 		http.NotFound(w, r)
@@ -115,10 +117,11 @@ func (u *ui) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Write(page) //nolint:errcheck // the client is gone
+	_, _ = w.Write(page)
 }
 
-// current returns the index page. Files that cannot be read, or are wrong, leave it as it is.
+// current returns the index page. If its files changed but are invalid, it logs a warning and
+// returns the previous page.
 func (u *ui) current() []byte {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -127,17 +130,17 @@ func (u *ui) current() []byte {
 		return u.page
 	}
 	u.read = now
-	page, err := u.make()
+	page, err := u.build()
 	if err != nil {
-		u.logger.Warn("the pages of the UI stay as they are", zap.Error(err))
+		u.logger.Warn("cannot reload the web UI; serving the previous version", zap.Error(err))
 		return u.page
 	}
 	u.page = page
 	return page
 }
 
-// make makes the index page of its files.
-func (u *ui) make() ([]byte, error) {
+// build reads the files and returns the index page.
+func (u *ui) build() ([]byte, error) {
 	index, err := u.root.Open("index.html")
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the UI's index page: %w", err)
@@ -155,9 +158,9 @@ func (u *ui) make() ([]byte, error) {
 	return u.render(page, settings), nil
 }
 
-// readBounded reads a file, and closes it.
+// readBounded reads and closes a file of at most maxPageBytes.
 func readBounded(f *os.File) ([]byte, error) {
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // only read
 	b, err := io.ReadAll(io.LimitReader(f, maxPageBytes+1))
 	if err == nil && len(b) > maxPageBytes {
 		err = fmt.Errorf("%s is longer than %d bytes", f.Name(), maxPageBytes)
@@ -165,10 +168,10 @@ func readBounded(f *os.File) ([]byte, error) {
 	return b, err
 }
 
-// onlyFiles is a file system without lists of its folders.
+// onlyFiles is a file system without directory listings.
 type onlyFiles struct{ fs.FS }
 
-// Open opens a file.
+// Open opens a regular file.
 func (o onlyFiles) Open(name string) (fs.File, error) {
 	f, err := o.FS.Open(name)
 	if err != nil {
@@ -184,7 +187,7 @@ func (o onlyFiles) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// plainPage says what runs here.
+// plainPage returns the index page without a UI.
 func plainPage(base string) []byte {
 	const page = `<!doctype html>
 <html lang="en">

@@ -10,17 +10,18 @@ import (
 	"regexp"
 )
 
-// capabilities is what the UI is told that there is behind it.
+// capabilities tell the UI which features are available.
 type capabilities struct {
 	Archive   bool `json:"archiveStorage"`
 	Metrics   bool `json:"metricsStorage"`
 	Assistant bool `json:"aiAssistant"`
 }
 
-// uiSettings is the content of the file that configures the UI; both nil: there is none.
+// uiSettings is the content of the file that configures the UI. Both fields are nil if there is no
+// file.
 type uiSettings struct {
 	object []byte // a JSON object
-	script []byte // JavaScript that defines function UIConfig, as it can stand in a page
+	script []byte // JavaScript that defines the function UIConfig, escaped for a page
 }
 
 func isUISettings(name string) bool {
@@ -46,7 +47,7 @@ func readUISettings(name string) (s uiSettings, err error) {
 	}
 	var object map[string]json.RawMessage
 	if err = json.Unmarshal(b, &object); err == nil && object == nil {
-		err = errors.New("it is null, not an object")
+		err = errors.New("null is not an object")
 	}
 	if err != nil {
 		return s, fmt.Errorf("cannot parse UI config file %s: %w", name, err)
@@ -57,12 +58,14 @@ func readUISettings(name string) (s uiSettings, err error) {
 	return s, nil
 }
 
-// inPage returns a script as it can stand in a page, where the text `</script` would end it: the backslash changes nothing in a string.
+// inPage escapes a script for a page, where the text `</script` would end it. Within a JavaScript
+// string the added backslash has no effect.
 func inPage(script []byte) []byte {
 	return regexp.MustCompile(`(?i)</(script)`).ReplaceAll(script, []byte(`<\/$1`))
 }
 
-// render fills in what the UI's index page leaves open. The names in the page are those that builds of the UI have.
+// render replaces the placeholders of the index page. Their names are those in builds of the Jaeger
+// UI.
 func (u *ui) render(page []byte, s uiSettings) []byte {
 	replace := func(pattern string, text []byte) {
 		page = regexp.MustCompile(pattern).ReplaceAllLiteral(page, text)
@@ -80,7 +83,7 @@ func (u *ui) render(page []byte, s uiSettings) []byte {
 	return bytes.ReplaceAll(page, []byte(`<base href="/"`), []byte(`<base href="`+u.base+`/"`))
 }
 
-// asJSON encodes what has only texts and booleans in it, such that it can stand in a page.
+// asJSON encodes a struct of strings and booleans as JSON that is safe within a page.
 func asJSON(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// indexPage has what the index pages of both generations of the UI have.
+// indexPage has the placeholders of both generations of the Jaeger UI.
 const indexPage = `<!doctype html>
 <base href="/" data-x>
 <script>
@@ -36,7 +36,7 @@ const JAEGER_VERSION =  DEFAULT_VERSION;
 </script>
 `
 
-// uiFolder writes a build of the UI, and returns its folder.
+// uiFolder returns a folder with a build of the UI.
 func uiFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func writeFile(t *testing.T, name, text string) {
 	}
 }
 
-// pages returns the routes with a UI, and what its clock shows.
+// pages returns the routes with a UI, and the clock of the UI.
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
 	now := querytest.Noon
@@ -130,8 +130,8 @@ func TestStaticFiles(t *testing.T) {
 	}
 }
 
-// A page follows its files, and stays when they are wrong.
-func TestPageFollowsItsFiles(t *testing.T) {
+// The page is reloaded when its files change, and kept when they become invalid.
+func TestPageReloads(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	settings := filepath.Join(t.TempDir(), "ui.json")
 	writeFile(t, settings, `{"a":1}`)
@@ -157,7 +157,7 @@ func TestPageFollowsItsFiles(t *testing.T) {
 	f(uiReload, `{};`, 2)
 }
 
-func TestUIThatIsWrong(t *testing.T) {
+func TestInvalidUI(t *testing.T) {
 	dir := t.TempDir()
 	f := func(c UIConfig, want string) {
 		t.Helper()
@@ -178,7 +178,7 @@ func TestUIThatIsWrong(t *testing.T) {
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "null.json")}, "cannot parse UI config file")
 	writeFile(t, filepath.Join(dir, "a.js"), "function uiconfig() {}")
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "a.js")}, "UI config file must define function UIConfig(): ")
-	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "needs path", {Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {
+	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "requires path", {Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", c, err)
 		}

@@ -12,8 +12,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a span store that can be queried: it reads traces and lists services and operations. What else a store can do
-// (tracestore.Dependencies, Metrics, Aggregator and others) is found out by type assertion.
+// Store is a span store that can be queried: it reads traces and lists services and operations.
+// What else a store can do (tracestore.Dependencies, Metrics, Aggregator and others) is found out
+// by type assertion.
 type Store interface {
 	tracestore.Reader
 	tracestore.Catalog
@@ -78,7 +79,8 @@ func (b *Backend) Logger() *zap.Logger { return b.opts.Logger }
 // Now returns the current time.
 func (b *Backend) Now() time.Time { return b.opts.Now() }
 
-// Adjustment returns how traces are adjusted before they are shown; raw disables all adjustments except the limit on spans.
+// Adjustment returns how traces are adjusted before they are shown; raw disables all adjustments
+// except the limit on spans.
 func (b *Backend) Adjustment(raw bool) adjust.Options {
 	return adjust.Options{Raw: raw, MaxSpans: b.opts.Limits.TraceSize, MaxClockSkew: b.opts.Limits.ClockSkew}
 }

@@ -21,7 +21,8 @@ func (b *Backend) Services(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Operations admits a query for the operations of a service, sorted. kind limits them to one span kind unless it is "".
+// Operations admits a query for the operations of a service, sorted. kind limits them to one span
+// kind unless it is "".
 func (b *Backend) Operations(ctx context.Context, service, kind string) (ops []tracestore.Operation, err error) {
 	s, err := b.Admit(ctx)
 	if err != nil {
@@ -38,16 +39,18 @@ func (b *Backend) Operations(ctx context.Context, service, kind string) (ops []t
 // Services returns the names of all services, sorted.
 func (s *Slot) Services() ([]string, error) { return s.Store().Services(s.ctx, s.Tenant()) }
 
-// Operations returns the operations of a service, sorted. kind limits them to one span kind unless it is "".
+// Operations returns the operations of a service, sorted. kind limits them to one span kind unless
+// it is "".
 func (s *Slot) Operations(service, kind string) ([]tracestore.Operation, error) {
 	return s.Store().Operations(s.ctx, s.Tenant(), service, kind)
 }
 
-// MaxListedText is the maximum length in bytes of a name or value that is listed for users to choose from.
+// MaxListedText is the maximum length in bytes of a name or value that is listed for users to
+// choose from.
 const MaxListedText = 1 << 10
 
-// Listed reserves memory for texts that a store listed and removes those longer than MaxListedText. It does not change the
-// slice, which the store may share.
+// Listed reserves memory for texts that a store listed and removes those longer than MaxListedText.
+// It does not change the slice, which the store may share.
 func (s *Slot) Listed(texts []string) ([]string, error) {
 	size := int64(0)
 	for _, text := range texts {

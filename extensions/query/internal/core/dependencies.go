@@ -10,8 +10,9 @@ type Link struct {
 	Calls         uint64
 }
 
-// Links adds up edges of the service graph, which must be sorted by parent and child. Calls of a service to itself are left
-// out. If service is not "", only links from and to that service are returned.
+// Links adds up edges of the service graph, which must be sorted by parent and child. Calls of a
+// service to itself are left out. If service is not "", only links from and to that service are
+// returned.
 func Links(edges []tracestore.Edge, service string) []Link {
 	var out []Link
 	for i := range edges {

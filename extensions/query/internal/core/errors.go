@@ -20,11 +20,13 @@ var (
 	// ErrBusy is matched by errors that say that other queries use up a limit.
 	ErrBusy = errors.New("too many queries at once")
 
-	// ErrUndelivered is matched by errors of writing an answer. There is no client left to report them to.
-	ErrUndelivered = errors.New("client is gone")
+	// ErrUndelivered is matched by errors of writing an answer. There is no client left to report
+	// them to.
+	ErrUndelivered = errors.New("client disconnected")
 )
 
-// Undelivered marks an error of writing to a client, so that it matches ErrUndelivered. It returns nil for nil.
+// Undelivered marks an error of writing to a client, so that it matches ErrUndelivered. It returns
+// nil for nil.
 func Undelivered(err error) error {
 	if err == nil {
 		return nil
@@ -39,8 +41,8 @@ func (b *Backend) LogUndelivered(err error) {
 	}
 }
 
-// HTTPError returns the status code and the text for an error. It sets Retry-After in header for overloads, and logs
-// errors that are neither timeouts nor overloads.
+// HTTPError returns the status code and the text for an error. It sets Retry-After in header for
+// overloads, and logs errors that are neither timeouts nor overloads.
 func (b *Backend) HTTPError(header http.Header, err error) (status int, text string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -54,11 +56,11 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 
 // TimeoutText returns the message for queries that exceed Limits.Timeout.
 func (b *Backend) TimeoutText() string {
-	return fmt.Sprintf("the store did not finish within query_timeout (%s); ask for less", b.opts.Limits.Timeout)
+	return fmt.Sprintf("the store did not finish within query_timeout (%s); narrow the query", b.opts.Limits.Timeout)
 }
 
-// Abort closes the connection by a panic with http.ErrAbortHandler. It is for errors that occur after a part of the answer
-// was sent: the client must not mistake that part for the whole answer.
+// Abort closes the connection by a panic with http.ErrAbortHandler. It is for errors that occur
+// after a part of the answer was sent: the client must not mistake that part for the whole answer.
 func (b *Backend) Abort(err error) {
 	b.HTTPError(http.Header{}, err)
 	panic(http.ErrAbortHandler)

@@ -14,8 +14,8 @@ func (s *Slot) results(q tracestore.Query, set storequery.SpanSet, want tracesto
 	return storequery.Find(s.ctx, s.Store(), q, set, want)
 }
 
-// Find calls visit for each trace that matches q and set, and returns how complete the result is. A nil set selects all
-// traces. The query holds the memory of one trace at a time.
+// Find calls visit for each trace that matches q and set, and returns how complete the result is. A
+// nil set selects all traces. The query holds the memory of one trace at a time.
 func (s *Slot) Find(q tracestore.Query, set storequery.SpanSet, visit func(otlpdata.TraceID, *otlpdata.Batch) error) (
 	o tracestore.Outcome, err error,
 ) {

@@ -55,16 +55,16 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tracing_query_requests_total",
-			Help: "Queries by operation and result (ok, err).",
+			Help: "Number of queries by operation and result (ok, err).",
 		}, labels),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tracing_query_latency",
-			Help:    "Seconds that queries took, by operation and result (ok, err).",
+			Help:    "Latency of queries in seconds by operation and result (ok, err).",
 			Buckets: prometheus.DefBuckets,
 		}, labels),
 		responses: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tracing_query_responses",
-			Help:    "Number of results of a query that was answered, by operation.",
+			Help:    "Number of results of successful queries by operation.",
 			Buckets: prometheus.ExponentialBuckets(1, 4, 8),
 		}, labels[:1]),
 	}
@@ -89,8 +89,9 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 	m.latency.WithLabelValues(string(op), result).Observe(took.Seconds())
 }
 
-// Measure runs a store query and records its latency and result. query returns the number of results. A missing trace, a
-// client that disconnects, and an overload do not count as errors of the store.
+// Measure runs a store query and records its latency and result. query returns the number of
+// results. A missing trace, a client that disconnects, and an overload do not count as errors of
+// the store.
 func (b *Backend) Measure(op Operation, query func() (int, error)) error {
 	start := b.opts.Now()
 	n, err := query()

@@ -20,7 +20,8 @@ const (
 // ServiceKey is the resource attribute that names the service.
 const ServiceKey = "service.name"
 
-// Search is a search for traces: those with the given ids, or those with a span that meets all other conditions.
+// Search is a search for traces: those with the given ids, or those with a span that meets all
+// other conditions.
 type Search struct {
 	IDs                      []otlpdata.TraceID
 	Set                      storequery.SpanSet // of the search language; nil if there is none
@@ -76,8 +77,8 @@ func equals(p tracestore.Place, value string) tracestore.Expr {
 // IncompleteText begins each message about an incomplete answer.
 const IncompleteText = "result is incomplete: "
 
-// Incomplete returns a message that says why traces may be missing, or "" if the result is complete. limit is the limit of
-// the query that was run.
+// Incomplete returns a message that says why traces may be missing, or "" if the result is
+// complete. limit is the limit of the query that was run.
 func (s *Search) Incomplete(o *tracestore.Outcome, limit int) string {
 	switch {
 	case !o.Complete:

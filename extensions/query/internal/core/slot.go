@@ -19,8 +19,9 @@ type Slot struct {
 	held    int64 // bytes reserved in memory
 }
 
-// Admit admits a query, which ends with ctx or after Limits.Timeout. The caller must call Release. If there are too many
-// queries already, the error matches ErrBusy and is an overload (see pipeline.Overloaded).
+// Admit admits a query, which ends with ctx or after Limits.Timeout. The caller must call Release.
+// If there are too many queries already, the error matches ErrBusy and is an overload (see
+// pipeline.Overloaded).
 func (b *Backend) Admit(ctx context.Context) (*Slot, error) {
 	if n := b.running.Add(1); n > int64(b.opts.Limits.Queries) {
 		b.running.Add(-1)
@@ -46,7 +47,7 @@ func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
 }
 
 func (b *Backend) outOfMemory() error {
-	return pipeline.Overloaded(fmt.Errorf("%w: answers hold max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
+	return pipeline.Overloaded(fmt.Errorf("%w: other answers use max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
 }
 
 // Release ends the query and frees its memory.
@@ -56,8 +57,8 @@ func (s *Slot) Release() {
 	s.backend.running.Add(-1)
 }
 
-// Context returns the context of the query. It is canceled when the client disconnects, when the time limit is reached, and
-// by Release.
+// Context returns the context of the query. It is canceled when the client disconnects, when the
+// time limit is reached, and by Release.
 func (s *Slot) Context() context.Context { return s.ctx }
 
 // Tenant returns the tenant of the client.
@@ -96,11 +97,12 @@ func (s *Slot) hold(spans *otlpdata.Batch) error {
 	return s.HoldMore(int64(spans.Size() + perSpan*spans.Len()))
 }
 
-// minConcurrentAggregations is how many aggregations fit into max_answer_memory at once, however small that is.
+// minConcurrentAggregations is how many aggregations fit into max_answer_memory at once, however
+// small that is.
 const minConcurrentAggregations = 4
 
-// HoldAggregation is like HoldMore, but limited to a fixed part of max_answer_memory so that a small limit does not rule
-// out aggregations, whose need is an upper bound.
+// HoldAggregation is like HoldMore, but limited to a fixed part of max_answer_memory so that a
+// small limit does not rule out aggregations, whose need is an upper bound.
 func (s *Slot) HoldAggregation(bytes int64) error {
 	return s.HoldMore(min(bytes, s.backend.opts.Memory.Limit()/minConcurrentAggregations))
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Trace returns the stored pieces of a trace: from the store, or from the archive if the store has none. It returns nil if
-// the trace does not exist. It stops reading when it has more than Limits.TraceSize spans. The memory of the trace replaces
-// what the query held before.
+// Trace returns the stored pieces of a trace: from the store, or from the archive if the store has
+// none. It returns nil if the trace does not exist. It stops reading when it has more than
+// Limits.TraceSize spans. The memory of the trace replaces what the query held before.
 func (s *Slot) Trace(ref tracestore.TraceRef) ([]*otlpdata.Batch, error) {
 	pieces, err := s.read(s.backend.opts.Store, ref)
 	if err == nil && len(pieces) == 0 && s.backend.HasArchive() {
@@ -36,9 +36,10 @@ func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*
 	return pieces, nil
 }
 
-// ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the number of traces: 1, or 0
-// with ErrTraceNotFound. After an error a part of the trace may be archived; archiving can be repeated because duplicate
-// spans are shown once. A trace that is only in the archive stays there.
+// ArchiveTrace copies a whole trace, unadjusted, from the store to the archive. It returns the
+// number of traces: 1, or 0 with ErrTraceNotFound. After an error a part of the trace may be
+// archived; archiving can be repeated because duplicate spans are shown once. A trace that is only
+// in the archive stays there.
 func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	archive := s.backend.opts.Archive
 	if archive == nil {

@@ -10,7 +10,7 @@ import (
 
 // ParseTraceID parses 1 to 32 hex digits. Leading zeros are optional.
 func ParseTraceID(s string) (id otlpdata.TraceID, err error) {
-	const digits = 16 // of one half
+	const digits = 16 // per half
 	if len(s) > 2*digits {
 		return id, fmt.Errorf("TraceID cannot be longer than 32 hex characters: %s", s)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// spanWriter sends spans as messages. Finish ends the current message, so that the next trace begins another one.
+// spanWriter sends spans as messages. Finish ends the current message, so that the next trace
+// begins another one.
 type spanWriter interface {
 	otlpdata.Visitor
 	Finish() error
@@ -56,7 +57,8 @@ func (c calls) summaries(slot *core.Slot, s *core.Search) (found []*tracestore.S
 	return found, err
 }
 
-// services returns the names of services as valid UTF-8, because clients reject whole messages with invalid strings.
+// services returns the names of services as valid UTF-8, because clients reject whole messages with
+// invalid strings.
 func (c calls) services(slot *core.Slot) ([]string, error) {
 	names, err := slot.Services()
 	out := make([]string, len(names))
@@ -76,7 +78,8 @@ func (c calls) operations(slot *core.Slot, service, kind string) ([]tracestore.O
 	return out, err
 }
 
-// links returns the calls between services in a time range, both ends inclusive, with names in valid UTF-8.
+// links returns the calls between services in a time range, both ends inclusive, with names in
+// valid UTF-8.
 func (c calls) links(slot *core.Slot, from, to time.Time) ([]core.Link, error) {
 	store, ok := slot.Store().(tracestore.Dependencies)
 	if !ok {

@@ -25,7 +25,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// largeStore has one trace, of whose pieces it makes copies when it is asked, as a store does that reads files.
+// largeStore has one trace. It copies the pieces for each request, like a store that reads files.
 type largeStore struct {
 	core.Store
 	pieces [][]byte
@@ -75,14 +75,14 @@ func pieceOfLarge(number int) ptrace.Traces {
 	return td
 }
 
-// heapNow is how much memory objects take, those included that the garbage collector has not found yet.
-func heapNow() int64 {
+// heapSize returns the size of all objects, including those that are garbage.
+func heapSize() int64 {
 	sample := []runtimemetrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	runtimemetrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
 }
 
-// A trace of 200,000 spans costs no more than three times its size and 64 MiB.
+// A trace of 200,000 spans takes at most three times its size plus 64 MiB.
 func TestGRPCLargeTraceMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tests are shortened: this one writes large traces; make test runs it")
@@ -102,7 +102,7 @@ func TestGRPCLargeTraceMemory(t *testing.T) {
 		{"version 3, raw", "/tracing.api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "1", RawTraces: true}},
 	} {
 		runtime.GC()
-		before := heapNow()
+		before := heapSize()
 		s, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, c.method, grpc.ForceCodecV2(server.RawCodec()))
 		if err == nil {
 			err = s.SendMsg(c.in)
@@ -114,7 +114,7 @@ func TestGRPCLargeTraceMemory(t *testing.T) {
 		peak, received := int64(0), int64(0)
 		for s.RecvMsg(&message) == nil {
 			received += int64(len(message))
-			peak = max(peak, heapNow()-before)
+			peak = max(peak, heapSize()-before)
 		}
 		if most := 3*size + 64<<20; received < size*9/10 || peak > most {
 			t.Errorf("%s: %d MiB for %d MiB of spans, %d MiB received; at most %d MiB", c.name, peak>>20, size>>20, received>>20, most>>20)
@@ -123,12 +123,13 @@ func TestGRPCLargeTraceMemory(t *testing.T) {
 	}
 }
 
-// A hundred clients that take nothing hold no more than max_answer_memory: further ones are told to come back.
+// A hundred clients that do not read hold at most max_answer_memory. Further ones are rejected as
+// overload.
 func TestGRPCManySlowReaders(t *testing.T) {
-	const pieces, most = 8, 5 // of a trace, and answers at once
+	const pieces, most = 8, 5 // pieces of a trace, and concurrent answers
 	store, size := newLargeStore(t, pieces)
 	client := api_v3.NewQueryServiceClient(dial(t, store, func(o *core.Options) {
-		o.Memory = pipeline.NewBudget(most * 2 * size) // with what it takes to adjust the spans
+		o.Memory = pipeline.NewBudget(most * 2 * size) // including the memory for adjusting the spans
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -142,10 +143,10 @@ func TestGRPCManySlowReaders(t *testing.T) {
 		case err == nil:
 			begun++
 		case status.Code(err) != codes.ResourceExhausted:
-			t.Fatalf("beside %d slow readers: %v", begun, err)
+			t.Fatalf("error with %d slow readers: %v", begun, err)
 		}
 	}
 	if begun < most || begun > 2*most {
-		t.Errorf("%d answers were begun at once", begun)
+		t.Errorf("%d concurrent answers", begun)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// rates calls a method by one of the service's names.
+// rates calls a method of the service by its original name.
 func rates(t *testing.T, conn *grpc.ClientConn, method string, in proto.Message, opts ...grpc.CallOption) (*metricspb.MetricFamily, error) {
 	t.Helper()
 	out := &metricspb.GetMetricsResponse{}
@@ -32,8 +32,8 @@ func rates(t *testing.T, conn *grpc.ClientConn, method string, in proto.Message,
 	return out.Metrics, err
 }
 
-// Both protocols tell the same, and what HTTP tells is JSON of protobuf.
-func TestGRPCRatesAreThoseOfHTTP(t *testing.T) {
+// gRPC and HTTP give the same answer, over HTTP as the JSON form of the protobuf message.
+func TestMetricsEqualHTTP(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
 	b, _ := querytest.NewBackend(t, store)
 	h := httpapi.NewMux("", jaegerapi.New(b).Routes())
@@ -70,7 +70,7 @@ func TestGRPCRatesAreThoseOfHTTP(t *testing.T) {
 	}
 }
 
-func TestGRPCRatesDefaults(t *testing.T) {
+func TestMetricsDefaults(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
 	asked := make(chan tracestore.MetricsQuery, 1)
 	store.OnMetrics = func(q tracestore.MetricsQuery) { asked <- q }
@@ -80,19 +80,20 @@ func TestGRPCRatesDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := <-asked
-	// 60 points, the first of which is about 10 minutes, or one less while the last minute settles; both bounds are inclusive.
+	// 60 points, of which the first describes 10 minutes, or one point less while the last minute
+	// settles. Both ends are inclusive.
 	if d := q.To.Sub(q.From) + 1; d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) || q.To.After(time.Now()) ||
 		strings.Join(q.Kinds, " ") != "server" || q.ByOperation || q.Step != time.Minute {
-		t.Errorf("asked %+v", q)
+		t.Errorf("store query %+v", q)
 	}
 	var step metricspb.GetMinStepDurationResponse
 	err := conn.Invoke(t.Context(), "/tracing.api_v2.metrics.MetricsQueryService/GetMinStepDuration", &metricspb.GetMinStepDurationRequest{}, &step)
 	if err != nil || step.MinStep.AsDuration() != time.Minute {
-		t.Errorf("shortest step %v, %v", &step, err)
+		t.Errorf("minimum step %v, %v", &step, err)
 	}
 }
 
-func TestGRPCRatesErrors(t *testing.T) {
+func TestMetricsErrors(t *testing.T) {
 	good, plain := dial(t, querytest.NewStore(querytest.Shop())), dial(t, struct{ core.Store }{querytest.NewStore(querytest.Shop())})
 	broken := querytest.NewStore(querytest.Shop())
 	broken.Fail = querytest.ErrStore
@@ -135,7 +136,7 @@ func TestGRPCRatesErrors(t *testing.T) {
 	}
 }
 
-func TestGRPCRatesSayWhatIsMissing(t *testing.T) {
+func TestMetricsIncompleteAnswersWarn(t *testing.T) {
 	store := querytest.NewStore(querytest.Shop())
 	store.Outcome = tracestore.Outcome{Reason: "a part is gone"}
 	var trailer metadata.MD

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// chunkLimits bound the messages with spans in the native model. Existing clients accept messages of up to 4 MiB.
+// chunkLimits bound the messages with spans in the native model. Existing clients accept messages
+// of up to 4 MiB.
 var chunkLimits = native.ChunkLimits{Spans: 10, Bytes: 1 << 20}
 
 // The beginnings of error texts of the store.

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxTracesData is the approximate size above which a trace is sent in several messages. Existing clients accept
-	// messages of up to 4 MiB.
+	// maxTracesData is the approximate size above which a trace is sent in several messages.
+	// Existing clients accept messages of up to 4 MiB.
 	maxTracesData = 1 << 20
 	// maxSummaries is the maximum number of summaries per message.
 	maxSummaries = 100
@@ -55,8 +55,8 @@ func (q *queryV3) FindTraces(r *api_v3.FindTracesRequest, stream tracesStream) e
 	})
 }
 
-// searchV3 returns the search for parameters. Unsupported parameters are rejected, because ignoring them would return
-// traces that the client did not ask for.
+// searchV3 returns the search for parameters. Unsupported parameters are rejected, because ignoring
+// them would return traces that the client did not ask for.
 func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 	if p == nil {
 		return nil, errNoQuery

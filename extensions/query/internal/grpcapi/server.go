@@ -1,5 +1,5 @@
-// Package grpcapi serves the gRPC query services: api_v2.QueryService, whose spans are in the native model,
-// api_v3.QueryService, whose spans are OTLP, and api_v2.metrics.MetricsQueryService.
+// Package grpcapi serves the gRPC query services: api_v2.QueryService, whose spans are in the
+// native model, api_v3.QueryService, whose spans are OTLP, and api_v2.metrics.MetricsQueryService.
 package grpcapi
 
 import (
@@ -25,23 +25,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is time for the client to
-// read the answer, during which the call holds a part of max_answer_memory.
+// deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is
+// time for the client to read the answer, during which the call holds a part of max_answer_memory.
 const deliveryTimeouts = 10
 
-// WarningTrailer is the trailer metadata that says what is missing in an answer whose messages have no field for it.
+// WarningTrailer is the trailer metadata that says what is missing in an answer whose messages have
+// no field for it.
 const WarningTrailer = "tracing-warning"
 
-// DefaultConfig returns the default settings of the listener. Queries are short, and decoded ones take several times their
-// size, so messages are limited to 1 MiB.
+// DefaultConfig returns the default settings of the listener. Queries are short, and decoded ones
+// take several times their size, so messages are limited to 1 MiB.
 func DefaultConfig() server.GRPCConfig {
 	c := server.DefaultGRPCConfig("localhost:16685")
 	c.MaxRecvMsgSizeMiB = 1
 	return c
 }
 
-// New returns the listener of the query services. They are registered under their own names and under those that existing
-// clients use.
+// New returns the listener of the query services. They are registered under their own names and
+// under those that existing clients use.
 func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server.GRPC, error) {
 	s, err := server.NewGRPC(set, "grpc", cfg)
 	if err != nil {
@@ -58,8 +59,8 @@ func New(set pipeline.Settings, cfg server.GRPCConfig, b *core.Backend) (*server
 // calls is what all services share.
 type calls struct{ backend *core.Backend }
 
-// run admits a query and measures it. answer returns the number of results. failure begins the text of an error of the
-// store.
+// run admits a query and measures it. answer returns the number of results. failure begins the text
+// of an error of the store.
 func (c calls) run(ctx context.Context, op core.Operation, failure string, answer func(*core.Slot) (int, error)) error {
 	slot, err := c.backend.Admit(ctx)
 	if err != nil {
@@ -71,12 +72,13 @@ func (c calls) run(ctx context.Context, op core.Operation, failure string, answe
 	return c.status(ctx, failure, c.backend.Measure(op, func() (int, error) { return answer(slot) }))
 }
 
-// status returns the gRPC status for an error. It logs errors that are neither timeouts nor overloads.
+// status returns the gRPC status for an error. It logs errors that are neither timeouts nor
+// overloads.
 func (c calls) status(ctx context.Context, failure string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // the client is gone
+	case ctx.Err() != nil: // the client disconnected
 		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, core.ErrUndelivered):
 		return status.Error(codes.Canceled, err.Error())

@@ -35,7 +35,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dial serves a store over gRPC and returns a connected client. Its limits are high unless change sets others.
+// dial serves a store over gRPC and returns a connected client. Its limits are high unless change
+// sets others.
 func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.ClientConn {
 	t.Helper()
 	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
@@ -64,7 +65,7 @@ func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.C
 	return conn
 }
 
-// receive receives everything that a stream holds.
+// receive returns all messages of a stream.
 func receive[T any](stream grpc.ServerStreamingClient[T], err error) ([]*T, error) {
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func receive[T any](stream grpc.ServerStreamingClient[T], err error) ([]*T, erro
 	}
 }
 
-// Calls that fail, with what clients of the original services get.
+// Failing calls have the codes and texts of the original services.
 func TestGRPCErrors(t *testing.T) {
 	good, broken := dial(t, querytest.NewStore(querytest.Shop())), dial(t, &querytest.Store{Spans: querytest.NewStore(querytest.Shop()).Spans, Fail: querytest.ErrStore})
 	plain := dial(t, struct{ core.Store }{querytest.NewStore(querytest.Shop())})
@@ -141,8 +142,8 @@ func TestGRPCErrors(t *testing.T) {
 	}
 }
 
-// crowd returns traces of so many spans each.
-func crowd(sizes ...int) ptrace.Traces {
+// tracesOfSizes returns one trace for each number of spans.
+func tracesOfSizes(sizes ...int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
 	for i, n := range sizes {
@@ -153,9 +154,9 @@ func crowd(sizes ...int) ptrace.Traces {
 	return td
 }
 
-// Chunks are of one trace and of at most ten spans; messages of version 3 are of one trace.
+// A chunk has at most ten spans of one trace. A message of version 3 has spans of one trace.
 func TestGRPCChunks(t *testing.T) {
-	conn := dial(t, querytest.NewStore(crowd(3, 25, 10)))
+	conn := dial(t, querytest.NewStore(tracesOfSizes(3, 25, 10)))
 	var got []string
 	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{ServiceName: "svc"}}))
 	if err != nil {
@@ -165,21 +166,21 @@ func TestGRPCChunks(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d of %d", len(c.Spans), c.Spans[0].TraceId[15]))
 		for _, s := range c.Spans {
 			if s.TraceId[15] != c.Spans[0].TraceId[15] || s.GetProcess().GetServiceName() != "svc" || s.ProcessId != "" {
-				t.Errorf("a chunk with %v", s)
+				t.Errorf("unexpected span in a chunk: %v", s)
 			}
 		}
 	}
 	if want := []string{"10 of 3", "10 of 2", "10 of 2", "5 of 2", "3 of 1"}; !slices.Equal(got, want) {
 		t.Errorf("chunks %v, want %v", got, want)
 	}
-	messages, err := receive(api_v3.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v3.FindTracesRequest{Query: everything()}))
+	messages, err := receive(api_v3.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v3.FindTracesRequest{Query: allTraces()}))
 	if err != nil || !slices.Equal(spanCounts(messages), []int{10, 25, 3}) {
 		t.Errorf("messages of %v spans, %v", spanCounts(messages), err)
 	}
 }
 
-// everything is a query of version 3 for all there is.
-func everything() *api_v3.TraceQueryParameters {
+// allTraces returns a query of version 3 for all traces.
+func allTraces() *api_v3.TraceQueryParameters {
 	return &api_v3.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Unix(0, 0)), StartTimeMax: timestamppb.New(querytest.Noon)}
 }
 
@@ -196,7 +197,8 @@ func spanCounts(messages []*tracepb.TracesData) (out []int) {
 	return out
 }
 
-// Every parameter of a search reaches the store as the same search over HTTP does; what is left out, also as the year 1, asks for nothing.
+// Parameters of a search make the same store query as over HTTP. Absent ones, and times of the year
+// 1, are no condition.
 func TestGRPCParameters(t *testing.T) {
 	var asked tracestore.Query
 	store := querytest.NewStore(ptrace.NewTraces())
@@ -234,14 +236,14 @@ func TestGRPCParameters(t *testing.T) {
 	want := tracestore.TraceRef{From: from, To: to}
 	want.ID[15] = 5
 	if !reflect.DeepEqual(refs, []tracestore.TraceRef{want}) {
-		t.Errorf("asked for %+v, want %+v", refs, want)
+		t.Errorf("requested %+v, want %+v", refs, want)
 	}
 }
 
-// Traces are adjusted unless they are asked for raw, in both versions.
+// In both versions, traces are adjusted unless the request is for raw traces.
 func TestGRPCAdjusts(t *testing.T) {
 	td := querytest.Shop()
-	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Links().AppendEmpty() // leads nowhere
+	td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Links().AppendEmpty() // with an empty trace id
 	conn := dial(t, querytest.NewStore(td))
 	id := make([]byte, 16)
 	id[15] = 1
@@ -263,9 +265,9 @@ func TestGRPCAdjusts(t *testing.T) {
 	}
 }
 
-// What is missing in an answer is told behind it, and a trace that is cut says so itself.
-func TestGRPCIncompleteAnswersSaySo(t *testing.T) {
-	store := querytest.NewStore(crowd(8, 1))
+// Incomplete answers have a trailer, and truncated traces a warning.
+func TestGRPCIncompleteAnswersWarn(t *testing.T) {
+	store := querytest.NewStore(tracesOfSizes(8, 1))
 	store.Outcome = tracestore.Outcome{Reason: "gave up"}
 	client := api_v2.NewQueryServiceClient(dial(t, store, func(o *core.Options) { o.Limits.TraceSize = 5 }))
 	var trailer metadata.MD
@@ -282,8 +284,8 @@ func TestGRPCIncompleteAnswersSaySo(t *testing.T) {
 	}
 }
 
-// Names that are not UTF-8 break no answer.
-func TestGRPCNamesAreText(t *testing.T) {
+// Names that are not valid UTF-8 are repaired.
+func TestGRPCNamesAreValidUTF8(t *testing.T) {
 	td := ptrace.NewTraces()
 	querytest.AddSpan(querytest.AddService(td, "bad \xff"), pcommon.TraceID{15: 1}, 1, 0, "op", 0)
 	querytest.AddSpan(querytest.AddService(td, "worse \xfe"), pcommon.TraceID{15: 1}, 2, 1, "op", 0)
@@ -302,9 +304,9 @@ func TestGRPCNamesAreText(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the work of the store, and so does the time it may take.
-func TestGRPCEndsWithItsClient(t *testing.T) {
-	store := querytest.NewStore(crowd(1, 1, 1))
+// A client that disconnects cancels the context of the store, and so does the timeout.
+func TestGRPCCancelsStore(t *testing.T) {
+	store := querytest.NewStore(tracesOfSizes(1, 1, 1))
 	store.Hang, store.FailAt = true, 1
 	conn := dial(t, store)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -326,7 +328,8 @@ func TestGRPCEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// A client that does not take its answer holds a place, for some time: others are told to come back.
+// A client that does not read its answer occupies a slot until the call times out. Others are
+// rejected as overload until then.
 func TestGRPCSlowReader(t *testing.T) {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
@@ -341,17 +344,17 @@ func TestGRPCSlowReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slow.Header(); err != nil { // it has begun
+	if _, err := slow.Header(); err != nil { // the answer has begun
 		t.Fatal(err)
 	}
 	_, err = client.GetServices(t.Context(), &api_v3.GetServicesRequest{})
 	if s := status.Convert(err); s.Code() != codes.ResourceExhausted || len(s.Details()) != 1 {
-		t.Fatalf("beside a slow reader: %v", err)
+		t.Fatalf("call during a slow one: %v", err)
 	}
-	for err != nil { // until the slow one is given up
+	for err != nil { // until the slow call times out
 		_, err = client.GetServices(t.Context(), &api_v3.GetServicesRequest{})
 	}
 	if _, err := receive(slow, nil); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("the slow reader was told: %v", err)
+		t.Errorf("the slow call ended with %v", err)
 	}
 }

@@ -23,7 +23,8 @@ type Footer struct {
 	Errors []Error `json:"errors"`
 }
 
-// WriteError answers with an error. The body is JSON, but its type is text/plain, as existing clients expect.
+// WriteError answers with an error. The body is JSON, but its type is text/plain, as existing
+// clients expect.
 func WriteError(w http.ResponseWriter, status int, msg string) {
 	body, err := json.Marshal(struct {
 		Data any `json:"data"`
@@ -35,7 +36,7 @@ func WriteError(w http.ResponseWriter, status int, msg string) {
 	http.Error(w, string(body), status)
 }
 
-// Fail answers a request whose query failed, unless the client is gone.
+// Fail answers a request whose query failed, unless the client disconnected.
 func Fail(b *core.Backend, w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -86,8 +87,8 @@ func (l *List) Add(write func([]byte) ([]byte, error)) error {
 	return err
 }
 
-// Finish completes and sends the answer. If nothing was added, data is empty: `[]`, `null`, or "" after data was appended
-// to the stream.
+// Finish completes and sends the answer. If nothing was added, data is empty: `[]`, `null`, or ""
+// after data was appended to the stream.
 func (l *List) Finish(empty string, f Footer) error {
 	if l.count == 0 {
 		l.stream.Buf = append(l.stream.Buf, empty...)
@@ -110,7 +111,7 @@ func WriteList(b *core.Backend, w http.ResponseWriter, r *http.Request, n int, e
 	defer l.Close()
 	for i := range n {
 		if l.Add(func(dst []byte) ([]byte, error) { return element(dst, i), nil }) != nil {
-			return // the client is gone
+			return // the client disconnected
 		}
 	}
 	b.LogUndelivered(l.Finish(empty, f))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An answer that is torn in the middle of a trace must not look whole.
-func TestTornAnswer(t *testing.T) {
+// A part that fails after some of it was sent aborts the connection.
+func TestAddAbortsTornPart(t *testing.T) {
 	l := NewList(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	err := l.Add(func(dst []byte) ([]byte, error) { return append(dst, "half"...), io.ErrUnexpectedEOF })
 	if err != io.ErrUnexpectedEOF || string(l.Stream().Buf) != `{"data":` {
@@ -26,5 +26,5 @@ func TestTornAnswer(t *testing.T) {
 		}
 		return b, io.ErrUnexpectedEOF
 	})
-	t.Errorf("went on with %v", err)
+	t.Errorf("Add returned %v instead of aborting", err)
 }

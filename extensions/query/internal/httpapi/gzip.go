@@ -9,19 +9,22 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// compressFrom is how long an answer, or its first part, must be to be compressed.
-const compressFrom = 1 << 10
+// minCompressed is the minimum length in bytes of the first part of a compressed answer.
+const minCompressed = 1 << 10
 
-// gzips holds compressors.
-var gzips = sync.Pool{New: func() any {
+var gzipWriters = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic("BUG: the level exists: " + err.Error())
+		panic("BUG: gzip level: " + err.Error())
 	}
 	return w
 }}
 
-// compressed answers clients that accept it with gzip, except for short answers, parts of files, and what is compressed already.
+// Compress compresses answers with gzip for clients that accept it, except short answers, errors,
+// parts of files, event streams, and answers that have an encoding already.
+//
+// Not gzhttp of klauspost/compress: its Flush ignores writers with only Unwrap, and it completes
+// the gzip data of a handler that panics.
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -31,10 +34,11 @@ func Compress(next http.Handler) http.Handler {
 		}
 		g := &gzipWriter{ResponseWriter: w}
 		next.ServeHTTP(g, r)
-		g.end() // not when the handler panicked: half an answer must not look whole
+		g.end() // not after a panic: half an answer must not look whole
 	})
 }
 
+// acceptsGzip reports whether the values of Accept-Encoding include gzip with a weight above 0.
 func acceptsGzip(values []string) bool {
 	for _, v := range values {
 		for part := range strings.SplitSeq(v, ",") {
@@ -50,15 +54,15 @@ func acceptsGzip(values []string) bool {
 	return false
 }
 
-// gzipWriter decides with the first part of an answer whether to compress it.
+// gzipWriter decides by the first part of an answer whether to compress it.
 type gzipWriter struct {
 	http.ResponseWriter
 	status int
 	begun  bool
-	gz     *gzip.Writer // nil: as it is
+	gz     *gzip.Writer // nil if the answer is not compressed
 }
 
-// WriteHeader notes the status until the answer begins.
+// WriteHeader notes the status until the first part is written.
 func (g *gzipWriter) WriteHeader(status int) {
 	if status < http.StatusOK {
 		g.ResponseWriter.WriteHeader(status)
@@ -67,7 +71,7 @@ func (g *gzipWriter) WriteHeader(status int) {
 	}
 }
 
-// Write sends a part of the answer.
+// Write writes a part of the answer.
 func (g *gzipWriter) Write(p []byte) (int, error) {
 	if !g.begun {
 		g.begin(p)
@@ -78,18 +82,19 @@ func (g *gzipWriter) Write(p []byte) (int, error) {
 	return g.ResponseWriter.Write(p)
 }
 
+// begin decides whether to compress the answer, and writes the status.
 func (g *gzipWriter) begin(first []byte) {
 	g.begun = true
 	h := g.Header()
 	if h.Get("Content-Type") == "" {
 		h.Set("Content-Type", http.DetectContentType(first))
 	}
-	if len(first) >= compressFrom && (g.status == 0 || g.status == http.StatusOK) && h.Get("Content-Encoding") == "" &&
+	if len(first) >= minCompressed && (g.status == 0 || g.status == http.StatusOK) && h.Get("Content-Encoding") == "" &&
 		compressible(h.Get("Content-Type")) {
 		h.Set("Content-Encoding", "gzip")
 		h.Del("Content-Length")
 		h.Del("Accept-Ranges")
-		g.gz = gzips.Get().(*gzip.Writer)
+		g.gz = gzipWriters.Get().(*gzip.Writer)
 		g.gz.Reset(g.ResponseWriter)
 	}
 	if g.status != 0 {
@@ -97,10 +102,11 @@ func (g *gzipWriter) begin(first []byte) {
 	}
 }
 
+// compressible reports whether to compress answers of a type.
 func compressible(contentType string) bool {
 	t, _, _ := strings.Cut(contentType, ";")
 	switch t {
-	case "text/event-stream": // goes out event by event
+	case "text/event-stream": // each event is sent at once
 		return false
 	case "application/json", "text/javascript", "application/javascript", "image/svg+xml":
 		return true
@@ -108,17 +114,17 @@ func compressible(contentType string) bool {
 	return strings.HasPrefix(t, "text/")
 }
 
-// end ends the answer.
+// end completes the answer.
 func (g *gzipWriter) end() {
 	switch {
 	case g.gz != nil:
-		if g.gz.Close() == nil { // else the client is gone
-			gzips.Put(g.gz)
+		if g.gz.Close() == nil {
+			gzipWriters.Put(g.gz)
 		}
 	case !g.begun && g.status != 0:
 		g.ResponseWriter.WriteHeader(g.status)
 	}
 }
 
-// Unwrap lets http.ResponseController find deadlines.
+// Unwrap is for http.ResponseController.
 func (g *gzipWriter) Unwrap() http.ResponseWriter { return g.ResponseWriter }

@@ -1,15 +1,15 @@
 package httpapi
 
-// indenter writes compact JSON with line ends and blanks, as encoding/json's Indent does with four blanks. It takes the JSON in parts, so
-// that a large answer need not be held. The zero value begins.
+// indenter indents compact JSON by four spaces, as json.Indent does. It processes the JSON in parts
+// of any length, so that an answer need not be in memory as a whole.
 type indenter struct {
 	depth    int
 	inString bool
 	escaped  bool // the last character was a backslash in a string
-	opened   bool // the last character opened a list or an object
+	opened   bool // the last character was [ or {
 }
 
-// appendTo appends the next part of the JSON.
+// appendTo appends the next part of the JSON to dst, indented.
 func (n *indenter) appendTo(dst, json []byte) []byte {
 	for _, c := range json {
 		if n.inString {
@@ -22,7 +22,7 @@ func (n *indenter) appendTo(dst, json []byte) []byte {
 		if closes {
 			n.depth--
 		}
-		if closes != n.opened { // what is empty stays on its line
+		if closes != n.opened { // empty lists and objects stay on one line
 			dst = n.newline(dst)
 		}
 		n.opened = false

@@ -13,32 +13,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// widest is a client that notes the longest part of an answer.
-type widest struct {
+// maxWriter notes the maximum length of a write.
+type maxWriter struct {
 	headers http.Header
 	bytes   int
 }
 
-func (w *widest) Header() http.Header { return w.headers }
-func (w *widest) WriteHeader(int)     {}
-func (w *widest) Write(p []byte) (int, error) {
+func (w *maxWriter) Header() http.Header { return w.headers }
+func (w *maxWriter) WriteHeader(int)     {}
+func (w *maxWriter) Write(p []byte) (int, error) {
 	w.bytes = max(w.bytes, len(p))
 	return len(p), nil
 }
 
-// Indenting values that lie deep in each other takes memory for a part of them at a time.
+// Deeply nested values are indented in parts, so that the indentation takes little memory.
 func TestDeepValuesIndented(t *testing.T) {
 	const depth, elements = 200, 50_000
-	w := &widest{headers: http.Header{}}
+	w := &maxWriter{headers: http.Header{}}
 	s := NewStream(w, httptest.NewRequest(http.MethodGet, "/?prettyPrint=true", nil))
 	defer s.Close()
 	s.Buf = append(s.Buf, strings.Repeat("[", depth)+strings.Repeat("1,", elements)+"1"+strings.Repeat("]", depth)...)
 	if err := s.Flush(); err != nil || w.bytes > 8<<20 {
-		t.Errorf("%d MiB at once, %v", w.bytes>>20, err)
+		t.Errorf("write of %d MiB, %v", w.bytes>>20, err)
 	}
 }
 
-// FuzzIndent compares with the standard library, whatever the parts in which the JSON comes.
+// FuzzIndent compares with json.Indent, for parts of any length.
 func FuzzIndent(f *testing.F) {
 	for _, s := range []string{`{"a":[],"b":{},"c":[1,"x\"]\\",{"d":null}]}`, `[]`, `"\\\""`, `[[[{}]],true]`, `{"":{"":[""]}}`} {
 		f.Add(s, 3)

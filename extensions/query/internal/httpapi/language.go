@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// SetParam parses a parameter in the search language. An absent one selects all spans. Errors show where the mistake is.
+// SetParam parses a parameter in the search language. An absent one selects all spans. Errors show
+// where the mistake is.
 func SetParam(v url.Values, name string) (storequery.SpanSet, error) {
 	text := v.Get(name)
 	if text == "" {
@@ -44,7 +45,8 @@ func ConditionParam(v url.Values, name string) (tracestore.Expr, error) {
 	return e, nil
 }
 
-// ParseFields parses fields of the search language. Each text can hold several, separated by commas.
+// ParseFields parses fields of the search language. Each text can hold several, separated by
+// commas.
 func ParseFields(lists ...string) ([]tracestore.Field, error) {
 	text := strings.Join(lists, ", ")
 	if text == "" {
@@ -73,8 +75,8 @@ var (
 		"leave out trace.duration, trace.rootName and trace.rootService")
 )
 
-// SpanCondition returns the condition that holds on exactly the spans that a set selects. It returns an error, for the
-// client, if there is no such condition.
+// SpanCondition returns the condition that holds on exactly the spans that a set selects. It
+// returns an error, for the client, if there is no such condition.
 func SpanCondition(set storequery.SpanSet) (tracestore.Expr, error) {
 	switch set := set.(type) {
 	case storequery.Select:

@@ -75,8 +75,8 @@ func BoolParam(v url.Values, name string) (bool, error) {
 	return b, nil
 }
 
-// AdmitTrace reads a request for one trace, with the path value `id`, and admits it. If it cannot, it answers the request
-// and returns a nil Slot.
+// AdmitTrace reads a request for one trace, with the path value `id`, and admits it. If it cannot,
+// it answers the request and returns a nil Slot.
 func AdmitTrace(b *core.Backend, w http.ResponseWriter, r *http.Request) (ref tracestore.TraceRef, raw bool, s *core.Slot) {
 	ref, raw, err := parseTraceRequest(r)
 	if err != nil {

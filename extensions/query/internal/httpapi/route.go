@@ -11,8 +11,8 @@ type Route struct {
 	Handler http.HandlerFunc
 }
 
-// NewMux returns a ServeMux with routes under base, which is "" or begins with a slash. Paths below /api/ that are not
-// routes, or are requested with another method, are not found.
+// NewMux returns a ServeMux with routes under base, which is "" or begins with a slash. Paths below
+// /api/ that are not routes, or are requested with another method, are not found.
 func NewMux(base string, routes []Route) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, r := range routes {

@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// PassToken passes the token by which a user is known on to the store, where it is remote.
+// PassToken adds the bearer token of a request to its context, from which clients of remote stores
+// send it on.
 func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, ok := bearerToken(r.Header)
@@ -23,8 +24,9 @@ func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// bearerToken returns the token of a request, "" for none: the only word of the header, or the one behind `Bearer`. Other ways to prove who
-// one is are no tokens. It is false for a header of more words, which says nothing that is known.
+// bearerToken returns the token in the header Authorization or, if that is absent,
+// X-Forwarded-Access-Token: the word after `Bearer`, or the only word. For other schemes it is "".
+// ok is false if the header has more than two words.
 func bearerToken(h http.Header) (token string, ok bool) {
 	value := h.Get("Authorization")
 	if value == "" {

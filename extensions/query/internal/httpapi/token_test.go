@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-func TestTokenIsPassedOn(t *testing.T) {
+func TestPassToken(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	got := ""
 	h := PassToken(zap.New(core), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = client.BearerToken(r.Context()) }))

@@ -8,8 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ParsePathID is like core.ParseTraceID, but also accepts 8 or 16 bytes in base64, which is how ids look in JSON that was
-// generated from protobuf messages. Both alphabets are accepted, with and without padding. The error is that of the hex form.
+// ParsePathID is like core.ParseTraceID, but also accepts 8 or 16 bytes in base64, which is how ids
+// look in JSON that was generated from protobuf messages. Both alphabets are accepted, with and
+// without padding. The error is that of the hex form.
 func ParsePathID(s string) (otlpdata.TraceID, error) {
 	id, err := core.ParseTraceID(s)
 	if err == nil {

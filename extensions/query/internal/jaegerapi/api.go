@@ -1,5 +1,5 @@
-// Package jaegerapi serves the HTTP JSON API that the Jaeger UI and existing clients use: traces, services, operations,
-// dependencies, metrics, the archive and the transformation of OTLP.
+// Package jaegerapi serves the HTTP JSON API that the Jaeger UI and existing clients use: traces,
+// services, operations, dependencies, metrics, the archive and the transformation of OTLP.
 package jaegerapi
 
 import (
@@ -55,7 +55,8 @@ func (a *API) writeNames(w http.ResponseWriter, r *http.Request, names []string,
 		func(dst []byte, i int) []byte { return otlpdata.AppendJSONString(dst, names[i]) })
 }
 
-// operationNames answers GET /api/services/{service}/operations with each name once, whatever the span kinds.
+// operationNames answers GET /api/services/{service}/operations with each name once, whatever the
+// span kinds.
 func (a *API) operationNames(w http.ResponseWriter, r *http.Request) {
 	service, ok := pathService(r)
 	if !ok {

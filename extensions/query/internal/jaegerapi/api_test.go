@@ -28,7 +28,7 @@ func TestAPI(t *testing.T) {
 	g.Run(t, "testdata/*.txt")
 }
 
-func TestArchiveTakesWhatIsStored(t *testing.T) {
+func TestArchiveCopiesStoredSpans(t *testing.T) {
 	archive := querytest.NewArchive(t, "empty")
 	h := api(t, querytest.NewStore(querytest.Shop()), func(o *core.Options) { o.Archive, o.Limits.TraceSize = archive, 1 })
 	if w := querytest.Ask(t, h, http.MethodPost, "/api/archive/1"); w.Code != http.StatusOK {
@@ -46,6 +46,6 @@ func TestArchiveTakesWhatIsStored(t *testing.T) {
 	again := querytest.NewArchive(t, "shop")
 	h = api(t, querytest.NewStore(querytest.Big()), func(o *core.Options) { o.Archive = again })
 	if w := querytest.Ask(t, h, http.MethodPost, "/api/archive/ab000000000000000000000000000002"); w.Code != http.StatusOK || len(again.Consumed) > 0 {
-		t.Errorf("a trace of the archive was archived: %d %s", w.Code, w.Body)
+		t.Errorf("a trace that is only in the archive was archived again: %d %s", w.Code, w.Body)
 	}
 }

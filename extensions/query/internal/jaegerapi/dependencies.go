@@ -84,8 +84,8 @@ func (q *dependenciesQuery) run(slot *core.Slot, store tracestore.Dependencies) 
 	return calls, peers, err
 }
 
-// parseDependencies parses the end, in milliseconds since the Unix epoch, and the lookback in milliseconds. The end is
-// inclusive in milliseconds, the precision that clients see.
+// parseDependencies parses the end, in milliseconds since the Unix epoch, and the lookback in
+// milliseconds. The end is inclusive in milliseconds, the precision that clients see.
 func parseDependencies(v url.Values, now time.Time) (q dependenciesQuery, err error) {
 	end, err := httpapi.MillisParam(v, "endTs", now.UnixMilli())
 	if err != nil {

@@ -34,7 +34,7 @@ func TestSearchLanguage(t *testing.T) {
 	f(`{ service.name = "other" }`, "", "")
 	f(`{}`, "&operation=child3", "3")
 	f(`{ .cached }`, "&service=svc", "4 2")
-	f(`{ .cached }`, "&operation=op", "") // on the span that is chosen
+	f(`{ .cached }`, "&operation=op", "") // must hold on the selected span
 	f(`{ name = "op" }`, "&minDuration=2s&maxDuration=3s&tag=http.response.status_code:300", "2")
 	f(`{ error } >> { .cached }`, "", "2")
 	f(`{ error } >> {}`, "&operation=op", "")
@@ -43,10 +43,10 @@ func TestSearchLanguage(t *testing.T) {
 	f(`{ trace.rootName = "op" && name =~ "child(1|4)" }`, "&limit=1", "4")
 	f(`{ name = "op" }`,
 		fmt.Sprintf("&start=%d&end=%d", querytest.Start.Add(2*time.Millisecond).UnixMicro(), querytest.Start.Add(3*time.Millisecond).UnixMicro()), "3 2")
-	f(`{ error }`, "&traceID=1", "1") // ids leave everything else aside
+	f(`{ error }`, "&traceID=1", "1") // ids override all other conditions
 }
 
-// FuzzLanguage checks that no search makes the server fail.
+// FuzzLanguage checks that a search is answered if it is valid and rejected otherwise.
 func FuzzLanguage(f *testing.F) {
 	for _, q := range []string{
 		`{ error } >> { kind = client }`, `{ trace.duration > 1s && .db != "" } || {} > { root }`, "{ name =~ `S.*T` } && {", "{}",

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// WarningHeader is the header that says what is missing in an answer whose body has no member for it.
+// WarningHeader is the header that says what is missing in an answer whose body has no member for
+// it.
 const WarningHeader = "Tracing-Warning"
 
 // latencies answers GET /api/metrics/latencies.
@@ -50,7 +51,8 @@ func (a *API) minStep(w http.ResponseWriter, r *http.Request) {
 	a.backend.LogUndelivered(l.Finish(strconv.FormatInt(spanmetrics.MinStep.Milliseconds(), 10), httpapi.Footer{}))
 }
 
-// supportsMetrics answers the request with an error and returns false if the store does not count calls.
+// supportsMetrics answers the request with an error and returns false if the store does not count
+// calls.
 func (a *API) supportsMetrics(w http.ResponseWriter) bool {
 	_, ok := a.backend.Store().(tracestore.Metrics)
 	if !ok {

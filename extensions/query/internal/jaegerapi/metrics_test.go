@@ -12,20 +12,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Series that take more memory than answers may are a reason to come back later.
-func TestRatesHoldMemory(t *testing.T) {
+// Series that exceed max_answer_memory are rejected as overload.
+func TestMetricsReserveMemory(t *testing.T) {
 	const path = "/api/metrics/calls?service=web&endTs=1714557780000"
 	for memory, status := range map[int64]int{100: http.StatusTooManyRequests, 1000: http.StatusOK} {
 		budget := pipeline.NewBudget(memory)
 		h := api(t, querytest.NewStore(querytest.Shop()), func(o *core.Options) { o.Memory = budget })
 		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status || budget.Used() != 0 {
-			t.Errorf("of %d bytes: %d %s, %d bytes stay in use", memory, w.Code, w.Body, budget.Used())
+			t.Errorf("limit of %d bytes: %d %s, %d bytes still reserved", memory, w.Code, w.Body, budget.Used())
 		}
 	}
 }
 
-// The store is asked for whole units, which begin a window before the first point.
-func TestRatesAsk(t *testing.T) {
+// The store query has whole units and begins one window before the first point.
+func TestMetricsStoreQuery(t *testing.T) {
 	var asked []tracestore.MetricsQuery
 	store := querytest.NewStore(querytest.Shop())
 	store.OnMetrics = func(q tracestore.MetricsQuery) { asked = append(asked, q) }
@@ -45,6 +45,6 @@ func TestRatesAsk(t *testing.T) {
 		asked[i].From, asked[i].To = asked[i].From.UTC(), asked[i].To.UTC()
 	}
 	if !reflect.DeepEqual(asked, want) {
-		t.Errorf("asked %v\nwant  %v", asked, want)
+		t.Errorf("store queries %v\nwant %v", asked, want)
 	}
 }

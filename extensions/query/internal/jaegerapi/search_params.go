@@ -20,8 +20,8 @@ var (
 	errDurations = errors.New("'maxDuration' should be greater than 'minDuration'")
 )
 
-// parseSearch parses the parameters of GET /api/traces. If a parameter is repeated, the first value counts, except for tag,
-// tags and traceID, of which all count. The errors are for the client.
+// parseSearch parses the parameters of GET /api/traces. If a parameter is repeated, the first value
+// counts, except for tag, tags and traceID, of which all count. The errors are for the client.
 func parseSearch(v url.Values, now time.Time) (s core.Search, err error) {
 	s = core.Search{Service: v.Get("service"), Operation: v.Get("operation"), Limit: core.DefaultSearchLimit}
 	if s.From, err = httpapi.MicrosParam(v, "start", now.Add(-core.DefaultSearchLookback)); err != nil {
@@ -70,7 +70,8 @@ func checkSearch(s *core.Search) error {
 	return nil
 }
 
-// parseTags parses `tag=key:value` and `tags={"key":"value"}`. The last value of a key counts, and tags override tag.
+// parseTags parses `tag=key:value` and `tags={"key":"value"}`. The last value of a key counts, and
+// tags override tag.
 func parseTags(pairs, objects []string) (map[string]string, error) {
 	tags := make(map[string]string)
 	for _, p := range pairs {

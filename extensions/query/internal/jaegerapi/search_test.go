@@ -21,8 +21,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// answered is the part of an answer that tests look at.
-type answered struct {
+// tracesAnswer is the part of an answer that tests check.
+type tracesAnswer struct {
 	Data []struct {
 		TraceID string            `json:"traceID"`
 		Spans   []json.RawMessage `json:"spans"`
@@ -31,7 +31,7 @@ type answered struct {
 }
 
 // ids returns the last digits of the traces' ids.
-func (a answered) ids() string {
+func (a tracesAnswer) ids() string {
 	var out []string
 	for _, t := range a.Data {
 		out = append(out, strings.TrimLeft(t.TraceID, "0"))
@@ -39,7 +39,7 @@ func (a answered) ids() string {
 	return strings.Join(out, " ")
 }
 
-func search200(t testing.TB, h http.Handler, query string) (a answered) {
+func search200(t testing.TB, h http.Handler, query string) (a tracesAnswer) {
 	t.Helper()
 	w := querytest.Ask(t, h, http.MethodGet, "/api/traces?"+query)
 	if w.Code != http.StatusOK {
@@ -51,7 +51,7 @@ func search200(t testing.TB, h http.Handler, query string) (a answered) {
 	return a
 }
 
-func TestTagsMatchWhereverTheyAre(t *testing.T) {
+func TestTagsMatchAllScopes(t *testing.T) {
 	td := querytest.Many(9, func(i int, rs ptrace.ResourceSpans, s ptrace.Span) {
 		switch i {
 		case 1:
@@ -87,19 +87,19 @@ func TestTagsMatchWhereverTheyAre(t *testing.T) {
 	f(object(`{"k":"v"}`), "5 4 3 2 1")
 	f("tag=resource.k:v", "2")
 	f("tag=k:w&tag=b:true", "6")
-	f("tag=k:v&tag=b:true", "") // on one span
+	f("tag=k:v&tag=b:true", "") // must hold on the same span
 	f("tag=b:True", "")
 	f("tag=i:-7&tag=f:0.1", "6")
 	f("tag=y:"+url.QueryEscape("+/8="), "6")
 	f("tag=c:x:y", "6")
-	f("tag=k:v&tag=k:w", "6")                             // the last of a key counts
-	f("tag=k:v&"+object(`{"k":"w"}`), "6")                // and tags over tag
-	f(object(`{"k":"v"}`)+"&"+object(`{"b":"true"}`), "") // several objects add up
-	f(object(`{"k":"w"}`)+"&"+object(`null`), "6")        // nothing adds nothing
+	f("tag=k:v&tag=k:w", "6")                             // the last value of a key counts
+	f("tag=k:v&"+object(`{"k":"w"}`), "6")                // tags override tag
+	f(object(`{"k":"v"}`)+"&"+object(`{"b":"true"}`), "") // objects are combined
+	f(object(`{"k":"w"}`)+"&"+object(`null`), "6")        // null has no effect
 	f(object(`{"k":"w"}`)+"&"+object(`{"b":"true"}`), "6")
 }
 
-// What no answer shows is not found, also not by its absence.
+// Attributes that answers do not show cannot be searched for.
 func TestReservedTagsAreNotFound(t *testing.T) {
 	h := api(t, querytest.NewStore(querytest.Many(2, func(i int, _ ptrace.ResourceSpans, s ptrace.Span) {
 		s.Attributes().PutInt(otlpdata.FlagsAttribute, 3)
@@ -140,7 +140,7 @@ func TestSpecialTags(t *testing.T) {
 		}
 	}
 	f("error:true", "1")
-	f("error:false", "6 5 4 3 2") // everything that is not an error
+	f("error:false", "6 5 4 3 2") // all other spans
 	f("error:timeout", "5")
 	f("span.status:error", "1")
 	f("span.status:OK", "2")
@@ -152,7 +152,7 @@ func TestSpecialTags(t *testing.T) {
 	f("span.kind:x", "")
 	f("scope.name:lib&tag=scope.version:2", "4")
 	f("scope.version:3", "")
-	// What the trace JSON shows as tags is found by those names.
+	// Tags of the trace JSON can be searched for.
 	f("otel.scope.name:lib", "4")
 	f("otel.scope.version:2", "4")
 	f("otel.status_code:ERROR", "1")
@@ -163,7 +163,7 @@ func TestSpecialTags(t *testing.T) {
 func TestTimesAndDurations(t *testing.T) {
 	td := querytest.Many(4, func(i int, _ ptrace.ResourceSpans, s ptrace.Span) {
 		s.SetName("op" + strconv.Itoa(i))
-		if i == 4 { // its start is shown as 4 ms, and it is three days old
+		if i == 4 { // three days old, with a part of a microsecond
 			s.SetStartTimestamp(pcommon.NewTimestampFromTime(querytest.Noon.Add(-72*time.Hour + 999)))
 		}
 		s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(i)*1_000_000)
@@ -177,11 +177,11 @@ func TestTimesAndDurations(t *testing.T) {
 	}
 	at := func(tm time.Time) string { return strconv.FormatInt(tm.UnixMicro(), 10) }
 	old := at(querytest.Noon.Add(-72 * time.Hour))
-	f("", "3 2 1") // 48 hours back
+	f("", "3 2 1") // the default lookback is 48 hours
 	f("start=0", "3 2 1 4")
 	f("start="+at(querytest.Start.Add(2*time.Millisecond)), "3 2")
 	f("start=0&end="+at(querytest.Start.Add(2*time.Millisecond)), "2 1 4")
-	f("start="+old+"&end="+old, "4") // both bounds are inclusive, in the microseconds that are shown
+	f("start="+old+"&end="+old, "4") // both ends are inclusive, in microseconds
 	f("start="+at(querytest.Start)+"&end="+old, "")
 	f("start=-9223372036854775808&end=9223372036854775807", "3 2 1 4")
 	f("start=9223372036854775807", "")
@@ -204,7 +204,7 @@ func TestLimit(t *testing.T) {
 		t.Helper()
 		a := search200(t, h, "service=svc"+limit)
 		if asked.Limit != want || asked.Budget.Spans != 1000 {
-			t.Errorf("%q: asked for %d traces of %d spans", limit, asked.Limit, asked.Budget.Spans)
+			t.Errorf("%q: store query for %d traces and %d spans", limit, asked.Limit, asked.Budget.Spans)
 		}
 		if len(a.Data) != min(5, want) || a.Errors != nil {
 			t.Errorf("%q: %d traces, errors %v", limit, len(a.Data), a.Errors)
@@ -219,7 +219,7 @@ func TestLimit(t *testing.T) {
 	f("&limit="+strconv.Itoa(math.MaxInt32), 200)
 }
 
-func TestIncompleteResultsSaySo(t *testing.T) {
+func TestIncompleteResultsWarn(t *testing.T) {
 	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
 	h := api(t, store, func(o *core.Options) { o.Limits.Traces = 2 })
 	f := func(query string, outcome tracestore.Outcome, want ...httpapi.Error) {
@@ -231,7 +231,7 @@ func TestIncompleteResultsSaySo(t *testing.T) {
 		}
 	}
 	more := tracestore.Outcome{Complete: true, Next: tracestore.Cursor{Set: true}}
-	f("limit=1", more) // what was asked for
+	f("limit=1", more) // as requested
 	f("limit=2", more)
 	f("limit=3", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
 	f("limit=0", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
@@ -257,15 +257,16 @@ func TestHintsReachTheStore(t *testing.T) {
 	h := api(t, store)
 	querytest.Ask(t, h, http.MethodGet, "/api/traces/1?start=5&end=7")
 	if len(refs) != 1 || refs[0].From.UnixMicro() != 5 || refs[0].To.UnixMicro() != 7 {
-		t.Errorf("asked for %v", refs)
+		t.Errorf("requested %v", refs)
 	}
 	querytest.Ask(t, h, http.MethodGet, "/api/traces/1")
 	if len(refs) != 1 || !refs[0].From.IsZero() || !refs[0].To.IsZero() {
-		t.Errorf("asked for %v", refs)
+		t.Errorf("requested %v", refs)
 	}
 }
 
-// FuzzSearch checks that no parameters make the server fail, and that every good answer is JSON.
+// FuzzSearch checks that no parameters cause an internal error, and that all successful answers are
+// JSON.
 func FuzzSearch(f *testing.F) {
 	for _, seed := range []string{
 		"service=web&operation=GET+%2F&start=1&end=9223372036854775807&minDuration=1ms&maxDuration=1h&limit=5&raw=true&prettyPrint=true",

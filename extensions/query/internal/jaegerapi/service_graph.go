@@ -23,8 +23,9 @@ type detailedLink struct {
 	connection string
 }
 
-// detailedLinks returns the calls between two different services and the calls to peers, sorted by parent, child and
-// connection type. If service is not "", only links from and to that service are returned.
+// detailedLinks returns the calls between two different services and the calls to peers, sorted by
+// parent, child and connection type. If service is not "", only links from and to that service are
+// returned.
 func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLink {
 	var out []detailedLink
 	add := func(e *tracestore.Edge, connection string) {
@@ -55,8 +56,8 @@ func detailedLinks(calls, peers []tracestore.Edge, service string) []detailedLin
 	return out
 }
 
-// appendJSON writes durations in microseconds, as in traces, because sums of nanoseconds soon exceed the integers that
-// JavaScript can represent.
+// appendJSON writes durations in microseconds, as in traces, because sums of nanoseconds soon
+// exceed the integers that JavaScript can represent.
 func (l *detailedLink) appendJSON(dst []byte) []byte {
 	e := &l.edge
 	dst = appendLink(dst, &core.Link{Parent: e.Parent, Child: e.Child, Calls: e.Calls})

@@ -19,7 +19,8 @@ type owner struct {
 	scope    otlpdata.Scope
 }
 
-// byTrace groups the spans of a request by trace, in the order of their first spans. It does not copy spans.
+// byTrace groups the spans of a request by trace, in the order of their first spans. It does not
+// copy spans.
 func byTrace(b *otlpdata.Batch) ([]spanGroups, error) {
 	chunks, err := b.Segments()
 	if err != nil {

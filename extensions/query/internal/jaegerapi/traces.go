@@ -109,8 +109,8 @@ func (a *API) addTrace(l *httpapi.List, raw bool, pieces []*otlpdata.Batch) erro
 	return l.Add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, pieces...) })
 }
 
-// endWithError ends an answer when the query fails. After a timeout, the answer holds the traces found until then, and says
-// so.
+// endWithError ends an answer when the query fails. After a timeout, the answer holds the traces
+// found until then, and says so.
 func (a *API) endWithError(w http.ResponseWriter, r *http.Request, l *httpapi.List, err error) {
 	switch {
 	case httpapi.Gone(r, err):

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/extensions/query/internal/querytest"
 )
 
-func TestLargeTraceIsCut(t *testing.T) {
+func TestLargeTraceIsTruncated(t *testing.T) {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
 	for i := range 20 {
@@ -47,7 +47,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return p.ResponseRecorder.Write(b)
 }
 
-// A trace is sent while it is encoded, so that what is held of the answer does not grow with the trace.
+// A trace is sent while it is encoded, so that what is held of the answer does not grow with the
+// trace.
 func TestLargeTraceIsSentInParts(t *testing.T) {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
@@ -60,7 +61,7 @@ func TestLargeTraceIsSentInParts(t *testing.T) {
 	for _, path := range []string{"/api/traces/1", "/api/traces/1?raw=true", "/api/traces?service=svc"} {
 		w := &pieces{ResponseRecorder: httptest.NewRecorder()}
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		var a answered
+		var a tracesAnswer
 		if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || len(a.Data) != 1 || len(a.Data[0].Spans) != spans {
 			t.Fatalf("%s: %v, %.200s", path, err, w.Body)
 		}

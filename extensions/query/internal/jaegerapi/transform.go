@@ -12,8 +12,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// transform answers POST /api/transform: it returns spans in OTLP JSON, of any content type, as traces. Nothing is stored
-// or adjusted. The listener limits the size of the body and charges it to the memory budget of the process.
+// transform answers POST /api/transform: it returns spans in OTLP JSON, of any content type, as
+// traces. Nothing is stored or adjusted. The listener limits the size of the body and charges it to
+// the memory budget of the process.
 func (a *API) transform(w http.ResponseWriter, r *http.Request) {
 	body, err := server.ReadBody(r)
 	if err != nil {
@@ -35,7 +36,7 @@ func (a *API) transform(w http.ResponseWriter, r *http.Request) {
 	opt := uijson.Options{Options: adjust.Options{Raw: true}, Flush: l.Stream().Spill}
 	for _, t := range traces {
 		if l.Add(func(dst []byte) ([]byte, error) { return uijson.AppendTrace(dst, opt, t.batch()) }) != nil {
-			return // the client is gone
+			return // the client disconnected
 		}
 	}
 	a.backend.LogUndelivered(l.Finish("[]", httpapi.Footer{}))

@@ -1,9 +1,10 @@
-// Package pageapi serves /api/ui/v1, the API of the project's own web UI. It changes together with the UI.
+// Package pageapi serves /api/ui/v1, the API of the project's own web UI. It changes together with
+// the UI.
 //
-// Times are decimal nanoseconds since the Unix epoch; in answers they are strings, because JavaScript numbers cannot
-// represent them. Durations are written like `1.5s` in parameters and are numbers of nanoseconds in answers. Ids are hex
-// digits in full length. Lists of many objects with the same members are columns: one object with a list for each member,
-// all of the same length.
+// Times are decimal nanoseconds since the Unix epoch; in answers they are strings, because
+// JavaScript numbers cannot represent them. Durations are written like `1.5s` in parameters and are
+// numbers of nanoseconds in answers. Ids are hex digits in full length. Lists of many objects with
+// the same members are columns: one object with a list for each member, all of the same length.
 package pageapi
 
 import (
@@ -57,7 +58,8 @@ func (a *API) Routes() []httpapi.Route {
 // query asks the store. It returns the data of the answer and why the answer is incomplete, or "".
 type query func(slot *core.Slot) (data any, incomplete string, err error)
 
-// handler answers requests whose answer is one JSON value. parse reads the parameters; its errors are for the client.
+// handler answers requests whose answer is one JSON value. parse reads the parameters; its errors
+// are for the client.
 func (a *API) handler(op core.Operation, parse func(v url.Values) (query, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := httpapi.Query(r)

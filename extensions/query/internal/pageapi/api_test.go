@@ -50,12 +50,12 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// Who asks for headers alone does not wait for an answer without an end, and does not take the place of somebody who watches.
+// HEAD requests for streams are answered at once, without running the query.
 func TestHeadOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := querytest.NewStore(querytest.Shop())
 		s.Hang = true
-		for target, want := range map[string]string{"/api/ui/v1/tail": eventStream, inShop: ndjson} {
+		for target, want := range map[string]string{"/api/ui/v1/tail": eventStream, shopSearch: ndjson} {
 			store := core.Store(s)
 			if want == eventStream {
 				store = querytest.FilledMemory(t, querytest.Shop())

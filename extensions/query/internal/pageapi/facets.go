@@ -12,7 +12,8 @@ import (
 
 const defaultFacetValues = 10
 
-// facetsAnswer is the data of GET /api/ui/v1/facets and compare. Counts are of the examined share of spans.
+// facetsAnswer is the data of GET /api/ui/v1/facets and compare. Counts are of the examined share
+// of spans.
 type facetsAnswer struct {
 	Spans    uint64 `json:"spans"`
 	Errors   uint64 `json:"errors"`
@@ -41,7 +42,8 @@ type valueColumns struct {
 	Score    []float64 `json:"score"`
 }
 
-// facets parses GET /api/ui/v1/facets, which returns the values of fields with the number of spans that have them.
+// facets parses GET /api/ui/v1/facets, which returns the values of fields with the number of spans
+// that have them.
 func (a *API) facets(v url.Values) (query, error) {
 	agg, err := a.facetQuery(v)
 	if err != nil {
@@ -50,7 +52,8 @@ func (a *API) facets(v url.Values) (query, error) {
 	return runFacets(agg)
 }
 
-// compare parses GET /api/ui/v1/compare, which returns how the values of selected spans differ from those of the other spans.
+// compare parses GET /api/ui/v1/compare, which returns how the values of selected spans differ from
+// those of the other spans.
 func (a *API) compare(v url.Values) (query, error) {
 	agg, err := a.facetQuery(v)
 	if err != nil {
@@ -155,8 +158,8 @@ func facetsOf(a *tracestore.Aggregate) *facetsAnswer {
 	return out
 }
 
-// serviceAttribute is a field that searches cannot name, because its name means service there. The two differ only for
-// resources without the attribute.
+// serviceAttribute is a field that searches cannot name, because its name means service there. The
+// two differ only for resources without the attribute.
 func serviceAttribute() tracestore.Field {
 	return tracestore.Field{Place: tracestore.ResourceAttribute, Key: core.ServiceKey}
 }

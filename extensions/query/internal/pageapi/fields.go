@@ -68,8 +68,8 @@ func splitScope(part string) (scope attributeScope, key string) {
 	return attributeScope{place: tracestore.AnyAttribute}, part
 }
 
-// nameOf returns an attribute as written in searches, with the scope that the user wrote. The service can be written like an
-// attribute.
+// nameOf returns an attribute as written in searches, with the scope that the user wrote. The
+// service can be written like an attribute.
 func (s attributeScope) nameOf(key string) string {
 	if key == core.ServiceKey && (s.place == tracestore.AnyAttribute || s.place == tracestore.ResourceAttribute) {
 		return s.prefix + key
@@ -97,8 +97,8 @@ func limited(names []string, limit int) namesAnswer {
 	return out
 }
 
-// keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix, properties first. The prefix can
-// begin with a scope.
+// keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
+// properties first. The prefix can begin with a scope.
 func (a *API) keys(v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
@@ -135,12 +135,12 @@ func (a *API) keys(v url.Values) (query, error) {
 }
 
 var (
-	errOneField = errors.New("it must be the name of one field")
+	errOneField = errors.New("must be the name of one field")
 	errNoValues = errors.New("values of this field are not listed")
 )
 
-// values parses GET /api/ui/v1/values, which returns the values of a field that begin with a prefix. Names of spans are those of
-// one service.
+// values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
+// prefix. Names of spans are those of one service.
 func (a *API) values(v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {

@@ -83,7 +83,8 @@ func reasonOf(a *tracestore.Aggregate) string {
 	return a.Reason
 }
 
-// heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans by start and duration, and some spans as examples.
+// heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans by start and duration,
+// and some spans as examples.
 func (a *API) heatmap(v url.Values) (query, error) {
 	agg, err := a.aggregation(v)
 	if err != nil {
@@ -129,12 +130,12 @@ func stepParam(v url.Values, w core.Window) (time.Duration, error) {
 	return step, nil
 }
 
-// wholeMinutes is the minimum length of windows whose columns are whole minutes. For these, stores have counts that do not
-// require reading spans.
+// wholeMinutes is the minimum length of windows whose columns are whole minutes. For these, stores
+// have counts that do not require reading spans.
 const wholeMinutes = 15 * time.Minute
 
-// chooseStep returns a round step for which a window has at most the given number of columns, or two if that is one. The window
-// may begin and end within columns.
+// chooseStep returns a round step for which a window has at most the given number of columns, or
+// two if that is one. The window may begin and end within columns.
 func chooseStep(length time.Duration, columns int) time.Duration {
 	minimum := divideUp(length, max(time.Duration(columns)-1, 1))
 	if length >= wholeMinutes {

@@ -33,7 +33,7 @@ func TestChooseStep(t *testing.T) {
 	f(290*365*day, 2000, 53*day)
 }
 
-// All time that there is has steps, too.
+// The longest possible time range has steps as well.
 func TestLongestHeatmap(t *testing.T) {
 	for _, columns := range []int{1, 2, 120, 2000} {
 		if step := chooseStep(math.MaxInt64, columns); step <= 0 || math.MaxInt64/step > time.Duration(columns) {

@@ -55,7 +55,8 @@ func (l *lines) send(b []byte) error {
 	return core.Undelivered(err)
 }
 
-// extendDeadlines removes the read deadline of the listener and allows the client timeout for reading the next part of the answer.
+// extendDeadlines removes the read deadline of the listener and allows the client timeout for
+// reading the next part of the answer.
 func (l *lines) extendDeadlines(now time.Time, timeout time.Duration) error {
 	err := errors.Join(l.control.SetReadDeadline(time.Time{}), l.control.SetWriteDeadline(now.Add(timeout)))
 	if errors.Is(err, http.ErrNotSupported) { // by the recorders of tests

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// outline answers GET /api/ui/v1/outline/{id}: what the UI needs to draw a trace, in a compact form.
+// outline answers GET /api/ui/v1/outline/{id}: what the UI needs to draw a trace, in a compact
+// form.
 func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	ref, _, slot := httpapi.AdmitTrace(a.backend, w, r)
 	if slot == nil {
@@ -41,11 +42,12 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readOutline reads a trace from the store, or from the archive if the store has none. It does not read whole spans if the store
-// can do without.
+// readOutline reads a trace from the store, or from the archive if the store has none. It does not
+// read whole spans if the store can do without.
 func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
 	if store, ok := slot.Store().(tracestore.Outliner); ok {
-		hold := func(spans, names int) error { return slot.SetHeld(int64(spans)*outlineCost + 2*int64(names)) } // names: of the store and ours
+		// The store and the outline each have a copy of the names.
+		hold := func(spans, names int) error { return slot.SetHeld(int64(spans)*outlineCost + 2*int64(names)) }
 		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
 			o.addSummaries(spans)
 			return nil
@@ -72,7 +74,8 @@ func (o *outline) footer() (f httpapi.Footer) {
 // spill is Stream.Spill.
 type spill func([]byte) ([]byte, error)
 
-// appendJSON appends the outline as an object with dictionaries and a column for each property of spans.
+// appendJSON appends the outline as an object with dictionaries and a column for each property of
+// spans.
 func (o *outline) appendJSON(dst []byte, id otlpdata.TraceID, spill spill) (_ []byte, err error) {
 	order := o.order()
 	begin, end, failed := o.extent()
@@ -134,8 +137,8 @@ func (o *outline) appendParent(dst []byte, s *outlineSpan) []byte {
 	return strconv.AppendInt(dst, int64(index), 10)
 }
 
-// appendPacked appends the columns whose values have a fixed length: one hex digit per span for kind and flags, and the ids in
-// base64.
+// appendPacked appends the columns whose values have a fixed length: one hex digit per span for
+// kind and flags, and the ids in base64.
 func (o *outline) appendPacked(dst []byte, order []int32, spill spill) (_ []byte, err error) {
 	dst = append(dst, `,"kind":"`...)
 	for _, at := range order {

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// outlined is an outline as a page reads it.
+// outlined is an outline as the UI reads it.
 type outlined struct {
 	Start           string
 	Duration        uint64
@@ -33,8 +33,9 @@ type outlined struct {
 	}
 }
 
-// drawn returns a line for each span: how deep it is, its name, the last byte of its id, when it starts, and its flags.
-func (o *outlined) drawn(t *testing.T) string {
+// draw returns a line for each span: its name, indented by its depth, the last byte of its id, its
+// start and its flags.
+func (o *outlined) draw(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	depth, at := make([]int, o.Spans), int64(0)
@@ -60,14 +61,14 @@ func outlineOf(t *testing.T, h http.Handler) (o outlined, body string) {
 	return answer.Data, w.Body.String()
 }
 
-// leaf is a span for outlines. It lasts 10 ns.
-type leaf struct {
+// testSpan is a span of 10 ns.
+type testSpan struct {
 	id, parent byte
 	start      int
 	kind       ptrace.SpanKind
 }
 
-func outlineTrace(leaves ...leaf) ptrace.Traces {
+func outlineTrace(leaves ...testSpan) ptrace.Traces {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "web")
 	for _, l := range leaves {
@@ -80,27 +81,27 @@ func outlineTrace(leaves ...leaf) ptrace.Traces {
 }
 
 func TestOutlineOrder(t *testing.T) {
-	f := func(name, want string, leaves ...leaf) {
+	f := func(name, want string, leaves ...testSpan) {
 		t.Helper()
 		h := api(t, querytest.FilledMemory(t, outlineTrace(leaves...)))
-		if o, _ := outlineOf(t, h); o.drawn(t) != want {
-			t.Errorf("%s:\n%swant\n%s", name, o.drawn(t), want)
+		if o, _ := outlineOf(t, h); o.draw(t) != want {
+			t.Errorf("%s:\n%swant\n%s", name, o.draw(t), want)
 		}
 	}
 	f("children by their start", "op 1 @0 2\n op 3 @1 0\n  op 4 @3 0\n op 2 @2 0\n",
-		leaf{id: 1}, leaf{id: 2, parent: 1, start: 2}, leaf{id: 3, parent: 1, start: 1}, leaf{id: 4, parent: 3, start: 3})
+		testSpan{id: 1}, testSpan{id: 2, parent: 1, start: 2}, testSpan{id: 3, parent: 1, start: 1}, testSpan{id: 4, parent: 3, start: 3})
 	f("orphans, roots, and a child that is too early", "op 5 @0 4\nop 1 @3 2\n op 2 @1 8\n",
-		leaf{id: 1, start: 3}, leaf{id: 2, parent: 1, start: 1}, leaf{id: 5, parent: 99})
+		testSpan{id: 1, start: 3}, testSpan{id: 2, parent: 1, start: 1}, testSpan{id: 5, parent: 99})
 	f("a ring, and what hangs on it", "op 1 @0 4\n op 2 @1 0\n  op 3 @2 0\n   op 4 @3 0\n",
-		leaf{id: 1, parent: 3}, leaf{id: 2, parent: 1, start: 1}, leaf{id: 3, parent: 2, start: 2}, leaf{id: 4, parent: 3, start: 3})
+		testSpan{id: 1, parent: 3}, testSpan{id: 2, parent: 1, start: 1}, testSpan{id: 3, parent: 2, start: 2}, testSpan{id: 4, parent: 3, start: 3})
 	f("what hangs on a ring starts before it", "op 1 @5 4\n op 2 @6 0\n  op 4 @0 8\n   op 5 @1 0\n",
-		leaf{id: 1, parent: 2, start: 5}, leaf{id: 2, parent: 1, start: 6}, leaf{id: 4, parent: 2}, leaf{id: 5, parent: 4, start: 1})
-	f("its own parent", "op 1 @0 4\n", leaf{id: 1, parent: 1})
+		testSpan{id: 1, parent: 2, start: 5}, testSpan{id: 2, parent: 1, start: 6}, testSpan{id: 4, parent: 2}, testSpan{id: 5, parent: 4, start: 1})
+	f("its own parent", "op 1 @0 4\n", testSpan{id: 1, parent: 1})
 	f("both sides of a call with one id", "op 1 @0 2\n op 1 @1 0\n",
-		leaf{id: 1, start: 1, kind: ptrace.SpanKindServer}, leaf{id: 1, kind: ptrace.SpanKindClient})
+		testSpan{id: 1, start: 1, kind: ptrace.SpanKindServer}, testSpan{id: 1, kind: ptrace.SpanKindClient})
 }
 
-// A trace that is as deep as it is long takes no deep stack, and one that is too long says so.
+// Deep traces need no deep stack, and truncated ones have a warning.
 func TestOutlineOfALongTrace(t *testing.T) {
 	const spans = 20_000
 	td := ptrace.NewTraces()
@@ -126,13 +127,13 @@ func TestOutlineOfALongTrace(t *testing.T) {
 	f(10, 10, true)
 }
 
-// Whatever parents there are, each span is drawn once, behind its parent.
+// Each span is drawn once, after its parent, whatever the parents are.
 func TestRandomOutlines(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 1))
 	for range 300 {
-		leaves := make([]leaf, 1+rnd.IntN(12))
+		leaves := make([]testSpan, 1+rnd.IntN(12))
 		for i := range leaves {
-			leaves[i] = leaf{byte(1 + rnd.IntN(8)), byte(rnd.IntN(10)), rnd.IntN(20), ptrace.SpanKind(rnd.IntN(6))}
+			leaves[i] = testSpan{byte(1 + rnd.IntN(8)), byte(rnd.IntN(10)), rnd.IntN(20), ptrace.SpanKind(rnd.IntN(6))}
 		}
 		o := newOutline(100)
 		if err := o.addPieces([]*otlpdata.Batch{otlpdata.FromTraces(outlineTrace(leaves...), otlpdata.Meta{})}); err != nil {
@@ -164,7 +165,7 @@ func TestOutlineDictionaries(t *testing.T) {
 	}
 }
 
-// longNames is a store whose outlines have names that are too long to be held.
+// longNames is a store whose outlines have names that exceed the memory limit.
 type longNames struct{ *querytest.Store }
 
 func (longNames) Outline(
@@ -176,7 +177,7 @@ func (longNames) Outline(
 	return take(make([]tracestore.SummarySpan, 1))
 }
 
-func TestOutlineNeedsMemory(t *testing.T) {
+func TestOutlineReservesMemory(t *testing.T) {
 	h := api(t, longNames{querytest.NewStore(querytest.Shop())})
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/outline/1"); w.Code != http.StatusTooManyRequests {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Flags of a span in an outline. Times are not adjusted: a page that corrects clock skew uses flagEarly.
+// Flags of a span in an outline. Times are not adjusted: a page that corrects clock skew uses
+// flagEarly.
 const (
 	flagError  = 1 << iota // the status is error
 	flagRoot               // the span has no parent
@@ -48,8 +49,8 @@ type dictionary struct {
 	index map[string]int32
 }
 
-// outlineCost is the approximate number of bytes per span that an outline takes: the data of the store, outlineSpan, and the index
-// of parents.
+// outlineCost is the approximate number of bytes per span that an outline takes: the data of the
+// store, outlineSpan, and the index of parents.
 const outlineCost = 320
 
 func newOutline(maxSpans int) *outline {
@@ -156,8 +157,8 @@ func (o *outline) extent() (begin, end uint64, failed int) {
 	return begin, end, failed
 }
 
-// order resolves the parents and returns the spans in the order in which they are drawn: parents before children, and children by
-// start.
+// order resolves the parents and returns the spans in the order in which they are drawn: parents
+// before children, and children by start.
 func (o *outline) order() []int32 {
 	byStart := func(a, b outlineSpan) int {
 		if c := cmp.Compare(a.start, b.start); c != 0 {
@@ -186,8 +187,8 @@ func (o *outline) order() []int32 {
 	return order
 }
 
-// breakCycle returns the first span of the cycle of parents that is reached from a span. None of its ancestors may be in order
-// yet.
+// breakCycle returns the first span of the cycle of parents that is reached from a span. None of
+// its ancestors may be in order yet.
 func (o *outline) breakCycle(at int32) int32 {
 	const visited = -2
 	for ; o.spans[at].answerIndex != visited; at = o.spans[at].parentIndex {
@@ -224,7 +225,8 @@ func (o *outline) resolveParents() (top []int32) {
 	return top
 }
 
-// appendTree appends a span and its descendants that are not in order yet. It does not recurse, because traces can be deep.
+// appendTree appends a span and its descendants that are not in order yet. It does not recurse,
+// because traces can be deep.
 func (o *outline) appendTree(top int32, order []int32) []int32 {
 	for at := top; ; {
 		s := &o.spans[at]

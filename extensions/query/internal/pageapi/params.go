@@ -52,7 +52,7 @@ func countParam(v url.Values, name string, absent, maximum int) (int, error) {
 	}
 	n, err := strconv.Atoi(p)
 	if err == nil && (n < 1 || n > maximum) {
-		err = fmt.Errorf("it must be from 1 to %d", maximum)
+		err = fmt.Errorf("must be from 1 to %d", maximum)
 	}
 	if err != nil {
 		return 0, httpapi.ParamError(name, err)

@@ -19,9 +19,11 @@ import (
 
 const (
 	defaultLimit = 20 // traces
-	// progressInterval is the minimum time between two lines of progress, and the time that a step of a search should take at most.
+	// progressInterval is the minimum time between two lines of progress, and the time that a step
+	// of a search should take at most.
 	progressInterval = 200 * time.Millisecond
-	// firstStep is the maximum number of spans that the store examines before the first line of progress.
+	// firstStep is the maximum number of spans that the store examines before the first line of
+	// progress.
 	firstStep = 100_000
 )
 
@@ -54,7 +56,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	return s, err
 }
 
-var errCursor = errors.New("it must be what an earlier answer had as next")
+var errCursor = errors.New("must be the value of next in an earlier answer")
 
 // parseCursor is the inverse of formatCursor.
 func parseCursor(text string) (c tracestore.Cursor, err error) {
@@ -81,7 +83,8 @@ func formatCursor(c tracestore.Cursor) string {
 	return strconv.FormatUint(c.Start, 10) + "." + hex.EncodeToString(c.ID[:])
 }
 
-// search answers GET /api/ui/v1/search with one JSON object per line, of which the last is the outcome.
+// search answers GET /api/ui/v1/search with one JSON object per line, of which the last is the
+// outcome.
 func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	params, err := a.parseSearch(r)
 	if err != nil {
@@ -109,7 +112,8 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// searchRun is a running search. It asks the store in steps, and sends lines about its progress between them.
+// searchRun is a running search. It asks the store in steps, and sends lines about its progress
+// between them.
 type searchRun struct {
 	backend *core.Backend
 	slot    *core.Slot
@@ -123,8 +127,8 @@ type searchRun struct {
 	outcome        tracestore.Outcome // of the last step
 }
 
-// budgetAdvice is the end of the reason of an outcome that is incomplete only because of Budget.Spans. Other reasons are
-// passed on to the client.
+// budgetAdvice is the end of the reason of an outcome that is incomplete only because of
+// Budget.Spans. Other reasons are passed on to the client.
 const budgetAdvice = "narrow the search or the time range"
 
 // run runs one step after the other.
@@ -144,8 +148,8 @@ func (s *searchRun) run() error {
 			o.Reason = fmt.Sprintf("stopped after examining %d spans; %s", s.scanned, budgetAdvice)
 			return nil
 		}
-		// Spans of a trace that is longer than a step are examined again by each step that ends within the trace, so steps grow
-		// until they are longer.
+		// Spans of a trace that is longer than a step are examined again by each step that ends
+		// within the trace, so steps grow until they are longer.
 		if s.backend.Now().Sub(began) < progressInterval/2 || o.Scanned > 2*step {
 			step = min(2*step, maxScanned)
 		}

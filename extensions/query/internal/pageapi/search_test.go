@@ -18,14 +18,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// stepStore is a store that finds what the fake does, one trace in each share of the work, and says why it stopped.
+// stepStore finds one trace per call, and gives a reason for being incomplete.
 type stepStore struct {
 	*querytest.Store
 	now     *time.Time
-	takes   time.Duration // a share
-	reasons []string      // of the shares; the last is that of all others
+	takes   time.Duration // per step
+	reasons []string      // per step; the last is for all further steps
 	budgets []int
-	long    bool // each trace has several times the spans of a share
+	long    bool // each trace has several times the spans of a step
 }
 
 func (s *stepStore) Find(_ context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
@@ -54,9 +54,9 @@ func (s *stepStore) Find(_ context.Context, q tracestore.Query, want tracestore.
 	}}, nil
 }
 
-const inShop = "/api/ui/v1/search?start=1714557600000000000&end=1714557660000000000"
+const shopSearch = "/api/ui/v1/search?start=1714557600000000000&end=1714557660000000000"
 
-func TestSearchInShares(t *testing.T) {
+func TestSearchSteps(t *testing.T) {
 	const budget = "stopped after examining 70000 spans; narrow the search or the time range"
 	f := func(takes time.Duration, scanned int, reasons []string, target string, budgets []int, want ...string) {
 		t.Helper()
@@ -78,42 +78,43 @@ func TestSearchInShares(t *testing.T) {
 		}
 	}
 	const begun = `{"progress":{"scanned":0}}`
-	f(time.Second, 1e6, []string{budget}, inShop, []int{100_000, 100_000, 100_000}, begun, "trace", `{"progress":{"scanned":70000}}`, "trace",
+	f(time.Second, 1e6, []string{budget}, shopSearch, []int{100_000, 100_000, 100_000}, begun, "trace", `{"progress":{"scanned":70000}}`, "trace",
 		`{"progress":{"scanned":140000}}`, `{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
-	f(time.Millisecond, 1e6, []string{budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+	f(time.Millisecond, 1e6, []string{budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
-	f(0, 90_000, []string{budget}, inShop, []int{90_000, 20_000}, begun, "trace", "trace",
+	f(0, 90_000, []string{budget}, shopSearch, []int{90_000, 20_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"stopped after examining 140000 spans; narrow the search or the time range","traces":2,`+
 			`"scanned":140000,"next":"1714557600001000000.00000000000000000000000000000001"}}`)
-	f(0, 1e6, []string{budget + "; a file is damaged", budget}, inShop, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
+	f(0, 1e6, []string{budget + "; a file is damaged", budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":false,"reason":"a file is damaged","traces":2,"scanned":140000,"next":""}}`)
-	f(0, 1e6, []string{budget}, inShop+"&limit=1", []int{100_000}, begun, "trace",
+	f(0, 1e6, []string{budget}, shopSearch+"&limit=1", []int{100_000}, begun, "trace",
 		`{"outcome":{"complete":false,"reason":"`+budget+`","traces":1,"scanned":70000,`+
 			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`)
 }
 
-// A trace that is longer than a share is not looked at again for each of many shares: they grow, however long they take.
-func TestSharesOfLongTraces(t *testing.T) {
+// Steps grow when a trace is longer than a step, so that its spans are not examined again and
+// again.
+func TestStepsOfLongTraces(t *testing.T) {
 	now := querytest.Noon
 	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second, reasons: []string{"it " + budgetAdvice}, long: true}
 	h := api(t, s, func(o *core.Options) {
 		o.Now = func() time.Time { return now }
 		o.Limits.Scanned = 1e7
 	})
-	querytest.Ask(t, h, http.MethodGet, inShop)
+	querytest.Ask(t, h, http.MethodGet, shopSearch)
 	if want := []int{100_000, 200_000, 400_000}; !slices.Equal(s.budgets, want) {
 		t.Errorf("budgets %v, want %v", s.budgets, want)
 	}
 }
 
-// A search that runs out of time says where to go on.
+// A search that times out returns a cursor.
 func TestSearchRunsOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := querytest.NewStore(querytest.Shop())
 		s.FailAt, s.Hang = 1, true
 		h := api(t, s)
-		w := querytest.Ask(t, h, http.MethodGet, inShop)
-		want := `{"outcome":{"complete":false,"reason":"the store did not finish within query_timeout (1m0s); ask for less","traces":1,"scanned":0,` +
+		w := querytest.Ask(t, h, http.MethodGet, shopSearch)
+		want := `{"outcome":{"complete":false,"reason":"the store did not finish within query_timeout (1m0s); narrow the query","traces":1,"scanned":0,` +
 			`"next":"1714557602000000000.ab000000000000000000000000000002"}}`
 		if lines := strings.Split(strings.TrimSpace(w.Body.String()), "\n"); len(lines) != 3 || lines[2] != want {
 			t.Errorf("answer %s", w.Body)
@@ -121,7 +122,8 @@ func TestSearchRunsOutOfTime(t *testing.T) {
 	})
 }
 
-// The first line comes before the store has found anything, and a client that goes away stops the store.
+// The first line is sent before the store finds anything, and a client that disconnects cancels the
+// store.
 func TestSearchStreams(t *testing.T) {
 	s := querytest.NewStore(querytest.Shop())
 	s.FailAt, s.Hang = 1, true
@@ -134,7 +136,7 @@ func TestSearchStreams(t *testing.T) {
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+inShop, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+shopSearch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,15 +152,15 @@ func TestSearchStreams(t *testing.T) {
 		}
 	}
 	cancel()
-	<-ended // else the test times out
+	<-ended // or the test times out
 }
 
-// Pages together are the whole answer.
+// All pages together are the whole answer.
 func TestSearchPages(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, querytest.Shop()))
 	var ids []string
 	for cursor := "-"; cursor != ""; {
-		target := inShop + "&limit=1"
+		target := shopSearch + "&limit=1"
 		if cursor != "-" {
 			target += "&cursor=" + cursor
 		}

@@ -24,33 +24,33 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// audience is a client that watches.
-type audience struct {
+// tailClient records the events that it receives.
+type tailClient struct {
 	querytest.Discard
-	mu    sync.Mutex
-	heard strings.Builder
+	mu     sync.Mutex
+	events strings.Builder
 }
 
-func (a *audience) Flush() {}
+func (a *tailClient) Flush() {}
 
-func (a *audience) Write(p []byte) (int, error) {
+func (a *tailClient) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.heard.Write(p)
+	return a.events.Write(p)
 }
 
-// news returns what it heard since the last call.
-func (a *audience) news() string {
+// received returns the events since the last call.
+func (a *tailClient) received() string {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	defer a.heard.Reset()
-	return a.heard.String()
+	defer a.events.Reset()
+	return a.events.String()
 }
 
-// watch begins to watch. ended is closed when the answer has ended.
-func watch(ctx context.Context, h http.Handler, query string) (a *audience, ended chan struct{}) {
-	a, ended = &audience{Discard: querytest.NewDiscard()}, make(chan struct{})
+// watch sends a request. ended is closed when the answer ends.
+func watch(ctx context.Context, h http.Handler, query string) (a *tailClient, ended chan struct{}) {
+	a, ended = &tailClient{Discard: querytest.NewDiscard()}, make(chan struct{})
 	go func() {
 		defer close(ended)
 		h.ServeHTTP(a, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/ui/v1/tail"+query, nil))
@@ -58,8 +58,8 @@ func watch(ctx context.Context, h http.Handler, query string) (a *audience, ende
 	return a, ended
 }
 
-// spansNamed returns a batch of n spans.
-func spansNamed(name string, n int) *otlpdata.Batch {
+// namedSpans returns a batch of n spans.
+func namedSpans(name string, n int) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "web")
 	for i := range n {
@@ -75,10 +75,10 @@ func consume(t *testing.T, store pipeline.Consumer, b *otlpdata.Batch) {
 	}
 }
 
-func heard(t *testing.T, a *audience, want string) {
+func expectEvents(t *testing.T, a *tailClient, want string) {
 	t.Helper()
-	if got := a.news(); got != want {
-		t.Errorf("heard %q, want %q", got, want)
+	if got := a.received(); got != want {
+		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestTailConfig(t *testing.T) {
 		}
 	}
 	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_clients", "max_duration"}; !slices.Equal(keys, want) {
-		t.Errorf("mistakes in %v, want %v", keys, want)
+		t.Errorf("errors for %v, want %v", keys, want)
 	}
 }
 
@@ -108,23 +108,23 @@ func TestTail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
 		h := api(t, store)
-		ctx, leave := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		a, ended := watch(ctx, h, "?q=%7Bname=%22yes%22%7D")
-		heard(t, a, statusEvent(0, 0, 0))
+		expectEvents(t, a, statusEvent(0, 0, 0))
 		if got := a.Header().Get("Content-Type"); got != "text/event-stream" {
 			t.Errorf("content type %q", got)
 		}
-		consume(t, store, spansNamed("no", 3))
-		consume(t, store, spansNamed("yes", 1))
-		heard(t, a, "event: span\ndata: "+`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
+		consume(t, store, namedSpans("no", 3))
+		consume(t, store, namedSpans("yes", 1))
+		expectEvents(t, a, "event: span\ndata: "+`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
 			`"name":"yes","kind":"","start":"1714557600000000000","duration":100000000,"error":false}`+"\n\n")
 		time.Sleep(tailInterval)
-		heard(t, a, statusEvent(1, 0, 0))
+		expectEvents(t, a, statusEvent(1, 0, 0))
 		time.Sleep(2 * tailKeepAlive)
-		heard(t, a, ":\n\n:\n\n")
-		leave()
+		expectEvents(t, a, ":\n\n:\n\n")
+		cancel()
 		<-ended
-		heard(t, a, "")
+		expectEvents(t, a, "")
 	})
 }
 
@@ -134,22 +134,22 @@ func TestTailIsBounded(t *testing.T) {
 		tails := NewTails(DefaultTailConfig())
 		tails.config.MaxRate, tails.config.MaxExamined = 10, 50
 		h := apiWithTails(t, store, tails)
-		ctx, leave := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		a, ended := watch(ctx, h, "")
-		heard(t, a, statusEvent(0, 0, 0))
-		consume(t, store, spansNamed("x", 30))
-		consume(t, store, spansNamed("y", 30))
-		consume(t, store, spansNamed("z", 30))
-		if n := strings.Count(a.news(), "event: span"); n != 10 {
+		expectEvents(t, a, statusEvent(0, 0, 0))
+		consume(t, store, namedSpans("x", 30))
+		consume(t, store, namedSpans("y", 30))
+		consume(t, store, namedSpans("z", 30))
+		if n := strings.Count(a.received(), "event: span"); n != 10 {
 			t.Errorf("%d spans, want 10", n)
 		}
 		time.Sleep(tailInterval)
-		heard(t, a, statusEvent(10, 40, 40))
-		consume(t, store, spansNamed(strings.Repeat("ä", 200), 1))
-		if got := a.news(); !strings.Contains(got, `"name":"`+strings.Repeat("ä", 128)+`",`) {
-			t.Errorf("in the next second: %s", got)
+		expectEvents(t, a, statusEvent(10, 40, 40))
+		consume(t, store, namedSpans(strings.Repeat("ä", 200), 1))
+		if got := a.received(); !strings.Contains(got, `"name":"`+strings.Repeat("ä", 128)+`",`) {
+			t.Errorf("in the next interval: %s", got)
 		}
-		leave()
+		cancel()
 		<-ended
 	})
 }
@@ -163,31 +163,31 @@ func TestTailEnds(t *testing.T) {
 		a, ended := watch(t.Context(), h, "")
 		synctest.Wait()
 		if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests {
-			t.Errorf("one more than max_clients: %d %s", w.Code, w.Body)
+			t.Errorf("client beyond max_clients: %d %s", w.Code, w.Body)
 		}
 		<-ended
-		if got := a.news(); !strings.HasSuffix(got, "event: end\ndata: {\"reason\":\"max_duration (1m30s) is over\"}\n\n") {
-			t.Errorf("heard %q", got)
+		if got := a.received(); !strings.HasSuffix(got, "event: end\ndata: {\"reason\":\"max_duration (1m30s) reached\"}\n\n") {
+			t.Errorf("received %q", got)
 		}
 		a, ended = watch(t.Context(), h, "")
-		heard(t, a, statusEvent(0, 0, 0))
+		expectEvents(t, a, statusEvent(0, 0, 0))
 		tails.Close()
 		<-ended
-		heard(t, a, statusEvent(0, 0, 0)+"event: end\ndata: {\"reason\":\"the server stops\"}\n\n")
+		expectEvents(t, a, statusEvent(0, 0, 0)+"event: end\ndata: {\"reason\":\"server is shutting down\"}\n\n")
 	})
 }
 
-func TestTailNeedsMemory(t *testing.T) {
+func TestTailReservesMemory(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewBudget(1 << 20) })
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "max_answer_memory") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// pipes is a listener whose connections live in memory, so that their timeouts are those of the test's clock.
-type pipes struct{ conns chan net.Conn }
+// pipeListener is a listener with connections in memory, so that deadlines use the fake clock.
+type pipeListener struct{ conns chan net.Conn }
 
-func (p pipes) Accept() (net.Conn, error) {
+func (p pipeListener) Accept() (net.Conn, error) {
 	c, ok := <-p.conns
 	if !ok {
 		return nil, net.ErrClosed
@@ -195,17 +195,18 @@ func (p pipes) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-func (p pipes) Close() error { return nil }
+func (p pipeListener) Close() error { return nil }
 
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
+func (p pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// connect serves h with the timeouts of a listener, and sends one request. The answer is read from what it returns.
+// connect serves h with the timeouts of a listener and sends one request. The answer is read from
+// conn.
 func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 	t.Helper()
-	ln := pipes{make(chan net.Conn)}
+	ln := pipeListener{make(chan net.Conn)}
 	srv := &http.Server{Handler: h, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute}
 	var serving sync.WaitGroup
-	serving.Go(func() { srv.Serve(ln) }) //nolint:errcheck // ends when it is closed
+	serving.Go(func() { srv.Serve(ln) }) //nolint:errcheck // returns when the server is closed
 	ours, theirs := net.Pipe()
 	ln.conns <- theirs
 	if _, err := ours.Write([]byte("GET /api/ui/v1/tail HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")); err != nil {
@@ -219,8 +220,8 @@ func connect(t *testing.T, h http.Handler) (conn net.Conn, stop func()) {
 	}
 }
 
-// The listener's timeouts are for requests that are answered at once.
-func TestTailOutlivesTimeouts(t *testing.T) {
+// The timeouts of the listener do not end the answer.
+func TestTailExtendsDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
 		h := api(t, store)
@@ -228,7 +229,7 @@ func TestTailOutlivesTimeouts(t *testing.T) {
 		defer stop()
 		go func() {
 			time.Sleep(10 * time.Minute)
-			store.Consume(context.Background(), spansNamed("late", 1)) //nolint:errcheck // then nothing is heard
+			store.Consume(context.Background(), namedSpans("late", 1)) //nolint:errcheck // then no event is received
 		}()
 		lines := bufio.NewScanner(conn)
 		for lines.Scan() {
@@ -240,8 +241,9 @@ func TestTailOutlivesTimeouts(t *testing.T) {
 	})
 }
 
-// Who does not read loses spans and in the end the connection; Consume does not notice.
-func TestTailDoesNotHoldUpTheStore(t *testing.T) {
+// A client that does not read misses spans and is disconnected in the end. Consume does not wait
+// for it.
+func TestTailDoesNotBlockStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := querytest.FilledMemory(t, querytest.Shop())
 		tails := NewTails(DefaultTailConfig())
@@ -252,15 +254,15 @@ func TestTailDoesNotHoldUpTheStore(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for range 1000 {
-			consume(t, store, spansNamed("x", 100))
+			consume(t, store, namedSpans("x", 100))
 		}
 		if took := time.Since(began); took > 0 {
-			t.Errorf("the store waited for %s", took)
+			t.Errorf("Consume waited for %s", took)
 		}
 		time.Sleep(2 * tailWriteTimeout)
 		synctest.Wait()
 		if n := tails.running.Load(); n != 0 {
-			t.Errorf("%d clients are watching still", n)
+			t.Errorf("%d clients are still admitted", n)
 		}
 	})
 }

@@ -26,7 +26,8 @@ type watcher struct {
 	events          []byte // to be sent
 }
 
-// tailCount counts spans: those that were sent, those that matched but exceeded the rate limit, and those that were not examined.
+// tailCount counts spans: those that were sent, those that matched but exceeded the rate limit, and
+// those that were not examined.
 type tailCount struct{ shown, leftOut, missed int }
 
 // run returns when the client disconnects, when stop is closed, and after max_duration.
@@ -44,9 +45,9 @@ func (c *watcher) run(ctx context.Context, stop <-chan struct{}) error {
 		case <-ctx.Done():
 			return nil
 		case <-stop:
-			return c.end("the server stops")
+			return c.end("server is shutting down")
 		case <-over.C:
-			return c.end(fmt.Sprintf("max_duration (%s) is over", c.config.MaxDuration))
+			return c.end(fmt.Sprintf("max_duration (%s) reached", c.config.MaxDuration))
 		case <-c.feed.Ready():
 			c.take()
 		case <-tick.C:

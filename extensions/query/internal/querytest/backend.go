@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// NewBackend returns a backend over a store, with low limits and the time Noon, and the registry of its metrics.
+// NewBackend returns a backend over a store, with low limits and the time Noon, and the registry of
+// its metrics.
 func NewBackend(t testing.TB, store core.Store, change ...func(*core.Options)) (*core.Backend, *prometheus.Registry) {
 	t.Helper()
 	reg := prometheus.NewRegistry()

@@ -1,2 +1,3 @@
-// Package querytest has what the tests of the query APIs share: stores, traces, and golden files of answers.
+// Package querytest has what the tests of the query APIs share: stores, traces, and golden files of
+// answers.
 package querytest

@@ -26,8 +26,8 @@ type Golden struct {
 	Headers []string // the headers that files have
 }
 
-// Run runs the files that match a pattern. A file is a request line, a line of dashes, and the whole answer. Before the
-// dashes there can be more lines:
+// Run runs the files that match a pattern. A file is a request line, a line of dashes, and the
+// whole answer. Before the dashes there can be more lines:
 //
 //	store: the store, by a name for Golden.Store
 //	archive: the archive, by a name for NewArchive; without this line there is none
@@ -84,9 +84,10 @@ func (g Golden) answer(t *testing.T, head string) string {
 	return out.String()
 }
 
-// ShopStore returns a store with Shop by the name that golden files use: "" for one with everything, empty, broken, partly
-// (its answers are incomplete), plain (it can do only what it must), memory (a memory exporter), peers (a memory exporter with
-// ShopWithPeers), or no peers (it knows dependencies, but not peers).
+// ShopStore returns a store with Shop by the name that golden files use: "" for one with
+// everything, empty, broken, partly (its answers are incomplete), plain (it can do only what it
+// must), memory (a memory exporter), peers (a memory exporter with ShopWithPeers), or no peers (it
+// knows dependencies, but not peers).
 func ShopStore(t *testing.T, name string) core.Store {
 	t.Helper()
 	store := NewStore(Shop())

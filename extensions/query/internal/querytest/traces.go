@@ -16,7 +16,8 @@ var (
 	Noon  = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// Shop returns two traces: a request through two services that fails, and two spans with a 128-bit trace id.
+// Shop returns two traces: a request through two services that fails, and two spans with a 128-bit
+// trace id.
 func Shop() ptrace.Traces {
 	td := ptrace.NewTraces()
 	web := AddService(td, "web")
@@ -32,7 +33,8 @@ func Shop() ptrace.Traces {
 	return td
 }
 
-// ShopWithPeers is Shop with a message between services and with calls to a database, a queue and an external service.
+// ShopWithPeers is Shop with a message between services and with calls to a database, a queue and
+// an external service.
 func ShopWithPeers() ptrace.Traces {
 	td := Shop()
 	web, billing := AddService(td, "web"), AddService(td, "billing")
@@ -87,7 +89,8 @@ func Market() ptrace.Traces {
 	return td
 }
 
-// Many returns n traces of one span of the service svc, each later than the one before. change modifies them; i begins at 1.
+// Many returns n traces of one span of the service svc, each later than the one before. change
+// modifies them; i begins at 1.
 func Many(n int, change func(i int, rs ptrace.ResourceSpans, s ptrace.Span)) ptrace.Traces {
 	td := ptrace.NewTraces()
 	for i := 1; i <= n; i++ {

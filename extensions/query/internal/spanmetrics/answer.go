@@ -8,8 +8,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Answer is the result of a query. It has a series for each service, or each operation, that was called; none is without
-// points.
+// Answer is the result of a query. It has a series for each service, or each operation, that was
+// called; none is without points.
 type Answer struct {
 	Name, Help string
 	Incomplete string // why data may be missing; "" if the answer is complete
@@ -107,8 +107,8 @@ func (a *Answer) Series(i int) Series {
 // Len returns the number of points.
 func (s *Series) Len() int { return int(s.answer.grid.pointsOf(s.counts)) }
 
-// Points returns the points in order: Unix time in seconds and value. A value is NaN where it is undefined, as the error
-// rate of no calls.
+// Points returns the points in order: Unix time in seconds and value. A value is NaN where it is
+// undefined, as the error rate of no calls.
 func (s *Series) Points() iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		g := &s.answer.grid

@@ -1,5 +1,6 @@
-// Package spanmetrics answers questions about call rates, error rates and latencies of services, from what a store counts.
-// The HTTP API /api/metrics and the gRPC service MetricsQueryService are made of it.
+// Package spanmetrics answers questions about call rates, error rates and latencies of services,
+// from what a store counts. The HTTP API /api/metrics and the gRPC service MetricsQueryService are
+// made of it.
 package spanmetrics
 
 import (
@@ -21,8 +22,8 @@ const (
 // MinStep is the minimum time between two points, because stores count calls by minute.
 const MinStep = time.Minute
 
-// maxPoints is the maximum number of points of an answer. A point takes about 100 bytes as JSON and 32 as a gRPC message,
-// of which clients accept 4 MiB.
+// maxPoints is the maximum number of points of an answer. A point takes about 100 bytes as JSON and
+// 32 as a gRPC message, of which clients accept 4 MiB.
 const maxPoints = 100_000
 
 // Errors of queries.
@@ -51,7 +52,8 @@ type Metric struct {
 	value     func(*window) float64
 }
 
-// Latencies is a quantile of durations, in milliseconds. The quantile must be valid, see IsQuantile.
+// Latencies is a quantile of durations, in milliseconds. The quantile must be valid, see
+// IsQuantile.
 func Latencies(quantile float64) Metric {
 	return Metric{core.OpGetLatencies, "failed to fetch latencies", "latencies",
 		fmt.Sprintf("%.2fth quantile latency, grouped by service", quantile),

@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// Points are at whole units, each of which is over, and none lies before the lookback.
-func TestRateGrid(t *testing.T) {
+// Points are at whole units that have ended, and not before the lookback.
+func TestGrid(t *testing.T) {
 	f := func(q Query, now string, want string) {
 		t.Helper()
 		clock := func(text string) time.Time {
@@ -50,7 +50,8 @@ func TestRateGrid(t *testing.T) {
 	}
 	const hour, minute = time.Hour, time.Minute
 	f(Query{Lookback: hour, Step: 5 * time.Second, RatePer: 10 * minute}, "12:34:56", "60: 11:35 to 12:34, of 11:25:00 to 12:33:59.999999999 by 1m0s")
-	f(Query{Lookback: hour, Step: minute, RatePer: minute}, "12:34:00", "60: 11:34 to 12:33, of 11:33:00 to 12:32:59.999999999 by 1m0s") // not settled
+	// At 12:34:00, the calls of the last minute are not reported yet.
+	f(Query{Lookback: hour, Step: minute, RatePer: minute}, "12:34:00", "60: 11:34 to 12:33, of 11:33:00 to 12:32:59.999999999 by 1m0s")
 	f(Query{Lookback: hour, Step: minute + 1, RatePer: 1}, "12:34:10", "30: 11:36 to 12:34, of 11:35:00 to 12:33:59.999999999 by 1m0s")
 	f(Query{Lookback: hour, Step: 20 * minute, RatePer: 10 * minute}, "12:34:56", "3: 11:50 to 12:30, of 11:40:00 to 12:29:59.999999999 by 10m0s")
 	f(Query{Lookback: 6 * hour, Step: 2 * hour, RatePer: 4 * hour}, "12:34:56", "3: 08:00 to 12:00, of 04:00:00 to 11:59:59.999999999 by 1h0m0s")
@@ -65,8 +66,8 @@ func TestRateGrid(t *testing.T) {
 	}
 }
 
-// seriesOf returns points at units of minutes, whose numbers of calls, and errors, are random.
-func seriesOf(r *rand.Rand, units ...int64) (s tracestore.MetricSeries) {
+// randomSeries returns points at the given minutes with random numbers of calls and errors.
+func randomSeries(r *rand.Rand, units ...int64) (s tracestore.MetricSeries) {
 	for _, u := range units {
 		p := tracestore.MetricPoint{Start: uint64(u) * uint64(time.Minute), Calls: 1 + r.Uint64N(5)}
 		p.Errors = r.Uint64N(p.Calls + 1)
@@ -78,8 +79,8 @@ func seriesOf(r *rand.Rand, units ...int64) (s tracestore.MetricSeries) {
 	return s
 }
 
-// Every point is what one gets that adds up the time before it anew.
-func TestRatesSlide(t *testing.T) {
+// The sliding window gives the same points as adding up each window separately.
+func TestPointsEqualNaive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		g := Grid{unit: 1, step: 1 + r.Int64N(7), window: 1 + r.Int64N(12), first: 20}
@@ -90,7 +91,7 @@ func TestRatesSlide(t *testing.T) {
 				units = append(units, u)
 			}
 		}
-		s := seriesOf(r, units...)
+		s := randomSeries(r, units...)
 		for _, m := range []Metric{CallRates(), ErrorRates(), Latencies(0.9)} {
 			a := Answer{grid: g, value: m.value, series: []tracestore.MetricSeries{s}}
 			points := a.Series(0)
@@ -110,7 +111,7 @@ func TestRatesSlide(t *testing.T) {
 	}
 }
 
-// naive measures the calls of units from a to before b.
+// naive measures the calls of the units from a up to, but not including, b.
 func naive(s *tracestore.MetricSeries, op core.Operation, a, b int64) float64 {
 	var calls, errors float64
 	var durations tracestore.Histogram
@@ -131,10 +132,10 @@ func naive(s *tracestore.MetricSeries, op core.Operation, a, b int64) float64 {
 	return durations.Quantile(0.9) / 1e6
 }
 
-// An answer holds whole series, as many as there is room for, and says what is missing.
-func TestRatesBounded(t *testing.T) {
+// An answer has as many whole series as fit, and a warning if some do not.
+func TestAnswerLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	all := []tracestore.MetricSeries{seriesOf(r, 0), {}, seriesOf(r, 9), seriesOf(r, 4), seriesOf(r, 5)}
+	all := []tracestore.MetricSeries{randomSeries(r, 0), {}, randomSeries(r, 9), randomSeries(r, 4), randomSeries(r, 5)}
 	g := Grid{unit: 1, first: 1, last: 10, step: 1, window: 1} // 10, 0, 1, 6 and 5 points
 	for most, want := range map[int64]int{22: 4, 21: 3, 17: 3, 16: 2, 10: 1, 9: 0} {
 		a := Answer{grid: g}

@@ -1,7 +1,7 @@
 // Package tempo serves the HTTP API of Grafana Tempo that Grafana's data source uses
-// (grafana.com/docs/tempo/latest/api_docs): traces by id, searches, and the names and values of tags. The routes are below
-// /tempo because /api/traces/{id} of the other HTTP API is different. Times are seconds since the Unix epoch. An error is a
-// line of text.
+// (grafana.com/docs/tempo/latest/api_docs): traces by id, searches, and the names and values of
+// tags. The routes are below /tempo because /api/traces/{id} of the other HTTP API is different.
+// Times are seconds since the Unix epoch. An error is a line of text.
 package tempo
 
 import (
@@ -70,7 +70,7 @@ func (a *API) buildInfo(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// fail answers a request whose query failed, unless the client is gone.
+// fail answers a request whose query failed, unless the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -132,7 +132,7 @@ func countParam(v url.Values, name string, absent, minimum, maximum int) (int, e
 	}
 	n, err := strconv.ParseUint(p, 10, 64)
 	if err != nil || n < uint64(minimum) {
-		return 0, invalid(name, fmt.Errorf("%q is not a number from %d on", clip(p), minimum))
+		return 0, invalid(name, fmt.Errorf("%q is not a number of at least %d", clip(p), minimum))
 	}
 	return int(min(n, uint64(maximum), math.MaxInt)), nil
 }

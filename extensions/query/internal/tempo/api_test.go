@@ -24,7 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// marketStore returns a store with Market by the name that golden files use, as querytest.ShopStore does.
+// marketStore returns a store with Market by the name that golden files use, as querytest.ShopStore
+// does.
 func marketStore(t *testing.T, name string) core.Store {
 	t.Helper()
 	store := querytest.NewStore(querytest.Market())
@@ -60,7 +61,7 @@ func TestAPI(t *testing.T) {
 	querytest.Golden{Routes: routes, Store: marketStore, Headers: []string{"Content-Type"}}.Run(t, "testdata/*.txt")
 }
 
-// askProtobuf asks for a trace as data sources do.
+// askProtobuf requests a trace as protobuf.
 func askProtobuf(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -72,7 +73,7 @@ func askProtobuf(t *testing.T, h http.Handler, path string) *httptest.ResponseRe
 	return w
 }
 
-// fields returns the fields of a protobuf message that has each once.
+// fields returns the fields of a protobuf message. Each must occur once.
 func fields(t *testing.T, b []byte) map[protowire.Number]string {
 	t.Helper()
 	out := make(map[protowire.Number]string)
@@ -109,14 +110,14 @@ func TestTraceAsProtobuf(t *testing.T) {
 		w := askProtobuf(t, h, "/tempo/api/v2/traces/1?start=1714550000&end=1714560000")
 		got := fields(t, w.Body.Bytes())
 		if got[1] != string(plain) || got[3] != wantStatus || got[4] != wantMessage {
-			t.Errorf("status %q, message %q, the trace is the same: %t", got[3], got[4], got[1] == string(plain))
+			t.Errorf("status %q, message %q, same trace: %t", got[3], got[4], got[1] == string(plain))
 		}
 	}
 	f(1000, 600, "", "")
 	f(7, 7, "1", "the trace has more than max_trace_size (7) spans; the first ones are shown")
 }
 
-// long is a trace of 600 spans that takes several messages.
+// long returns a trace of 600 spans that is sent in several messages.
 func long() ptrace.Traces {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
@@ -126,7 +127,7 @@ func long() ptrace.Traces {
 	return td
 }
 
-func TestTraceThatIsCut(t *testing.T) {
+func TestTruncatedTrace(t *testing.T) {
 	h := api(t, querytest.NewStore(long()), func(o *core.Options) { o.Limits.TraceSize = 7 })
 	const end = `]},"status":"PARTIAL","message":"the trace has more than max_trace_size (7) spans; the first ones are shown"}`
 	w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/v2/traces/1")
@@ -135,7 +136,7 @@ func TestTraceThatIsCut(t *testing.T) {
 	}
 }
 
-// foundTraces is what data sources read of the answer to a search.
+// foundTraces is the part of a search answer that data sources read.
 type foundTraces struct {
 	Traces []struct {
 		TraceID  string `json:"traceID"`
@@ -232,7 +233,7 @@ func TestSlowStore(t *testing.T) {
 			}
 		})
 	}
-	const text = "the store did not finish within query_timeout (1m0s); ask for less"
+	const text = "the store did not finish within query_timeout (1m0s); narrow the query"
 	for _, path := range []string{"traces/1", "v2/traces/1", "search", "search/tags", "v2/search/tags", "search/tag/x/values", "v2/search/tag/.x/values",
 		"v2/search/tag/name/values"} {
 		f(path, 0, http.StatusGatewayTimeout, text)
@@ -240,7 +241,7 @@ func TestSlowStore(t *testing.T) {
 	f("search", 2, http.StatusOK, `"warnings":["result is incomplete: `+text+`"]}`)
 }
 
-func TestStoreThatBreaksOff(t *testing.T) {
+func TestStoreFails(t *testing.T) {
 	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
 	store.Fail, store.FailAt = querytest.ErrStore, 2
 	h := api(t, store)

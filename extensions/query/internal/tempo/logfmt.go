@@ -18,8 +18,9 @@ type logfmtTag struct {
 	hasValue   bool
 }
 
-// parseLogfmt parses tags that are separated by white space. A value in double quotes is a Go string literal, which is the same
-// as in JSON except for escaped slashes. A key may occur only once.
+// parseLogfmt parses tags that are separated by white space. A value in double quotes is a Go
+// string literal, which is the same as in JSON except for escaped slashes. A key may occur only
+// once.
 func parseLogfmt(text string) (tags []logfmtTag, err error) {
 	if len(text) > maxLogfmtBytes {
 		return nil, fmt.Errorf("%d bytes, more than %d", len(text), maxLogfmtBytes)
@@ -57,7 +58,7 @@ func cutLogfmt(text string) (t logfmtTag, rest string, err error) {
 		return t, rest, fmt.Errorf("no key")
 	}
 	if strings.HasPrefix(rest, `"`) {
-		return t, rest, fmt.Errorf("a quote in a key")
+		return t, rest, fmt.Errorf("quote in a key")
 	}
 	if !strings.HasPrefix(rest, "=") {
 		return t, rest, nil
@@ -72,10 +73,10 @@ func cutLogfmtValue(text string) (value, rest string, err error) {
 	if strings.HasPrefix(text, `"`) {
 		quoted, err := strconv.QuotedPrefix(text)
 		if err != nil {
-			return "", text, fmt.Errorf("no value between quotes")
+			return "", text, fmt.Errorf("invalid quoted value")
 		}
 		if value, err = strconv.Unquote(quoted); err != nil {
-			return "", text, fmt.Errorf("no value between quotes")
+			return "", text, fmt.Errorf("invalid quoted value")
 		}
 		return value, text[len(quoted):], nil
 	}
@@ -84,7 +85,7 @@ func cutLogfmtValue(text string) (value, rest string, err error) {
 		end = len(text)
 	}
 	if value, rest = text[:end], text[end:]; rest != "" && !strings.ContainsRune(logfmtSpace, rune(rest[0])) {
-		return "", rest, fmt.Errorf("a value with %q that is not between quotes", rest[0])
+		return "", rest, fmt.Errorf("unquoted value with %q", rest[0])
 	}
 	return value, rest, nil
 }

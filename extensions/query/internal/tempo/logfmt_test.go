@@ -18,7 +18,7 @@ func FuzzLogfmt(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read reads back from its plainest form.
+		// The tags, written with all values quoted, must parse to the same tags.
 		var b bytes.Buffer
 		for _, tag := range tags {
 			b.WriteString(tag.key)
@@ -51,7 +51,7 @@ func TestLogfmt(t *testing.T) {
 	f(`a="x\"\n" b= c=""`, "a|x\"\n|true;b||true;c||true;")
 	f("", "<nil>")
 	f(`a=1 =2`, "no key at position 4")
-	f(`a="x`, "no value between quotes at position 0")
-	f(`a=x"y"`, `a value with '"' that is not between quotes at position 0`)
+	f(`a="x`, "invalid quoted value at position 0")
+	f(`a=x"y"`, `unquoted value with '"' at position 0`)
 	f(`a=1 a=2`, "tag a has been set twice")
 }

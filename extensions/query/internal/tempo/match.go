@@ -17,14 +17,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// match is a trace and those of its spans that match a search. It is reused for one trace after the other.
+// match is a trace and those of its spans that match a search. It is reused for one trace after the
+// other.
 type match struct {
 	summary tracestore.Summary
 	matched int    // number of spans
 	spans   []byte // the first of them, encoded
 }
 
-// read sets m to a trace. If a trace is too long to be read as a whole and the matching spans are in the rest, m has none.
+// read sets m to a trace. If a trace is too long to be read as a whole and the matching spans are
+// in the rest, m has none.
 func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.Batch, q *searchQuery) error {
 	*m = match{spans: m.spans[:0]}
 	from, to, _ := tracestore.Query{From: q.window.From, To: q.window.To}.Window()
@@ -46,8 +48,8 @@ func (m *match) read(ctx context.Context, id otlpdata.TraceID, trace *otlpdata.B
 	return err
 }
 
-// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It has the set of spans twice: in the list spanSets, and
-// alone for older clients.
+// appendJSON appends a TraceSearchMetadata of tempo.proto (tempopb). It has the set of spans twice:
+// in the list spanSets, and alone for older clients.
 func (m *match) appendJSON(dst []byte) []byte {
 	s := &m.summary
 	dst = append(dst, `{"traceID":"`...)
@@ -98,7 +100,8 @@ func (q *searchQuery) appendSpan(dst []byte, s tracestore.Span) []byte {
 // maxShownFields is the maximum number of fields that are shown of a span.
 const maxShownFields = 32
 
-// shownFields returns the fields that a search names, except those of the trace and those that are shown of every span.
+// shownFields returns the fields that a search names, except those of the trace and those that are
+// shown of every span.
 func shownFields(q *traceql.Query) (fields []tracestore.Field) {
 	show := func(f tracestore.Field) {
 		switch f.Place {
@@ -135,7 +138,8 @@ func eachField(set storequery.SpanSet, visit func(tracestore.Field)) {
 	}
 }
 
-// shownName returns the name of a field in answers. For attributes it is the key, whatever the scope.
+// shownName returns the name of a field in answers. For attributes it is the key, whatever the
+// scope.
 func shownName(f tracestore.Field) string {
 	switch {
 	case f.Place == tracestore.Service:

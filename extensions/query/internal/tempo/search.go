@@ -60,7 +60,8 @@ type searchWriter struct {
 	trace   match // the current one
 }
 
-// run appends the traces. The end of the time range is inclusive to the nanosecond: clients cut it to a full second.
+// run appends the traces. The end of the time range is inclusive to the nanosecond: clients cut it
+// to a full second.
 func (f *searchWriter) run(slot *core.Slot) (err error) {
 	q := tracestore.Query{
 		Tenant: slot.Tenant(), From: f.query.window.From, To: f.query.window.To, Limit: f.query.limit, Budget: slot.Budget(),

@@ -29,8 +29,8 @@ type searchQuery struct {
 	spans  int // per trace
 }
 
-// parseSearch parses the parameters of a search. The default time range is that of the other APIs. The errors are for the
-// client.
+// parseSearch parses the parameters of a search. The default time range is that of the other APIs.
+// The errors are for the client.
 func parseSearch(v url.Values, now time.Time, maxTraces int) (q searchQuery, err error) {
 	if q.window, err = windowParams(v); err != nil {
 		return q, err

@@ -15,7 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// maxTags is the maximum and the default number of names or values in an answer. It is what data sources ask for.
+// maxTags is the maximum and the default number of names or values in an answer. It is what data
+// sources ask for.
 const maxTags = 5000
 
 // scopeSample is the maximum number of spans that are examined to find the scopes of attributes.
@@ -174,7 +175,8 @@ func tagScopes(slot *core.Slot, q tagsRequest) (map[string][]string, error) {
 	return scopes, nil
 }
 
-// attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store, only the service is known.
+// attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store,
+// only the service is known.
 func attributeKeys(slot *core.Slot) ([]string, error) {
 	catalog, ok := slot.Store().(tracestore.AttributeCatalog)
 	if !ok {
@@ -187,8 +189,9 @@ func attributeKeys(slot *core.Slot) ([]string, error) {
 	return slot.Listed(keys)
 }
 
-// seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources, and for keys that are not
-// among them those of events, links and scopes. It returns nothing if the store cannot aggregate.
+// seenKeys returns the attributes of a sample of spans: the frequent ones of spans and resources,
+// and for keys that are not among them those of events, links and scopes. It returns nothing if the
+// store cannot aggregate.
 func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Field]bool, error) {
 	seen := make(map[tracestore.Field]bool)
 	store, ok := slot.Store().(tracestore.Aggregator)
@@ -233,8 +236,9 @@ func elsewhere(keys []string, seen map[tracestore.Field]bool) (fields []tracesto
 	return fields[:min(len(fields), tracestore.MaxFacets)]
 }
 
-// scopesOf returns the scopes in which a key was seen. Catalogs of stores do not record scopes, so the scopes of other keys,
-// which are rare, are guessed by the semantic conventions of OpenTelemetry. A search for `.key` finds the key in all scopes.
+// scopesOf returns the scopes in which a key was seen. Catalogs of stores do not record scopes, so
+// the scopes of other keys, which are rare, are guessed by the semantic conventions of
+// OpenTelemetry. A search for `.key` finds the key in all scopes.
 func scopesOf(key string, seen map[tracestore.Field]bool) []string {
 	if scopes := seenScopes(key, seen); len(scopes) > 0 {
 		return scopes

@@ -18,12 +18,12 @@ import (
 
 const mediaProtobuf = "application/protobuf"
 
-// trace answers GET /tempo/api/traces/{id} with the spans: `{"batches":[...]}`, or an OTLP TracesData message if the client
-// accepts protobuf.
+// trace answers GET /tempo/api/traces/{id} with the spans: `{"batches":[...]}`, or an OTLP
+// TracesData message if the client accepts protobuf.
 func (a *API) trace(w http.ResponseWriter, r *http.Request) { a.answerTrace(w, r, false) }
 
-// traceV2 answers GET /tempo/api/v2/traces/{id} with the spans and whether they are complete: a message TraceByIDResponse
-// of tempo.proto (tempopb), as JSON or protobuf.
+// traceV2 answers GET /tempo/api/v2/traces/{id} with the spans and whether they are complete: a
+// message TraceByIDResponse of tempo.proto (tempopb), as JSON or protobuf.
 func (a *API) traceV2(w http.ResponseWriter, r *http.Request) { a.answerTrace(w, r, true) }
 
 func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) {
@@ -62,7 +62,8 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 	}
 }
 
-// parseTraceID returns the id of the trace. The time range is checked, but not used: a trace is always shown as a whole.
+// parseTraceID returns the id of the trace. The time range is checked, but not used: a trace is
+// always shown as a whole.
 func parseTraceID(r *http.Request) (id otlpdata.TraceID, err error) {
 	v, err := httpapi.Query(r)
 	if err != nil {
@@ -121,7 +122,8 @@ func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pi
 	return s.Flush()
 }
 
-// jsonStatus returns the end of the answer after the spans. missing says why they are incomplete, or "".
+// jsonStatus returns the end of the answer after the spans. missing says why they are incomplete,
+// or "".
 func jsonStatus(missing string) string {
 	if missing == "" {
 		return `]},"status":"COMPLETE"}`
@@ -165,8 +167,8 @@ func (a *API) writeChunks(pieces []*otlpdata.Batch, send func([]byte) error) err
 	return out.Finish()
 }
 
-// gatherChunks returns the encoded trace, which is written after its length. It reserves as much memory again as the query
-// holds for the stored trace.
+// gatherChunks returns the encoded trace, which is written after its length. It reserves as much
+// memory again as the query holds for the stored trace.
 func (a *API) gatherChunks(slot *core.Slot, pieces []*otlpdata.Batch) (spans []byte, err error) {
 	if err := slot.HoldMore(slot.Held()); err != nil {
 		return nil, err

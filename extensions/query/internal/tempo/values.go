@@ -34,8 +34,8 @@ func (a *API) tagValues(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tagValuesV2 answers GET /tempo/api/v2/search/tag/{tag}/values, where the tag is a field of the search language and values
-// have types.
+// tagValuesV2 answers GET /tempo/api/v2/search/tag/{tag}/values, where the tag is a field of the
+// search language and values have types.
 func (a *API) tagValuesV2(w http.ResponseWriter, r *http.Request) {
 	a.answerTagValues(w, r, fieldOfSearch, func(dst []byte, slot *core.Slot, q *valuesRequest, texts []string) ([]byte, error) {
 		numeric, err := hasNumbers(slot, q.field, texts)
@@ -95,8 +95,8 @@ func parseValuesRequest(r *http.Request, field func(string) (tracestore.Field, e
 
 const valuesSuffix = "/values"
 
-// narrowing returns the condition of a search, or nil if it has none that is decided span by span. Users are still typing the
-// search, so mistakes are ignored.
+// narrowing returns the condition of a search, or nil if it has none that is decided span by span.
+// Users are still typing the search, so mistakes are ignored.
 func narrowing(text string) tracestore.Expr {
 	if text == "" {
 		return nil
@@ -150,7 +150,8 @@ func (a *API) answerTagValues(w http.ResponseWriter, r *http.Request, field func
 	a.write(w, r, func(dst []byte) []byte { return append(dst, body...) })
 }
 
-// listValues returns the values of a field. Values are those of all spans if the store cannot limit them.
+// listValues returns the values of a field. Values are those of all spans if the store cannot limit
+// them.
 func listValues(slot *core.Slot, q *valuesRequest) ([]string, error) {
 	service, ofService := onlyService(q.where)
 	switch q.field.Place {
@@ -205,8 +206,8 @@ func onlyService(e tracestore.Expr) (service string, ok bool) {
 	return c.Value.Text, ok && c.Field.Place == tracestore.Service && c.Op == tracestore.Eq && !c.Value.IsNumber
 }
 
-// operationNames returns sorted names of operations of the given services, or of all services, at least limit of them if
-// there are as many.
+// operationNames returns sorted names of operations of the given services, or of all services, at
+// least limit of them if there are as many.
 func operationNames(slot *core.Slot, limit int, services ...string) (names []string, err error) {
 	if len(services) == 0 {
 		if services, err = slot.Services(); err != nil {
@@ -229,8 +230,8 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names []str
 	return names, nil
 }
 
-// sampledValues returns the sorted values of spans on which the condition holds, of a sample if there are many spans. ok is
-// false if the store cannot aggregate.
+// sampledValues returns the sorted values of spans on which the condition holds, of a sample if
+// there are many spans. ok is false if the store cannot aggregate.
 func sampledValues(slot *core.Slot, q *valuesRequest) (texts []string, ok bool, err error) {
 	store, ok := slot.Store().(tracestore.Aggregator)
 	if !ok {
@@ -252,7 +253,8 @@ func sampledValues(slot *core.Slot, q *valuesRequest) (texts []string, ok bool, 
 	return texts, true, nil
 }
 
-// hasNumbers reports whether values of a field that look like numbers are numbers: catalogs list values as text.
+// hasNumbers reports whether values of a field that look like numbers are numbers: catalogs list
+// values as text.
 func hasNumbers(slot *core.Slot, f tracestore.Field, texts []string) (bool, error) {
 	if f.Key == "" || !slices.ContainsFunc(texts, isNumber) {
 		return false, nil

@@ -44,7 +44,7 @@ func writeError(w http.ResponseWriter, status int, msg string) {
 	http.Error(w, string(body), status)
 }
 
-// fail answers a request whose query failed, unless the client is gone.
+// fail answers a request whose query failed, unless the client disconnected.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return
@@ -79,8 +79,8 @@ func (a *API) operations(w http.ResponseWriter, r *http.Request) {
 	a.writeList(w, r, "operations", len(ops), func(dst []byte, i int) []byte { return httpapi.AppendOperation(dst, &ops[i]) })
 }
 
-// withKinds gives operations without a kind the kind internal, as OpenTelemetry does, and removes the duplicates that this
-// makes. For each name, the operation without a kind must be the first.
+// withKinds gives operations without a kind the kind internal, as OpenTelemetry does, and removes
+// the duplicates that this makes. For each name, the operation without a kind must be the first.
 func withKinds(ops []tracestore.Operation) (out []tracestore.Operation) {
 	const internal = "internal"
 	without := "" // the last name that had an operation without a kind
@@ -103,7 +103,7 @@ func (a *API) writeList(w http.ResponseWriter, r *http.Request, name string, n i
 	s.Buf = append(append(append(s.Buf, `{"`...), name...), `":[`...)
 	for i := range n {
 		if s.Add(func(dst []byte) ([]byte, error) { return element(httpapi.Comma(dst, i), i), nil }) != nil {
-			return // the client is gone
+			return // the client disconnected
 		}
 	}
 	s.Buf = append(s.Buf, "]}"...)

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// summaries answers GET /api/v3/trace-summaries. The answer is held in memory as a whole: summaries are small, and
-// max_limit bounds their number.
+// summaries answers GET /api/v3/trace-summaries. The answer is held in memory as a whole: summaries
+// are small, and max_limit bounds their number.
 func (a *API) summaries(w http.ResponseWriter, r *http.Request) {
 	search, err := parseSearch(r)
 	if err != nil {

@@ -61,7 +61,8 @@ func (t *traceWriter) add(opt adjust.Options, pieces ...*otlpdata.Batch) error {
 	return err
 }
 
-// writeTraces answers with the traces that fill adds. fill returns why traces may be missing, or "".
+// writeTraces answers with the traces that fill adds. fill returns why traces may be missing, or
+// "".
 func (a *API) writeTraces(w http.ResponseWriter, r *http.Request, op core.Operation, fill func(*core.Slot, *traceWriter) (string, error)) {
 	slot, err := a.backend.Admit(r.Context())
 	if err != nil {

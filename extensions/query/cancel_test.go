@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// waitingStore finds nothing before it is told to stop, and says when it begins and ends.
+// waitingStore waits for the end of the context, and signals the begin and the end of each call.
 type waitingStore struct {
 	*querytest.Store
 	begins, ends chan struct{}
@@ -35,8 +35,8 @@ func (s *waitingStore) Traces(ctx context.Context, _ string, _ []tracestore.Trac
 
 func (s *waitingStore) Consume(context.Context, *otlpdata.Batch) error { return nil }
 
-// A client that closes its connection ends the work of the store, through everything that lies between the two.
-func TestClosedConnectionEndsTheWork(t *testing.T) {
+// A client that closes its connection cancels the context of the store, through all layers.
+func TestClosedConnectionCancelsStore(t *testing.T) {
 	store := &waitingStore{querytest.NewStore(querytest.Shop()), make(chan struct{}), make(chan struct{})}
 	c := defaults()
 	c.HTTP.Endpoint, c.PassTokens = "localhost:0", true
@@ -49,15 +49,15 @@ func TestClosedConnectionEndsTheWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, request := range [][2]string{{http.MethodGet, "/api/traces/1"}, {http.MethodGet, "/api/traces?service=web"},
-		{http.MethodGet, "/api/v3/trace-summaries?" + allDay}, {http.MethodPost, "/api/archive/1"}} {
+		{http.MethodGet, "/api/v3/trace-summaries?" + wholeDay}, {http.MethodPost, "/api/archive/1"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := http.NewRequestWithContext(ctx, request[0], "http://"+q.Addr("http")+request[1], nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answered := make(chan struct{})
+		done := make(chan struct{})
 		go func() {
-			defer close(answered)
+			defer close(done)
 			if res, err := http.DefaultClient.Do(r); err == nil {
 				res.Body.Close()
 				t.Errorf("%v: %s", request, res.Status)
@@ -65,8 +65,8 @@ func TestClosedConnectionEndsTheWork(t *testing.T) {
 		}()
 		<-store.begins
 		cancel()
-		<-store.ends // or the test runs out of time
-		<-answered
+		<-store.ends // or the test times out
+		<-done
 	}
 	http.DefaultClient.CloseIdleConnections()
 	if err := q.Stop(t.Context()); err != nil {
