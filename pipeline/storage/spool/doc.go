@@ -19,8 +19,8 @@
 // committed next: it needs no sync of its own. If it is lost, its item is taken once more. A log is
 // deleted when all its items are done.
 //
-//	Put ─▶ │ log 3: being written │ log 2: on disk only │ log 1: being read │ ─Take─▶ in flight ─Done─▶
-//	         (in memory if log 1                          (all at once)
+//	Put ─▶ │ log 3: written │ log 2: on disk only │ log 1: read │ ─Take─▶ in flight ─Done─▶
+//	         (in memory if log 1                    (all at once)
 //	         is the only other log)
 //
 // Memory holds the items in flight and those of at most two logs: the one being read and the one

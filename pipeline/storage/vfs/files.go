@@ -8,14 +8,16 @@ import (
 	"path"
 )
 
-// ErrTooLarge is wrapped by ReadFile when the file is longer than the caller can take.
-var ErrTooLarge = errors.New("file is larger than allowed")
+// ErrTooLarge is wrapped by ReadFile when the file exceeds the caller's limit.
+var ErrTooLarge = errors.New("file too large")
 
-// TempSuffix ends the name of a file that WriteFileAtomic has not completed. Files with it that are found at start are left-overs.
+// TempSuffix is the suffix of files that WriteFileAtomic has not completed. Such files found at
+// start can be removed.
 const TempSuffix = ".tmp"
 
-// WriteFileAtomic makes name hold data, durably: after nil it does, and after an error or a crash at any time name holds either its
-// old or its new content, or is still missing if it was. There must be one writer per name at a time.
+// WriteFileAtomic makes name hold data, durably. After an error or a crash at any time, name holds
+// its old or its new content, or is missing if it was missing before. There must be one writer per
+// name at a time.
 func WriteFileAtomic(fsys FS, name string, data []byte) error {
 	tmp := name + TempSuffix
 	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +28,7 @@ func WriteFileAtomic(fsys FS, name string, data []byte) error {
 		err = fsys.Rename(tmp, name)
 	}
 	if err != nil {
-		fsys.Remove(tmp) // to give space back; the next write tries again
+		fsys.Remove(tmp) // free the space; the next write tries again
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	if err := fsys.SyncDir(path.Dir(name)); err != nil {
@@ -68,5 +70,6 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// NoSpace says whether err means that the volume, or the quota of the user, is full: a condition that can pass.
+// NoSpace reports whether err means that the volume, or the user's quota, is full: a temporary
+// condition.
 func NoSpace(err error) bool { return isNoSpace(err) }

@@ -9,7 +9,7 @@ import (
 	"path"
 )
 
-// Files hold other people's traces: nobody but the owner reads them.
+// Files hold traces, which are private: only the owner may read them.
 const (
 	filePerm = 0o600
 	dirPerm  = 0o750
@@ -55,7 +55,8 @@ func (osFS) ReadDir(dir string) ([]Entry, error) {
 	return entries, nil
 }
 
-// MkdirAll syncs the parent even if dir exists already: an earlier process may have died between making dir and making it durable.
+// MkdirAll syncs the parent even if dir exists: an earlier process may have died between creating
+// dir and making it durable.
 func (f osFS) MkdirAll(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -64,7 +65,7 @@ func (f osFS) MkdirAll(dir string) error {
 	case err == nil:
 		err = f.SyncDir(path.Dir(dir))
 		if errors.Is(err, fs.ErrPermission) {
-			return nil // whoever may not read the parent has not made dir in it
+			return nil // without permission to read the parent, this process did not create dir
 		}
 		return err
 	case !errors.Is(err, fs.ErrNotExist):
@@ -89,7 +90,7 @@ func (osFS) Lock(name string) (io.Closer, error) {
 		return nil, err
 	}
 	if err := lockFile(f); err != nil {
-		f.Close() // the reason is in err
+		f.Close() // err has the reason
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
 	return f, nil // closing the file releases the lock
@@ -103,7 +104,7 @@ func (osFS) Free(dir string) (int64, error) {
 	return free, nil
 }
 
-// osFile adds to os.File what File asks for beyond it.
+// osFile adds the methods of File that os.File lacks.
 type osFile struct{ *os.File }
 
 func openOS(name string, flag int) (File, error) {

@@ -21,7 +21,8 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// lockFile uses flock, which belongs to the open file: it also excludes a second Lock in this process, and dies with the process.
+// lockFile uses flock, which belongs to the open file: it also excludes a second Lock in this
+// process, and is released when the process ends.
 func lockFile(f *os.File) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -51,12 +52,12 @@ func freeBytes(dir string) (int64, error) {
 	}
 	block := uint64(st.Bsize)
 	if block == 0 || st.Bavail > math.MaxInt64/block {
-		return math.MaxInt64, nil // some network and virtual volumes answer so when they have no limit
+		return math.MaxInt64, nil // some network and virtual volumes report this if they have no limit
 	}
 	return int64(st.Bavail * block), nil
 }
 
-// isNoSpace knows what the system answers when the volume or the user's quota is full.
+// isNoSpace reports whether the volume or the user's quota is full.
 func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -11,8 +11,8 @@ import (
 
 const errNotDir = syscall.ENOTDIR
 
-// syncDir has nothing to do: NTFS journals names by itself, and directories cannot be flushed through an ordinary handle.
-// A missing directory is still an error, as on the other systems.
+// syncDir only checks that the directory exists: NTFS journals names, and directories cannot be
+// flushed through an ordinary handle.
 func syncDir(dir string) error {
 	_, err := os.Stat(dir)
 	return err
@@ -40,7 +40,8 @@ func freeBytes(dir string) (int64, error) {
 	return int64(min(free, math.MaxInt64)), nil
 }
 
-// isNoSpace knows what the system answers when the volume or the user's quota is full; ENOSPC comes from file systems made in Go.
+// isNoSpace reports whether the volume or the user's quota is full; file systems written in Go
+// return ENOSPC.
 func isNoSpace(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED) || errors.Is(err, syscall.ENOSPC)

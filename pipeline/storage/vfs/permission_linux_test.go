@@ -12,19 +12,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// nobody is a user without privileges.
-const nobody = 65534
+// otherUser is the id of a user without privileges.
+const otherUser = 65534
 
-// unprivileged calls f as a user who is bound by permissions and owns dir. For the superuser that is nobody: on Linux the user who counts for
-// files belongs to the thread.
+// unprivileged calls f as a user who is subject to permissions and owns dir. For the superuser that
+// is otherUser: on Linux, the user for file access belongs to the thread.
 func unprivileged(t *testing.T, dir string, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		f()
 		return
 	}
-	for _, name := range []string{filepath.Dir(dir), dir} { // what t.TempDir made may be entered by its owner only
-		if err := os.Chown(name, nobody, nobody); err != nil {
+	for _, name := range []string{filepath.Dir(dir), dir} { // only the owner may enter what t.TempDir created
+		if err := os.Chown(name, otherUser, otherUser); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +32,7 @@ func unprivileged(t *testing.T, dir string, f func()) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, and no other gets this user
-		if err := syscall.Setfsuid(nobody); err != nil {
+		if err := syscall.Setfsuid(otherUser); err != nil {
 			t.Error(err)
 			return
 		}
@@ -41,7 +41,8 @@ func unprivileged(t *testing.T, dir string, f func()) {
 	<-done
 }
 
-// TestMkdirAllBelowAnUnreadableDirectory: a directory that exists is fine even if its parent may not be read; a missing one there is not.
+// TestMkdirAllBelowAnUnreadableDirectory: an existing directory is accepted even if its parent is
+// not readable; a missing one is an error.
 func TestMkdirAllBelowAnUnreadableDirectory(t *testing.T) {
 	dir := t.TempDir()
 	parent := filepath.Join(dir, "parent")

@@ -11,16 +11,17 @@
 //	   vfs.OS()          vfstest.Mem
 //	   the machine       memory; forgets at a crash what was not synced
 //
-// What a power cut may take away is part of the contract:
+// The contract includes what a power failure may lose:
 //
-//   - Bytes and the size of a file are durable once File.Sync has returned nil. Before that, any subset of the written
-//     sectors may have reached the disk, in any order, and the size may be the old or the new one.
-//   - The name of a file (its creation, rename or removal) is durable once FS.SyncDir of its directory has returned nil,
-//     whether or not the file itself was synced.
-//   - After a failed Sync the unsynced bytes are in an unknown state for ever: a later Sync of the same file may return nil and
-//     still have lost them. Whoever sees a failed Sync must write the bytes again, to another file.
+//   - Bytes and size of a file are durable once File.Sync has returned nil. Before that, any subset
+//     of the written sectors may be on the disk, in any order, with the old or the new size.
+//   - The name of a file (its creation, rename or removal) is durable once FS.SyncDir of its
+//     directory has returned nil, whether or not the file itself was synced.
+//   - After a failed Sync the state of the unsynced bytes stays unknown: a later Sync of the same
+//     file may return nil although they are lost. After a failed Sync, write the bytes again to
+//     another file.
 //
-// The death of the process takes away nothing that was written.
+// A crash of the process loses nothing that was written.
 package vfs
 
 import (
@@ -28,43 +29,51 @@ import (
 	"io"
 )
 
-// ErrLocked is wrapped by FS.Lock when someone else, in this process or another, holds the lock.
+// ErrLocked is wrapped by FS.Lock when this or another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
-// FS is a file system. Names are full paths with slashes on every operating system. Errors name the operation and the file and wrap
-// the errors of package io/fs (fs.ErrNotExist, fs.ErrExist) where these apply. All methods may be called concurrently.
+// FS is a file system. Names are full paths with slashes on every operating system. Errors name the
+// operation and the file and wrap the errors of package io/fs (fs.ErrNotExist, fs.ErrExist) where
+// these apply. All methods may be called concurrently.
 type FS interface {
-	// Create makes an empty file and opens it for reading and writing. It fails with fs.ErrExist if the name is taken.
+	// Create creates an empty file and opens it for reading and writing. It fails with fs.ErrExist
+	// if the name exists.
 	Create(name string) (File, error)
-	// Open opens an existing file for reading; a write through the returned File fails.
+	// Open opens an existing file for reading; writes to the returned File fail.
 	Open(name string) (File, error)
 	// OpenWrite opens an existing file for reading and writing.
 	OpenWrite(name string) (File, error)
-	// Rename gives a file a new name, replacing the file that had it. Within one directory this is atomic, also across a power cut.
-	// A move between directories may show the file under both names after a power cut; sync the new directory, then the old one.
+	// Rename gives a file a new name and replaces the file that had it. Within one directory this
+	// is atomic, also across a power failure. After a power failure during a move between
+	// directories, the file may have both names; sync the new directory, then the old one.
 	Rename(oldName, newName string) error
-	// Remove deletes a file or an empty directory. Open handles of the file stay usable on Linux and macOS; on Windows Remove fails
-	// as long as there are any, so close first.
+	// Remove deletes a file or an empty directory. Open handles of the file stay usable on Linux
+	// and macOS; on Windows, Remove fails while there are any, so close them first.
 	Remove(name string) error
-	// MkdirAll makes a directory and its missing parents, and makes their names durable. It is no error if the directory exists.
+	// MkdirAll creates a directory and its missing parents, and makes their names durable. An
+	// existing directory is not an error.
 	MkdirAll(dir string) error
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(dir string) ([]Entry, error)
-	// SyncDir makes all earlier creations, renames and removals in a directory durable (its own entries, not those of subdirectories).
+	// SyncDir makes all earlier creations, renames and removals in a directory durable (its own
+	// entries, not those of subdirectories).
 	SyncDir(dir string) error
-	// Lock takes the exclusive lock that the file name stands for, without waiting: if it is taken the error wraps ErrLocked. The file
-	// is created if missing and stays when the lock is released, by Close of the result or by the death of the process.
+	// Lock acquires an exclusive lock on a file without waiting: if it is held, the error wraps
+	// ErrLocked. The file is created if missing and stays when the lock is released, by Close of
+	// the result or by the end of the process.
 	Lock(name string) (io.Closer, error)
-	// Free returns how many bytes a user without privileges may still write to the volume that holds dir.
+	// Free returns how many bytes a user without privileges may still write to the volume that
+	// holds dir.
 	Free(dir string) (int64, error)
 }
 
 // File is an open file. All methods but Close may be called concurrently.
 type File interface {
-	// ReadAt reads as io.ReaderAt says: fewer bytes than asked for come with an error, io.EOF at the end of the file.
+	// ReadAt follows io.ReaderAt: a short read returns an error, io.EOF at the end of the file.
 	io.ReaderAt
-	// WriteAt writes at any offset and grows the file as needed; a gap reads as zeroes. When the disk is full it writes what fits
-	// and returns that number with an error for which NoSpace is true.
+	// WriteAt writes at any offset and extends the file as needed; gaps read as zeros. When the
+	// disk is full, it writes what fits and returns that number and an error for which NoSpace is
+	// true.
 	io.WriterAt
 	// Size returns the length in bytes.
 	Size() (int64, error)

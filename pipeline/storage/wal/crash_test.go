@@ -186,7 +186,7 @@ func (r *crashRun) check(t *testing.T) {
 	}
 	for seq := uint64(1); seq <= r.committed; seq++ {
 		if _, ok := found[seq]; !ok {
-			t.Errorf("seed %d: committed record %d of %d is missing (mode %s, power cut %v)", r.seed, seq, r.committed, r.opts.Mode, r.power)
+			t.Errorf("seed %d: committed record %d of %d missing (mode %s, power cut %v)", r.seed, seq, r.committed, r.opts.Mode, r.power)
 		}
 	}
 }

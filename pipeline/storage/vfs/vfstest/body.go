@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// body is the content of a file: data, then zeroes up to size. So a file grown by Truncate costs nothing.
+// body is the content of a file: data, then zeros up to size. Growth by Truncate needs no memory.
 type body struct {
 	data   []byte
 	size   int64
@@ -42,7 +42,7 @@ func (b *body) writeAt(p []byte, off int64) {
 		old := len(b.data)
 		b.data = slices.Grow(b.data, int(end)-old)[:end]
 		if off > int64(old) {
-			clear(b.data[old:off]) // memory that an earlier Truncate gave up is not zero
+			clear(b.data[old:off]) // memory released by an earlier Truncate is not zero
 		}
 		b.size = max(b.size, end)
 	}

@@ -54,7 +54,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// BenchmarkCrash is one round of a crash test: a file system with three files of 100 KiB, two of them with unsynced bytes.
+// BenchmarkCrash is one round of a crash test: a file system with three files of 100 KiB, two of
+// them with unsynced bytes.
 func BenchmarkCrash(b *testing.B) {
 	block := make([]byte, 100<<10)
 	b.ReportAllocs()

@@ -5,8 +5,9 @@ import "slices"
 const (
 	// sectorSize is what a disk writes as a whole or not at all, in bytes.
 	sectorSize = 512
-	// maxUnsynced is how many written bytes of one file may wait for a Sync; a kernel under memory pressure would write them back
-	// too. It bounds the memory of a test that never syncs.
+	// maxUnsynced is the maximum number of written bytes of one file that wait for a Sync; a kernel
+	// under memory pressure would write them back too. It bounds the memory of a test that never
+	// syncs.
 	maxUnsynced = 16 << 20
 )
 
@@ -16,7 +17,7 @@ type content struct {
 	disk     body
 	pending  []change // what turns disk into live, oldest first
 	unsynced int      // bytes in pending
-	doubtful int      // pending[:doubtful] were covered by a Sync that failed
+	doubtful int      // pending[:doubtful] were part of a failed Sync
 }
 
 // change is one write, or a truncation if data is nil.
@@ -27,12 +28,13 @@ type change struct {
 	size int64 // size of the file after
 }
 
-// shrinks says whether the change gives the sector that begins at start back to the file system.
+// shrinks reports whether the change frees the sector that begins at start.
 func (c *change) shrinks(start int64) bool {
 	return c.data == nil && c.size < c.from && c.size <= start
 }
 
-// span returns the range of bytes that the change writes; a truncation inside a sector writes zeroes to the rest of it.
+// span returns the range of bytes that the change writes; a truncation inside a sector writes zeros
+// to the rest of it.
 func (c *change) span() (start, end int64) {
 	switch {
 	case c.data != nil:
@@ -69,7 +71,7 @@ func (c *content) note(ch change) {
 	}
 }
 
-// sync writes to the disk what changed since the last Sync, failed or not.
+// sync writes what changed since the last Sync to the disk, successful or not.
 func (c *content) sync() {
 	fresh := c.pending[c.doubtful:]
 	for i := range fresh {
@@ -81,7 +83,8 @@ func (c *content) sync() {
 	c.pending, c.unsynced, c.doubtful = nil, 0, 0
 }
 
-// writeSectors brings whole sectors to the disk, with the bytes of a failed Sync that share a sector with a later write.
+// writeSectors writes whole sectors to the disk, including bytes of a failed Sync that share a
+// sector with a later write.
 func (c *content) writeSectors(fresh []change) {
 	sector := make([]byte, sectorSize)
 	for i := range fresh {
@@ -94,7 +97,8 @@ func (c *content) writeSectors(fresh []change) {
 	c.disk.truncate(c.live.size)
 }
 
-// failSync is what a failed Sync leaves behind: the kernel thinks that all is written, and nobody knows what is.
+// failSync is the effect of a failed Sync: the kernel considers everything written, and what is on
+// the disk is unknown.
 func (c *content) failSync() { c.doubtful = len(c.pending) }
 
 func (b *body) apply(ch *change) {

@@ -2,8 +2,9 @@ package vfstest
 
 import "math/rand/v2"
 
-// Kill returns the file system after the death of the process (SIGKILL): everything that was written is there, what was unsynced is
-// still unsynced, locks are free. From now on m and all its files and locks fail with ErrCrashed.
+// Kill returns the file system after the process was killed (SIGKILL): everything written is there,
+// unsynced changes are still unsynced, locks are released. From now on m and all its files and
+// locks fail with ErrCrashed.
 func (m *Mem) Kill() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -14,9 +15,9 @@ func (m *Mem) Kill() *Mem {
 	return next
 }
 
-// Crash returns what a disk could hold after a power cut at this instant; the package comment has the rules. The same rng state and the
-// same history give the same disk; further calls give further disks for the same instant. From now on m and all its files and locks
-// fail with ErrCrashed.
+// Crash returns what a disk could hold after a power failure at this instant; the package comment
+// has the rules. The same rng state and history give the same disk; further calls give further
+// disks for the same instant. From now on m and all its files and locks fail with ErrCrashed.
 func (m *Mem) Crash(rng *rand.Rand) *Mem {
 	next := m.Kill()
 	var dirs []*directory
@@ -31,7 +32,8 @@ func (m *Mem) Crash(rng *rand.Rand) *Mem {
 	return next
 }
 
-// walk visits every node once, also those that only the disk has a name for, in an order that does not depend on chance.
+// walk visits every node once, including those that only have a name on the disk, in a
+// deterministic order.
 func (m *Mem) walk(visit func(*node)) {
 	seen := map[*node]bool{}
 	var descend func(*node)
@@ -48,7 +50,7 @@ func (m *Mem) walk(visit func(*node)) {
 	descend(m.root)
 }
 
-// recount sums up names and used bytes anew.
+// recount recomputes names and used bytes.
 func (m *Mem) recount() {
 	m.walk(func(n *node) { n.names = 0 })
 	m.walk(func(n *node) {

@@ -226,8 +226,8 @@ func TestCrashIsReproducible(t *testing.T) {
 	}
 }
 
-// A random history of one file, against the plain rule: after a crash the size is one that the file had since the last Sync, and so is
-// every sector, with zeroes where there was none.
+// A random history of one file, against the plain rule: after a crash the size is one that the file
+// had since the last Sync, and so is every sector, with zeroes where there was none.
 func TestRandomHistories(t *testing.T) {
 	for seed := range 300 {
 		r := rng(seed)
@@ -330,7 +330,7 @@ func TestQuotaAfterACrash(t *testing.T) {
 	m.SetQuota(10)
 	f := createSynced(t, m, "/d/a", "12345")
 	must(t, m.Remove("/d/a"))
-	wantFree(t, m.Kill(), 10) // nobody has it open any more
+	wantFree(t, m.Kill(), 10) // no handle is open
 	wantOutcomes(t, outcomes(m, func(m *vfstest.Mem) string {
 		free, err := m.Free("/d")
 		must(t, err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// node is what a name stands for: a directory if dir is set, else a file.
+// node is a directory if dir is set, else a file.
 type node struct {
 	dir     *directory
 	file    content
@@ -21,13 +21,13 @@ type directory struct {
 	pending []nameChange // what turns disk into live, oldest first
 }
 
-// nameChange takes one name away and gives one, at once: a creation has no gone, a removal no made.
+// nameChange removes one name and adds one, atomically: a creation has no gone, a removal no made.
 type nameChange struct {
 	seq   uint64 // position among all changes of the Mem, from 1
 	gone  string
 	made  string
-	node  *node  // what made stands for
-	after uint64 // change of another directory without which this one cannot be on the disk
+	node  *node  // the node that gets the name made
+	after uint64 // change of another directory that must be on the disk before this one
 }
 
 func newDir() *node {
@@ -43,7 +43,7 @@ func (c *nameChange) apply(names map[string]*node) {
 	}
 }
 
-// change applies c to the live names; the disk learns of it at the next sync.
+// change applies c to the live names; the disk gets it at the next sync.
 func (d *directory) change(c nameChange) {
 	if old := d.live[c.gone]; old != nil {
 		old.names--
@@ -65,7 +65,8 @@ func (d *directory) sync() {
 	d.pending = nil
 }
 
-// nodes calls visit once for each node that the directory knew since its last sync, in an order that does not depend on chance.
+// nodes calls visit once for each node that the directory knew since its last sync, in a
+// deterministic order.
 func (d *directory) nodes(visit func(*node)) {
 	for _, names := range []map[string]*node{d.disk, d.live} {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -79,7 +80,8 @@ func (d *directory) nodes(visit func(*node)) {
 	}
 }
 
-// loseNames decides for all directories together which pending changes a power cut left, and forgets the rest.
+// loseNames decides for all directories together which pending changes survive a power failure, and
+// drops the others.
 func loseNames(rng *rand.Rand, dirs []*directory) {
 	lost := map[uint64]bool{}
 	for _, d := range dirs {
@@ -101,7 +103,7 @@ func loseNames(rng *rand.Rand, dirs []*directory) {
 	}
 }
 
-// cut forgets the pending changes from the n-th on and notes them as lost.
+// cut drops the pending changes from the n-th on and records them as lost.
 func (d *directory) cut(n int, lost map[uint64]bool) {
 	for _, c := range d.pending[n:] {
 		lost[c.seq] = true
@@ -109,7 +111,7 @@ func (d *directory) cut(n int, lost map[uint64]bool) {
 	d.pending = d.pending[:n]
 }
 
-// some returns a number from 0 to n; half of the time one of these two.
+// some returns a random number from 0 to n; half of the time 0 or n.
 func some(rng *rand.Rand, n int) int {
 	switch rng.IntN(4) {
 	case 0:

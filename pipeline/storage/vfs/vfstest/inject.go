@@ -8,8 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Injector is a file system that counts its operations and fails some of them. To fail or crash at each operation of a scenario in
-// turn, run it once and take Count, then run it again for every n below that with a Rule that skips n.
+// Injector is a file system that counts its operations and makes some of them fail. To fail or
+// crash at each operation of a scenario in turn, run it once, take Count, and run it again for
+// every n below that with a Rule that skips n.
 type Injector struct {
 	fs    vfs.FS
 	rules []*Rule
@@ -20,8 +21,8 @@ type Injector struct {
 
 var _ vfs.FS = (*Injector)(nil)
 
-// Inject puts rules before a file system. Of the rules that apply to an operation all are counted and all hooks run, in order; the
-// first with an Err fails it.
+// Inject wraps a file system with rules. All rules that apply to an operation are counted and their
+// hooks run, in order; the first with an Err makes it fail.
 func Inject(fsys vfs.FS, rules ...*Rule) *Injector { return &Injector{fs: fsys, rules: rules} }
 
 // Count returns how many operations of these kinds there were, failed ones included.
@@ -57,7 +58,7 @@ func (i *Injector) fault(op Op, names ...string) *Rule {
 	return failing
 }
 
-// check is fault for operations that either happen or do not.
+// check is like fault, for operations that either happen completely or not at all.
 func (i *Injector) check(op Op, names ...string) error {
 	if r := i.fault(op, names...); r != nil {
 		return r.failure(op, names[0])
@@ -127,7 +128,7 @@ func (i *Injector) SyncDir(dir string) error {
 	return i.fs.SyncDir(dir)
 }
 
-// Lock implements vfs.FS. The Close of the lock is no counted operation.
+// Lock implements vfs.FS. Closing the lock is not counted.
 func (i *Injector) Lock(name string) (io.Closer, error) {
 	if err := i.check(OpLock, name); err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (f *injectedFile) Sync() error {
 	return err
 }
 
-// failSync tells a Mem, which may be below other Injectors, that a Sync of the file has failed.
+// failSync informs a Mem, possibly below other Injectors, that a Sync of the file has failed.
 func (f *injectedFile) failSync() {
 	if below, ok := f.file.(interface{ failSync() }); ok {
 		below.failSync()

@@ -55,7 +55,7 @@ func TestEveryKindOfOperationFails(t *testing.T) {
 			before := fsys.Count(op)
 			for kind, err := range everyOperation(fsys, f) {
 				switch {
-				case kind != op && err != nil && op != vfstest.OpRename: // after a failed rename there is nothing to remove
+				case kind != op && err != nil && op != vfstest.OpRename: // a failed rename leaves nothing to remove
 					t.Errorf("%v failed too: %v", kind, err)
 				case kind == op && !errors.Is(err, vfstest.ErrIO):
 					t.Errorf("error %v", err)
@@ -150,7 +150,8 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	write(t, f, "c", 0)
 	wantContent(t, fsys, "/d/f", "c"+strings.Repeat("a", 2*sector-1)+strings.Repeat("b", sector))
 	must(t, f.Sync())
-	// The sync wrote the two sectors changed after the failure, with all that is in them, and not the one in between.
+	// The sync wrote the two sectors changed after the failure, with all that is in them, and not
+	// the one in between.
 	want := "c" + strings.Repeat("a", sector-1) + strings.Repeat(".", sector) + strings.Repeat("b", sector)
 	wantOutcomes(t, outcomes(m, func(m *vfstest.Mem) string { return read(t, m, "/d/f") }), want)
 }
@@ -164,7 +165,8 @@ func TestFailedSyncLeavesDataInDoubt(t *testing.T) {
 	wantOutcomes(t, outcomes(m, func(m *vfstest.Mem) string { return read(t, m, "/d/f") }), "old", "new")
 }
 
-// WriteFileAtomic serves as the scenario to crash at every operation: the file holds all of the old or all of the new.
+// WriteFileAtomic serves as the scenario to crash at every operation: the file holds all of the old
+// or all of the new.
 func TestCrashAtEveryOperation(t *testing.T) {
 	scenario := func(n int, hook func(m *vfstest.Mem)) (ops int, err error) {
 		m := newMem(t)

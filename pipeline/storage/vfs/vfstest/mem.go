@@ -16,7 +16,7 @@ import (
 )
 
 // ErrCrashed is wrapped by every error of a Mem, its files and its locks after Crash or Kill.
-var ErrCrashed = errors.New("the machine that used this file system has crashed")
+var ErrCrashed = errors.New("file system is gone after a simulated crash")
 
 // Errors for rules and comparisons: a full disk (vfs.NoSpace is true for it) and a broken one.
 const (
@@ -44,15 +44,16 @@ var _ vfs.FS = (*Mem)(nil)
 // NewMem returns an empty file system: it has the root directory and nothing else.
 func NewMem() *Mem { return &Mem{root: newDir(), locks: map[*node]bool{}, quota: unlimited} }
 
-// SetQuota limits the bytes written to all files together; a gap before written bytes counts, the growth by Truncate does not.
-// A write that does not fit is cut at the border and fails with ErrNoSpace.
+// SetQuota limits the bytes written to all files together; a gap before written bytes counts,
+// growth by Truncate does not. A write that exceeds the quota is cut at it and fails with
+// ErrNoSpace.
 func (m *Mem) SetQuota(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.quota = bytes
 }
 
-// Handles returns how many files are open and locks are held, to find leaks.
+// Handles returns the number of open files and held locks, to find leaks.
 func (m *Mem) Handles() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,8 +190,8 @@ func (m *Mem) Remove(name string) error {
 	})
 }
 
-// release gives the space of a file back when the running system cannot reach it any more. The bytes stay: a power cut may undo
-// the removal.
+// release frees the space of a file that has no name and no handle. The bytes stay: a power failure
+// may undo the removal.
 func (m *Mem) release(n *node) {
 	if n.names == 0 && n.handles == 0 {
 		m.used -= int64(len(n.file.live.data))
@@ -244,7 +245,8 @@ func (m *Mem) rename(oldName, newName string) error {
 	return nil
 }
 
-// MkdirAll implements vfs.FS. As on the real system it does so by a sync of the parent, and of the parents of what it makes.
+// MkdirAll implements vfs.FS. Like the real system it syncs the parent, and the parents of what it
+// creates.
 func (m *Mem) MkdirAll(dir string) error {
 	return m.do("mkdir", dir, func() error {
 		parent, n := m.root, m.root

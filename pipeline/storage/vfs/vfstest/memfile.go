@@ -27,7 +27,7 @@ func (f *memFile) do(op string, change func(c *content) error) error {
 	})
 }
 
-// doWrite is do for what a file opened for reading refuses.
+// doWrite is like do, for operations that fail on a file opened for reading.
 func (f *memFile) doWrite(op string, change func(c *content) error) error {
 	return f.do(op, func(c *content) error {
 		if !f.write {
@@ -62,7 +62,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (n int, err error) {
 			return fs.ErrInvalid
 		}
 		before := int64(len(c.live.data))
-		// What replaces written bytes needs no room.
+		// Overwriting needs no capacity.
 		n = int(min(int64(len(p)), max(0, before+max(0, f.fs.quota-f.fs.used)-off)))
 		c.write(p[:n], off)
 		f.fs.used += int64(len(c.live.data)) - before
@@ -103,7 +103,7 @@ func (f *memFile) Sync() error {
 
 // failSync makes the unsynced bytes doubtful, for an Injector that fails Sync.
 func (f *memFile) failSync() {
-	// A dead file system has nothing left to lose.
+	// A crashed file system has nothing left to lose.
 	_ = f.do("sync", func(c *content) error {
 		c.failSync()
 		return nil

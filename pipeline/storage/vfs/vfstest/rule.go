@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Op is a set of kinds of operations. Each method of vfs.FS and vfs.File but Name is one kind, named as the method or, for ReadAt and
-// WriteAt, without the At.
+// Op is a set of kinds of operations. Each method of vfs.FS and vfs.File except Name is one kind,
+// named after the method (ReadAt and WriteAt without the At).
 type Op uint32
 
 // The kinds of operations, and sets of them.
@@ -32,7 +32,8 @@ const (
 
 	// OpAny is all kinds.
 	OpAny = OpClose<<1 - 1
-	// OpChanges is what can change the disk: a crash before any other operation has the same outcomes as one before the next of these.
+	// OpChanges is what can change the disk: a crash before any other operation has the same
+	// outcomes as one before the next of these.
 	OpChanges = OpCreate | OpRename | OpRemove | OpMkdirAll | OpSyncDir | OpLock | OpWrite | OpTruncate | OpSync
 )
 
@@ -50,23 +51,26 @@ func (o Op) String() string {
 	return strings.Join(names, "|")
 }
 
-// Rule says which operations of an Injector fail or call back. Set the fields before use; a Rule serves one Injector.
+// Rule selects operations of an Injector that fail or call a hook. Set the fields before use; a
+// Rule serves one Injector.
 type Rule struct {
 	// Op are the kinds of operations; 0 means all.
 	Op Op
-	// Path is a pattern as of path.Match for the last element of the name or for the whole name; of a rename, either name may match.
-	// Empty means all.
+	// Path is a path.Match pattern for the last element of the name or for the whole name; for a
+	// rename, either name may match. Empty means all.
 	Path string
-	// Skip lets so many matching operations pass before the rule applies.
+	// Skip is the number of matching operations that pass before the rule applies.
 	Skip int
-	// Times is how many operations the rule applies to; 0 means all that follow.
+	// Times is the number of operations that the rule applies to; 0 means all that follow.
 	Times int
-	// Err is the reason why the operation fails, without having been done. Nil lets it pass, after the Hook. A failed Sync of a file
-	// in a Mem leaves its unsynced bytes in doubt for ever; a failed Close closes all the same.
+	// Err is the error of the operation, which is then not done. If nil, the operation runs after
+	// the Hook. After a failed Sync of a file in a Mem, the state of its unsynced bytes stays
+	// unknown; a failed Close closes the file anyway.
 	Err error
-	// Short lets a failing write put the first half of its bytes into the file.
+	// Short makes a failing write write the first half of its bytes.
 	Short bool
-	// Hook is called before the operation, for instance to crash the file system, wait or count. It may use the file system.
+	// Hook is called before the operation, for example to crash the file system, wait or count. It
+	// may use the file system.
 	Hook func()
 
 	mu   sync.Mutex
@@ -75,21 +79,22 @@ type Rule struct {
 	hits int
 }
 
-// Switch turns the rule on or off; it starts on. A rule that is off neither applies nor counts down Skip.
+// Switch turns the rule on or off; it is on initially. A rule that is off neither applies nor
+// counts towards Skip.
 func (r *Rule) Switch(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.off = !on
 }
 
-// Hits returns how many operations the rule applied to.
+// Hits returns the number of operations that the rule applied to.
 func (r *Rule) Hits() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hits
 }
 
-// applies says whether the rule applies to an operation on these names, and counts it.
+// applies reports whether the rule applies to an operation on these names, and counts it.
 func (r *Rule) applies(op Op, names ...string) bool {
 	if r.Op != 0 && r.Op&op == 0 || !r.matches(names) {
 		return false

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// losePower leaves what a disk could hold: see the package comment.
+// losePower replaces the disk with what it could hold after a power failure, see the package
+// comment.
 func (c *content) losePower(rng *rand.Rand) {
 	if len(c.pending) > 0 {
 		switch rng.IntN(4) {
@@ -22,7 +23,7 @@ func (c *content) losePower(rng *rand.Rand) {
 
 // torn returns the disk with a random part of the pending changes.
 func (c *content) torn(rng *rand.Rand) body {
-	kept := rng.IntN(len(c.pending) + 1) // how many changes the size of the file knows
+	kept := rng.IntN(len(c.pending) + 1) // number of changes included in the file size
 	size := c.disk.size
 	if kept > 0 {
 		size = c.pending[kept-1].size
@@ -42,7 +43,8 @@ func (c *content) torn(rng *rand.Rand) body {
 	return result
 }
 
-// touched maps the start of every changed sector to the changes that wrote to it, as indexes into pending.
+// touched maps the start of every changed sector to the changes that wrote to it, as indexes into
+// pending.
 func (c *content) touched() map[int64][]int {
 	sectors := map[int64][]int{}
 	for i := range c.pending {
@@ -54,8 +56,8 @@ func (c *content) touched() map[int64][]int {
 	return sectors
 }
 
-// tornSector returns one version of the sector among those it had between two truncations that gave it back: the last that the size
-// of the file knows, and the first that it does not.
+// tornSector returns one version of the sector from those between two truncations that freed it:
+// the last one that the size of the file includes, and the first one that it does not.
 func (c *content) tornSector(rng *rand.Rand, start int64, kept int, touched []int) (sector [sectorSize]byte) {
 	first, end := 0, len(c.pending)
 	for i := range c.pending {
@@ -79,7 +81,7 @@ func (c *content) tornSector(rng *rand.Rand, start int64, kept int, touched []in
 	return sector
 }
 
-// overlay puts the bytes of the change that belong to the sector at start into it.
+// overlay copies the bytes of the change that belong to the sector at start into it.
 func (c *change) overlay(sector *[sectorSize]byte, start int64) {
 	from, to := c.span()
 	from, to = max(from, start), min(to, start+sectorSize)
