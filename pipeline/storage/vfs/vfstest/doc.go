@@ -15,8 +15,8 @@
 //   - A directory keeps a prefix of its pending changes, chosen at random, as a journal would. A
 //     move between directories is two changes; the removal is only kept if the new name is.
 //   - A file keeps its size after a prefix of its pending changes. Independently, each 512-byte
-//     sector keeps its content after a prefix of the changes that touched it, so writes tear and arrive in
-//     any order. A sector that never arrived reads as zeros.
+//     sector keeps its content after a prefix of the changes that touched it, so writes tear
+//     and arrive in any order. A sector that never arrived reads as zeros.
 //   - Half of the files and directories keep nothing or everything, which independent sectors would
 //     hardly ever do.
 //   - After a Sync failed by an Injector the fate of its bytes stays unknown, and a later
