@@ -7,15 +7,16 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Names of protobuf packages begin with neutral here and in documents, and with original in existing clients and services. Nothing else
-// knows the two.
+// Names of protobuf packages begin with neutral in this program and its documents, and with
+// original in existing clients and services. Only this package knows both prefixes.
 const (
 	neutral  = "tracing."
 	original = "jaeger."
 )
 
-// Original is the name by which existing clients and services call what has the full name name, such as tracing.api_v2.CollectorService.
-// Names that are not branded, such as opentelemetry.proto.collector.trace.v1.TraceService, are the same in both worlds.
+// Original returns the name that existing clients and services use for the full name name, such as
+// tracing.api_v2.CollectorService. Names without our prefix, such as
+// opentelemetry.proto.collector.trace.v1.TraceService, are returned unchanged.
 func Original(name string) string {
 	if rest, ok := strings.CutPrefix(name, neutral); ok {
 		return original + rest
@@ -23,11 +24,12 @@ func Original(name string) string {
 	return name
 }
 
-// Names are the full names under which a service is served: its own, and the original one if that is another.
+// Names returns the full names under which a service is served: its own, and the original one if it
+// differs.
 func Names(service string) []string { return slices.Compact([]string{service, Original(service)}) }
 
-// Register registers a service under both of its names, with one handler. Interceptors see the method's name in desc, whichever of them was
-// called.
+// Register registers a service under both of its names with one handler. Interceptors see the
+// method name in desc, whichever name the client used.
 func Register(r grpc.ServiceRegistrar, desc *grpc.ServiceDesc, impl any) {
 	for _, name := range Names(desc.ServiceName) {
 		d := *desc

@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
 )
 
-// described are the files whose types have two names.
+// described returns the files whose types have two names.
 func described() []protoreflect.FileDescriptor {
 	return []protoreflect.FileDescriptor{
 		api_v2.File_tracing_api_v2_model_proto,
@@ -35,9 +35,10 @@ func described() []protoreflect.FileDescriptor {
 	}
 }
 
-// Originals describes our protobuf files as existing clients know them: copies in which every package has its original name, and so have
-// the paths of the files. protobuf's own registry does not hold them, so they are in nobody's way there. The copies are made when the first
-// of them is asked for; the resolver may be used concurrently.
+// Originals returns a resolver for our protobuf files under the names that existing clients know:
+// copies in which the packages and the paths of the files have their original names. The copies are
+// not part of protobuf's global registry, so they cannot conflict with it. They are made on first
+// use. The resolver may be used concurrently.
 func Originals() protodesc.Resolver {
 	return originals{sync.OnceValues(func() (*protoregistry.Files, error) { return renamed(described()) })}
 }
@@ -46,7 +47,8 @@ type originals struct {
 	files func() (*protoregistry.Files, error)
 }
 
-// FindFileByPath finds a copy by its path, such as the original name of tracing/api_v2/model.proto.
+// FindFileByPath returns a copy by its path, such as the original name of
+// tracing/api_v2/model.proto.
 func (o originals) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
 	if !strings.HasPrefix(path, originalPath(neutralPath)) {
 		return nil, protoregistry.NotFound
@@ -58,7 +60,7 @@ func (o originals) FindFileByPath(path string) (protoreflect.FileDescriptor, err
 	return files.FindFileByPath(path)
 }
 
-// FindDescriptorByName finds a service, a message, or what else a copy declares.
+// FindDescriptorByName returns a service, message or other declaration of a copy.
 func (o originals) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
 	if !strings.HasPrefix(string(name), original) {
 		return nil, protoregistry.NotFound
@@ -70,7 +72,8 @@ func (o originals) FindDescriptorByName(name protoreflect.FullName) (protoreflec
 	return files.FindDescriptorByName(name)
 }
 
-// renamed links copies of files, in which neutral names are original ones, with each other and with what they import.
+// renamed returns copies of files and their imports in which neutral names are replaced by original
+// ones, linked with each other.
 func renamed(files []protoreflect.FileDescriptor) (*protoregistry.Files, error) {
 	set := &descriptorpb.FileDescriptorSet{}
 	seen := map[string]bool{}
@@ -97,7 +100,7 @@ func renamed(files []protoreflect.FileDescriptor) (*protoregistry.Files, error) 
 
 const neutralPath = "tracing/"
 
-// originalPath is the path of a file as clients know it: that of its package.
+// originalPath returns the path of a file under the name that clients know.
 func originalPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, neutralPath); ok {
 		return strings.TrimSuffix(original, ".") + "/" + rest
@@ -105,7 +108,7 @@ func originalPath(path string) string {
 	return path
 }
 
-// renameFile renames a file, its package, and what it mentions; it changes f.
+// renameFile renames a file, its package and its references. It changes f.
 func renameFile(f *descriptorpb.FileDescriptorProto) *descriptorpb.FileDescriptorProto {
 	f.Name = proto.String(originalPath(f.GetName()))
 	f.Package = proto.String(Original(f.GetPackage()))
@@ -133,7 +136,7 @@ func renameMessage(m *descriptorpb.DescriptorProto) {
 	}
 }
 
-// renameType renames a mentioned type, `.tracing.api_v2.Span`. nil is no type.
+// renameType renames a reference to a type, such as `.tracing.api_v2.Span`. nil means no type.
 func renameType(name *string) {
 	if name != nil {
 		*name = "." + Original((*name)[1:])

@@ -69,7 +69,7 @@ func serve(t *testing.T, c *collector) *grpc.ClientConn {
 		t.Fatal(err)
 	}
 	wire.Register(s, &api_v2.CollectorService_ServiceDesc, c)
-	// Of a service without handlers reflection says all the same what it is.
+	// Reflection also describes services without handlers.
 	wire.Register(s, &grpc.ServiceDesc{ServiceName: "tracing.api_v2.SamplingManager", HandlerType: (*any)(nil), Metadata: api_v2.File_tracing_api_v2_sampling_proto.Path()}, c)
 	s.AddDescriptors(wire.Originals())
 	if err := s.Start(t.Context()); err != nil {
@@ -88,7 +88,7 @@ func serve(t *testing.T, c *collector) *grpc.ClientConn {
 	return conn
 }
 
-// One handler answers under both names, and so does health.
+// One handler answers under both names, and the health service knows both.
 func TestRegister(t *testing.T) {
 	c := &collector{services: make(chan string, 1)}
 	conn := serve(t, c)
@@ -97,7 +97,7 @@ func TestRegister(t *testing.T) {
 		if err := conn.Invoke(t.Context(), "/"+name+"/PostSpans", req, &api_v2.PostSpansResponse{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if got := <-c.services; got != name {
-			t.Errorf("the handler got %q, want %q", got, name)
+			t.Errorf("handler got %q, want %q", got, name)
 		}
 		h, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if err != nil || h.Status != healthpb.HealthCheckResponse_SERVING {
@@ -106,12 +106,13 @@ func TestRegister(t *testing.T) {
 	}
 	err := conn.Invoke(t.Context(), "/other.api_v2.CollectorService/PostSpans", &api_v2.PostSpansRequest{}, &api_v2.PostSpansResponse{})
 	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("a name that is not ours: %v", err)
+		t.Errorf("unknown service name: %v", err)
 	}
 }
 
-// ask asks reflection one question. The messages of both of its versions look the same on the wire.
-func ask(t *testing.T, conn *grpc.ClientConn, version string, r *question) *reflectionpb.ServerReflectionResponse {
+// ask sends one request to the reflection service. The messages of its two versions have the same
+// encoding.
+func ask(t *testing.T, conn *grpc.ClientConn, version string, r *reflectionRequest) *reflectionpb.ServerReflectionResponse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -130,17 +131,18 @@ func ask(t *testing.T, conn *grpc.ClientConn, version string, r *question) *refl
 	return answer
 }
 
-type question = reflectionpb.ServerReflectionRequest
+type reflectionRequest = reflectionpb.ServerReflectionRequest
 
-func bySymbol(name string) *question {
-	return &question{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}}
+func bySymbol(name string) *reflectionRequest {
+	return &reflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}}
 }
 
-func byPath(path string) *question {
-	return &question{MessageRequest: &reflectionpb.ServerReflectionRequest_FileByFilename{FileByFilename: path}}
+func byPath(path string) *reflectionRequest {
+	return &reflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileByFilename{FileByFilename: path}}
 }
 
-// find asks for what declares name, as a client that knows nothing but the answer: all that is mentioned must be in it.
+// find requests the declaration of name like a client without other knowledge: the response must
+// contain everything that it refers to.
 func find(t *testing.T, conn *grpc.ClientConn, name string) protoreflect.Descriptor {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
@@ -166,11 +168,11 @@ func find(t *testing.T, conn *grpc.ClientConn, name string) protoreflect.Descrip
 func TestReflectionLists(t *testing.T) {
 	conn := serve(t, &collector{})
 	var names []string
-	answer := ask(t, conn, "v1", &question{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
+	answer := ask(t, conn, "v1", &reflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
 	for _, s := range answer.GetListServicesResponse().GetService() {
 		names = append(names, s.Name)
 		if _, ok := find(t, conn, s.Name).(protoreflect.ServiceDescriptor); !ok {
-			t.Errorf("%s is listed, and is no service", s.Name)
+			t.Errorf("%s is listed but is not a service", s.Name)
 		}
 	}
 	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
@@ -180,7 +182,7 @@ func TestReflectionLists(t *testing.T) {
 	}
 }
 
-// A client that learns everything by reflection can call the service, by either name.
+// A client that uses only reflection can call the service by either name.
 func TestReflectionDescribesBothNames(t *testing.T) {
 	c := &collector{services: make(chan string, 1)}
 	conn := serve(t, c)
@@ -197,7 +199,7 @@ func TestReflectionDescribesBothNames(t *testing.T) {
 		if err := conn.Invoke(t.Context(), "/"+pkg+".CollectorService/PostSpans", req, dynamicpb.NewMessage(post.Output())); err != nil {
 			t.Errorf("%s: %v", pkg, err)
 		} else if got := <-c.services; got != pkg {
-			t.Errorf("%s: the handler got %q", pkg, got)
+			t.Errorf("%s: handler got %q", pkg, got)
 		}
 		for _, name := range []string{
 			".Span", ".Span.references", ".Trace.ProcessMapping", ".ValueType", ".SamplingManager", ".PerOperationSamplingStrategies",
@@ -207,7 +209,7 @@ func TestReflectionDescribesBothNames(t *testing.T) {
 	}
 }
 
-// Clients that know nothing else learn of every service what its methods take and send, OTLP included, by either name.
+// Reflection describes the methods and messages of every service, including OTLP, under both names.
 func TestReflectionDescribesEveryService(t *testing.T) {
 	conn := serve(t, &collector{})
 	for service, want := range map[string]string{
@@ -242,11 +244,11 @@ func TestReflectionDescribesEveryService(t *testing.T) {
 	}
 }
 
-// Both versions of reflection answer, and what they don't know is not found.
+// Both versions of reflection respond, and unknown names are not found.
 func TestReflectionOfOtherThings(t *testing.T) {
 	conn := serve(t, &collector{})
 	for _, version := range []string{"v1", "v1alpha"} {
-		for r, files := range map[*question]int{
+		for r, files := range map[*reflectionRequest]int{
 			bySymbol("jaeger.api_v2.Span"):           3, // the file and its two imports
 			bySymbol("google.protobuf.Timestamp"):    1,
 			byPath("tracing/api_v2/collector.proto"): 4,
@@ -258,8 +260,8 @@ func TestReflectionOfOtherThings(t *testing.T) {
 				t.Errorf("%s: %v: %d files, want %d: %v", version, r, got, files, a.GetErrorResponse())
 			}
 		}
-		for _, r := range []*question{
-			bySymbol("jaeger.api_v2.Nothing"), bySymbol("nobody.Knows"), byPath("jaeger/x.proto"), byPath("x.proto"),
+		for _, r := range []*reflectionRequest{
+			bySymbol("jaeger.api_v2.Nothing"), bySymbol("unknown.Name"), byPath("jaeger/x.proto"), byPath("x.proto"),
 		} {
 			if a := ask(t, conn, version, r); a.GetErrorResponse().GetErrorCode() != int32(codes.NotFound) {
 				t.Errorf("%s: %v: %v", version, r, a)
@@ -268,7 +270,7 @@ func TestReflectionOfOtherThings(t *testing.T) {
 	}
 }
 
-// Every file of ours has a copy, which differs in nothing but names.
+// Every file has a copy that differs only in names.
 func TestOriginalsAreCopies(t *testing.T) {
 	originals, files := wire.Originals(), 0
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -289,6 +291,6 @@ func TestOriginalsAreCopies(t *testing.T) {
 		return true
 	})
 	if files == 0 {
-		t.Error("there are no files")
+		t.Error("no files are registered")
 	}
 }

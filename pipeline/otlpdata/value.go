@@ -107,19 +107,10 @@ func (v Value) Elements() iter.Seq[Value] {
 		if v.kind != ValueArray {
 			return
 		}
-		for f, pos, b := (field{}), 0, unsafeBytes(v.data); pos < len(b); {
-			var err error
-			if pos, err = f.next(b, pos); err != nil {
-				return
-			}
-			if f.key != 1<<3|wireLen {
-				if pos, err = f.unknown(b, pos, 0); err != nil {
-					return
-				}
-				continue
-			}
+		b := unsafeBytes(v.data)
+		for item, pos, ok := nextItem(b, 0); ok; item, pos, ok = nextItem(b, pos) {
 			var e Value
-			if e.decode(f.data, validated) != nil || !yield(e) {
+			if e.decode(item, validated) != nil || !yield(e) {
 				return
 			}
 		}
@@ -132,23 +123,33 @@ func (v Value) Entries() iter.Seq[KeyValue] {
 		if v.kind != ValueMap {
 			return
 		}
-		for f, pos, b := (field{}), 0, unsafeBytes(v.data); pos < len(b); {
-			var err error
-			if pos, err = f.next(b, pos); err != nil {
-				return
-			}
-			if f.key != 1<<3|wireLen {
-				if pos, err = f.unknown(b, pos, 0); err != nil {
-					return
-				}
-				continue
-			}
+		b := unsafeBytes(v.data)
+		for item, pos, ok := nextItem(b, 0); ok; item, pos, ok = nextItem(b, pos) {
 			var kv KeyValue
-			if kv.decode(f.data, validated) != nil || !yield(kv) {
+			if kv.decode(item, validated) != nil || !yield(kv) {
 				return
 			}
 		}
 	}
+}
+
+// nextItem returns the next item, from pos on, of an encoded ArrayValue or KeyValueList, and the
+// position after it. Both messages hold their items in field 1. ok is false at the end and at malformed
+// data.
+func nextItem(b []byte, pos int) (item []byte, next int, ok bool) {
+	for f := (field{}); pos < len(b); {
+		var err error
+		if pos, err = f.next(b, pos); err != nil {
+			return nil, 0, false
+		}
+		if f.key == 1<<3|wireLen {
+			return f.data, pos, true
+		}
+		if pos, err = f.unknown(b, pos, 0); err != nil {
+			return nil, 0, false
+		}
+	}
+	return nil, 0, false
 }
 
 // AsString returns the text form that searches compare and users see: a string unchanged, booleans

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/collector.proto
 
-// How agents and clients hand over spans.
+// Intake of spans from agents and clients.
 
 package api_v2
 
@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PostSpansRequest is a batch to take in.
+// PostSpansRequest contains a batch of spans.
 type PostSpansRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Batch         *Batch                 `protobuf:"bytes,1,opt,name=batch,proto3" json:"batch,omitempty"`
@@ -68,7 +68,7 @@ func (x *PostSpansRequest) GetBatch() *Batch {
 	return nil
 }
 
-// PostSpansResponse says that the batch was taken.
+// PostSpansResponse confirms that the batch was accepted.
 type PostSpansResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/api_v2/collector.proto
 
-// How agents and clients hand over spans.
+// Intake of spans from agents and clients.
 
 package api_v2
 
@@ -28,9 +28,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CollectorService takes spans.
+// CollectorService accepts spans.
 type CollectorServiceClient interface {
-	// PostSpans takes a batch as a whole or not at all.
+	// PostSpans accepts or rejects a batch as a whole.
 	PostSpans(ctx context.Context, in *PostSpansRequest, opts ...grpc.CallOption) (*PostSpansResponse, error)
 }
 
@@ -56,9 +56,9 @@ func (c *collectorServiceClient) PostSpans(ctx context.Context, in *PostSpansReq
 // All implementations must embed UnimplementedCollectorServiceServer
 // for forward compatibility.
 //
-// CollectorService takes spans.
+// CollectorService accepts spans.
 type CollectorServiceServer interface {
-	// PostSpans takes a batch as a whole or not at all.
+	// PostSpans accepts or rejects a batch as a whole.
 	PostSpans(context.Context, *PostSpansRequest) (*PostSpansResponse, error)
 	mustEmbedUnimplementedCollectorServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/model.proto
 
-// The native model: spans as the native clients and the original's services exchange them.
+// The native model: spans as exchanged by native clients and the services of the original project.
 
 package api_v2
 
@@ -25,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ValueType says which value field of a KeyValue counts. The numbers differ from those of the Thrift form.
+// ValueType selects the value field of a KeyValue. The numbers differ from those in Thrift.
 type ValueType int32
 
 const (
@@ -81,7 +81,7 @@ func (ValueType) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_api_v2_model_proto_rawDescGZIP(), []int{0}
 }
 
-// SpanRefType says how a span depends on the one that it refers to.
+// SpanRefType is the relation of a span to the referenced span.
 type SpanRefType int32
 
 const (
@@ -128,7 +128,7 @@ func (SpanRefType) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_api_v2_model_proto_rawDescGZIP(), []int{1}
 }
 
-// KeyValue is a key with a typed value. A key may occur more than once.
+// KeyValue is a key with a typed value. Keys may be repeated.
 type KeyValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -221,7 +221,7 @@ func (x *KeyValue) GetVBinary() []byte {
 	return nil
 }
 
-// Log is something that happened during a span.
+// Log is a timestamped event of a span.
 type Log struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
@@ -274,12 +274,12 @@ func (x *Log) GetFields() []*KeyValue {
 	return nil
 }
 
-// SpanRef refers from a span to another one, of any trace.
+// SpanRef is a reference to another span of any trace.
 type SpanRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes, the most significant first. Readers accept 8 too.
+	// 16 bytes, big-endian. Readers also accept 8 bytes.
 	TraceId []byte `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// 8 bytes, the most significant first.
+	// 8 bytes, big-endian.
 	SpanId        []byte      `protobuf:"bytes,2,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
 	RefType       SpanRefType `protobuf:"varint,3,opt,name=ref_type,json=refType,proto3,enum=tracing.api_v2.SpanRefType" json:"ref_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -337,7 +337,7 @@ func (x *SpanRef) GetRefType() SpanRefType {
 	return SpanRefType_CHILD_OF
 }
 
-// Process is what emitted a span.
+// Process is the process that emitted a span.
 type Process struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
@@ -390,8 +390,8 @@ func (x *Process) GetTags() []*KeyValue {
 	return nil
 }
 
-// Span is a piece of work with a begin and a duration. Its parent is the first CHILD_OF reference to its own trace, or else the first
-// FOLLOWS_FROM to it.
+// Span is an operation with a start and a duration. Its parent is the first CHILD_OF reference to
+// its own trace, or else the first FOLLOWS_FROM reference to it.
 type Span struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in SpanRef.
@@ -405,11 +405,11 @@ type Span struct {
 	Duration  *durationpb.Duration   `protobuf:"bytes,7,opt,name=duration,proto3" json:"duration,omitempty"`
 	Tags      []*KeyValue            `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
 	Logs      []*Log                 `protobuf:"bytes,9,rep,name=logs,proto3" json:"logs,omitempty"`
-	// Absent where a batch tells it for all of its spans.
+	// Absent if the batch has a process for all of its spans.
 	Process *Process `protobuf:"bytes,10,opt,name=process,proto3" json:"process,omitempty"`
-	// Names a process of the Trace that the span is in.
+	// Name of a process in the Trace that contains the span.
 	ProcessId string `protobuf:"bytes,11,opt,name=process_id,json=processId,proto3" json:"process_id,omitempty"`
-	// What the service found wrong with the span.
+	// Problems that the service found in the span.
 	Warnings      []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -529,7 +529,7 @@ func (x *Span) GetWarnings() []string {
 	return nil
 }
 
-// Trace is spans of one trace, with their processes in a table.
+// Trace contains spans of one trace and a table of their processes.
 type Trace struct {
 	state         protoimpl.MessageState  `protogen:"open.v1"`
 	Spans         []*Span                 `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
@@ -590,7 +590,7 @@ func (x *Trace) GetWarnings() []string {
 	return nil
 }
 
-// Batch is spans, those without a process of their own from the batch's.
+// Batch contains spans. Its process applies to spans without their own.
 type Batch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spans         []*Span                `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
@@ -649,7 +649,7 @@ type DependencyLink struct {
 	Parent    string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Child     string                 `protobuf:"bytes,2,opt,name=child,proto3" json:"child,omitempty"`
 	CallCount uint64                 `protobuf:"varint,3,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
-	// Who counted.
+	// The component that counted the calls.
 	Source        string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

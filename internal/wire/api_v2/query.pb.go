@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/query.proto
 
-// How clients read stored spans in the native model.
+// Queries with the native model.
 
 package api_v2
 
@@ -25,15 +25,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetTraceRequest asks for one trace.
+// GetTraceRequest requests one trace.
 type GetTraceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in SpanRef.
 	TraceId []byte `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// When the trace was: hints, which may be absent.
+	// Optional hints: the time of the trace.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	EndTime   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// As stored, without adjustments.
+	// Return the trace as stored, without adjustments.
 	RawTraces     bool `protobuf:"varint,4,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -97,7 +97,7 @@ func (x *GetTraceRequest) GetRawTraces() bool {
 	return false
 }
 
-// SpansResponseChunk is some spans of one trace, each with its process.
+// SpansResponseChunk contains some spans of one trace, each with its process.
 type SpansResponseChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spans         []*Span                `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
@@ -142,11 +142,11 @@ func (x *SpansResponseChunk) GetSpans() []*Span {
 	return nil
 }
 
-// ArchiveTraceRequest names the trace to keep.
+// ArchiveTraceRequest names the trace to archive.
 type ArchiveTraceRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TraceId []byte                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// Hints, as in GetTraceRequest.
+	// Optional hints, as in GetTraceRequest.
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -204,7 +204,7 @@ func (x *ArchiveTraceRequest) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// ArchiveTraceResponse says that the trace is in the archive.
+// ArchiveTraceResponse confirms that the trace is in the archive.
 type ArchiveTraceResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -241,19 +241,20 @@ func (*ArchiveTraceResponse) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v2_query_proto_rawDescGZIP(), []int{3}
 }
 
-// TraceQueryParameters describe traces with a span for which all of them hold. What is empty holds for every span.
+// TraceQueryParameters select traces with at least one span that matches all of them. Empty
+// parameters match every span.
 type TraceQueryParameters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
 	OperationName string                 `protobuf:"bytes,2,opt,name=operation_name,json=operationName,proto3" json:"operation_name,omitempty"`
 	Tags          map[string]string      `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Bounds of the start of the span, both inclusive.
+	// Start of the span, inclusive bounds.
 	StartTimeMin *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time_min,json=startTimeMin,proto3" json:"start_time_min,omitempty"`
 	StartTimeMax *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time_max,json=startTimeMax,proto3" json:"start_time_max,omitempty"`
-	// Bounds of its duration, both inclusive.
+	// Duration of the span, inclusive bounds.
 	DurationMin *durationpb.Duration `protobuf:"bytes,6,opt,name=duration_min,json=durationMin,proto3" json:"duration_min,omitempty"`
 	DurationMax *durationpb.Duration `protobuf:"bytes,7,opt,name=duration_max,json=durationMax,proto3" json:"duration_max,omitempty"`
-	// Greatest number of traces.
+	// Maximum number of traces.
 	SearchDepth int32 `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
 	// As in GetTraceRequest.
 	RawTraces     bool `protobuf:"varint,9,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
@@ -354,7 +355,7 @@ func (x *TraceQueryParameters) GetRawTraces() bool {
 	return false
 }
 
-// FindTracesRequest asks for traces.
+// FindTracesRequest searches for traces.
 type FindTracesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -399,7 +400,7 @@ func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// GetServicesRequest asks for the names of all services.
+// GetServicesRequest requests the names of all services.
 type GetServicesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -436,7 +437,7 @@ func (*GetServicesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v2_query_proto_rawDescGZIP(), []int{6}
 }
 
-// GetServicesResponse is the names.
+// GetServicesResponse contains the names of all services.
 type GetServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []string               `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -481,11 +482,11 @@ func (x *GetServicesResponse) GetServices() []string {
 	return nil
 }
 
-// GetOperationsRequest asks for the operations of a service.
+// GetOperationsRequest requests the operations of a service.
 type GetOperationsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
-	// client, server, producer, consumer or internal; empty for all.
+	// client, server, producer, consumer or internal. Empty selects all.
 	SpanKind      string `protobuf:"bytes,2,opt,name=span_kind,json=spanKind,proto3" json:"span_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -535,7 +536,7 @@ func (x *GetOperationsRequest) GetSpanKind() string {
 	return ""
 }
 
-// Operation is a name of spans of one kind.
+// Operation is a span name with a span kind.
 type Operation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -588,10 +589,10 @@ func (x *Operation) GetSpanKind() string {
 	return ""
 }
 
-// GetOperationsResponse is operations.
+// GetOperationsResponse contains operations.
 type GetOperationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of the operations, each once: for clients that know no kinds.
+	// Names of the operations without duplicates, for clients without support for kinds.
 	OperationNames []string     `protobuf:"bytes,1,rep,name=operationNames,proto3" json:"operationNames,omitempty"`
 	Operations     []*Operation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -642,7 +643,7 @@ func (x *GetOperationsResponse) GetOperations() []*Operation {
 	return nil
 }
 
-// GetDependenciesRequest asks which services called each other in an interval.
+// GetDependenciesRequest requests the calls between services in an interval.
 type GetDependenciesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -695,7 +696,7 @@ func (x *GetDependenciesRequest) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// GetDependenciesResponse is the calls between services.
+// GetDependenciesResponse contains the calls between services.
 type GetDependenciesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dependencies  []*DependencyLink      `protobuf:"bytes,1,rep,name=dependencies,proto3" json:"dependencies,omitempty"`

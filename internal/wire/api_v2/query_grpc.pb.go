@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/api_v2/query.proto
 
-// How clients read stored spans in the native model.
+// Queries with the native model.
 
 package api_v2
 
@@ -35,17 +35,17 @@ const (
 //
 // QueryService reads stored spans.
 type QueryServiceClient interface {
-	// GetTrace sends the spans of a trace. A trace without spans is not found.
+	// GetTrace returns the spans of a trace, or NotFound.
 	GetTrace(ctx context.Context, in *GetTraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SpansResponseChunk], error)
 	// ArchiveTrace copies a trace to the archive.
 	ArchiveTrace(ctx context.Context, in *ArchiveTraceRequest, opts ...grpc.CallOption) (*ArchiveTraceResponse, error)
-	// FindTraces sends traces one after the other. No trace is no error.
+	// FindTraces returns traces one after the other. An empty result is not an error.
 	FindTraces(ctx context.Context, in *FindTracesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SpansResponseChunk], error)
 	// GetServices lists services.
 	GetServices(ctx context.Context, in *GetServicesRequest, opts ...grpc.CallOption) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(ctx context.Context, in *GetOperationsRequest, opts ...grpc.CallOption) (*GetOperationsResponse, error)
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(ctx context.Context, in *GetDependenciesRequest, opts ...grpc.CallOption) (*GetDependenciesResponse, error)
 }
 
@@ -141,17 +141,17 @@ func (c *queryServiceClient) GetDependencies(ctx context.Context, in *GetDepende
 //
 // QueryService reads stored spans.
 type QueryServiceServer interface {
-	// GetTrace sends the spans of a trace. A trace without spans is not found.
+	// GetTrace returns the spans of a trace, or NotFound.
 	GetTrace(*GetTraceRequest, grpc.ServerStreamingServer[SpansResponseChunk]) error
 	// ArchiveTrace copies a trace to the archive.
 	ArchiveTrace(context.Context, *ArchiveTraceRequest) (*ArchiveTraceResponse, error)
-	// FindTraces sends traces one after the other. No trace is no error.
+	// FindTraces returns traces one after the other. An empty result is not an error.
 	FindTraces(*FindTracesRequest, grpc.ServerStreamingServer[SpansResponseChunk]) error
 	// GetServices lists services.
 	GetServices(context.Context, *GetServicesRequest) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(context.Context, *GetOperationsRequest) (*GetOperationsResponse, error)
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(context.Context, *GetDependenciesRequest) (*GetDependenciesResponse, error)
 	mustEmbedUnimplementedQueryServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/sampling.proto
 
-// How clients ask which traces to sample.
+// Sampling strategies for clients.
 
 package api_v2
 
@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SamplingStrategyType says which strategy of a response counts where operationSampling is absent.
+// SamplingStrategyType selects the strategy of a response if operationSampling is absent.
 type SamplingStrategyType int32
 
 const (
@@ -70,7 +70,7 @@ func (SamplingStrategyType) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_api_v2_sampling_proto_rawDescGZIP(), []int{0}
 }
 
-// ProbabilisticSamplingStrategy samples traces at random.
+// ProbabilisticSamplingStrategy samples traces with a probability.
 type ProbabilisticSamplingStrategy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// From 0 to 1.
@@ -161,7 +161,7 @@ func (x *RateLimitingSamplingStrategy) GetMaxTracesPerSecond() int32 {
 	return 0
 }
 
-// OperationSamplingStrategy is the strategy for traces that begin with an operation.
+// OperationSamplingStrategy is the strategy for traces whose root span has the operation.
 type OperationSamplingStrategy struct {
 	state                 protoimpl.MessageState         `protogen:"open.v1"`
 	Operation             string                         `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
@@ -214,7 +214,8 @@ func (x *OperationSamplingStrategy) GetProbabilisticSampling() *ProbabilisticSam
 	return nil
 }
 
-// PerOperationSamplingStrategies are the strategies of a service's operations, and what holds for those not named.
+// PerOperationSamplingStrategies are the strategies of the operations of a service, and the
+// defaults for other operations.
 type PerOperationSamplingStrategies struct {
 	state                            protoimpl.MessageState       `protogen:"open.v1"`
 	DefaultSamplingProbability       float64                      `protobuf:"fixed64,1,opt,name=defaultSamplingProbability,proto3" json:"defaultSamplingProbability,omitempty"`
@@ -283,7 +284,7 @@ func (x *PerOperationSamplingStrategies) GetDefaultUpperBoundTracesPerSecond() f
 	return 0
 }
 
-// SamplingStrategyResponse is the answer for a service.
+// SamplingStrategyResponse is the strategy of a service.
 type SamplingStrategyResponse struct {
 	state                 protoimpl.MessageState          `protogen:"open.v1"`
 	StrategyType          SamplingStrategyType            `protobuf:"varint,1,opt,name=strategyType,proto3,enum=tracing.api_v2.SamplingStrategyType" json:"strategyType,omitempty"`
@@ -352,7 +353,7 @@ func (x *SamplingStrategyResponse) GetOperationSampling() *PerOperationSamplingS
 	return nil
 }
 
-// SamplingStrategyParameters name the service that asks.
+// SamplingStrategyParameters name the service of the client.
 type SamplingStrategyParameters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=serviceName,proto3" json:"serviceName,omitempty"`

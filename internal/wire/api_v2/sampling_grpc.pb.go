@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/api_v2/sampling.proto
 
-// How clients ask which traces to sample.
+// Sampling strategies for clients.
 
 package api_v2
 
@@ -28,9 +28,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SamplingManager decides what services sample.
+// SamplingManager provides sampling strategies.
 type SamplingManagerClient interface {
-	// GetSamplingStrategy answers with the default where the service is not known, or not named.
+	// GetSamplingStrategy returns the default strategy if the service is unknown or empty.
 	GetSamplingStrategy(ctx context.Context, in *SamplingStrategyParameters, opts ...grpc.CallOption) (*SamplingStrategyResponse, error)
 }
 
@@ -56,9 +56,9 @@ func (c *samplingManagerClient) GetSamplingStrategy(ctx context.Context, in *Sam
 // All implementations must embed UnimplementedSamplingManagerServer
 // for forward compatibility.
 //
-// SamplingManager decides what services sample.
+// SamplingManager provides sampling strategies.
 type SamplingManagerServer interface {
-	// GetSamplingStrategy answers with the default where the service is not known, or not named.
+	// GetSamplingStrategy returns the default strategy if the service is unknown or empty.
 	GetSamplingStrategy(context.Context, *SamplingStrategyParameters) (*SamplingStrategyResponse, error)
 	mustEmbedUnimplementedSamplingManagerServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v3/query_service.proto
 
-// How clients read stored spans as OTLP.
+// Queries with OTLP.
 
 package api_v3
 
@@ -26,15 +26,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetTraceRequest asks for one trace.
+// GetTraceRequest requests one trace.
 type GetTraceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Up to 32 hex digits.
 	TraceId string `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// When the trace was: hints, which may be absent.
+	// Optional hints: the time of the trace.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	EndTime   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// As stored, without adjustments.
+	// Return the trace as stored, without adjustments.
 	RawTraces     bool `protobuf:"varint,4,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -98,7 +98,8 @@ func (x *GetTraceRequest) GetRawTraces() bool {
 	return false
 }
 
-// Filter is a boolean expression over spans. What is in it is not described here: it is only known whether there is one.
+// Filter is a boolean expression over spans. Its content is not defined here; only its presence
+// matters.
 type Filter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -135,7 +136,7 @@ func (*Filter) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{1}
 }
 
-// Pagination asks for a part of the results.
+// Pagination selects a part of the results.
 type Pagination struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PageSize      uint32                 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -188,19 +189,20 @@ func (x *Pagination) GetPageToken() string {
 	return ""
 }
 
-// TraceQueryParameters describe traces with a span for which all of them hold. What is empty holds for every span.
+// TraceQueryParameters select traces with at least one span that matches all of them. Empty
+// parameters match every span.
 type TraceQueryParameters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
 	OperationName string                 `protobuf:"bytes,2,opt,name=operation_name,json=operationName,proto3" json:"operation_name,omitempty"`
 	Attributes    map[string]string      `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Bounds of the start of the span, both inclusive. They must be there.
+	// Start of the span, inclusive bounds. Both are required.
 	StartTimeMin *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time_min,json=startTimeMin,proto3" json:"start_time_min,omitempty"`
 	StartTimeMax *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time_max,json=startTimeMax,proto3" json:"start_time_max,omitempty"`
-	// Bounds of its duration, both inclusive.
+	// Duration of the span, inclusive bounds.
 	DurationMin *durationpb.Duration `protobuf:"bytes,6,opt,name=duration_min,json=durationMin,proto3" json:"duration_min,omitempty"`
 	DurationMax *durationpb.Duration `protobuf:"bytes,7,opt,name=duration_max,json=durationMax,proto3" json:"duration_max,omitempty"`
-	// Greatest number of traces.
+	// Maximum number of traces.
 	SearchDepth int32 `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
 	// As in GetTraceRequest.
 	RawTraces     bool        `protobuf:"varint,9,opt,name=raw_traces,json=rawTraces,proto3" json:"raw_traces,omitempty"`
@@ -317,7 +319,7 @@ func (x *TraceQueryParameters) GetPagination() *Pagination {
 	return nil
 }
 
-// FindTracesRequest asks for traces.
+// FindTracesRequest searches for traces.
 type FindTracesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -362,7 +364,7 @@ func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// GetServicesRequest asks for the names of all services.
+// GetServicesRequest requests the names of all services.
 type GetServicesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -399,7 +401,7 @@ func (*GetServicesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v3_query_service_proto_rawDescGZIP(), []int{5}
 }
 
-// GetServicesResponse is the names.
+// GetServicesResponse contains the names of all services.
 type GetServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []string               `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -444,11 +446,11 @@ func (x *GetServicesResponse) GetServices() []string {
 	return nil
 }
 
-// GetOperationsRequest asks for the operations of a service.
+// GetOperationsRequest requests the operations of a service.
 type GetOperationsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
-	// client, server, producer, consumer or internal; empty for all.
+	// client, server, producer, consumer or internal. Empty selects all.
 	SpanKind      string `protobuf:"bytes,2,opt,name=span_kind,json=spanKind,proto3" json:"span_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,7 +500,7 @@ func (x *GetOperationsRequest) GetSpanKind() string {
 	return ""
 }
 
-// Operation is a name of spans of one kind.
+// Operation is a span name with a span kind.
 type Operation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -551,7 +553,7 @@ func (x *Operation) GetSpanKind() string {
 	return ""
 }
 
-// GetOperationsResponse is operations.
+// GetOperationsResponse contains operations.
 type GetOperationsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Operations    []*Operation           `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
@@ -596,7 +598,7 @@ func (x *GetOperationsResponse) GetOperations() []*Operation {
 	return nil
 }
 
-// GetDependenciesRequest asks which services called each other in an interval.
+// GetDependenciesRequest requests the calls between services in an interval.
 type GetDependenciesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -710,7 +712,7 @@ func (x *Dependency) GetCallCount() uint64 {
 	return 0
 }
 
-// DependenciesResponse is the calls between services.
+// DependenciesResponse contains the calls between services.
 type DependenciesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dependencies  []*Dependency          `protobuf:"bytes,1,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
@@ -755,7 +757,7 @@ func (x *DependenciesResponse) GetDependencies() []*Dependency {
 	return nil
 }
 
-// FindTraceSummariesRequest asks for traces without their spans.
+// FindTraceSummariesRequest searches for summaries of traces.
 type FindTraceSummariesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -861,21 +863,21 @@ func (x *ServiceSummary) GetErrorSpanCount() int32 {
 	return 0
 }
 
-// TraceSummary is what a list of traces shows of one.
+// TraceSummary describes a trace for a list of search results.
 type TraceSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 32 hex digits.
 	TraceId string `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// Of the earliest span without a parent.
+	// Service and name of the earliest root span.
 	RootServiceName      string `protobuf:"bytes,2,opt,name=root_service_name,json=rootServiceName,proto3" json:"root_service_name,omitempty"`
 	RootOperationName    string `protobuf:"bytes,3,opt,name=root_operation_name,json=rootOperationName,proto3" json:"root_operation_name,omitempty"`
 	MinStartTimeUnixNano uint64 `protobuf:"fixed64,4,opt,name=min_start_time_unix_nano,json=minStartTimeUnixNano,proto3" json:"min_start_time_unix_nano,omitempty"`
 	MaxEndTimeUnixNano   uint64 `protobuf:"fixed64,5,opt,name=max_end_time_unix_nano,json=maxEndTimeUnixNano,proto3" json:"max_end_time_unix_nano,omitempty"`
 	SpanCount            int32  `protobuf:"varint,6,opt,name=span_count,json=spanCount,proto3" json:"span_count,omitempty"`
 	ErrorSpanCount       int32  `protobuf:"varint,7,opt,name=error_span_count,json=errorSpanCount,proto3" json:"error_span_count,omitempty"`
-	// Spans whose parent is not in the trace.
+	// Number of spans whose parent is not in the trace.
 	OrphanSpanCount int32 `protobuf:"varint,8,opt,name=orphan_span_count,json=orphanSpanCount,proto3" json:"orphan_span_count,omitempty"`
-	// By name.
+	// Sorted by name.
 	Services      []*ServiceSummary `protobuf:"bytes,9,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -974,7 +976,7 @@ func (x *TraceSummary) GetServices() []*ServiceSummary {
 	return nil
 }
 
-// FindTraceSummariesResponse is some of the traces.
+// FindTraceSummariesResponse contains some of the summaries.
 type FindTraceSummariesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Summaries     []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/api_v3/query_service.proto
 
-// How clients read stored spans as OTLP.
+// Queries with OTLP.
 
 package api_v3
 
@@ -36,17 +36,17 @@ const (
 //
 // QueryService reads stored spans.
 type QueryServiceClient interface {
-	// GetTrace sends the spans of a trace. A trace without spans is an empty stream.
+	// GetTrace returns the spans of a trace. If it does not exist, the stream is empty.
 	GetTrace(ctx context.Context, in *GetTraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[v1.TracesData], error)
-	// FindTraces sends traces one after the other. A message holds spans of one trace.
+	// FindTraces returns traces one after the other. A message contains spans of one trace.
 	FindTraces(ctx context.Context, in *FindTracesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[v1.TracesData], error)
 	// GetServices lists services.
 	GetServices(ctx context.Context, in *GetServicesRequest, opts ...grpc.CallOption) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(ctx context.Context, in *GetOperationsRequest, opts ...grpc.CallOption) (*GetOperationsResponse, error)
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(ctx context.Context, in *GetDependenciesRequest, opts ...grpc.CallOption) (*DependenciesResponse, error)
-	// FindTraceSummaries sends what a list of the traces shows.
+	// FindTraceSummaries returns summaries of the traces found.
 	FindTraceSummaries(ctx context.Context, in *FindTraceSummariesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindTraceSummariesResponse], error)
 }
 
@@ -151,17 +151,17 @@ type QueryService_FindTraceSummariesClient = grpc.ServerStreamingClient[FindTrac
 //
 // QueryService reads stored spans.
 type QueryServiceServer interface {
-	// GetTrace sends the spans of a trace. A trace without spans is an empty stream.
+	// GetTrace returns the spans of a trace. If it does not exist, the stream is empty.
 	GetTrace(*GetTraceRequest, grpc.ServerStreamingServer[v1.TracesData]) error
-	// FindTraces sends traces one after the other. A message holds spans of one trace.
+	// FindTraces returns traces one after the other. A message contains spans of one trace.
 	FindTraces(*FindTracesRequest, grpc.ServerStreamingServer[v1.TracesData]) error
 	// GetServices lists services.
 	GetServices(context.Context, *GetServicesRequest) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(context.Context, *GetOperationsRequest) (*GetOperationsResponse, error)
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(context.Context, *GetDependenciesRequest) (*DependenciesResponse, error)
-	// FindTraceSummaries sends what a list of the traces shows.
+	// FindTraceSummaries returns summaries of the traces found.
 	FindTraceSummaries(*FindTraceSummariesRequest, grpc.ServerStreamingServer[FindTraceSummariesResponse]) error
 	mustEmbedUnimplementedQueryServiceServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/storage_v1/storage.proto
 
-// How a query service and a collector use a store of another process, in the native model.
+// Remote storage with the native model, for query services and collectors.
 
 package storage_v1
 
@@ -26,7 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WriteSpanRequest is a span to store, with its process.
+// WriteSpanRequest contains a span to store, with its process.
 type WriteSpanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Span          *api_v2.Span           `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
@@ -71,7 +71,7 @@ func (x *WriteSpanRequest) GetSpan() *api_v2.Span {
 	return nil
 }
 
-// WriteSpanResponse says that the span is stored, or all spans of a stream.
+// WriteSpanResponse confirms that the span, or all spans of a stream, are stored.
 type WriteSpanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -108,7 +108,7 @@ func (*WriteSpanResponse) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v1_storage_proto_rawDescGZIP(), []int{1}
 }
 
-// CloseWriterRequest says that no more spans will come.
+// CloseWriterRequest announces that no more spans follow.
 type CloseWriterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -145,7 +145,7 @@ func (*CloseWriterRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v1_storage_proto_rawDescGZIP(), []int{2}
 }
 
-// CloseWriterResponse says that all spans are stored.
+// CloseWriterResponse confirms that all spans are stored.
 type CloseWriterResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -182,10 +182,10 @@ func (*CloseWriterResponse) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v1_storage_proto_rawDescGZIP(), []int{3}
 }
 
-// GetTraceRequest asks for one trace.
+// GetTraceRequest requests one trace.
 type GetTraceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes, the most significant first. Readers accept 8 too.
+	// 16 bytes, big-endian. Readers also accept 8 bytes.
 	TraceId       []byte `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -228,7 +228,7 @@ func (x *GetTraceRequest) GetTraceId() []byte {
 	return nil
 }
 
-// SpansResponseChunk is some spans of one trace, each with its process.
+// SpansResponseChunk contains some spans of one trace, each with its process.
 type SpansResponseChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spans         []*api_v2.Span         `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
@@ -273,19 +273,20 @@ func (x *SpansResponseChunk) GetSpans() []*api_v2.Span {
 	return nil
 }
 
-// TraceQueryParameters describe traces with a span for which all of them hold. What is empty holds for every span.
+// TraceQueryParameters select traces with at least one span that matches all of them. Empty
+// parameters match every span.
 type TraceQueryParameters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
 	OperationName string                 `protobuf:"bytes,2,opt,name=operation_name,json=operationName,proto3" json:"operation_name,omitempty"`
 	Tags          map[string]string      `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Bounds of the start of the span, both inclusive.
+	// Start of the span, inclusive bounds.
 	StartTimeMin *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time_min,json=startTimeMin,proto3" json:"start_time_min,omitempty"`
 	StartTimeMax *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time_max,json=startTimeMax,proto3" json:"start_time_max,omitempty"`
-	// Bounds of its duration, both inclusive.
+	// Duration of the span, inclusive bounds.
 	DurationMin *durationpb.Duration `protobuf:"bytes,6,opt,name=duration_min,json=durationMin,proto3" json:"duration_min,omitempty"`
 	DurationMax *durationpb.Duration `protobuf:"bytes,7,opt,name=duration_max,json=durationMax,proto3" json:"duration_max,omitempty"`
-	// Greatest number of traces.
+	// Maximum number of traces.
 	NumTraces     int32 `protobuf:"varint,8,opt,name=num_traces,json=numTraces,proto3" json:"num_traces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -377,7 +378,7 @@ func (x *TraceQueryParameters) GetNumTraces() int32 {
 	return 0
 }
 
-// FindTracesRequest asks for traces.
+// FindTracesRequest searches for traces.
 type FindTracesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -422,7 +423,7 @@ func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// FindTraceIDsRequest asks for the ids of traces.
+// FindTraceIDsRequest searches for the ids of traces.
 type FindTraceIDsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -467,7 +468,7 @@ func (x *FindTraceIDsRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// FindTraceIDsResponse is ids of traces, of 16 bytes each.
+// FindTraceIDsResponse contains ids of traces of 16 bytes each.
 type FindTraceIDsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TraceIds      [][]byte               `protobuf:"bytes,1,rep,name=trace_ids,json=traceIds,proto3" json:"trace_ids,omitempty"`
@@ -512,7 +513,7 @@ func (x *FindTraceIDsResponse) GetTraceIds() [][]byte {
 	return nil
 }
 
-// GetServicesRequest asks for the names of all services.
+// GetServicesRequest requests the names of all services.
 type GetServicesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -549,7 +550,7 @@ func (*GetServicesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v1_storage_proto_rawDescGZIP(), []int{10}
 }
 
-// GetServicesResponse is the names.
+// GetServicesResponse contains the names of all services.
 type GetServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []string               `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -594,11 +595,11 @@ func (x *GetServicesResponse) GetServices() []string {
 	return nil
 }
 
-// GetOperationsRequest asks for the operations of a service.
+// GetOperationsRequest requests the operations of a service.
 type GetOperationsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
-	// client, server, producer, consumer or internal; empty for all.
+	// client, server, producer, consumer or internal. Empty selects all.
 	SpanKind      string `protobuf:"bytes,2,opt,name=span_kind,json=spanKind,proto3" json:"span_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -648,7 +649,7 @@ func (x *GetOperationsRequest) GetSpanKind() string {
 	return ""
 }
 
-// Operation is a name of spans of one kind.
+// Operation is a span name with a span kind.
 type Operation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -701,10 +702,10 @@ func (x *Operation) GetSpanKind() string {
 	return ""
 }
 
-// GetOperationsResponse is operations.
+// GetOperationsResponse contains operations.
 type GetOperationsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names of the operations: from services that know no kinds, and for such clients.
+	// Names of the operations, for servers and clients without support for kinds.
 	OperationNames []string     `protobuf:"bytes,1,rep,name=operationNames,proto3" json:"operationNames,omitempty"`
 	Operations     []*Operation `protobuf:"bytes,2,rep,name=operations,proto3" json:"operations,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -755,7 +756,7 @@ func (x *GetOperationsResponse) GetOperations() []*Operation {
 	return nil
 }
 
-// GetDependenciesRequest asks which services called each other in an interval.
+// GetDependenciesRequest requests the calls between services in an interval.
 type GetDependenciesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -808,7 +809,7 @@ func (x *GetDependenciesRequest) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// GetDependenciesResponse is the calls between services.
+// GetDependenciesResponse contains the calls between services.
 type GetDependenciesResponse struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Dependencies  []*api_v2.DependencyLink `protobuf:"bytes,1,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
@@ -853,7 +854,7 @@ func (x *GetDependenciesResponse) GetDependencies() []*api_v2.DependencyLink {
 	return nil
 }
 
-// CapabilitiesRequest asks what the store can do.
+// CapabilitiesRequest requests the capabilities of the store.
 type CapabilitiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -890,7 +891,7 @@ func (*CapabilitiesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v1_storage_proto_rawDescGZIP(), []int{17}
 }
 
-// CapabilitiesResponse says which of the services that not every store has are there.
+// CapabilitiesResponse tells which optional services the store has.
 type CapabilitiesResponse struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	ArchiveSpanReader   bool                   `protobuf:"varint,1,opt,name=archiveSpanReader,proto3" json:"archiveSpanReader,omitempty"`

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/storage_v1/storage.proto
 
-// How a query service and a collector use a store of another process, in the native model.
+// Remote storage with the native model, for query services and collectors.
 
 package storage_v1
 
@@ -176,9 +176,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// StreamingSpanWriterPlugin stores spans without an answer to each.
+// StreamingSpanWriterPlugin stores streams of spans, with one response per stream.
 type StreamingSpanWriterPluginClient interface {
-	// WriteSpanStream stores the spans of a stream, and answers at its end.
+	// WriteSpanStream stores the spans of a stream and responds at its end.
 	WriteSpanStream(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteSpanRequest, WriteSpanResponse], error)
 }
 
@@ -207,9 +207,9 @@ type StreamingSpanWriterPlugin_WriteSpanStreamClient = grpc.ClientStreamingClien
 // All implementations must embed UnimplementedStreamingSpanWriterPluginServer
 // for forward compatibility.
 //
-// StreamingSpanWriterPlugin stores spans without an answer to each.
+// StreamingSpanWriterPlugin stores streams of spans, with one response per stream.
 type StreamingSpanWriterPluginServer interface {
-	// WriteSpanStream stores the spans of a stream, and answers at its end.
+	// WriteSpanStream stores the spans of a stream and responds at its end.
 	WriteSpanStream(grpc.ClientStreamingServer[WriteSpanRequest, WriteSpanResponse]) error
 	mustEmbedUnimplementedStreamingSpanWriterPluginServer()
 }
@@ -284,15 +284,15 @@ const (
 //
 // SpanReaderPlugin reads spans.
 type SpanReaderPluginClient interface {
-	// GetTrace sends the spans of a trace. A trace without spans is not found.
+	// GetTrace returns the spans of a trace, or NotFound.
 	GetTrace(ctx context.Context, in *GetTraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SpansResponseChunk], error)
 	// GetServices lists services.
 	GetServices(ctx context.Context, in *GetServicesRequest, opts ...grpc.CallOption) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(ctx context.Context, in *GetOperationsRequest, opts ...grpc.CallOption) (*GetOperationsResponse, error)
-	// FindTraces sends traces one after the other.
+	// FindTraces returns traces one after the other.
 	FindTraces(ctx context.Context, in *FindTracesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SpansResponseChunk], error)
-	// FindTraceIDs finds traces without reading them.
+	// FindTraceIDs searches for traces without reading their spans.
 	FindTraceIDs(ctx context.Context, in *FindTraceIDsRequest, opts ...grpc.CallOption) (*FindTraceIDsResponse, error)
 }
 
@@ -378,15 +378,15 @@ func (c *spanReaderPluginClient) FindTraceIDs(ctx context.Context, in *FindTrace
 //
 // SpanReaderPlugin reads spans.
 type SpanReaderPluginServer interface {
-	// GetTrace sends the spans of a trace. A trace without spans is not found.
+	// GetTrace returns the spans of a trace, or NotFound.
 	GetTrace(*GetTraceRequest, grpc.ServerStreamingServer[SpansResponseChunk]) error
 	// GetServices lists services.
 	GetServices(context.Context, *GetServicesRequest) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(context.Context, *GetOperationsRequest) (*GetOperationsResponse, error)
-	// FindTraces sends traces one after the other.
+	// FindTraces returns traces one after the other.
 	FindTraces(*FindTracesRequest, grpc.ServerStreamingServer[SpansResponseChunk]) error
-	// FindTraceIDs finds traces without reading them.
+	// FindTraceIDs searches for traces without reading their spans.
 	FindTraceIDs(context.Context, *FindTraceIDsRequest) (*FindTraceIDsResponse, error)
 	mustEmbedUnimplementedSpanReaderPluginServer()
 }
@@ -664,7 +664,7 @@ const (
 //
 // ArchiveSpanReaderPlugin reads the archive.
 type ArchiveSpanReaderPluginClient interface {
-	// GetArchiveTrace is GetTrace of the archive.
+	// GetArchiveTrace is GetTrace for the archive.
 	GetArchiveTrace(ctx context.Context, in *GetTraceRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SpansResponseChunk], error)
 }
 
@@ -701,7 +701,7 @@ type ArchiveSpanReaderPlugin_GetArchiveTraceClient = grpc.ServerStreamingClient[
 //
 // ArchiveSpanReaderPlugin reads the archive.
 type ArchiveSpanReaderPluginServer interface {
-	// GetArchiveTrace is GetTrace of the archive.
+	// GetArchiveTrace is GetTrace for the archive.
 	GetArchiveTrace(*GetTraceRequest, grpc.ServerStreamingServer[SpansResponseChunk]) error
 	mustEmbedUnimplementedArchiveSpanReaderPluginServer()
 }
@@ -774,9 +774,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// DependenciesReaderPlugin knows which services call each other.
+// DependenciesReaderPlugin reads the calls between services.
 type DependenciesReaderPluginClient interface {
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(ctx context.Context, in *GetDependenciesRequest, opts ...grpc.CallOption) (*GetDependenciesResponse, error)
 }
 
@@ -802,9 +802,9 @@ func (c *dependenciesReaderPluginClient) GetDependencies(ctx context.Context, in
 // All implementations must embed UnimplementedDependenciesReaderPluginServer
 // for forward compatibility.
 //
-// DependenciesReaderPlugin knows which services call each other.
+// DependenciesReaderPlugin reads the calls between services.
 type DependenciesReaderPluginServer interface {
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(context.Context, *GetDependenciesRequest) (*GetDependenciesResponse, error)
 	mustEmbedUnimplementedDependenciesReaderPluginServer()
 }
@@ -883,9 +883,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PluginCapabilities says what the store can do.
+// PluginCapabilities describes the store.
 type PluginCapabilitiesClient interface {
-	// Capabilities names the services that not every store has.
+	// Capabilities tells which optional services the store has.
 	Capabilities(ctx context.Context, in *CapabilitiesRequest, opts ...grpc.CallOption) (*CapabilitiesResponse, error)
 }
 
@@ -911,9 +911,9 @@ func (c *pluginCapabilitiesClient) Capabilities(ctx context.Context, in *Capabil
 // All implementations must embed UnimplementedPluginCapabilitiesServer
 // for forward compatibility.
 //
-// PluginCapabilities says what the store can do.
+// PluginCapabilities describes the store.
 type PluginCapabilitiesServer interface {
-	// Capabilities names the services that not every store has.
+	// Capabilities tells which optional services the store has.
 	Capabilities(context.Context, *CapabilitiesRequest) (*CapabilitiesResponse, error)
 	mustEmbedUnimplementedPluginCapabilitiesServer()
 }

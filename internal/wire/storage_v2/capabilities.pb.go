@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/storage_v2/capabilities.proto
 
-// What a store of another process can do.
+// Capabilities of a remote store.
 
 package storage_v2
 
@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FilterCapabilities say what filters may be made of.
+// FilterCapabilities describe the supported filters.
 type FilterCapabilities struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Levels        []string               `protobuf:"bytes,1,rep,name=levels,proto3" json:"levels,omitempty"`
@@ -76,12 +76,12 @@ func (x *FilterCapabilities) GetOperators() []string {
 	return nil
 }
 
-// SearchCapabilities say how the store searches.
+// SearchCapabilities describe the supported searches.
 type SearchCapabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether traces are found without the name of a service.
+	// Whether searches without a service are supported.
 	WithoutServiceName bool `protobuf:"varint,1,opt,name=without_service_name,json=withoutServiceName,proto3" json:"without_service_name,omitempty"`
-	// Whether all conditions hold for one span of a trace that is found, rather than each for some span.
+	// Whether one span of a trace must match all conditions, instead of each condition by any span.
 	SameSpanConjunction bool                `protobuf:"varint,2,opt,name=same_span_conjunction,json=sameSpanConjunction,proto3" json:"same_span_conjunction,omitempty"`
 	Filter              *FilterCapabilities `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields       protoimpl.UnknownFields
@@ -139,7 +139,7 @@ func (x *SearchCapabilities) GetFilter() *FilterCapabilities {
 	return nil
 }
 
-// GetCapabilitiesRequest asks what the store can do.
+// GetCapabilitiesRequest requests the capabilities of the store.
 type GetCapabilitiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -176,7 +176,7 @@ func (*GetCapabilitiesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v2_capabilities_proto_rawDescGZIP(), []int{2}
 }
 
-// GetCapabilitiesResponse is what the store can do.
+// GetCapabilitiesResponse contains the capabilities of the store.
 type GetCapabilitiesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Search        *SearchCapabilities    `protobuf:"bytes,1,opt,name=search,proto3" json:"search,omitempty"`

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/storage_v2/capabilities.proto
 
-// What a store of another process can do.
+// Capabilities of a remote store.
 
 package storage_v2
 
@@ -28,9 +28,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Capabilities says what the store can do. A store without it can do least.
+// Capabilities describes the store. A store without this service has no optional capabilities.
 type CapabilitiesClient interface {
-	// GetCapabilities says what the store can do.
+	// GetCapabilities returns the capabilities of the store.
 	GetCapabilities(ctx context.Context, in *GetCapabilitiesRequest, opts ...grpc.CallOption) (*GetCapabilitiesResponse, error)
 }
 
@@ -56,9 +56,9 @@ func (c *capabilitiesClient) GetCapabilities(ctx context.Context, in *GetCapabil
 // All implementations must embed UnimplementedCapabilitiesServer
 // for forward compatibility.
 //
-// Capabilities says what the store can do. A store without it can do least.
+// Capabilities describes the store. A store without this service has no optional capabilities.
 type CapabilitiesServer interface {
-	// GetCapabilities says what the store can do.
+	// GetCapabilities returns the capabilities of the store.
 	GetCapabilities(context.Context, *GetCapabilitiesRequest) (*GetCapabilitiesResponse, error)
 	mustEmbedUnimplementedCapabilitiesServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/storage_v2/dependency_storage.proto
 
-// How a query service learns from a store of another process which services call each other.
+// Remote storage: calls between services.
 
 package storage_v2
 
@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetDependenciesRequest asks which services called each other in an interval.
+// GetDependenciesRequest requests the calls between services in an interval.
 type GetDependenciesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -83,7 +83,7 @@ type Dependency struct {
 	Parent    string                 `protobuf:"bytes,1,opt,name=parent,proto3" json:"parent,omitempty"`
 	Child     string                 `protobuf:"bytes,2,opt,name=child,proto3" json:"child,omitempty"`
 	CallCount uint64                 `protobuf:"varint,3,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
-	// Who counted.
+	// The component that counted the calls.
 	Source        string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -147,7 +147,7 @@ func (x *Dependency) GetSource() string {
 	return ""
 }
 
-// GetDependenciesResponse is the calls between services.
+// GetDependenciesResponse contains the calls between services.
 type GetDependenciesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dependencies  []*Dependency          `protobuf:"bytes,1,rep,name=dependencies,proto3" json:"dependencies,omitempty"`

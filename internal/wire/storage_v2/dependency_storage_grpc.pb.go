@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/storage_v2/dependency_storage.proto
 
-// How a query service learns from a store of another process which services call each other.
+// Remote storage: calls between services.
 
 package storage_v2
 
@@ -28,9 +28,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// DependencyReader knows which services call each other.
+// DependencyReader reads the calls between services.
 type DependencyReaderClient interface {
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(ctx context.Context, in *GetDependenciesRequest, opts ...grpc.CallOption) (*GetDependenciesResponse, error)
 }
 
@@ -56,9 +56,9 @@ func (c *dependencyReaderClient) GetDependencies(ctx context.Context, in *GetDep
 // All implementations must embed UnimplementedDependencyReaderServer
 // for forward compatibility.
 //
-// DependencyReader knows which services call each other.
+// DependencyReader reads the calls between services.
 type DependencyReaderServer interface {
-	// GetDependencies counts calls.
+	// GetDependencies returns the number of calls between services.
 	GetDependencies(context.Context, *GetDependenciesRequest) (*GetDependenciesResponse, error)
 	mustEmbedUnimplementedDependencyReaderServer()
 }

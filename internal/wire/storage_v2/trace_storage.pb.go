@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/storage_v2/trace_storage.proto
 
-// How a query service reads a store of another process, as OTLP. Spans are written to such a store by the service of OTLP itself.
+// Remote storage: reading spans as OTLP. Spans are written with the OTLP trace service.
 
 package storage_v2
 
@@ -26,12 +26,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetTraceParams name a trace.
+// GetTraceParams identify a trace.
 type GetTraceParams struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes, the most significant first.
+	// 16 bytes, big-endian.
 	TraceId []byte `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// When the trace was: hints, which may be absent.
+	// Optional hints: the time of the trace.
 	StartTime     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -89,7 +89,7 @@ func (x *GetTraceParams) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// GetTracesRequest asks for traces by their ids.
+// GetTracesRequest requests traces by their ids.
 type GetTracesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         []*GetTraceParams      `protobuf:"bytes,1,rep,name=query,proto3" json:"query,omitempty"`
@@ -134,7 +134,7 @@ func (x *GetTracesRequest) GetQuery() []*GetTraceParams {
 	return nil
 }
 
-// GetServicesRequest asks for the names of all services.
+// GetServicesRequest requests the names of all services.
 type GetServicesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -171,7 +171,7 @@ func (*GetServicesRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{2}
 }
 
-// GetServicesResponse is the names.
+// GetServicesResponse contains the names of all services.
 type GetServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []string               `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -216,11 +216,11 @@ func (x *GetServicesResponse) GetServices() []string {
 	return nil
 }
 
-// GetOperationsRequest asks for the operations of a service.
+// GetOperationsRequest requests the operations of a service.
 type GetOperationsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
-	// client, server, producer, consumer or internal; empty for all.
+	// client, server, producer, consumer or internal. Empty selects all.
 	SpanKind      string `protobuf:"bytes,2,opt,name=span_kind,json=spanKind,proto3" json:"span_kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -270,7 +270,7 @@ func (x *GetOperationsRequest) GetSpanKind() string {
 	return ""
 }
 
-// Operation is a name of spans of one kind.
+// Operation is a span name with a span kind.
 type Operation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -323,7 +323,7 @@ func (x *Operation) GetSpanKind() string {
 	return ""
 }
 
-// GetOperationsResponse is operations.
+// GetOperationsResponse contains operations.
 type GetOperationsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Operations    []*Operation           `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
@@ -584,7 +584,7 @@ func (*AnyValue_KvlistValue) isAnyValue_Value() {}
 
 func (*AnyValue_BytesValue) isAnyValue_Value() {}
 
-// KeyValueList is a value that is attributes.
+// KeyValueList is a value that consists of attributes.
 type KeyValueList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*KeyValue            `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -629,7 +629,7 @@ func (x *KeyValueList) GetValues() []*KeyValue {
 	return nil
 }
 
-// ArrayValue is a value that is a list.
+// ArrayValue is a value that consists of values.
 type ArrayValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*AnyValue            `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -674,7 +674,8 @@ func (x *ArrayValue) GetValues() []*AnyValue {
 	return nil
 }
 
-// Filter is a boolean expression over spans. What is in it is not described here: it is only known whether there is one.
+// Filter is a boolean expression over spans. Its content is not defined here; only its presence
+// matters.
 type Filter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -711,7 +712,7 @@ func (*Filter) Descriptor() ([]byte, []int) {
 	return file_tracing_storage_v2_trace_storage_proto_rawDescGZIP(), []int{11}
 }
 
-// Pagination asks for a part of the results.
+// Pagination selects a part of the results.
 type Pagination struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PageSize      uint32                 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -764,19 +765,20 @@ func (x *Pagination) GetPageToken() string {
 	return ""
 }
 
-// TraceQueryParameters describe traces with a span for which all of them hold. What is empty holds for every span.
+// TraceQueryParameters select traces with at least one span that matches all of them. Empty
+// parameters match every span.
 type TraceQueryParameters struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ServiceName   string                 `protobuf:"bytes,1,opt,name=service_name,json=serviceName,proto3" json:"service_name,omitempty"`
 	OperationName string                 `protobuf:"bytes,2,opt,name=operation_name,json=operationName,proto3" json:"operation_name,omitempty"`
 	Attributes    []*KeyValue            `protobuf:"bytes,3,rep,name=attributes,proto3" json:"attributes,omitempty"`
-	// Bounds of the start of the span, both inclusive.
+	// Start of the span, inclusive bounds.
 	StartTimeMin *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time_min,json=startTimeMin,proto3" json:"start_time_min,omitempty"`
 	StartTimeMax *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time_max,json=startTimeMax,proto3" json:"start_time_max,omitempty"`
-	// Bounds of its duration, both inclusive.
+	// Duration of the span, inclusive bounds.
 	DurationMin *durationpb.Duration `protobuf:"bytes,6,opt,name=duration_min,json=durationMin,proto3" json:"duration_min,omitempty"`
 	DurationMax *durationpb.Duration `protobuf:"bytes,7,opt,name=duration_max,json=durationMax,proto3" json:"duration_max,omitempty"`
-	// Greatest number of traces.
+	// Maximum number of traces.
 	SearchDepth   int32       `protobuf:"varint,8,opt,name=search_depth,json=searchDepth,proto3" json:"search_depth,omitempty"`
 	Filter        *Filter     `protobuf:"bytes,9,opt,name=filter,proto3" json:"filter,omitempty"`
 	Pagination    *Pagination `protobuf:"bytes,10,opt,name=pagination,proto3" json:"pagination,omitempty"`
@@ -884,7 +886,7 @@ func (x *TraceQueryParameters) GetPagination() *Pagination {
 	return nil
 }
 
-// FindTracesRequest asks for traces.
+// FindTracesRequest searches for traces.
 type FindTracesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -929,7 +931,7 @@ func (x *FindTracesRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// FindTraceIDsRequest asks for the ids of traces.
+// FindTraceIDsRequest searches for the ids of traces.
 type FindTraceIDsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -974,7 +976,7 @@ func (x *FindTraceIDsRequest) GetQuery() *TraceQueryParameters {
 	return nil
 }
 
-// FoundTraceID is a trace that was found, and when it was as far as that is known.
+// FoundTraceID is the id of a trace and, if known, its time.
 type FoundTraceID struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TraceId       []byte                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
@@ -1035,7 +1037,7 @@ func (x *FoundTraceID) GetEnd() *timestamppb.Timestamp {
 	return nil
 }
 
-// FindTraceIDsResponse is the traces that were found.
+// FindTraceIDsResponse contains the traces found.
 type FindTraceIDsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TraceIds      []*FoundTraceID        `protobuf:"bytes,1,rep,name=trace_ids,json=traceIds,proto3" json:"trace_ids,omitempty"`
@@ -1080,7 +1082,7 @@ func (x *FindTraceIDsResponse) GetTraceIds() []*FoundTraceID {
 	return nil
 }
 
-// FindTraceSummariesRequest asks for traces without their spans.
+// FindTraceSummariesRequest searches for summaries of traces.
 type FindTraceSummariesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *TraceQueryParameters  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -1186,21 +1188,21 @@ func (x *ServiceSummary) GetErrorSpanCount() int32 {
 	return 0
 }
 
-// TraceSummary is what a list of traces shows of one.
+// TraceSummary describes a trace for a list of search results.
 type TraceSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes, the most significant first.
+	// 16 bytes, big-endian.
 	TraceId []byte `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
-	// Of the earliest span without a parent.
+	// Service and name of the earliest root span.
 	RootServiceName      string `protobuf:"bytes,2,opt,name=root_service_name,json=rootServiceName,proto3" json:"root_service_name,omitempty"`
 	RootOperationName    string `protobuf:"bytes,3,opt,name=root_operation_name,json=rootOperationName,proto3" json:"root_operation_name,omitempty"`
 	MinStartTimeUnixNano uint64 `protobuf:"fixed64,4,opt,name=min_start_time_unix_nano,json=minStartTimeUnixNano,proto3" json:"min_start_time_unix_nano,omitempty"`
 	MaxEndTimeUnixNano   uint64 `protobuf:"fixed64,5,opt,name=max_end_time_unix_nano,json=maxEndTimeUnixNano,proto3" json:"max_end_time_unix_nano,omitempty"`
 	SpanCount            int32  `protobuf:"varint,6,opt,name=span_count,json=spanCount,proto3" json:"span_count,omitempty"`
 	ErrorSpanCount       int32  `protobuf:"varint,7,opt,name=error_span_count,json=errorSpanCount,proto3" json:"error_span_count,omitempty"`
-	// Spans whose parent is not in the trace.
+	// Number of spans whose parent is not in the trace.
 	OrphanSpanCount int32 `protobuf:"varint,8,opt,name=orphan_span_count,json=orphanSpanCount,proto3" json:"orphan_span_count,omitempty"`
-	// By name.
+	// Sorted by name.
 	Services      []*ServiceSummary `protobuf:"bytes,9,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1299,7 +1301,7 @@ func (x *TraceSummary) GetServices() []*ServiceSummary {
 	return nil
 }
 
-// FindTraceSummariesResponse is some of the traces.
+// FindTraceSummariesResponse contains some of the summaries.
 type FindTraceSummariesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Summaries     []*TraceSummary        `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`

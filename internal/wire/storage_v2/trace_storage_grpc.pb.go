@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/storage_v2/trace_storage.proto
 
-// How a query service reads a store of another process, as OTLP. Spans are written to such a store by the service of OTLP itself.
+// Remote storage: reading spans as OTLP. Spans are written with the OTLP trace service.
 
 package storage_v2
 
@@ -34,19 +34,20 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TraceReader reads spans. A message of a stream holds spans of one trace, and the messages of a trace follow each other.
+// TraceReader reads spans. A message of a stream contains spans of one trace; the messages of a
+// trace are consecutive.
 type TraceReaderClient interface {
-	// GetTraces sends those of the traces that there are.
+	// GetTraces returns the requested traces that exist.
 	GetTraces(ctx context.Context, in *GetTracesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[v1.TracesData], error)
 	// GetServices lists services.
 	GetServices(ctx context.Context, in *GetServicesRequest, opts ...grpc.CallOption) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(ctx context.Context, in *GetOperationsRequest, opts ...grpc.CallOption) (*GetOperationsResponse, error)
-	// FindTraces sends the traces that it finds.
+	// FindTraces returns the traces found.
 	FindTraces(ctx context.Context, in *FindTracesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[v1.TracesData], error)
-	// FindTraceIDs finds traces without reading them.
+	// FindTraceIDs searches for traces without reading their spans.
 	FindTraceIDs(ctx context.Context, in *FindTraceIDsRequest, opts ...grpc.CallOption) (*FindTraceIDsResponse, error)
-	// FindTraceSummaries sends what a list of the traces shows. Stores need not have it.
+	// FindTraceSummaries returns summaries of the traces found. It is optional.
 	FindTraceSummaries(ctx context.Context, in *FindTraceSummariesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FindTraceSummariesResponse], error)
 }
 
@@ -149,19 +150,20 @@ type TraceReader_FindTraceSummariesClient = grpc.ServerStreamingClient[FindTrace
 // All implementations must embed UnimplementedTraceReaderServer
 // for forward compatibility.
 //
-// TraceReader reads spans. A message of a stream holds spans of one trace, and the messages of a trace follow each other.
+// TraceReader reads spans. A message of a stream contains spans of one trace; the messages of a
+// trace are consecutive.
 type TraceReaderServer interface {
-	// GetTraces sends those of the traces that there are.
+	// GetTraces returns the requested traces that exist.
 	GetTraces(*GetTracesRequest, grpc.ServerStreamingServer[v1.TracesData]) error
 	// GetServices lists services.
 	GetServices(context.Context, *GetServicesRequest) (*GetServicesResponse, error)
 	// GetOperations lists operations.
 	GetOperations(context.Context, *GetOperationsRequest) (*GetOperationsResponse, error)
-	// FindTraces sends the traces that it finds.
+	// FindTraces returns the traces found.
 	FindTraces(*FindTracesRequest, grpc.ServerStreamingServer[v1.TracesData]) error
-	// FindTraceIDs finds traces without reading them.
+	// FindTraceIDs searches for traces without reading their spans.
 	FindTraceIDs(context.Context, *FindTraceIDsRequest) (*FindTraceIDsResponse, error)
-	// FindTraceSummaries sends what a list of the traces shows. Stores need not have it.
+	// FindTraceSummaries returns summaries of the traces found. It is optional.
 	FindTraceSummaries(*FindTraceSummariesRequest, grpc.ServerStreamingServer[FindTraceSummariesResponse]) error
 	mustEmbedUnimplementedTraceReaderServer()
 }

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/metrics/metricsquery.proto
 
-// How clients ask how often services are called, how often that fails, and how long it takes.
+// Call rates, error rates and latencies of services.
 
 package metrics
 
@@ -25,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SpanKind is the kind of a span, in the numbers of OTLP.
+// SpanKind is the kind of a span, with the numbers of OTLP.
 type SpanKind int32
 
 const (
@@ -84,22 +84,22 @@ func (SpanKind) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_api_v2_metrics_metricsquery_proto_rawDescGZIP(), []int{0}
 }
 
-// MetricsQueryBaseRequest says which calls are meant. What is absent has a default.
+// MetricsQueryBaseRequest selects calls. Absent fields have defaults.
 type MetricsQueryBaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At least one.
+	// At least one is required.
 	ServiceNames []string `protobuf:"bytes,1,rep,name=service_names,json=serviceNames,proto3" json:"service_names,omitempty"`
-	// A series for each operation, rather than for each service.
+	// Return a series per operation instead of per service.
 	GroupByOperation bool `protobuf:"varint,2,opt,name=groupByOperation,proto3" json:"groupByOperation,omitempty"`
-	// The end of the time that is looked at: now.
+	// End of the interval. Default: now.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// How long that time is: an hour.
+	// Length of the interval. Default: 1 hour.
 	Lookback *durationpb.Duration `protobuf:"bytes,4,opt,name=lookback,proto3" json:"lookback,omitempty"`
-	// The time between two points: 5 seconds.
+	// Time between two points. Default: 5 seconds.
 	Step *durationpb.Duration `protobuf:"bytes,5,opt,name=step,proto3" json:"step,omitempty"`
-	// How much time before it a point is about: 10 minutes.
+	// Time before a point that its value covers. Default: 10 minutes.
 	RatePer *durationpb.Duration `protobuf:"bytes,6,opt,name=ratePer,proto3" json:"ratePer,omitempty"`
-	// Of these kinds: servers.
+	// Default: server.
 	SpanKinds     []SpanKind `protobuf:"varint,7,rep,packed,name=spanKinds,proto3,enum=tracing.api_v2.metrics.SpanKind" json:"spanKinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -184,11 +184,11 @@ func (x *MetricsQueryBaseRequest) GetSpanKinds() []SpanKind {
 	return nil
 }
 
-// GetLatenciesRequest asks for durations.
+// GetLatenciesRequest requests a quantile of durations.
 type GetLatenciesRequest struct {
 	state       protoimpl.MessageState   `protogen:"open.v1"`
 	BaseRequest *MetricsQueryBaseRequest `protobuf:"bytes,1,opt,name=baseRequest,proto3" json:"baseRequest,omitempty"`
-	// Above 0 and at most 1.
+	// The quantile, above 0 and at most 1.
 	Quantile      float64 `protobuf:"fixed64,2,opt,name=quantile,proto3" json:"quantile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -238,7 +238,7 @@ func (x *GetLatenciesRequest) GetQuantile() float64 {
 	return 0
 }
 
-// GetCallRatesRequest asks for calls per second.
+// GetCallRatesRequest requests calls per second.
 type GetCallRatesRequest struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	BaseRequest   *MetricsQueryBaseRequest `protobuf:"bytes,1,opt,name=baseRequest,proto3" json:"baseRequest,omitempty"`
@@ -283,7 +283,7 @@ func (x *GetCallRatesRequest) GetBaseRequest() *MetricsQueryBaseRequest {
 	return nil
 }
 
-// GetErrorRatesRequest asks for the share of calls that failed.
+// GetErrorRatesRequest requests the share of failed calls.
 type GetErrorRatesRequest struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	BaseRequest   *MetricsQueryBaseRequest `protobuf:"bytes,1,opt,name=baseRequest,proto3" json:"baseRequest,omitempty"`
@@ -328,7 +328,7 @@ func (x *GetErrorRatesRequest) GetBaseRequest() *MetricsQueryBaseRequest {
 	return nil
 }
 
-// GetMinStepDurationRequest asks for the shortest step.
+// GetMinStepDurationRequest requests the minimum step.
 type GetMinStepDurationRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -365,7 +365,7 @@ func (*GetMinStepDurationRequest) Descriptor() ([]byte, []int) {
 	return file_tracing_api_v2_metrics_metricsquery_proto_rawDescGZIP(), []int{4}
 }
 
-// GetMinStepDurationResponse is the shortest step.
+// GetMinStepDurationResponse contains the minimum step.
 type GetMinStepDurationResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MinStep       *durationpb.Duration   `protobuf:"bytes,1,opt,name=minStep,proto3" json:"minStep,omitempty"`
@@ -410,7 +410,7 @@ func (x *GetMinStepDurationResponse) GetMinStep() *durationpb.Duration {
 	return nil
 }
 
-// GetMetricsResponse is series.
+// GetMetricsResponse contains series.
 type GetMetricsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Metrics       *MetricFamily          `protobuf:"bytes,1,opt,name=metrics,proto3" json:"metrics,omitempty"`

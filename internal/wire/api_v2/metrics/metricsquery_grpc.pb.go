@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: tracing/api_v2/metrics/metricsquery.proto
 
-// How clients ask how often services are called, how often that fails, and how long it takes.
+// Call rates, error rates and latencies of services.
 
 package metrics
 
@@ -31,15 +31,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// MetricsQueryService tells how services do.
+// MetricsQueryService returns metrics that are calculated from spans.
 type MetricsQueryServiceClient interface {
-	// GetMinStepDuration tells the shortest step that makes a difference.
+	// GetMinStepDuration returns the minimum useful step.
 	GetMinStepDuration(ctx context.Context, in *GetMinStepDurationRequest, opts ...grpc.CallOption) (*GetMinStepDurationResponse, error)
-	// GetLatencies tells a quantile of durations, in milliseconds.
+	// GetLatencies returns a quantile of durations in milliseconds.
 	GetLatencies(ctx context.Context, in *GetLatenciesRequest, opts ...grpc.CallOption) (*GetMetricsResponse, error)
-	// GetCallRates tells calls per second.
+	// GetCallRates returns calls per second.
 	GetCallRates(ctx context.Context, in *GetCallRatesRequest, opts ...grpc.CallOption) (*GetMetricsResponse, error)
-	// GetErrorRates tells the share of calls that failed.
+	// GetErrorRates returns the share of failed calls.
 	GetErrorRates(ctx context.Context, in *GetErrorRatesRequest, opts ...grpc.CallOption) (*GetMetricsResponse, error)
 }
 
@@ -95,15 +95,15 @@ func (c *metricsQueryServiceClient) GetErrorRates(ctx context.Context, in *GetEr
 // All implementations must embed UnimplementedMetricsQueryServiceServer
 // for forward compatibility.
 //
-// MetricsQueryService tells how services do.
+// MetricsQueryService returns metrics that are calculated from spans.
 type MetricsQueryServiceServer interface {
-	// GetMinStepDuration tells the shortest step that makes a difference.
+	// GetMinStepDuration returns the minimum useful step.
 	GetMinStepDuration(context.Context, *GetMinStepDurationRequest) (*GetMinStepDurationResponse, error)
-	// GetLatencies tells a quantile of durations, in milliseconds.
+	// GetLatencies returns a quantile of durations in milliseconds.
 	GetLatencies(context.Context, *GetLatenciesRequest) (*GetMetricsResponse, error)
-	// GetCallRates tells calls per second.
+	// GetCallRates returns calls per second.
 	GetCallRates(context.Context, *GetCallRatesRequest) (*GetMetricsResponse, error)
-	// GetErrorRates tells the share of calls that failed.
+	// GetErrorRates returns the share of failed calls.
 	GetErrorRates(context.Context, *GetErrorRatesRequest) (*GetMetricsResponse, error)
 	mustEmbedUnimplementedMetricsQueryServiceServer()
 }

@@ -4,7 +4,8 @@
 // 	protoc        (unknown)
 // source: tracing/api_v2/metrics/openmetrics.proto
 
-// The data model of OpenMetrics 1.0, in its own numbers and types. Only gauges with a double value are sent.
+// The data model of OpenMetrics 1.0, with its field numbers and types. Only gauges with a double
+// value are sent.
 
 package metrics
 
@@ -24,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MetricType says which value the points of a family have.
+// MetricType is the type of the values in a family.
 type MetricType int32
 
 const (
@@ -89,7 +90,7 @@ func (MetricType) EnumDescriptor() ([]byte, []int) {
 	return file_tracing_api_v2_metrics_openmetrics_proto_rawDescGZIP(), []int{0}
 }
 
-// MetricFamily is the series of one name.
+// MetricFamily contains the series of one name.
 type MetricFamily struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -169,9 +170,9 @@ func (x *MetricFamily) GetMetrics() []*Metric {
 // Metric is a series.
 type Metric struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What tells it from others of the family.
+	// Identify the series within the family.
 	Labels []*Label `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
-	// By time.
+	// Sorted by time.
 	MetricPoints  []*MetricPoint `protobuf:"bytes,2,rep,name=metric_points,json=metricPoints,proto3" json:"metric_points,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -445,7 +446,7 @@ func (*MetricPoint_InfoValue) isMetricPoint_Value() {}
 
 func (*MetricPoint_SummaryValue) isMetricPoint_Value() {}
 
-// UnknownValue is a number of which nothing else is known.
+// UnknownValue is a number of unknown type.
 type UnknownValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Value:
@@ -611,7 +612,7 @@ func (*GaugeValue_DoubleValue) isGaugeValue_Value() {}
 
 func (*GaugeValue_IntValue) isGaugeValue_Value() {}
 
-// CounterValue is a sum that only grows.
+// CounterValue is a monotonically increasing sum.
 type CounterValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Total:
@@ -817,7 +818,7 @@ func (*HistogramValue_DoubleValue) isHistogramValue_Sum() {}
 
 func (*HistogramValue_IntValue) isHistogramValue_Sum() {}
 
-// Exemplar is one of the things that a number counts.
+// Exemplar is an example of a counted event.
 type Exemplar struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -878,7 +879,7 @@ func (x *Exemplar) GetLabel() []*Label {
 	return nil
 }
 
-// StateSetValue is booleans.
+// StateSetValue is a set of booleans.
 type StateSetValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	States        []*StateSetValue_State `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
@@ -923,7 +924,7 @@ func (x *StateSetValue) GetStates() []*StateSetValue_State {
 	return nil
 }
 
-// InfoValue is text that does not change.
+// InfoValue is constant text.
 type InfoValue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Info          []*Label               `protobuf:"bytes,1,rep,name=info,proto3" json:"info,omitempty"`
@@ -968,7 +969,7 @@ func (x *InfoValue) GetInfo() []*Label {
 	return nil
 }
 
-// SummaryValue is a distribution by its quantiles.
+// SummaryValue is a distribution in the form of quantiles.
 type SummaryValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Sum:
@@ -1075,7 +1076,7 @@ func (*SummaryValue_DoubleValue) isSummaryValue_Sum() {}
 
 func (*SummaryValue_IntValue) isSummaryValue_Sum() {}
 
-// Bucket counts what is not above its bound.
+// Bucket counts the values at or below its bound.
 type HistogramValue_Bucket struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Count         uint64                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -1136,7 +1137,7 @@ func (x *HistogramValue_Bucket) GetExemplar() *Exemplar {
 	return nil
 }
 
-// State is one of them.
+// State is one boolean of the set.
 type StateSetValue_State struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Enabled       bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
@@ -1189,7 +1190,7 @@ func (x *StateSetValue_State) GetName() string {
 	return ""
 }
 
-// Quantile is the value that a share of all is not above.
+// Quantile is the value at or below which a share of all values is.
 type SummaryValue_Quantile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Quantile      float64                `protobuf:"fixed64,1,opt,name=quantile,proto3" json:"quantile,omitempty"`
