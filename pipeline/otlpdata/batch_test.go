@@ -45,17 +45,17 @@ func TestFromOTLPKeepsTheBytes(t *testing.T) {
 	b := fromOTLP(t, data, m)
 	segments := segmentsOf(t, b)
 	if len(segments) != 1 || unsafe.SliceData(segments[0]) != unsafe.SliceData(data) {
-		t.Error("the request was copied")
+		t.Error("FromOTLP copied the request")
 	}
 	if b.Len() != 10 || b.Size() != len(data) || b.Meta() != m {
 		t.Errorf("got %d spans, %d bytes, %+v", b.Len(), b.Size(), b.Meta())
 	}
 	if td := tracesOf(t, b); td != tracesOf(t, b) {
-		t.Error("the objects were built twice")
+		t.Error("Traces built the objects twice")
 	}
 }
 
-func TestFromOTLPRefusesGarbage(t *testing.T) {
+func TestFromOTLPInvalid(t *testing.T) {
 	if b, err := FromOTLP([]byte("garbage"), Meta{}, Limits{}); err == nil || b != nil {
 		t.Errorf("got %v, %v", b, err)
 	}
@@ -80,7 +80,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// TestManyServices passes the number from which services are found by an index.
+// TestManyServices has more services than are searched linearly.
 func TestManyServices(t *testing.T) {
 	var data []byte
 	var want []ServiceCount
@@ -104,7 +104,7 @@ func TestServiceNamesDoNotKeepTheRequest(t *testing.T) {
 	name := unsafe.Pointer(unsafe.StringData(b.Services()[0].Service))
 	from := unsafe.Pointer(unsafe.SliceData(data))
 	if uintptr(name) >= uintptr(from) && uintptr(name) < uintptr(from)+uintptr(len(data)) {
-		t.Error("the name of the service lies in the request")
+		t.Error("the service name aliases the request")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestEditFails(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse is for the race detector: all that a Batch derives, by many at once.
+// TestConcurrentUse is for the race detector: everything that a Batch derives, by many goroutines.
 func TestConcurrentUse(t *testing.T) {
 	one := fromOTLP(t, sample(20), Meta{})
 	joined, err := Concat(one, one)

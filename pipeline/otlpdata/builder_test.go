@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// grouped collects a request as it was built.
+// grouped collects the groups of a request.
 type grouped struct {
 	services, scopes, names []string
 	attributes              int
@@ -24,7 +24,7 @@ func (g *grouped) Span(s *Span) error {
 	return nil
 }
 
-// What is built reads back, whatever the lengths are that stand before the contents.
+// A built request can be read, whatever number of bytes its lengths take.
 func TestBuilder(t *testing.T) {
 	var b Builder
 	for _, n := range []int{0, 1, 50, 127, 128, 500, 16<<10 - 1, 16 << 10, 20 << 10, 1<<21 + 1} {
@@ -50,12 +50,12 @@ func TestBuilder(t *testing.T) {
 		}
 		batch := fromOTLP(t, request, Meta{})
 		if td, err := batch.Traces(); err != nil || td.SpanCount() != 4 {
-			t.Fatalf("%d: pdata does not read it: %v", n, err)
+			t.Fatalf("%d: pdata cannot read the request: %v", n, err)
 		}
 	}
 }
 
-func TestBuilderOfNothing(t *testing.T) {
+func TestEmptyBuilder(t *testing.T) {
 	var b Builder
 	if got := b.Bytes(); len(got) != 0 {
 		t.Errorf("got %x", got)

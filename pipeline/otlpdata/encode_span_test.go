@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// collect re-encodes every span, resource and scope that a walk shows.
+// collect encodes every span, resource and scope of a walk again.
 type collect struct {
 	t        *testing.T
 	resource Resource
@@ -46,11 +46,11 @@ func (c *collect) Span(s *Span) error {
 	raw := AppendSpan(nil, s)
 	again := AppendSpan(nil, s)
 	if !bytes.Equal(raw, again) {
-		c.t.Error("two encodings of one span differ")
+		c.t.Error("two encodings of the same span differ")
 	}
 	for i := range s.Attributes {
 		if v := s.Attributes[i].Value; v.Encoded() != "" && EncodedValue(v.Kind(), v.Encoded()) != v {
-			c.t.Errorf("value %s does not come back", v.AsString())
+			c.t.Errorf("value %s changed after Encoded and EncodedValue", v.AsString())
 		}
 	}
 	c.out = AppendResourceSpans(c.out, &c.resource, &c.scope, raw)
@@ -58,13 +58,15 @@ func (c *collect) Span(s *Span) error {
 	return nil
 }
 
-// TestAppendSpan decodes random spans, encodes what was read, and compares with pdata's view of both.
+// TestAppendSpan encodes random spans again and compares what pdata reads from both encodings.
 func TestAppendSpan(t *testing.T) {
 	spec := requestSpec()
 	group := spec.fields[0].sub
-	group.fields = group.fields[:3] // without the deprecated field, which pdata's unmarshaler alone does not move to the new one
+	// Without the deprecated field, which pdata's ProtoUnmarshaler does not move to the new one.
+	group.fields = group.fields[:3]
 	value := group.fields[0].sub.fields[0].sub.fields[1].sub
-	value.fields = value.fields[:7] // without the index into a string table, which means nothing in a span and is read as empty
+	// Without the index into a string table, which has no meaning in a span and is read as empty.
+	value.fields = value.fields[:7]
 	for seed := range uint64(300) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
 		enc := g.message(spec, 6)
@@ -81,12 +83,12 @@ func TestAppendSpan(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if want, have := spansOf(td), spansOf(got); !reflect.DeepEqual(want, have) || len(have) != c.spans {
-			t.Fatalf("seed %d: %d spans differ from the %d that were sent", seed, len(have), len(want))
+			t.Fatalf("seed %d: got %d spans that differ from the %d original ones", seed, len(have), len(want))
 		}
 	}
 }
 
-// spansOf returns each span encoded by pdata.
+// spansOf returns each span in pdata's encoding.
 func spansOf(td ptrace.Traces) (out []string) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAppendResourceSpansSizes crosses the lengths at which a length takes another byte.
+// TestAppendResourceSpansSizes tries sizes around those at which a length takes one more byte.
 func TestAppendResourceSpansSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 126, 127, 128, 129, 16382, 16383, 16384, 2 << 20} {
 		text := strings.Repeat("x", n)
@@ -16,7 +16,7 @@ func TestAppendResourceSpansSizes(t *testing.T) {
 		got := AppendResourceSpans([]byte("before"), &r, &s, span, span)
 		got, ok := bytes.CutPrefix(got, []byte("before"))
 		if !ok {
-			t.Fatal("what was there is gone")
+			t.Fatal("AppendResourceSpans overwrote dst")
 		}
 		want := fieldLen(1, fieldLen(1, r.Raw), fieldLen(2, fieldLen(1, s.Raw), fieldLen(2, span), fieldLen(2, span), text3(text)), text3(text))
 		if !bytes.Equal(got, want) {
@@ -25,7 +25,7 @@ func TestAppendResourceSpansSizes(t *testing.T) {
 	}
 }
 
-// text3 is field 3, which is left out when empty.
+// text3 returns a string in field 3, or nothing if it is empty.
 func text3(s string) []byte {
 	if s == "" {
 		return nil

@@ -8,13 +8,13 @@ import (
 
 func debugFlags(n uint64) []byte { return attribute(9, FlagsAttribute, fieldVarint(3, n)) }
 
-// The counts are the same however the batch is made, and wherever in the list the attribute stands.
+// The counts do not depend on how the batch was made, or on the position of the attribute.
 func TestDebugIsCounted(t *testing.T) {
 	more := stringAttribute(9, "k", "v")
 	request := fieldLen(1, wireResource("shop"), fieldLen(2,
 		fieldLen(2, wireSpan(debugFlags(3))), fieldLen(2, wireSpan(more, debugFlags(2), more, more)),
 		fieldLen(2, wireSpan(fieldText(4, "parentid"), more, debugFlags(2))),
-		fieldLen(2, wireSpan(debugFlags(2), field32(16, 1), more)), // not one list on the wire
+		fieldLen(2, wireSpan(debugFlags(2), field32(16, 1), more)), // attributes that are not consecutive
 		fieldLen(2, wireSpan(debugFlags(9))),                       // firehose
 		fieldLen(2, wireSpan(attribute(9, FlagsAttribute, fieldText(1, "2")))),
 		fieldLen(2, wireSpan(more, field32(16, 1))),

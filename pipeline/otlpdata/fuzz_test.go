@@ -12,11 +12,11 @@ func TestQuirks(t *testing.T) {
 		})
 	}
 	if accepted < len(all)/3 || accepted > len(all)*3/4 {
-		t.Errorf("%d of %d were accepted; the list should have plenty of both", accepted, len(all))
+		t.Errorf("%d of %d requests were accepted; the list should have many valid and many invalid ones", accepted, len(all))
 	}
 }
 
-// FuzzFromOTLP compares with pdata; checkAgainstPdata says in what.
+// FuzzFromOTLP compares with pdata, see checkAgainstPdata.
 func FuzzFromOTLP(f *testing.F) {
 	for _, b := range quirks() {
 		f.Add(b)

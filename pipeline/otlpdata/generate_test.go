@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// A generator writes random requests along the schema, and with some probability not quite along it. Unlike changes to random bytes,
-// what it writes is deep inside the format most of the time.
+// A generator writes random requests by the schema, with random deviations. Unlike random changes
+// of bytes, most of its deviations are deep inside of nested messages.
 type generator struct {
 	*rand.Rand
-	odd float64 // the probability of each way to be odd, at each field
+	odd float64 // probability of each kind of deviation, per field
 }
 
 type shape uint8
@@ -27,7 +27,7 @@ const (
 type fieldSpec struct {
 	num   uint64
 	shape shape
-	most  int // times it is written
+	most  int // maximum number of occurrences
 	sub   *messageSpec
 }
 
@@ -136,7 +136,7 @@ func (g *generator) text() []byte {
 	return []byte(words[g.IntN(len(words))])
 }
 
-// unknown is a field that no message has, or a group, or its end alone.
+// unknown returns a field that no message has, a group, or the end of a group.
 func (g *generator) unknown() []byte {
 	num := g.Uint64() >> g.IntN(64)
 	switch g.IntN(6) {
@@ -154,8 +154,8 @@ func (g *generator) unknown() []byte {
 	return field32(17+num%1000, 1)
 }
 
-// spoil changes bytes of b at random.
-func (g *generator) spoil(b []byte) []byte {
+// corrupt changes random bytes of b.
+func (g *generator) corrupt(b []byte) []byte {
 	for range 1 + g.IntN(3) {
 		if len(b) == 0 {
 			return b
@@ -178,7 +178,7 @@ func (g *generator) spoil(b []byte) []byte {
 	return b
 }
 
-// TestGeneratedRequests compares with pdata on requests that follow the schema, on those that nearly do, and on spoilt ones.
+// TestGeneratedRequests compares with pdata on valid, nearly valid and corrupted requests.
 func TestGeneratedRequests(t *testing.T) {
 	rounds := 3000
 	if testing.Short() {
@@ -186,30 +186,30 @@ func TestGeneratedRequests(t *testing.T) {
 	}
 	spec := requestSpec()
 	for _, kind := range []struct {
-		name          string
-		odd           float64
-		spoil         bool
-		least, atMost float64 // of the share that is accepted
+		name            string
+		odd             float64
+		corrupt         bool
+		atLeast, atMost float64 // bounds of the accepted share
 	}{
 		{"valid", 0, false, 1, 1},
 		{"nearly valid", 0.002, false, 0.2, 0.9},
 		{"odd", 0.03, false, 0, 0.5},
-		{"spoilt", 0.0005, true, 0.02, 0.8},
+		{"corrupted", 0.0005, true, 0.02, 0.8},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			accepted := 0
 			for i := range rounds {
 				g := &generator{rand.New(rand.NewPCG(uint64(i), 1)), kind.odd}
 				b := g.message(spec, 3+g.IntN(6))
-				if kind.spoil {
-					b = g.spoil(b)
+				if kind.corrupt {
+					b = g.corrupt(b)
 				}
 				if checkAgainstPdata(t, b) {
 					accepted++
 				}
 			}
-			if share := float64(accepted) / float64(rounds); share < kind.least || share > kind.atMost {
-				t.Errorf("%.2f of the requests were accepted, want %.2f to %.2f for the test to be worth something", share, kind.least, kind.atMost)
+			if share := float64(accepted) / float64(rounds); share < kind.atLeast || share > kind.atMost {
+				t.Errorf("accepted share is %.2f, want %.2f to %.2f for a meaningful test", share, kind.atLeast, kind.atMost)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ func TestFromJSON(t *testing.T) {
 `)
 }
 
-func TestFromJSONRefuses(t *testing.T) {
+func TestFromJSONInvalid(t *testing.T) {
 	for text, want := range map[string]error{
 		"":                               errJSONStart,
 		" \n":                            errJSONStart,
@@ -84,7 +84,7 @@ func TestFromJSONRefuses(t *testing.T) {
 	}
 }
 
-func TestErrorsOfJSONAreShort(t *testing.T) {
+func TestJSONErrorsAreShort(t *testing.T) {
 	text := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"` + strings.Repeat("x", 1<<20) + `"}]}]}]}`
 	_, err := FromJSON([]byte(text), Meta{}, Limits{})
 	if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "xxx") {
@@ -92,7 +92,7 @@ func TestErrorsOfJSONAreShort(t *testing.T) {
 	}
 }
 
-func TestFromJSONAcceptsNothing(t *testing.T) {
+func TestFromJSONWithoutSpans(t *testing.T) {
 	for _, text := range []string{"{}", `{"resourceSpans":[]}`, `{"resourceSpans":null}`, `{"partial":""}`, `{"x":["",":"]}`} {
 		if b, err := FromJSON([]byte(text), Meta{}, Limits{}); err != nil || b.Len() != 0 {
 			t.Errorf("%q: got %v, %v, want no spans", text, b, err)
@@ -100,7 +100,7 @@ func TestFromJSONAcceptsNothing(t *testing.T) {
 	}
 }
 
-// FuzzFromJSON checks that nothing panics, and that what is accepted is what pdata's decoder reads.
+// FuzzFromJSON checks that accepted requests have the content that pdata reads.
 func FuzzFromJSON(f *testing.F) {
 	for _, b := range quirks() {
 		req := ptraceotlp.NewExportRequest()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// expectLimit checks that err is a LimitError of this limit.
+// expectLimit checks that err is the LimitError for a limit.
 func expectLimit(t *testing.T, err error, limit string, max int, tooLarge bool) {
 	t.Helper()
 	var le *LimitError
@@ -24,7 +24,7 @@ func expectLimit(t *testing.T, err error, limit string, max int, tooLarge bool) 
 	}
 }
 
-// fromBoth hands the request to FromOTLP, and its JSON form to FromJSON.
+// fromBoth passes the request to FromOTLP, and its JSON form to FromJSON.
 func fromBoth(t *testing.T, protobuf []byte, f func(t *testing.T, from func(Limits) (*Batch, error))) {
 	t.Run("protobuf", func(t *testing.T) {
 		f(t, func(l Limits) (*Batch, error) { return FromOTLP(protobuf, Meta{}, l) })
@@ -50,7 +50,7 @@ func TestLimitOfSpans(t *testing.T) {
 					expectLimit(t, err, "spans in one request", 2, true)
 				}
 				if le := (*LimitError)(nil); !errors.As(err, &le) || !le.TooLarge {
-					t.Errorf("got error %v, want that the request is too large", err)
+					t.Errorf("got error %v, want a LimitError with TooLarge", err)
 				}
 			})
 		})
@@ -106,7 +106,7 @@ func TestLimitOfItems(t *testing.T) {
 		})
 	}
 	if _, err := FromOTLP(request(bytes.Repeat(kv, 3), bytes.Repeat(kv, 3)), Meta{}, Limits{Items: 3}); err != nil {
-		t.Errorf("the limit is for a list, not for the request: %v", err)
+		t.Errorf("the limit applies to each list, but two lists together failed: %v", err)
 	}
 }
 
@@ -135,8 +135,7 @@ func TestLimitOfDepth(t *testing.T) {
 	}
 }
 
-// TestLimitOfDepthCannotBeLifted needs values that only code without recursion can be given: the
-// stack would be gigabytes.
+// TestLimitOfDepthCannotBeLifted uses values that would need gigabytes of stack without the limit.
 func TestLimitOfDepthCannotBeLifted(t *testing.T) {
 	for _, pattern := range []string{"a", "m"} {
 		deep := request(wireSpan(attribute(9, "k", nest(2_000_000, pattern))))
@@ -173,8 +172,8 @@ func TestDeepJSON(t *testing.T) {
 	}
 }
 
-// TestManyRepetitions has messages whose merging would take forever if each repetition copied what
-// came before it.
+// TestManyRepetitions merges repeated messages, which takes very long if each repetition copies the
+// previous ones.
 func TestManyRepetitions(t *testing.T) {
 	const n = 1 << 20
 	first := fieldLen(1, stringAttribute(1, "service.name", strings.Repeat("x", 1<<20)))
@@ -216,7 +215,7 @@ func TestValidationKeepsNoLists(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	took, said := int(after.TotalAlloc-before.TotalAlloc), batch.WalkMemory()
 	if said < took/4 || said > took*4 {
-		t.Errorf("a walk allocated %d bytes, and was said to take %d", took, said)
+		t.Errorf("a walk allocated %d bytes, WalkMemory is %d", took, said)
 	}
 }
 
@@ -225,7 +224,7 @@ func TestDefaultLimits(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := (Limits{Bytes: -1, Spans: -1, Depth: -1, Items: -1}).orDefault(); got != DefaultLimits() {
-		t.Errorf("limits below zero: got %+v", got)
+		t.Errorf("negative limits: got %+v", got)
 	}
 	set := Limits{Bytes: 1, Spans: 2, Depth: 3, Items: 4}
 	if got := set.orDefault(); got != set {

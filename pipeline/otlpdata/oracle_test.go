@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// checkAgainstPdata checks that a request is accepted if and only if pdata accepts it, and that everything read from it is what pdata
-// reads. It reports whether the request was accepted.
+// checkAgainstPdata checks that FromOTLP accepts a request exactly if pdata does, and reads the
+// same content. It reports whether the request was accepted.
 func checkAgainstPdata(t testing.TB, data []byte) bool {
 	t.Helper()
 	before := bytes.Clone(data)
@@ -23,7 +23,7 @@ func checkAgainstPdata(t testing.TB, data []byte) bool {
 	oracleErr := oracle.UnmarshalProto(data)
 	b, err := FromOTLP(data, Meta{}, unlimited())
 	if limit := (*LimitError)(nil); errors.As(err, &limit) {
-		return false // deeper than any value is read
+		return false // nested deeper than we read
 	}
 	if (err == nil) != (oracleErr == nil) {
 		t.Fatalf("pdata: %v\n we: %v\n%q", oracleErr, err, data)
@@ -41,7 +41,7 @@ func checkAgainstPdata(t testing.TB, data []byte) bool {
 	checkForms(t, b, oracle.Traces(), want)
 	checkRewritten(t, data, oracle.Traces())
 	if !bytes.Equal(before, data) {
-		t.Fatal("the request was changed")
+		t.Fatal("FromOTLP changed the request")
 	}
 	return true
 }
@@ -53,7 +53,7 @@ func checkCounts(t testing.TB, b, want *Batch) {
 	}
 }
 
-// checkForms checks that both forms of a batch hold the same spans, whichever it was made from.
+// checkForms checks that both forms of a batch hold the same spans.
 func checkForms(t testing.TB, b *Batch, td ptrace.Traces, want string) {
 	t.Helper()
 	objects, err := b.Traces()
@@ -73,7 +73,8 @@ func checkForms(t testing.TB, b *Batch, td ptrace.Traces, want string) {
 	diffText(t, "encoded again", dumpBytes(t, segments[0]), want)
 }
 
-// checkRewritten checks that what AppendResourceSpans makes of a walk holds the same spans, with what only Raw carries.
+// checkRewritten checks that AppendResourceSpans preserves the spans of a walk and the data that
+// only Raw holds.
 func checkRewritten(t testing.TB, data []byte, td ptrace.Traces) {
 	t.Helper()
 	var w rewriter
@@ -83,11 +84,11 @@ func checkRewritten(t testing.TB, data []byte, td ptrace.Traces) {
 	w.flush()
 	got := ptraceotlp.NewExportRequest()
 	if err := got.UnmarshalProto(w.out); err != nil {
-		t.Fatalf("AppendResourceSpans wrote what pdata refuses: %v\n%q", err, w.out)
+		t.Fatalf("pdata rejects the output of AppendResourceSpans: %v\n%q", err, w.out)
 	}
 	if !bytes.Equal(marshal(t, got.Traces()), marshal(t, onePerScope(td))) {
 		diffText(t, "rewritten", dumpTraces(got.Traces()), dumpTraces(onePerScope(td)))
-		t.Fatal("rewritten: differs in what only Raw holds")
+		t.Fatal("AppendResourceSpans changed data that only Raw holds")
 	}
 }
 
@@ -100,7 +101,7 @@ func marshal(t testing.TB, td ptrace.Traces) []byte {
 	return b
 }
 
-// onePerScope gives each scope a resource of its own, as AppendResourceSpans does.
+// onePerScope gives each scope its own resource, as AppendResourceSpans does.
 func onePerScope(td ptrace.Traces) ptrace.Traces {
 	out := ptrace.NewTraces()
 	for _, rs := range td.ResourceSpans().All() {
@@ -162,7 +163,7 @@ func dumpBytes(t testing.TB, b []byte) string {
 	return d.String()
 }
 
-// dump writes what a walk sees as text, every field of it.
+// dump writes every field that a walk reads as text.
 type dump struct{ strings.Builder }
 
 func (d *dump) Resource(r *Resource) error {

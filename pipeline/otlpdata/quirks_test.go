@@ -8,7 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// quirks are requests as no SDK writes them, by what is odd about each. Whether one is accepted, and as what, is for pdata to say.
+// quirks returns unusual requests by name. pdata determines whether each is valid and what it
+// contains.
 func quirks() map[string][]byte {
 	all := map[string][]byte{}
 	for _, part := range []map[string][]byte{quirksOfGroups(), quirksOfVarints(), quirksOfFields(), quirksOfValues(), quirksOfOrder(),
@@ -107,40 +108,40 @@ func quirksOfFields() map[string][]byte {
 	}
 }
 
-// quirksOfUsualSpans begin like the spans of encoders, and then do not go on like them.
+// quirksOfUsualSpans returns requests that begin in the usual form of encoders and then deviate.
 func quirksOfUsualSpans() map[string][]byte {
 	ids := cat(fieldText(1, "0123456789abcdef"), fieldText(2, "01234567"))
 	parent, name, kind := fieldText(4, "parentid"), fieldText(5, "n"), fieldVarint(6, 2)
 	times, flags := cat(field64(7, 5), field64(8, 9)), field32(16, 0x101)
 	whole := cat(ids, parent, name, kind, times)
 	all := map[string][]byte{
-		"usual":                      request(cat(whole, stringAttribute(9, "k", "v"), flags)),
-		"usual, other ids follow":    request(cat(whole, fieldText(1, "fedcba9876543210"), fieldText(2, "76543210"), fieldText(4, ""))),
-		"usual, twice":               request(cat(whole, whole, stringAttribute(9, "k", "v"), whole)),
-		"usual, id of 8 bytes":       request(cat(ids, fieldText(4, "parent"), name)),
-		"usual, state before parent": request(cat(ids, fieldText(3, "a=b"), parent, name, kind, times)),
-		"usual, no times":            request(cat(ids, name, kind, stringAttribute(9, "k", "v"))),
-		"usual, no kind":             request(cat(ids, name, times, stringAttribute(9, "k", "v"))),
-		"usual, one time":            request(cat(ids, name, kind, field64(8, 9), stringAttribute(9, "k", "v"))),
-		"usual, large kind":          request(cat(ids, name, fieldVarint(6, 300), times)),
-		"usual, name of 200 bytes":   request(cat(ids, fieldText(5, string(make([]byte, 200))), kind)),
-		"usual, attributes apart":    request(cat(whole, stringAttribute(9, "k", "v"), fieldVarint(10, 1), stringAttribute(9, "l", "w"))),
-		"usual, attribute cut":       request(cat(whole, stringAttribute(9, "k", "v"), tag(9, wireLen), []byte{9, 1, 2})),
-		"usual, attribute no length": request(cat(whole, tag(9, wireLen))),
-		"usual, length of 3 bytes":   request(cat(whole, tag(9, wireLen), longVarint(0, 3), name)),
-		"usual, flags in the middle": request(cat(whole, flags, name)),
-		"usual, flags twice":         request(cat(whole, flags, field32(16, 1))),
-		"usual, bool of 300":         request(cat(whole, attribute(9, "k", fieldVarint(2, 300)))),
-		"usual, int of 10 bytes":     request(cat(whole, attribute(9, "k", tag(3, wireVarint), longVarint(3, 10)))),
-		"usual, int cut":             request(cat(whole, attribute(9, "k", tag(3, wireVarint), []byte{0x80}))),
-		"usual, double cut":          request(cat(whole, attribute(9, "k", tag(4, wireI64), make([]byte, 7)))),
-		"usual, after a wrong value": request(cat(whole, attribute(9, "k", fieldVarint(3, 7)), fieldLen(9, fieldText(1, "l")))),
+		"usual form":                      request(cat(whole, stringAttribute(9, "k", "v"), flags)),
+		"usual form, other ids follow":    request(cat(whole, fieldText(1, "fedcba9876543210"), fieldText(2, "76543210"), fieldText(4, ""))),
+		"usual form, twice":               request(cat(whole, whole, stringAttribute(9, "k", "v"), whole)),
+		"usual form, id of 8 bytes":       request(cat(ids, fieldText(4, "parent"), name)),
+		"usual form, state before parent": request(cat(ids, fieldText(3, "a=b"), parent, name, kind, times)),
+		"usual form, no times":            request(cat(ids, name, kind, stringAttribute(9, "k", "v"))),
+		"usual form, no kind":             request(cat(ids, name, times, stringAttribute(9, "k", "v"))),
+		"usual form, one time":            request(cat(ids, name, kind, field64(8, 9), stringAttribute(9, "k", "v"))),
+		"usual form, large kind":          request(cat(ids, name, fieldVarint(6, 300), times)),
+		"usual form, name of 200 bytes":   request(cat(ids, fieldText(5, string(make([]byte, 200))), kind)),
+		"usual form, attributes apart":    request(cat(whole, stringAttribute(9, "k", "v"), fieldVarint(10, 1), stringAttribute(9, "l", "w"))),
+		"usual form, attribute cut":       request(cat(whole, stringAttribute(9, "k", "v"), tag(9, wireLen), []byte{9, 1, 2})),
+		"usual form, attribute no length": request(cat(whole, tag(9, wireLen))),
+		"usual form, length of 3 bytes":   request(cat(whole, tag(9, wireLen), longVarint(0, 3), name)),
+		"usual form, flags in the middle": request(cat(whole, flags, name)),
+		"usual form, flags twice":         request(cat(whole, flags, field32(16, 1))),
+		"usual form, bool of 300":         request(cat(whole, attribute(9, "k", fieldVarint(2, 300)))),
+		"usual form, int of 10 bytes":     request(cat(whole, attribute(9, "k", tag(3, wireVarint), longVarint(3, 10)))),
+		"usual form, int cut":             request(cat(whole, attribute(9, "k", tag(3, wireVarint), []byte{0x80}))),
+		"usual form, double cut":          request(cat(whole, attribute(9, "k", tag(4, wireI64), make([]byte, 7)))),
+		"usual form, after a wrong value": request(cat(whole, attribute(9, "k", fieldVarint(3, 7)), fieldLen(9, fieldText(1, "l")))),
 	}
 	for _, n := range []int{117, 118, 119, 120, 127, 128, 1 << 14, 1<<14 - 10} {
-		all[fmt.Sprint("usual, value of ", n)] = request(cat(whole, stringAttribute(9, "k", strings.Repeat("v", n)), flags))
+		all[fmt.Sprint("usual form, value of ", n)] = request(cat(whole, stringAttribute(9, "k", strings.Repeat("v", n)), flags))
 	}
 	for n := range whole {
-		all[fmt.Sprint("usual, cut to ", n)] = request(whole[:n])
+		all[fmt.Sprint("usual form, cut to ", n)] = request(whole[:n])
 	}
 	return all
 }
@@ -245,7 +246,8 @@ func quirksOfGroups() map[string][]byte {
 	}
 }
 
-// sample is a request as an SDK sends it: n spans with nine attributes, every tenth with an event.
+// sample returns a request as written by an SDK: n spans with nine attributes, every tenth with an
+// event.
 func sample(n int) []byte {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -276,7 +278,7 @@ func sample(n int) []byte {
 	}
 	b, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
-		panic(err) // pdata's encoder has no way to fail
+		panic(err) // pdata's encoder cannot fail
 	}
 	return b
 }

@@ -39,13 +39,13 @@ func TestOperation(t *testing.T) {
 func TestDuration(t *testing.T) {
 	for _, c := range []struct {
 		start, end, want uint64
-		mended           bool
+		repaired         bool
 	}{
 		{10, 15, 5, false}, {10, 11, 1, false}, {10, 10, 1, false}, {10, 9, 1, true}, {10, 0, 1, true}, {0, 0, 1, false},
 		{0, math.MaxUint64, math.MaxUint64, false}, {math.MaxUint64, 0, 1, true},
 	} {
-		if got, mended := (&Span{Start: c.start, End: c.end}).Duration(); got != c.want || mended != c.mended {
-			t.Errorf("%d to %d: got %d, %v, want %d, %v", c.start, c.end, got, mended, c.want, c.mended)
+		if got, repaired := (&Span{Start: c.start, End: c.end}).Duration(); got != c.want || repaired != c.repaired {
+			t.Errorf("%d to %d: got %d, %v, want %d, %v", c.start, c.end, got, repaired, c.want, c.repaired)
 		}
 	}
 }

@@ -49,8 +49,7 @@ func TestAppendThreshold(t *testing.T) {
 	f("a=1,ot=th:c;rv:1;;x:y,b=2", 1<<55, "ot=th:8;rv:1;x:y,a=1,b=2")
 }
 
-// ids returns random ids, the same ones in each run. The trace passes the threshold, as those do
-// that reach a store.
+// ids returns random ids, the same in each run. The trace passes the threshold, as in a store.
 func ids(r *rand.Rand, t Threshold) (trace TraceID, span SpanID) {
 	binary.BigEndian.PutUint64(trace[:], r.Uint64())
 	binary.BigEndian.PutUint64(trace[8:], r.Uint64()<<56|uint64(t)+r.Uint64N(uint64(RejectAll-t)))
@@ -67,7 +66,7 @@ func TestAdjustedCounts(t *testing.T) {
 			s.TraceID, s.SpanID = ids(r, ParseSampling(tracestate).Threshold)
 			n := s.AdjustedCount()
 			if seen[n] = true; n < least || n > most || n != AdjustedCount(s.TraceState, s.TraceID, s.SpanID) {
-				t.Fatalf("%q: %d, want %d to %d, always the same", tracestate, n, least, most)
+				t.Fatalf("%q: got %d, want %d to %d, the same in each call", tracestate, n, least, most)
 			}
 		}
 		if len(seen) != int(most-least+1) {
@@ -88,10 +87,10 @@ func TestAdjustedCounts(t *testing.T) {
 	}
 	rejected := Span{TraceState: "ot=th:8", TraceID: TraceID{8: 0xff, 9: 0x7f, 10: 0xff}}
 	if n := rejected.AdjustedCount(); n != 1 {
-		t.Errorf("of a trace that would have been rejected: %d", n)
+		t.Errorf("threshold that rejects the trace: got %d, want 1", n)
 	}
 	if rejected.TraceState = "ot=th:8;rv:80000000000000"; rejected.AdjustedCount() != 2 {
-		t.Error("the randomness in the tracestate does not count before that of the id")
+		t.Error("the randomness of the id overrides the one in the tracestate")
 	}
 	for _, threshold := range []Threshold{RejectAll, RejectAll + 1, math.MaxUint64} {
 		if n := threshold.adjustedCount(TraceID{}, SpanID{}); n != 1 {
@@ -100,8 +99,8 @@ func TestAdjustedCounts(t *testing.T) {
 	}
 }
 
-// TestAdjustedCountsStay pins down some numbers: stores have them on disk.
-func TestAdjustedCountsStay(t *testing.T) {
+// TestAdjustedCountsAreStable pins some numbers, because stores have them on disk.
+func TestAdjustedCountsAreStable(t *testing.T) {
 	var got []uint64
 	for i := range byte(12) {
 		got = append(got, AdjustedCount("ot=th:b333", TraceID{1, 9: 0xff, 15: i}, SpanID{i % 3}))
@@ -111,9 +110,9 @@ func TestAdjustedCountsStay(t *testing.T) {
 	}
 }
 
-// TestAdjustedCountsAreExactInTheMean: over many spans that were sampled the mean is that of all,
-// whether their traces differ, their span ids, or both by one.
-func TestAdjustedCountsAreExactInTheMean(t *testing.T) {
+// TestAdjustedCountsMean: the mean over many sampled spans is exact, whether their trace ids, their
+// span ids or both are consecutive.
+func TestAdjustedCountsMean(t *testing.T) {
 	const spans = 200_000
 	mean := func(what string, threshold Threshold, next func(i uint64, trace *TraceID, span *SpanID)) {
 		t.Helper()
@@ -145,7 +144,7 @@ func TestSamplingDoesNotAllocate(t *testing.T) {
 	encoded, s := []byte(state), Span{TraceState: state}
 	if n := testing.AllocsPerRun(100, func() {
 		if s.AdjustedCount() < 3 || !ParseSamplingBytes(encoded).HasRandomness {
-			t.Error("it is not read")
+			t.Error("the tracestate is not parsed")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

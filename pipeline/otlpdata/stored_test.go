@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// storing reads every span again, and puts all of them together as a store does.
+// storing reads every span again and assembles all of them like a store.
 type storing struct {
 	t        *testing.T
 	reader   SpanReader
@@ -35,7 +35,8 @@ func (v *storing) Span(s *Span) error {
 	return nil
 }
 
-// withoutEmptyLists returns a span whose empty lists are nil: whether a walker has memory for one already depends on what it read before.
+// withoutEmptyLists returns a span whose empty lists are nil. Whether an empty list of a walker is
+// nil depends on what it read before.
 func withoutEmptyLists(s Span) Span {
 	if len(s.Attributes) == 0 {
 		s.Attributes = nil
@@ -64,7 +65,7 @@ func TestStoredSpans(t *testing.T) {
 	checkTwoForms(t, out)
 }
 
-func TestSpanReaderRefusesGarbage(t *testing.T) {
+func TestSpanReaderInvalid(t *testing.T) {
 	var r SpanReader
 	if s, err := r.Read([]byte{0xff}); err == nil {
 		t.Errorf("read %+v", s)

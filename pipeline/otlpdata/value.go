@@ -134,8 +134,8 @@ func (v Value) Entries() iter.Seq[KeyValue] {
 }
 
 // nextItem returns the next item, from pos on, of an encoded ArrayValue or KeyValueList, and the
-// position after it. Both messages hold their items in field 1. ok is false at the end and at malformed
-// data.
+// position after it. Both messages hold their items in field 1. ok is false at the end and at
+// malformed data.
 func nextItem(b []byte, pos int) (item []byte, next int, ok bool) {
 	for f := (field{}); pos < len(b); {
 		var err error

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// wireValue reads a value as a walk does.
+// wireValue decodes a value like a walk.
 func wireValue(t testing.TB, b ...[]byte) Value {
 	t.Helper()
 	var v Value
@@ -72,7 +72,7 @@ func TestValueForms(t *testing.T) {
 	}
 }
 
-// TestValueAccessors checks that an accessor of another kind gives nothing.
+// TestValueAccessors checks that accessors for another kind return nothing.
 func TestValueAccessors(t *testing.T) {
 	bytesValue := wireValue(t, fieldText(7, "b"))
 	array := wireValue(t, fieldLen(5, fieldLen(1, fieldText(1, "e"))))
@@ -94,7 +94,7 @@ func TestValueAccessors(t *testing.T) {
 	}
 }
 
-func TestRangesCanBeLeft(t *testing.T) {
+func TestBreakFromRanges(t *testing.T) {
 	element, entry := fieldLen(1, fieldText(1, "e")), stringAttribute(1, "k", "v")
 	for range wireValue(t, fieldLen(5, element, element)).Elements() {
 		break
@@ -113,7 +113,7 @@ func TestRangesCanBeLeft(t *testing.T) {
 	}
 }
 
-// TestEqualValues: values are compared with ==, whatever stood in a field before its last writing.
+// TestEqualValues: values can be compared with ==, whatever the field contained before.
 func TestEqualValues(t *testing.T) {
 	b := request(wireSpan(fieldLen(9, fieldText(1, "k"), fieldLen(2, fieldVarint(3, 7)), fieldLen(2, fieldText(1, "v")))))
 	err := Walk(b, spanFunc(func(s *Span) error {
@@ -126,7 +126,7 @@ func TestEqualValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if wireValue(t, fieldVarint(2, 9)) != BoolValue(true) {
-		t.Error("true differs from true")
+		t.Error("a true from the wire differs from BoolValue(true)")
 	}
 }
 
@@ -150,13 +150,13 @@ func checkJSONString(t *testing.T, s string) {
 	if err := json.Unmarshal(got, &back); err != nil {
 		t.Fatalf("%q: %s: %v", s, got, err)
 	}
-	if want := string([]rune(s)); back != want { // the conversion replaces each invalid byte
+	if want := string([]rune(s)); back != want { // the conversion replaces invalid bytes
 		t.Fatalf("%q: got %q, want %q", s, back, want)
 	}
 	if !utf8.Valid(got) {
 		t.Fatalf("%q: invalid UTF-8: %q", s, got)
 	}
-	// encoding/json writes the same, but for \b and \f, which it has short forms for.
+	// encoding/json writes the same, except for \b and \f.
 	var want bytes.Buffer
 	enc := json.NewEncoder(&want)
 	enc.SetEscapeHTML(false)
@@ -177,7 +177,7 @@ func FuzzAppendJSONString(f *testing.F) {
 	f.Fuzz(checkJSONString)
 }
 
-// FuzzValueJSON checks that the JSON form of whatever a walk accepts is JSON, and the text forms agree.
+// FuzzValueJSON checks that every valid value has valid JSON, and that the text forms agree.
 func FuzzValueJSON(f *testing.F) {
 	f.Add(nest(10, "am"))
 	f.Add(cat(field64(4, math.Float64bits(math.Inf(-1)))))

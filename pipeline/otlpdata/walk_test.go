@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// stopper fails at the n-th call, counted over all methods.
+// stopper fails at the n-th call of any method.
 type stopper struct {
 	left  int
 	calls []string
@@ -71,7 +71,8 @@ func (f spanFunc) Resource(*Resource) error { return nil }
 func (f spanFunc) Scope(*Scope) error       { return nil }
 func (f spanFunc) Span(s *Span) error       { return f(s) }
 
-// TestStringsAliasTheSegment holds what the Visitor's contract says: strings and Raw may be kept, and copy nothing.
+// TestStringsAliasTheSegment checks the contract of Visitor: strings and Raw may be kept and are
+// not copied.
 func TestStringsAliasTheSegment(t *testing.T) {
 	data := sample(1)
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
@@ -81,7 +82,7 @@ func TestStringsAliasTheSegment(t *testing.T) {
 		for what, p := range map[string]unsafe.Pointer{"name": unsafe.Pointer(unsafe.StringData(s.Name)),
 			"value": unsafe.Pointer(unsafe.StringData(v.Str())), "raw": unsafe.Pointer(unsafe.SliceData(s.Raw))} {
 			if !inside(p) {
-				t.Errorf("%s does not lie in the segment", what)
+				t.Errorf("%s does not alias the segment", what)
 			}
 		}
 		if cap(s.Raw) != len(s.Raw) {
@@ -97,8 +98,8 @@ func TestStringsAliasTheSegment(t *testing.T) {
 	}
 }
 
-// TestWalkAllocatesNothingPerSpan compares a request of one span with one of 512. A pool may lose a walker at any time, which costs a
-// few allocations, and not one per span.
+// TestWalkAllocatesNothingPerSpan compares a request of one span with one of 512. A pool may lose a
+// walker at any time, which costs a few allocations, but not one per span.
 func TestWalkAllocatesNothingPerSpan(t *testing.T) {
 	one, many := sample(1), sample(512)
 	allocations := func(b []byte) (validating, plain float64) {
@@ -121,7 +122,8 @@ func TestWalkAllocatesNothingPerSpan(t *testing.T) {
 	}
 }
 
-func TestEveryPrefixIsRefusedOrShorter(t *testing.T) {
+// Every prefix of a request is invalid or has fewer spans.
+func TestPrefixes(t *testing.T) {
 	data := cat(sample(2), quirks()["all span fields"], quirks()["array mixed"])
 	whole := fromOTLP(t, data, Meta{}).Len()
 	for n := range data {
@@ -130,7 +132,7 @@ func TestEveryPrefixIsRefusedOrShorter(t *testing.T) {
 			t.Errorf("%d of %d bytes: got all %d spans", n, len(data), b.Len())
 		}
 		if err != nil && !strings.HasPrefix(err.Error(), "otlp: ") {
-			t.Errorf("%d of %d bytes: error without context: %v", n, len(data), err)
+			t.Errorf("%d of %d bytes: error lacks the prefix otlp: %v", n, len(data), err)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The tests write the wire format by hand, since what matters most is what no encoder writes.
+// The tests write the wire format themselves, because encoders do not write unusual forms.
 
 func cat(parts ...[]byte) []byte {
 	out := []byte{}
@@ -36,7 +36,7 @@ func field32(num uint64, v uint32) []byte {
 	return cat(tag(num, wireI32), binary.LittleEndian.AppendUint32(nil, v))
 }
 
-// longVarint writes v in exactly size bytes, more than it needs.
+// longVarint encodes v in exactly size bytes, which may be more than necessary.
 func longVarint(v uint64, size int) []byte {
 	out := make([]byte, size)
 	for i := range out {
@@ -55,7 +55,7 @@ func stringAttribute(num uint64, key, value string) []byte {
 	return attribute(num, key, fieldText(1, value))
 }
 
-// wireSpan is the content of a span with an id, a name and times.
+// wireSpan returns the content of a span with an id, a name and times.
 func wireSpan(more ...[]byte) []byte {
 	return cat(fieldText(1, "0123456789abcdef"), fieldText(2, "01234567"), fieldText(5, "GET /"),
 		field64(7, 1_700_000_000_000_000_000), field64(8, 1_700_000_000_100_000_000), cat(more...))
@@ -65,7 +65,7 @@ func wireResource(service string) []byte {
 	return fieldLen(1, stringAttribute(1, "service.name", service))
 }
 
-// request is a request of one resource and one scope with these spans.
+// request returns a request with one resource, one scope and these spans.
 func request(spans ...[]byte) []byte {
 	var scope []byte
 	for _, s := range spans {
@@ -74,9 +74,10 @@ func request(spans ...[]byte) []byte {
 	return fieldLen(1, wireResource("cart"), fieldLen(2, scope))
 }
 
-// nest wraps a string value in levels-1 arrays or maps, as pattern goes: 'a' or 'm', repeated.
+// nest wraps a string value in levels-1 arrays and maps. pattern is a repeated sequence of 'a' and
+// 'm'.
 func nest(levels int, pattern string) []byte {
-	// Written from the inside out, and turned round at the end, so that deep values take linear time.
+	// Build the bytes in reverse from the inside out, so that deep values take linear time.
 	rev := func(b []byte) []byte {
 		for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
 			b[i], b[j] = b[j], b[i]
