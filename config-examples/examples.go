@@ -1,5 +1,5 @@
-// Package examples holds the configurations that are built into the program as presets. They are also the examples that the
-// documentation shows, and a test runs each of them.
+// Package examples contains the configurations that are built into the program as presets. The
+// documentation shows them as examples, and tests run each of them.
 package examples
 
 import _ "embed"

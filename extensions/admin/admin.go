@@ -1,19 +1,19 @@
-// Package admin serves operators: metrics, health, and what the process is and does.
+// Package admin implements the extension "admin". It serves metrics, health and diagnostics of the
+// process to operators:
 //
-//	/metrics        Prometheus text format, uncompressed, never OpenMetrics: names stay as they are documented
-//	/status         the state of every pipeline and component, as JSON; 503 while the process starts and stops
-//	/healthz        200 as long as the process answers
-//	/readyz         200 when it takes work, 503 before and after
-//	/version        the build, as JSON
-//	/log-level      GET tells the level of the log, PUT {"level":"debug"} changes it until the end of the process
-//	/debug/vars     variables of package expvar, as JSON
+//	/metrics        Prometheus text format, never compressed and never OpenMetrics
+//	/status         state of every pipeline and component as JSON; 503 during start and stop
+//	/healthz        200 as long as the process responds
+//	/readyz         200 when the process accepts work, otherwise 503
+//	/version        build information as JSON
+//	/log-level      GET returns the log level; PUT {"level":"debug"} changes it for this process
+//	/debug/vars     variables of package expvar as JSON
 //	/debug/pprof/   profiles
-//	/exporters/ID/  the routes of a component that has some (also /receivers/ID/, /extensions/ID/): pipeline.Administered
-//	/ and any other path: the health of the process, 200 when it takes work and 503 before and after
+//	/exporters/ID/  routes of a component, also /receivers/ID/ and /extensions/ID/
+//	other paths     health of the process: 200 when it accepts work, otherwise 503
 //
-// The command line, which may hold secrets, is shown nowhere.
-//
-// It starts before everything else and stops after everything else, so that the last scrape sees the final counters.
+// It never shows the command line, which may contain secrets. It starts before and stops after all
+// other components, so that the last scrape gets the final counters.
 package admin
 
 import (
@@ -29,14 +29,14 @@ import (
 // Config is the configuration of the extension.
 type Config struct {
 	server.HTTPConfig
-	Linger pipeline.Duration `yaml:"linger" doc:"How long to go on answering after everything else has stopped, so that a last scrape sees the final counters."`
+	Linger pipeline.Duration `yaml:"linger" doc:"Time to keep serving after all other components have stopped, so that a last scrape gets the final counters."`
 }
 
 func defaults() Config {
 	return Config{HTTPConfig: server.DefaultHTTPConfig("localhost:14269")}
 }
 
-// Factory makes the extension, type admin.
+// Factory returns the factory of extensions of type admin.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("admin", defaults, build).Doc("Serves metrics, health, status and profiles of the process over HTTP.")
 }
@@ -60,10 +60,10 @@ func build(set pipeline.Settings, c Config) (*admin, error) {
 	return a, err
 }
 
-// ObservesProcess makes this an Observer.
+// ObservesProcess implements pipeline.Observer.
 func (a *admin) ObservesProcess() {}
 
-// Start listens.
+// Start opens the listener.
 func (a *admin) Start(ctx context.Context) error {
 	if err := a.http.Start(ctx); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *admin) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop lingers, then closes the listener.
+// Stop waits for the configured linger time or the end of ctx, then closes the listener.
 func (a *admin) Stop(ctx context.Context) error {
 	if a.linger > 0 {
 		t := time.NewTimer(a.linger)
@@ -85,7 +85,7 @@ func (a *admin) Stop(ctx context.Context) error {
 	return a.http.Stop(ctx)
 }
 
-// Addr returns the address of listener `http`.
+// Addr returns the address of the listener `http`.
 func (a *admin) Addr(listener string) string {
 	if listener != "http" {
 		return ""

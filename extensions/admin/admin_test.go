@@ -20,12 +20,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// process is a fake of the process.
 type process struct {
 	health   status.Health
 	registry *prometheus.Registry
 	status   status.Report
 	level    zap.AtomicLevel
-	routes   map[string]http.Handler // of components, by kind and id
+	routes   map[string]http.Handler // by kind and id of the component
 }
 
 func (p *process) Health() status.Health         { return p.health }
@@ -39,7 +40,7 @@ func (p *process) Build() status.Build {
 	return status.Build{Version: "v1.2.3", Commit: "abc", Date: "2026-01-02"}
 }
 
-// start runs the extension on a free port.
+// start starts the extension on a free port.
 func start(t *testing.T, p *process, change func(*Config)) *admin {
 	t.Helper()
 	env := pipeline.SystemEnv()
@@ -100,7 +101,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// Scrapers that would accept OpenMetrics or compression get the plain text all the same: in OpenMetrics, counters would be renamed.
+// The format is plain text even if the scraper accepts OpenMetrics and compression: OpenMetrics
+// would rename counters.
 func TestMetricsArePlainText(t *testing.T) {
 	p := &process{registry: prometheus.NewRegistry()}
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_collector_spans_received", Help: "Spans."})
@@ -117,11 +119,11 @@ func TestMetricsArePlainText(t *testing.T) {
 	}
 }
 
-// A component whose metrics are broken does not hide those of the others.
-func TestBrokenMetrics(t *testing.T) {
+// A failing collector does not hide the metrics of others.
+func TestFailingCollector(t *testing.T) {
 	p := &process{registry: prometheus.NewRegistry()}
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "good", Help: "Spans."})
-	p.registry.MustRegister(c, brokenCollector{})
+	p.registry.MustRegister(c, failingCollector{})
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
 	if resp, body := get(t, a, "/metrics"); resp.StatusCode != 200 || !strings.Contains(body, "\ngood 0\n") {
@@ -129,10 +131,10 @@ func TestBrokenMetrics(t *testing.T) {
 	}
 }
 
-type brokenCollector struct{}
+type failingCollector struct{}
 
-func (brokenCollector) Describe(chan<- *prometheus.Desc) {}
-func (brokenCollector) Collect(ch chan<- prometheus.Metric) {
+func (failingCollector) Describe(chan<- *prometheus.Desc) {}
+func (failingCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("broken", "", nil, nil), errors.New("broken"))
 }
 
@@ -149,7 +151,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// While it lingers, the extension still answers; a deadline ends the lingering.
+// The extension serves requests during the linger time. A deadline ends it.
 func TestLinger(t *testing.T) {
 	p := &process{registry: prometheus.NewRegistry()}
 	a := start(t, p, func(c *Config) { c.Linger = pipeline.Duration(time.Hour) })
@@ -162,6 +164,6 @@ func TestLinger(t *testing.T) {
 	cancel()
 	<-stopped
 	if _, err := http.Get("http://" + a.Addr("http") + "/metrics"); err == nil {
-		t.Error("still answers after Stop")
+		t.Error("still serving after Stop")
 	}
 }

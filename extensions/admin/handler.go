@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// handler answers from what the process tells of itself.
+// handler serves information about the process.
 type handler struct {
 	process pipeline.Process
 	now     func() time.Time
@@ -26,10 +26,11 @@ type handler struct {
 func newHandler(p pipeline.Process, now func() time.Time, log *zap.Logger) http.Handler {
 	h := &handler{process: p, now: now, log: log}
 	mux := http.NewServeMux()
+	// A failing collector must not hide the others.
 	mux.Handle("/metrics", promhttp.HandlerFor(p.Gatherer(), promhttp.HandlerOpts{DisableCompression: true,
-		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(log)})) // a broken collector must not hide the others
+		ErrorHandling: promhttp.ContinueOnError, ErrorLog: zap.NewStdLog(log)}))
 	mux.HandleFunc("/status", h.status)
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { answerText(w, http.StatusOK, "ok") })
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("/readyz", h.ready)
 	mux.HandleFunc("/version", h.version)
 	mux.HandleFunc("/log-level", h.logLevel)
@@ -55,19 +56,19 @@ type healthJSON struct {
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 	health := h.process.Health()
 	if !health.Ready {
-		answer(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
+		writeJSON(w, http.StatusServiceUnavailable, "application/json", healthJSON{Status: "Server not available"})
 		return
 	}
-	answer(w, http.StatusOK, "application/json",
+	writeJSON(w, http.StatusOK, "application/json",
 		healthJSON{Status: "Server available", UpSince: health.Since, Uptime: h.now().Sub(health.Since).String()})
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 	if !h.process.Health().Ready {
-		answerText(w, http.StatusServiceUnavailable, "not ready")
+		writeText(w, http.StatusServiceUnavailable, "not ready")
 		return
 	}
-	answerText(w, http.StatusOK, "ready")
+	writeText(w, http.StatusOK, "ready")
 }
 
 func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
@@ -76,7 +77,7 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
 	if s.State == status.Starting || s.State == status.Stopped {
 		code = http.StatusServiceUnavailable
 	}
-	answer(w, code, "application/json", s)
+	writeJSON(w, code, "application/json", s)
 }
 
 type versionJSON struct {
@@ -87,22 +88,23 @@ type versionJSON struct {
 
 func (h *handler) version(w http.ResponseWriter, _ *http.Request) {
 	b := h.process.Build()
-	answer(w, http.StatusOK, "text/plain; charset=utf-8", versionJSON{b.Commit, b.Version, b.Date})
+	writeJSON(w, http.StatusOK, "text/plain; charset=utf-8", versionJSON{b.Commit, b.Version, b.Date})
 }
 
 func (h *handler) logLevel(w http.ResponseWriter, r *http.Request) {
 	level := h.process.LogLevel()
 	before := level.Level()
 	w.Header().Set("Content-Type", "application/json")
-	r.Header.Set("Content-Type", "application/json") // whatever a client such as curl says of it
+	r.Header.Set("Content-Type", "application/json") // accept any media type; curl sends that of forms
 	level.ServeHTTP(w, r)
 	if after := level.Level(); after != before {
 		h.log.Warn("log level changed", zap.Stringer("from", before), zap.Stringer("to", after))
 	}
 }
 
-// component passes a request on to the component that the path names: /exporters/ID/..., where ID is type or type/name. Components start
-// after this one and stop before it, so they are looked up for each request.
+// component passes a request to the component in its path: /exporters/ID/..., where ID is type or
+// type/name. Components start after and stop before this extension, so it looks them up for each
+// request.
 func (h *handler) component(w http.ResponseWriter, r *http.Request, kind pipeline.Kind, prefix string) {
 	words := strings.Split(strings.TrimPrefix(r.URL.Path, prefix), "/")
 	for n := min(2, len(words)); n > 0; n-- {
@@ -116,10 +118,10 @@ func (h *handler) component(w http.ResponseWriter, r *http.Request, kind pipelin
 			return
 		}
 	}
-	answerText(w, http.StatusNotFound, "no running component of this name has routes here")
+	writeText(w, http.StatusNotFound, "no running component with this name has routes here")
 }
 
-// vars writes all published variables but the command line.
+// vars writes all published variables except the command line.
 func vars(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	separator := "{"
@@ -133,13 +135,13 @@ func vars(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, "\n}\n")
 }
 
-func answer(w http.ResponseWriter, status int, contentType string, body any) {
+func writeJSON(w http.ResponseWriter, status int, contentType string, body any) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client is gone
+	json.NewEncoder(w).Encode(body) //nolint:errcheck // the client has disconnected
 }
 
-func answerText(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)

@@ -79,7 +79,7 @@ func TestLogLevel(t *testing.T) {
 		defer resp.Body.Close()
 		got, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != status || p.level.String() != want {
-			t.Errorf("%s %s: %v %d %s, the level is %s", method, body, err, resp.StatusCode, got, p.level)
+			t.Errorf("%s %s: %v %d %s, level %s", method, body, err, resp.StatusCode, got, p.level)
 		}
 	}
 	f(http.MethodPut, `{"level":"debug"}`, 200, "debug")
@@ -89,7 +89,7 @@ func TestLogLevel(t *testing.T) {
 	f(http.MethodPut, `{"level":"warn"}`, 200, "warn")
 }
 
-// Variables and profiles are there; the command line, which may hold secrets, is not.
+// Variables and profiles are served, except the command line, which may contain secrets.
 func TestDebug(t *testing.T) {
 	a := start(t, &process{registry: prometheus.NewRegistry()}, nil)
 	defer a.Stop(context.Background())
@@ -99,7 +99,7 @@ func TestDebug(t *testing.T) {
 		t.Errorf("%v %.100s", err, body)
 	}
 	if expvar.Get("cmdline") == nil {
-		t.Error("nothing was left out")
+		t.Error("no variable cmdline to leave out")
 	}
 	for path, status := range map[string]int{"/debug/pprof/": 200, "/debug/pprof/goroutine?debug=1": 200, "/debug/pprof/heap": 200,
 		"/debug/pprof/cmdline": 404, "/debug/pprof/profile?seconds=1": 200, "/debug/pprof/symbol": 200} {
@@ -109,7 +109,8 @@ func TestDebug(t *testing.T) {
 	}
 }
 
-// Components have routes below their kind and id, with or without a name; they see the rest of the path.
+// Routes of components are below their kind and id, with or without a name. Their handlers get the
+// rest of the path.
 func TestComponentRoutes(t *testing.T) {
 	echo := func(name string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, name+" "+r.URL.Path) })
@@ -118,7 +119,7 @@ func TestComponentRoutes(t *testing.T) {
 		"exporter disk": echo("disk"), "exporter disk/second": echo("second"), "receiver otlp": echo("otlp")}}
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
-	const none = "no running component of this name has routes here\n"
+	const none = "no running component with this name has routes here\n"
 	for path, want := range map[string]string{"/exporters/disk/delete": "disk /delete", "/exporters/disk/second/a/b": "second /a/b",
 		"/exporters/disk/": "disk /", "/exporters/disk": "disk ", "/receivers/otlp/x": "otlp /x", "/exporters/otlp/x": none,
 		"/exporters/": none, "/processors/otlp/x": `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}` + "\n"} {
