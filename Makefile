@@ -1,5 +1,6 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/tracing-backend/tracing/pipeline/app.version=$(VERSION)
+VERSION_VARIABLE := github.com/tracing-backend/tracing/pipeline/app.version
+LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
 TEST    := go test -shuffle=on -timeout 20m $(TESTFLAGS)
 
 help: ## print this list
@@ -10,6 +11,9 @@ run: build ## build and start all-in-one; README.md lists its ports
 
 build: ## build bin/tracing
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/tracing ./cmd/tracing
+
+ldflags: # print the linker flags of build
+	@echo '$(LDFLAGS)'
 
 test: ## run all tests
 	$(TEST) ./...
@@ -38,7 +42,7 @@ bench: ## measure the hot path and the whole server against pdata, as ratios in 
 	go test -run '^$$' -bench '^Benchmark(Decode|Ratio|Walk)' -benchtime $(or $(BENCHTIME),1s) ./test/bench
 	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
 	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x ./test/bench
-	go test -run '^$$' -bench '^BenchmarkWires$$' -benchtime 3x -timeout 1h ./test/bench
+	go test -run '^$$' -bench '^BenchmarkProtocols$$' -benchtime 3x -timeout 1h ./test/bench
 	go test -run '^$$' -bench '^BenchmarkQueue$$' -benchtime 3x -timeout 1h ./test/bench
 
 bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data

@@ -11,9 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// The flags of an agent.
-
-// ThriftUDPReceiver has the processors under the names that the interface gives them, and under those that existing set-ups use.
+// ThriftUDPReceiver returns the flags of receiver thriftudp. Each processor has two names: the documented one and the one that
+// existing command lines use.
 func ThriftUDPReceiver() []pipeline.Flag {
 	return slices.Concat(
 		processorFlags("tracing-compact", "compact"), processorFlags("jaeger-compact", "compact"),
@@ -21,60 +20,60 @@ func ThriftUDPReceiver() []pipeline.Flag {
 		processorFlags("zipkin-compact", "zipkin"))
 }
 
-// processorFlags are the flags of one UDP listener, whose block is key.
+// processorFlags returns the flags of the UDP listener at key.
 func processorFlags(name, key string) []pipeline.Flag {
 	prefix := "processor." + name + "."
 	return []pipeline.Flag{
-		{Name: prefix + "server-host-port", Key: key + "::endpoint", Value: pipeline.HostPort, Doc: "Where the agent listens over UDP."},
+		{Name: prefix + "server-host-port", Key: key + "::endpoint", Value: pipeline.HostPort, Doc: "UDP address on which to receive datagrams."},
 		{Name: prefix + "server-max-packet-size", Block: key, Key: key + "::max_packet_size", Value: packetSize,
-			Doc: "Greatest datagram in bytes."},
+			Doc: "Maximum datagram size in bytes."},
 		{Name: prefix + "server-queue-size", Block: key, Key: key + "::queue_size", Value: packets,
-			Doc: "Datagrams that may wait for a worker; each stands for 64 KiB, which the greatest that clients send takes."},
+			Doc: "Maximum number of datagrams that wait for a worker. Each counts as 64 KiB, the largest that clients send."},
 		{Name: prefix + "server-socket-buffer-size", Block: key, Key: key + "::socket_buffer", Value: number,
-			Doc: "Bytes to ask of the system for what waits to be read; 0: the system's default."},
+			Doc: "Size of the receive buffer of the socket in bytes. 0 is the default of the system."},
 		{Name: prefix + "workers", Block: key, Key: key + "::workers", Value: number,
-			Doc: "How many sets of datagrams are worked on at once."},
+			Doc: "Number of goroutines that process datagrams."},
 	}
 }
 
 // NativeExporter returns the flags of exporter native.
 func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "reporter.type", Instead: "exporters and pipelines say where spans go; the one that sends them to a collector is native"},
-		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts, Doc: "Collectors to send to, host:port, separated by commas."},
-		{Name: "reporter.grpc.retry.max", Instead: "sends are tried again for as long as exporters.native.retry_on_failure.max_elapsed_time says"},
-		{Name: "reporter.grpc.discovery.min-peers", Instead: "all addresses are connected to and share the load"},
+		{Name: "reporter.type", Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
+		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts, Doc: "Addresses of collectors, host:port, separated by commas."},
+		{Name: "reporter.grpc.retry.max", Instead: "retries are limited by time: set exporters.native.retry_on_failure.max_elapsed_time"},
+		{Name: "reporter.grpc.discovery.min-peers", Instead: "the agent connects to all addresses and balances the load"},
 	}, clientTLSFlags("reporter.grpc", "tls"))
 }
 
-// clientTLSFlags are the flags of a connection's TLS, whose block is at key.
+// clientTLSFlags returns the flags for the TLS block of a client at key.
 func clientTLSFlags(prefix, key string) []pipeline.Flag {
 	prefix, key = prefix+".tls.", key+"::"
 	flags := []pipeline.Flag{
-		{Name: "ca", Key: "ca_file", Doc: "PEM file of the authorities to trust; without it those of the system."},
-		{Name: "cert", Key: "cert_file", Doc: "PEM file of the client's certificate."},
-		{Name: "key", Key: "key_file", Doc: "PEM file of the certificate's key."},
-		{Name: "server-name", Key: "server_name_override", Doc: "Name that the server's certificate must have."},
-		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to believe any certificate."},
+		{Name: "ca", Key: "ca_file", Doc: "File of the trusted authorities in PEM format. The default is the authorities of the system."},
+		{Name: "cert", Key: "cert_file", Doc: "Client certificate file in PEM format."},
+		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
+		{Name: "server-name", Key: "server_name_override", Doc: "Name that the certificate of the server must have."},
+		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to accept any certificate."},
 	}
 	insecure := key + "insecure"
 	for i := range flags {
 		f := &flags[i]
 		f.Name, f.Key, f.Unless, f.Missing = prefix+f.Name, key+f.Key, insecure, withoutTLS(prefix)
 	}
-	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to connect with TLS."})
+	return append(flags, pipeline.Flag{Name: prefix + "enabled", Key: insecure, Switch: true, Value: negation, Doc: "Whether to use TLS."})
 }
 
 // ResourceTags returns the flags of processor resource_tags.
 func ResourceTags() []pipeline.Flag {
-	const doc = "Tags to add to the process of every span: k=v,k2=${NAME:default}; a tag whose variable is unset and has no default is left out."
+	const doc = "Tags to add to the process of every span: k=v,k2=${NAME:default}. A tag is omitted if its variable is not set and has no default."
 	return []pipeline.Flag{
 		{Name: "agent.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 		{Name: "collector.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 	}
 }
 
-// tags reads `k=v,k2=${NAME:default}`.
+// tags parses `k=v,k2=${NAME:default}`.
 func tags(text string) (any, error) {
 	out := map[string]string{}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -96,7 +95,7 @@ func tags(text string) (any, error) {
 	return out, nil
 }
 
-// variable returns what stands in `${...}`.
+// variable returns the content of `${...}`.
 func variable(value string) (inside string, ok bool) {
 	inside, ok = strings.CutPrefix(value, "${")
 	if !ok {
@@ -105,7 +104,8 @@ func variable(value string) (inside string, ok bool) {
 	return strings.CutSuffix(inside, "}")
 }
 
-// fromEnv reads `NAME` or `NAME:default`, which may be an empty one. An empty variable is as good as none.
+// fromEnv returns the value of `NAME` or `NAME:default`. A variable that is set to the empty text counts as not set. The
+// default may be empty.
 func fromEnv(variable string) (value string, ok bool) {
 	name, otherwise, ok := strings.Cut(variable, ":")
 	if set := os.Getenv(name); set != "" {
@@ -114,7 +114,7 @@ func fromEnv(variable string) (value string, ok bool) {
 	return otherwise, ok
 }
 
-// hostPorts reads addresses with commas, and maybe spaces, between them.
+// hostPorts parses addresses separated by commas and optional spaces.
 func hostPorts(text string) (any, error) {
 	var addresses []string
 	for address := range strings.SplitSeq(text, ",") {
@@ -123,33 +123,34 @@ func hostPorts(text string) (any, error) {
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("%q names no address; write host:port", text)
+		return nil, fmt.Errorf("no address in %q; write host:port", text)
 	}
 	return strings.Join(addresses, ","), nil
 }
 
-// Limits of a UDP listener's keys, in bytes, and what a datagram takes in its queue: clients send up to 65,000 bytes in one.
+// Limits of the keys of a UDP listener, in bytes. datagramSize is what a datagram counts for in the queue: clients send up to
+// 65,000 bytes in one.
 const (
-	datagram      = 64 << 10
-	leastQueue    = 1 << 20
-	greatestQueue = 64 << 30
-	greatestSize  = 65_527
+	datagramSize  = 64 << 10
+	minQueueSize  = 1 << 20
+	maxQueueSize  = 64 << 30
+	maxPacketSize = 65_527
 )
 
-// packets converts a number of datagrams to the bytes that they take at most: nothing is dropped that the number had room for.
+// packets converts a number of datagrams to their maximum size in bytes, so that the queue holds at least that number.
 func packets(text string) (any, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > math.MaxInt32 {
 		return nil, fmt.Errorf("%q is not a number of packets from 1 to %d", text, math.MaxInt32)
 	}
-	return min(max(n*datagram, leastQueue), greatestQueue), nil
+	return min(max(n*datagramSize, minQueueSize), maxQueueSize), nil
 }
 
-// packetSize takes what is more than a datagram can have for the most that one can.
+// packetSize limits the number to the maximum size of a datagram.
 func packetSize(text string) (any, error) {
 	n, err := number(text)
 	if n, ok := n.(int); ok {
-		return min(n, greatestSize), nil
+		return min(n, maxPacketSize), nil
 	}
 	return nil, err
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// The flags of a collector's intake in the native formats and in Zipkin's. Those of OTLP are in flags.go.
-
 // NativeReceiver returns the flags of receiver native.
 func NativeReceiver() []pipeline.Flag {
 	const (
@@ -17,21 +15,21 @@ func NativeReceiver() []pipeline.Flag {
 	)
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.grpc-server.host-port", Key: grpc + "::endpoint", Value: pipeline.HostPort,
-			Doc: "Where the native gRPC service listens."},
+			Doc: "Address on which to accept spans in the native format over gRPC."},
 		{Name: "collector.grpc-server.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
-			Doc: "Greatest message in bytes, rounded up to MiB."},
+			Doc: "Maximum message size in bytes, rounded up to MiB."},
 		{Name: "collector.grpc-server.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
-			Doc: "Have clients reconnect after so long; 0: never."},
+			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
 		{Name: "collector.grpc-server.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
-			Doc: "Time for calls beyond that age; 0: no limit."},
-		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: pipeline.HostPort, Doc: "Where Thrift over HTTP is received."},
+			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
+		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: pipeline.HostPort, Doc: "Address on which to accept Thrift over HTTP."},
 		{Name: "collector.http-server.idle-timeout", Block: http, Key: http + "::idle_timeout",
-			Doc: "How long a connection may stay open without a request."},
+			Doc: "Maximum time a connection may be idle."},
 		{Name: "collector.http-server.read-timeout", Block: http, Key: http + "::read_timeout",
-			Doc: "How long a client may take to send a whole request."},
+			Doc: "Maximum time to read a request."},
 		{Name: "collector.http-server.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
-			Doc: "How long a client may take to send the headers of a request."},
-		{Name: "collector.enable-span-size-metrics", Instead: "the bytes in flight are always measured: tracing_inflight_bytes"},
+			Doc: "Maximum time to read the headers of a request."},
+		{Name: "collector.enable-span-size-metrics", Instead: "the metric tracing_inflight_bytes always measures the bytes in flight"},
 	},
 		tlsFlags("collector.grpc", grpc+"::tls"), tlsFlags("collector.http", http+"::tls"), tenancyFlags(grpc), tenancyFlags(http),
 		downsamplingFlags())
@@ -41,14 +39,14 @@ func NativeReceiver() []pipeline.Flag {
 func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: pipeline.HostPort,
-			Doc: "Where spans are received as Zipkin's clients send them; empty: nowhere."},
-		{Name: "collector.zipkin.keep-alive", Instead: "connections stay open without requests for as long as receivers.zipkin.idle_timeout says"},
+			Doc: "Address on which to accept spans in the Zipkin formats. Empty disables the listener."},
+		{Name: "collector.zipkin.keep-alive", Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
-// downsamplingFlags are accepted, so that existing command lines start.
+// downsamplingFlags returns flags that have no effect and are accepted so that existing command lines work.
 func downsamplingFlags() []pipeline.Flag {
-	const instead = "all spans that arrive are kept; the processor probabilistic_sampler keeps a share of them"
+	const instead = "all spans are stored; add the processor probabilistic_sampler to store a share of them"
 	return []pipeline.Flag{
 		{Name: "downsampling.ratio", Instead: instead},
 		{Name: "downsampling.hashsalt", Instead: instead},

@@ -7,20 +7,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// The flags of what decides which traces clients sample: in a collector a file, in an agent the collector.
-
 // Sampling returns the flags of extension sampling.
 func Sampling() []pipeline.Flag {
 	flags := []pipeline.Flag{
-		{Name: "sampling.strategies-file", Block: "file", Key: "file::path", Doc: "Strategies file, or http or https URL of one."},
+		{Name: "sampling.strategies-file", Block: "file", Key: "file::path", Doc: "Path or HTTP URL of the strategies file."},
 		{Name: "sampling.strategies-reload-interval", Block: "file", Key: "file::reload_interval",
-			Doc: "How often to look whether the strategies have changed; 0: never."},
+			Doc: "Interval at which the strategies file is checked for changes. 0 disables the check."},
 		{Name: "sampling.strategies.bugfix-5270",
-			Instead: "strategies are merged by one rule: a service with a limit gets no operations of the default"},
+			Instead: "a service with a rate limit never gets the operations of the default strategy"},
 		{Name: "http-server.host-port", Block: "http", Key: "http::endpoint", Value: pipeline.HostPort,
-			Doc: "Where clients ask an agent which traces to sample."},
+			Doc: "Address on which an agent serves sampling strategies."},
 		{Name: "reporter.grpc.host-port", Block: "remote", Key: "remote::endpoint", Value: hostPorts,
-			Doc: "Collectors to send to and to ask."},
+			Doc: "Addresses of collectors, host:port, separated by commas."},
 	}
 	for flag, key := range map[string]string{"target-samples-per-second": "target_samples_per_second", "delta-tolerance": "delta_tolerance",
 		"buckets-for-calculation": "calculation_buckets", "calculation-interval": "calculation_interval",
@@ -30,7 +28,7 @@ func Sampling() []pipeline.Flag {
 		"min-samples-per-second":   "min_samples_per_second", "leader-lease-refresh-interval": "leader_lease_refresh_interval",
 		"follower-lease-refresh-interval": "follower_lease_refresh_interval"} {
 		flags = append(flags, pipeline.Flag{Name: "sampling." + flag, Block: "adaptive", Key: "adaptive::" + key,
-			Doc: "Of adaptive sampling: sets " + key + "."})
+			Doc: "Sets " + key + " of adaptive sampling."})
 	}
 	flags = append(flags, pipeline.Flag{Name: samplingType, Block: "file", Key: "file", Value: whenAdaptive(nil, struct{}{})},
 		pipeline.Flag{Name: samplingType, Block: "file", Key: "adaptive", Value: whenAdaptive(map[string]string{"storage": "disk"}, nil)})
@@ -41,17 +39,17 @@ func Sampling() []pipeline.Flag {
 	return slices.Concat(flags, tls)
 }
 
-// samplingType is the variable SAMPLING_CONFIG_TYPE. Its flags are applied when components are added, before --span-storage.type moves
-// references to the store of the presets, which is the disk.
+// samplingType is the flag of the environment variable SAMPLING_CONFIG_TYPE. It is applied when components are added: before
+// --span-storage.type replaces the references to the disk store of the presets.
 const samplingType = "sampling-config.type"
 
 // AdaptiveSampling returns the flags of processor adaptive_sampling.
 func AdaptiveSampling() []pipeline.Flag {
 	return []pipeline.Flag{{Name: samplingType, Key: "sampling", Adds: true, Value: whenAdaptive("sampling", nil),
-		Doc: "Where strategies come from: file, or adaptive, that is, from the traces that are seen."}}
+		Doc: "Source of sampling strategies: file or adaptive. Adaptive strategies are calculated from the observed traces."}}
 }
 
-// whenAdaptive is a [pipeline.Flag.Value] that is one thing for adaptive, and another one for file.
+// whenAdaptive returns a [pipeline.Flag.Value] with one value for "adaptive" and another one for "file".
 func whenAdaptive(adaptive, file any) func(string) (any, error) {
 	return func(text string) (any, error) {
 		switch text {

@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup))
 }
 
-// decodeServer, as an environment variable, makes the test program a gRPC server that decodes requests into pdata and forgets them: the
-// floor that servers of the field stand on.
+// decodeServer is an environment variable. If it is set, the test program is a gRPC server that decodes OTLP requests into pdata
+// and discards them. Its CPU time is the lower bound for servers that use pdata.
 const decodeServer = "TRACING_TEST_DECODE_SERVER"
 
 func runDecodeServer() {
@@ -33,10 +33,10 @@ func runDecodeServer() {
 		panic(err)
 	}
 	s := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
-	ptraceotlp.RegisterGRPCServer(s, &forgetful{})
+	ptraceotlp.RegisterGRPCServer(s, &discarder{})
 	fmt.Println(ln.Addr())
 	go func() {
-		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // the end of the input ends the program
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // the server stops at the end of the input
 		s.GracefulStop()
 	}()
 	if err := s.Serve(ln); err != nil {
@@ -44,10 +44,11 @@ func runDecodeServer() {
 	}
 }
 
-type forgetful struct {
+// discarder accepts requests and discards them.
+type discarder struct {
 	*ptraceotlp.UnimplementedGRPCServer
 }
 
-func (*forgetful) Export(context.Context, ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+func (*discarder) Export(context.Context, ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
 	return ptraceotlp.NewExportResponse(), nil
 }

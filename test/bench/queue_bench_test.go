@@ -24,8 +24,8 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [otlp]}}
 `
 
-// BenchmarkQueue measures what a span costs a process that passes it on through a sending queue, in memory and on disk, in turns with the
-// floor of BenchmarkServer: x/F, and how much more the one on disk costs.
+// BenchmarkQueue measures the CPU time per span of a process that forwards spans through a sending queue, in memory and on disk.
+// It reports the ratios to F, see [BenchmarkServer], and the difference between disk and memory.
 func BenchmarkQueue(b *testing.B) {
 	requests := slices.Values(slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512)))
 	var floor, memory, disk float64
@@ -37,14 +37,12 @@ func BenchmarkQueue(b *testing.B) {
 			b.Fatal(err)
 		}
 		p := harness.Run(b, "--config", file)
-		cpu := measured(b, p.Address("otlp", "protocols.grpc"), requests, p.Cmd, func() {
-			for harness.Queued(b, p) > 0 {
-				time.Sleep(10 * time.Millisecond)
-			}
+		cpu := measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
+			harness.AwaitQueue(b, p, 0)
 			p.Terminate()
 		})
 		sink.Terminate()
-		checkSent(b, sink, benchSpans)
+		checkSent(sink, benchSpans)
 		return cpu
 	}
 	for b.Loop() {

@@ -22,17 +22,16 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [disk]}}
 `
 
-// stored is what a server with a span store made of the load.
+// stored is the result of a measurement with a span store.
 type stored struct {
-	cpu  float64 // ns for a span, until the process ended
-	size float64 // bytes for a span, in segments
-	peak int     // resident memory in MiB, until the load ended
+	cpu  float64 // ns per span
+	size float64 // bytes per span in segments
+	peak int     // peak resident memory in MiB
 }
 
-// BenchmarkStoreServer measures the whole server with its span store, as a process of its own, by its CPU time for a span of requests of
-// 512 spans over gRPC: otlp -> batch -> disk, every acknowledgement synced, until everything is in segments and the process has ended. It
-// takes turns with the floor of BenchmarkServer, decoding into pdata (F): the ratio disk/F is of one run. Besides, the size of the segments
-// for a span, and the greatest resident memory.
+// BenchmarkStoreServer measures the CPU time per span of a server with otlp -> batch -> disk, which syncs before it acknowledges,
+// until all spans are in segments and the process has stopped. It reports the ratio to F, see [BenchmarkServer], the size of the
+// segments per span, and the peak resident memory.
 func BenchmarkStoreServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all, spans := slices.Values(requests), 0
@@ -55,7 +54,7 @@ func BenchmarkStoreServer(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// measureStore sends that many spans to a new server with an empty store.
+// measureStore sends requests with the given number of spans to a server with an empty store.
 func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s stored) {
 	b.Helper()
 	dir := b.TempDir()
@@ -64,10 +63,10 @@ func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s 
 		b.Fatal(err)
 	}
 	p := harness.Run(b, "--config", file)
-	s.cpu = measured(b, p.Address("otlp", "protocols.grpc"), requests, p.Cmd, func() {
+	s.cpu = measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 		s.peak = p.PeakMemory()
 		p.Terminate()
-		checkSent(b, p, benchSpans)
+		checkSent(p, benchSpans)
 	})
 	s.size = float64(segmentBytes(b, dir)) / float64(spans)
 	return s

@@ -32,19 +32,19 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [disk]}}
 `
 
-// togetherTime is how long each phase of BenchmarkTogether lasts.
-const togetherTime = 10 * time.Second
+// phaseTime is the duration of each phase of BenchmarkTogether.
+const phaseTime = 10 * time.Second
 
-// queryRate is how many queries a second are asked, whether earlier ones have been answered or not.
+// queryRate is the number of queries per second. Queries do not wait for earlier answers.
 const queryRate = 50
 
-// BenchmarkTogether asks queries of a server while it stores spans. Its phases: as many spans as the machine takes (the maximum), queries
-// alone, spans alone at 60 % of the maximum, and both together; sender and client share the machine. Reported are the rate of spans that
-// was kept in the last phase, as a share of what was sent, and the CPU time of a query: alone, and together with spans, of which the CPU
-// time is subtracted.
+// BenchmarkTogether sends spans and queries to a server at the same time. Its phases are: spans as fast as possible, queries
+// alone, spans alone at 60 % of the maximum rate, and both together. The sender and the clients share the machine with the
+// server. The benchmark reports the achieved rate of the last phase as a share of the requested one, and the CPU time per query,
+// alone and together with spans. The CPU time of the spans is subtracted.
 func BenchmarkTogether(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		b.Skip("the CPU time of a process that runs is read from /proc: ", err)
+		b.Skip("needs /proc to read the CPU time of a running process: ", err)
 	}
 	for b.Loop() {
 		newTogether(b).measure()
@@ -52,14 +52,14 @@ func BenchmarkTogether(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// together is a server under both kinds of load.
+// together is a server that receives spans and queries.
 type together struct {
-	*testing.B
+	b      *testing.B
 	p      *harness.Process
 	data   *bench.Dataset
-	send   string // address for spans
-	ask    string // URL for queries
-	stored int    // traces of data that are stored
+	send   string // address of the OTLP receiver
+	query  string // URL of the query API
+	stored int    // number of complete traces in the store
 	next   func() (bench.Request, bool)
 }
 
@@ -68,8 +68,8 @@ func newTogether(b *testing.B) *together {
 	if err := os.WriteFile(file, fmt.Appendf(nil, benchTogetherConfig, b.TempDir()), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	t := &together{B: b, p: harness.Run(b, "--config", file), data: bench.New(1, time.Now().Add(-10*time.Minute))}
-	t.send, t.ask = t.p.Address("otlp", "protocols.grpc"), "http://"+t.p.Address("query", "http")
+	t := &together{b: b, p: harness.Run(b, "--config", file), data: bench.New(1, time.Now().Add(-10*time.Minute))}
+	t.send, t.query = t.p.OTLPGRPC(), t.p.QueryURL()
 	next, stop := iter.Pull(t.data.Requests(1<<40, 512))
 	t.next = next
 	b.Cleanup(stop)
@@ -79,42 +79,43 @@ func newTogether(b *testing.B) *together {
 func (t *together) measure() {
 	const warmUp = 2_000_000
 	t.spans(warmUp, 0)
-	t.stored = t.data.Traces(warmUp / 2) // those that certainly came whole
+	t.stored = t.data.Traces(warmUp / 2) // the other traces may be incomplete
 
 	start := time.Now()
 	n := t.spans(warmUp, 0)
-	most := float64(n) / time.Since(start).Seconds()
+	maximum := float64(n) / time.Since(start).Seconds()
 	t.settle()
 
 	alone := t.queries()
 	t.settle()
 
-	rate := 0.6 * most
+	rate := 0.6 * maximum
 	before := t.cpu()
-	n = t.spans(int(rate*togetherTime.Seconds()), rate)
+	n = t.spans(int(rate*phaseTime.Seconds()), rate)
 	perSpan := (t.cpu() - before).Seconds() / float64(n)
 
 	before, start = t.cpu(), time.Now()
-	var both answers
+	var both queryResult
 	var asking sync.WaitGroup
 	asking.Go(func() { both = t.queries() })
-	n = t.spans(int(rate*togetherTime.Seconds()), rate)
+	n = t.spans(int(rate*phaseTime.Seconds()), rate)
 	kept := float64(n) / time.Since(start).Seconds() / rate
 	asking.Wait()
 	perQuery := ((t.cpu() - before).Seconds() - perSpan*float64(n)) / float64(both.n)
 
-	t.ReportMetric(most, "max-spans/s")
-	t.ReportMetric(kept, "kept/sent")
-	t.ReportMetric(1e3*alone.cpu.Seconds()/float64(alone.n), "alone-CPU-ms/query")
-	t.ReportMetric(1e3*perQuery, "together-CPU-ms/query")
-	t.ReportMetric(perQuery/(alone.cpu.Seconds()/float64(alone.n)), "together/alone")
-	t.ReportMetric(1e3*alone.median.Seconds(), "alone-p50-ms")
-	t.ReportMetric(1e3*both.median.Seconds(), "together-p50-ms")
+	t.b.ReportMetric(maximum, "max-spans/s")
+	t.b.ReportMetric(kept, "kept/sent")
+	t.b.ReportMetric(1e3*alone.cpu.Seconds()/float64(alone.n), "alone-CPU-ms/query")
+	t.b.ReportMetric(1e3*perQuery, "together-CPU-ms/query")
+	t.b.ReportMetric(perQuery/(alone.cpu.Seconds()/float64(alone.n)), "together/alone")
+	t.b.ReportMetric(1e3*alone.median.Seconds(), "alone-p50-ms")
+	t.b.ReportMetric(1e3*both.median.Seconds(), "together-p50-ms")
 }
 
-// spans sends that many spans, at a rate (0: as fast as possible), and returns how many were acknowledged.
+// spans sends at least n spans at a rate in spans per second, or as fast as possible if the rate is 0. It returns the number of
+// acknowledged spans.
 func (t *together) spans(n int, rate float64) int {
-	t.Helper()
+	t.b.Helper()
 	start := time.Now()
 	paced := func(yield func(bench.Request) bool) {
 		for sent := 0; sent < n; {
@@ -128,38 +129,38 @@ func (t *together) spans(n int, rate float64) int {
 			}
 		}
 	}
-	r, err := load.Run(t.Context(), load.Options{Target: t.send, Connections: 4, InFlight: 2, Retry: time.Minute}, paced)
+	r, err := load.Run(t.b.Context(), load.Options{Target: t.send, Connections: 4, InFlight: 2, Retry: time.Minute}, paced)
 	if err != nil || r.Acked != r.Spans {
-		t.Fatalf("%+v %v", r, err)
+		t.b.Fatalf("%+v %v", r, err)
 	}
 	return r.Acked
 }
 
-// answers are what queries came to.
-type answers struct {
+// queryResult is the result of a phase with queries.
+type queryResult struct {
 	n      int
-	cpu    time.Duration // of the server meanwhile
-	median time.Duration // from the time at which a query was due
+	cpu    time.Duration // of the server in this phase
+	median time.Duration // latency, from the scheduled time of a query
 }
 
-// queries asks for togetherTime: traces by id and searches by service with full traces, in turns.
-func (t *together) queries() answers {
+// queries sends queries for phaseTime: alternately a trace by id and a search by service.
+func (t *together) queries() queryResult {
 	random := rand.New(rand.NewPCG(1, 2))
 	services := t.data.Services()
 	var mu sync.Mutex
 	var took []time.Duration
 	var asked sync.WaitGroup
 	before, start := t.cpu(), time.Now()
-	for i := range int(togetherTime.Seconds() * queryRate) {
+	for i := range int(phaseTime.Seconds() * queryRate) {
 		due := start.Add(time.Duration(i) * time.Second / queryRate)
-		url := t.ask + "/api/traces?limit=20&lookback=1h&service=" + services[random.IntN(len(services))]
+		url := t.query + "/api/traces?limit=20&lookback=1h&service=" + services[random.IntN(len(services))]
 		if i%2 == 0 {
-			url = fmt.Sprintf("%s/api/traces/%s", t.ask, t.data.Trace(random.IntN(t.stored))[0].TraceID)
+			url = fmt.Sprintf("%s/api/traces/%s", t.query, t.data.Trace(random.IntN(t.stored))[0].TraceID)
 		}
 		time.Sleep(time.Until(due))
 		asked.Go(func() {
 			if err := get(url); err != nil {
-				t.Error(err)
+				t.b.Error(err)
 			}
 			mu.Lock()
 			took = append(took, time.Since(due))
@@ -168,9 +169,10 @@ func (t *together) queries() answers {
 	}
 	asked.Wait()
 	slices.Sort(took)
-	return answers{len(took), t.cpu() - before, took[len(took)/2]}
+	return queryResult{len(took), t.cpu() - before, took[len(took)/2]}
 }
 
+// get gets a URL, which must not return an empty answer.
 func get(url string) error {
 	r, err := http.Get(url)
 	if err != nil {
@@ -184,7 +186,7 @@ func get(url string) error {
 	return err
 }
 
-// settle waits until the server is idle: it uses less than a tenth of a processor.
+// settle waits until the server uses less than a tenth of a processor.
 func (t *together) settle() {
 	for before := t.cpu(); ; {
 		time.Sleep(time.Second)
@@ -198,17 +200,17 @@ func (t *together) settle() {
 
 // cpu returns the CPU time that the server has used.
 func (t *together) cpu() time.Duration {
-	t.Helper()
+	t.b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", t.p.Cmd.Process.Pid))
 	if err != nil {
-		t.Fatal(err)
+		t.b.Fatal(err)
 	}
-	const user, system, tick = 11, 12, 10 * time.Millisecond // fields behind the name; the unit is the same on all Linux systems
+	const user, system, tick = 11, 12, 10 * time.Millisecond // fields after the name; the unit of Linux
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
 	u, err1 := strconv.Atoi(fields[user])
 	s, err2 := strconv.Atoi(fields[system])
 	if err := cmp.Or(err1, err2); err != nil {
-		t.Fatal(err)
+		t.b.Fatal(err)
 	}
 	return time.Duration(u+s) * tick
 }

@@ -10,19 +10,10 @@ import (
 	"testing"
 )
 
-// Cleanup removes the program that [Binary] built and exits. TestMain passes it to goleak.Cleanup.
-func Cleanup(code int) {
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir) //nolint:errcheck // a folder of the system's temporary files
-	}
-	os.Exit(code)
-}
-
-// binaryDir holds the program that TestMain's end removes; "" until a test needed it.
+// binaryDir is the folder of the program, or "" if no test has needed it.
 var binaryDir string
 
-// Binary builds the program once for all tests that need a process of its own.
-var Binary = sync.OnceValues(func() (path string, err error) {
+var buildBinary = sync.OnceValues(func() (path string, err error) {
 	if binaryDir, err = os.MkdirTemp("", "tracing-test"); err != nil {
 		return "", err
 	}
@@ -32,39 +23,48 @@ var Binary = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the program: %w: %s", err, out)
+		return "", fmt.Errorf("go build: %w: %s", err, out)
 	}
 	return path, nil
 })
 
-// SkipShort leaves out a long test of the program as a process of its own where tests are shortened, which is under the race detector: it does
-// not see into other processes.
-func SkipShort(t *testing.T) {
-	t.Helper()
+// Binary returns the path of the program, which it builds once for all tests of a package.
+func Binary(tb testing.TB) string {
+	tb.Helper()
+	path, err := buildBinary()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Cleanup removes the program that [Binary] built and exits with code. TestMain passes it to goleak.Cleanup.
+func Cleanup(code int) {
+	if binaryDir != "" {
+		os.RemoveAll(binaryDir) //nolint:errcheck // in the system's folder for temporary files
+	}
+	os.Exit(code)
+}
+
+// SkipIfShort skips a long test if tests run with -short, as they do under the race detector.
+func SkipIfShort(tb testing.TB) {
+	tb.Helper()
 	if testing.Short() {
-		t.Skip("tests are shortened: this one takes long and runs the program as a process of its own; make test runs it")
+		tb.Skip("long test; it runs without -short")
 	}
 }
 
-// SkipLong leaves out a long test where tests are shortened: what it goes through is raced by the tests of the packages themselves.
-func SkipLong(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("tests are shortened: this one takes long under the race detector; make test runs it")
-	}
-}
-
-// Root returns the folder of the module, where go.mod is.
-func Root(t testing.TB) string {
-	t.Helper()
+// Root returns the root folder of the module.
+func Root(tb testing.TB) string {
+	tb.Helper()
 	dir, err := moduleRoot()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dir
 }
 
-// moduleRoot looks for go.mod from the folder of the test's package upwards.
+// moduleRoot searches for go.mod in the working directory and its parents.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -76,7 +76,7 @@ func moduleRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod in the working directory or above")
+			return "", errors.New("no go.mod in the working directory and its parents")
 		}
 		dir = parent
 	}

@@ -22,82 +22,86 @@ func Endless(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
 	}
 }
 
-// Of the load in TestOutage.
-const (
-	spansOfLoad   = 100 // in a request
-	loadsAtOnce   = 4   // requests
-	SpansInFlight = spansOfLoad * loadsAtOnce
-	loadInterval  = 10 * time.Millisecond // between requests: a rate that the test's ledger keeps up with
-)
-
-// PacedLoad sends spans at a steady rate until it is told to end.
-type PacedLoad struct {
-	t       *testing.T
-	stop    context.CancelFunc // sends no more
-	done    chan struct{}
-	Err     error       // set when done
-	Result  load.Result // set when done
-	mu      sync.Mutex
-	acked   int // requests
-	changed *sync.Cond
+// Shuffled returns requests in a random order, which is the same in every run.
+func Shuffled(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
+	all := slices.Collect(requests)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return slices.Values(all)
 }
 
-// StartPacedLoad starts to send requests of the data set with the given seed to target, and records them in l.
-func StartPacedLoad(t *testing.T, target string, seed uint64, l *Ledger) *PacedLoad {
+// Parameters of [SteadyLoad].
+const (
+	spansPerRequest = 100
+	requestsAtOnce  = 4
+	requestInterval = 10 * time.Millisecond // a rate that the ledger keeps up with
+
+	// SteadyLoadInFlight is the maximum number of spans that are sent and not yet answered.
+	SteadyLoadInFlight = spansPerRequest * requestsAtOnce
+)
+
+// SteadyLoad sends spans at a steady rate until End is called.
+type SteadyLoad struct {
+	t    *testing.T
+	stop context.CancelFunc
+	done chan struct{}
+
+	err    error       // valid when done is closed
+	result load.Result // valid when done is closed
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	acked   int // requests
+}
+
+// StartSteadyLoad starts to send requests of the data set with the given seed to an OTLP receiver for gRPC, and records them
+// in ledger.
+func StartSteadyLoad(t *testing.T, target string, seed uint64, ledger *Ledger) *SteadyLoad {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
-	p := &PacedLoad{t: t, stop: stop, done: make(chan struct{})}
-	p.changed = sync.NewCond(&p.mu)
+	s := &SteadyLoad{t: t, stop: stop, done: make(chan struct{})}
+	s.changed = sync.NewCond(&s.mu)
 	requests := func(yield func(bench.Request) bool) {
-		tick := time.NewTicker(loadInterval)
+		tick := time.NewTicker(requestInterval)
 		defer tick.Stop()
-		for r := range bench.New(seed, time.Now()).Requests(1<<30, spansOfLoad) {
-			l.Note(t, r.Body, false)
+		for r := range bench.New(seed, time.Now()).Requests(1<<30, spansPerRequest) {
+			ledger.Record(t, r.Body, false)
 			if stopped.Err() != nil || !yield(r) {
 				return
 			}
 			<-tick.C
 		}
 	}
+	acked := func(r bench.Request) {
+		ledger.Record(t, r.Body, true)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.acked++
+		s.changed.Broadcast()
+	}
 	go func() {
-		defer close(p.done)
-		p.Result, p.Err = load.Run(t.Context(), load.Options{Target: target, Connections: 2, InFlight: loadsAtOnce / 2, Retry: time.Minute,
-			Acked: func(r bench.Request) {
-				l.Note(t, r.Body, true)
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.acked++
-				p.changed.Broadcast()
-			}}, requests)
+		defer close(s.done)
+		s.result, s.err = load.Run(t.Context(),
+			load.Options{Target: target, Connections: 2, InFlight: requestsAtOnce / 2, Retry: time.Minute, Acked: acked}, requests)
 	}()
-	t.Cleanup(func() { <-p.done })
-	return p
+	t.Cleanup(func() { <-s.done })
+	return s
 }
 
-// Await waits until so many requests are acknowledged.
-func (p *PacedLoad) Await(requests int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.acked < requests {
-		p.changed.Wait()
+// Await waits until the given number of requests have been acknowledged.
+func (s *SteadyLoad) Await(requests int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.acked < requests {
+		s.changed.Wait()
 	}
 }
 
-// End waits until what was sent is answered.
-func (p *PacedLoad) End() {
-	p.t.Helper()
-	p.stop()
-	if <-p.done; p.Err != nil {
-		p.t.Fatal(p.Err)
+// End stops sending and waits until every request has been answered. It fails the test if the load failed.
+func (s *SteadyLoad) End() load.Result {
+	s.t.Helper()
+	s.stop()
+	if <-s.done; s.err != nil {
+		s.t.Fatal(s.err)
 	}
-}
-
-// Rate is what was acknowledged, in spans per second.
-func (p *PacedLoad) Rate() float64 { return float64(p.Result.Acked) / p.Result.Elapsed.Seconds() }
-
-// Shuffled returns requests in another order.
-func Shuffled(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
-	all := slices.Collect(requests)
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return slices.Values(all)
+	return s.result
 }

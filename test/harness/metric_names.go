@@ -14,34 +14,29 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// checkMetricNames checks what /metrics has after some traffic: names, types and labels, which dashboards and alerts depend on. A change of
-// the golden file is a change of an interface; -update writes it.
-func CheckMetricNames(t *testing.T, file, adminURL string) {
-	t.Helper()
-	got := strings.Join(metricNames(t, adminURL), "\n") + "\n"
+// CheckMetricNames compares the metric families on /metrics (name, type and label names) with a golden file. Dashboards and
+// alerts depend on them: a change of the file is a change of an interface.
+func CheckMetricNames(tb testing.TB, file, adminURL string) {
+	tb.Helper()
+	got := strings.Join(metricNames(tb, adminURL), "\n") + "\n"
 	if golden.Updating() {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		golden.Write(tb, file, got)
 		return
 	}
-	want, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	have, listed := lineSet(got), lineSet(string(want))
-	for _, l := range slices.Sorted(maps.Keys(listed)) {
+	have, want := lineSet(got), lineSet(string(content))
+	for _, l := range slices.Sorted(maps.Keys(want)) {
 		if !have[l] {
-			t.Errorf("not on /metrics any more: %s", l)
+			tb.Errorf("missing on /metrics: %s", l)
 		}
 	}
 	for _, l := range slices.Sorted(maps.Keys(have)) {
-		if !listed[l] {
-			t.Errorf("not in %s: %s", file, l)
+		if !want[l] {
+			tb.Errorf("missing in %s: %s; run the test with -update to add it", file, l)
 		}
-	}
-	if t.Failed() {
-		t.Logf("go test -run %s -update writes the file", t.Name())
 	}
 }
 
@@ -53,15 +48,15 @@ func lineSet(text string) map[string]bool {
 	return set
 }
 
-// metricNames returns a line for each family: name, type and label names. The families of the Go runtime and of the operating system depend
-// on both, and are left out.
-func metricNames(t *testing.T, adminURL string) (lines []string) {
-	t.Helper()
-	_, body := Fetch(t, adminURL+"/metrics")
+// metricNames returns one line for each family: name, type and label names. It omits the families of the Go runtime and of the
+// process, which depend on the platform.
+func metricNames(tb testing.TB, adminURL string) (lines []string) {
+	tb.Helper()
+	_, body := Fetch(tb, adminURL+"/metrics")
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(string(body)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for name, f := range families {
 		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// metrics returns the samples of /metrics by name and labels as they are written.
-func Metrics(t testing.TB, adminURL string) map[string]float64 {
-	t.Helper()
-	status, body := Fetch(t, adminURL+"/metrics")
+// Metrics returns the samples of /metrics by name and labels, written as in the answer.
+func Metrics(tb testing.TB, adminURL string) map[string]float64 {
+	tb.Helper()
+	status, body := Fetch(tb, adminURL+"/metrics")
 	if status != http.StatusOK {
-		t.Fatalf("/metrics: %d %s", status, body)
+		tb.Fatalf("/metrics: %d %s", status, body)
 	}
 	out := map[string]float64{}
 	for line := range strings.Lines(string(body)) {
@@ -22,33 +22,55 @@ func Metrics(t testing.TB, adminURL string) map[string]float64 {
 		i := strings.LastIndexByte(strings.TrimSpace(line), ' ')
 		var v float64
 		if _, err := fmt.Sscan(line[i+1:], &v); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			tb.Fatalf("%q: %v", line, err)
 		}
 		out[line[:i]] = v
 	}
 	return out
 }
 
-// checkAccounting checks the law: receivers received = accepted + refused, exporters in = sent + refused; and that nothing is in flight.
-func CheckAccounting(t *testing.T, m map[string]float64) {
-	t.Helper()
+// CheckAccounting checks that the metrics account for every span, and that nothing is in flight. For receivers, received =
+// accepted + refused. For exporters, in = sent + refused.
+func CheckAccounting(tb testing.TB, metrics map[string]float64) {
+	tb.Helper()
 	sums := map[string]float64{}
-	for k, v := range m {
-		for _, o := range []string{"received", "accepted", "in", "sent", "refused"} {
+	for sample, v := range metrics {
+		if !strings.HasPrefix(sample, "tracing_pipeline_spans_total{") {
+			continue
+		}
+		for _, outcome := range []string{"received", "accepted", "in", "sent", "refused"} {
 			for _, kind := range []string{"receiver", "exporter"} {
-				if strings.HasPrefix(k, "tracing_pipeline_spans_total{") && strings.Contains(k, `kind="`+kind+`"`) && strings.Contains(k, `outcome="`+o+`"`) {
-					sums[kind+" "+o] += v
+				if strings.Contains(sample, `kind="`+kind+`"`) && strings.Contains(sample, `outcome="`+outcome+`"`) {
+					sums[kind+" "+outcome] += v
 				}
 			}
 		}
 	}
 	if sums["receiver received"] != sums["receiver accepted"]+sums["receiver refused"] {
-		t.Errorf("receivers do not balance: %v", sums)
+		tb.Errorf("receivers do not balance: %v", sums)
 	}
 	if sums["exporter in"] != sums["exporter sent"]+sums["exporter refused"] {
-		t.Errorf("exporters do not balance: %v", sums)
+		tb.Errorf("exporters do not balance: %v", sums)
 	}
-	if m["tracing_inflight_bytes"] != 0 {
-		t.Errorf("%v bytes are still in flight", m["tracing_inflight_bytes"])
+	if metrics["tracing_inflight_bytes"] != 0 {
+		tb.Errorf("%v bytes are still in flight", metrics["tracing_inflight_bytes"])
 	}
+}
+
+// Queued returns the number of spans in the sending queue of a process that has one.
+func Queued(tb testing.TB, p *Process) float64 {
+	tb.Helper()
+	for sample, v := range Metrics(tb, p.AdminURL()) {
+		if strings.HasPrefix(sample, "tracing_queue_spans{") {
+			return v
+		}
+	}
+	tb.Fatal("no metric tracing_queue_spans")
+	return 0
+}
+
+// AwaitQueue waits until the sending queue of a process holds at most the given number of spans.
+func AwaitQueue(tb testing.TB, p *Process, spans float64) {
+	tb.Helper()
+	Poll(tb, fmt.Sprintf("at most %v spans in the queue", spans), func() bool { return Queued(tb, p) <= spans })
 }

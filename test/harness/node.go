@@ -7,27 +7,23 @@ import (
 	"testing"
 )
 
-// installNode makes a folder with the script and its libraries. It is "" where there is no Node.js.
-func InstallNode(t *testing.T) string {
-	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Logf("clients of Node.js are skipped: %v", err)
-		return ""
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", ".npmrc", "client.js"} {
-		b, err := os.ReadFile(filepath.Join(Root(t), "test", "e2e", "testdata", "node", name))
-		if err != nil {
-			t.Fatal(err)
+// NodeDir returns the folder of the client programs for Node.js, in which `make node-clients` has installed their libraries.
+// Without Node.js or the libraries it skips the test, or fails it if the environment variable CI is true.
+func NodeDir(tb testing.TB) string {
+	tb.Helper()
+	missing := func(reason string) {
+		tb.Helper()
+		if os.Getenv("CI") == "true" {
+			tb.Fatal(reason)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tb.Skip(reason)
 	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--prefer-offline")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("installing the libraries: %v: %s", err, out)
+	if _, err := exec.LookPath("node"); err != nil {
+		missing("no Node.js: " + err.Error())
+	}
+	dir := filepath.Join(Root(tb), "test", "e2e", "testdata", "node")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
+		missing("the libraries of the Node.js clients are not installed; run `make node-clients`")
 	}
 	return dir
 }

@@ -1,44 +1,44 @@
 package harness
 
-// FreePorts are the settings that make the preset all-in-one listen on free ports.
-var FreePorts = []string{
-	"receivers::otlp::protocols::grpc::endpoint=localhost:0",
-	"receivers::otlp::protocols::http::endpoint=localhost:0",
-	"receivers::native::protocols::grpc::endpoint=localhost:0",
-	"receivers::native::protocols::http::endpoint=localhost:0",
-	"receivers::thriftudp::compact::endpoint=localhost:0",
-	"receivers::thriftudp::binary::endpoint=localhost:0",
-	"receivers::thriftudp::zipkin::endpoint=localhost:0",
-	"extensions::sampling::http::endpoint=localhost:0",
-	"extensions::query::http::endpoint=localhost:0",
-	"extensions::query::grpc::endpoint=localhost:0",
-	"extensions::admin::endpoint=localhost:0",
+import "slices"
+
+// presetListeners lists the listeners of each preset.
+var presetListeners = map[string][]string{
+	"all-in-one": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http", "receivers::native::protocols::grpc",
+		"receivers::native::protocols::http", "receivers::thriftudp::compact", "receivers::thriftudp::binary", "receivers::thriftudp::zipkin",
+		"extensions::sampling::http", "extensions::query::http", "extensions::query::grpc", "extensions::admin"},
+	"agent": {"receivers::thriftudp::compact", "receivers::thriftudp::binary", "receivers::thriftudp::zipkin", "extensions::sampling::http",
+		"extensions::admin"},
+	"collector": {"receivers::otlp::protocols::grpc", "receivers::otlp::protocols::http", "receivers::native::protocols::grpc",
+		"receivers::native::protocols::http", "extensions::remote_storage", "extensions::admin"},
+	"query": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 }
 
-// PresetArgs is the command line that runs a built-in configuration on free ports.
-func PresetArgs(name, dir string, more ...string) []string {
-	ports := map[string][]string{
-		"agent": {"receivers::thriftudp::compact::endpoint", "receivers::thriftudp::binary::endpoint", "receivers::thriftudp::zipkin::endpoint",
-			"extensions::sampling::http::endpoint", "extensions::admin::endpoint"},
-		"collector": {"receivers::otlp::protocols::grpc::endpoint", "receivers::otlp::protocols::http::endpoint",
-			"receivers::native::protocols::grpc::endpoint", "receivers::native::protocols::http::endpoint", "extensions::query::http::endpoint",
-			"extensions::remote_storage::endpoint", "extensions::admin::endpoint"},
+// presetSettings returns the settings that run a preset on free ports of localhost with the given data directory.
+func presetSettings(preset, dataDir string) []string {
+	settings := []string{"service::data_dir=" + dataDir}
+	for _, l := range presetListeners[preset] {
+		settings = append(settings, l+"::endpoint=localhost:0")
 	}
-	args := []string{name, "--set", "service::data_dir=" + dir}
-	if name == "collector" { // tests ask it what it has
-		args = append(args, "--set", "extensions::query::storage=disk", "--set", "service::extensions=[sampling, remote_storage, query, admin]")
-	}
-	for _, p := range ports[name] {
-		args = append(args, "--set", p+"=localhost:0")
-	}
-	return append(args, more...)
+	return settings
 }
 
-// FreePortArgs is the command line that runs a preset as it is, but for the ports of these listeners.
-func FreePortArgs(name, dir string, listeners ...string) []string {
-	args := []string{name, "--set", "service::data_dir=" + dir}
-	for _, l := range listeners {
-		args = append(args, "--set", l+"::endpoint=localhost:0")
+// PresetArgs returns the command line that runs a preset on free ports of localhost with the given data directory and
+// additional arguments.
+func PresetArgs(preset, dataDir string, more ...string) []string {
+	return slices.Concat([]string{preset}, SetArgs(presetSettings(preset, dataDir)...), more)
+}
+
+// SetArgs returns settings as command-line arguments: --set path=value for each.
+func SetArgs(settings ...string) (args []string) {
+	for _, s := range settings {
+		args = append(args, "--set", s)
 	}
 	return args
+}
+
+// CollectorArgs is like [PresetArgs] for the preset collector with a query extension in addition.
+func CollectorArgs(dataDir string, more ...string) []string {
+	return append(PresetArgs("collector", dataDir, SetArgs("extensions::query::storage=disk", "extensions::query::http::endpoint=localhost:0",
+		"service::extensions=[sampling, remote_storage, query, admin]")...), more...)
 }

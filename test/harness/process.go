@@ -11,50 +11,49 @@ import (
 	"testing"
 )
 
-// Terminate sends SIGTERM and waits until the process has ended.
-func (p *Process) Terminate() {
-	p.Cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // wait tells
-	p.Wait()
-}
-
-// Process is a running program.
+// Process is the program running as a process of its own. Its log is read as it is written.
 type Process struct {
-	T       testing.TB
-	Cmd     *exec.Cmd
+	T   testing.TB // the test that started the process
+	Cmd *exec.Cmd
+
+	reader  sync.WaitGroup // reads the log
 	mu      sync.Mutex
-	lines   []map[string]any
-	changed *sync.Cond
-	ended   bool
-	reader  sync.WaitGroup
+	changed *sync.Cond       // lines or ended have changed
+	lines   []map[string]any // of the log
+	ended   bool             // the log has ended
 }
 
-// Run starts the program with the given arguments. The process is killed when the test ends, if it still runs.
-func Run(t testing.TB, args ...string) *Process {
-	t.Helper()
-	path, err := Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return RunProgram(t, path, args...)
+// Run starts the program with the given arguments, and kills it when the test ends.
+func Run(tb testing.TB, args ...string) *Process {
+	tb.Helper()
+	return RunExecutable(tb, Binary(tb), args...)
 }
 
-// RunProgram is like [Run] for another program.
-func RunProgram(t testing.TB, path string, args ...string) *Process {
-	t.Helper()
-	p := &Process{T: t, Cmd: exec.Command(path, args...)}
+// RunAllInOne starts the preset all-in-one on free ports with the given data directory and additional settings, and waits
+// until it is ready.
+func RunAllInOne(tb testing.TB, dataDir string, settings ...string) *Process {
+	tb.Helper()
+	p := Run(tb, PresetArgs("all-in-one", dataDir, SetArgs(settings...)...)...)
+	p.AwaitReady()
+	return p
+}
+
+// RunExecutable is like [Run] for a program that a test has built.
+func RunExecutable(tb testing.TB, path string, args ...string) *Process {
+	tb.Helper()
+	p := &Process{T: tb, Cmd: exec.Command(path, args...)}
 	p.changed = sync.NewCond(&p.mu)
 	stderr, err := p.Cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := p.Cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.reader.Go(func() { p.read(stderr) })
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if p.Cmd.ProcessState == nil {
-			p.Cmd.Process.Kill()
-			p.Wait()
+			p.Kill()
 		}
 	})
 	return p
@@ -79,7 +78,8 @@ func (p *Process) read(r io.Reader) {
 	p.mu.Unlock()
 }
 
-// Await returns the first log line, old or new, that has all the given fields.
+// Await waits for a log line that has all the given fields, written as name, value, name, value, and returns the first one.
+// It fails the test if the process ends without such a line.
 func (p *Process) Await(fields ...string) map[string]any {
 	p.T.Helper()
 	matches := func(line map[string]any) bool {
@@ -99,20 +99,46 @@ func (p *Process) Await(fields ...string) map[string]any {
 			}
 		}
 		if p.ended {
-			p.T.Fatalf("the process ended without a log line with %v; it wrote %v", fields, p.lines)
+			p.T.Fatalf("the process ended without a log line with %q; its log is %v", fields, p.lines)
 		}
 		p.changed.Wait()
 	}
 }
 
-// Address waits until a listener of a component listens, and returns its address.
+// AwaitReady waits until the process is ready to receive spans.
+func (p *Process) AwaitReady() {
+	p.T.Helper()
+	p.Await("msg", "Health Check state change", "status", "ready")
+}
+
+// Address waits until a component has opened a listener, and returns the listener's address.
 func (p *Process) Address(component, listener string) string {
 	p.T.Helper()
 	return p.Await("msg", "listening", "component", component, "listener", listener)["address"].(string)
 }
 
-// Signal sends a signal to the process.
-func (p *Process) Signal(s syscall.Signal) error { return p.Cmd.Process.Signal(s) }
+// LatestAddress returns the address of a listener that a component has opened several times: a reload also replaces the
+// components that refer to a replaced store.
+func (p *Process) LatestAddress(component, listener string) (address string) {
+	for _, line := range p.LogLines() {
+		if line["msg"] == "listening" && line["component"] == component && line["listener"] == listener {
+			address = line["address"].(string)
+		}
+	}
+	return address
+}
+
+// OTLPGRPC returns the address of the OTLP receiver for gRPC.
+func (p *Process) OTLPGRPC() string { p.T.Helper(); return p.Address("otlp", "protocols.grpc") }
+
+// OTLPHTTP returns the address of the OTLP receiver for HTTP.
+func (p *Process) OTLPHTTP() string { p.T.Helper(); return p.Address("otlp", "protocols.http") }
+
+// QueryURL returns the URL of the query API.
+func (p *Process) QueryURL() string { p.T.Helper(); return "http://" + p.Address("query", "http") }
+
+// AdminURL returns the URL of the admin extension.
+func (p *Process) AdminURL() string { p.T.Helper(); return "http://" + p.Address("admin", "http") }
 
 // LogLines returns the log lines so far.
 func (p *Process) LogLines() []map[string]any {
@@ -121,25 +147,52 @@ func (p *Process) LogLines() []map[string]any {
 	return slices.Clone(p.lines)
 }
 
+// Signal sends a signal to the process.
+func (p *Process) Signal(s syscall.Signal) {
+	p.T.Helper()
+	if err := p.Cmd.Process.Signal(s); err != nil {
+		p.T.Errorf("sending %v: %v", s, err)
+	}
+}
+
 // Wait waits until the process has ended, and returns its exit code.
 func (p *Process) Wait() int {
 	p.reader.Wait()
-	p.Cmd.Wait() //nolint:errcheck // the exit code is what counts
+	p.Cmd.Wait() //nolint:errcheck // the caller checks the exit code
 	return p.Cmd.ProcessState.ExitCode()
+}
+
+// Terminate sends SIGTERM, waits until the process has ended, and returns its exit code.
+func (p *Process) Terminate() int {
+	p.T.Helper()
+	p.Signal(syscall.SIGTERM)
+	return p.Wait()
 }
 
 // Kill sends SIGKILL and waits until the process has ended.
 func (p *Process) Kill() {
-	p.Cmd.Process.Kill() //nolint:errcheck // wait tells
+	p.Cmd.Process.Kill() //nolint:errcheck // the process may have ended
 	p.Wait()
 }
 
-// LatestAddress is address where a component has listened several times: one that reads a store is exchanged with it.
-func (p *Process) LatestAddress(component, listener string) (address string) {
-	for _, line := range p.LogLines() {
-		if line["msg"] == "listening" && line["component"] == component && line["listener"] == listener {
-			address = line["address"].(string)
+// Accounting waits for the final accounting, the last log line of a process that stops, and checks that it balances: no span
+// is unaccounted for. It returns the line.
+func (p *Process) Accounting() map[string]any {
+	p.T.Helper()
+	line := p.Await("msg", "final accounting of spans")
+	if line["balanced"] != true {
+		p.T.Errorf("the final accounting does not balance: %v", line)
+	}
+	return line
+}
+
+// ExporterAccounts returns the final accounts of the exporters: spans by outcome. Outcomes without spans are missing.
+func (p *Process) ExporterAccounts() (accounts []map[string]any) {
+	p.T.Helper()
+	for _, c := range p.Accounting()["components"].([]any) {
+		if m := c.(map[string]any); m["kind"] == "exporter" {
+			accounts = append(accounts, m)
 		}
 	}
-	return address
+	return accounts
 }

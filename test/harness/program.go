@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,15 +14,155 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// Program is the preset all-in-one in this process, on free ports.
-type Program struct {
-	T    *testing.T
-	App  *app.App
-	Log  *Buffer
-	Stop func() error
+// Options describe a configuration of the program. The zero value is the preset all-in-one with its own ports and data
+// directory.
+type Options struct {
+	Preset    string             // name of a preset, if YAML is empty
+	YAML      string             // a configuration file
+	Settings  []string           // settings as in --set, path=value
+	Env       map[string]string  // the environment; nil is the environment of the process
+	Factories []pipeline.Factory // components in addition to the built-in ones
+	Strict    bool               // warnings are errors
 }
 
-// Buffer is a buffer that is safe for concurrent use.
+// Load loads the configuration.
+func (o Options) Load() (*app.Config, error) {
+	load := app.LoadOptions{Factories: append(tracing.Components(), o.Factories...), Presets: tracing.Presets(), Preset: o.Preset,
+		Strict: o.Strict}
+	if o.YAML != "" {
+		load.Presets, load.Files = nil, []string{"test.yaml"}
+		load.ReadFile = func(string) ([]byte, error) { return []byte(o.YAML), nil }
+	}
+	if o.Env != nil {
+		load.LookupEnv = func(name string) (string, bool) { v, ok := o.Env[name]; return v, ok }
+	}
+	for _, s := range o.Settings {
+		v, err := app.ParseSet(s)
+		if err != nil {
+			return nil, err
+		}
+		load.Overrides = append(load.Overrides, v)
+	}
+	return app.Load(load)
+}
+
+// Program is the program running inside the test process.
+type Program struct {
+	T   testing.TB // the test that started the program
+	App *app.App
+	Log *Buffer
+
+	stop func() error
+}
+
+// Start starts the preset all-in-one on free ports with additional settings, and stops it when the test ends.
+func Start(tb testing.TB, settings ...string) *Program {
+	tb.Helper()
+	return StartPreset(tb, "all-in-one", settings...)
+}
+
+// StartPreset starts a preset on free ports with additional settings, and stops it when the test ends.
+func StartPreset(tb testing.TB, preset string, settings ...string) *Program {
+	tb.Helper()
+	return StartOptions(tb, Options{Preset: preset, Settings: append(presetSettings(preset, tb.TempDir()), settings...)})
+}
+
+// StartYAML starts a configuration file and stops it when the test ends. The configuration may use more components than the
+// built-in ones.
+func StartYAML(tb testing.TB, yaml string, more ...pipeline.Factory) *Program {
+	tb.Helper()
+	return StartOptions(tb, Options{YAML: yaml, Factories: more})
+}
+
+// StartOptions starts a configuration and stops it when the test ends.
+func StartOptions(tb testing.TB, o Options) *Program {
+	tb.Helper()
+	cfg, err := o.Load()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &Program{T: tb, Log: &Buffer{}}
+	if p.App, err = app.New(cfg, app.Options{Log: p.Log}); err != nil {
+		tb.Fatal(err)
+	}
+	if err := p.App.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	p.stop = sync.OnceValue(func() error {
+		http.DefaultClient.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		return p.App.Stop(ctx)
+	})
+	tb.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			tb.Errorf("stop: %v", err)
+		}
+		if tb.Failed() {
+			tb.Logf("log:\n%s", p.Log)
+		}
+	})
+	return p
+}
+
+// Stop stops the program. Later calls return the result of the first one.
+func (p *Program) Stop() error { return p.stop() }
+
+// Addr returns the address of a listener of the component with the given type.
+func (p *Program) Addr(typ, listener string) string {
+	return p.App.Addr(pipeline.ID{Type: typ}, listener)
+}
+
+// OTLPGRPC returns the address of the OTLP receiver for gRPC.
+func (p *Program) OTLPGRPC() string { return p.Addr("otlp", "grpc") }
+
+// OTLPHTTP returns the address of the OTLP receiver for HTTP.
+func (p *Program) OTLPHTTP() string { return p.Addr("otlp", "http") }
+
+// QueryURL returns the URL of the query API.
+func (p *Program) QueryURL() string { return "http://" + p.Addr("query", "http") }
+
+// AdminURL returns the URL of the admin extension.
+func (p *Program) AdminURL() string { return "http://" + p.Addr("admin", "http") }
+
+// Sum returns the sum of the samples of a metric that have all the given labels, written name=value.
+func (p *Program) Sum(name string, labels ...string) (sum float64) {
+	p.T.Helper()
+	families, err := p.App.Gatherer().Gather()
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			have := " "
+			for _, l := range m.GetLabel() {
+				have += l.GetName() + "=" + l.GetValue() + " "
+			}
+			match := true
+			for _, l := range labels {
+				match = match && strings.Contains(have, " "+l+" ")
+			}
+			if match {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// RunCommand runs a command of the program inside the test process, for example "validate", and returns its exit code and
+// output.
+func RunCommand(tb testing.TB, args ...string) (code int, stdout, stderr string) {
+	tb.Helper()
+	var out, log bytes.Buffer
+	code = app.Run(tb.Context(), args, &out, &log, tracing.Components(), tracing.Presets()...)
+	return code, out.String(), log.String()
+}
+
+// Buffer is a byte buffer for concurrent use.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -41,122 +180,4 @@ func (l *Buffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
-}
-
-// Start starts the preset all-in-one on free ports with the given settings, and stops it when the test ends.
-func Start(t *testing.T, set ...string) *Program {
-	t.Helper()
-	o := app.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
-	for _, s := range slices.Concat(FreePorts, []string{"service::data_dir=" + t.TempDir()}, set) {
-		v, err := app.ParseSet(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Overrides = append(o.Overrides, v)
-	}
-	cfg, err := app.Load(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return StartConfig(t, cfg)
-}
-
-// StartConfig starts a configuration and stops it when the test ends.
-func StartConfig(t *testing.T, cfg *app.Config) *Program {
-	t.Helper()
-	p := &Program{T: t, Log: &Buffer{}}
-	var err error
-	if p.App, err = app.New(cfg, app.Options{Log: p.Log}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.App.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.Stop = sync.OnceValue(func() error {
-		http.DefaultClient.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		return p.App.Stop(ctx)
-	})
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
-		if t.Failed() {
-			t.Logf("log:\n%s", p.Log)
-		}
-	})
-	return p
-}
-
-// OTLPGRPC returns the address of the OTLP receiver for gRPC.
-func (p *Program) OTLPGRPC() string { return p.App.Addr(pipeline.ID{Type: "otlp"}, "grpc") }
-
-// OTLPHTTP returns the address of the OTLP receiver for HTTP.
-func (p *Program) OTLPHTTP() string { return p.App.Addr(pipeline.ID{Type: "otlp"}, "http") }
-
-// QueryURL returns the URL of the query API.
-func (p *Program) QueryURL() string {
-	return "http://" + p.App.Addr(pipeline.ID{Type: "query"}, "http")
-}
-
-// AdminURL returns the URL of the admin extension.
-func (p *Program) AdminURL() string {
-	return "http://" + p.App.Addr(pipeline.ID{Type: "admin"}, "http")
-}
-
-// RunConfig runs a configuration until the test ends.
-func RunConfig(tb testing.TB, yaml string, more ...pipeline.Factory) *app.App {
-	tb.Helper()
-	cfg, err := app.Load(app.LoadOptions{Factories: append(tracing.Components(), more...), Files: []string{"test.yaml"},
-		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	a, err := app.New(cfg, app.Options{Log: &Buffer{}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := a.Start(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := a.Stop(context.Background()); err != nil {
-			tb.Errorf("stopping: %v", err)
-		}
-	})
-	return a
-}
-
-// Sum adds up the samples of a metric that have all these labels, written name=value.
-func (p *Program) Sum(t *testing.T, name string, with ...string) (sum float64) {
-	t.Helper()
-	families, err := p.App.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			labels := " "
-			for _, l := range m.GetLabel() {
-				labels += l.GetName() + "=" + l.GetValue() + " "
-			}
-			match := true
-			for _, w := range with {
-				match = match && strings.Contains(labels, " "+w+" ")
-			}
-			if match {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
-}
-
-// Addr returns the address of a listener of the component with the given type.
-func (p *Program) Addr(typ, listener string) string {
-	return p.App.Addr(pipeline.ID{Type: typ}, listener)
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
+// TestMetricNames checks the metric families of the preset all-in-one.
 func TestMetricNames(t *testing.T) {
 	p := harness.Start(t)
-	someTraffic(p)
+	sendTraffic(p)
 	harness.CheckMetricNames(t, "testdata/metrics.golden", p.AdminURL())
 }
 
-// someTraffic has every route answer, well and badly.
-func someTraffic(p *harness.Program) {
+// sendTraffic calls every route, so that its metrics exist.
+func sendTraffic(p *harness.Program) {
 	p.T.Helper()
 	expect := func(want, got int, body string) {
 		p.T.Helper()

@@ -125,7 +125,7 @@ func (c *sender) deliver(numbers []uint64, patience int) {
 
 // shout sends spans as a datagram, to which there is no answer.
 func (c *sender) shout(td ptrace.Traces) {
-	b := harness.NativeBatch(td)
+	b := harness.JaegerBatch(td)
 	for i := range b.Spans {
 		b.Spans[i].Tags = []*jaeger.Tag{{Key: "number", VType: jaeger.TagType_LONG, VLong: &b.Spans[i].SpanId}}
 	}

@@ -74,7 +74,7 @@ const plantedName = "SIMULATION_PLANTED"
 // TestPlantedBugs builds the simulation with all bugs in it, each behind a condition, and demands that each is found, and that the scenario which
 // has found it passes without it. The sources stay as they are.
 func TestPlantedBugs(t *testing.T) {
-	harness.SkipShort(t)
+	harness.SkipIfShort(t)
 	program, err := buildPlanted(harness.Root(t), t.TempDir(), plantedBugs)
 	if err != nil {
 		t.Fatalf("the table of planted bugs has to follow the sources: %v", err)

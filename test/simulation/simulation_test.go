@@ -27,7 +27,7 @@ const simulationStart = "SIMULATION_START"
 // decides by itself is in which order goroutines run that could run at the same moment.
 func TestSimulation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	first, runs := harness.FromEnv(t, simulationStart, uint64(1)), harness.FromEnv(t, "SIMULATION_SEEDS", simulationRuns)
+	first, runs := harness.EnvNumber(t, simulationStart, uint64(1)), harness.EnvNumber(t, "SIMULATION_SEEDS", simulationRuns)
 	if *simulationSeed != 0 {
 		first, runs = *simulationSeed, 1
 	}

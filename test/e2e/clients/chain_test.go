@@ -3,6 +3,7 @@ package clients_test
 import (
 	"crypto/tls"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,24 +11,21 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// A file for the OpenTelemetry Collector runs unchanged, and what it receives over TLS arrives, complete, at the all-in-one that it forwards
-// to.
-func TestCollectorFileRunsUnchanged(t *testing.T) {
+// TestCollectorConfig runs a configuration file of the OpenTelemetry Collector. What it receives over TLS arrives unchanged at
+// the next hop.
+func TestCollectorConfig(t *testing.T) {
 	backend := harness.Start(t)
 	dir := t.TempDir()
 	pool := harness.SelfSigned(t, dir)
 	env := map[string]string{"GRPC_PORT": "0", "HTTP_PORT": "0", "CERT_DIR": dir, "NEXT_HOP": backend.OTLPGRPC()}
-	cfg, err := app.Load(app.LoadOptions{Factories: tracing.Components(), Files: []string{"testdata/otelcol.yaml"}, Strict: true,
-		LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
+	yaml, err := os.ReadFile("testdata/otelcol.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	collector := harness.StartConfig(t, cfg)
+	collector := harness.StartOptions(t, harness.Options{YAML: string(yaml), Strict: true, Env: env})
 
 	port := collector.OTLPGRPC()[strings.LastIndexByte(collector.OTLPGRPC(), ':'):]
 	exporter, err := otlptracegrpc.New(t.Context(), otlptracegrpc.WithEndpoint(net.JoinHostPort("localhost", port[1:])),
@@ -35,8 +33,8 @@ func TestCollectorFileRunsUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := shop(t, exporter)
-	if err := collector.Stop(); err != nil { // empties the queue
+	sent := sendShop(t, exporter)
+	if err := collector.Stop(); err != nil { // sends what is queued
 		t.Error(err)
 	}
 	got := harness.Ask[[]harness.UITrace](backend, "/api/traces/"+sent[0].SpanContext().TraceID().String())
@@ -51,8 +49,8 @@ func TestCollectorFileRunsUnchanged(t *testing.T) {
 	}
 }
 
-// Tenants are kept apart from the receiver to the answer.
-func TestTenantsEndToEnd(t *testing.T) {
+// TestTenants checks that a tenant reads its own spans only.
+func TestTenants(t *testing.T) {
 	p := harness.Start(t, "receivers::otlp::protocols::http::tenancy={header: x-org}", "receivers::otlp::protocols::grpc::tenancy={header: x-org}",
 		"extensions::query::http::tenancy={header: x-org, tenants: [a, b]}")
 	body := harness.JSONSpan("5b8efff798038103d269b633813fc60c", "checkout", "pay", time.Now().Add(-time.Minute), time.Second)
@@ -60,7 +58,7 @@ func TestTenantsEndToEnd(t *testing.T) {
 		tenant, want string
 		status       int
 	}{{"a", `{"partialSuccess":{}}`, 200}, {"", `{"code":7,"message":"missing tenant header"}`, 403}} {
-		if status, answer := p.Request("POST", "http://"+p.OTLPHTTP()+"/v1/traces", body, "x-org", c.tenant); status != c.status || answer != c.want {
+		if status, answer := harness.Request(t, "POST", "http://"+p.OTLPHTTP()+"/v1/traces", body, "x-org", c.tenant); status != c.status || answer != c.want {
 			t.Errorf("sending as %q: %d %s", c.tenant, status, answer)
 		}
 	}
@@ -68,7 +66,7 @@ func TestTenantsEndToEnd(t *testing.T) {
 		status int
 		body   string
 	}{"a": {200, `"operationName":"pay"`}, "b": {404, "trace not found"}, "c": {401, "unknown tenant"}, "": {401, "missing tenant header"}} {
-		status, answer := p.Request("GET", p.QueryURL()+"/api/traces/5b8efff798038103d269b633813fc60c", "", "x-org", tenant)
+		status, answer := harness.Request(t, "GET", p.QueryURL()+"/api/traces/5b8efff798038103d269b633813fc60c", "", "x-org", tenant)
 		if status != want.status || !strings.Contains(answer, want.body) {
 			t.Errorf("reading as %q: %d %s", tenant, status, answer)
 		}

@@ -11,11 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// nodeClients are the clients of testdata/clients/client.js.
-func nodeClients(t *testing.T) []client {
-	t.Helper()
-	dir := harness.InstallNode(t)
-	var all []client
+// TestNodeClients is like [TestClients] for the client libraries of Node.js, which the script client.js uses.
+func TestNodeClients(t *testing.T) {
+	harness.SkipIfShort(t)
+	dir := harness.NodeDir(t)
+	d := deploy(t)
+	start := time.Now().Truncate(time.Millisecond)
 	for _, c := range []struct {
 		kind   string
 		target func(d *deployment) string
@@ -32,16 +33,17 @@ func nodeClients(t *testing.T) []client {
 		{"otlp-proto", (*deployment).otlpHTTP},
 		{"otlp-grpc", (*deployment).otlpGRPC},
 	} {
-		all = append(all, client{"node-" + c.kind, func(t *testing.T, d *deployment, start time.Time) sent {
-			if dir == "" {
-				t.Skip("there is no node on this machine: the clients in Node are left out")
-			}
+		send := func(t *testing.T, d *deployment, start time.Time) sent {
 			return runNode(t, dir, c.kind, c.target(d), start)
-		}})
+		}
+		t.Run(c.kind, func(t *testing.T) {
+			t.Parallel()
+			checkClient(t, d, client{"node-" + c.kind, send}, start)
+		})
 	}
-	return all
 }
 
+// runNode runs client.js in dir, which sends a trace with the library kind to target.
 func runNode(t *testing.T, dir, kind, target string, start time.Time) sent {
 	t.Helper()
 	var stderr bytes.Buffer

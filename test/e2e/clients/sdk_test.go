@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// An application instrumented with the official SDK sends a trace, and all of it comes back.
+// TestSDK sends a trace with the OpenTelemetry SDK and checks that every field of it is read back.
 func TestSDK(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -44,7 +44,7 @@ func TestSDK(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sent := shop(t, exporter)
+			sent := sendShop(t, exporter)
 			id := sent[0].SpanContext().TraceID().String()
 			got := harness.Ask[[]harness.UITrace](p, "/api/traces/"+id)
 			if len(got) != 1 || got[0].TraceID != id || len(got[0].Spans) != len(sent) {
@@ -59,8 +59,8 @@ func TestSDK(t *testing.T) {
 	}
 }
 
-// shop makes one trace with everything a span can have, and returns it as the SDK recorded it.
-func shop(t *testing.T, exporter sdktrace.SpanExporter) []sdktrace.ReadOnlySpan {
+// sendShop sends one trace that uses every field of a span, and returns the spans as the SDK recorded them.
+func sendShop(t *testing.T, exporter sdktrace.SpanExporter) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	ctx := t.Context()
 	recorder := tracetest.NewSpanRecorder()
@@ -94,6 +94,7 @@ func shop(t *testing.T, exporter sdktrace.SpanExporter) []sdktrace.ReadOnlySpan 
 	return recorder.Ended()
 }
 
+// checkSpan checks that a trace contains a span as it was sent.
 func checkSpan(t *testing.T, tr harness.UITrace, want sdktrace.ReadOnlySpan) {
 	t.Helper()
 	i := slices.IndexFunc(tr.Spans, func(s harness.UISpan) bool { return s.SpanID == want.SpanContext().SpanID().String() })
@@ -165,7 +166,7 @@ func tagsOf(attrs []attribute.KeyValue) []string {
 		case attribute.INT64:
 			n := fmt.Sprint(v.AsInt64())
 			if v.AsInt64() >= 1<<53 {
-				n = harness.Quote(n) // JSON numbers are not exact beyond
+				n = harness.Quote(n) // JSON numbers lose precision
 			}
 			tags = append(tags, fmt.Sprintf("%s:int64=%s", a.Key, n))
 		case attribute.STRINGSLICE:
@@ -176,6 +177,7 @@ func tagsOf(attrs []attribute.KeyValue) []string {
 	return tags
 }
 
+// checkSearches checks which searches find the trace.
 func checkSearches(t *testing.T, p *harness.Program, sent []sdktrace.ReadOnlySpan) {
 	t.Helper()
 	id := sent[0].SpanContext().TraceID().String()

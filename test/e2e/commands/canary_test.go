@@ -2,26 +2,22 @@ package commands_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// What the canary writes comes back as it was, for a tenant too, from memory and from files.
+// TestCanary runs the canary with a tenant against the memory store and the disk store.
 func TestCanary(t *testing.T) {
 	f := func(want string, more []string, set ...string) {
 		t.Helper()
@@ -36,39 +32,29 @@ func TestCanary(t *testing.T) {
 			t.Errorf("%q: without a tenant: exit code %d: %s", set, code, stdout)
 		}
 	}
-	f(harness.CanaryAllRead, nil)
-	f(harness.CanaryAllRead, nil, "exporters::memory::max_bytes=256MiB",
+	f(harness.CanaryOK, nil)
+	f(harness.CanaryOK, nil, "exporters::memory::max_bytes=256MiB",
 		"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory")
-	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryAllRead) // more spans than a memtable of this size takes
+	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryOK) // more spans than fit into the memtable
 	f(many, []string{"--once=150", "--read-after=1s"}, "exporters::disk::memtable::max_spans=1000")
 }
 
-// Nothing of a trace changes on the way through another process, which sends it on in the native format.
+// TestCanaryBehindAHop checks that a second process, which forwards traces in the native format, does not change them.
 func TestCanaryBehindAHop(t *testing.T) {
 	backend := harness.Start(t)
-	file := filepath.Join(t.TempDir(), "hop.yaml")
-	err := os.WriteFile(file, []byte(`
+	hop := harness.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: "localhost:0"}}}}
 processors: {batch: }
-exporters: {native: {endpoint: "${NEXT_HOP}", tls: {insecure: true}}}
+exporters: {native: {endpoint: %q, tls: {insecure: true}}}
 service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [native]}}
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := app.Load(app.LoadOptions{Factories: tracing.Components(), Files: []string{file}, Strict: true,
-		LookupEnv: func(string) (string, bool) { return backend.App.Addr(pipeline.ID{Type: "native"}, "grpc"), true }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	hop := harness.StartConfig(t, cfg)
-	if code, stdout, stderr := harness.Canary(t, "http://"+hop.OTLPHTTP(), backend.QueryURL()); code != 0 || stdout != harness.CanaryAllRead {
+`, backend.Addr("native", "grpc")))
+	if code, stdout, stderr := harness.Canary(t, "http://"+hop.OTLPHTTP(), backend.QueryURL()); code != 0 || stdout != harness.CanaryOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
 
-// A deployment that loses spans behind the acknowledgement, or changes them, is found out.
+// TestCanaryFindsLossAndChange checks that the canary detects spans that are lost after the acknowledgement or changed.
 func TestCanaryFindsLossAndChange(t *testing.T) {
 	f := func(exit int, summary, log string, change func(n int, td ptrace.Traces)) {
 		t.Helper()
@@ -104,7 +90,7 @@ func TestCanaryFindsLossAndChange(t *testing.T) {
 	})
 }
 
-// changing passes requests on with what change makes of the spans of the nth.
+// changing returns a proxy that applies change to the spans of the n-th request, counted from 1.
 func changing(t *testing.T, target string, change func(n int, td ptrace.Traces)) http.Handler {
 	n := 0
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target})

@@ -2,18 +2,12 @@ package commands_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/tracing-backend/tracing/internal/golden"
@@ -23,8 +17,8 @@ import (
 // customReceiver is the folder of the example.
 const customReceiver = "../../../examples/custom-receiver"
 
-// goTool runs the go command in the example's module, without a network. The module's files are copies in the folder mod, so that a
-// requirement that is missing is added there, and shows.
+// goTool runs the go command in the module of the example, without a network. It uses copies of go.mod and go.sum in the
+// folder mod, so that the go command adds missing requirements there.
 func goTool(t *testing.T, mod string, args ...string) {
 	t.Helper()
 	args = append([]string{args[0], "-mod=mod", "-modfile=" + filepath.Join(mod, "go.mod")}, args[1:]...)
@@ -36,8 +30,8 @@ func goTool(t *testing.T, mod string, args ...string) {
 	}
 }
 
-// A user's program with a component of its own is built and tested in its own module, and runs, with
-// the TLS that its listener has from the framework.
+// TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of its own. The listener of
+// the component has TLS from the framework.
 func TestCustomReceiver(t *testing.T) {
 	mod := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -51,31 +45,26 @@ func TestCustomReceiver(t *testing.T) {
 	}
 	needsNoOtherModules(t)
 
-	args := []string{"all-in-one", "--config", filepath.Join(customReceiver, "config.yaml")}
-	client, certFile, keyFile := trusted(t)
-	for _, s := range slices.Concat(harness.FreePorts, []string{"receivers::lines::endpoint=localhost:0", "service::data_dir=" + t.TempDir(),
-		"receivers::lines::tls={cert_file: " + certFile + ", key_file: " + keyFile + "}"}) {
-		args = append(args, "--set", s)
-	}
-	p := harness.RunProgram(t, path, args...)
-	lines, query := p.Address("lines", "tcp"), "http://"+p.Address("query", "http")
-	p.Await("msg", "Health Check state change", "status", "ready")
+	dir := t.TempDir()
+	client := &tls.Config{RootCAs: harness.SelfSigned(t, dir), ServerName: "localhost"}
+	args := append([]string{"--config", filepath.Join(customReceiver, "config.yaml")}, harness.SetArgs("receivers::lines::endpoint=localhost:0",
+		"receivers::lines::tls={cert_file: "+dir+"/cert.pem, key_file: "+dir+"/key.pem}")...)
+	p := harness.RunExecutable(t, path, harness.PresetArgs("all-in-one", t.TempDir(), args...)...)
+	lines, query := p.Address("lines", "tcp"), p.QueryURL()
+	p.AwaitReady()
 
-	if got, want := tell(t, client, lines, "backup copy 5300\nbackup\n"), "ok\nrefused: 1 words; "; !strings.HasPrefix(got, want) {
+	if got, want := exchange(t, client, lines, "backup copy 5300\nbackup\n"), "ok\nrefused: 1 words; "; !strings.HasPrefix(got, want) {
 		t.Errorf("answer %q, want one that begins with %q", got, want)
 	}
 	status, body := harness.Fetch(t, query+"/api/traces?service=backup&operation=copy")
 	var answer struct{ Data []harness.UITrace }
 	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Data) != 1 || len(answer.Data[0].Spans) != 1 {
-		t.Fatalf("searching the span: %d %v %s", status, err, body)
+		t.Fatalf("search: %d %v %s", status, err, body)
 	}
 	if got := answer.Data[0].Spans[0].Duration; got != 5_300_000 {
-		t.Errorf("the span took %d us, want 5.3 s", got)
+		t.Errorf("duration %d us, want 5.3 s", got)
 	}
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if code := p.Wait(); code != 0 {
+	if code := p.Terminate(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -91,7 +80,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// upToDate checks that the go command found nothing to add to a file of the example's module, or adds it with -update.
+// upToDate checks that the go command has added nothing to a file of the module. With -update it copies the file back.
 func upToDate(t *testing.T, file, now string) {
 	t.Helper()
 	before, err := os.ReadFile(file)
@@ -107,11 +96,11 @@ func upToDate(t *testing.T, file, now string) {
 	case golden.Updating():
 		copyFile(t, now, file)
 	default:
-		t.Errorf("%s is out of date: `go run .` fails there; run this test with -update", file)
+		t.Errorf("%s is out of date; run this test with -update", file)
 	}
 }
 
-// needsNoOtherModules checks that a custom component brings no dependency that the program does not have.
+// needsNoOtherModules checks that the example requires only modules that the program requires.
 func needsNoOtherModules(t *testing.T) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(harness.Root(t), "go.sum"))
@@ -130,37 +119,16 @@ func needsNoOtherModules(t *testing.T) {
 		}
 		seen++
 		if !strings.Contains(string(sums), f[0]+" "+f[1]+" ") {
-			t.Errorf("the example needs %s %s, which the main module does not have", f[0], f[1])
+			t.Errorf("the example requires %s %s, which is not in go.sum of the program", f[0], f[1])
 		}
 	}
 	if seen < 10 {
-		t.Errorf("only %d requirements were looked at", seen)
+		t.Errorf("only %d requirements checked", seen)
 	}
 }
 
-// trusted returns the files of a certificate for this machine, and the configuration of a client that trusts it.
-func trusted(t *testing.T) (client *tls.Config, certFile, keyFile string) {
-	t.Helper()
-	srv := httptest.NewTLSServer(nil)
-	srv.Close()
-	pair := srv.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, der []byte) string {
-		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	client = srv.Client().Transport.(*http.Transport).TLSClientConfig
-	return client, write("cert.pem", "CERTIFICATE", pair.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
-}
-
-// tell sends text over TLS and returns all that is answered.
-func tell(t *testing.T, client *tls.Config, addr, text string) string {
+// exchange sends text over TLS and returns the answer.
+func exchange(t *testing.T, client *tls.Config, addr, text string) string {
 	t.Helper()
 	conn, err := tls.Dial("tcp", addr, client)
 	if err != nil {

@@ -3,7 +3,6 @@ package commands_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -12,63 +11,38 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestDeleteThroughTheAdminPort deletes from the running program with its own command: what was deleted is gone at once and after a kill, what
-// is sent again is there, and without allow_delete nothing goes.
+// TestDeleteThroughTheAdminPort deletes spans of a running process with the command `tracing delete`. Deleted spans are gone
+// immediately and after a kill, spans that are sent again are found, and without allow_delete the request is refused.
 func TestDeleteThroughTheAdminPort(t *testing.T) {
-	path, err := harness.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	var p *harness.Process
 	open := func(allow string) {
-		args := []string{"all-in-one", "--set", "service::data_dir=" + dir, "--set", "exporters::disk::reserve=0",
-			"--set", "exporters::disk::allow_delete=" + allow}
-		for _, s := range harness.FreePorts {
-			args = append(args, "--set", s)
-		}
-		p = harness.Run(t, args...)
-		p.Await("msg", "Health Check state change", "status", "ready")
+		p = harness.RunAllInOne(t, dir, "exporters::disk::reserve=0", "exporters::disk::allow_delete="+allow)
 	}
 	const resource = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"%s"}}]},"scopeSpans":[{"spans":[` +
 		`{"traceId":"%032d","spanId":"00000000000000%02d","name":"op","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
 	send := func(trace int, service string) {
 		t.Helper()
-		body := fmt.Sprintf(resource, service, trace, trace)
-		resp, err := http.Post("http://"+p.Address("otlp", "protocols.http")+"/v1/traces", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-			t.Fatalf("sending: %s", resp.Status)
-		}
+		p.PostJSON(fmt.Sprintf(resource, service, trace, trace))
 	}
 	check := func(when string, traces map[int]bool, services string) {
 		t.Helper()
-		query := "http://" + p.Address("query", "http")
+		query := p.QueryURL()
 		for trace, want := range traces {
-			if got := len(harness.NewLedger().Fetch(t, query, fmt.Sprint(trace))); got > 0 != want {
+			if got := len(harness.SpanCounts(t, query, fmt.Sprint(trace))); got > 0 != want {
 				t.Errorf("%s: trace %d has %d spans", when, trace, got)
 			}
 		}
-		resp, err := http.Get(query + "/api/services")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), services) {
-			t.Errorf("%s: services %s, %v, want %s", when, body, err, services)
+		if _, body := harness.Fetch(t, query+"/api/services"); !strings.Contains(string(body), services) {
+			t.Errorf("%s: services %s, want %s", when, body, services)
 		}
 	}
 	erase := func(want string, args ...string) {
 		t.Helper()
-		args = append([]string{"delete", "--yes", "--admin", "http://" + p.Address("admin", "http")}, args...)
-		if out, _ := exec.Command(path, args...).CombinedOutput(); !bytes.Contains(out, []byte(want)) {
+		args = append([]string{"delete", "--yes", "--admin", p.AdminURL()}, args...)
+		if out, _ := exec.Command(harness.Binary(t), args...).CombinedOutput(); !bytes.Contains(out, []byte(want)) {
 			t.Errorf("tracing %q: %s, want %s", args, out, want)
 		}
-	}
-	kill := func() {
-		p.Kill()
 	}
 
 	open("true")
@@ -81,15 +55,15 @@ func TestDeleteThroughTheAdminPort(t *testing.T) {
 	erase("0 spans deleted\n", "--service", "cart")
 	left := map[int]bool{1: false, 2: false, 3: true}
 	check("deleted", left, `["shop"]`)
-	kill()
+	p.Kill()
 	open("false")
 	check("after a kill", left, `["shop"]`)
 	erase("403 Forbidden: deleting spans is not allowed: set allow_delete: true", "--trace", "3")
 	send(1, "cart")
 	check("sent again", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)
-	kill()
+	p.Kill()
 	open("true")
 	check("after another kill", map[int]bool{1: true, 2: false, 3: true}, `["cart","shop"]`)
-	kill()
+	p.Kill()
 	http.DefaultClient.CloseIdleConnections()
 }

@@ -14,14 +14,10 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestTraceCommands writes a trace to the program and looks at it with the program's own commands, as people do.
+// TestTraceCommands sends a trace and reads it with the commands trace, search and services.
 func TestTraceCommands(t *testing.T) {
-	harness.SkipShort(t)
-	args := []string{"all-in-one", "--set", "service::data_dir=" + t.TempDir(), "--set", "exporters::disk::reserve=0"}
-	for _, s := range harness.FreePorts {
-		args = append(args, "--set", s)
-	}
-	p := harness.Run(t, args...)
+	harness.SkipIfShort(t)
+	p := harness.RunAllInOne(t, t.TempDir(), "exporters::disk::reserve=0")
 	start := time.Now().Add(-time.Minute).Truncate(time.Second)
 	const id = "5b8efff798038103d269b633813fc60c"
 	span := func(id, parent, name string, from, to time.Duration, more string) string {
@@ -38,14 +34,9 @@ func TestTraceCommands(t *testing.T) {
 			span("000000000000000b", "000000000000000a", "load\\u001b[2J", 100*time.Millisecond, 600*time.Millisecond, `,"status":{"code":2}`),
 			span("000000000000000c", "000000000000000f", "late", time.Second, time.Second,
 				`,"attributes":[{"key":"user","value":{"stringValue":"ann"}}]`)) + `]}`
-	resp, err := http.Post("http://"+p.Address("otlp", "protocols.http")+"/v1/traces", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.Body.Close(); resp.StatusCode != http.StatusOK {
-		t.Fatalf("sending: %s", resp.Status)
-	}
-	query := "http://" + p.Address("query", "http")
+	p.PostJSON(body)
+	http.DefaultClient.CloseIdleConnections()
+	query := p.QueryURL()
 	f := func(code int, want string, args ...string) {
 		t.Helper()
 		got, stdout, stderr := traceCommand(t, append(args, "--query", query)...)
@@ -84,18 +75,14 @@ cart: late           ?                                                │       
 	}
 }
 
-// traceCommand runs the program until it ends.
+// traceCommand runs a command in the time zone UTC, and returns its exit code and output.
 func traceCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	path, err := harness.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(harness.Binary(t), args...)
 	cmd.Env = append(os.Environ(), "TZ=UTC")
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
-	err = cmd.Run()
+	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}

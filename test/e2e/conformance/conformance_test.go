@@ -30,9 +30,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
-	"github.com/tracing-backend/tracing/processors/adaptive_sampling"
+	adaptivesampling "github.com/tracing-backend/tracing/processors/adaptive_sampling"
 	"github.com/tracing-backend/tracing/processors/batch"
-	"github.com/tracing-backend/tracing/processors/probabilistic_sampler"
+	probabilisticsampler "github.com/tracing-backend/tracing/processors/probabilistic_sampler"
 	"github.com/tracing-backend/tracing/receivers/otlp"
 )
 

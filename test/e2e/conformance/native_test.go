@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
-	"github.com/tracing-backend/tracing/processors/resource_tags"
+	resourcetags "github.com/tracing-backend/tracing/processors/resource_tags"
 	"github.com/tracing-backend/tracing/receivers/native"
 )
 

@@ -23,7 +23,7 @@ func thriftUDPReceiver(t *testing.T) {
 				return err
 			}
 			defer conn.Close()
-			_, err = conn.Write(harness.Datagram(t, harness.NativeBatch(td)))
+			_, err = conn.Write(harness.Datagram(t, harness.JaegerBatch(td)))
 			return err
 		},
 	})

@@ -28,14 +28,14 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// Requests of these tests are large, so that few of them fill several files of the queue.
+// The requests of these tests are large, so that a few hundred fill several files of the queue.
 const (
 	spansOfRequest = 3
 	textOfRequest  = 128 << 10 // bytes
-	requestsLeft   = 280       // what the killed agent leaves: two full files of 16 MiB, and 3 MiB of the next one
+	requestsLeft   = 280       // in the queue of the killed agent: two full files of 16 MiB, and 3 MiB of the next one
 )
 
-// numbered yields requests with the numbers from first on; Resource is the number.
+// numbered yields n requests, numbered from first. The field Resource is the number.
 func numbered(first, n int) func(func(bench.Request) bool) {
 	return func(yield func(bench.Request) bool) {
 		for i := first; i < first+n; i++ {
@@ -46,7 +46,8 @@ func numbered(first, n int) func(func(bench.Request) bool) {
 	}
 }
 
-// numberedRequest makes spans that are named after the number; a text that does not repeat itself ends with it, too.
+// numberedRequest returns a request whose spans have the number as their name. The last one has a random text, which also ends
+// with the number, so that the number can be found in the files of the queue.
 func numberedRequest(number int) bench.Request {
 	var seed [32]byte
 	copy(seed[:], strconv.Itoa(number))
@@ -65,17 +66,18 @@ func numberedRequest(number int) bench.Request {
 	return bench.Request{Resource: number, Spans: spansOfRequest, Body: slices.Clone(b.Bytes())}
 }
 
-// markers finds the ends of texts.
+// markers matches the ends of the texts.
 var markers = regexp.MustCompile(`\(request (\d{6})\)`)
 
-// sendNumbered sends requests, one after the other and each for as long as retry says, and returns the numbers of those that were acknowledged.
+// sendNumbered sends requests one after the other, retries each for the given time, and returns the numbers of the acknowledged
+// ones.
 func sendNumbered(t *testing.T, agent *harness.Process, retry time.Duration, first, n int) (acked map[int]bool, r load.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var mu sync.Mutex
 	acked = map[int]bool{}
-	r, err := load.Run(ctx, load.Options{Target: agent.Address("otlp", "protocols.grpc"), Retry: retry, Acked: func(r bench.Request) {
+	r, err := load.Run(ctx, load.Options{Target: agent.OTLPGRPC(), Retry: retry, Acked: func(r bench.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		acked[r.Resource] = true
@@ -86,23 +88,23 @@ func sendNumbered(t *testing.T, agent *harness.Process, retry time.Duration, fir
 	return acked, r
 }
 
-// countingHop is a collector that can be away, and counts the spans of each numbered request.
+// countingHop is a collector that counts the spans of each numbered request. While it is down it refuses all requests.
 type countingHop struct {
 	api_v2.UnimplementedCollectorServiceServer
 	addr string
 
 	mu   sync.Mutex
-	away bool
+	down bool
 	got  map[int]int
 }
 
-func startCountingHop(t *testing.T, away bool) *countingHop {
+func startCountingHop(t *testing.T, down bool) *countingHop {
 	t.Helper()
 	ln, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &countingHop{addr: ln.Addr().String(), away: away, got: map[int]int{}}
+	h := &countingHop{addr: ln.Addr().String(), down: down, got: map[int]int{}}
 	srv := grpc.NewServer()
 	wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h)
 	served := make(chan error)
@@ -119,8 +121,8 @@ func startCountingHop(t *testing.T, away bool) *countingHop {
 func (h *countingHop) PostSpans(_ context.Context, req *api_v2.PostSpansRequest) (*api_v2.PostSpansResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.away {
-		return nil, status.Error(codes.Unavailable, "away")
+	if h.down {
+		return nil, status.Error(codes.Unavailable, "down")
 	}
 	for _, s := range req.GetBatch().GetSpans() {
 		number, err := strconv.Atoi(s.GetOperationName())
@@ -132,13 +134,13 @@ func (h *countingHop) PostSpans(_ context.Context, req *api_v2.PostSpansRequest)
 	return &api_v2.PostSpansResponse{}, nil
 }
 
-func (h *countingHop) setAway(away bool) {
+func (h *countingHop) setDown(down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.away = away
+	h.down = down
 }
 
-// arrived returns the numbers of the requests of which every span has come.
+// arrived returns the numbers of the requests whose spans have all arrived.
 func (h *countingHop) arrived() map[int]bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -173,11 +175,11 @@ func startFolderAgent(t *testing.T, nextHop, dataDir string) *harness.Process {
 		t.Fatal(err)
 	}
 	p := harness.Run(t, "--config", config)
-	p.Await("msg", "Health Check state change", "status", "ready")
+	p.AwaitReady()
 	return p
 }
 
-// queueFolder is the queue of an agent, in its data_dir.
+// queueFolder is the folder of a sending queue in the data directory of an agent.
 type queueFolder struct {
 	t       *testing.T
 	dataDir string
@@ -187,7 +189,7 @@ func (f *queueFolder) path(name string) string {
 	return filepath.Join(f.dataDir, "native", "queue", name)
 }
 
-// logs returns the paths of the files with spans, oldest first.
+// logs returns the paths of the log files, oldest first.
 func (f *queueFolder) logs() []string {
 	f.t.Helper()
 	names, err := filepath.Glob(f.path("log/*-*.log"))
@@ -197,10 +199,11 @@ func (f *queueFolder) logs() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(filepath.Base(n), "spare-") })
 }
 
-// kept returns the damaged files of a queue that is empty: where they are set aside, or, without a place for that, beside the current log.
-func (f *queueFolder) kept(noPlace bool) []string {
+// damaged returns the damaged files of an empty queue. They are in the folder "damaged", or, if that cannot be created, beside
+// the current log.
+func (f *queueFolder) damaged(noFolder bool) []string {
 	f.t.Helper()
-	if noPlace {
+	if noFolder {
 		return f.logs()[:len(f.logs())-1]
 	}
 	names, err := filepath.Glob(f.path("damaged/*-*.log"))
@@ -208,8 +211,8 @@ func (f *queueFolder) kept(noPlace bool) []string {
 	return names
 }
 
-// held returns the numbers of the requests whose last bytes are in the given files.
-func (f *queueFolder) held(logs ...string) map[int]bool {
+// requests returns the numbers of the requests whose last bytes are in the given files.
+func (f *queueFolder) requests(logs ...string) map[int]bool {
 	f.t.Helper()
 	numbers := map[int]bool{}
 	for _, name := range logs {
@@ -238,7 +241,7 @@ func (f *queueFolder) write(name string, content []byte) {
 	f.must(os.WriteFile(f.path(name), content, 0o600))
 }
 
-// flip changes one bit at each of n places of a file.
+// flip flips one bit at each of n random positions of a file.
 func (f *queueFolder) flip(rnd *rand.Rand, name string, n int) {
 	f.t.Helper()
 	content, err := os.ReadFile(name)
@@ -258,7 +261,7 @@ func (f *queueFolder) overwrite(name string, at int64, with []byte) {
 	f.must(err)
 }
 
-// copyFor copies the folder of an agent that does not run.
+// copyFor copies the folder of an agent that is not running.
 func (f *queueFolder) copyFor(t *testing.T) *queueFolder {
 	t.Helper()
 	c := &queueFolder{t, t.TempDir()}
@@ -266,20 +269,20 @@ func (f *queueFolder) copyFor(t *testing.T) *queueFolder {
 	return c
 }
 
-// leaveQueue runs an agent whose next hop is away, and kills it when its queue is long.
+// leaveQueue runs an agent without a next hop, fills its queue, and kills it.
 func leaveQueue(t *testing.T) *queueFolder {
 	t.Helper()
 	f := &queueFolder{t, t.TempDir()}
 	agent := startFolderAgent(t, "localhost:1", f.dataDir)
 	acked, _ := sendNumbered(t, agent, 0, 0, requestsLeft)
 	agent.Kill()
-	if len(acked) != requestsLeft || len(f.logs()) < 3 || !maps.Equal(f.held(f.logs()...), acked) {
-		t.Fatalf("%d requests were acknowledged; %d are in %q", len(acked), len(f.held(f.logs()...)), f.logs())
+	if len(acked) != requestsLeft || len(f.logs()) < 3 || !maps.Equal(f.requests(f.logs()...), acked) {
+		t.Fatalf("%d requests were acknowledged, %d are in %q", len(acked), len(f.requests(f.logs()...)), f.logs())
 	}
 	return f
 }
 
-// lostBatches returns how many batches the log of a process that has ended says the disk has lost.
+// lostBatches returns the number of batches that a stopped process has logged as lost by the disk.
 func lostBatches(p *harness.Process) (batches int) {
 	for _, line := range p.LogLines() {
 		if text, _ := line["msg"].(string); strings.HasPrefix(text, "lost batches of the sending queue to a damaged file") {
@@ -289,29 +292,24 @@ func lostBatches(p *harness.Process) (batches int) {
 	return batches
 }
 
-// exporterAccount stops an agent and returns the final counts of its exporter, which must balance.
+// exporterAccount stops an agent and returns the final account of its exporter.
 func exporterAccount(t *testing.T, agent *harness.Process) map[string]any {
 	t.Helper()
 	agent.Terminate()
-	line := agent.Await("msg", "final accounting of spans")
-	if line["balanced"] != true {
-		t.Errorf("the agent: %v", line)
+	accounts := agent.ExporterAccounts()
+	if len(accounts) != 1 {
+		t.Fatalf("accounts of exporters: %v", accounts)
 	}
-	for _, c := range line["components"].([]any) {
-		if m := c.(map[string]any); m["kind"] == "exporter" {
-			return m
-		}
-	}
-	t.Fatalf("there is no exporter in %v", line)
-	return nil
+	return accounts[0]
 }
 
-// number returns a count that is left out where it is zero.
-func number(account map[string]any, outcome string) int {
+// count returns the spans of an outcome, which is missing if there are none.
+func count(account map[string]any, outcome string) int {
 	n, _ := account[outcome].(float64)
 	return int(n)
 }
 
+// missing returns the numbers that are in want and not in have.
 func missing(want, have map[int]bool) (numbers []int) {
 	for n := range want {
 		if !have[n] {

@@ -12,14 +12,13 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// folderDamage is something bad that happens to the folder of a queue.
+// folderDamage is a kind of damage to the folder of a queue.
 type folderDamage struct {
-	name    string
-	do      func(f *queueFolder, rnd *rand.Rand)
-	flips   int  // bits that were changed; files are whole otherwise
-	noPlace bool // nothing can be set aside
-	// untold: where whole records end, or a file is gone, nothing in other files says that there were more.
-	untold bool
+	name     string
+	do       func(f *queueFolder, rnd *rand.Rand)
+	flips    int  // number of flipped bits; 0 if the files are intact
+	noFolder bool // damaged files cannot be moved
+	silent   bool // the loss cannot be detected: nothing in the other files shows that there were more records
 }
 
 func folderDamages() []folderDamage {
@@ -35,16 +34,16 @@ func folderDamages() []folderDamage {
 		{name: "the first record", flips: 1, do: func(f *queueFolder, _ *rand.Rand) {
 			f.overwrite(f.logs()[0], 20, []byte{255})
 		}},
-		{name: "no place for damaged files", flips: 1, noPlace: true, do: func(f *queueFolder, _ *rand.Rand) {
+		{name: "no folder for damaged files", flips: 1, noFolder: true, do: func(f *queueFolder, _ *rand.Rand) {
 			f.overwrite(f.logs()[0], 20, []byte{255})
 			f.write("damaged", nil)
 		}},
-		{name: "first file deleted", untold: true, do: remove(func(f *queueFolder) string { return f.logs()[0] })},
-		{name: "middle file deleted", untold: true, do: remove(func(f *queueFolder) string { return f.logs()[1] })},
-		{name: "last file deleted", untold: true, do: remove(func(f *queueFolder) string { return f.logs()[len(f.logs())-1] })},
+		{name: "first file deleted", silent: true, do: remove(func(f *queueFolder) string { return f.logs()[0] })},
+		{name: "middle file deleted", silent: true, do: remove(func(f *queueFolder) string { return f.logs()[1] })},
+		{name: "last file deleted", silent: true, do: remove(func(f *queueFolder) string { return f.logs()[len(f.logs())-1] })},
 		{name: "LOCK deleted", do: remove(func(f *queueFolder) string { return f.path("LOCK") })},
-		{name: "folder deleted", untold: true, do: remove(func(f *queueFolder) string { return f.path("") })},
-		{name: "truncated and empty files", untold: true, do: func(f *queueFolder, _ *rand.Rand) {
+		{name: "folder deleted", silent: true, do: remove(func(f *queueFolder) string { return f.path("") })},
+		{name: "truncated and empty files", silent: true, do: func(f *queueFolder, _ *rand.Rand) {
 			logs := f.logs()
 			f.must(os.Truncate(logs[0], 10<<20))
 			f.must(os.Truncate(logs[1], 0))
@@ -54,7 +53,7 @@ func folderDamages() []folderDamage {
 	}
 }
 
-// addForeign adds what has never been a file of a queue, under names that a queue uses, too.
+// addForeign adds files that the queue has not written, some of them under names that it uses.
 func (f *queueFolder) addForeign(rnd *rand.Rand) {
 	noise := make([]byte, 1<<20)
 	for i := range noise {
@@ -71,50 +70,49 @@ func (f *queueFolder) addForeign(rnd *rand.Rand) {
 	f.must(os.Symlink("nowhere", f.path("log/0000000000000002-0000.log")))
 }
 
-// An agent that was killed with a long queue starts again whatever has happened to the queue's folder: what is sound arrives, what is not is
-// told and set aside, and spans go through again.
+// TestDamagedQueue damages the queue of a killed agent in several ways. The agent starts every time. The intact requests arrive,
+// the damaged ones are reported and their files kept, and new spans are forwarded.
 func TestDamagedQueue(t *testing.T) {
-	harness.SkipShort(t)
-	seed := harness.FromEnv(t, killSeed, uint64(time.Now().UnixNano()))
-	t.Logf("%s=%d", killSeed, seed)
+	harness.SkipIfShort(t)
+	seed := harness.Seed(t)
 	left := leaveQueue(t)
-	last := map[int]bool{} // nothing behind them says that they were durable: they could be writes that the kill cut short
+	last := map[int]bool{} // the last request of each file, whose damage looks like a write that the kill interrupted
 	for _, name := range left.logs() {
-		last[slices.Max(slices.Collect(maps.Keys(left.held(name))))] = true
+		last[slices.Max(slices.Collect(maps.Keys(left.requests(name))))] = true
 	}
 	for i, d := range folderDamages() {
 		t.Run(d.name, func(t *testing.T) {
 			f := left.copyFor(t)
-			before := f.held(f.logs()...)
+			before := f.requests(f.logs()...)
 			d.do(f, rand.New(rand.NewPCG(seed, uint64(i))))
 			want := before
-			if d.untold {
-				want = f.held(f.logs()...)
+			if d.silent {
+				want = f.requests(f.logs()...)
 			}
 			hop := startCountingHop(t, false)
 			agent := startFolderAgent(t, hop.addr, f.dataDir)
 			fresh, _ := sendNumbered(t, agent, time.Minute, requestsLeft, 20)
-			harness.AwaitBacklog(t, agent, 0)
-			counted := harness.Metrics(t, "http://"+agent.Address("admin", "http"))[`tracing_queue_lost_batches_total{component="native"}`]
+			harness.AwaitQueue(t, agent, 0)
+			counted := harness.Metrics(t, agent.AdminURL())[`tracing_queue_lost_batches_total{component="native"}`]
 			account := exporterAccount(t, agent)
 
 			have := hop.arrived()
 			lost := missing(want, have)
-			told := slices.DeleteFunc(slices.Clone(lost), func(n int) bool { return last[n] })
-			t.Logf("%d requests were left, %d arrived, %d of them new; %v lost, %d told", len(before), len(have), len(fresh), lost, lostBatches(agent))
-			if lostBatches(agent) != len(told) || len(lost) > d.flips || len(told) == 0 && d.flips > 0 {
-				t.Errorf("requests %v are lost after %d flipped bits, %d were told", lost, d.flips, lostBatches(agent))
+			reported := slices.DeleteFunc(slices.Clone(lost), func(n int) bool { return last[n] })
+			t.Logf("%d requests were queued, %d arrived, %d of them new; %v lost, %d reported", len(before), len(have), len(fresh), lost, lostBatches(agent))
+			if lostBatches(agent) != len(reported) || len(lost) > d.flips || len(reported) == 0 && d.flips > 0 {
+				t.Errorf("requests %v are lost after %d flipped bits, %d were reported", lost, d.flips, lostBatches(agent))
 			}
 			if int(counted) != lostBatches(agent) {
-				t.Errorf("metrics count %v lost requests, the log %d", counted, lostBatches(agent))
+				t.Errorf("the metric counts %v lost requests, the log %d", counted, lostBatches(agent))
 			}
-			if kept := f.kept(d.noPlace); (len(kept) > 0) != (len(told) > 0) || len(kept) > len(told) {
-				t.Errorf("%d damaged files are kept", len(kept))
+			if kept := f.damaged(d.noFolder); (len(kept) > 0) != (len(reported) > 0) || len(kept) > len(reported) {
+				t.Errorf("%d damaged files are kept for %d lost requests", len(kept), len(reported))
 			}
 			if len(fresh) != 20 || len(missing(fresh, have)) > 0 {
 				t.Errorf("of %d new requests %v did not arrive", len(fresh), missing(fresh, have))
 			}
-			if in := number(account, "in"); in != spansOfRequest*len(have) || number(account, "sent") != in {
+			if in := count(account, "in"); in != spansOfRequest*len(have) || count(account, "sent") != in {
 				t.Errorf("%d requests arrived: %v", len(have), account)
 			}
 		})
@@ -122,9 +120,10 @@ func TestDamagedQueue(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// While the agent runs, it knows what is in files that it has yet to read: what does not come out of them is counted, span by span.
+// TestQueueDamagedWhileRunning deletes or truncates files of the queue of a running agent. The agent knows what they contained,
+// and counts every lost span.
 func TestQueueDamagedWhileRunning(t *testing.T) {
-	harness.SkipShort(t)
+	harness.SkipIfShort(t)
 	left := leaveQueue(t)
 	for _, c := range []struct {
 		name string
@@ -141,33 +140,33 @@ func TestQueueDamagedWhileRunning(t *testing.T) {
 			agent := startFolderAgent(t, hop.addr, f.dataDir)
 			awaitRetries(t, agent)
 			c.do(f)
-			want := left.held(left.logs()[0]) // is in memory
-			for number := range f.held(f.logs()...) {
+			want := left.requests(left.logs()[0]) // the agent has read this file
+			for number := range f.requests(f.logs()...) {
 				want[number] = true
 			}
-			hop.setAway(false)
+			hop.setDown(false)
 			fresh, _ := sendNumbered(t, agent, 20*time.Second, requestsLeft, 20)
-			harness.AwaitBacklog(t, agent, 0)
+			harness.AwaitQueue(t, agent, 0)
 			account := exporterAccount(t, agent)
 
 			have := hop.arrived()
 			t.Logf("%d requests arrived, %d of them new: %v", len(have), len(fresh), account)
 			if lost := slices.Concat(missing(want, have), missing(fresh, have)); len(lost) > 0 || len(fresh) != 20 {
-				t.Errorf("requests %v are lost; %d new ones were taken", lost, len(fresh))
+				t.Errorf("requests %v are lost, %d new ones were accepted", lost, len(fresh))
 			}
 			gone := requestsLeft + len(fresh) - len(have)
-			if gone == 0 || lostBatches(agent) != gone || number(account, "dropped") != spansOfRequest*gone {
-				t.Errorf("%d requests are gone, %d are told: %v", gone, lostBatches(agent), account)
+			if gone == 0 || lostBatches(agent) != gone || count(account, "dropped") != spansOfRequest*gone {
+				t.Errorf("%d requests are lost, %d were reported: %v", gone, lostBatches(agent), account)
 			}
 		})
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// awaitRetries waits until an agent has read the first file of its queue.
+// awaitRetries waits until an agent has read the first file of its queue and retries to send it.
 func awaitRetries(t *testing.T, agent *harness.Process) {
 	t.Helper()
-	for harness.Metrics(t, "http://"+agent.Address("admin", "http"))[`tracing_exporter_retries_total{component="native"}`] == 0 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	harness.Poll(t, "retries", func() bool {
+		return harness.Metrics(t, agent.AdminURL())[`tracing_exporter_retries_total{component="native"}`] > 0
+	})
 }

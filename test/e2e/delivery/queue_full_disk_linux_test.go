@@ -14,12 +14,12 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// smallDisk mounts a disk of 24 MiB, which is full after one file of the queue and a half, and returns its folder.
+// smallDisk mounts a file system of 24 MiB, which has room for one and a half files of the queue, and returns its folder.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("there is no small disk, since this user may not mount one: %v", err)
+		t.Skipf("cannot mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -29,10 +29,10 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// A full disk refuses clients for the time being and costs nothing that was acknowledged, through a kill and a restart on the full disk, too.
-// When there is space again, because the next hop is back or somebody made some, the agent goes on by itself.
+// TestQueueOnFullDisk checks that an agent with a full disk refuses new spans and loses none of the acknowledged ones, also when
+// it is killed and restarted. It accepts spans again when there is space.
 func TestQueueOnFullDisk(t *testing.T) {
-	harness.SkipShort(t)
+	harness.SkipIfShort(t)
 	f := &queueFolder{t, smallDisk(t)}
 	ballast := filepath.Join(f.dataDir, "ballast")
 	f.must(os.WriteFile(ballast, make([]byte, 6<<20), 0o600))
@@ -47,39 +47,39 @@ func TestQueueOnFullDisk(t *testing.T) {
 		next += n
 		maps.Copy(acked, some)
 		if again := r.Failures[codes.Unavailable]; again < n-len(some) || len(r.Failures) > min(again, 1) {
-			t.Errorf("%d of %d requests were taken, the others refused with %v", len(some), n, r.Failures)
+			t.Errorf("%d of %d requests were accepted, the others refused with %v", len(some), n, r.Failures)
 		}
 		return len(some)
 	}
 	if taken := send(0, 200); taken < 100 || taken == 200 {
-		t.Errorf("%d requests of 128 KiB have found room on 18 MiB", taken)
+		t.Errorf("%d requests of 128 KiB were accepted on 18 MiB", taken)
 	}
-	hop.setAway(false) // on a disk that is still full
-	harness.AwaitBacklog(t, agent, 0)
+	hop.setDown(false) // the disk is still full
+	harness.AwaitQueue(t, agent, 0)
 	if taken := send(time.Minute, 20); taken != 20 {
-		t.Errorf("%d of 20 requests were taken when the queue was empty again", taken)
+		t.Errorf("%d of 20 requests were accepted with an empty queue", taken)
 	}
 
-	hop.setAway(true)
+	hop.setDown(true)
 	send(0, 200)
 	waiting := harness.Queued(t, agent)
 	agent.Kill()
 	agent = startFolderAgent(t, hop.addr, f.dataDir)
 	if found := harness.Queued(t, agent); found < waiting {
-		t.Errorf("%v spans were queued, the next process finds %v", waiting, found)
+		t.Errorf("%v spans were queued, the new process found %v", waiting, found)
 	}
 	if taken := send(0, 50); taken == 50 {
-		t.Error("a full disk has room for everything")
+		t.Error("all requests were accepted on a full disk")
 	}
 	f.remove(ballast)
 	if taken := send(time.Minute, 20); taken != 20 {
-		t.Errorf("%d of 20 requests were taken when there was space again", taken)
+		t.Errorf("%d of 20 requests were accepted after space was freed", taken)
 	}
-	hop.setAway(false)
-	harness.AwaitBacklog(t, agent, 0)
+	hop.setDown(false)
+	harness.AwaitQueue(t, agent, 0)
 	account := exporterAccount(t, agent)
-	if lost := missing(acked, hop.arrived()); len(lost) > 0 || number(account, "dropped") > 0 {
-		t.Errorf("of %d requests that were acknowledged %v are lost: %v", len(acked), lost, account)
+	if lost := missing(acked, hop.arrived()); len(lost) > 0 || count(account, "dropped") > 0 {
+		t.Errorf("%d requests were acknowledged, %v are lost: %v", len(acked), lost, account)
 	}
 	t.Logf("%d of %d requests were acknowledged; %v spans were queued at the kill", len(acked), next, waiting)
 	http.DefaultClient.CloseIdleConnections()

@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// What the README shows: a span by curl, and its trace.
-func TestPlainJSON(t *testing.T) {
+// TestJSONSpan sends the span that the README sends with curl, and reads its trace.
+func TestJSONSpan(t *testing.T) {
 	p := harness.Start(t)
 	at := time.Now().Add(-time.Minute).Truncate(time.Second)
 	if status, body := p.PostOTLP("application/json", harness.JSONSpan("5B8EFFF798038103D269B633813FC60C", "checkout", "pay", at, 250*time.Millisecond)); status != 200 || body != `{"partialSuccess":{}}` {
@@ -21,12 +21,13 @@ func TestPlainJSON(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	s := got[0].Spans[0]
-	if s.SpanID != "eee19b7ec3c1b174" || s.OperationName != "pay" || s.StartTime != at.UnixMicro() || s.Duration != 250_000 ||
+	if s.SpanID != harness.JSONSpanID || s.OperationName != "pay" || s.StartTime != at.UnixMicro() || s.Duration != 250_000 ||
 		!slices.Equal(harness.TagStrings(s.Tags), []string{`span.kind:string="server"`}) {
 		t.Errorf("%+v", s)
 	}
 }
 
+// TestRefusals checks the statuses of invalid requests, and that they are not counted as spans.
 func TestRefusals(t *testing.T) {
 	p := harness.Start(t)
 	for _, c := range []struct {
@@ -49,7 +50,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The four metrics of the interface specification, with exactly its names and labels, and the two debug lines.
+// TestInterfaceMetricsAndDebugLines checks metrics and log lines whose names and labels are fixed: users and dashboards rely on
+// them.
 func TestInterfaceMetricsAndDebugLines(t *testing.T) {
 	p := harness.Start(t, "service::telemetry::logs::level=debug")
 	p.PostOTLP("application/json", harness.JSONSpan("0000000000000000d269b633813fc60c", "Check Out", "pay", time.Now(), time.Second))
@@ -61,7 +63,7 @@ func TestInterfaceMetricsAndDebugLines(t *testing.T) {
 		`tracing_collector_traces_saved_by_svc{debug="false",result="ok",svc="check_out"}`,
 	} {
 		if m[want] != 1 {
-			t.Errorf("%s is %v", want, m[want])
+			t.Errorf("%s is %v, want 1", want, m[want])
 		}
 	}
 	for _, want := range []string{
@@ -69,7 +71,7 @@ func TestInterfaceMetricsAndDebugLines(t *testing.T) {
 		`"msg":"Span written to the storage by the collector","component":"disk","kind":"exporter","trace-id":"d269b633813fc60c","span-id":"eee19b7ec3c1b174"}`,
 	} {
 		if !strings.Contains(p.Log.String(), want) {
-			t.Errorf("no line %s in\n%s", want, p.Log)
+			t.Errorf("no log line with %s in\n%s", want, p.Log)
 		}
 	}
 }

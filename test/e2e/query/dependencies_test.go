@@ -10,30 +10,29 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
-	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// linkName is what calls are counted by in answers of /api/dependencies with details.
-type linkName struct{ Parent, Child, ConnectionType string }
+// link identifies an edge of the service graph in answers of /api/dependencies with details.
+type link struct{ Parent, Child, ConnectionType string }
 
-// linkSums is how the calls went.
-type linkSums struct{ CallCount, ErrorCount, DurationSum int }
+// linkTotals are the totals of its calls.
+type linkTotals struct{ CallCount, ErrorCount, DurationSum int }
 
-// uiLink is an element of the answer.
-type uiLink struct {
-	linkName
-	linkSums
+// linkAnswer is an element of the answer.
+type linkAnswer struct {
+	link
+	linkTotals
 }
 
-// linkAt is one call, its duration in nanoseconds.
-type linkAt struct {
-	uiLink
+// call is one call of the data set. Its duration is in nanoseconds.
+type call struct {
+	linkAnswer
 	start uint64
 }
 
-// linksOf returns all calls of the data set between different services and to what sends no spans.
-func linksOf(d *bench.Dataset, spans int) (out []linkAt) {
+// callsBetween returns all calls of the data set between different services and to systems that send no spans.
+func callsBetween(d *bench.Dataset, spans int) (out []call) {
 	for i := range d.Traces(spans) {
 		trace := d.Trace(i)
 		byID, parents := map[otlpdata.SpanID]*bench.Span{}, map[otlpdata.SpanID]bool{}
@@ -43,27 +42,27 @@ func linksOf(d *bench.Dataset, spans int) (out []linkAt) {
 		service := func(s *bench.Span) string { return d.Resources()[s.Resource].Service }
 		for j := range trace {
 			s := &trace[j]
-			call := linkAt{uiLink{linkSums: linkSums{1, 0, int(s.End - s.Start)}}, s.Start}
+			c := call{linkAnswer{linkTotals: linkTotals{1, 0, int(s.End - s.Start)}}, s.Start}
 			if s.StatusCode == otlpdata.StatusError {
-				call.ErrorCount = 1
+				c.ErrorCount = 1
 			}
 			if p := byID[s.ParentID]; p != nil && service(p) != service(s) {
-				call.linkName = linkName{service(p), service(s), ""}
+				c.link = link{service(p), service(s), ""}
 				if p.Kind == otlpdata.KindProducer || s.Kind == otlpdata.KindConsumer {
-					call.ConnectionType = "messaging_system"
+					c.ConnectionType = "messaging_system"
 				}
-				out = append(out, call)
+				out = append(out, c)
 			}
 			if peer := systemOf(s); peer != "" && !parents[s.SpanID] {
-				call.linkName = linkName{service(s), peer, "virtual_node"}
-				out = append(out, call)
+				c.link = link{service(s), peer, "virtual_node"}
+				out = append(out, c)
 			}
 		}
 	}
 	return out
 }
 
-// systemOf returns the database or queue that a span of the data set calls.
+// systemOf returns the database or queue that a span calls, or "".
 func systemOf(s *bench.Span) string {
 	for _, kv := range s.Attributes {
 		if (kv.Key == "db.system.name" || kv.Key == "messaging.system") && (s.Kind == otlpdata.KindClient || s.Kind == otlpdata.KindProducer) {
@@ -73,48 +72,23 @@ func systemOf(s *bench.Span) string {
 	return ""
 }
 
-// TestDependencies: every store counts every call once, its error and duration included, whatever the window, in whatever order spans come,
-// and after a restart.
+// TestDependencies checks that every store counts every call, its error and its duration once, for any time range, when spans
+// arrive in random order, and after a restart.
 func TestDependencies(t *testing.T) {
 	const spans = 20_000
-	stores := map[string][]string{
-		"memory": {"exporters::memory::max_bytes=256MiB",
-			"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory"},
-		"disk":     nil,
-		"segments": {"exporters::disk::memtable::max_spans=3000"},
-	}
-	for name, set := range stores {
-		t.Run(name, func(t *testing.T) {
-			begin := time.Now().Truncate(time.Minute).Add(-3*time.Minute - 5*time.Second)
-			data := bench.New(7, begin)
-			dir := t.TempDir()
-			p := harness.Start(t, append(set, "service::data_dir="+dir)...)
-			r, err := load.Run(t.Context(), load.Options{Target: p.OTLPGRPC(), Connections: 2, InFlight: 2, Retry: time.Minute},
-				harness.Shuffled(data.Requests(spans, 100)))
-			if err != nil || r.Acked < spans {
-				t.Fatalf("%d spans were acknowledged, %v", r.Acked, err)
-			}
-			calls := linksOf(data, spans)
-			checkLinks(p, calls, begin)
-			if name == "memory" {
-				return
-			}
-			if err := p.Stop(); err != nil {
-				t.Fatal(err)
-			}
-			checkLinks(harness.Start(t, append(set, "service::data_dir="+dir)...), calls, begin)
-		})
-	}
+	begin := time.Now().Truncate(time.Minute).Add(-3*time.Minute - 5*time.Second)
+	data := bench.New(7, begin)
+	calls := callsBetween(data, spans)
+	testDataset(t, data, spans, func(p *harness.Program) { checkLinks(p, calls, begin) })
 }
 
-func checkLinks(p *harness.Program, calls []linkAt, begin time.Time) {
+// checkLinks compares the answers for fixed and random time ranges with the calls.
+func checkLinks(p *harness.Program, calls []call, begin time.Time) {
 	p.T.Helper()
-	minute := begin.Truncate(time.Minute).Add(time.Minute) // which ends amidst the spans
+	minute := begin.Truncate(time.Minute).Add(time.Minute) // ends between the spans
 	windows := [][2]time.Time{{begin.Add(-time.Hour), begin.Add(time.Minute)}, {minute, minute.Add(time.Minute)},
 		{begin.Add(-time.Hour), minute.Add(-time.Millisecond)}, {minute.Add(-time.Millisecond), minute}}
-	seed := uint64(time.Now().UnixNano())
-	p.T.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(harness.Seed(p.T), 0))
 	for range 10 {
 		from := begin.Add(time.Duration(rng.IntN(10_000)) * time.Millisecond)
 		windows = append(windows, [2]time.Time{from, from.Add(time.Duration(rng.IntN(1<<(1+rng.IntN(14)))) * time.Millisecond)})
@@ -124,30 +98,30 @@ func checkLinks(p *harness.Program, calls []linkAt, begin time.Time) {
 		found += checkLinksWithin(p, calls, w[0], w[1])
 	}
 	if found == 0 {
-		p.T.Error("nothing is called in any window")
+		p.T.Error("no calls in any time range")
 	}
-	all := harness.Ask[[]uiLink](p, "/api/dependencies")
-	some := harness.Ask[[]uiLink](p, "/api/dependencies?service="+url.QueryEscape(all[0].Child))
+	all := harness.Ask[[]linkAnswer](p, "/api/dependencies")
+	some := harness.Ask[[]linkAnswer](p, "/api/dependencies?service="+url.QueryEscape(all[0].Child))
 	if len(some) == 0 || len(some) >= len(all) {
-		p.T.Errorf("%d links of one service, %d of all", len(some), len(all))
+		p.T.Errorf("%d links of one service, %d of all services", len(some), len(all))
 	}
 }
 
-// checkLinksWithin compares the answers for a window with the calls within it, and returns how many there are.
-func checkLinksWithin(p *harness.Program, calls []linkAt, from, to time.Time) (found int) {
+// checkLinksWithin compares the answers for a time range with the calls in it, and returns their number.
+func checkLinksWithin(p *harness.Program, calls []call, from, to time.Time) (found int) {
 	p.T.Helper()
 	first, last := uint64(from.UnixNano()), uint64(to.Add(time.Millisecond).UnixNano()-1)
-	want, detailed := map[linkName]linkSums{}, map[linkName]linkSums{}
+	want, detailed := map[link]linkTotals{}, map[link]linkTotals{}
 	for _, c := range calls {
 		if c.start < first || c.start > last {
 			continue
 		}
 		found++
-		sum := detailed[c.linkName]
-		detailed[c.linkName] = linkSums{sum.CallCount + 1, sum.ErrorCount + c.ErrorCount, sum.DurationSum + c.DurationSum}
+		sum := detailed[c.link]
+		detailed[c.link] = linkTotals{sum.CallCount + 1, sum.ErrorCount + c.ErrorCount, sum.DurationSum + c.DurationSum}
 		if c.ConnectionType != "virtual_node" {
-			name := linkName{Parent: c.Parent, Child: c.Child}
-			want[name] = linkSums{CallCount: want[name].CallCount + 1}
+			name := link{Parent: c.Parent, Child: c.Child}
+			want[name] = linkTotals{CallCount: want[name].CallCount + 1}
 		}
 	}
 	for name, sum := range detailed {
@@ -164,14 +138,14 @@ func checkLinksWithin(p *harness.Program, calls []linkAt, from, to time.Time) (f
 	return found
 }
 
-func linksByName(p *harness.Program, path string) map[linkName]linkSums {
+func linksByName(p *harness.Program, path string) map[link]linkTotals {
 	p.T.Helper()
-	out := map[linkName]linkSums{}
-	for _, l := range harness.Ask[[]uiLink](p, path) {
-		if _, twice := out[l.linkName]; twice {
-			p.T.Errorf("%s: %+v is there twice", path, l.linkName)
+	out := map[link]linkTotals{}
+	for _, l := range harness.Ask[[]linkAnswer](p, path) {
+		if _, duplicate := out[l.link]; duplicate {
+			p.T.Errorf("%s: duplicate link %+v", path, l.link)
 		}
-		out[l.linkName] = l.linkSums
+		out[l.link] = l.linkTotals
 	}
 	return out
 }

@@ -34,30 +34,31 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// originalCodec encodes the messages of the original's stubs, which are not those of today's protobuf for Go.
-type originalCodec struct{}
+// gogoCodec encodes the messages of jaeger-idl, which gogo/protobuf has generated.
+type gogoCodec struct{}
 
-func (originalCodec) Name() string { return "proto" }
+func (gogoCodec) Name() string { return "proto" }
 
-func (originalCodec) Marshal(v any) (mem.BufferSlice, error) {
+func (gogoCodec) Marshal(v any) (mem.BufferSlice, error) {
 	b, err := v.(interface{ Marshal() ([]byte, error) }).Marshal()
 	return mem.BufferSlice{mem.SliceBuffer(b)}, err
 }
 
-func (originalCodec) Unmarshal(data mem.BufferSlice, v any) error {
+func (gogoCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return v.(interface{ Unmarshal([]byte) error }).Unmarshal(data.Materialize())
 }
 
-// queryClient asks the query service of a program: with the original's stubs, and by names.
+// queryClient calls the query API over gRPC.
 type queryClient struct {
-	t    *testing.T
+	t    testing.TB
 	conn *grpc.ClientConn
 }
 
+// dialQuery connects to the query API of a program.
 func dialQuery(p *harness.Program, opts ...grpc.DialOption) *queryClient {
 	p.T.Helper()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(4<<20))) // what clients have that don't set it
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(4<<20))) // the default of clients
 	conn, err := grpc.NewClient(p.Addr("query", "grpc"), opts...)
 	if err != nil {
 		p.T.Fatal(err)
@@ -70,7 +71,7 @@ func dialQuery(p *harness.Program, opts ...grpc.DialOption) *queryClient {
 	return &queryClient{p.T, conn}
 }
 
-// receiveAll receives a stream to its end.
+// receiveAll receives all messages of a stream.
 func receiveAll[T any](recv func() (T, error)) (all []T, _ error) {
 	for {
 		m, err := recv()
@@ -84,7 +85,7 @@ func receiveAll[T any](recv func() (T, error)) (all []T, _ error) {
 	}
 }
 
-// stream calls a method by its full name and returns what it sends.
+// stream calls a streaming method by its full name and returns all messages.
 func stream[T any](c *queryClient, method string, in any) ([]*T, error) {
 	s, err := c.conn.NewStream(c.t.Context(), &grpc.StreamDesc{ServerStreams: true}, method)
 	if err == nil {
@@ -96,7 +97,7 @@ func stream[T any](c *queryClient, method string, in any) ([]*T, error) {
 	return receiveAll(func() (*T, error) { m := new(T); return m, s.RecvMsg(m) })
 }
 
-// canonical is a span in one line, however it came.
+// canonical returns a span as one line of text, which is the same for every API.
 func canonical(s *harness.UISpan, p *harness.UIProcess) string {
 	var refs, logs []string
 	for _, r := range s.References {
@@ -109,6 +110,7 @@ func canonical(s *harness.UISpan, p *harness.UIProcess) string {
 		p.ServiceName, harness.TagStrings(p.Tags), s.Warnings)
 }
 
+// canonicalJSON returns the spans of the JSON API as sorted lines.
 func canonicalJSON(traces []harness.UITrace) (lines []string) {
 	for _, tr := range traces {
 		for _, s := range tr.Spans {
@@ -128,7 +130,7 @@ func canonicalJSON(traces []harness.UITrace) (lines []string) {
 	return lines
 }
 
-// normalize writes numbers and strings as Go does.
+// normalize writes numbers and strings in the syntax of Go.
 func normalize(t *harness.UITag) {
 	switch t.Type {
 	case "float64":
@@ -145,28 +147,29 @@ func normalize(t *harness.UITag) {
 	}
 }
 
+// canonicalChunks returns the spans of the gRPC API as sorted lines.
 func canonicalChunks(chunks []*api_v2.SpansResponseChunk) (lines []string) {
 	for _, c := range chunks {
 		for i := range c.Spans {
 			s := &c.Spans[i]
 			out := harness.UISpan{
 				TraceID: s.TraceID.String(), SpanID: s.SpanID.String(), Flags: uint32(s.Flags), OperationName: s.OperationName,
-				StartTime: s.StartTime.UnixMicro(), Duration: s.Duration.Microseconds(), Tags: originalTags(s.Tags), Warnings: s.Warnings,
+				StartTime: s.StartTime.UnixMicro(), Duration: s.Duration.Microseconds(), Tags: jaegerTags(s.Tags), Warnings: s.Warnings,
 			}
 			for _, r := range s.References {
 				out.References = append(out.References, harness.UIReference{RefType: r.RefType.String(), TraceID: r.TraceID.String(), SpanID: r.SpanID.String()})
 			}
 			for _, l := range s.Logs {
-				out.Logs = append(out.Logs, harness.UILog{Timestamp: l.Timestamp.UnixMicro(), Fields: originalTags(l.Fields)})
+				out.Logs = append(out.Logs, harness.UILog{Timestamp: l.Timestamp.UnixMicro(), Fields: jaegerTags(l.Fields)})
 			}
-			lines = append(lines, canonical(&out, &harness.UIProcess{ServiceName: s.Process.ServiceName, Tags: originalTags(s.Process.Tags)}))
+			lines = append(lines, canonical(&out, &harness.UIProcess{ServiceName: s.Process.ServiceName, Tags: jaegerTags(s.Process.Tags)}))
 		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
-func originalTags(kvs []model.KeyValue) (tags []harness.UITag) {
+func jaegerTags(kvs []model.KeyValue) (tags []harness.UITag) {
 	for _, kv := range kvs {
 		t := harness.UITag{Key: kv.Key, Type: strings.ToLower(kv.VType.String())}
 		switch kv.VType {
@@ -182,10 +185,10 @@ func originalTags(kvs []model.KeyValue) (tags []harness.UITag) {
 	return tags
 }
 
-// filled is a program with traces of many kinds, and one of 10,000 spans whose id is returned.
-func filled(t *testing.T, set ...string) (p *harness.Program, large string) {
+// startWithTraces starts a program with the traces of the data set and one trace of 10,000 spans, whose id it returns.
+func startWithTraces(t *testing.T, settings ...string) (p *harness.Program, large string) {
 	t.Helper()
-	p = harness.Start(t, append([]string{"extensions::query::grpc::endpoint=localhost:0"}, set...)...)
+	p = harness.Start(t, settings...)
 	now := time.Now().Add(-time.Minute)
 	first, spans := [16]byte{}, 0
 	for r := range bench.New(3, now).Requests(12_000, 500) {
@@ -209,14 +212,15 @@ func filled(t *testing.T, set ...string) (p *harness.Program, large string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code, answer := p.Request(http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", string(body), "Content-Type", "application/x-protobuf"); code != 200 {
+		if code, answer := harness.Request(t, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", string(body), "Content-Type", "application/x-protobuf"); code != 200 {
 			t.Fatalf("%d %s", code, answer)
 		}
 	}
 	return p, fmt.Sprintf("%x", first)
 }
 
-func same(t *testing.T, what string, got, want []string) {
+// checkSame compares lines of text.
+func checkSame(t testing.TB, what string, got, want []string) {
 	t.Helper()
 	if len(want) == 0 {
 		t.Errorf("%s: nothing to compare", what)
@@ -229,11 +233,12 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// Clients that were made for the original get over gRPC what the JSON API says, by the original's names and by ours.
-func TestOriginalQueryClient(t *testing.T) {
-	harness.SkipLong(t)
-	p, large := filled(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory")
-	c := dialQuery(p, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(originalCodec{})))
+// TestJaegerQueryClient checks that a Jaeger client gets the same over gRPC as over the JSON API. Every method has two names:
+// that of Jaeger and that of this project.
+func TestJaegerQueryClient(t *testing.T) {
+	harness.SkipIfShort(t)
+	p, large := startWithTraces(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory")
+	c := dialQuery(p, grpc.WithDefaultCallOptions(grpc.ForceCodecV2(gogoCodec{})))
 	stub, ctx := api_v2.NewQueryServiceClient(c.conn), t.Context()
 	id, err := model.TraceIDFromString(large)
 	if err != nil {
@@ -245,7 +250,7 @@ func TestOriginalQueryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
 	service := services.Services[0]
 
 	for _, raw := range []bool{false, true} {
@@ -259,12 +264,12 @@ func TestOriginalQueryClient(t *testing.T) {
 		if err != nil || len(want) != 10_000 {
 			t.Fatalf("%d spans, %v", len(want), err)
 		}
-		same(t, "trace", canonicalChunks(chunks), want)
+		checkSame(t, "trace", canonicalChunks(chunks), want)
 		chunks, err = stream[api_v2.SpansResponseChunk](c, ours+"GetTrace", get)
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "trace by our name", canonicalChunks(chunks), want)
+		checkSame(t, "trace by the other name", canonicalChunks(chunks), want)
 	}
 
 	find := &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{
@@ -279,18 +284,19 @@ func TestOriginalQueryClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "search", canonicalChunks(chunks), want)
+	checkSame(t, "search", canonicalChunks(chunks), want)
 	chunks, err = stream[api_v2.SpansResponseChunk](c, ours+"FindTraces", find)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "search by our name", canonicalChunks(chunks), want)
+	checkSame(t, "search by the other name", canonicalChunks(chunks), want)
 
 	compareCatalog(p, c, stub, service)
 	compareDependencies(p, c, stub)
 	archiveByClient(c, stub, id)
 }
 
+// compareCatalog compares services and operations.
 func compareCatalog(p *harness.Program, c *queryClient, stub api_v2.QueryServiceClient, service string) {
 	t, ctx := p.T, p.T.Context()
 	var want []string
@@ -312,16 +318,17 @@ func compareCatalog(p *harness.Program, c *queryClient, stub api_v2.QueryService
 		for _, op := range out.Operations {
 			got = append(got, op.Name+"/"+op.SpanKind)
 		}
-		same(t, "operations", got, want)
-		same(t, "names of operations", out.OperationNames, harness.Ask[[]string](p, "/api/services/"+url.PathEscape(service)+"/operations"))
+		checkSame(t, "operations", got, want)
+		checkSame(t, "names of operations", out.OperationNames, harness.Ask[[]string](p, "/api/services/"+url.PathEscape(service)+"/operations"))
 	}
 	out := &api_v2.GetServicesResponse{}
 	if err := c.conn.Invoke(ctx, "/tracing.api_v2.QueryService/GetServices", &api_v2.GetServicesRequest{}, out); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "services by our name", out.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services by the other name", out.Services, harness.Ask[[]string](p, "/api/services"))
 }
 
+// compareDependencies compares the calls between services.
 func compareDependencies(p *harness.Program, c *queryClient, stub api_v2.QueryServiceClient) {
 	t, ctx := p.T, p.T.Context()
 	now := time.Now()
@@ -343,10 +350,11 @@ func compareDependencies(p *harness.Program, c *queryClient, stub api_v2.QuerySe
 		for _, d := range links {
 			got = append(got, fmt.Sprint(d.Parent, d.Child, d.CallCount))
 		}
-		same(t, "dependencies", got, want)
+		checkSame(t, "dependencies", got, want)
 	}
 }
 
+// archiveByClient archives a trace.
 func archiveByClient(c *queryClient, stub api_v2.QueryServiceClient, id model.TraceID) {
 	t, ctx := c.t, c.t.Context()
 	in := &api_v2.ArchiveTraceRequest{TraceID: id}
@@ -357,11 +365,11 @@ func archiveByClient(c *queryClient, stub api_v2.QueryServiceClient, id model.Tr
 	in.TraceID.Low++
 	_, err = stub.ArchiveTrace(ctx, in)
 	if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != "trace not found: trace not found" {
-		t.Errorf("a trace that does not exist: %v", err)
+		t.Errorf("archiving an unknown trace: %v", err)
 	}
 }
 
-// otlpLines are the spans of OTLP messages, each with its resource and scope, as pdata's JSON.
+// otlpLines returns the spans of OTLP messages as sorted lines of JSON, each with its resource and scope.
 func otlpLines(t *testing.T, all ...ptrace.Traces) (lines []string) {
 	t.Helper()
 	for _, td := range all {
@@ -387,6 +395,7 @@ func otlpLines(t *testing.T, all ...ptrace.Traces) (lines []string) {
 	return lines
 }
 
+// fromMessages decodes messages of version 3 as pdata.
 func fromMessages(t *testing.T, messages []*tracepb.TracesData) (all []ptrace.Traces) {
 	t.Helper()
 	for _, m := range messages {
@@ -403,7 +412,7 @@ func fromMessages(t *testing.T, messages []*tracepb.TracesData) (all []ptrace.Tr
 	return all
 }
 
-// fromV3 gets traces of version 3 over HTTP.
+// fromV3 gets traces from the HTTP API of version 3.
 func fromV3(p *harness.Program, path string) ptrace.Traces {
 	p.T.Helper()
 	code, body := harness.Fetch(p.T, p.QueryURL()+path)
@@ -418,17 +427,17 @@ func fromV3(p *harness.Program, path string) ptrace.Traces {
 	return td
 }
 
-// Version 3 over gRPC says what it says over HTTP, by both names.
+// TestQueryV3 checks that version 3 of the API returns the same over gRPC as over HTTP, under both names.
 func TestQueryV3(t *testing.T) {
-	harness.SkipLong(t)
-	p, large := filled(t)
+	harness.SkipIfShort(t)
+	p, large := startWithTraces(t)
 	c, ctx := dialQuery(p), t.Context()
 	from, to := time.Now().Add(-time.Hour), time.Now()
 	var services api_v3.GetServicesResponse
 	if err := c.conn.Invoke(ctx, "/jaeger.api_v3.QueryService/GetServices", &api_v3.GetServicesRequest{}, &services); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
+	checkSame(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
 	service := services.Services[0]
 	params := &api_v3.TraceQueryParameters{ServiceName: service, SearchDepth: 5, StartTimeMin: timestamppb.New(from), StartTimeMax: timestamppb.New(to)}
 	search := url.Values{"query.serviceName": {service}, "query.searchDepth": {"5"},
@@ -444,12 +453,12 @@ func TestQueryV3(t *testing.T) {
 		if err != nil || len(messages) < 2 {
 			t.Fatalf("10,000 spans in %d messages, %v", len(messages), err)
 		}
-		same(t, name+"GetTrace", otlpLines(t, fromMessages(t, messages)...), trace)
+		checkSame(t, name+"GetTrace", otlpLines(t, fromMessages(t, messages)...), trace)
 		messages, err = stream[tracepb.TracesData](c, name+"FindTraces", &api_v3.FindTracesRequest{Query: params})
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+"FindTraces", otlpLines(t, fromMessages(t, messages)...), found)
+		checkSame(t, name+"FindTraces", otlpLines(t, fromMessages(t, messages)...), found)
 		got, err := stream[api_v3.FindTraceSummariesResponse](c, name+"FindTraceSummaries", &api_v3.FindTraceSummariesRequest{Query: params})
 		if err != nil || len(got) != 1 || !proto.Equal(got[0], wantSummaries) {
 			t.Errorf("%v, %v, want %v", got, err, wantSummaries)
@@ -467,9 +476,9 @@ func TestQueryV3(t *testing.T) {
 	}
 }
 
-// Health and tenants are as on every listener.
+// TestQueryOverGRPCHealthAndTenants checks the health service and the tenancy of the gRPC listener.
 func TestQueryOverGRPCHealthAndTenants(t *testing.T) {
-	p := harness.Start(t, "extensions::query::grpc::endpoint=localhost:0", "extensions::query::grpc::tenancy::enabled=true")
+	p := harness.Start(t, "extensions::query::grpc::tenancy::enabled=true")
 	c := dialQuery(p)
 	for _, name := range []string{"jaeger.api_v2.QueryService", "tracing.api_v2.QueryService", "jaeger.api_v3.QueryService", "tracing.api_v3.QueryService"} {
 		h, err := healthpb.NewHealthClient(c.conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})

@@ -15,17 +15,17 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestServicePerformanceOfSampledTraces: of the traces a share is stored, and the rates are those of all, the same ones after a restart,
-// whether the spans are in segments or still in the log.
+// TestServicePerformanceOfSampledTraces stores a share of the traces. The rates count all traces within five standard deviations,
+// and are the same after a restart, whether the spans are in segments or in the write-ahead log.
 func TestServicePerformanceOfSampledTraces(t *testing.T) {
 	const traces, parts, minutes = 40_000, 8, 3
-	for _, percentage := range []float64{25, 30} { // one stands for four, or for three or four
+	for _, percentage := range []float64{25, 30} { // a stored trace counts as 4, or as 3 or 4
 		t.Run(fmt.Sprint(percentage), func(t *testing.T) {
 			t.Parallel()
-			set := []string{"service::data_dir=" + t.TempDir(), "exporters::disk::memtable::max_spans=4000",
+			settings := []string{"service::data_dir=" + t.TempDir(), "exporters::disk::memtable::max_spans=4000",
 				fmt.Sprintf("processors::probabilistic_sampler={sampling_percentage: %v}", percentage),
 				"service::pipelines::traces::processors=[probabilistic_sampler, batch]"}
-			p := harness.Start(t, set...)
+			p := harness.Start(t, settings...)
 			began := time.Now().Truncate(time.Minute).Add(-(minutes + 1) * time.Minute)
 			r := rand.New(rand.NewPCG(1, 2))
 			for range parts {
@@ -58,7 +58,7 @@ func TestServicePerformanceOfSampledTraces(t *testing.T) {
 			if err := p.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			if again := callsOfCart(harness.Start(t, set...)); math.Abs(again-calls) > 1e-6 {
+			if again := callsOfCart(harness.Start(t, settings...)); math.Abs(again-calls) > 1e-6 {
 				t.Errorf("%v calls after a restart, %v before", again, calls)
 			}
 		})
@@ -72,7 +72,7 @@ func randomTraceID(r *rand.Rand) (id pcommon.TraceID) {
 	return id
 }
 
-// callsOfCart returns how often the service was called, as its rates of all minutes say.
+// callsOfCart returns the number of calls of the service according to its rates.
 func callsOfCart(p *harness.Program) (calls float64) {
 	p.T.Helper()
 	params := url.Values{"service": {"cart"}, "step": {"60000"}, "ratePer": {"60000"}, "lookback": {"600000"}}

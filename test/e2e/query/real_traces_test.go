@@ -18,12 +18,12 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// Captured traces of real systems go in as they were sent and come out span for span, as far as the query JSON can show them. The other
-// side of the comparison reads the files with the collector's own library.
+// TestRealTraces sends captured traces of real systems and compares every span that is read back with the captured one, which
+// pdata decodes.
 func TestRealTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/real-traces/*.json.gz")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no files: %v", err)
+		t.Fatalf("no files in testdata/real-traces: %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRealTraces(t *testing.T) {
 				}
 				slices.Sort(got)
 				slices.Sort(w)
-				w = slices.Compact(w) // duplicates are shown once
+				w = slices.Compact(w) // duplicates are returned once
 				if !slices.Equal(got, w) {
 					t.Errorf("trace %s: %d spans, want %d%s", id, len(got), len(w), firstDifference(got, w))
 				}
@@ -74,7 +74,7 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
-// documents returns the trace requests of a stream of OTLP/JSON documents; those with logs and metrics are left out.
+// documents returns the trace requests of a stream of OTLP/JSON documents. It skips logs and metrics.
 func documents(t *testing.T, file string) [][]byte {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -99,6 +99,7 @@ func documents(t *testing.T, file string) [][]byte {
 	}
 }
 
+// describeAll adds the descriptions of all spans, by trace id.
 func describeAll(td ptrace.Traces, into map[string][]string) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
@@ -110,7 +111,7 @@ func describeAll(td ptrace.Traces, into map[string][]string) {
 	}
 }
 
-// description is a span in the terms of the query JSON, with everything in a fixed order.
+// description is a span in the terms of the JSON API, with everything in a fixed order.
 type description struct {
 	ID, Name, Service string
 	Start, Duration   int64

@@ -20,11 +20,11 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// probe is an extension that hands the store which it names to a test.
+// probe is an extension that passes its store to a test.
 type probe struct{ store storetest.Subject }
 
 type probeConfig struct {
-	Storage pipeline.Ref[storetest.Subject] `yaml:"storage" doc:"The store." ref:"a span store"`
+	Storage pipeline.Ref[storetest.Subject] `yaml:"storage" doc:"Store." ref:"a span store"`
 }
 
 func (p *probe) factory() pipeline.Factory {
@@ -34,10 +34,10 @@ func (p *probe) factory() pipeline.Factory {
 	})
 }
 
-// serveStore runs a store that others can use, and returns its address.
+// serveStore runs a remote storage server for a store, and returns its address.
 func serveStore(tb testing.TB, store string) string {
 	tb.Helper()
-	app := harness.RunConfig(tb, fmt.Sprintf(`
+	app := harness.StartYAML(tb, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {%[1]s: , memory/archive: }
 extensions: {remote_storage: {endpoint: "localhost:0", storage: %[1]s, archive_storage: memory/archive}}
@@ -46,14 +46,14 @@ service:
   extensions: [remote_storage]
   pipelines: {traces: {receivers: [otlp], exporters: [%[1]s]}}
 `, store, tb.TempDir()))
-	return app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc")
+	return app.Addr("remote_storage", "grpc")
 }
 
-// useStore returns the exporter grpc for an address; keys are more of its configuration.
+// useStore returns the exporter grpc for an address. keys is added to its configuration.
 func useStore(tb testing.TB, addr, keys string) storetest.Subject {
 	tb.Helper()
 	var p probe
-	harness.RunConfig(tb, fmt.Sprintf(`
+	harness.StartYAML(tb, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {grpc: {endpoint: %q, tls: {insecure: true}, compression: none, wait_for_ready: true%s}}
 extensions: {probe: {storage: grpc}}
@@ -65,26 +65,25 @@ service:
 	return p.store
 }
 
-// behindRemote returns the stores that the suite is run on through remote storage: one of them where tests are shortened.
-func behindRemote(t *testing.T) []string {
+// stores returns the stores that the test suite runs on through remote storage.
+func stores(t *testing.T) []string {
 	if testing.Short() {
-		t.Log("tests are shortened: the disk store is left out; make test has it")
 		return []string{"memory"}
 	}
 	return []string{"memory", "disk"}
 }
 
-// A store behind remote storage v2 is like one in the same process.
+// TestRemoteStoresV2 runs the test suite for stores through remote storage v2.
 func TestRemoteStoresV2(t *testing.T) {
-	for _, store := range behindRemote(t) {
+	for _, store := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			storetest.Store(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), "") })
 		})
 	}
 }
 
-// inNative is what is left of a batch after its way through the native model. After the second time nothing more is lost.
-func inNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
+// viaNative converts a batch to the native model and back. A second conversion loses nothing more.
+func viaNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	t.Helper()
 	segments, err := b.Segments()
 	if err != nil {
@@ -108,31 +107,31 @@ func inNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	return b
 }
 
-// A store behind remote storage v1 is like one in the same process for what the native model can say.
+// TestRemoteStoresV1 runs the test suite for stores through remote storage v1, without what the native model cannot represent.
 func TestRemoteStoresV1(t *testing.T) {
-	harness.SkipLong(t)
-	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return inNative(tb, inNative(tb, b)) }
-	for _, store := range behindRemote(t) {
+	harness.SkipIfShort(t)
+	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return viaNative(tb, viaNative(tb, b)) }
+	for _, store := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			storetest.StoreOf(t, func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v1") }, twice,
-				"everything in a span comes back",             // attributes of scopes and links do not
-				"spans that share an id and differ both stay", // schema URLs are no difference
-				"unicode and invalid UTF-8",                   // which is mended; a status message without a status is an attribute
-				"writers and readers at once",                 // spans of a request are written one by one: readers may see some of them
-				"services without a proper name")              // all are without a name
+				"everything in a span comes back",             // not the attributes of scopes and links
+				"spans that share an id and differ both stay", // schema URLs are lost
+				"unicode and invalid UTF-8",                   // repaired; a status message without a status becomes an attribute
+				"writers and readers at once",                 // spans are written one by one, so that readers may see some of a request
+				"services without a proper name")              // an empty name and a missing name are the same
 		})
 	}
 }
 
-// A store behind remote storage v1 keeps and finds what the native model can say: random spans, traces, searches, catalogs and calls.
+// TestRandomSpansOverV1 compares a store behind remote storage v1 with a model, for random spans and queries.
 func TestRandomSpansOverV1(t *testing.T) {
-	for i, store := range behindRemote(t) {
+	for i, store := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			m := storetest.NewModel(t, uint64(i))
 			s := useStore(t, serveStore(t, store), ", protocol: v1")
 			for range 10 {
 				for range 5 {
-					b := inNative(t, inNative(t, m.Next()))
+					b := viaNative(t, viaNative(t, m.Next()))
 					if err := s.Consume(t.Context(), b); err != nil {
 						t.Fatal(err)
 					}
@@ -147,14 +146,14 @@ func TestRandomSpansOverV1(t *testing.T) {
 	}
 }
 
-// Both sides prove who they are, and a server with tenants hears of one in every call, the first read of a process included.
+// TestRemoteStoreOverTLSForTenants checks mutual TLS, bearer tokens, and that every call names its tenant.
 func TestRemoteStoreOverTLSForTenants(t *testing.T) {
 	dir := t.TempDir()
 	harness.SelfSigned(t, dir)
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	app := harness.RunConfig(t, fmt.Sprintf(`
+	app := harness.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {memory: }
 extensions:
@@ -168,12 +167,12 @@ service: {data_dir: %[1]s, extensions: [remote_storage], pipelines: {traces: {re
 `, dir))
 	use := func(keys string) storetest.Subject {
 		var p probe
-		harness.RunConfig(t, fmt.Sprintf(`
+		harness.StartYAML(t, fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:0"}}}}
 exporters: {grpc: {endpoint: %q, tls: {ca_file: %[2]s/cert.pem, server_name_override: localhost%s}, auth: {bearer_token_file: %[2]s/token}}}
 extensions: {probe: {storage: grpc}}
 service: {data_dir: %[2]s/client, extensions: [probe], pipelines: {traces: {receivers: [otlp], exporters: [grpc]}}}
-`, app.Addr(pipeline.ID{Type: "remote_storage"}, "grpc"), dir, keys), p.factory())
+`, app.Addr("remote_storage", "grpc"), dir, keys), p.factory())
 		return p.store
 	}
 	certificate := fmt.Sprintf(", cert_file: %[1]s/cert.pem, key_file: %[1]s/key.pem", dir)
@@ -189,19 +188,19 @@ service: {data_dir: %[2]s/client, extensions: [probe], pipelines: {traces: {rece
 		}
 	}
 	if _, err := use(certificate).Services(t.Context(), "unknown"); status.Code(err) != codes.PermissionDenied {
-		t.Errorf("a tenant that does not exist: %v", err)
+		t.Errorf("unknown tenant: %v", err)
 	}
 	if _, err := use("").Services(t.Context(), "acme"); status.Code(err) != codes.Unavailable {
 		t.Errorf("without a certificate: %v", err)
 	}
 }
 
-// An archive keeps traces apart from the store, and is read by ids.
+// TestRemoteArchive checks that an archive is separate from the store, and that it can be read by trace id only.
 func TestRemoteArchive(t *testing.T) {
 	addr := serveStore(t, "memory")
 	store, archive := useStore(t, addr, ""), useStore(t, addr, ", archive: true")
 	m := storetest.NewModel(t, 1)
-	b := inNative(t, m.Next())
+	b := viaNative(t, m.Next())
 	if err := archive.Consume(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +213,7 @@ func TestRemoteArchive(t *testing.T) {
 			t.Errorf("trace %s is not in the archive", id)
 		}
 		if n := spansOf(t, store, b.Meta().Tenant, id); n > 0 {
-			t.Errorf("%d spans of trace %s are in the store, too", n, id)
+			t.Errorf("%d spans of trace %s are in the store", n, id)
 		}
 	}
 	if _, err := archive.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs); err == nil || !strings.Contains(err.Error(), "by trace ids only") {

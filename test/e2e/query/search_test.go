@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// Newest first, and the limit applies after everything else.
+// TestSearchOrderAndLimit checks that a search returns the newest traces first, and applies the limit after the conditions.
 func TestSearchOrderAndLimit(t *testing.T) {
 	p := harness.Start(t)
 	at := time.Now().Add(-time.Hour)

@@ -10,25 +10,22 @@ import (
 	"github.com/uber/jaeger-client-go"
 	"github.com/uber/jaeger-client-go/transport"
 
-	"github.com/tracing-backend/tracing"
-	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/app"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// adaptively are the settings with which the preset samples adaptively, in short intervals: 5 traces per second, where all are sampled first.
-var adaptively = []string{
+// adaptiveSettings make the preset sample adaptively with short intervals. The target is 5 traces per second, and the initial
+// probability is 1.
+var adaptiveSettings = []string{
 	"extensions::sampling::file=null",
 	"extensions::sampling::adaptive={storage: disk, calculation_interval: 1s, calculation_delay: 0s, initial_sampling_probability: 1, target_samples_per_second: 5}",
 	"processors::adaptive_sampling={sampling: sampling}",
 	"service::pipelines::traces::processors=[adaptive_sampling, batch]",
 }
 
-// A real client that samples too much is told to sample less, by what its own spans say.
-func TestAdaptiveSamplingOfARealClient(t *testing.T) {
-	collector := harness.Start(t, adaptively...)
-	native := pipeline.ID{Type: "native"}
-	http := "http://" + collector.App.Addr(native, "http")
+// TestAdaptiveSamplingOfJaegerClient checks that the sampling rate of a client decreases because of its own spans.
+func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
+	collector := harness.Start(t, adaptiveSettings...)
+	http := "http://" + collector.Addr("native", "http")
 	var options jaeger.SamplerOptionsFactory
 	sampler := jaeger.NewRemotelyControlledSampler("cart", options.SamplingServerURL(http+"/api/sampling"), options.SamplingRefreshInterval(clientRefresh),
 		options.InitialSampler(jaeger.NewConstSampler(false)))
@@ -46,53 +43,40 @@ func TestAdaptiveSamplingOfARealClient(t *testing.T) {
 		}
 		return all
 	}
-	for end := time.Now().Add(30 * time.Second); ; {
-		if n := sampled(); n > 0 && n < 20 { // of some 300 traces per second, 5
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("%d of 100 traces are sampled", n)
-		}
-	}
-	var stdout, stderr strings.Builder
-	args := []string{"sampling", "explain", "cart", "--operation", "GET /", "--url", http}
-	code := app.Run(t.Context(), args, &stdout, &stderr, tracing.Components(), tracing.Presets()...)
-	if code != 0 || !strings.Contains(stdout.String(), "from     adaptive calculated by ") || !strings.Contains(stdout.String(), "5 traces per second are wanted") {
-		t.Errorf("exit code %d: %s%s", code, stdout.String(), stderr.String())
+	harness.Poll(t, "fewer than 20 of 100 traces sampled", func() bool {
+		n := sampled()
+		return n > 0 && n < 20 // the target is 5 of about 300 traces per second
+	})
+	code, stdout, stderr := harness.RunCommand(t, "sampling", "explain", "cart", "--operation", "GET /", "--url", http)
+	if code != 0 || !strings.Contains(stdout, "from     adaptive calculated by ") || !strings.Contains(stdout, "5 traces per second are wanted") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
 
-// A store that cannot keep what is learned is a mistake, told when the configuration is loaded.
+// TestAdaptiveSamplingWithoutAStore checks that a store that does not support adaptive sampling is a configuration error.
 func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
-	err := loadAdaptively(t, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc")
+	err := loadAdaptive(t, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc")
 	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that can keep what adaptive sampling learns; these are: disk"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// Counting for an extension that does not sample adaptively would be silence: it is a mistake, too.
+// TestAdaptiveSamplingWithoutABlock checks that the processor requires an extension with adaptive sampling.
 func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
-	err := loadAdaptively(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
+	err := loadAdaptive(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
 	const want = "processors.adaptive_sampling.sampling: extension sampling is not an extension that samples adaptively: it has no block adaptive"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := loadAdaptively(t); err != nil {
+	if err := loadAdaptive(t); err != nil {
 		t.Error(err)
 	}
 }
 
-// loadAdaptively loads the preset with adaptive sampling and changes.
-func loadAdaptively(t *testing.T, changes ...string) error {
+// loadAdaptive loads the preset with adaptive sampling and more settings.
+func loadAdaptive(t *testing.T, changes ...string) error {
 	t.Helper()
-	o := app.LoadOptions{Factories: tracing.Components(), Presets: tracing.Presets()}
-	for _, text := range slices.Concat(adaptively, changes) {
-		v, err := app.ParseSet(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Overrides = append(o.Overrides, v)
-	}
-	_, err := app.Load(o)
+	_, err := harness.Options{Preset: "all-in-one", Settings: slices.Concat(adaptiveSettings, changes)}.Load()
 	return err
 }

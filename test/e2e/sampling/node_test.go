@@ -5,30 +5,16 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// The native library of Node.js does what a file says, through a collector and through an agent, and changes when it changes.
+// TestNodeSamplersFollowTheFile is like [TestSamplersFollowTheFile] for the Jaeger client for Node.js.
 func TestNodeSamplersFollowTheFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it installs the libraries")
-	}
-	dir := harness.InstallNode(t)
-	if dir == "" {
-		t.Skip("there is no node on this machine")
-	}
-	script, err := os.ReadFile(filepath.Join(harness.Root(t), "test", "e2e", "testdata", "node", "sampler.js"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "sampler.js"), script, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	harness.SkipIfShort(t)
+	dir := harness.NodeDir(t)
 	followTheFile(t, func(atCollector, atAgent string) []samplingClient {
 		return []samplingClient{
 			nodeSamplingClient(t, dir, "jaeger-client at the collector", atCollector),
@@ -37,7 +23,7 @@ func TestNodeSamplersFollowTheFile(t *testing.T) {
 	})
 }
 
-// nodeSamplingClient is the native library in a process of Node.js, with the script in dir.
+// nodeSamplingClient returns the Jaeger client for Node.js, which runs in a process of its own with the script in dir.
 func nodeSamplingClient(t *testing.T, dir, name, at string) samplingClient {
 	u, err := url.Parse(at)
 	if err != nil {

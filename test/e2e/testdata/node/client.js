@@ -1,16 +1,16 @@
 'use strict';
-// Sends one trace with a client library, and prints the ids that the library gave it: {"trace": hex, "spans": [hex, ...]}.
+// Sends one trace with a client library and prints its ids: {"trace": hex, "spans": [hex, ...]}.
 //
 //   node client.js KIND TARGET START
 //
-// TARGET is host:port, or a URL for kinds over HTTP. The first span starts at START, in milliseconds since the epoch, and lasts 250 ms; the
-// second one starts 10 ms later and lasts 100 ms. Each has an event 5 ms after its start.
+// TARGET is host:port, or a URL if KIND uses HTTP. The first span starts at START, in milliseconds since the epoch, and
+// lasts 250 ms. The second one starts 10 ms later and lasts 100 ms. Each has an event 5 ms after its start.
 
 const [kind, target, startText] = process.argv.slice(2);
 const start = Number(startText);
 const unicode = 'żółw 🐢\n"\\';
 
-// Some libraries leave out leading zeros.
+// Some libraries omit leading zeros.
 function print(trace, ...spans) {
   console.log(JSON.stringify({ trace: trace.padStart(trace.length > 16 ? 32 : 16, '0'), spans: spans.map((s) => s.padStart(16, '0')) }));
 }

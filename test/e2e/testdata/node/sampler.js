@@ -1,5 +1,9 @@
-// Begins traces with the native library's remote sampler: node sampler.js HOST PORT PATH. Of each line of the input, `{"operation", "traces"}`, it begins so many
-// traces, and writes, as a line, how many of them were sampled, and the tags that say what decided about the last one of these.
+// Starts traces with the remote sampler of the Jaeger client.
+//
+//   node sampler.js HOST PORT PATH
+//
+// Each line of the input is {"operation": name, "traces": number}. For each line the program starts that number of traces and
+// prints {"sampled": number, "by": text}: how many of them were sampled, and the sampler tags of the last sampled one.
 'use strict';
 
 const [host, port, samplingPath] = process.argv.slice(2);

@@ -22,17 +22,17 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// wire is one way in, from the same spans in its format to the program that forgets them.
-type wire struct {
+// protocol is a protocol of a receiver. It is measured with the same spans as the others.
+type protocol struct {
 	name       string
 	perRequest int
 	encode     func(b *testing.B, r bench.Request) []byte
 	listener   [2]string // component and listener
-	exporter   string    // nop, or native: the next hop is another process
+	exporter   string    // nop, or native, which forwards to another process
 	send       func(b *testing.B, addr string, payloads [][]byte)
 }
 
-const wiresConfig = `
+const protocolsConfig = `
 receivers:
   native: {protocols: {grpc: {endpoint: "localhost:0"}, http: {endpoint: "localhost:0"}}}
   thriftudp: {compact: {endpoint: "localhost:0"}}
@@ -47,11 +47,11 @@ service:
   pipelines: {traces: {receivers: [native, thriftudp, zipkin], processors: [batch], exporters: [%s]}}
 `
 
-// BenchmarkWires measures what a span costs the whole process on its way from a client's wire format into nothing, and from one process to
-// the next, as CPU time; and relates it to D, the CPU time of decoding the same spans from OTLP into pdata, measured in turns: x/D.
-func BenchmarkWires(b *testing.B) {
+// BenchmarkProtocols measures the CPU time per span of a process that receives spans in the format of a client and discards or
+// forwards them. It reports the ratio to D, the CPU time of decoding the same spans from OTLP into pdata, measured in turns.
+func BenchmarkProtocols(b *testing.B) {
 	dataset := bench.New(1, time.Now())
-	for _, w := range []wire{
+	for _, w := range []protocol{
 		{"compact UDP", 130, compactMessage, [2]string{"thriftudp", "compact"}, "nop", sendDatagrams},
 		{"compact UDP, a span each", 1, compactMessage, [2]string{"thriftudp", "compact"}, "nop", sendDatagrams},
 		{"native gRPC", 512, postSpans, [2]string{"native", "protocols.grpc"}, "nop", callPostSpans},
@@ -63,14 +63,14 @@ func BenchmarkWires(b *testing.B) {
 	}
 }
 
-func (w *wire) measure(b *testing.B, dataset *bench.Dataset) {
+func (w *protocol) measure(b *testing.B, dataset *bench.Dataset) {
 	var requests [][]byte
 	var payloads [][]byte
 	spans := 0
 	for r := range dataset.Requests(benchSpans/5, w.perRequest) {
 		requests, payloads, spans = append(requests, r.Body), append(payloads, w.encode(b, r)), spans+r.Spans
 	}
-	const rounds = 5 // the same spans again: their encodings take memory
+	const rounds = 5 // the same payloads are sent again to save memory
 	var decoding, process time.Duration
 	n, lost := 0, 0.0
 	for b.Loop() {
@@ -83,16 +83,16 @@ func (w *wire) measure(b *testing.B, dataset *bench.Dataset) {
 	b.ReportMetric(float64(decoding.Nanoseconds())/float64(n*spans), "D-ns/span")
 	b.ReportMetric(float64(process.Nanoseconds())/float64(n*spans), "ns/span")
 	b.ReportMetric(float64(process)/float64(decoding), "x/D")
-	b.ReportMetric(lost/float64(n), "lost") // datagrams may be
+	b.ReportMetric(lost/float64(n), "lost") // datagrams
 	b.ReportMetric(0, "ns/op")
 }
 
-// run sends all payloads to a process, and returns its CPU time and how many spans it passed on.
-func (w *wire) run(b *testing.B, payloads [][]byte) (cpu time.Duration, spans float64) {
+// run sends all payloads to a process, and returns its CPU time and the number of spans that it passed to its exporter.
+func (w *protocol) run(b *testing.B, payloads [][]byte) (cpu time.Duration, spans float64) {
 	b.Helper()
 	start := func(exporter, next string) *harness.Process {
 		file := filepath.Join(b.TempDir(), "wires.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, wiresConfig, next, exporter), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, protocolsConfig, next, exporter), 0o600); err != nil {
 			b.Fatal(err)
 		}
 		return harness.Run(b, "--config", file)
@@ -108,26 +108,10 @@ func (w *wire) run(b *testing.B, payloads [][]byte) (cpu time.Duration, spans fl
 	if sink != nil {
 		sink.Terminate()
 	}
-	return p.Cmd.ProcessState.UserTime() + p.Cmd.ProcessState.SystemTime(), spansSent(b, p)
+	return p.Cmd.ProcessState.UserTime() + p.Cmd.ProcessState.SystemTime(), spansSent(p)
 }
 
-// spansSent returns how many spans a process, by its last log line, gave to its exporters.
-func spansSent(b *testing.B, p *harness.Process) (n float64) {
-	b.Helper()
-	line := p.Await("msg", "final accounting of spans")
-	for _, c := range line["components"].([]any) {
-		if m := c.(map[string]any); m["kind"] == "exporter" {
-			sent, _ := m["sent"].(float64)
-			n += sent
-		}
-	}
-	if line["balanced"] != true || n == 0 {
-		b.Fatalf("spans were lost: %v", line)
-	}
-	return n
-}
-
-// decodeAll decodes requests into pdata and returns the CPU time that it took.
+// decodeAll decodes requests into pdata and returns the CPU time.
 func decodeAll(b *testing.B, requests [][]byte) time.Duration {
 	b.Helper()
 	cpu := func() time.Duration {
@@ -147,20 +131,18 @@ func decodeAll(b *testing.B, requests [][]byte) time.Duration {
 	return cpu() - from
 }
 
-// What sends.
-
+// sendDatagrams sends payloads over UDP.
 func sendDatagrams(b *testing.B, addr string, payloads [][]byte) {
 	conn, err := net.Dial("udp", addr)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	// Slower than the process is, so that next to nothing is lost: what counts is the time that it takes, not how long it lasts.
-	const perSecond = 150e6 // bytes
-	const most = 40_000     // datagrams
+	// The rate is lower than that of the process, so that almost nothing is lost. The benchmark measures CPU time.
+	const bytesPerSecond, datagramsPerSecond = 150e6, 40_000
 	started, bytesSent := time.Now(), 0
 	for i, p := range payloads {
-		due := max(float64(bytesSent)/perSecond, float64(i)/most)
+		due := max(float64(bytesSent)/bytesPerSecond, float64(i)/datagramsPerSecond)
 		if early := time.Duration(due*float64(time.Second)) - time.Since(started); early > time.Millisecond {
 			time.Sleep(early)
 		}
@@ -169,10 +151,10 @@ func sendDatagrams(b *testing.B, addr string, payloads [][]byte) {
 		}
 		bytesSent += len(p)
 	}
-	time.Sleep(time.Second) // what is queued
+	time.Sleep(time.Second) // until the queue is empty
 }
 
-// inParallel calls send for every payload, 8 at a time.
+// inParallel calls send for every payload, with 8 goroutines.
 func inParallel(b *testing.B, payloads [][]byte, send func(payload []byte) error) {
 	b.Helper()
 	next := make(chan []byte)
@@ -193,6 +175,7 @@ func inParallel(b *testing.B, payloads [][]byte, send func(payload []byte) error
 	wg.Wait()
 }
 
+// postTo returns a function that sends payloads over HTTP.
 func postTo(path, contentType string) func(b *testing.B, addr string, payloads [][]byte) {
 	return func(b *testing.B, addr string, payloads [][]byte) {
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
@@ -211,6 +194,7 @@ func postTo(path, contentType string) func(b *testing.B, addr string, payloads [
 	}
 }
 
+// callPostSpans sends payloads over gRPC.
 func callPostSpans(b *testing.B, addr string, payloads [][]byte) {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))

@@ -17,8 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// The same spans in the formats of the wires, written by the clients' own code where there is some.
-
+// postSpans encodes a request as PostSpansRequest.
 func postSpans(b *testing.B, r bench.Request) (p []byte) {
 	err := native.SplitPostSpans([][]byte{r.Body}, math.MaxInt, func() []byte { return nil }, func(request []byte, _ int) error {
 		p = request
@@ -30,12 +29,14 @@ func postSpans(b *testing.B, r bench.Request) (p []byte) {
 	return p
 }
 
+// binaryBatch encodes a request as Batch in the binary Thrift protocol, with the code of the Jaeger client.
 func binaryBatch(b *testing.B, r bench.Request) []byte {
 	return thriftBytes(b, func(p *thrift.TMemoryBuffer) error {
 		return thriftBatch(b, r).Write(context.Background(), thrift.NewTBinaryProtocolConf(p, nil))
 	})
 }
 
+// compactMessage encodes a request as emitBatch in the compact Thrift protocol, with the code of the Jaeger client.
 func compactMessage(b *testing.B, r bench.Request) []byte {
 	return thriftBytes(b, func(p *thrift.TMemoryBuffer) error {
 		client := agent.NewAgentClientFactory(p, thrift.NewTCompactProtocolFactoryConf(nil))
@@ -59,7 +60,7 @@ func thriftBatch(b *testing.B, r bench.Request) *jaeger.Batch {
 	return &v.batch
 }
 
-// thriftVisitor makes a batch of the model that Thrift clients send. What only tags can hold there is in tags.
+// thriftVisitor builds the batch that Thrift clients send. Fields that the model does not have become tags.
 type thriftVisitor struct{ batch jaeger.Batch }
 
 func (v *thriftVisitor) Resource(r *otlpdata.Resource) error {
@@ -110,13 +111,14 @@ func thriftTag(key string, v otlpdata.Value) *jaeger.Tag {
 		x := v.Double()
 		t.VType, t.VDouble = jaeger.TagType_DOUBLE, &x
 	default:
-		x := string([]byte(v.AsString())) // not the request's memory
+		x := string([]byte(v.AsString())) // a copy, because the value is part of the request
 		t.VType, t.VStr = jaeger.TagType_STRING, &x
 	}
 	t.Key = string([]byte(t.Key))
 	return t
 }
 
+// signed decodes a big-endian id.
 func signed(b []byte) (n int64) {
 	for _, c := range b {
 		n = n<<8 | int64(c)
@@ -128,6 +130,7 @@ func idParts(s *otlpdata.Span) (high, low, id int64) {
 	return signed(s.TraceID[:8]), signed(s.TraceID[8:]), signed(s.SpanID[:])
 }
 
+// zipkinJSON encodes a request as Zipkin v2 JSON, with the code of zipkin-go.
 func zipkinJSON(b *testing.B, r bench.Request) []byte {
 	v := &zipkinVisitor{}
 	if err := otlpdata.Walk(r.Body, v); err != nil {
@@ -140,6 +143,7 @@ func zipkinJSON(b *testing.B, r bench.Request) []byte {
 	return body
 }
 
+// zipkinVisitor builds the spans that Zipkin clients send.
 type zipkinVisitor struct {
 	local *model.Endpoint
 	spans []model.SpanModel

@@ -29,22 +29,22 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// everyWire is the preset all-in-one with Zipkin.
-func everyWire(t *testing.T, set ...string) *harness.Program {
+// startAllReceivers starts the preset all-in-one with a Zipkin receiver.
+func startAllReceivers(t *testing.T, set ...string) *harness.Program {
 	t.Helper()
 	return harness.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0", "service::pipelines::traces::receivers=[otlp, native, thriftudp, zipkin]"}, set...)...)
 }
 
-// A way in, and one span in its format, with text for every string: service, operation, key and value of a tag, and an event where there are
-// events.
-type intake struct {
+// protocol is a protocol of a receiver. send sends one span with the given trace id in which every string is text: service,
+// operation, key and value of an attribute, and an event if the format has events.
+type protocol struct {
 	name string
 	send func(t *testing.T, p *harness.Program, high, low uint64, text string)
 }
 
 const wireSpanID = 0x0a0b0c0d01020304
 
-func intakes() []intake {
+func protocols() []protocol {
 	udp := func(listener string, factory thrift.TProtocolFactory, message func(high, low uint64, text string) (string, thrift.TStruct)) func(*testing.T, *harness.Program, uint64, uint64, string) {
 		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
 			method, args := message(high, low, text)
@@ -53,7 +53,7 @@ func intakes() []intake {
 	}
 	post := func(component, listener, path, contentType string, body func(high, low uint64, text string) []byte) func(*testing.T, *harness.Program, uint64, uint64, string) {
 		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
-			status, answer := p.Request(http.MethodPost, "http://"+p.Addr(component, listener)+path, string(body(high, low, text)), "Content-Type", contentType)
+			status, answer := harness.Request(t, http.MethodPost, "http://"+p.Addr(component, listener)+path, string(body(high, low, text)), "Content-Type", contentType)
 			if status/100 != 2 {
 				t.Errorf("status %d: %s", status, answer)
 			}
@@ -68,7 +68,7 @@ func intakes() []intake {
 	compact := thrift.NewTCompactProtocolFactoryConf(nil)
 	binaryStrict := thrift.NewTBinaryProtocolFactoryConf(&thrift.TConfiguration{TBinaryStrictWrite: &strict})
 	binaryLax := thrift.NewTBinaryProtocolFactoryConf(&thrift.TConfiguration{TBinaryStrictWrite: &lax})
-	return []intake{
+	return []protocol{
 		{"compact UDP", udp("compact", compact, emitBatch)},
 		{"compact UDP, Zipkin", udp("compact", compact, emitZipkinBatch)},
 		{"binary UDP, strict", udp("binary", binaryStrict, emitBatch)},
@@ -83,7 +83,7 @@ func intakes() []intake {
 		{"native gRPC, neutral name", call("native", "/tracing.api_v2.CollectorService/PostSpans", nativeProto)},
 		{"Zipkin v1 JSON", post("zipkin", "http", "/api/v1/spans", "application/json", zipkinV1JSON)},
 		{"Zipkin v1 Thrift", post("zipkin", "http", "/api/v1/spans", "application/x-thrift", func(high, low uint64, text string) []byte {
-			list := encoding.BigEndian.AppendUint32([]byte{12}, 1) // a bare list of structs
+			list := encoding.BigEndian.AppendUint32([]byte{12}, 1) // a list of structs without a message
 			return append(list, thriftStruct(binaryStrict, zipkinSpan(high, low, text))...)
 		})},
 		{"Zipkin v2 JSON", post("zipkin", "http", "/api/v2/spans", "application/json", zipkinV2JSON)},
@@ -94,16 +94,16 @@ func intakes() []intake {
 	}
 }
 
-// Every string that is text arrives as it is on every wire, and one that is none breaks nothing: the answer is JSON, the rest of the span
-// is there.
-func TestTextOnEveryWire(t *testing.T) {
+// TestTextInEveryProtocol checks that valid UTF-8 arrives unchanged in every protocol, and that a span with invalid UTF-8 is
+// stored and shown as valid JSON.
+func TestTextInEveryProtocol(t *testing.T) {
 	for _, c := range []struct{ name, text, operation string }{
 		{"unicode", "żółw 🐢 {\"\\}", "żółw 🐢 {\"\\}"},
 		{"invalid", "bad \xff\xc3(", otlpdata.InvalidSpanName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := everyWire(t)
-			for i, in := range intakes() {
+			p := startAllReceivers(t)
+			for i, in := range protocols() {
 				t.Run(in.name, func(t *testing.T) {
 					high, low := uint64(0x1122334455667788), uint64(i+1)
 					in.send(t, p, high, low, c.text)
@@ -127,23 +127,25 @@ func TestTextOnEveryWire(t *testing.T) {
 	}
 }
 
-// awaitSpan waits for a trace of one span, and returns it and its service.
+// awaitSpan waits for a trace of one span, because UDP clients get no answer, and returns the span and its service.
 func awaitSpan(t *testing.T, p *harness.Program, id string) (harness.UISpan, string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	var span harness.UISpan
+	var service string
+	harness.Poll(t, "trace "+id, func() bool {
 		status, body := harness.Fetch(t, p.QueryURL()+"/api/traces/"+id)
 		if status == http.StatusNotFound {
-			continue // UDP has no answer
+			return false
 		}
 		var answer struct{ Data []harness.UITrace }
 		if err := json.Unmarshal(body, &answer); err != nil || !utf8.Valid(body) || len(answer.Data) != 1 || len(answer.Data[0].Spans) != 1 {
 			t.Fatalf("%d %v: %s", status, err, body)
 		}
-		s := answer.Data[0].Spans[0]
-		return s, answer.Data[0].Processes[s.ProcessID].ServiceName
-	}
-	t.Fatalf("trace %s did not arrive", id)
-	return harness.UISpan{}, ""
+		span = answer.Data[0].Spans[0]
+		service = answer.Data[0].Processes[span.ProcessID].ServiceName
+		return true
+	})
+	return span, service
 }
 
 func sendDatagram(t *testing.T, addr string, b []byte) {
@@ -158,6 +160,7 @@ func sendDatagram(t *testing.T, addr string, b []byte) {
 	}
 }
 
+// callRaw calls a method over gRPC with an encoded request.
 func callRaw(t *testing.T, addr, method string, body []byte) {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))
@@ -188,7 +191,7 @@ func thriftMessage(t *testing.T, factory thrift.TProtocolFactory, method string,
 	return buf.Bytes()
 }
 
-// thriftStruct encodes into memory, which cannot fail.
+// thriftStruct encodes a struct. Encoding into memory does not fail.
 func thriftStruct(factory thrift.TProtocolFactory, s thrift.TStruct) []byte {
 	buf := thrift.NewTMemoryBuffer()
 	out := factory.GetProtocol(buf)
@@ -227,7 +230,7 @@ func zipkinSpan(high, low uint64, text string) *zipkincore.Span {
 	}
 }
 
-// pbField appends a protobuf field of bytes.
+// pbField appends a protobuf field with bytes.
 func pbField[T string | []byte](dst []byte, num protowire.Number, content T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, num, protowire.BytesType), []byte(content))
 }
@@ -264,7 +267,7 @@ func zipkinProto(high, low uint64, text string) []byte {
 	return pbField(nil, 1, span)
 }
 
-// jsonText is a JSON string with bytes that are no text left as they are.
+// jsonText returns a JSON string that keeps invalid UTF-8.
 func jsonText(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// NativeBatch is what the suite's requests look like in the native model.
-func NativeBatch(td ptrace.Traces) *jaeger.Batch {
+// JaegerBatch translates the spans of the first scope of the first resource: ids, name, start and duration.
+func JaegerBatch(td ptrace.Traces) *jaeger.Batch {
 	rs := td.ResourceSpans().At(0)
 	service, _ := rs.Resource().Attributes().Get("service.name")
 	b := &jaeger.Batch{Process: &jaeger.Process{ServiceName: service.Str()}}
@@ -27,14 +27,14 @@ func NativeBatch(td ptrace.Traces) *jaeger.Batch {
 	return b
 }
 
-// Datagram is the datagram of one batch, in the compact protocol.
-func Datagram(t *testing.T, b *jaeger.Batch) []byte {
-	t.Helper()
+// Datagram returns the datagram that sends a batch to an agent: the message emitBatch in the compact protocol.
+func Datagram(tb testing.TB, b *jaeger.Batch) []byte {
+	tb.Helper()
 	ctx, buf, args := context.Background(), thrift.NewTMemoryBuffer(), agent.AgentEmitBatchArgs{Batch: b}
 	out := thrift.NewTCompactProtocolConf(buf, nil)
 	for _, err := range []error{out.WriteMessageBegin(ctx, "emitBatch", thrift.ONEWAY, 0), args.Write(ctx, out), out.Flush(ctx)} {
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return buf.Bytes()

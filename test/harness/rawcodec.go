@@ -5,7 +5,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// RawCodec sends []byte as it is and forgets answers.
+// RawCodec is a codec for gRPC clients that send encoded messages: requests are of type []byte, answers are discarded.
 type RawCodec struct{}
 
 var _ encoding.CodecV2 = RawCodec{}

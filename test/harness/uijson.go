@@ -1,0 +1,115 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// UIAnswer is an answer of the query API at /api, as its clients decode it.
+type UIAnswer struct {
+	Data   json.RawMessage
+	Total  int
+	Errors []struct {
+		Code    int
+		Msg     string
+		TraceID string
+	}
+}
+
+// UITrace is a trace in an answer of the query API.
+type UITrace struct {
+	TraceID   string
+	Spans     []UISpan
+	Processes map[string]UIProcess
+	Warnings  []string
+}
+
+// UISpan is a span in an answer of the query API. Times are in microseconds.
+type UISpan struct {
+	TraceID, SpanID, OperationName, ProcessID string
+	References                                []UIReference
+	StartTime, Duration                       int64
+	Flags                                     uint32
+	Tags                                      []UITag
+	Logs                                      []UILog
+	Warnings                                  []string
+}
+
+// UIReference refers to the parent of a span or to a linked span.
+type UIReference struct{ RefType, TraceID, SpanID string }
+
+// UILog is an event of a span.
+type UILog struct {
+	Timestamp int64
+	Fields    []UITag
+}
+
+// UITag is an attribute.
+type UITag struct {
+	Key, Type string
+	Value     json.RawMessage
+}
+
+// UIProcess is a resource.
+type UIProcess struct {
+	ServiceName string
+	Tags        []UITag
+}
+
+// String returns key:type=value.
+func (t UITag) String() string { return fmt.Sprintf("%s:%s=%s", t.Key, t.Type, t.Value) }
+
+// TagStrings returns tags as key:type=value, sorted.
+func TagStrings(tags []UITag) []string {
+	out := make([]string, len(tags))
+	for i, t := range tags {
+		out[i] = t.String()
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Ask gets a path of the query API and decodes the data of the answer. It fails the test if the answer is an error.
+func Ask[T any](p *Program, path string) T {
+	p.T.Helper()
+	status, body := Fetch(p.T, p.QueryURL()+path)
+	var a UIAnswer
+	if err := json.Unmarshal(body, &a); err != nil || status != http.StatusOK || len(a.Errors) > 0 {
+		p.T.Fatalf("GET %s: %d %v %s", path, status, err, body)
+	}
+	var data T
+	if err := json.Unmarshal(a.Data, &data); err != nil {
+		p.T.Fatalf("GET %s: %v in %s", path, err, a.Data)
+	}
+	return data
+}
+
+// Search returns the ids of the traces that a search finds, in the order of the answer. Parameters are written as name,
+// value, name, value.
+func (p *Program) Search(params ...string) []string {
+	p.T.Helper()
+	v := url.Values{}
+	for i := 0; i+1 < len(params); i += 2 {
+		v.Add(params[i], params[i+1])
+	}
+	ids := []string{}
+	for _, tr := range Ask[[]UITrace](p, "/api/traces?"+v.Encode()) {
+		ids = append(ids, tr.TraceID)
+	}
+	return ids
+}
+
+// Quote returns s as a JSON string without HTML escapes, as the query API writes it.
+func Quote(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
