@@ -11,73 +11,74 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// plantedBug is a mistake that could be made one day, and that the simulation must find: in a program that has it, something else stands instead
-// of a piece that file has once. Both are whole statements, and the piece declares nothing that is used after it: it becomes a branch of an if.
+// plantedBug is a bug that the simulation must find. In a program with the bug, instead replaces piece, which occurs once in file.
+// Both are complete statements, because the piece becomes a branch of an if statement. It declares nothing that is used later.
 type plantedBug struct {
 	name           string
-	promise        string // that it breaks
+	promise        string // the guarantee that it breaks
 	file           string
 	piece, instead string
 }
 
 var plantedBugs = []plantedBug{
-	{name: "ack before sync", promise: "what is acknowledged survives a power cut", file: "pipeline/storage/wal/flush.go",
+	{name: "ack before sync", promise: "acknowledged spans survive a power cut", file: "pipeline/storage/wal/flush.go",
 		piece: `if err == nil && (sync || len(d.unsynced) > l.opts.MaxPending) {
 		err = d.sync()
 	}`,
-		instead: `if err == nil && d.fresh > 0 { // a group is synced with the next one, after its ack
+		instead: `if err == nil && d.fresh > 0 { // a group is synced with the next one, after its acknowledgement
 		err = d.sync()
 	}`},
-	{name: "cursor before answer", promise: "what waits in a queue is there until the destination has it", file: "pipeline/storage/spool/take.go",
+	{name: "cursor before answer", promise: "a span stays in the queue until the destination has it", file: "pipeline/storage/spool/take.go",
 		piece: `return p.take(), nil, nil, nil`,
 		instead: `item = p.take()
 	_, err = q.note(doneItem{item.epoch, item.seq})
 	return item, nil, nil, err`},
-	{name: "record reuse after a restart", promise: "what is sent is what was received", file: "pipeline/storage/spool/take.go",
+	{name: "record reuse after a restart", promise: "spans are sent as they were received", file: "pipeline/storage/spool/take.go",
 		piece: `items = append(items, item)`,
 		instead: `item.Payload = r.payload
 		items = append(items, item)`},
-	{name: "record reuse in memory", promise: "what is sent is what was received", file: "pipeline/queue_disk.go",
+	{name: "record reuse in memory", promise: "spans are sent as they were received", file: "pipeline/internal/delivery/queue_disk.go",
 		piece: `err = q.spool.Load().Put(b, l.spans, parts...)`,
 		instead: `err = q.spool.Load().Put(b, l.spans, parts...)
 	for _, p := range parts {
 		clear(p)
 	}`},
-	{name: "double drop", promise: "of every span that came in it is counted once what became of it", file: "pipeline/queue_disk.go",
-		piece: `q.evict(i)
+	{name: "double drop", promise: "every span is counted once by outcome", file: "pipeline/internal/delivery/queue_disk.go",
+		piece: `q.evicted(i)
 		q.done(i)`,
-		instead: `q.evict(i)
-		q.evict(i)
+		instead: `q.evicted(i)
+		q.evicted(i)
 		q.done(i)`},
-	{name: "swap without drain", promise: "what waits in memory for an exporter that goes is sent", file: "pipeline/transition.go",
+	{name: "swap without drain", promise: "spans queued in memory for a removed exporter are sent", file: "pipeline/internal/host/transition.go",
 		piece: `t.app.retiring.begin(t.app, n)`,
 		instead: `now, end := context.WithCancel(ctx)
 		end()
 		_ = stopSafely(now, n)`},
-	{name: "swap without waiting", promise: "a reload refuses nobody", file: "pipeline/transition.go",
-		piece:   `n.out.drain(func() { t.hurry(n) })`,
-		instead: `_ = n.out // it leads to what goes until what comes has started`},
-	{name: "swap that counts again", promise: "of every span that came in it is counted once what became of it", file: "pipeline/edge_queue.go",
+	{name: "swap without waiting", promise: "a reload refuses no spans", file: "pipeline/internal/host/transition.go",
+		piece:   `n.gate.Drain(func() { t.interruptRetries(n) })`,
+		instead: `_ = n.gate // it leads to the stopped component until the new one has started`},
+	{name: "swap that counts again", promise: "every span is counted once by outcome", file: "pipeline/internal/delivery/exporter_queue.go",
 		piece:   `e.count.in.Add(float64(max(e.queue.state().spans-known, 0)))`,
 		instead: `e.count.in.Add(float64(e.queue.state().spans))`},
 }
 
-// plantedSeeds is how many scenarios may pass before a planted bug must have been found.
-const plantedSeeds = 1000
+// plantedRounds times simulationRuns is the number of scenarios after which a planted bug must have been found.
+const plantedRounds = 5
 
-// plantedName is the variable of the environment with the name of the bug that the program has. Where there is none, it has no bug.
+// plantedName is the environment variable with the name of the bug that is active. Without it no bug is active.
 const plantedName = "SIMULATION_PLANTED"
 
-// TestPlantedBugs builds the simulation with all bugs in it, each behind a condition, and demands that each is found, and that the scenario which
-// has found it passes without it. The sources stay as they are.
+// TestPlantedBugs builds the simulation with all bugs, each behind a condition, and checks that the simulation finds each bug, and
+// that the scenario that finds it passes without the bug. The build uses an overlay; the source files do not change.
 func TestPlantedBugs(t *testing.T) {
 	harness.SkipIfShort(t)
 	program, err := buildPlanted(harness.Root(t), t.TempDir(), plantedBugs)
 	if err != nil {
-		t.Fatalf("the table of planted bugs has to follow the sources: %v", err)
+		t.Fatalf("the table of planted bugs must match the source files: %v", err)
 	}
 	for _, b := range plantedBugs {
 		t.Run(b.name, func(t *testing.T) {
@@ -87,34 +88,39 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// foundBug is what TestSimulation writes when a scenario fails: first a complaint, at last its seed.
-var foundBug = regexp.MustCompile(`(?s)\w+_test\.go:\d+: ([^\n]*)\n.*replay: go test -run TestSimulation -seed (\d+) `)
+// foundBug matches the output of a failed scenario: the first error, and its seed at the end.
+var foundBug = regexp.MustCompile(`(?s)\w+_test\.go:\d+: +([^\n]+)\n.*replay: go test -run TestSimulation -seed (\d+) `)
 
 func (b *plantedBug) mustBeFound(t *testing.T, program string) {
-	out, err := simulateIn(t, program, b.name, "1", plantedSeeds)
+	out, err := simulateIn(t, program, b.name, "")
 	if err == nil {
-		t.Fatalf("not found in %d scenarios, although it breaks a promise: %s", plantedSeeds, b.promise)
+		t.Fatalf("not found in %d scenarios; broken guarantee: %s", plantedRounds*simulationRuns, b.promise)
 	}
+	out = strings.ReplaceAll(out, soak.SeedVariable+"=1", "") // not an error
 	found := foundBug.FindStringSubmatch(out)
 	if found == nil {
-		t.Fatalf("the simulation names no scenario and what is wrong with it: %v\n%s", err, out)
+		t.Fatalf("no error and seed in the output of the simulation: %v\n%s", err, out)
 	}
-	complaint, seed := found[1], found[2]
-	t.Logf("found by seed %s: %s", seed, complaint)
-	if out, err := simulateIn(t, program, "", seed, 1); err != nil {
-		t.Errorf("seed %s fails without the bug, too: %v\n%s", seed, err, out)
+	message, seed := found[1], found[2]
+	t.Logf("found by seed %s: %s", seed, message)
+	if out, err := simulateIn(t, program, "", seed); err != nil {
+		t.Errorf("seed %s also fails without the bug: %v\n%s", seed, err, out)
 	}
 }
 
-// simulateIn runs the simulation in a program that has one of the bugs, or with "" none, and returns what it writes.
-func simulateIn(t *testing.T, program, bug, firstSeed string, seeds int) (string, error) {
+// simulateIn runs the simulation in a program with one of the bugs, or with none if bug is "". It runs the scenario of one seed,
+// or all scenarios if seed is "". It returns the output.
+func simulateIn(t *testing.T, program, bug, seed string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSimulation$")
-	cmd.Env = append(os.Environ(), plantedName+"="+bug, simulationStart+"="+firstSeed, fmt.Sprint("SIMULATION_SEEDS=", seeds))
+	if seed != "" {
+		cmd.Args = append(cmd.Args, "-seed", seed)
+	}
+	cmd.Env = append(os.Environ(), plantedName+"="+bug, soak.SeedVariable+"=1", fmt.Sprint(soak.RoundsVariable, "=", plantedRounds))
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
-// buildPlanted builds the test program of this package from sources with bugs, which it writes to dir.
+// buildPlanted builds the test program of this package from source files with bugs, which it writes to dir.
 func buildPlanted(root, dir string, bugs []plantedBug) (program string, err error) {
 	sources, err := plantedSources(root, bugs)
 	if err != nil {
@@ -140,12 +146,13 @@ func buildPlanted(root, dir string, bugs []plantedBug) (program string, err erro
 	build := exec.Command("go", "test", "-c", "-overlay", file, "-ldflags", "-s -w", "-o", program, "./test/simulation")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building with the bugs: %w\n%s", err, out)
+		return "", fmt.Errorf("building with planted bugs: %w\n%s", err, out)
 	}
 	return program, nil
 }
 
-// plantedSources returns the files that differ: those with bugs, and a new one in each of their packages that knows which bug the program has.
+// plantedSources returns the changed files by name: those with bugs, and a new one in each of their packages that reads the name
+// of the active bug.
 func plantedSources(root string, bugs []plantedBug) (map[string]string, error) {
 	sources := map[string]string{}
 	for _, b := range bugs {
@@ -158,7 +165,7 @@ func plantedSources(root string, bugs []plantedBug) (map[string]string, error) {
 			text = string(original)
 		}
 		if n := strings.Count(text, b.piece); n != 1 {
-			return nil, fmt.Errorf("%s: %s has this piece %d times, not once:\n%s", b.name, b.file, n, b.piece)
+			return nil, fmt.Errorf("%s: %s contains this piece %d times, want once:\n%s", b.name, b.file, n, b.piece)
 		}
 		branches := fmt.Sprintf("if planted == %q {\n%s\n} else {\n%s\n}", b.name, b.instead, b.piece)
 		sources[b.file] = strings.Replace(text, b.piece, branches, 1)

@@ -8,19 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// killRounds is the environment variable with the number of rounds of TestKill.
-const killRounds = "TRACING_KILLS"
-
 // TestKill kills the program under load and restarts it with the same data directory, several times. After each restart every
 // acknowledged span is found exactly once, and no span is found that was not sent. Rounds differ in the time of the kill and in
 // the size of the memtable. `make soak` runs many rounds.
 func TestKill(t *testing.T) {
-	rounds, seed := harness.EnvNumber(t, killRounds, 5), harness.Seed(t)
+	rounds, seed := soak.Rounds(t, 5, 2), soak.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
 	for round := range rounds {

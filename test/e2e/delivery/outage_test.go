@@ -8,11 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
-
-// outageSeconds is the environment variable with the duration of the outage in TestOutage.
-const outageSeconds = "TRACING_OUTAGE"
 
 // queueingAgent is an agent with a receiver that acknowledges spans.
 const queueingAgent = `
@@ -36,7 +34,7 @@ service:
 func TestOutage(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := t.TempDir()
-	outage := time.Duration(harness.EnvNumber(t, outageSeconds, 1)) * time.Second
+	outage := time.Duration(min(soak.Rounds(t, 1, 1), 20)) * time.Second
 	collector := func(more ...string) *harness.Process {
 		p := harness.Run(t, harness.CollectorArgs(filepath.Join(dir, "collector"), more...)...)
 		p.AwaitReady()

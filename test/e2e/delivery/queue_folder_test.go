@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
@@ -74,7 +75,7 @@ func (f *queueFolder) addForeign(rnd *rand.Rand) {
 // the damaged ones are reported and their files kept, and new spans are forwarded.
 func TestDamagedQueue(t *testing.T) {
 	harness.SkipIfShort(t)
-	seed := harness.Seed(t)
+	seed := soak.Seed(t)
 	left := leaveQueue(t)
 	last := map[int]bool{} // the last request of each file, whose damage looks like a write that the kill interrupted
 	for _, name := range left.logs() {

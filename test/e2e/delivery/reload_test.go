@@ -15,13 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/status"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
 )
-
-// reloadRounds is the environment variable with the number of reloads in TestReload.
-const reloadRounds = "TRACING_RELOADS"
 
 // reloadedConfig returns the i-th configuration. Processors and exporters are added, removed and changed, sometimes also the
 // store. The receiver, the query extension and the admin extension stay.
@@ -44,7 +42,7 @@ service:
 // found. An invalid file changes nothing and is reported. `make soak` runs more reloads.
 func TestReload(t *testing.T) {
 	harness.SkipIfShort(t)
-	reloads := int(harness.EnvNumber(t, reloadRounds, 60))
+	reloads := soak.Rounds(t, 60, 20)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tracing.yaml")
 	write := func(text string) {

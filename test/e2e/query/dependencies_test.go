@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
@@ -88,7 +89,7 @@ func checkLinks(p *harness.Program, calls []call, begin time.Time) {
 	minute := begin.Truncate(time.Minute).Add(time.Minute) // ends between the spans
 	windows := [][2]time.Time{{begin.Add(-time.Hour), begin.Add(time.Minute)}, {minute, minute.Add(time.Minute)},
 		{begin.Add(-time.Hour), minute.Add(-time.Millisecond)}, {minute.Add(-time.Millisecond), minute}}
-	rng := rand.New(rand.NewPCG(harness.Seed(p.T), 0))
+	rng := rand.New(rand.NewPCG(soak.Seed(p.T), 0))
 	for range 10 {
 		from := begin.Add(time.Duration(rng.IntN(10_000)) * time.Millisecond)
 		windows = append(windows, [2]time.Time{from, from.Add(time.Duration(rng.IntN(1<<(1+rng.IntN(14)))) * time.Millisecond)})
