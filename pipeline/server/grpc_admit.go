@@ -58,7 +58,7 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callOf returns the call of a handler's context: all calls are admitted.
+// callOf returns the call of a handler's context. Every call has passed admit.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // Err implements context.Context. If the call has timed out, it returns context.DeadlineExceeded,

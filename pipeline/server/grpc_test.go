@@ -418,7 +418,7 @@ func TestHealthAndReflection(t *testing.T) {
 	f := newFixture(t, 0)
 	conn, _ := f.grpc(grpcConfig(), noop)
 	health := healthpb.NewHealthClient(conn)
-	for name, want := range map[string]codes.Code{"": codes.OK, "test.Echo": codes.OK, "nobody": codes.NotFound} {
+	for name, want := range map[string]codes.Code{"": codes.OK, "test.Echo": codes.OK, "unknown": codes.NotFound} {
 		resp, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if status.Code(err) != want || err == nil && resp.Status != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q: %v %v", name, resp, err)

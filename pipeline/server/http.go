@@ -55,7 +55,8 @@ func NewHTTP(set pipeline.Settings, name string, cfg HTTPConfig, h http.Handler)
 	if err != nil {
 		return nil, err
 	}
-	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget), denied: deny, durations: durations}
+	s := &HTTP{acceptor: a, set: a.set, handler: h, maxBody: int64(cfg.MaxRequestBodySize), decoders: newDecoders(set.Budget),
+		denied: deny, durations: durations}
 	// While a buffer grows, the body is in memory twice, so at most half the budget can be
 	// admitted.
 	if half := capToBudget(2*s.maxBody, set.Budget) / 2; half < s.maxBody {

@@ -29,8 +29,8 @@ func (c *TenancyConfig) Validate() error {
 	}
 	for _, t := range c.Tenants {
 		if !validTenant(t) {
-			errs = append(errs, pipeline.BadKey("tenants", "%.300q is not a valid tenant name; use 1 to %d printable ASCII characters without leading or trailing spaces",
-				t, maxTenantLength))
+			errs = append(errs, pipeline.BadKey("tenants",
+				"%.300q is not a valid tenant name; use 1 to %d printable ASCII characters without leading or trailing spaces", t, maxTenantLength))
 		}
 	}
 	return errors.Join(errs...)

@@ -51,7 +51,9 @@ func (m *TranslationMemory) Resize(n int64) error {
 // Translate waits for a free slot, reserves memory bytes and calls decode, which may resize the
 // reservation. It then resizes the reservation to the size of the batch. It returns errors of
 // decode, of [TranslationMemory.Resize], and of ctx while waiting.
-func (t *Translator) Translate(ctx context.Context, body []byte, memory int64, decode func(*TranslationMemory) (*otlpdata.Batch, error)) (Translated, error) {
+func (t *Translator) Translate(
+	ctx context.Context, body []byte, memory int64, decode func(*TranslationMemory) (*otlpdata.Batch, error),
+) (Translated, error) {
 	select {
 	case t.slots <- struct{}{}:
 		defer func() { <-t.slots }()

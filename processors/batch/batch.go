@@ -46,7 +46,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, pipeline.BadKey("send_batch_size", "must be above 0, not %d", c.SendBatchSize))
 	}
 	if c.SendBatchMaxSize < c.SendBatchSize {
-		errs = append(errs, pipeline.BadKey("send_batch_max_size", "must be at least send_batch_size (%d), not %d", c.SendBatchSize, c.SendBatchMaxSize))
+		errs = append(errs, pipeline.BadKey("send_batch_max_size", "must be at least send_batch_size (%d), not %d",
+			c.SendBatchSize, c.SendBatchMaxSize))
 	}
 	if c.SendBatchMaxBytes < 1 {
 		errs = append(errs, pipeline.BadKey("send_batch_max_bytes", "must be above 0"))

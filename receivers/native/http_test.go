@@ -60,7 +60,7 @@ func rows() []row {
 		post("parameters of the content type", "application/x-thrift; charset=utf-8", one, nil),
 		{"query parameters", http.MethodPost, tracesPath + "?format=x.thrift", xThrift, "", one, nil},
 		post("no spans", xThrift, string(thriftRequest(0)), nil),
-		post("what follows is ignored", xThrift, one+"rest", nil),
+		post("trailing data is ignored", xThrift, one+"rest", nil),
 		compressed("gzip", "gzip", gzipped(one)),
 		post("no content type", "", one, nil),
 		post("content type that is none", "a/b/c", one, nil),

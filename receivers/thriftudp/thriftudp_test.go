@@ -131,8 +131,8 @@ func TestPermanentErrorForOneDatagram(t *testing.T) {
 	s := &pipelinetest.Sink{Answer: func(_ context.Context, b *otlpdata.Batch) error {
 		entered <- struct{}{}
 		<-gate
-		if td, err := b.Traces(); err != nil || strings.Contains(jsonOf(t, td), "poison") {
-			return pipeline.Permanent(errors.New("too strange"))
+		if td, err := b.Traces(); err != nil || strings.Contains(jsonOf(t, td), "invalid") {
+			return pipeline.Permanent(errors.New("invalid span"))
 		}
 		return nil
 	}}
@@ -147,14 +147,14 @@ func TestPermanentErrorForOneDatagram(t *testing.T) {
 	for i := range n {
 		name := fmt.Sprint(i)
 		if i == 11 {
-			name = "poison"
+			name = "invalid"
 		}
 		f.send("compact", message(t, native.Compact, "emitBatch", batch(name)))
 	}
 	f.await(func() bool { return f.Listeners["compact"].(*udp.Server).Stats().Waiting == n })
 	close(gate)
 	f.stop()
-	if got := names(t, f.sink); len(got) != n || slices.Contains(got, "udp tracing cart poison") {
+	if got := names(t, f.sink); len(got) != n || slices.Contains(got, "udp tracing cart invalid") {
 		t.Errorf("%d spans: %q", len(got), got)
 	}
 	f.expect(map[string]float64{

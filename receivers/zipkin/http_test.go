@@ -72,7 +72,7 @@ func TestFormats(t *testing.T) {
 		"v2 JSON":                  {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", "application/json"}},
 		"v2 without a type":        {path: "/api/v2/spans", body: oneV2},
 		"v2 of any other type":     {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", ";;"}},
-		"v2 behind a prefix":       {path: "/zipkin/api/v2/spans/", body: oneV2},
+		"v2 with a prefix":         {path: "/zipkin/api/v2/spans/", body: oneV2},
 		"v2 protobuf":              {path: "/api/v2/spans", body: oneProto(t), header: []string{"Content-Type", "application/x-protobuf"}},
 		"v2 protobuf, a parameter": {path: "/api/v2/spans", body: oneProto(t), header: []string{"Content-Type", "Application/X-Protobuf; v=1"}},
 		"v1 JSON":                  {path: "/api/v1/spans", body: oneV1, header: []string{"Content-Type", "application/json; charset=utf-8"}},

@@ -51,7 +51,8 @@ func newMetrics(s *Server) (*metrics, error) {
 		counter("tracing_server_received_datagrams_total", "Datagrams read from the socket: handled, refused or waiting.", m.received.Load),
 		counter("tracing_server_handled_datagrams_total", "Datagrams whose data entered the pipeline.", m.handled.Load),
 		counter("tracing_server_read_errors_total", "Failed reads from the socket.", m.readErrors.Load),
-		counter("tracing_server_kernel_dropped_datagrams_total", "Datagrams dropped by the operating system because the receive buffer was full.", m.kernelDrops),
+		counter("tracing_server_kernel_dropped_datagrams_total",
+			"Datagrams dropped by the operating system because the receive buffer was full.", m.kernelDrops),
 		prometheus.NewGaugeFunc(waiting, func() float64 { return float64(s.queue.len()) }))
 }
 
