@@ -40,7 +40,7 @@ type Config struct {
 	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory of all answers together, including spans that wait for clients of tail. Queries that need more are rejected as overload, and clients can retry them."`
 	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Send the bearer tokens of requests to remote stores."`
 	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that clients watch while they are stored."`
-	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew correction between hosts. 0 disables the correction; spans then have a warning with the skew."`
+	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; spans then have a warning with the skew."`
 }
 
 func defaults() Config {

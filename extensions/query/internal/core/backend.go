@@ -34,7 +34,7 @@ type Limits struct {
 	Scanned    int           // spans examined per search
 	Aggregated int           // spans examined one by one to count spans by value
 	Queries    int           // concurrent queries
-	ClockSkew  time.Duration // maximum clock-skew correction; 0 disables it
+	ClockSkew  time.Duration // maximum clock-skew adjustment; 0 disables it
 }
 
 // Options configure a Backend. All fields except Archive must be set.

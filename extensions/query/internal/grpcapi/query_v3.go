@@ -31,7 +31,10 @@ type queryV3 struct {
 	calls calls
 }
 
-type tracesStream = grpc.ServerStreamingServer[tracepb.TracesData]
+type (
+	tracesStream    = grpc.ServerStreamingServer[tracepb.TracesData]
+	summariesStream = grpc.ServerStreamingServer[api_v3.FindTraceSummariesResponse]
+)
 
 // GetTrace sends a trace, or no message if it does not exist.
 func (q *queryV3) GetTrace(r *api_v3.GetTraceRequest, stream tracesStream) error {
@@ -74,7 +77,7 @@ func searchV3(p *api_v3.TraceQueryParameters) (*core.Search, error) {
 }
 
 // FindTraceSummaries sends summaries of the traces that match a search.
-func (q *queryV3) FindTraceSummaries(r *api_v3.FindTraceSummariesRequest, stream grpc.ServerStreamingServer[api_v3.FindTraceSummariesResponse]) error {
+func (q *queryV3) FindTraceSummaries(r *api_v3.FindTraceSummariesRequest, stream summariesStream) error {
 	s, err := searchV3(r.Query)
 	if err != nil {
 		return err

@@ -84,7 +84,8 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	case !ok || a.tails.config.MaxClients == 0:
-		httpapi.WriteError(w, http.StatusNotImplemented, fmt.Sprintf("%v report spans as they are stored, or tail.max_clients is 0", errUnsupported))
+		text := fmt.Sprintf("%v report spans as they are stored, or tail.max_clients is 0", errUnsupported)
+		httpapi.WriteError(w, http.StatusNotImplemented, text)
 		return
 	case headOnly(w, r, eventStream):
 		return

@@ -32,7 +32,7 @@ type Golden struct {
 //	store: the store, by a name for Golden.Store
 //	archive: the archive, by a name for NewArchive; without this line there is none
 //	body: the body of the request
-//	skew: the maximum clock-skew correction
+//	skew: the maximum clock-skew adjustment
 func (g Golden) Run(t *testing.T, pattern string) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -85,9 +85,9 @@ func (g Golden) answer(t *testing.T, head string) string {
 }
 
 // ShopStore returns a store with Shop by the name that golden files use: "" for one with
-// everything, empty, broken, partly (its answers are incomplete), plain (it can do only what it
-// must), memory (a memory exporter), peers (a memory exporter with ShopWithPeers), or no peers (it
-// knows dependencies, but not peers).
+// everything, empty, broken, partly (its answers are incomplete), plain (it has only the required
+// methods), memory (a memory exporter), peers (a memory exporter with ShopWithPeers), or no peers
+// (it knows dependencies, but not peers).
 func ShopStore(t *testing.T, name string) core.Store {
 	t.Helper()
 	store := NewStore(Shop())

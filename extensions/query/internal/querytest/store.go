@@ -189,7 +189,7 @@ func (f *Store) Metrics(ctx context.Context, _ string, q tracestore.MetricsQuery
 		if !ok || s.Start < from || s.Start > to || !c.Wants(s.Resource.Service, s.KindName()) {
 			return
 		}
-		if series, room := c.Series(s.Resource.Service, s.Operation()); room {
+		if series, ok := c.Series(s.Resource.Service, s.Operation()); ok {
 			c.AddSpan(series, s.Start, s.End-s.Start, s.AdjustedCount(), s.StatusCode == otlpdata.StatusError)
 		}
 	})

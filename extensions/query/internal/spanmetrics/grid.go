@@ -52,7 +52,7 @@ func NewGrid(q *Query, now time.Time) (Grid, error) {
 // minutesOf rounds up to whole minutes, at least one.
 func minutesOf(d time.Duration) int64 { return int64((max(d, 1)-1)/time.Minute) + 1 }
 
-// divisor returns the greatest common divisor.
+// divisor returns the largest number that divides a and b.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b

@@ -38,7 +38,7 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 		return
 	}
 	defer slot.Release()
-	out := &answer{ResponseWriter: w}
+	out := &trackedWriter{ResponseWriter: w}
 	err = a.backend.Measure(core.OpGetTrace, func() (int, error) {
 		pieces, err := slot.Trace(tracestore.TraceRef{ID: id})
 		switch {
@@ -88,20 +88,21 @@ func (a *API) truncated(pieces []*otlpdata.Batch) string {
 	return fmt.Sprintf("the trace has more than max_trace_size (%d) spans; the first ones are shown", a.backend.Limits().TraceSize)
 }
 
-// answer notes whether a part of the answer was sent, after which the status code cannot change.
-type answer struct {
+// trackedWriter notes whether a part of the answer was sent, after which the status code cannot
+// change.
+type trackedWriter struct {
 	http.ResponseWriter
 	begun bool
 }
 
 // Write sends a part.
-func (w *answer) Write(p []byte) (int, error) {
+func (w *trackedWriter) Write(p []byte) (int, error) {
 	w.begun = true
 	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap is for http.ResponseController.
-func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pieces []*otlpdata.Batch) error {
 	s := httpapi.NewStream(w, r)
