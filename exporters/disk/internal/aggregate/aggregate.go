@@ -32,7 +32,7 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits
 // the number of rows in opened blocks, not of rows that may match.
-func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
+func (c *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if err := errors.Join(want.Check(q), ctx.Err()); err != nil {
 		return tracestore.Aggregate{}, err
 	}
@@ -42,7 +42,7 @@ func (e *Aggregator) Aggregate(ctx context.Context, q tracestore.Query, want tra
 		return a.answer(), nil
 	}
 	a.window = scan.Range{From: from, To: to}
-	a.session = e.store.Begin()
+	a.session = c.store.Begin()
 	defer a.session.Release()
 	err := a.run(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -118,23 +118,23 @@ func TestHeatmapFromSeries(t *testing.T) {
 	for i := range uint64(5) {
 		sent = append(sent, scantest.SharedIDs(i, 200))
 	}
-	sealed := newCallStore(t, 1, scan.Options{})
+	sealed := newRealStore(t, 1, scan.Options{})
 	sealed.SegmentOf(t, sent...)
-	live := newCallStore(t, 1, scan.Options{})
+	live := newRealStore(t, 1, scan.Options{})
 	live.Tables = live.Tables[:1]
 	live.Tables[0] = memtable.New(memtable.Options{BlockRows: 50})
 	for _, b := range sent {
 		_, err := live.Tables[0].Append(b, 0)
 		scantest.Must(err)
 	}
-	for name, s := range map[string]callStore{"segment": sealed, "memtable": live} {
+	for name, s := range map[string]realStore{"segment": sealed, "memtable": live} {
 		scanned := checkHeatmaps(t, s.Aggregator, sent)
 		if slices.Max(scanned[:4]) > 0 || slices.Min(scanned[4:6]) == 0 {
 			t.Errorf("%s: examined %d spans for the first window; want none where series suffice, and some where they do not", name, scanned[:6])
 		}
 	}
 	damage := 0
-	damaged := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
+	damaged := newRealStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
 	bad := &source.DamageError{File: "file", Part: "part", Err: errors.New("rotten")}
 	whole := sealed.Segments[0].(*segment.Segment)
 	for _, src := range []source.Source{badSeries{Segment: whole, dropped: 1}, badSeries{Segment: whole, err: bad},
@@ -148,10 +148,10 @@ func TestHeatmapFromSeries(t *testing.T) {
 }
 
 // sampleStore stores spans of the data set in a memtable and two segments.
-func sampleStore(t *testing.T) (callStore, []*otlpdata.Batch) {
+func sampleStore(t *testing.T) (realStore, []*otlpdata.Batch) {
 	t.Helper()
 	const spans, parts = 60_000, 3
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	s.Tables = s.Tables[:1]
 	s.Tables[0] = memtable.New(memtable.Options{})
 	var sent []*otlpdata.Batch
@@ -207,7 +207,7 @@ func TestAggregateWithinBudget(t *testing.T) {
 // minutes, and the facets use the rest.
 func TestHeatmapAndFacetsShareBudget(t *testing.T) {
 	const minutes, spans = 6, 500
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	var sent []*otlpdata.Batch
 	for m := range minutes {
 		td := ptrace.NewTraces()
@@ -285,7 +285,7 @@ func (l listing) Blocks() ([]source.BlockInfo, error) {
 // no matching span.
 func TestExemplarsOfRareService(t *testing.T) {
 	const segments = 2 * maxPlans
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	lists := 0
 	for i := range segments {
 		td := ptrace.NewTraces()

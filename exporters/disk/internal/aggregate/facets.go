@@ -184,8 +184,8 @@ func (f *facetSource) finish() {
 		f.finishColumn(uint32(i))
 	}
 	for i := range f.resources {
-		if f.resources[i].all > 0 {
-			f.to.counter.AddAttributes(tracestore.ResourceAttribute, f.plan.Tables.Resources[i].Attributes, f.resources[i].all, f.resources[i].selected)
+		if n := f.resources[i]; n.all > 0 {
+			f.to.counter.AddAttributes(tracestore.ResourceAttribute, f.plan.Tables.Resources[i].Attributes, n.all, n.selected)
 		}
 	}
 }

@@ -18,14 +18,14 @@ func openStore(tables int, seed uint64, o scan.Options) *store {
 	return &store{s, New(scan.NewStore(s.View, s.Collect(o)))}
 }
 
-// callStore is a store of memtables and segments and the Aggregator under test.
-type callStore struct {
+// realStore is a store of memtables and segments and the Aggregator under test.
+type realStore struct {
 	*scantest.Real
 	*Aggregator
 }
 
-func newCallStore(tb testing.TB, seed uint64, o scan.Options) callStore {
+func newRealStore(tb testing.TB, seed uint64, o scan.Options) realStore {
 	tb.Helper()
 	s := scantest.NewReal(tb, seed)
-	return callStore{s, New(scan.NewStore(s.View, o))}
+	return realStore{s, New(scan.NewStore(s.View, o))}
 }

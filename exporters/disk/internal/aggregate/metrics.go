@@ -19,13 +19,13 @@ import (
 //
 // Each source counts its spans without their duplicates, with their adjusted counts. A span that is
 // in several sources, because it was sent again after a flush, is counted in each.
-func (e *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+func (c *Aggregator) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	m := &metricsQuery{tenant: tenant, byOperation: q.ByOperation, counter: storequery.NewMetricsCounter(q)}
 	var ok bool
 	if m.window.From, m.window.To, ok = q.Window(); !ok || ctx.Err() != nil {
 		return m.counter.Answer(), ctx.Err()
 	}
-	m.session = e.store.Begin()
+	m.session = c.store.Begin()
 	defer m.session.Release()
 	for src := range m.session.Sources {
 		if err := m.source(ctx, src); err != nil {

@@ -18,7 +18,7 @@ import (
 // its rows.
 func BenchmarkMetrics(b *testing.B) {
 	const spans = 400_000
-	s := newCallStore(b, 1, scan.Options{})
+	s := newRealStore(b, 1, scan.Options{})
 	s.Tables[0] = memtable.New(memtable.Options{MaxBytes: 1 << 30, MaxRows: 2 * spans})
 	for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
 		batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})

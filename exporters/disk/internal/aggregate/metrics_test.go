@@ -83,7 +83,7 @@ func TestMetricsPastBadStatistics(t *testing.T) {
 	}
 	sent = append(sent, sent[1], sent[3]) // one segment has both copies
 	damage := 0
-	s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
+	s := newRealStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
 	s.SegmentOf(t, sent...)
 	checkMetrics(t, s.Aggregator, sent)
 	whole := s.Segments[0].(*segment.Segment)
@@ -133,7 +133,7 @@ func TestMetricsOfOldSegments(t *testing.T) {
 		stated += len(state.AsRaw())
 		state.FromRaw("")
 	}
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	s.SegmentOf(t, sent)
 	s.Segments[0] = oldSeries{s.Segments[0].(*segment.Segment)}
 	for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
@@ -162,7 +162,7 @@ func callsOf(a tracestore.MetricsAnswer) map[string][2]uint64 {
 // TestMetricsOfAMemtable checks that duplicates are counted once, whether they arrive before or
 // after the first query, with a tally and without.
 func TestMetricsOfAMemtable(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	table := memtable.New(memtable.Options{BlockRows: 50})
 	s.Tables = s.Tables[:1]
 	s.Tables[0] = table
@@ -180,7 +180,7 @@ func TestMetricsOfAMemtable(t *testing.T) {
 
 // TestMetricsOfNamesInRows counts operations of shapes without a name.
 func TestMetricsOfNamesInRows(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	s.Tables[0] = memtable.New(memtable.Options{Limits: memtable.Limits{Names: 3}})
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
@@ -199,7 +199,8 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 		t.Fatalf("no name is stored in a row: %v", err)
 	}
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
-	checkMetrics(t, New(scan.NewStore(func() scan.View { return scantest.Sources{struct{ source.Source }{s.Tables[0].Source()}} }, scan.Options{})), []*otlpdata.Batch{b})
+	plain := func() scan.View { return scantest.Sources{struct{ source.Source }{s.Tables[0].Source()}} }
+	checkMetrics(t, New(scan.NewStore(plain, scan.Options{})), []*otlpdata.Batch{b})
 	s.Seal(0)
 	checkMetrics(t, s.Aggregator, []*otlpdata.Batch{b})
 }
@@ -207,7 +208,7 @@ func TestMetricsOfNamesInRows(t *testing.T) {
 // TestMetricsOfFullBuckets checks that rows are counted if an adjusted count does not fit into a
 // bucket of the statistics.
 func TestMetricsOfFullBuckets(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
 	for i := range 300 {

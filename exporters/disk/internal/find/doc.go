@@ -1,6 +1,7 @@
 // Package find answers searches, and reads traces by their ids.
 //
 //	find.go             Finder, search: one search from its query to its results
+//	pending.go          the blocks that a search has not examined yet
 //	heaps.go            the orders in which blocks, matches and rows are taken
 //	examine.go          the newest matches of one block
 //	listed.go           traces that an earlier page has listed

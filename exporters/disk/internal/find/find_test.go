@@ -38,7 +38,8 @@ func TestViewsAreReleased(t *testing.T) {
 	}
 	find()
 	s.waitForViews()
-	if _, err := s.Find(t.Context(), tracestore.Query{From: scantest.At(2), To: scantest.At(1)}, tracestore.WantIDs); err != nil || s.Views.Load() != 0 {
+	empty := tracestore.Query{From: scantest.At(2), To: scantest.At(1)}
+	if _, err := s.Find(t.Context(), empty, tracestore.WantIDs); err != nil || s.Views.Load() != 0 {
 		t.Errorf("empty window: error %v, %d views left", err, s.Views.Load())
 	}
 }

@@ -162,7 +162,8 @@ func (r *traceReader) withoutDuplicates(
 				ns, _ := s.Duration()
 				spans = append(spans, tracestore.SummarySpan{
 					ID: s.SpanID, Parent: s.ParentID, Start: s.Start, Duration: ns,
-					Service: strings.Clone(s.Resource.Service), Name: strings.Clone(s.Operation()), Kind: s.Kind, Failed: s.StatusCode == otlpdata.StatusError,
+					Service: strings.Clone(s.Resource.Service), Name: strings.Clone(s.Operation()), Kind: s.Kind,
+					Failed: s.StatusCode == otlpdata.StatusError,
 				})
 				return nil
 			})

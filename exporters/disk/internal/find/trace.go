@@ -241,7 +241,10 @@ func (r *traceReader) add(src int, t *rows.Tables, b source.Block, row int) erro
 	l := r.list
 	from := len(l.arena)
 	l.arena = otlpdata.AppendSpan(l.arena, s)
-	l.spans = append(l.spans, storedSpan{key, r.origin(src, t, &h), h.ParentID.IsZero(), s.NativeFlags()&otlpdata.FlagDebug != 0, from, len(l.arena)})
+	l.spans = append(l.spans, storedSpan{
+		key: key, origin: r.origin(src, t, &h), root: h.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0,
+		from: from, to: len(l.arena),
+	})
 	if len(l.arena) > r.limit {
 		r.cutArena()
 	}

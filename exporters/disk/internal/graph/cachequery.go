@@ -117,7 +117,9 @@ func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due
 // addEntry adds the calls of a share to sums, which are by name, and the spans without a parent to
 // unresolved, because memtables may have it. It returns false if statistics that it needs cannot be
 // read any more.
-func (c *callReader) addEntry(ctx context.Context, cache *edgeCache, entry *cacheEntry, sh *sourceShare, sums []callSum) (used bool, _ error) {
+func (c *callReader) addEntry(
+	ctx context.Context, cache *edgeCache, entry *cacheEntry, sh *sourceShare, sums []callSum,
+) (used bool, _ error) {
 	if sh.entire {
 		for i := range entry.totals {
 			sums[entry.totals[i].name].add(&entry.totals[i])
@@ -206,7 +208,9 @@ func (c *callReader) readStatistics(ctx context.Context, src int) (edges *stats.
 }
 
 // eachUnresolved calls f with the unresolved spans of an entry and their indexes in the statistics.
-func (c *callReader) eachUnresolved(ctx context.Context, cache *edgeCache, entry *cacheEntry, src int, f func(number int, o *stats.Orphan)) error {
+func (c *callReader) eachUnresolved(
+	ctx context.Context, cache *edgeCache, entry *cacheEntry, src int, f func(number int, o *stats.Orphan),
+) error {
 	number := -1
 	next := func() {
 		for number++; entry.unresolvedBits[number/64]>>(number%64)&1 == 0; number++ {

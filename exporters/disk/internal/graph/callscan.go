@@ -53,7 +53,8 @@ func (c *callReader) callScan(src int, w scan.Window) (*callScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &callScan{session: c.session, reader: c, src: src, tables: t, blocks: blocks, window: w, cutTraces: make(map[otlpdata.TraceID]struct{})}
+	s := &callScan{session: c.session, reader: c, src: src, tables: t, blocks: blocks, window: w,
+		cutTraces: make(map[otlpdata.TraceID]struct{})}
 	s.statistics, _ = c.session.Sources[src].(source.Statistics)
 	return s, nil
 }

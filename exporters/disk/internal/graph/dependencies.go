@@ -39,14 +39,14 @@ func New(s *scan.Store) *Builder { return &Builder{store: s, caches: newEdgeCach
 // is in several sources, because it was sent again after a flush, is counted in each.
 //
 // The results for whole minutes of segments are kept in the edge cache.
-func (e *Builder) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (b *Builder) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := e.store.Begin()
+	s := b.store.Begin()
 	defer s.Release()
-	c := &callReader{session: s, caches: &e.caches, tenant: tenant, from: first, to: last}
+	c := &callReader{session: s, caches: &b.caches, tenant: tenant, from: first, to: last}
 	if err := c.run(ctx); err != nil {
 		return tracestore.Graph{}, err
 	}

@@ -17,7 +17,7 @@ import (
 // rows, and of segments that cut most traces.
 func BenchmarkDependencies(b *testing.B) {
 	const spans = 100_000
-	s := newCallStore(b, 1, scan.Options{})
+	s := newRealStore(b, 1, scan.Options{})
 	s.Tables[0] = memtable.New(memtable.Options{})
 	for r := range bench.New(7, scantest.Day).Requests(spans, 512) {
 		batch, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})

@@ -20,7 +20,7 @@ import (
 )
 
 // checkWindows compares the answers for some windows with the definition.
-func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
+func (s realStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 	t.Helper()
 	for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {10 * time.Second, 20 * time.Second}, {time.Second, time.Hour},
 		{0, 70 * time.Second}, {30 * time.Second, 30 * time.Second}, {30 * time.Second, 90*time.Second - 1}} {
@@ -38,7 +38,7 @@ func (s callStore) checkWindows(t *testing.T, sent []*otlpdata.Batch) {
 }
 
 // checkPeers compares the calls to peers with the definition.
-func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdata.Batch) {
+func (s realStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdata.Batch) {
 	t.Helper()
 	want, err := storequery.CountPeers(from, to, sent...)
 	if err != nil {
@@ -55,13 +55,13 @@ func (s callStore) checkPeers(t *testing.T, from, to time.Time, sent ...*otlpdat
 func TestCallsOfCutTraces(t *testing.T) {
 	const spans = 10_000
 	sent := scantest.CutTraces(t, 2, spans, scantest.Day)
-	together := newCallStore(t, 1, scan.Options{})
+	together := newRealStore(t, 1, scan.Options{})
 	together.SegmentOf(t, sent...)
 	together.checkWindows(t, sent)
 	if blocks, err := together.Segments[0].Blocks(); err != nil || len(blocks) < 4 {
 		t.Errorf("segment has %d blocks, error %v", len(blocks), err)
 	}
-	apart := newCallStore(t, 1, scan.Options{})
+	apart := newRealStore(t, 1, scan.Options{})
 	apart.SegmentOf(t, sent[0])
 	apart.SegmentOf(t, sent[1])
 	if _, err := apart.Tables[0].Append(sent[2], 0); err != nil {
@@ -104,7 +104,7 @@ func TestCallsPastBadStatistics(t *testing.T) {
 	sent = append(sent, scantest.CutTraces(t, 20, 100, scantest.Day.Add(9*time.Second))...)
 	for _, f := range []flawed{{edges: bad}, {orphans: bad}, {index: bad}, {dropped: 1}} {
 		damage := 0
-		s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
+		s := newRealStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { damage++ }})
 		for i := range sent {
 			s.SegmentOf(t, sent[i])
 			f.Segment = s.Segments[i].(*segment.Segment)
@@ -148,7 +148,7 @@ func TestCallsOfDamagedRows(t *testing.T) {
 // TestFarLookupsAreLimited checks that a search for parents that takes too long is stopped and that
 // the answer says so.
 func TestFarLookupsAreLimited(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 10, 100, scantest.Day)
 	old := scantest.CutTraces(t, 10, 100, scantest.Day.Add(-time.Hour))
 	s.SegmentOf(t, sent[0])
@@ -174,7 +174,7 @@ func TestFarLookupsAreLimited(t *testing.T) {
 
 // TestPartsOfMemtable counts calls of a memtable that is read in several parts.
 func TestPartsOfMemtable(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	var sent []*otlpdata.Batch
 	for i := range 20 {
 		sent = append(sent, scantest.SharedIDs(uint64(i), 20))
@@ -191,7 +191,8 @@ func TestPartsOfMemtable(t *testing.T) {
 	blocks, _ := src.Blocks()
 	for _, most := range []int{1, 7, 1000} {
 		c := &callReader{session: scan.NewStore(func() scan.View { return scantest.Sources{src} }, scan.Options{}).Begin()}
-		part := &callScan{session: c.session, reader: c, tables: tables, blocks: blocks, window: scan.Window{{From: 0, To: ^uint64(0)}}, cutTraces: map[otlpdata.TraceID]struct{}{}}
+		part := &callScan{session: c.session, reader: c, tables: tables, blocks: blocks,
+			window: scan.Window{{From: 0, To: ^uint64(0)}}, cutTraces: map[otlpdata.TraceID]struct{}{}}
 		if err := errors.Join(part.countPooled(t.Context(), most), part.countWholeTraces(t.Context())); err != nil {
 			t.Fatal(err)
 		}
@@ -208,11 +209,11 @@ func TestSharedIDs(t *testing.T) {
 	for seed := range uint64(30) {
 		// Large traces, too, have fewer than storequery.MaxSameID spans with the same id.
 		sent := scantest.SharedIDs(seed, 20+int(seed)*10)
-		live := newCallStore(t, seed, scan.Options{})
+		live := newRealStore(t, seed, scan.Options{})
 		if _, err := live.Tables[0].Append(sent, 0); err != nil {
 			t.Fatal(err)
 		}
-		sealed := newCallStore(t, seed, scan.Options{})
+		sealed := newRealStore(t, seed, scan.Options{})
 		sealed.SegmentOf(t, sent)
 		for _, w := range [][2]time.Duration{{-time.Hour, time.Hour}, {12 * time.Second, 150 * time.Second},
 			{30 * time.Second, 32 * time.Second}} {
@@ -221,7 +222,7 @@ func TestSharedIDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, s := range map[string]callStore{"memtable": live, "segment": sealed} {
+			for name, s := range map[string]realStore{"memtable": live, "segment": sealed} {
 				got, err := s.Dependencies(t.Context(), "", from, to)
 				if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
 					t.Errorf("seed %d, %s, %v:\n got %+v, %v\nwant %+v", seed, name, w, got, err, want)
@@ -244,7 +245,7 @@ func TestOwnParents(t *testing.T) {
 		return otlpdata.FromTraces(td, otlpdata.Meta{})
 	}
 	for child, want := range map[byte]int{1: 0, 2: 1} {
-		s := newCallStore(t, 1, scan.Options{})
+		s := newRealStore(t, 1, scan.Options{})
 		s.SegmentOf(t, one(1, 1))
 		s.SegmentOf(t, one(child, 1))
 		if _, err := s.Tables[0].Append(one(3, 4), 0); err != nil {
@@ -259,7 +260,7 @@ func TestOwnParents(t *testing.T) {
 // TestSentAgain checks the only case in which a span is counted twice: when it is in two sources.
 func TestSentAgain(t *testing.T) {
 	sent := scantest.CutTraces(t, 1, 50, scantest.Day)
-	count := func(s callStore) (n uint64) {
+	count := func(s realStore) (n uint64) {
 		g, err := s.Dependencies(t.Context(), "", time.Time{}, time.Time{})
 		if err != nil || !g.Complete {
 			t.Fatalf("Dependencies returned %+v, %v", g, err)
@@ -269,7 +270,7 @@ func TestSentAgain(t *testing.T) {
 		}
 		return n
 	}
-	within := newCallStore(t, 1, scan.Options{})
+	within := newRealStore(t, 1, scan.Options{})
 	for range 3 {
 		for _, b := range sent {
 			if _, err := within.Tables[0].Append(b, 0); err != nil {

@@ -26,7 +26,7 @@ import (
 func TestEdgeCache(t *testing.T) {
 	for _, memory := range []int64{0, 1, 3000} {
 		rng := rand.New(rand.NewPCG(5, uint64(memory)))
-		s := newCallStore(t, 1, scan.Options{Memory: memory})
+		s := newRealStore(t, 1, scan.Options{Memory: memory})
 		if _, err := s.Tables[1].Append(scantest.CutTraces(t, 2, 90, scantest.Day)[1], 0); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestEdgeCache(t *testing.T) {
 }
 
 // checkAnyWindow compares an answer with that of an empty cache.
-func (s callStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
+func (s realStore) checkAnyWindow(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	from := scantest.Day.Add(time.Duration(rng.IntN(300)-60) * time.Second)
 	to := from.Add(time.Duration(rng.IntN(200)) * time.Second)
@@ -84,7 +84,7 @@ func (s counted) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, erro
 // found elsewhere.
 func TestEdgeCacheRemembers(t *testing.T) {
 	reads := 0
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
 	add := func(b *otlpdata.Batch) {
 		s.SegmentOf(t, b)
@@ -121,7 +121,7 @@ func TestEdgeCacheRemembers(t *testing.T) {
 // again if they are many, and searched in memtables.
 func TestEdgeCacheSearchesMemtables(t *testing.T) {
 	for _, spans := range []int{300, 3 * maxCachedUnresolved} {
-		s := newCallStore(t, 1, scan.Options{})
+		s := newRealStore(t, 1, scan.Options{})
 		sent := scantest.CutTraces(t, 1, spans, scantest.Day)
 		s.SegmentOf(t, sent[0])
 		for range 2 {
@@ -149,7 +149,7 @@ func TestEdgeCacheSearchesMemtables(t *testing.T) {
 
 // TestEdgeCacheAfterDamage checks that every answer says that it is incomplete because of damage.
 func TestEdgeCacheAfterDamage(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	sent := scantest.CutTraces(t, 3, 90, scantest.Day)
 	s.SegmentOf(t, sent[0])
 	s.SegmentOf(t, sent[1])
@@ -173,7 +173,7 @@ func (b blind) Tables() (*rows.Tables, error) {
 // memory, and that each has its own calls.
 func TestEdgeCachesOfTenants(t *testing.T) {
 	const limit = 8 << 10
-	s := newCallStore(t, 1, scan.Options{Memory: limit})
+	s := newRealStore(t, 1, scan.Options{Memory: limit})
 	for i := range 30 {
 		for _, b := range scantest.CutTraces(t, 1, 9+i, scantest.Day) {
 			s.SegmentOf(t, ofTenant(t, b, fmt.Sprint("tenant ", i)))
@@ -203,7 +203,7 @@ func TestEdgeCachesOfTenants(t *testing.T) {
 // TestEdgeCacheForgetsNames checks that the names of removed segments do not fill the cache.
 func TestEdgeCacheForgetsNames(t *testing.T) {
 	const limit = 16 << 10
-	s := newCallStore(t, 1, scan.Options{Memory: limit})
+	s := newRealStore(t, 1, scan.Options{Memory: limit})
 	for i := range 200 {
 		s.Segments = nil
 		s.SegmentOf(t, pair(fmt.Sprint("parent ", i), fmt.Sprint("child ", i)))

@@ -24,12 +24,12 @@ import (
 // A span of another source that answers a call has an unresolved parent. There may be millions of
 // such parents, from any time, so they are not kept in memory. The filter needs some bits for each
 // and makes few calls uncertain that no span answers.
-func (e *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
 		return tracestore.Graph{Complete: true}, ctx.Err()
 	}
-	s := e.store.Begin()
+	s := b.store.Begin()
 	defer s.Release()
 	p := newPeerReader(s, tenant, scan.Range{From: first, To: last})
 	if err := p.run(ctx); err != nil {

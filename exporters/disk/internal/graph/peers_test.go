@@ -51,11 +51,11 @@ func TestPeersOfRareKeys(t *testing.T) {
 			}
 		}
 	})
-	live := newCallStore(t, 1, scan.Options{})
+	live := newRealStore(t, 1, scan.Options{})
 	if _, err := live.Tables[0].Append(sent, 0); err != nil {
 		t.Fatal(err)
 	}
-	sealed := newCallStore(t, 1, scan.Options{})
+	sealed := newRealStore(t, 1, scan.Options{})
 	sealed.SegmentOf(t, sent)
 	tables, err := sealed.Segments[0].Tables()
 	if err != nil {
@@ -80,7 +80,7 @@ func TestPeersOfRareKeys(t *testing.T) {
 func TestTooManyPeers(t *testing.T) {
 	const more = 100
 	sent := lonely(storequery.MaxPeerEdges+more, func(n int, s ptrace.Span) { s.Attributes().PutStr("peer.service", fmt.Sprint("peer ", n)) })
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	s.SegmentOf(t, sent)
 	got, err := s.Peers(t.Context(), "", time.Time{}, time.Time{})
 	if err != nil || got.Complete || len(got.Edges) != storequery.MaxPeerEdges || !strings.Contains(got.Reason, "too many; narrow the time range") {
@@ -95,7 +95,7 @@ func TestTooManyPeers(t *testing.T) {
 // TestUncertainCalls checks that answers are correct if the filter passes everything.
 func TestUncertainCalls(t *testing.T) {
 	sent := scantest.CutTraces(t, 50, 60, scantest.Day)
-	s := newCallStore(t, 1, scan.Options{Decoders: 1})
+	s := newRealStore(t, 1, scan.Options{Decoders: 1})
 	s.SegmentOf(t, sent[0])
 	s.SegmentOf(t, sent[1])
 	if _, err := s.Tables[0].Append(sent[2], 0); err != nil {

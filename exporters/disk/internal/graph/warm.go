@@ -18,8 +18,8 @@ import (
 // releases everything and calls pace with the time that it has worked. A query waits while Warm
 // works on a segment. After maxWarmWait it makes Warm abandon that segment. Warm does not report
 // damage, because queries do. It returns the errors of pace and ctx.
-func (e *Builder) Warm(ctx context.Context, pace func(worked time.Duration) error) error {
-	tenants, err := e.caches.tenants(ctx)
+func (b *Builder) Warm(ctx context.Context, pace func(worked time.Duration) error) error {
+	tenants, err := b.caches.tenants(ctx)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (e *Builder) Warm(ctx context.Context, pace func(worked time.Duration) erro
 		done := make(map[source.Source]bool)
 		for more := true; more; {
 			began := time.Now()
-			if more, err = e.warmNext(ctx, tenant, done); err == nil && more {
+			if more, err = b.warmNext(ctx, tenant, done); err == nil && more {
 				err = pace(time.Since(began))
 			}
 			if err != nil {
@@ -57,8 +57,8 @@ func (c *edgeCaches) tenants(ctx context.Context) ([]string, error) {
 
 // warmNext updates the entry of the next segment that is not in done, and reports whether there was
 // one.
-func (e *Builder) warmNext(ctx context.Context, tenant string, done map[source.Source]bool) (more bool, _ error) {
-	all := &e.caches
+func (b *Builder) warmNext(ctx context.Context, tenant string, done map[source.Source]bool) (more bool, _ error) {
+	all := &b.caches
 	if err := all.acquire(ctx); err != nil {
 		return false, err
 	}
@@ -68,7 +68,7 @@ func (e *Builder) warmNext(ctx context.Context, tenant string, done map[source.S
 	all.cancelWarm.Store(&cancel)
 	defer all.cancelWarm.Store(nil)
 
-	s := e.store.Begin()
+	s := b.store.Begin()
 	defer s.Release()
 	s.IgnoreDamage()
 	c := &callReader{session: s, caches: all, tenant: tenant, to: math.MaxUint64}

@@ -17,9 +17,9 @@ import (
 )
 
 // countSegments returns a store of segments that count in reads how often they are read.
-func countSegments(t *testing.T, reads *int, sent ...*otlpdata.Batch) callStore {
+func countSegments(t *testing.T, reads *int, sent ...*otlpdata.Batch) realStore {
 	t.Helper()
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	for i, b := range sent {
 		s.SegmentOf(t, b)
 		s.Segments[i] = counted{Segment: s.Segments[i].(*segment.Segment), reads: reads}
@@ -99,7 +99,8 @@ func TestWarmEnds(t *testing.T) {
 	s := countSegments(t, &reads, scantest.CutTraces(t, 3, 90, scantest.Day)...)
 	later := errors.New("later")
 	for n := 1; n <= 3; n++ {
-		if err := s.Warm(t.Context(), func(time.Duration) error { return later }); !errors.Is(err, later) || len(s.caches.byTenant[""].entries) != n {
+		err := s.Warm(t.Context(), func(time.Duration) error { return later })
+		if !errors.Is(err, later) || len(s.caches.byTenant[""].entries) != n {
 			t.Errorf("Warm returned %v, %d entries, want %d", err, len(s.caches.byTenant[""].entries), n)
 		}
 	}
@@ -130,7 +131,7 @@ func (s slow) Open(ctx context.Context, number int) (source.Block, error) {
 func TestWarmGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := scantest.CutTraces(t, 3, 90, scantest.Day)
-		s := newCallStore(t, 1, scan.Options{})
+		s := newRealStore(t, 1, scan.Options{})
 		met := false
 		for i, b := range sent {
 			s.SegmentOf(t, b)

@@ -44,7 +44,7 @@ func (s countedCatalog) Services() ([]source.Service, error) {
 	return list, errors.Join(s.err, err)
 }
 
-func (s callStore) checkNames(t *testing.T, tenant string, want map[string][]string) {
+func (s realStore) checkNames(t *testing.T, tenant string, want map[string][]string) {
 	t.Helper()
 	services, err := s.Services(t.Context(), tenant)
 	if err != nil || len(services) != len(want) || !slices.IsSorted(services) {
@@ -71,7 +71,7 @@ func (s callStore) checkNames(t *testing.T, tenant string, want map[string][]str
 // listed.
 func TestNames(t *testing.T) {
 	asked, reports := 0, 0
-	s := newCallStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { reports++ }})
+	s := newRealStore(t, 1, scan.Options{OnDamage: func(*source.DamageError) { reports++ }})
 	add := func(err error, b *otlpdata.Batch) {
 		s.SegmentOf(t, b)
 		last := len(s.Segments) - 1
@@ -100,7 +100,7 @@ func TestNames(t *testing.T) {
 
 // TestOperationsInRows checks that names in rows are listed together with those of other segments.
 func TestOperationsInRows(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	var many []string
 	for i := range 3000 {
 		many = append(many, fmt.Sprintf("name %04d", i))
@@ -116,7 +116,7 @@ func TestOperationsInRows(t *testing.T) {
 
 // TestNamesWithoutMemory checks that names are correct if there is no memory to cache them.
 func TestNamesWithoutMemory(t *testing.T) {
-	s := newCallStore(t, 1, scan.Options{Memory: 1, MaxValues: 2})
+	s := newRealStore(t, 1, scan.Options{Memory: 1, MaxValues: 2})
 	s.SegmentOf(t, named("", "x", "1", "2", "3"))
 	for range 2 {
 		s.checkNames(t, "", map[string][]string{"x": {"1", "2"}})
@@ -130,7 +130,7 @@ func TestNamesWithoutMemory(t *testing.T) {
 // added and removed.
 func TestNamesOfManySources(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	var sent [][]string // by segment: the service and its operations
 	for range 60 {
 		if len(sent) > 5 || len(sent) > 0 && rng.IntN(3) == 0 {
@@ -169,7 +169,7 @@ func (p *transient) Services() ([]source.Service, error) {
 // names of segments.
 func TestNamesOfTransientSources(t *testing.T) {
 	asked := 0
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	s.SegmentOf(t, named("", "x", "1"))
 	s.SegmentOf(t, named("", "y", "2"))
 	s.Segments[0] = countedCatalog{s.Segments[0].(*segment.Segment), &asked, nil}

@@ -48,7 +48,7 @@ func (s countedTables) Tables() (*rows.Tables, error) {
 	return t, errors.Join(s.err, err)
 }
 
-func (s callStore) checkValues(t *testing.T, tenant, prefix string, limit int, want ...string) {
+func (s realStore) checkValues(t *testing.T, tenant, prefix string, limit int, want ...string) {
 	t.Helper()
 	got, err := s.AttributeValues(t.Context(), tenant, "k", prefix, limit)
 	if err != nil || !slices.Equal(got, want) {
@@ -60,7 +60,7 @@ func (s callStore) checkValues(t *testing.T, tenant, prefix string, limit int, w
 // that they are dropped with the segment, and that damaged segments are read again.
 func TestCompletionIsCached(t *testing.T) {
 	asked := 0
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	add := func(err error, b *otlpdata.Batch) {
 		s.SegmentOf(t, b)
 		last := len(s.Segments) - 1
@@ -106,7 +106,7 @@ func TestCompletionIsCached(t *testing.T) {
 // not cached are still listed.
 func TestCompletionCacheIsBounded(t *testing.T) {
 	const memory = 2000
-	s := newCallStore(t, 1, scan.Options{Memory: memory})
+	s := newRealStore(t, 1, scan.Options{Memory: memory})
 	for i := range 10 {
 		s.SegmentOf(t, valued("a", fmt.Sprintf("%d %0100d", i, i), "same"))
 	}
@@ -172,7 +172,7 @@ func TestManyTexts(t *testing.T) {
 // list has at least one text.
 func TestLongTexts(t *testing.T) {
 	const values, long = 100, 1 << 20
-	s := newCallStore(t, 1, scan.Options{})
+	s := newRealStore(t, 1, scan.Options{})
 	var texts []string
 	for i := range values {
 		texts = append(texts, fmt.Sprintf("%02d%s", i, strings.Repeat("x", long)))
