@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// requestTimeout bounds a request with its answer.
+	// requestTimeout bounds a request including its answer.
 	requestTimeout = 30 * time.Second
-	// maxAnswer is how much of an answer is read, in bytes: many times what a trace takes.
+	// maxAnswer is the maximum number of bytes read from an answer, many times the size of a trace.
 	maxAnswer = 4 << 20
-	// maxQuoted is how much of an answer that is not understood is quoted, in bytes.
+	// maxQuoted is the maximum number of bytes quoted from an unexpected answer.
 	maxQuoted = 200
-	// searchLimit is how many traces a search asks for. There is one to find; more would be a mistake that must show.
+	// searchLimit is the limit of a search. There is one trace to find; a second one is an error
+	// that must be visible.
 	searchLimit = 5
 )
 
@@ -40,14 +41,14 @@ const (
 // String returns the name in metrics and logs.
 func (w way) String() string { return [...]string{"id", "search"}[w] }
 
-// api makes the requests: spans go to otlp, questions to query, which are URLs without a slash at the end.
+// api sends the requests: spans to otlp, queries to query. Both are URLs without a trailing slash.
 type api struct {
 	otlp, query string
 	header      http.Header
 	transport   http.RoundTripper
 }
 
-// write sends an ExportTraceServiceRequest. No error means that all of it was acknowledged.
+// write sends an ExportTraceServiceRequest. It returns nil if all spans were acknowledged.
 func (a *api) write(ctx context.Context, body []byte) error {
 	status, answer, err := a.do(ctx, http.MethodPost, a.otlp+"/v1/traces", body)
 	if err != nil {
@@ -59,15 +60,15 @@ func (a *api) write(ctx context.Context, body []byte) error {
 	return rejected(answer)
 }
 
-// rejected reads the answer to spans, an ExportTraceServiceResponse, and returns an error if some were not taken.
+// rejected reads an ExportTraceServiceResponse and returns an error if spans were rejected.
 func rejected(answer []byte) error {
 	partial, err := field(answer, 1, protowire.BytesType)
 	if err != nil {
-		return fmt.Errorf("the answer is no ExportTraceServiceResponse: %w", err)
+		return fmt.Errorf("answer is not an ExportTraceServiceResponse: %w", err)
 	}
 	count, err := field(partial, 1, protowire.VarintType)
 	if err != nil {
-		return fmt.Errorf("the answer is no ExportTraceServiceResponse: %w", err)
+		return fmt.Errorf("answer is not an ExportTraceServiceResponse: %w", err)
 	}
 	if n, _ := protowire.ConsumeVarint(count); n > 0 {
 		return fmt.Errorf("%d spans were rejected", n)
@@ -75,7 +76,8 @@ func rejected(answer []byte) error {
 	return nil
 }
 
-// field returns the value of a field; nil if there is none. The pieces of one with a length make one message, of others the last counts.
+// field returns the value of a field, or nil. Several values with a length are concatenated; of
+// others the last one counts.
 func field(message []byte, num protowire.Number, typ protowire.Type) (value []byte, err error) {
 	for len(message) > 0 {
 		n, t, tag := protowire.ConsumeTag(message)
@@ -99,9 +101,9 @@ func field(message []byte, num protowire.Number, typ protowire.Type) (value []by
 	return value, nil
 }
 
-// read asks for a trace.
+// read requests a trace.
 func (a *api) read(ctx context.Context, w way, t *trace) ([]shownTrace, error) {
-	target := a.query + "/api/traces/" + t.id.String() + "?raw=true" // as it is stored, without remarks on what is missing
+	target := a.query + "/api/traces/" + t.id.String() + "?raw=true" // as stored, without warnings about missing spans
 	if w == bySearch {
 		target = a.query + "/api/traces?" + searchFor(t).Encode()
 	}
@@ -112,12 +114,13 @@ func (a *api) read(ctx context.Context, w way, t *trace) ([]shownTrace, error) {
 	return parseAnswer(status, body)
 }
 
-// searchFor returns the parameters of a search that finds this trace alone, by what its root has.
+// searchFor returns the parameters of a search that finds only this trace, by attributes of its
+// root.
 func searchFor(t *trace) url.Values {
 	root := &t.spans[0]
 	tags, err := json.Marshal(map[string]string{"canary.trace": t.id.String(), t.lookup.shown.Key: fmt.Sprint(t.lookup.shown.Value)})
 	if err != nil {
-		panic(fmt.Sprintf("BUG: strings cannot be written as JSON: %v", err))
+		panic(fmt.Sprintf("BUG: cannot encode strings as JSON: %v", err))
 	}
 	micros := func(ns uint64) string { return strconv.FormatUint(ns/1000, 10) }
 	return url.Values{
@@ -128,7 +131,7 @@ func searchFor(t *trace) url.Values {
 
 const notFound = "trace not found"
 
-// parseAnswer reads an answer of the query API. That a trace is not there is no error.
+// parseAnswer reads an answer of the query API. A missing trace is not an error.
 func parseAnswer(status int, body []byte) ([]shownTrace, error) {
 	var answer struct {
 		Data   []shownTrace `json:"data"`
@@ -147,7 +150,7 @@ func parseAnswer(status int, body []byte) ([]shownTrace, error) {
 	case status != http.StatusOK:
 		return nil, unexpected(status, body)
 	case err != nil:
-		return nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, fmt.Errorf("reading answer: %w", err)
 	}
 	return answer.Data, nil
 }
@@ -156,9 +159,9 @@ func unexpected(status int, body []byte) error {
 	return fmt.Errorf("status %d: %s", status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)])))
 }
 
-var errTooLong = errors.New("the answer is longer than any trace")
+var errTooLong = errors.New("answer is larger than any trace")
 
-// do makes a request. Redirects are not followed, since the headers may hold secrets.
+// do sends a request. It does not follow redirects, because the headers may contain credentials.
 func (a *api) do(ctx context.Context, method, target string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -174,11 +177,11 @@ func (a *api) do(ctx context.Context, method, target string, body []byte) (statu
 	if err != nil {
 		return 0, nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // all that matters was read
+	defer resp.Body.Close() //nolint:errcheck // the body was read
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return 0, nil, fmt.Errorf("reading the answer (status %d): %w", resp.StatusCode, err)
+		return 0, nil, fmt.Errorf("reading answer (status %d): %w", resp.StatusCode, err)
 	case len(answer) > maxAnswer:
 		return 0, nil, errTooLong
 	}

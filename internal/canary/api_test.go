@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// Headers may hold secrets, so they go where they were meant to go.
+// Headers may contain credentials, so they are only sent to the configured host.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stolen" || r.Header.Get("Authorization") != "secret" {
@@ -28,7 +28,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Spans that the collector's library takes for rejected are never taken for acknowledged.
+// Spans that the collector library treats as rejected are never treated as acknowledged.
 func FuzzRejected(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x0a\x02\x08\x03"))

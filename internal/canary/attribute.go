@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// attribute is an attribute as it is sent, and the tag as which the query API must show it.
+// attribute is an attribute as sent, and the tag that the query API must show for it.
 type attribute struct {
 	sent  otlpdata.KeyValue
 	shown tag
@@ -29,7 +29,8 @@ func boolean(key string, b bool) attribute {
 	return newAttribute(key, otlpdata.BoolValue(b), "bool", b)
 }
 
-// maxSafeInt is the greatest integer that readers of JSON keep exactly. Beyond it the API shows a string.
+// maxSafeInt is the maximum integer that JSON readers represent exactly. Larger ones are shown as
+// strings.
 const maxSafeInt = 1<<53 - 1
 
 func integer(key string, i int64) attribute {
@@ -48,7 +49,7 @@ func binaryAttribute(key, b string) attribute {
 	return newAttribute(key, otlpdata.EncodedValue(otlpdata.ValueBytes, b), "binary", base64.StdEncoding.EncodeToString([]byte(b)))
 }
 
-// list is an array, which is shown as a string that holds JSON.
+// list is an array, which the API shows as a string that holds JSON.
 func list(key string, l listValue) attribute {
 	var array []byte
 	for _, e := range l.encoded {
@@ -57,7 +58,7 @@ func list(key string, l listValue) attribute {
 	return newAttribute(key, otlpdata.EncodedValue(otlpdata.ValueArray, string(array)), "string", l.json)
 }
 
-// listValue is an array: its elements as encoded AnyValue messages, and the JSON that stands for it.
+// listValue is an array: its elements as encoded AnyValue messages, and its JSON.
 type listValue struct {
 	encoded [][]byte
 	json    string
@@ -71,7 +72,7 @@ func anyInt(i int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), uint64(i))
 }
 
-// The values that attributes take turns with: those that formats, stores and JSON get wrong first.
+// Attribute values in rotation: those that formats, stores and JSON often get wrong.
 var (
 	textValues = []string{"plain", "", "ünïcödé ☃ 漢字 🚀", `"quoted" \ / <b>&amp;'`, "line\nbreak\ttab\x01\u2028", " spaces ", "true", "0"}
 	intValues  = []int64{0, 1, -1, 42, math.MaxInt32 + 1, maxSafeInt, maxSafeInt + 1, -maxSafeInt - 1, math.MaxInt64, math.MinInt64}

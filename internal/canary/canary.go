@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Outside is every effect that a canary has on the outside.
+// Outside holds the effects of a canary on the outside world, so that tests can replace them.
 type Outside struct {
 	Now       func() time.Time
 	Transport http.RoundTripper
@@ -32,7 +32,7 @@ type Canary struct {
 	summary Summary
 }
 
-// New checks the options and makes a canary.
+// New checks the options and creates a canary.
 func New(opt Options, out Outside) (*Canary, error) {
 	if err := opt.validate(); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func New(opt Options, out Outside) (*Canary, error) {
 	return c, nil
 }
 
-// Run writes and reads until ctx ends, or until everything that the options ask for is written and was read once. The Summary is complete
-// then.
+// Run writes and reads until ctx ends, or until everything that the options require is written and
+// was read once. The Summary is complete when it returns.
 func (c *Canary) Run(ctx context.Context) Summary {
 	written := make(chan struct{})
 	go func() {
@@ -62,7 +62,8 @@ func (c *Canary) Run(ctx context.Context) Summary {
 	return c.summary
 }
 
-// writeAll writes a trace at every multiple of the interval. Those that pass while a request takes its time are left out.
+// writeAll writes a trace at every multiple of the interval, skipping those that pass while a
+// request is running.
 func (c *Canary) writeAll(ctx context.Context) {
 	began := c.now()
 	last := began.Truncate(c.opt.Interval)
@@ -73,7 +74,7 @@ func (c *Canary) writeAll(ctx context.Context) {
 			return
 		}
 		at := c.now().Truncate(c.opt.Interval)
-		if !at.After(last) { // the clock was set back: no trace is written twice
+		if !at.After(last) { // the clock was set back: do not write a trace twice
 			at = last.Add(c.opt.Interval)
 		}
 		last = at
@@ -86,7 +87,7 @@ func (c *Canary) write(ctx context.Context, at time.Time) {
 	began := c.now()
 	err := c.api.write(ctx, t.encode())
 	if err != nil && ctx.Err() != nil {
-		return // given up, not failed
+		return // cancelled, not failed
 	}
 	acked := c.now()
 	c.mu.Lock()
@@ -112,7 +113,7 @@ func (c *Canary) remember(r remembered, age int) {
 	}
 }
 
-// readAll reads traces when they are due. When no more are written, it ends as soon as all were read once.
+// readAll reads traces when they are due. After the last write, it ends when all were read once.
 func (c *Canary) readAll(ctx context.Context, written <-chan struct{}) {
 	done := false
 	for ctx.Err() == nil {
@@ -128,10 +129,11 @@ func (c *Canary) readAll(ctx context.Context, written <-chan struct{}) {
 	}
 }
 
-// await waits for a reading to become due, for something new to read, and for the end of writing, and reports whether that has come.
+// await waits until a reading is due, something new can be read, or writing ends. It reports
+// whether writing has ended.
 func (c *Canary) await(ctx context.Context, wait time.Duration, written <-chan struct{}, done bool) bool {
 	if done {
-		written = nil // which would not wait any more
+		written = nil // closed: would not block
 	}
 	var due <-chan time.Time
 	if wait >= 0 {
@@ -149,7 +151,7 @@ func (c *Canary) await(ctx context.Context, wait time.Duration, written <-chan s
 	return done
 }
 
-// readTrace reads a trace in every way, and remembers it for the next age.
+// readTrace reads a trace in every way, and schedules the next reading.
 func (c *Canary) readTrace(ctx context.Context, r remembered, age int) {
 	t := generate(c.opt.Seed, r.at)
 	want := t.show()
@@ -175,7 +177,7 @@ func (c *Canary) readTrace(ctx context.Context, r remembered, age int) {
 	}
 }
 
-// judge notes the result of a reading, and returns it in the light of those before.
+// judge records the result of a reading, and returns it in the light of earlier ones.
 func (r *remembered) judge(w way, result Result) Result {
 	if result == OK && r.missed[w] {
 		result = Late
@@ -198,15 +200,15 @@ func (c *Canary) logReading(t *trace, w way, age time.Duration, r Result, detail
 		zap.String("detail", detail)}
 	switch r {
 	case Late:
-		c.log.Info("canary trace is there after all", fields...)
+		c.log.Info("canary trace appeared late", fields...)
 	case Missing, Wrong:
-		c.log.Error("canary trace did not come back as it was written", fields...)
+		c.log.Error("canary trace differs from what was written", fields...)
 	case Failed:
-		c.log.Warn("canary trace could not be read", fields...)
+		c.log.Warn("cannot read canary trace", fields...)
 	}
 }
 
-// pause waits, and reports whether it did so to the end.
+// pause waits, and reports whether it waited to the end.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

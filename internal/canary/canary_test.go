@@ -54,7 +54,7 @@ func TestEverythingIsReadAtEveryAge(t *testing.T) {
 	})
 }
 
-// once are options of a run that ends by itself.
+// once returns options of a run that ends by itself.
 func once(traces int, ages ...time.Duration) Options {
 	if ages == nil {
 		ages = []time.Duration{time.Second}
@@ -92,7 +92,7 @@ func TestDurationEndsWithReading(t *testing.T) {
 	})
 }
 
-// What is asked for is asked in both ways, and each is judged by itself.
+// A trace is read in both ways, and each result is judged separately.
 func TestResults(t *testing.T) {
 	f := func(ages int, id, search map[Result]int, log string, change func(n int, search bool, status int, body string) (int, string)) {
 		t.Helper()
@@ -122,14 +122,14 @@ func TestResults(t *testing.T) {
 		})
 	}
 	ok := map[Result]int{OK: 1}
-	f(1, ok, map[Result]int{Missing: 1}, "error canary trace did not come back as it was written search no trace was found",
+	f(1, ok, map[Result]int{Missing: 1}, "error canary trace differs from what was written search trace not found",
 		func(_ int, search bool, status int, body string) (int, string) {
 			if search {
 				return 200, `{"data":[],"errors":null}`
 			}
 			return status, body
 		})
-	f(3, map[Result]int{Missing: 1, Late: 1, OK: 1}, map[Result]int{OK: 3}, "info canary trace is there after all id",
+	f(3, map[Result]int{Missing: 1, Late: 1, OK: 1}, map[Result]int{OK: 3}, "info canary trace appeared late id",
 		func(n int, search bool, status int, body string) (int, string) {
 			if n == 0 && !search {
 				return 404, `{"data":null,"errors":[{"code":404,"msg":"trace not found"}]}`
@@ -140,26 +140,26 @@ func TestResults(t *testing.T) {
 		func(_ int, _ bool, status int, body string) (int, string) {
 			return status, strings.Replace(body, `"type":"bool","value":true`, `"type":"bool","value":false`, -1)
 		})
-	f(2, map[Result]int{Failed: 1, OK: 1}, map[Result]int{Failed: 1, OK: 1}, "warn canary trace could not be read id status 503: busy",
+	f(2, map[Result]int{Failed: 1, OK: 1}, map[Result]int{Failed: 1, OK: 1}, "warn cannot read canary trace id status 503: busy",
 		func(n int, _ bool, status int, body string) (int, string) {
 			if n == 0 {
 				return 503, "busy\n"
 			}
 			return status, body
 		})
-	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "status 404: 404 page not found", // another server: no word about the trace
+	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "status 404: 404 page not found", // another server
 		func(int, bool, int, string) (int, string) { return 404, "404 page not found" })
 	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "status 200: result is incomplete: timeout",
 		func(int, bool, int, string) (int, string) {
 			return 200, `{"data":[],"errors":[{"msg":"result is incomplete: timeout"}]}`
 		})
-	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "reading the answer",
+	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "reading answer",
 		func(int, bool, int, string) (int, string) { return 200, "<html>" })
 	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, errTooLong.Error(),
 		func(int, bool, int, string) (int, string) { return 200, strings.Repeat(" ", maxAnswer+1) })
 }
 
-// A trace that was not acknowledged is not looked for; one of the two that were is not stored.
+// A trace that was not acknowledged is not read; one of the two acknowledged ones is not stored.
 func TestWriteFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend(t)
@@ -173,7 +173,7 @@ func TestWriteFailures(t *testing.T) {
 			t.Errorf("got %s", &s)
 		}
 		got := messages(logs)
-		for _, want := range []string{"status 503: slow down", "3 spans were rejected", "the answer is no ExportTraceServiceResponse"} {
+		for _, want := range []string{"status 503: slow down", "3 spans were rejected", "answer is not an ExportTraceServiceResponse"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no line says %q:\n%s", want, got)
 			}
@@ -184,7 +184,7 @@ func TestWriteFailures(t *testing.T) {
 	})
 }
 
-// Memory is bounded: the oldest are forgotten, which is counted, and what is new is read.
+// Memory is bounded: the oldest traces are dropped and counted, and new ones are read.
 func TestRemembersSoMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute+time.Second/2) // between two readings
@@ -235,7 +235,7 @@ func TestGaugesOfAge(t *testing.T) {
 	}
 }
 
-// A clock that is set back makes no trace a second time.
+// After the clock is set back, no trace is written a second time.
 func TestClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBackend(t)

@@ -22,11 +22,11 @@ func Commands() []pipeline.Command {
 	t := tool{env: pipeline.SystemEnv()}
 	return []pipeline.Command{{
 		Name: "canary", Args: "[--otlp URL] [--query URL] [flags]", Setup: t.setup,
-		Doc: "write known traces and read them back, for ever or --once; exit code 1: acknowledged spans were missing or wrong",
+		Doc: "write known traces and read them back, continuously or --once; exit code 1 if acknowledged spans are missing or wrong",
 	}}
 }
 
-// tool is what the command needs of the outside.
+// tool holds the outside world of the command.
 type tool struct{ env pipeline.Env }
 
 const (
@@ -35,8 +35,8 @@ const (
 	defaultQuery    = "http://localhost:16686"
 	defaultListen   = "localhost:14280"
 	defaultAges     = "10s,1m,10m,1h,24h"
-	defaultRemember = 200_000 // two days of one a second
-	maxIdleConns    = 4       // of the client: one writes, one reads
+	defaultRemember = 200_000 // two days at one per second
+	maxIdleConns    = 4       // one connection writes, one reads
 )
 
 // flags are those of the command.
@@ -49,36 +49,37 @@ type flags struct {
 }
 
 func (f *flags) define(fs *flag.FlagSet) {
-	fs.StringVar(&f.otlp, "otlp", defaultOTLP, "URL of OTLP over HTTP, where traces are written to ("+defaultOTLP+"); gRPC is not spoken.")
+	fs.StringVar(&f.otlp, "otlp", defaultOTLP, "URL of the OTLP/HTTP endpoint to write to ("+defaultOTLP+"). gRPC is not supported.")
 	fs.StringVar(&f.query, "query", defaultQuery, "URL of the query API, with its base path if it has one ("+defaultQuery+").")
 	duration := func(to *pipeline.Duration, name string, value time.Duration, usage string) {
 		fs.TextVar(to, name, pipeline.Duration(value), usage)
 	}
 	duration(&f.interval, "interval", time.Second, "Time between traces (1s).")
-	duration(&f.readAfter, "read-after", time.Second, "Age of a trace, from its acknowledgement, at which it is read first (1s).")
-	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which it is read again ("+defaultAges+"); empty: never. Not with --once.")
-	duration(&f.duration, "duration", 0, "How long traces are written; then all that were not read are read once. 0: for ever.")
-	fs.IntVar(&f.once, "once", 0, "Writes so many traces, reads them once and ends; exit code 0: all came back. No metrics are served.")
+	duration(&f.readAfter, "read-after", time.Second, "Age of a trace, since its acknowledgement, at its first reading (1s).")
+	fs.StringVar(&f.ages, "ages", defaultAges, "Ages of further readings ("+defaultAges+"). Empty: none. Ignored with --once.")
+	duration(&f.duration, "duration", 0, "Time during which traces are written; afterwards the unread ones are read once. 0: no limit.")
+	fs.IntVar(&f.once, "once", 0,
+		"Number of traces to write and read once before exiting; exit code 0 if all came back. Serves no metrics.")
 	fs.StringVar(&f.listen, "listen", defaultListen, "Address of /metrics; empty: none ("+defaultListen+").")
 	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent as "+strings.ToLower(tenantHeader)+".")
 	f.header = http.Header{}
-	fs.Func("header", "Header of all requests, as `Name: value`; may be repeated.", f.addHeader)
+	fs.Func("header", "Header for all requests, as `Name: value`; repeatable.", f.addHeader)
 	fs.IntVar(&f.remember, "remember", defaultRemember,
-		fmt.Sprintf("How many traces are remembered for readings; beyond that the oldest are forgotten (%d).", defaultRemember))
-	fs.StringVar(&f.ignored, "ignore-tags", "", "Keys of tags that something on the way adds, with commas between them.")
-	fs.Uint64Var(&f.seed, "seed", 0, "Seed of the traces; those of one seed and one time are the same. 0: a random one.")
+		fmt.Sprintf("Maximum number of traces remembered for further readings (%d); the oldest are dropped first.", defaultRemember))
+	fs.StringVar(&f.ignored, "ignore-tags", "", "Comma-separated keys of tags that are added on the way.")
+	fs.Uint64Var(&f.seed, "seed", 0, "Seed of the traces; seed and time determine a trace. 0: a random seed.")
 }
 
 func (f *flags) addHeader(s string) error {
 	name, value, ok := strings.Cut(s, ":")
 	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
-		return fmt.Errorf("%q is not of the form `Name: value`", s)
+		return fmt.Errorf("header %q is not of the form `Name: value`", s)
 	}
 	f.header[name] = append(f.header[name], strings.TrimSpace(value))
 	return nil
 }
 
-// options returns what the flags ask for.
+// options converts the flags.
 func (f *flags) options(random func() uint64) (Options, error) {
 	o := Options{
 		OTLP: f.otlp, Query: f.query, Header: f.header, Interval: f.interval.Std(), Ages: []time.Duration{f.readAfter.Std()},
@@ -103,7 +104,7 @@ func (f *flags) options(random func() uint64) (Options, error) {
 	return o, o.validate()
 }
 
-// items returns what stands between the commas.
+// items splits a comma-separated list.
 func items(list string) (out []string) {
 	for item := range strings.SplitSeq(list, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -131,7 +132,7 @@ func (t tool) setup(fs *flag.FlagSet) func(context.Context, pipeline.Invocation)
 	}
 }
 
-// run runs a canary and prints what came of it.
+// run runs a canary and prints its summary.
 func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in pipeline.Invocation) (err error) {
 	log := newLogger(in.Stderr)
 	registry := prometheus.NewRegistry()
@@ -150,7 +151,7 @@ func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in
 		}
 		defer stop()
 	}
-	log.Info("canary started", zap.String("otlp", opt.OTLP), zap.String("query", opt.Query), zap.Duration("interval", opt.Interval),
+	log.Info("started canary", zap.String("otlp", opt.OTLP), zap.String("query", opt.Query), zap.Duration("interval", opt.Interval),
 		zap.Durations("ages", opt.Ages), zap.Uint64("seed", opt.Seed))
 	s := c.Run(ctx)
 	fmt.Fprintln(in.Stdout, s.String())
@@ -163,7 +164,7 @@ func (t tool) run(ctx context.Context, opt Options, listen pipeline.Endpoint, in
 	return s.Proven()
 }
 
-// newLogger returns a logger whose lines are those of the program.
+// newLogger returns a logger in the program's format.
 func newLogger(w io.Writer) *zap.Logger {
 	sink := zapcore.Lock(zapcore.AddSync(w))
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), sink, zap.InfoLevel), zap.AddCaller())

@@ -35,14 +35,14 @@ func command(ctx context.Context, t *testing.T, env pipeline.Env, args ...string
 func TestFlagsThatCannotWork(t *testing.T) {
 	for want, args := range map[string][]string{
 		`unexpected argument "x"`: {"x"},
-		`--otlp: "localhost:4317" is no URL; write http://localhost:4318 (OTLP over HTTP)`: {"--otlp=localhost:4317"},
-		`--query: "http://user:password@host" is no URL; write http://localhost:16686`:     {"--query=http://user:password@host"},
-		`--interval must be at least 1ms, not 0s`:                                          {"--interval=0"},
-		`--ages: "soon" is not a duration; write 250ms, 5s, 1h30m or 7d`:                   {"--ages=soon"},
-		`--ages must ascend from --read-after, as 10s,1m,1h does`:                          {"--read-after=20s"},
-		"--once must not be below 0\n--remember must be from 1 to 10000000, not 0":         {"--once=-1", "--remember=0"},
-		"--ages: 33 are more than 32":                                                      {"--ages=" + strings.Repeat("1h,", 32)},
-		"invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`":     {"--header=x"},
+		`--otlp: "localhost:4317" is not a URL; write http://localhost:4318 (OTLP over HTTP)`: {"--otlp=localhost:4317"},
+		`--query: "http://user:password@host" is not a URL; write http://localhost:16686`:     {"--query=http://user:password@host"},
+		`--interval must be at least 1ms, not 0s`:                                             {"--interval=0"},
+		`--ages: "soon" is not a duration; write 250ms, 5s, 1h30m or 7d`:                      {"--ages=soon"},
+		`--ages must ascend from --read-after, as 10s,1m,1h does`:                             {"--read-after=20s"},
+		"--once must not be negative\n--remember must be from 1 to 10000000, not 0":           {"--once=-1", "--remember=0"},
+		"--ages: 33 ages, maximum 32":                                                         {"--ages=" + strings.Repeat("1h,", 32)},
+		"invalid value \"x\" for flag -header: header \"x\" is not of the form `Name: value`": {"--header=x"},
 	} {
 		if _, _, err := command(t.Context(), t, pipeline.SystemEnv(), args...); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", args, err, want)
@@ -73,7 +73,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// serve makes a deployment of the backend, and returns its URL.
+// serve starts a backend and returns its URL.
 func serve(t *testing.T, b *backend) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -100,7 +100,7 @@ func TestOnceOverTheNetwork(t *testing.T) {
 	args := []string{"--once=5", "--interval=2ms", "--read-after=0", "--otlp", url, "--query", url}
 	stdout, stderr, err := command(t.Context(), t, pipeline.SystemEnv(), args...)
 	const want = "5 traces written, 0 not acknowledged\nreadings: 10 ok,"
-	if err != nil || !strings.HasPrefix(stdout, want) || !strings.Contains(stderr, `"msg":"canary started"`) {
+	if err != nil || !strings.HasPrefix(stdout, want) || !strings.Contains(stderr, `"msg":"started canary"`) {
 		t.Errorf("%v\n%s%s", err, stdout, stderr)
 	}
 	b.change = func(_ int, _ *http.Request, status int, body string) (int, string) {
@@ -123,7 +123,7 @@ func TestOnceOverTheNetwork(t *testing.T) {
 	}
 }
 
-// Metrics are served until the context ends, which is no failure.
+// Metrics are served until the context ends, which is not an error.
 func TestMetricsAreServed(t *testing.T) {
 	b := newBackend(t)
 	url := serve(t, b)

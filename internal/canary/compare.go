@@ -7,35 +7,36 @@ import (
 	"slices"
 )
 
-// Result is what a reading found.
+// Result is the result of a reading.
 type Result uint8
 
 // The results of a reading.
 const (
-	OK      Result = iota // the trace is there, and exactly as it was written
-	Late                  // the same, but an earlier reading had missed it
-	Missing               // the trace, or a part of its spans, is not there; what is there is right
-	Wrong                 // something is there that was not written so
-	Failed                // no answer, which says nothing about the trace
+	OK      Result = iota // the trace is there, exactly as written
+	Late                  // as OK, but an earlier reading missed it
+	Missing               // the trace or some of its spans are missing; the rest is correct
+	Wrong                 // something differs from what was written
+	Failed                // no usable answer
 	results
 )
 
 // String returns the name in metrics and logs.
 func (r Result) String() string { return [...]string{"ok", "late", "missing", "wrong", "error"}[r] }
 
-// comparison compares answers with what was written. Tags with the keys in ignored are left out where they were not sent:
-// something on the way may add them.
+// comparison compares answers with what was written. Tags with keys in ignored that were not sent
+// are skipped: they may have been added on the way.
 type comparison struct{ ignored []string }
 
-// traces compares an answer that must hold one trace and nothing else. The text says what is wrong first.
+// traces compares an answer that must hold this trace and nothing else. The text describes the
+// first difference.
 func (c comparison) traces(want *shownTrace, got []shownTrace) (Result, string) {
 	switch len(got) {
 	case 0:
-		return Missing, "no trace was found"
+		return Missing, "trace not found"
 	case 1:
 		return c.trace(want, &got[0])
 	}
-	return Wrong, fmt.Sprintf("%d traces were found instead of one", len(got))
+	return Wrong, fmt.Sprintf("found %d traces instead of one", len(got))
 }
 
 func (c comparison) trace(want, got *shownTrace) (Result, string) {
@@ -53,7 +54,7 @@ func (c comparison) trace(want, got *shownTrace) (Result, string) {
 		s := &got.Spans[i]
 		w := missing[s.SpanID]
 		if w == nil {
-			return Wrong, fmt.Sprintf("span %q: is there once more than it was sent", s.SpanID)
+			return Wrong, fmt.Sprintf("span %q: one copy too many", s.SpanID)
 		}
 		delete(missing, s.SpanID)
 		d := c.span(w, s)
@@ -67,7 +68,8 @@ func (c comparison) trace(want, got *shownTrace) (Result, string) {
 	if len(missing) > 0 {
 		for _, w := range want.Spans { // in order
 			if missing[w.SpanID] != nil {
-				return Missing, fmt.Sprintf("span %s %q: is missing, as are %d of %d", w.SpanID, w.Operation, len(missing), len(want.Spans))
+				return Missing, fmt.Sprintf("span %s %q is missing (%d of %d spans are missing)",
+					w.SpanID, w.Operation, len(missing), len(want.Spans))
 			}
 		}
 	}
@@ -128,7 +130,7 @@ func (c comparison) logs(want, got []logEntry) string {
 	return ""
 }
 
-// tags compares lists of tags, of which no key repeats in want, whatever their order.
+// tags compares lists of tags in any order. No key repeats in want.
 func (c comparison) tags(what string, want, got []tag) string {
 	missing := make(map[string]tag, len(want))
 	for _, w := range want {
@@ -140,19 +142,20 @@ func (c comparison) tags(what string, want, got []tag) string {
 		case ok && !equal(g, w):
 			return fmt.Sprintf("%s %q: got %s %s, want %s %s", what, g.Key, g.Type, literal(g.Value), w.Type, literal(w.Value))
 		case !ok && !slices.Contains(c.ignored, g.Key):
-			return fmt.Sprintf("%s %q: is there once more than it was sent", what, g.Key)
+			return fmt.Sprintf("%s %q: one copy too many", what, g.Key)
 		}
 		delete(missing, g.Key)
 	}
 	for _, w := range want {
 		if _, ok := missing[w.Key]; ok {
-			return fmt.Sprintf("%s %q: is missing", what, w.Key)
+			return fmt.Sprintf("%s %q is missing", what, w.Key)
 		}
 	}
 	return ""
 }
 
-// equal reports whether two tags say the same. Only numbers with a fraction have several spellings.
+// equal reports whether two tags are equal. Only floating-point numbers have several
+// representations.
 func equal(a, b tag) bool {
 	if a.Type != b.Type || a.Type != "float64" {
 		return a.Type == b.Type && a.Value == b.Value
@@ -164,7 +167,7 @@ func equal(a, b tag) bool {
 	return okX && okY && errX == nil && errY == nil && f == g
 }
 
-// literal returns JSON, which tells 1 from "1".
+// literal returns JSON, which distinguishes 1 from "1".
 func literal(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -173,7 +176,7 @@ func literal(v any) string {
 	return string(b)
 }
 
-// differ says what differs, or nothing.
+// differ describes a difference, or returns "".
 func differ[T comparable](what string, got, want T) string {
 	if got == want {
 		return ""

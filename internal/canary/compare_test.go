@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// parse reads the JSON of a trace as an answer is read.
+// parse decodes a trace like an answer.
 func parse(t testing.TB, traceJSON string) *shownTrace {
 	t.Helper()
 	got, err := parseAnswer(200, []byte(`{"data":[`+traceJSON+`]}`))
@@ -48,10 +48,10 @@ func TestDifferences(t *testing.T) {
 	f(OK, "", func(*shownTrace) {})
 	f(OK, "", func(g *shownTrace) { slices.Reverse(g.Spans) })
 	f(OK, "", func(g *shownTrace) { slices.Reverse(g.Spans[0].Tags) })
-	f(Missing, "is missing, as are 1 of", func(g *shownTrace) { g.Spans = g.Spans[1:] })
+	f(Missing, "is missing (1 of", func(g *shownTrace) { g.Spans = g.Spans[1:] })
 	f(Missing, "is missing", func(g *shownTrace) { g.Spans = nil })
-	f(Wrong, "once more", func(g *shownTrace) { g.Spans = append(g.Spans, g.Spans[2]) })
-	f(Wrong, "once more", func(g *shownTrace) { g.Spans[0].SpanID = "1" })
+	f(Wrong, "one copy too many", func(g *shownTrace) { g.Spans = append(g.Spans, g.Spans[2]) })
+	f(Wrong, "one copy too many", func(g *shownTrace) { g.Spans[0].SpanID = "1" })
 	f(Wrong, "start time", func(g *shownTrace) { g.Spans[1].Start++ })
 	f(Wrong, "duration", func(g *shownTrace) { g.Spans[1].Duration-- })
 	f(Wrong, "reference 0", func(g *shownTrace) { g.Spans[1].References[0].SpanID = "1" })
@@ -62,7 +62,7 @@ func TestDifferences(t *testing.T) {
 	f(Wrong, `tag "canary.span": got int64 "0", want int64 0`, func(g *shownTrace) { tagNamed(g.Spans[0].Tags, "canary.span").Value = "0" })
 	f(Wrong, `tag "canary.span": got int64 []`, func(g *shownTrace) { tagNamed(g.Spans[0].Tags, "canary.span").Value = []any{} })
 	f(Wrong, `is missing`, func(g *shownTrace) { g.Spans[0].Tags = g.Spans[0].Tags[1:] })
-	f(Wrong, `tag "more": is there once more`, func(g *shownTrace) { g.Spans[0].Tags = append(g.Spans[0].Tags, tag{"more", "bool", true}) })
+	f(Wrong, `tag "more": one copy too many`, func(g *shownTrace) { g.Spans[0].Tags = append(g.Spans[0].Tags, tag{"more", "bool", true}) })
 	f(Wrong, "warning", func(g *shownTrace) { g.Spans[0].Warnings = []string{"w"} })
 	f(Wrong, "warning", func(g *shownTrace) { g.Warnings = []string{"w"} })
 	f(Wrong, `process "p9"`, func(g *shownTrace) { g.Spans[0].ProcessID = "p9" })
@@ -76,7 +76,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Whatever one changes in an answer, it is not right any more.
+// Any change of an answer is detected.
 func TestEveryChangeIsNoticed(t *testing.T) {
 	for i := range 4 {
 		want := generate(1, someTime.Add(time.Duration(i)*time.Second)).show()
@@ -111,7 +111,7 @@ func TestEveryChangeIsNoticed(t *testing.T) {
 	}
 }
 
-// eachChange changes what is below v, one thing at a time, and calls f.
+// eachChange changes the values below v, one at a time, and calls f.
 func eachChange(v any, where string, f func(where string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -171,7 +171,7 @@ func TestIgnoredTags(t *testing.T) {
 	}
 }
 
-// No answer breaks the comparison.
+// No answer makes the comparison panic.
 func FuzzAnswer(f *testing.F) {
 	want := generate(1, someTime).show()
 	f.Add(200, shownJSON(f, want))

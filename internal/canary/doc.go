@@ -1,9 +1,11 @@
-// Package canary writes known spans to a deployment and reads them back, for ever: it says whether spans get lost or come back wrong
-// anywhere between a client and the query API. It is the command `tracing canary`.
+// Package canary continuously writes known spans to an installation, reads them back, and reports
+// spans that are lost or changed anywhere between a client and the query API. It implements the
+// command `tracing canary`.
 //
-// What a trace holds follows from a seed and a time alone, so nothing has to be remembered of it but the time, and another process that
-// knows the seed can tell what must be stored. What an answer must say is worked out here, apart from the code that makes answers:
-// the package imports neither a store nor the translation to JSON.
+// A seed and a time determine the content of a trace, so only the time has to be remembered, and
+// another process that knows the seed can compute what must be stored. The expected answer is
+// computed here, independently of the code that produces answers: the package imports neither a
+// store nor the conversion to JSON.
 //
 //	generate ──▶ trace ──encode──▶ POST /v1/traces
 //	                └────show────▶ compare ◀── GET /api/traces/{id}, GET /api/traces?...

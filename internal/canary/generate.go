@@ -10,19 +10,21 @@ import (
 )
 
 const (
-	// longest is how long a trace lasts at most. It is over when it is written, as those of applications are.
+	// longest is the maximum duration of a trace. It ends before it is written, like those of
+	// applications.
 	longest = 2 * time.Second
-	// shortest leaves room for spans in spans that do not last the same.
+	// shortest is the minimum duration, so that nested spans can have different durations.
 	shortest = 10 * time.Millisecond
-	// maxMoreSpans is how many spans a trace has at most besides the steps.
+	// maxMoreSpans is the maximum number of spans of a trace besides the steps.
 	maxMoreSpans = 12
-	// maxEvents and maxLinks are how many a span has at most.
+	// maxEvents and maxLinks are the maximum numbers per span.
 	maxEvents, maxLinks = 3, 2
-	// shortIDs says how many traces there are to one with an id of 64 bits.
+	// shortIDs: one in shortIDs traces has an id of 64 bits.
 	shortIDs = 8
 )
 
-// generate returns the trace of a seed and a time. Changing what it returns changes what other versions of the program take for right.
+// generate returns the trace of a seed and a time. A change of its result changes what other
+// versions of the program expect.
 func generate(seed uint64, at time.Time) *trace {
 	g := &generator{rand.New(rand.NewPCG(seed, uint64(at.UnixNano())))}
 	t := &trace{id: g.traceID()}
@@ -46,7 +48,7 @@ type generator struct{ *rand.Rand }
 func (g *generator) add(t *trace, of step, at time.Time) {
 	s := span{service: &services[of.service], id: g.spanID(), name: of.name, kind: of.kind, flags: uint32(g.IntN(2))}
 	if of.parent < 0 {
-		s.start = uint64(at.Add(-longest).UnixNano()) + g.Uint64N(1000) // clocks of applications do not tick in microseconds
+		s.start = uint64(at.Add(-longest).UnixNano()) + g.Uint64N(1000) // nanoseconds, like real clocks
 		s.end = s.start + g.within(uint64(shortest), uint64(longest-time.Microsecond))
 	} else {
 		p := &t.spans[of.parent]
@@ -80,7 +82,8 @@ func (g *generator) setStatus(s *span) {
 	}
 }
 
-// finishRoot gives the root an attribute that searches ask for. Its text is the same in all versions of the API.
+// finishRoot adds an attribute to the root that searches use. Its text is the same in all versions
+// of the API.
 func (g *generator) finishRoot(t *trace) {
 	const key = "canary.lookup"
 	switch g.IntN(4) {
@@ -96,7 +99,7 @@ func (g *generator) finishRoot(t *trace) {
 	t.spans[0].attributes = append(t.spans[0].attributes, t.lookup)
 }
 
-// some returns attributes of some types, or of all.
+// some returns attributes of some or all types.
 func (g *generator) some() []attribute {
 	all := []attribute{
 		text("canary.text", pick(g, textValues)), boolean("canary.bool", g.IntN(2) == 0), integer("canary.int", pick(g, intValues)),
@@ -109,7 +112,7 @@ func (g *generator) some() []attribute {
 
 func pick[T any](g *generator, from []T) T { return from[g.IntN(len(from))] }
 
-// within returns a number from low to high, both included.
+// within returns a number from low to high, inclusive.
 func (g *generator) within(low, high uint64) uint64 { return low + g.Uint64N(high-low+1) }
 
 func (g *generator) traceID() (id otlpdata.TraceID) {

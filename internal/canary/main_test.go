@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// someTime is when traces of tests are generated.
+// someTime is the time from which traces of tests are generated.
 var someTime = time.Date(2026, 11, 21, 17, 59, 59, 0, time.UTC)
 
 // answerOf returns what the query API shows of a request.
@@ -40,13 +40,13 @@ func answerOf(t testing.TB, otlp []byte) []byte {
 	return append(dst, `],"total":0,"limit":0,"offset":0,"errors":null}`...)
 }
 
-// backend is a deployment in memory: a transport without a network, so that tests own the clock.
+// backend is a backend in memory: a transport without a network, so that tests control the clock.
 type backend struct {
 	t      *testing.T
 	mu     sync.Mutex
 	answer map[string][]byte // by trace id
 	reads  map[string]int
-	// change edits what is answered to the nth reading of a trace; nil leaves it.
+	// change edits the answer to the nth reading of a trace; may be nil.
 	change func(n int, r *http.Request, status int, body string) (int, string)
 	refuse func(n int) (status int, body string) // the nth write; status 0 takes it
 	writes int

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// remembered is what is kept of a trace that was acknowledged; the rest is generated again.
+// remembered is what is kept of an acknowledged trace; the rest is generated again.
 type remembered struct {
-	at     time.Time // what it was generated from
+	at     time.Time // time it was generated from
 	acked  time.Time
-	missed [ways]bool // by the latest answer
+	missed [ways]bool // whether the latest answer missed it
 }
 
-// memory holds the traces that are still to be read. Traces come in the order of time, so those that wait for the same age are due in the
-// order in which they came, too: a queue per age is all the order there is to keep. Safe for concurrent use.
+// memory holds the traces that are still to be read. They are added in the order of time, so traces
+// that wait for the same age are due in that order: one queue per age is sufficient. Safe for
+// concurrent use.
 type memory struct {
 	ages  []time.Duration // ascending
 	limit int             // traces
@@ -21,14 +22,15 @@ type memory struct {
 	mu     sync.Mutex
 	queues [][]remembered // by index of the age
 	count  int
-	added  chan struct{} // holds one token when something came
+	added  chan struct{} // holds one token when a trace was added
 }
 
 func newMemory(ages []time.Duration, limit int) *memory {
 	return &memory{ages: ages, limit: limit, queues: make([][]remembered, len(ages)), added: make(chan struct{}, 1)}
 }
 
-// add remembers a trace for its reading at the age of that index, and reports whether another had to be forgotten for it: the oldest.
+// add stores a trace for its reading at the age with that index, and reports whether the oldest
+// trace was dropped.
 func (m *memory) add(r remembered, age int) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +63,7 @@ func (m *memory) pop(age int) remembered {
 	return r
 }
 
-// next returns the age for which a trace waits that is due first, and when that is; age is -1 when none waits.
+// next returns the age and the time of the next reading; age is -1 if there is none.
 func (m *memory) next() (age int, due time.Time) {
 	age = -1
 	for i, q := range m.queues {
@@ -75,8 +77,8 @@ func (m *memory) next() (age int, due time.Time) {
 	return age, due
 }
 
-// takeDue removes the trace that is due first and returns it. If there is none, age is -1, and wait is how long until the next is: below 0
-// when no trace waits.
+// takeDue removes the next due trace and returns it. If none is due, age is -1 and wait is the time
+// until the next one, negative if there is none.
 func (m *memory) takeDue(now time.Time) (r remembered, age int, wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,21 +92,21 @@ func (m *memory) takeDue(now time.Time) (r remembered, age int, wait time.Durati
 	return m.pop(age), age, 0
 }
 
-// unread is how many traces were not read yet.
+// unread is the number of traces that were not read yet.
 func (m *memory) unread() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.queues[0])
 }
 
-// len is how many traces are remembered.
+// len is the number of remembered traces.
 func (m *memory) len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.count
 }
 
-// behind is how long the next reading has been due.
+// behind is the time by which the next reading is overdue.
 func (m *memory) behind(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +116,8 @@ func (m *memory) behind(now time.Time) time.Duration {
 	return 0
 }
 
-// oldestMissing is how long ago the oldest remembered trace was acknowledged that its latest answer missed; 0 if there is none.
+// oldestMissing is the age of the oldest remembered trace that its latest answer missed; 0 if there
+// is none.
 func (m *memory) oldestMissing(now time.Time) (age time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +125,7 @@ func (m *memory) oldestMissing(now time.Time) (age time.Duration) {
 		for i := range q {
 			if q[i].missed != [ways]bool{} {
 				age = max(age, now.Sub(q[i].acked))
-				break // those behind it are younger
+				break // the rest of the queue is younger
 			}
 		}
 	}

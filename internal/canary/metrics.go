@@ -13,7 +13,8 @@ type metrics struct {
 	readLatency                  *prometheus.HistogramVec
 }
 
-// newMetrics registers the metrics. Every series is there from the beginning, so that alerts on increases see the first one.
+// newMetrics registers the metrics. All series exist from the start, so that alerts on increases
+// see the first one.
 func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_canary_" + name, Help: help})
@@ -25,14 +26,15 @@ func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *met
 		return prometheus.HistogramOpts{Name: "tracing_canary_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16)}
 	}
 	out := &metrics{
-		written:   counter("traces_written", "Traces that were acknowledged."),
-		failures:  counter("write_failures", "Traces that were not acknowledged, or not all of their spans."),
+		written:   counter("traces_written", "Acknowledged traces."),
+		failures:  counter("write_failures", "Traces that were not or only partly acknowledged."),
 		forgotten: counter("traces_forgotten", "Traces that were not read as often as planned, because more than --remember waited."),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tracing_canary_reads", Help: "Readings of acknowledged traces, by how they were asked for and what came.",
+			Name: "tracing_canary_reads", Help: "Readings of acknowledged traces, by kind of request and result.",
 		}, []string{"how", "result"}),
-		writeLatency: prometheus.NewHistogram(latency("write_latency", "Seconds until a trace was acknowledged.")),
-		readLatency:  prometheus.NewHistogramVec(latency("read_latency", "Seconds until an answer had come."), []string{"how"}),
+		writeLatency: prometheus.NewHistogram(latency("write_latency", "Time until a trace was acknowledged, in seconds.")),
+		readLatency: prometheus.NewHistogramVec(
+			latency("read_latency", "Time until an answer was received, in seconds."), []string{"how"}),
 	}
 	for w := range ways {
 		out.readLatency.WithLabelValues(w.String())
@@ -42,9 +44,10 @@ func newMetrics(reg prometheus.Registerer, m *memory, now func() time.Time) *met
 	}
 	reg.MustRegister(out.written, out.failures, out.forgotten, out.reads, out.writeLatency, out.readLatency,
 		gauge("remembered_traces", "Traces that will be read again.", func() float64 { return float64(m.len()) }),
-		gauge("reads_behind_seconds", "How long the next reading has been due: above a few seconds, the canary does not keep up.",
+		gauge("reads_behind_seconds",
+			"Time by which the next reading is overdue; more than a few seconds mean that the canary does not keep up.",
 			func() float64 { return m.behind(now()).Seconds() }),
-		gauge("oldest_missing_seconds", "Age of the oldest trace that its latest answer missed, while it is read again; 0: none.",
+		gauge("oldest_missing_seconds", "Age of the oldest trace that its latest answer missed and that will be read again; 0: none.",
 			func() float64 { return m.oldestMissing(now()).Seconds() }))
 	return out
 }

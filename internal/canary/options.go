@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Limits of what can be asked for.
+// Limits of the options.
 const (
 	minInterval   = time.Millisecond
 	maxAges       = 32
-	maxRemembered = 10_000_000 // traces, of 64 bytes each
+	maxRemembered = 10_000_000 // traces of 64 bytes each
 )
 
-// Options say what a canary does.
+// Options are the settings of a canary.
 type Options struct {
-	OTLP, Query string        // URLs above /v1/traces and /api
-	Header      http.Header   // of all requests; keys are in canonical form
-	Interval    time.Duration // between traces, which are generated from multiples of it
-	// Ages are how long after its acknowledgement a trace is read, ascending; at least one.
+	OTLP, Query string        // URLs without /v1/traces and /api
+	Header      http.Header   // for all requests, with canonical keys
+	Interval    time.Duration // between traces; they are generated from its multiples
+	// Ages are the times after its acknowledgement when a trace is read, ascending; at least one.
 	Ages     []time.Duration
-	Remember int           // how many traces are remembered for readings
-	Duration time.Duration // how long traces are written; 0: until the context ends
-	Traces   int           // how many are tried to write; 0: any number
+	Remember int           // maximum number of traces remembered for readings
+	Duration time.Duration // time during which traces are written; 0: until the context ends
+	Traces   int           // number of attempted writes; 0: unlimited
 	Seed     uint64
-	// IgnoredTags are keys of tags that something on the way adds.
+	// IgnoredTags are keys of tags that may be added on the way.
 	IgnoredTags []string
 }
 
-// validate reports every value that cannot work, in the words of the command's flags.
+// validate reports every invalid value, named after the command's flags.
 func (o *Options) validate() error {
 	var errs []error
 	must := func(ok bool, format string, args ...any) {
@@ -40,12 +40,12 @@ func (o *Options) validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	must(isURL(o.OTLP), "--otlp: %q is no URL; write http://localhost:4318 (OTLP over HTTP)", o.OTLP)
-	must(isURL(o.Query), "--query: %q is no URL; write http://localhost:16686", o.Query)
+	must(isURL(o.OTLP), "--otlp: %q is not a URL; write http://localhost:4318 (OTLP over HTTP)", o.OTLP)
+	must(isURL(o.Query), "--query: %q is not a URL; write http://localhost:16686", o.Query)
 	must(o.Interval >= minInterval, "--interval must be at least %s, not %s", minInterval, o.Interval)
-	must(len(o.Ages) <= maxAges, "--ages: %d are more than %d", len(o.Ages), maxAges)
+	must(len(o.Ages) <= maxAges, "--ages: %d ages, maximum %d", len(o.Ages), maxAges)
 	must(slices.IsSorted(o.Ages), "--ages must ascend from --read-after, as 10s,1m,1h does")
-	must(o.Traces >= 0, "--once must not be below 0")
+	must(o.Traces >= 0, "--once must not be negative")
 	must(o.Remember > 0 && o.Remember <= maxRemembered, "--remember must be from 1 to %d, not %d", maxRemembered, o.Remember)
 	return errors.Join(errs...)
 }
@@ -55,8 +55,8 @@ func isURL(s string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return false
 	}
-	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // which would be shown, or sent with no request
+	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // these would be logged, or not be sent
 }
 
-// base returns a URL to which paths can be appended.
+// base returns a URL that paths can be appended to.
 func base(u string) string { return strings.TrimRight(u, "/") }

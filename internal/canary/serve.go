@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// metricsBudget bounds the bytes of requests to the metrics' listener: they have no bodies to speak of.
+	// metricsBudget bounds the bytes of requests for metrics; they have practically no bodies.
 	metricsBudget = 1 << 20
-	// metricsStop is how long those who are reading metrics are given at the end.
+	// metricsStop is the time for running requests to finish at the end.
 	metricsStop = 2 * time.Second
 )
 
-// serveMetrics listens; stop ends that.
+// serveMetrics starts a listener; stop closes it.
 func (t tool) serveMetrics(ctx context.Context, at pipeline.Endpoint, registry *prometheus.Registry, log *zap.Logger) (func(), error) {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	cfg := server.DefaultHTTPConfig(at)
@@ -44,7 +44,7 @@ func (t tool) serveMetrics(ctx context.Context, at pipeline.Endpoint, registry *
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsStop)
 		defer cancel()
 		if err := srv.Stop(ctx); err != nil {
-			log.Warn("serving metrics did not end cleanly", zap.Error(err))
+			log.Warn("metrics listener did not stop cleanly", zap.Error(err))
 		}
 	}, nil
 }

@@ -43,15 +43,15 @@ type process struct {
 	Tags    []tag  `json:"tags"`
 }
 
-// tag is a key with a value: a string, a bool or a json.Number.
+// tag is a key with a value: string, bool or json.Number.
 type tag struct {
 	Key   string `json:"key"`
 	Type  string `json:"type"`
 	Value any    `json:"value"`
 }
 
-// show returns what the query API must answer. The processes are listed under the names of their services; the order of spans and tags says
-// nothing.
+// show returns what the query API must answer. Processes are keyed by service name; the order of
+// spans and tags is irrelevant.
 func (t *trace) show() *shownTrace {
 	out := &shownTrace{TraceID: t.id.String(), Processes: map[string]process{}}
 	for i := range t.spans {
@@ -81,7 +81,7 @@ func (s *span) show(traceID string) shownSpan {
 	return out
 }
 
-// derivedTags returns the tags by which the API shows what is no attribute.
+// derivedTags returns the tags that the API derives from fields of a span.
 func (s *span) derivedTags() (tags []tag) {
 	add := func(key, value string) {
 		if value != "" {

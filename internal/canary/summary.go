@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Summary is what a canary did and found.
+// Summary is the result of a canary.
 type Summary struct {
-	Written       int // traces that were acknowledged
-	WriteFailures int // traces that were not
+	Written       int // acknowledged traces
+	WriteFailures int // other traces
 	Reads         [ways][results]int
 }
 
-// count returns how many readings had a result.
+// count returns the number of readings with a result.
 func (s *Summary) count(r Result) (n int) {
 	for _, by := range s.Reads {
 		n += by[r]
@@ -20,7 +20,7 @@ func (s *Summary) count(r Result) (n int) {
 	return n
 }
 
-// String returns two lines that people can read.
+// String returns two lines of text.
 func (s *Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d traces written, %d not acknowledged\n", s.Written, s.WriteFailures)
@@ -35,7 +35,7 @@ func (s *Summary) String() string {
 	return b.String()
 }
 
-// Lost returns an error if anything acknowledged was ever missing or wrong.
+// Lost returns an error if an acknowledged span was ever missing or wrong.
 func (s *Summary) Lost() error {
 	missing, wrong := s.count(Missing), s.count(Wrong)
 	if missing+wrong == 0 {
@@ -44,7 +44,7 @@ func (s *Summary) Lost() error {
 	return fmt.Errorf("acknowledged spans were lost or changed: %d readings missed some, %d were wrong", missing, wrong)
 }
 
-// Proven returns an error unless every trace was acknowledged and every reading was right.
+// Proven returns an error unless every trace was acknowledged and every reading was correct.
 func (s *Summary) Proven() error {
 	if err := s.Lost(); err != nil {
 		return err

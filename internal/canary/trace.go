@@ -4,11 +4,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// trace is one trace before it is written. The first span is the root; a span stands behind its parent.
+// trace is one generated trace. The first span is the root; parents come before their children.
 type trace struct {
 	id     otlpdata.TraceID
 	spans  []span
-	lookup attribute // of the root, to search for besides the id
+	lookup attribute // attribute of the root for searches
 }
 
 // span is one span. Times are nanoseconds since the Unix epoch.
@@ -44,7 +44,8 @@ type service struct {
 	attributes     []attribute
 }
 
-// services are those of every trace. Their names begin with rootService's first word, so that they can be told from an application's.
+// services are the services of every trace. Their names share a prefix, to distinguish them from an
+// application's.
 var services = []service{
 	{name: rootService, scope: "canary/http", version: "1.2.3", attributes: []attribute{
 		text("host.name", "canary-host"), integer("process.pid", 4711), boolean("canary", true)}},
@@ -60,14 +61,14 @@ const (
 	rootOperation = "GET /canary ☂?a=b&c"
 )
 
-// step is what is the same of a span in every trace.
+// step is the constant part of a span.
 type step struct {
 	service, parent int // indexes; the root's parent is -1
 	kind            int32
 	name            string
 }
 
-// steps have every kind of span, calls between services, and a message that is received.
+// steps cover every kind of span, calls between services, and a received message.
 var steps = []step{
 	{0, -1, otlpdata.KindServer, rootOperation},
 	{0, 0, otlpdata.KindClient, "Cart.Load"},

@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// What traces hold is an interface: other versions of the program, and people who wrote down a seed, expect the same.
+// The content of traces is an interface: other versions of the program, and users with a recorded
+// seed, expect the same.
 func TestTracesStayTheSame(t *testing.T) {
 	const file = "testdata/trace.golden"
 	tr := generate(1, someTime)
@@ -25,7 +26,8 @@ func TestTracesStayTheSame(t *testing.T) {
 	golden.Check(t, file, append(got, '\n'))
 }
 
-// What is expected, which is worked out from the rules of the API, is what the translation of this version makes of the spans.
+// The expected answer, computed from the rules of the API, equals what this version makes of the
+// spans.
 func TestExpectationsAreWhatTheAPIShows(t *testing.T) {
 	for i := range 500 {
 		tr := generate(7, someTime.Add(time.Duration(i)*time.Second))
@@ -39,7 +41,7 @@ func TestExpectationsAreWhatTheAPIShows(t *testing.T) {
 	}
 }
 
-// Together the traces have everything that can go wrong.
+// Together the traces contain all the difficult values.
 func TestTracesHaveEverything(t *testing.T) {
 	seen := map[string]bool{}
 	ids := map[otlpdata.TraceID]bool{}

@@ -69,13 +69,13 @@ func TestCanaryFindsLossAndChange(t *testing.T) {
 	spans := func(td ptrace.Traces, i int) ptrace.SpanSlice {
 		return td.ResourceSpans().At(i).ScopeSpans().At(0).Spans()
 	}
-	f(0, "60 ok", "canary started", func(int, ptrace.Traces) {})
+	f(0, "60 ok", "started canary", func(int, ptrace.Traces) {})
 	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "no trace was found", func(n int, td ptrace.Traces) {
 		if n == 7 {
 			td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
 		}
 	})
-	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "is missing, as are 1 of", func(n int, td ptrace.Traces) {
+	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "is missing (1 of", func(n int, td ptrace.Traces) {
 		if n == 7 {
 			first := true
 			spans(td, 1).RemoveIf(func(ptrace.Span) bool { defer func() { first = false }(); return first })
