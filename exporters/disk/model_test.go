@@ -39,7 +39,7 @@ func runModel(t *testing.T, seed uint64, operations int) {
 			t.Fatalf("after %v: %s=%d", m.counts, soak.SeedVariable, seed)
 		}
 	}
-	m.AskAll(m.store, m.memory)
+	m.CheckAll(m.store, m.memory)
 	stopStore(t, m.store)
 	t.Logf("%v", m.counts)
 }
@@ -140,7 +140,7 @@ func (m *machine) step() {
 		name = "delete"
 		m.delete()
 	default:
-		m.Ask(m.store, m.memory)
+		m.Check(m.store, m.memory)
 	}
 	m.counts[name]++
 }
@@ -220,7 +220,7 @@ func (m *machine) advance(d time.Duration) {
 	m.reopen() // the store expires at its start, and otherwise when it likes
 	m.memory = openMemory(m.t)
 	m.Replay(m.memory)
-	m.AskAll(m.store)
+	m.CheckAll(m.store)
 }
 
 func (m *machine) reopen() {

@@ -85,9 +85,9 @@ func TestQueriesWithOneDecoder(t *testing.T) {
 		m := storetest.NewModel(t, seed+i)
 		for range 60 {
 			m.Write(s)
-			m.Ask(s)
+			m.Check(s)
 		}
-		m.AskAll(s)
+		m.CheckAll(s)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestRandomSearches(t *testing.T) {
 		s := small(vfstest.NewMem())
 		s.config.Memtable.MaxSpans = 40
 		e := s.start(t)
-		storetest.AskSets(t, seed+uint64(i), searches, as, e, openMemory(t))
+		storetest.CheckSpanSets(t, seed+uint64(i), searches, as, e, openMemory(t))
 		stopStore(t, e)
 	}
 	if written < rounds*searches/3 {

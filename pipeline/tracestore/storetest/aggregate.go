@@ -1,322 +1,256 @@
 package storetest
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
+	"reflect"
 	"strings"
 	"time"
 
-	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// aggregate answers from the definition: the spans that are counted once, and each counted once for every request it came in.
-func (o *oracle) aggregate(q tracestore.Query, a tracestore.Aggregation) (least, most tracestore.Aggregate, _ error) {
-	once, err := storequery.NewAggregateCounter(q, a)
-	if err != nil {
-		return least, most, err
-	}
-	often, _ := storequery.NewAggregateCounter(q, a)
-	t := o.tenant(q.Tenant)
-	for _, s := range t.spans {
-		once.AddSpan(s)
-		for range t.requests[content(s)] {
-			often.AddSpan(s)
-		}
-	}
-	return once.Answer(1), often.Answer(1), nil
-}
-
-// matching returns the spans for which a query holds, as exemplars.
-func (o *oracle) matching(q tracestore.Query) map[tracestore.Exemplar]struct{} {
-	out := make(map[tracestore.Exemplar]struct{})
-	from, to, ok := q.Window()
-	for _, s := range o.tenant(q.Tenant).spans {
-		if !ok || s.Start < from || s.Start > to || !tracestore.Match(q.Where, s) {
-			continue
-		}
-		duration, _ := s.Duration()
-		out[tracestore.Exemplar{TraceID: s.TraceID, SpanID: s.SpanID, Start: s.Start, Duration: duration,
-			Service: storequery.FacetText(s.Resource.Service), Name: storequery.FacetText(s.Operation()),
-			Failed: s.StatusCode == otlpdata.StatusError}] = struct{}{}
-	}
-	return out
-}
-
-// checkAggregateOf compares an aggregate with what was sent, and returns it.
-func (s *suite) checkAggregateOf(store tracestore.Aggregator, q tracestore.Query, a tracestore.Aggregation) tracestore.Aggregate {
-	s.Helper()
-	got, err := store.Aggregate(s.ctx, q, a)
-	if err != nil {
-		s.Fatalf("Aggregate(%s, %s): %v", describe(q), describeAggregation(a), err)
-	}
-	least, most, err := s.sent.aggregate(q, a)
-	if err != nil {
-		s.Fatalf("Aggregate(%s, %s): no error, want %v", describe(q), describeAggregation(a), err)
-	}
-	err = wrongAggregate(&got, &least, &most, a)
-	if err == nil {
-		err = wrongExemplars(&got, s.sent.matching(q), a)
-	}
-	if err != nil {
-		s.Errorf("Aggregate(%s, %s): %v", describe(q), describeAggregation(a), err)
-	}
-	return got
-}
-
-func describeAggregation(a tracestore.Aggregation) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "step %d, %d values of %v, %d exemplars", a.Heatmap.Step, a.Facets.Values, a.Facets.Fields, a.Exemplars)
-	if sel := a.Facets.Selection; sel != nil {
-		fmt.Fprintf(&b, ", of these %s", describe(tracestore.Query{From: sel.From, To: sel.To, Where: sel.Where}))
-	}
-	return b.String()
-}
-
-// wrongAggregate tells the first difference between an answer and the definition's, of which a sample has a part.
-func wrongAggregate(got, least, most *tracestore.Aggregate, a tracestore.Aggregation) error {
-	if !got.Complete || got.Reason != "" {
-		return fmt.Errorf("complete is %t %q", got.Complete, got.Reason)
-	}
-	if (got.Heatmap != nil) != (a.Heatmap.Step > 0) || (got.Facets != nil) != (a.Facets.Values > 0) {
-		return fmt.Errorf("heatmap %v, facets %v", got.Heatmap, got.Facets)
-	}
-	share := got.Share
-	switch {
-	case got.Heatmap != nil && got.Heatmap.Share != share, got.Heatmap == nil && got.Facets != nil && got.Facets.Share != share:
-		return fmt.Errorf("the share is %g, that of what was counted differs", share)
-	}
-	if err := wrongCount("spans", got.Spans, least.Spans, most.Spans, share); err != nil {
-		return err
-	}
-	if err := wrongCount("errors", got.Errors, least.Errors, most.Errors, share); err != nil {
-		return err
-	}
-	if got.Heatmap != nil {
-		if err := wrongHeatmap(got.Heatmap, least.Heatmap, most.Heatmap); err != nil {
-			return fmt.Errorf("heatmap: %w", err)
-		}
-	}
-	if got.Facets != nil {
-		if err := wrongFacets(got.Facets, least.Facets, most.Facets, a.Facets); err != nil {
-			return fmt.Errorf("facets: %w", err)
-		}
-	}
-	return nil
-}
-
-// wrongCount compares a number: a sample may have less than there is.
-func wrongCount(of string, got, least, most uint64, share float64) error {
-	switch {
-	case share <= 0 || share > 1:
-		return fmt.Errorf("%s: the share is %g", of, share)
-	case got > most || got < least && share == 1:
-		return fmt.Errorf("%s: %d of a share of %g, want %d to %d", of, got, share, least, most)
-	}
-	return nil
-}
-
-func wrongHeatmap(got, least, most *tracestore.Heatmap) error {
-	if got.Step != least.Step {
-		return fmt.Errorf("step %d, want %d", got.Step, least.Step)
-	}
-	type name struct {
-		start  uint64
-		bucket int
-	}
-	compare := func(a, b tracestore.HeatCell) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Bucket, b.Bucket))
-	}
-	cells := make(map[name]*tracestore.HeatCell)
-	for i := range got.Cells {
-		c := &got.Cells[i]
-		if i > 0 && compare(got.Cells[i-1], *c) >= 0 || c.Count == 0 {
-			return fmt.Errorf("cell %d is %+v: not in order, or empty", i, *c)
-		}
-		cells[name{c.Start, c.Bucket}] = c
-	}
-	for i, l := range least.Cells {
-		m, at := most.Cells[i], name{l.Start, l.Bucket}
-		c := cells[at]
-		delete(cells, at)
-		if c == nil {
-			c = &tracestore.HeatCell{}
-		}
-		if err := wrongCount(fmt.Sprintf("%+v", at), c.Count, l.Count, m.Count, got.Share); err != nil {
-			return err
-		}
-		if err := wrongCount(fmt.Sprintf("errors of %+v", at), c.Errors, l.Errors, m.Errors, got.Share); err != nil {
-			return err
-		}
-	}
-	if len(cells) > 0 {
-		return fmt.Errorf("%d cells where nothing is", len(cells))
-	}
-	return nil
-}
-
-// wrongFacets compares facets. Where no span is counted twice, and none is left out, they are equal.
-func wrongFacets(got, least, most *tracestore.Facets, q tracestore.FacetQuery) error {
-	if err := wrongCount("spans", got.Spans, least.Spans, most.Spans, got.Share); err != nil {
-		return err
-	}
-	if err := wrongCount("selected", got.Selected, least.Selected, most.Selected, got.Share); err != nil {
-		return err
-	}
-	exact := fmt.Sprintf("%+v", *least)
-	if got.Share == 1 && exact == fmt.Sprintf("%+v", *most) {
-		if g := fmt.Sprintf("%+v", *got); g != exact {
-			return fmt.Errorf("\n got %s\nwant %s", g, exact)
-		}
-		return nil
-	}
-	named := len(q.Fields) > 0
-	for i := range got.Facets {
-		f := &got.Facets[i]
-		if named && f.Field != q.Fields[i] || !named && i > 0 && !facetsInOrder(&got.Facets[i-1], f) {
-			return fmt.Errorf("field %d, %+v, is not in order", i, f.Field)
-		}
-		of := func(f tracestore.Facet) bool { return f.Field == got.Facets[i].Field }
-		l, m := slices.IndexFunc(least.Facets, of), slices.IndexFunc(most.Facets, of)
-		if l < 0 || m < 0 {
-			if least.Omitted == 0 {
-				return fmt.Errorf("field %+v, which no span has", f.Field)
-			}
-			continue
-		}
-		if err := wrongFacet(f, &least.Facets[l], &most.Facets[m], got); err != nil {
-			return fmt.Errorf("field %+v: %w", f.Field, err)
-		}
-	}
-	if got.Share == 1 && len(got.Facets) != len(least.Facets) {
-		return fmt.Errorf("%d fields, want %d", len(got.Facets), len(least.Facets))
-	}
-	return nil
-}
-
-func facetsInOrder(a, b *tracestore.Facet) bool {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Spans, a.Spans), cmp.Compare(a.Field.Place, b.Field.Place),
-		cmp.Compare(a.Field.Key, b.Field.Key)) < 0
-}
-
-// wrongFacet compares what spans have of one field.
-func wrongFacet(got, least, most *tracestore.Facet, all *tracestore.Facets) error {
-	if err := wrongCount("spans", got.Spans, least.Spans, most.Spans, all.Share); err != nil {
-		return err
-	}
-	if got.Distinct > most.Distinct || got.Distinct < least.Distinct && all.Share == 1 || len(got.Values) > got.Distinct || got.Other > most.Other {
-		return fmt.Errorf("%d values, %d of them distinct, and %d others", len(got.Values), got.Distinct, got.Other)
-	}
-	for i := range got.Values {
-		v := &got.Values[i]
-		if i > 0 && !valuesInOrder(&got.Values[i-1], v) {
-			return fmt.Errorf("value %d, %+v, is not in order", i, *v)
-		}
-		score := storequery.FacetScore(v.Count, v.Selected, all.Spans, all.Selected)
-		if v.Score != score || math.Abs(score) > got.Score || v.Count == 0 || v.Selected > v.Count {
-			return fmt.Errorf("value %+v, want a score of %g, and at most %g", *v, score, got.Score)
-		}
-		of := func(o tracestore.FacetValue) bool { return o.Text == got.Values[i].Text }
-		if m := slices.IndexFunc(most.Values, of); m >= 0 && (v.Count > most.Values[m].Count || v.Selected > most.Values[m].Selected) {
-			return fmt.Errorf("value %+v, want at most %+v", *v, most.Values[m])
-		}
-		if l := slices.IndexFunc(least.Values, of); l >= 0 && all.Share == 1 && v.Count < least.Values[l].Count {
-			return fmt.Errorf("value %+v, want at least %+v", *v, least.Values[l])
-		}
-	}
-	return nil
-}
-
-func valuesInOrder(a, b *tracestore.FacetValue) bool {
-	return cmp.Or(cmp.Compare(math.Abs(b.Score), math.Abs(a.Score)), cmp.Compare(b.Score, a.Score), cmp.Compare(b.Count, a.Count),
-		cmp.Compare(a.Text, b.Text)) < 0
-}
-
-// wrongExemplars tells what is wrong with the examples. How they are chosen is the store's affair.
-func wrongExemplars(got *tracestore.Aggregate, matching map[tracestore.Exemplar]struct{}, a tracestore.Aggregation) error {
-	if len(got.Exemplars) > a.Exemplars || a.Exemplars > 0 && len(got.Exemplars) == 0 && len(matching) > 0 && got.Share == 1 {
-		return fmt.Errorf("%d exemplars of %d spans, want %d", len(got.Exemplars), len(matching), a.Exemplars)
-	}
-	for _, e := range got.Exemplars {
-		if _, ok := matching[e]; !ok {
-			return fmt.Errorf("exemplar %+v does not match, or comes twice", e)
-		}
-		delete(matching, e)
-	}
-	return nil
-}
-
-// askAggregate compares the answer to one random question, which is asked again within a budget.
-func (s *suite) askAggregate(g *generator, store tracestore.Aggregator) {
-	s.Helper()
-	q := tracestore.Query{Tenant: g.tenant(), Where: g.expr(g.IntN(3))}
-	from := g.Uint64N(randomTimes)
-	q.From, q.To = at(base+from), at(base+from+g.Uint64N(randomTimes))
-	if g.IntN(3) == 0 {
-		q.From, q.To = at(base), at(base+randomTimes)
-	}
-	a := g.aggregation()
-	if a.Heatmap.Step == 0 && g.IntN(2) == 0 {
-		q.From, q.To = time.Time{}, time.Time{}
-	}
-	s.checkAggregateOf(store, q, a)
-	q.Budget.Spans = 1 + g.IntN(20)
-	s.checkAggregateOf(store, q, a)
-}
-
-func (g *generator) aggregation() tracestore.Aggregation {
-	a := tracestore.Aggregation{Exemplars: g.IntN(6)}
-	switch g.IntN(4) {
-	case 0, 1:
-		a.Heatmap.Step = time.Duration(1 + g.IntN(30))
-	case 2: // which a store may count by other means; examples may then be too costly to find within a budget
-		a.Heatmap.Step, a.Exemplars = time.Minute, 0
-	}
-	if g.IntN(4) == 0 {
-		return a
-	}
-	a.Facets.Values = pick(g, 1, 3, 100, tracestore.MaxFacetValues)
-	if g.IntN(2) == 0 {
-		for range 1 + g.IntN(4) {
-			f := tracestore.Field{Place: tracestore.Place(g.IntN(int(tracestore.RootName) + 1)), Key: g.key()}
-			if !slices.Contains(a.Facets.Fields, f) {
-				a.Facets.Fields = append(a.Facets.Fields, f)
-			}
-		}
-	}
-	if g.IntN(2) == 0 {
-		a.Facets.Selection = &tracestore.Selection{Where: g.expr(g.IntN(2))}
-		if g.IntN(2) == 0 {
-			a.Facets.Selection.From = at(base + g.Uint64N(randomTimes))
-		}
-		if g.IntN(2) == 0 {
-			a.Facets.Selection.To = at(base + g.Uint64N(randomTimes))
-		}
+// aggregator returns the store as an Aggregator, if it is one.
+func (s *suite) aggregator() tracestore.Aggregator {
+	a, ok := s.store.(tracestore.Aggregator)
+	if !ok {
+		s.Skip("store does not implement tracestore.Aggregator")
 	}
 	return a
 }
 
-func checkRandomAggregates(s *suite) {
+func checkAggregates(s *suite) {
 	store := s.aggregator()
-	seed := randomSeed(s)
-	g := generator{rand.New(rand.NewPCG(seed, 4))}
-	var sent []*otlpdata.Batch
-	for range 10 {
-		for range 4 {
-			b := s.encode(g.tenant(), g.request())
-			s.sometimesAgain(&g, sent)
-			s.consume(b)
-			sent = append(sent, b)
+	s.checkAllAggregates(store)
+	r := s.diverseRequest()
+	s.send("", r.traces)
+	s.checkAllAggregates(store)
+	r.span(1, 1, "twice", firstMinute).SetKind(ptrace.SpanKindServer)
+	r.span(1, 1, "twice", firstMinute).SetKind(ptrace.SpanKindServer)
+	late := newRequest("late") // starts before all others
+	late.span(1, 1, "late", firstMinute-minute).Status().SetCode(ptrace.StatusCodeError)
+	again := newRequest("late")
+	late.traces.ResourceSpans().At(0).CopyTo(again.traces.ResourceSpans().At(0))
+	s.send("", late.traces)
+	s.send("other", again.traces)
+	s.checkAllAggregates(store)
+	s.send("", again.traces) // spans from two requests may count twice
+	s.checkAllAggregates(store)
+	s.checkBadAggregations(store)
+	if _, ok := s.store.(tracestore.Deleter); !ok {
+		return
+	}
+	s.delete("", tracestore.Deletion{Service: "late"})
+	s.checkAllAggregates(store)
+	s.delete("", tracestore.Deletion{From: at(firstMinute + 2*minute)})
+	s.checkAllAggregates(store)
+}
+
+// diverseRequest returns spans that differ in everything that is counted: values of all types and
+// places, long values, and several values of one key.
+func (s *suite) diverseRequest() *request {
+	r := newRequest("shop")
+	resource := r.traces.ResourceSpans().At(0).Resource().Attributes()
+	putAllTypes(resource)
+	r.scope.Scope().Attributes().PutStr("k", "of the scope")
+	// FacetText cuts long between characters after an even prefix, and within a character after an
+	// odd one.
+	long := strings.Repeat("ü", storequery.MaxFacetText)
+	for i := range uint64(60) {
+		sp := r.span(i/4, i, fmt.Sprint("op ", i%5), firstMinute+i*minute/20)
+		sp.SetEndTimestamp(sp.StartTimestamp() + pcommon.Timestamp(i*i*i))
+		sp.SetKind(ptrace.SpanKind(i % 7))
+		sp.Status().SetCode(ptrace.StatusCode(i % 3))
+		sp.Status().SetMessage(fmt.Sprint("message ", i%2))
+		a := sp.Attributes()
+		a.PutStr("k", fmt.Sprint("v", i%3))
+		a.PutInt("number", int64(i%4))
+		a.PutStr("number.text", fmt.Sprint(i%4))
+		a.PutStr("even", long+fmt.Sprint(i%2))
+		a.PutStr("odd", "x"+long+fmt.Sprint(i%2))
+		a.PutStr("invalid", strings.Repeat("\xbf", int(250+i)))
+		a.PutStr("unique", fmt.Sprint("unique ", i))
+		if i%10 == 0 {
+			putAllTypes(a)
+			a.PutStr("rare", "")
 		}
-		for range 20 {
-			s.askAggregate(&g, store)
-		}
-		if s.Failed() {
-			s.Fatalf("failed with %s=%d", seedVariable, seed)
+		if i%3 == 0 {
+			for _, text := range []string{"one", "two", "one"} {
+				e := sp.Events().AppendEmpty()
+				e.SetName(text)
+				e.Attributes().PutStr("k", "v"+text)
+				sp.Links().AppendEmpty().Attributes().PutStr("k", text)
+			}
 		}
 	}
+	for i, start := range []uint64{0, 1, math.MaxInt64, math.MaxUint64} {
+		r.span(99, uint64(i), "ends", start).SetEndTimestamp(pcommon.Timestamp(math.MaxUint64 - uint64(i%2)))
+	}
+	return r
+}
+
+// checkAllAggregates compares many combinations of windows, conditions and aggregations.
+func (s *suite) checkAllAggregates(store tracestore.Aggregator) {
+	s.Helper()
+	eq := func(p tracestore.Place, key, text string) tracestore.Cond {
+		return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Value: tracestore.Text(text)}
+	}
+	slow := tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: tracestore.Ge, Value: tracestore.Number(20_000)}
+	service, op := eq(tracestore.Service, "", "shop"), eq(tracestore.Name, "", "op 1")
+	wheres := []tracestore.Expr{nil, service, tracestore.And{service, op}, tracestore.Or{op, eq(tracestore.SpanAttribute, "k", "v2")}, slow,
+		eq(tracestore.Status, "", "error"), tracestore.Not{Expr: eq(tracestore.Kind, "", "server")}, eq(tracestore.Service, "", "unknown")}
+	for i, window := range [][2]time.Time{
+		{},
+		{at(firstMinute), at(firstMinute + 2*minute)},
+		{at(firstMinute + 1), at(firstMinute + 2*minute - 1)},
+		{at(firstMinute - 10*minute), at(firstMinute + minute/2)},
+		{at(firstMinute + minute), at(firstMinute + minute)},
+		{at(firstMinute + minute), at(firstMinute)},
+	} {
+		for j, where := range wheres {
+			q := tracestore.Query{Tenant: []string{"", "", "", "other", "unknown"}[(i+3*j)%5], From: window[0], To: window[1], Where: where}
+			for k, a := range aggregationCases(i+j, slow) {
+				if q.From.IsZero() {
+					a.Heatmap.Step = time.Duration(k%2) * math.MaxInt64
+				}
+				s.checkAggregateOf(store, q, a)
+			}
+			q.Budget.Spans = 7 + i*j
+			s.checkAggregateOf(store, q, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 9}, Exemplars: 3})
+		}
+	}
+}
+
+// aggregationCases returns aggregations, some of which depend on n.
+func aggregationCases(n int, slow tracestore.Expr) []tracestore.Aggregation {
+	step := tracestore.HeatmapQuery{Step: []time.Duration{time.Second, time.Minute, 2 * time.Minute, time.Hour, 12345678912}[n%5]}
+	var fields []tracestore.Field
+	for p := tracestore.AnyAttribute; p <= tracestore.RootName; p++ {
+		fields = append(fields, tracestore.Field{Place: p, Key: "k"})
+	}
+	selections := []*tracestore.Selection{{}, {Where: slow}, {From: at(firstMinute + minute)}, {To: at(firstMinute + minute), Where: slow}}
+	return []tracestore.Aggregation{
+		{},
+		{Heatmap: step},
+		{Facets: tracestore.FacetQuery{Values: 1000}},
+		{Exemplars: 1 + n},
+		{Heatmap: step, Facets: tracestore.FacetQuery{Values: 2, Fields: fields}},
+		{Facets: tracestore.FacetQuery{Values: 3, Selection: selections[n%4]}, Exemplars: 1000},
+		{Heatmap: step, Facets: tracestore.FacetQuery{Values: 100, Fields: fields, Selection: selections[(n+1)%4]}, Exemplars: 2},
+	}
+}
+
+func (s *suite) checkBadAggregations(store tracestore.Aggregator) {
+	s.Helper()
+	twice, unknown := tracestore.Field{Place: tracestore.SpanAttribute, Key: "k"}, tracestore.Field{Place: tracestore.RootName + 1}
+	hour := tracestore.Query{From: at(base), To: at(base).Add(time.Hour)}
+	for _, c := range []struct {
+		q tracestore.Query
+		a tracestore.Aggregation
+	}{
+		{hour, tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: -1}}},
+		{hour, tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Second}}},
+		{tracestore.Query{}, tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Hour}}},
+		{hour, tracestore.Aggregation{Exemplars: -1}},
+		{hour, tracestore.Aggregation{Exemplars: tracestore.MaxExemplars + 1}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: -1}}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: tracestore.MaxFacetValues + 1}}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{twice, twice}}}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 1, Fields: []tracestore.Field{unknown}}}},
+		{hour, tracestore.Aggregation{Facets: tracestore.FacetQuery{Fields: make([]tracestore.Field, tracestore.MaxFacets+1)}}},
+	} {
+		if _, err := store.Aggregate(s.ctx, c.q, c.a); err == nil {
+			s.Errorf("Aggregate(%s, %s): no error", describe(c.q), describeAggregation(c.a))
+		}
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	if _, err := store.Aggregate(ctx, hour, tracestore.Aggregation{Exemplars: 1}); err == nil {
+		s.Errorf("Aggregate with a cancelled context: no error")
+	}
+}
+
+// checkManyValues sends more keys than are returned, and more values than are counted.
+func checkManyValues(s *suite) {
+	store := s.aggregator()
+	const more = 30
+	r := newRequest("wide")
+	for i := range uint64(10) {
+		sp := r.span(i, i, "op", base+i)
+		for k := range tracestore.MaxFacets/8 + more*i { // 10 spans have the first keys, one has the last
+			sp.Attributes().PutStr(fmt.Sprint("key ", k), fmt.Sprint(k%3))
+		}
+	}
+	s.send("", r.traces)
+	a := tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: 2}}
+	s.checkAggregateOf(store, tracestore.Query{}, a)
+	one := tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: "key 280"}, Op: tracestore.Exists}
+	a.Facets.Selection = &tracestore.Selection{Where: one}
+	if got := s.checkAggregateOf(store, tracestore.Query{}, a); len(got.Facets.Facets) != tracestore.MaxFacets || got.Facets.Omitted == 0 {
+		s.Errorf("%d fields, %d omitted", len(got.Facets.Facets), got.Facets.Omitted)
+	}
+	const spans = storequery.MaxFacetDistinct + more
+	for first := 0; first < spans; first += spans / 10 {
+		r := newRequest("values")
+		for i := range uint64(spans / 10) {
+			n := uint64(first) + i
+			r.span(n, n, "op", base+n).Attributes().PutInt("unique", int64(n))
+		}
+		s.send("values", r.traces)
+	}
+	unique := tracestore.Field{Place: tracestore.SpanAttribute, Key: "unique"}
+	a = tracestore.Aggregation{Facets: tracestore.FacetQuery{Values: tracestore.MaxFacetValues, Fields: []tracestore.Field{unique}}}
+	got, err := store.Aggregate(s.ctx, tracestore.Query{Tenant: "values"}, a)
+	if err != nil {
+		s.Fatalf("Aggregate: %v", err)
+	}
+	f := got.Facets.Facets[0]
+	if f.Spans != spans || f.Distinct != storequery.MaxFacetDistinct || f.Other != more || len(f.Values) != tracestore.MaxFacetValues {
+		s.Errorf("%d spans with %d values and %d others; %d values returned", f.Spans, f.Distinct, f.Other, len(f.Values))
+	}
+	s.checkSamples(store, "values", spans)
+}
+
+// checkSamples checks aggregates with budgets: the number of spans divided by the share must be
+// close to the number of all spans. Answers must be repeatable unless the store is compacting.
+func (s *suite) checkSamples(store tracestore.Aggregator, tenant string, spans int) {
+	s.Helper()
+	q := tracestore.Query{Tenant: tenant, From: at(base), To: at(base + uint64(spans))}
+	fields := []tracestore.Field{{Place: tracestore.Service}, {Place: tracestore.Duration}}
+	facets := tracestore.FacetQuery{Values: 10, Fields: fields}
+	a := tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: 100}, Facets: facets, Exemplars: 10}
+	for _, q.Budget.Spans = range []int{1, 10, 333, spans / 2, spans - 1, spans, 2 * spans} {
+		got := s.checkAggregateOf(store, q, a)
+		if q.Budget.Spans >= spans && (got.Share < 1 || got.Facets.Share < 1) {
+			s.Errorf("shares %g and %g of %d spans with a budget of %d, want 1", got.Share, got.Facets.Share, spans, q.Budget.Spans)
+		}
+		for part, estimate := range map[string]float64{
+			"heatmap": float64(got.Spans) / got.Heatmap.Share, "facets": float64(got.Facets.Spans) / got.Facets.Share,
+		} {
+			if math.Abs(estimate-float64(spans)) > 0.01*float64(spans) {
+				s.Errorf("budget %d: %s estimates %.0f spans, want %d", q.Budget.Spans, part, estimate, spans)
+			}
+		}
+		s.checkRepeatable(store, q, a, got)
+	}
+}
+
+func (s *suite) checkRepeatable(store tracestore.Aggregator, q tracestore.Query, a tracestore.Aggregation, last tracestore.Aggregate) {
+	s.Helper()
+	for range 5 {
+		again, err := store.Aggregate(s.ctx, q, a)
+		if err != nil {
+			s.Fatalf("Aggregate(%s): %v", describe(q), err)
+		}
+		if reflect.DeepEqual(again, last) {
+			return
+		}
+		last = again
+	}
+	s.Errorf("Aggregate(%s, %s): answers are not repeatable", describe(q), describeAggregation(a))
 }

@@ -10,15 +10,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// canonical returns all that a span says, with its resource and scope, as one line. Two spans have the same line exactly when they say
-// the same, whatever their encoding: a store may encode anew, and may not lose or change anything.
+// canonical returns all content of a span, with its resource and scope, as one line. The lines of
+// two spans are equal if and only if their content is. The encoding does not matter: a store may
+// encode spans again, but must not change or lose content.
 func canonical(s tracestore.Span) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource{%d %q", s.Resource.DroppedAttributes, s.Resource.SchemaURL)
 	writeAttributes(&b, s.Resource.Attributes)
 	fmt.Fprintf(&b, "} scope{%q %q %d %q", s.Scope.Name, s.Scope.Version, s.Scope.DroppedAttributes, s.Scope.SchemaURL)
 	writeAttributes(&b, s.Scope.Attributes)
-	fmt.Fprintf(&b, "} span{%x %x<%x %q state=%q flags=%x kind=%d", s.TraceID[:], s.SpanID[:], s.ParentID[:], s.Name, s.TraceState, s.Flags, s.Kind)
+	fmt.Fprintf(&b, "} span{%x %x<%x %q", s.TraceID[:], s.SpanID[:], s.ParentID[:], s.Name)
+	fmt.Fprintf(&b, " state=%q flags=%x kind=%d", s.TraceState, s.Flags, s.Kind)
 	fmt.Fprintf(&b, " %d..%d status=%d %q", s.Start, s.End, s.StatusCode, s.StatusMessage)
 	fmt.Fprintf(&b, " dropped=%d,%d,%d", s.DroppedAttributes, s.DroppedEvents, s.DroppedLinks)
 	writeAttributes(&b, s.Attributes)
@@ -75,7 +77,7 @@ func writeValue(b *strings.Builder, v otlpdata.Value) {
 	}
 }
 
-// describe returns a query for messages.
+// describe formats a query for messages.
 func describe(q tracestore.Query) string {
 	var b strings.Builder
 	if q.Tenant != "" {
@@ -125,7 +127,7 @@ func describeExpr(b *strings.Builder, e tracestore.Expr) {
 	}
 }
 
-// describeSet returns a query of a span set for messages.
+// describeSet formats a query with a span set for messages.
 func describeSet(q tracestore.Query, set storequery.SpanSet) string {
 	var b strings.Builder
 	writeSet(&b, set)
@@ -133,7 +135,7 @@ func describeSet(q tracestore.Query, set storequery.SpanSet) string {
 }
 
 func writeSet(b *strings.Builder, set storequery.SpanSet) {
-	both := func(left storequery.SpanSet, op string, right storequery.SpanSet) {
+	binary := func(left storequery.SpanSet, op string, right storequery.SpanSet) {
 		b.WriteByte('(')
 		writeSet(b, left)
 		b.WriteString(op)
@@ -146,13 +148,13 @@ func writeSet(b *strings.Builder, set storequery.SpanSet) {
 		describeExpr(b, s.Where)
 		b.WriteByte('}')
 	case storequery.And:
-		both(s.Left, " && ", s.Right)
+		binary(s.Left, " && ", s.Right)
 	case storequery.Or:
-		both(s.Left, " || ", s.Right)
+		binary(s.Left, " || ", s.Right)
 	case storequery.Descendant:
-		both(s.Ancestors, " >> ", s.Spans)
+		binary(s.Ancestors, " >> ", s.Spans)
 	case storequery.Child:
-		both(s.Parents, " > ", s.Spans)
+		binary(s.Parents, " > ", s.Spans)
 	default:
 		fmt.Fprintf(b, "%v", set)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkCatalogOf compares services and operations of a tenant with what was sent.
+// checkCatalogOf compares the services and operations of a tenant with those sent.
 func (s *suite) checkCatalogOf(tenant string) {
 	s.Helper()
 	services, err := s.store.Services(s.ctx, tenant)
@@ -55,7 +55,7 @@ func checkCatalog(s *suite) {
 func checkAttributeCatalog(s *suite) {
 	c, ok := s.store.(tracestore.AttributeCatalog)
 	if !ok {
-		s.Skip("the store is no tracestore.AttributeCatalog")
+		s.Skip("store does not implement tracestore.AttributeCatalog")
 	}
 	s.checkAttributesOf(c, "", "k", "")
 	for i := range uint64(3) {
@@ -85,7 +85,8 @@ func checkAttributeCatalog(s *suite) {
 	s.checkAttributesOf(c, "", "same", "")
 }
 
-// checkAttributesOf compares keys with a prefix, and values of a key with a prefix, at several limits.
+// checkAttributesOf compares attribute keys with a prefix, and values of a key with a prefix, for
+// several limits.
 func (s *suite) checkAttributesOf(c tracestore.AttributeCatalog, keyPrefix, key, valuePrefix string) {
 	s.Helper()
 	for _, limit := range []int{0, 1, 3, 100} {
@@ -93,35 +94,36 @@ func (s *suite) checkAttributesOf(c tracestore.AttributeCatalog, keyPrefix, key,
 		if err != nil {
 			s.Fatalf("AttributeKeys: %v", err)
 		}
-		if msg := wrongList(keys, s.sent.attributeKeys("", keyPrefix), limit); msg != "" {
+		if msg := diffList(keys, s.sent.attributeKeys("", keyPrefix), limit); msg != "" {
 			s.Errorf("attribute keys with prefix %q, limit %d: %s", keyPrefix, limit, msg)
 		}
 		values, err := c.AttributeValues(s.ctx, "", key, valuePrefix, limit)
 		if err != nil {
 			s.Fatalf("AttributeValues: %v", err)
 		}
-		if msg := wrongList(values, s.sent.attributeValues("", key, valuePrefix), limit); msg != "" {
+		if msg := diffList(values, s.sent.attributeValues("", key, valuePrefix), limit); msg != "" {
 			s.Errorf("values of %q with prefix %q, limit %d: %s", key, valuePrefix, limit, msg)
 		}
 	}
 }
 
-// wrongList says what is wrong with a list that may be any part of all, sorted, of the length that the limit allows.
-func wrongList(got, all []string, limit int) string {
+// diffList describes what is wrong with a list. It must be a sorted subset of all with as many
+// elements as the limit permits.
+func diffList(got, all []string, limit int) string {
 	if limit == 0 {
 		limit = 1000
 	}
 	switch {
 	case len(got) != min(limit, len(all)):
-		return "has the wrong length: " + strings.Join(got, ", ") + "; all there is: " + strings.Join(all, ", ")
+		return "wrong length: " + strings.Join(got, ", ") + "; all elements: " + strings.Join(all, ", ")
 	case !slices.IsSorted(got):
-		return "is not sorted: " + strings.Join(got, ", ")
+		return "not sorted: " + strings.Join(got, ", ")
 	case len(slices.Compact(slices.Clone(got))) != len(got):
-		return "has duplicates: " + strings.Join(got, ", ")
+		return "duplicates: " + strings.Join(got, ", ")
 	}
 	for _, g := range got {
 		if !slices.Contains(all, g) {
-			return "has " + g + ", which was not sent"
+			return "unexpected element " + g
 		}
 	}
 	return ""

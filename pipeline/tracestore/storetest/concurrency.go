@@ -7,7 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkConcurrency writes from several goroutines while others read. A trace that came in one request is seen whole or not at all.
+// checkConcurrency writes from several goroutines while others read. A trace that was sent in one
+// request must be visible in full or not at all.
 func checkConcurrency(s *suite) {
 	const writers, requests, spans = 3, 40, 4
 	var writing, reading sync.WaitGroup
@@ -37,7 +38,7 @@ func checkConcurrency(s *suite) {
 					last = true
 				default:
 				}
-				s.readWhole(where, spans)
+				s.checkFullTraces(where, spans)
 			}
 		})
 	}
@@ -48,8 +49,9 @@ func checkConcurrency(s *suite) {
 	s.checkCatalogOf("")
 }
 
-// readWhole checks that every trace that is found has all its spans. It is called by goroutines, which must not end the test.
-func (s *suite) readWhole(where tracestore.Expr, spans int) {
+// checkFullTraces checks that every trace in the results is complete. It runs in goroutines, which
+// must not call Fatal.
+func (s *suite) checkFullTraces(where tracestore.Expr, spans int) {
 	res, err := s.store.Find(s.ctx, tracestore.Query{Where: where}, tracestore.WantFull)
 	if err != nil {
 		s.Errorf("Find: %v", err)
@@ -61,7 +63,7 @@ func (s *suite) readWhole(where tracestore.Expr, spans int) {
 			return
 		}
 		if r.Spans == nil || r.Spans.Len() != spans {
-			s.Errorf("trace %s: a part of its request is missing", r.ID)
+			s.Errorf("trace %s: spans of its request are missing", r.ID)
 		}
 	}
 	if _, err := s.store.Services(s.ctx, ""); err != nil {

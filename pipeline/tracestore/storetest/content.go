@@ -10,11 +10,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// base is the start of most spans here: some day of 2023.
+// base is the start of most spans: a day in 2023.
 const base = uint64(1_700_000_000_000_000_000)
 
-// putEveryType adds one attribute of each kind, at its limits.
-func putEveryType(m pcommon.Map) {
+// putAllTypes adds attributes of each type, including the limits of the type.
+func putAllTypes(m pcommon.Map) {
 	m.PutStr("string", "text")
 	m.PutStr("string.empty", "")
 	m.PutEmpty("empty")
@@ -48,38 +48,38 @@ func fullSpan(td ptrace.Traces, trace, id uint64) {
 	rs.SetSchemaUrl("https://example.com/schema/resource")
 	rs.Resource().SetDroppedAttributesCount(3)
 	rs.Resource().Attributes().PutStr("service.name", "everything")
-	putEveryType(rs.Resource().Attributes())
+	putAllTypes(rs.Resource().Attributes())
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.SetSchemaUrl("https://example.com/schema/scope")
 	ss.Scope().SetName("library")
 	ss.Scope().SetVersion("1.2.3")
 	ss.Scope().SetDroppedAttributesCount(4)
-	putEveryType(ss.Scope().Attributes())
+	putAllTypes(ss.Scope().Attributes())
 	s := (&request{td, ss}).span(trace, id, "operation", base)
 	s.SetParentSpanID(pcommon.SpanID(spanID(id + 1)))
 	s.TraceState().FromRaw("vendor=value,other=1")
 	s.SetFlags(0x301)
 	s.SetKind(ptrace.SpanKindConsumer)
 	s.Status().SetCode(ptrace.StatusCodeError)
-	s.Status().SetMessage("it broke")
+	s.Status().SetMessage("failed")
 	s.SetDroppedAttributesCount(5)
 	s.SetDroppedEventsCount(6)
 	s.SetDroppedLinksCount(math.MaxUint32)
-	putEveryType(s.Attributes())
+	putAllTypes(s.Attributes())
 	s.Attributes().PutInt(otlpdata.FlagsAttribute, 3)
 	for i := range 2 {
 		e := s.Events().AppendEmpty()
 		e.SetName("event")
 		e.SetTimestamp(pcommon.Timestamp(base + uint64(i)))
 		e.SetDroppedAttributesCount(7)
-		putEveryType(e.Attributes())
+		putAllTypes(e.Attributes())
 		l := s.Links().AppendEmpty()
 		l.SetTraceID(pcommon.TraceID(traceID(99)))
 		l.SetSpanID(pcommon.SpanID(spanID(uint64(i))))
 		l.TraceState().FromRaw("link=state")
 		l.SetFlags(0x101)
 		l.SetDroppedAttributesCount(8)
-		putEveryType(l.Attributes())
+		putAllTypes(l.Attributes())
 	}
 }
 
@@ -88,31 +88,31 @@ func checkContent(s *suite) {
 	fullSpan(td, 1, 10)
 	bare := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty()
 	bare.Spans().AppendEmpty().SetTraceID(pcommon.TraceID(traceID(1)))
-	unknown := (&request{td, bare}).span(1, 11, "unknown numbers", base)
+	unknown := (&request{td, bare}).span(1, 11, "unknown enum values", base)
 	unknown.SetKind(77)
 	unknown.Status().SetCode(9)
 	s.send("", td)
 	s.checkTraces("", traceID(1))
 
-	// Every attribute is found by its text form, wherever it stands.
+	// Each attribute is found by its text form in each place.
 	m := pcommon.NewMap()
-	putEveryType(m)
-	for key, text := range everyTypeAsText() {
+	putAllTypes(m)
+	for key, text := range allTypesAsText() {
 		for _, p := range []tracestore.Place{tracestore.AnyAttribute, tracestore.SpanAttribute, tracestore.ResourceAttribute,
 			tracestore.ScopeAttribute, tracestore.EventAttribute, tracestore.LinkAttribute} {
 			q := tracestore.Query{Where: tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Value: tracestore.Text(text)}}
 			if got := s.checkFind(q, tracestore.WantIDs); len(got) != 1 {
-				s.Errorf("%s=%q in place %d finds %d traces, want 1", key, text, p, len(got))
+				s.Errorf("%s=%q in place %d: %d traces, want 1", key, text, p, len(got))
 			}
 		}
 	}
-	if n := len(everyTypeAsText()); n != m.Len() {
-		s.Errorf("%d text forms of %d attributes", n, m.Len())
+	if n := len(allTypesAsText()); n != m.Len() {
+		s.Errorf("%d text forms for %d attributes", n, m.Len())
 	}
 }
 
-// everyTypeAsText returns the text forms of putEveryType.
-func everyTypeAsText() map[string]string {
+// allTypesAsText returns the text forms of putAllTypes.
+func allTypesAsText() map[string]string {
 	return map[string]string{
 		"string": "text", "string.empty": "", "empty": "", "bool.true": "true", "bool.false": "false",
 		"int.max": "9223372036854775807", "int.min": "-9223372036854775808", "int.zero": "0",
@@ -148,7 +148,7 @@ func checkDuplicates(s *suite) {
 	s.send("", r.traces)
 	moved := newRequest("dup")
 	moved.span(1, 1, "twice in a batch", base)
-	moved.span(2, 1, "twice in a batch", base) // another trace, so no duplicate
+	moved.span(2, 1, "twice in a batch", base) // not a duplicate: another trace
 	s.send("", moved.traces)
 	s.checkTraces("", traceID(1), traceID(2))
 	for _, res := range s.checkFind(tracestore.Query{}, tracestore.WantSummaries) {
@@ -164,7 +164,7 @@ func checkSharedIDs(s *suite) {
 		r.span(1, 1, "call", base).SetKind(kind)
 		s.send("", r.traces)
 	}
-	// What differs may be anything: a scope, a schema URL.
+	// A difference in the scope or in a schema URL is enough.
 	for i := range 3 {
 		r := newRequest(ptrace.SpanKindClient.String())
 		r.span(1, 1, "call", base).SetKind(ptrace.SpanKindClient)
@@ -226,7 +226,7 @@ func checkStrings(s *suite) {
 			{Place: tracestore.EventName}, {Place: tracestore.StatusMessage}} {
 			got := s.checkFind(tracestore.Query{Where: tracestore.Cond{Field: f, Value: tracestore.Text(text)}}, tracestore.WantIDs)
 			if len(got) != 1 || got[0].ID != traceID(uint64(i+1)) {
-				s.Errorf("%q in %+v: %d results, want the one with it", text, f, len(got))
+				s.Errorf("%q in %+v: %d results, want only its trace", text, f, len(got))
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func checkServiceNames(s *suite) {
 			tracestore.Cond{Field: tracestore.Field{Place: tracestore.Name}, Value: tracestore.Text(otlpdata.EmptySpanName)},
 		}}
 		if len(s.checkFind(q, tracestore.WantFull)) == 0 {
-			s.Errorf("nothing is found for service %q", service)
+			s.Errorf("no trace found for service %q", service)
 		}
 	}
 	s.checkCatalogOf("")
@@ -267,8 +267,8 @@ func checkTenants(s *suite) {
 		r.span(uint64(2+i), 1, "only here", base)
 		s.send(tenant, r.traces)
 	}
-	for i, tenant := range []string{"", "a", "b", "nobody"} {
-		if tenant != "nobody" {
+	for i, tenant := range []string{"", "a", "b", "unknown"} {
+		if tenant != "unknown" {
 			s.checkTraces(tenant, traceID(1), traceID(uint64(2+i)))
 		}
 		s.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
@@ -289,15 +289,15 @@ func checkRefs(s *suite) {
 		tracestore.TraceRef{ID: traceID(2)}, tracestore.TraceRef{ID: traceID(5)})
 	want := []otlpdata.TraceID{traceID(4), traceID(2), traceID(5)}
 	if len(ids) != len(want) {
-		s.Fatalf("%d traces, want %d: unknown ids yield nothing", len(ids), len(want))
+		s.Fatalf("%d traces, want %d: unknown ids must yield nothing", len(ids), len(want))
 	}
 	for i := range want {
 		if ids[i] != want[i] {
-			s.Errorf("trace %d is %s, want %s: the order is that of the references", i, ids[i], want[i])
+			s.Errorf("trace %d is %s, want %s: the order must be that of the references", i, ids[i], want[i])
 		}
 		s.sameSpans(ids[i], spans[i], s.sent.trace("", ids[i]))
 	}
 	if ids, _ := s.read(""); len(ids) != 0 {
-		s.Errorf("no references yield %d traces", len(ids))
+		s.Errorf("%d traces for no references", len(ids))
 	}
 }

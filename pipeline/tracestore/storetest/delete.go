@@ -12,12 +12,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// delete forgets the spans that d covers, and returns how many there were, and how often they had come.
+// delete removes the spans that d covers. It returns their number, and the number of times they
+// were sent.
 func (o *oracle) delete(tenant string, d *tracestore.Deletion) (spans, sent int) {
 	t := o.tenant(tenant)
 	left := &sentSpans{dedup: storequery.NewDedup(), traces: make(map[otlpdata.TraceID][]tracestore.Span), requests: make(map[string]int)}
 	for _, s := range t.spans {
-		c := content(s)
+		c := identity(s)
 		if d.Covers(s) {
 			spans++
 			sent += t.requests[c]
@@ -36,31 +37,33 @@ func (o *oracle) delete(tenant string, d *tracestore.Deletion) (spans, sent int)
 func (s *suite) deleter() tracestore.Deleter {
 	d, ok := s.store.(tracestore.Deleter)
 	if !ok {
-		s.Skip("the store is no tracestore.Deleter")
+		s.Skip("store does not implement tracestore.Deleter")
 	}
 	return d
 }
 
-// delete deletes from the store and from what is remembered.
+// delete deletes spans from the store and from the oracle.
 func (s *suite) delete(tenant string, d tracestore.Deletion) {
 	s.Helper()
-	least, most := s.sent.delete(tenant, &d)
-	s.deleteFrom(s.deleter(), tenant, d, least, most)
+	lower, upper := s.sent.delete(tenant, &d)
+	s.deleteFrom(s.deleter(), tenant, d, lower, upper)
 }
 
-// deleteFrom deletes from a store which has least distinct spans that are covered, and was sent most.
-func (s *suite) deleteFrom(store tracestore.Deleter, tenant string, d tracestore.Deletion, least, most int) {
+// deleteFrom deletes spans from a store and checks their number, which may count duplicates: lower
+// to upper.
+func (s *suite) deleteFrom(store tracestore.Deleter, tenant string, d tracestore.Deletion, lower, upper int) {
 	s.Helper()
 	got, err := store.Delete(s.ctx, tenant, d)
 	if err != nil {
 		s.Fatalf("Delete(%q, %+v): %v", tenant, d, err)
 	}
-	if got.Spans < least || got.Spans > most {
-		s.Errorf("Delete(%q, %+v): %d spans, want %d, or up to %d if it counts duplicates", tenant, d, got.Spans, least, most)
+	if got.Spans < lower || got.Spans > upper {
+		s.Errorf("Delete(%q, %+v): %d spans, want %d, or up to %d if duplicates count", tenant, d, got.Spans, lower, upper)
 	}
 }
 
-// checkStored compares everything that can be asked for without a condition; calls only where no two spans share an id.
+// checkStored compares all traces, catalogs and metrics of tenants, and calls if no two spans share
+// an id.
 func (s *suite) checkStored(calls bool, tenants ...string) {
 	s.Helper()
 	for _, tenant := range tenants {
@@ -75,8 +78,9 @@ func (s *suite) checkStored(calls bool, tenants ...string) {
 	}
 }
 
-// shop sends four traces of three services, a minute apart, with names and attributes of their own.
-func (s *suite) shop(tenant string) {
+// sendShop sends four traces of three services, one minute apart, with distinct names and
+// attributes.
+func (s *suite) sendShop(tenant string) {
 	s.Helper()
 	for trace := range uint64(4) {
 		for i, service := range []string{"shop", "cart", "db"} {
@@ -93,36 +97,36 @@ func (s *suite) shop(tenant string) {
 
 func checkDelete(s *suite) {
 	s.deleter()
-	both := []string{"", "other"}
-	for _, tenant := range both {
-		s.shop(tenant)
+	tenantNames := []string{"", "other"}
+	for _, tenant := range tenantNames {
+		s.sendShop(tenant)
 	}
 	s.delete("", tracestore.Deletion{Traces: []otlpdata.TraceID{traceID(1), traceID(1), traceID(99)}})
-	s.checkStored(true, both...)
+	s.checkStored(true, tenantNames...)
 	if ids, _ := s.read("", tracestore.TraceRef{ID: traceID(1)}); len(ids) > 0 {
-		s.Errorf("a deleted trace is still there")
+		s.Errorf("a deleted trace is returned")
 	}
 	s.delete("", tracestore.Deletion{Service: "cart", From: at(firstMinute + minute), To: at(firstMinute + 2*minute + 1)})
-	s.checkStored(true, both...)
+	s.checkStored(true, tenantNames...)
 	s.delete("", tracestore.Deletion{Service: "cart"})
 	s.delete("", tracestore.Deletion{Service: "unknown"})
-	s.checkStored(true, both...)
+	s.checkStored(true, tenantNames...)
 	s.delete("other", tracestore.Deletion{From: at(firstMinute + 2*minute)})
 	s.delete("other", tracestore.Deletion{To: at(firstMinute)})
-	s.delete("nobody", tracestore.Deletion{To: at(firstMinute)})
-	s.checkStored(true, both...)
-	s.shop("") // what was deleted and comes again is there again
-	s.checkStored(true, both...)
+	s.delete("unknown", tracestore.Deletion{To: at(firstMinute)})
+	s.checkStored(true, tenantNames...)
+	s.sendShop("") // deleted spans that are sent again are visible again
+	s.checkStored(true, tenantNames...)
 	if c, ok := s.store.(tracestore.AttributeCatalog); ok {
 		s.delete("", tracestore.Deletion{Service: "db", To: at(firstMinute + 2*minute)})
 		for _, key := range []string{"db.key", "cart.key", "host"} {
 			s.checkAttributesOf(c, "", key, "")
 		}
 	}
-	for _, tenant := range both {
+	for _, tenant := range tenantNames {
 		s.delete(tenant, tracestore.Deletion{To: at(firstMinute + 10*minute)})
 	}
-	s.checkStored(true, both...)
+	s.checkStored(true, tenantNames...)
 	s.checkBadDeletions()
 }
 
@@ -130,29 +134,32 @@ func (s *suite) checkBadDeletions() {
 	s.Helper()
 	d := s.deleter()
 	id := []otlpdata.TraceID{traceID(1)}
-	for _, bad := range []tracestore.Deletion{{}, {Traces: id, Service: "shop"}, {Traces: id, To: at(base)}, {From: at(base + 1), To: at(base)},
-		{Traces: make([]otlpdata.TraceID, tracestore.MaxDeletedTraces+1)}} {
+	for _, bad := range []tracestore.Deletion{
+		{}, {Traces: id, Service: "shop"}, {Traces: id, To: at(base)}, {From: at(base + 1), To: at(base)},
+		{Traces: make([]otlpdata.TraceID, tracestore.MaxDeletedTraces+1)},
+	} {
 		if _, err := d.Delete(s.ctx, "", bad); !errors.Is(err, tracestore.ErrBadDeletion) {
-			s.Errorf("Delete of %d traces, service %q, from %s to %s: error %v", len(bad.Traces), bad.Service, bad.From, bad.To, err)
+			s.Errorf("Delete of %d traces, service %q, from %s to %s: error %v, want ErrBadDeletion",
+				len(bad.Traces), bad.Service, bad.From, bad.To, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := d.Delete(ctx, "", tracestore.Deletion{Traces: id}); err == nil {
-		s.Errorf("Delete answers although the context has ended")
+		s.Errorf("Delete with a cancelled context: no error")
 	}
 }
 
-// checkRandomDeletes deletes at random between random requests.
+// checkRandomDeletes alternates between random requests, deletions and queries.
 func checkRandomDeletes(s *suite) {
 	s.deleter()
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 4))}
-	var c caller
+	var c callGenerator
 	var sent []*otlpdata.Batch
 	for range 15 {
 		for range 4 {
-			s.sometimesAgain(&g, sent)
+			s.maybeResend(&g, sent)
 			b := s.encode(g.tenant(), g.request())
 			s.consume(b)
 			sent = append(sent, b)
@@ -163,7 +170,7 @@ func checkRandomDeletes(s *suite) {
 			s.delete(tenant, d)
 		}
 		for range 5 {
-			s.ask(&g)
+			s.checkRandomQuery(&g)
 			if a, ok := s.store.(tracestore.AttributeCatalog); ok {
 				s.checkAttributesOf(a, "", g.key(), "")
 			}
@@ -176,7 +183,7 @@ func checkRandomDeletes(s *suite) {
 	}
 }
 
-// deletion returns a random deletion, and a tenant that has spans which it may cover.
+// deletion returns a random deletion and its tenant.
 func (g *generator) deletion() (string, tracestore.Deletion) {
 	tenant := pick(g, allTenants()...)
 	instant := func() time.Time {
@@ -208,34 +215,35 @@ func (g *generator) deletion() (string, tracestore.Deletion) {
 	return tenant, d
 }
 
-// deletionAt is a deletion that was made when so many requests had been written.
-type deletionAt struct {
+// deletionRecord is a deletion after a number of written requests.
+type deletionRecord struct {
 	written int
 	tenant  string
 	d       tracestore.Deletion
 }
 
-// Delete deletes something random from all stores, which must be of the kind tracestore.Deleter, and from the model.
+// Delete deletes random spans from the model and from all stores, which must implement
+// tracestore.Deleter.
 func (m *Model) Delete(stores ...Subject) {
 	m.Helper()
 	tenant, d := m.g.deletion()
-	least, most := m.sent.delete(tenant, &d)
+	lower, upper := m.sent.delete(tenant, &d)
 	for _, s := range stores {
-		m.deleteFrom(s.(tracestore.Deleter), tenant, d, least, most)
+		m.deleteFrom(s.(tracestore.Deleter), tenant, d, lower, upper)
 	}
-	m.deleted = append(m.deleted, deletionAt{len(m.written), tenant, d})
+	m.deleted = append(m.deleted, deletionRecord{len(m.written), tenant, d})
 }
 
-// forgetDeletions drops what was deleted from the first n requests only.
+// forgetDeletions drops the deletions that affect only the first n requests.
 func (m *Model) forgetDeletions(n int) {
-	m.deleted = slices.DeleteFunc(m.deleted, func(d deletionAt) bool { return d.written <= n })
+	m.deleted = slices.DeleteFunc(m.deleted, func(d deletionRecord) bool { return d.written <= n })
 	for i := range m.deleted {
 		m.deleted[i].written -= n
 	}
 }
 
-// eachWritten calls write and del in the order in which requests were written and spans deleted.
-func (m *Model) eachWritten(write func(*otlpdata.Batch), del func(tenant string, d tracestore.Deletion)) {
+// replayHistory calls write and del for the recorded requests and deletions, in their order.
+func (m *Model) replayHistory(write func(*otlpdata.Batch), del func(tenant string, d tracestore.Deletion)) {
 	next := 0
 	for i := range len(m.written) + 1 {
 		for ; next < len(m.deleted) && m.deleted[next].written == i; next++ {

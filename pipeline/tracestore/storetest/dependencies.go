@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	callsTenant = "calls" // of random calls, no two of which share an id: stores may decide about those by how they keep them
+	callsTenant = "calls" // of random calls; no two share an id, because parents of shared ids may depend on the store
 	minute      = uint64(time.Minute)
 	firstMinute = base - base%minute
-	callMinutes = 4 // that random calls start in
+	callMinutes = 4 // minutes in which random calls start
 )
 
-// calls answers from the definition: the calls of spans that are counted once, and with each counted once for every request it came in.
-func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracestore.Edge) {
+// calls counts the calls by their definition: lower counts each span once, and upper counts it once
+// for each request with it.
+func (o *oracle) calls(tenant string, from, to time.Time) (lower, upper []tracestore.Edge) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok {
 		return nil, nil
@@ -38,7 +39,7 @@ func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracest
 		requests := make(map[storequery.CallSpan][]int)
 		for _, s := range trace {
 			c := storequery.CallSpanOf(s)
-			spans, requests[c] = append(spans, c), append(requests[c], t.requests[content(s)])
+			spans, requests[c] = append(spans, c), append(requests[c], t.requests[identity(s)])
 		}
 		parents.Index(spans)
 		parents.Each(func(span, parent *storequery.CallSpan) {
@@ -56,8 +57,9 @@ func (o *oracle) calls(tenant string, from, to time.Time) (least, most []tracest
 	return once.Edges(), often.Edges()
 }
 
-// peers answers from the definition as calls does. A span that came in several requests may be where nothing answers it.
-func (o *oracle) peers(tenant string, from, to time.Time) (least, most []tracestore.Edge) {
+// peers counts the calls to peers by their definition, with lower and upper as in calls. A span
+// from several requests may be stored in a place without its counterpart.
+func (o *oracle) peers(tenant string, from, to time.Time) (lower, upper []tracestore.Edge) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok {
 		return nil, nil
@@ -70,7 +72,7 @@ func (o *oracle) peers(tenant string, from, to time.Time) (least, most []tracest
 			if c.Peer == "" || c.Start < first || c.Start > last {
 				continue
 			}
-			n, answered := t.requests[content(s)], isAnswered(trace, s.SpanID)
+			n, answered := t.requests[identity(s)], isAnswered(trace, s.SpanID)
 			if !answered {
 				once.AddCall(&c)
 			}
@@ -85,7 +87,8 @@ func (o *oracle) peers(tenant string, from, to time.Time) (least, most []tracest
 	return once.Graph().Edges, often.Graph().Edges
 }
 
-// isAnswered reports whether a span of the client's side with an id is no call to a peer.
+// isAnswered reports whether a span on the client side with an id has a counterpart, so that it is
+// not a call to a peer.
 func isAnswered(trace []tracestore.Span, id otlpdata.SpanID) bool {
 	return slices.ContainsFunc(trace, func(s tracestore.Span) bool {
 		server := s.Kind == otlpdata.KindServer || s.Kind == otlpdata.KindConsumer
@@ -93,8 +96,8 @@ func isAnswered(trace []tracestore.Span, id otlpdata.SpanID) bool {
 	})
 }
 
-// content is equal for duplicates.
-func content(s tracestore.Span) string {
+// identity returns a string that is equal for duplicates and only for these.
+func identity(s tracestore.Span) string {
 	var out []byte
 	for _, part := range []string{s.Resource.SchemaURL, s.Scope.SchemaURL, string(s.Resource.Raw), string(s.Scope.Raw), string(s.Raw)} {
 		out = append(binary.AppendUvarint(out, uint64(len(part))), part...)
@@ -102,46 +105,46 @@ func content(s tracestore.Span) string {
 	return string(out)
 }
 
-// checkCalls compares the calls within a window with what was sent.
+// checkCalls compares the calls within a window with those sent.
 func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to time.Time) {
 	s.Helper()
 	got, err := d.Dependencies(s.ctx, tenant, from, to)
 	if err != nil {
 		s.Fatalf("Dependencies(%q, %s, %s): %v", tenant, from, to, err)
 	}
-	least, most := s.sent.calls(tenant, from, to)
-	if !got.Complete || wrongCalls(got.Edges, least, most) {
+	lower, upper := s.sent.calls(tenant, from, to)
+	if !got.Complete || edgesDiffer(got.Edges, lower, upper) {
 		s.Errorf("Dependencies(%q, %d, %d): complete is %t %s\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
-			got.Complete, got.Reason, got.Edges, least, most)
+			got.Complete, got.Reason, got.Edges, lower, upper)
 	}
 	if p, ok := d.(tracestore.Peers); ok {
 		s.checkPeers(p, tenant, from, to)
 	}
 }
 
-// checkPeers compares the calls to peers within a window with what was sent.
+// checkPeers compares the calls to peers within a window with those sent.
 func (s *suite) checkPeers(p tracestore.Peers, tenant string, from, to time.Time) {
 	s.Helper()
 	got, err := p.Peers(s.ctx, tenant, from, to)
 	if err != nil {
 		s.Fatalf("Peers(%q, %s, %s): %v", tenant, from, to, err)
 	}
-	least, most := s.sent.peers(tenant, from, to)
-	if !got.Complete || wrongCalls(got.Edges, least, most) {
+	lower, upper := s.sent.peers(tenant, from, to)
+	if !got.Complete || edgesDiffer(got.Edges, lower, upper) {
 		s.Errorf("Peers(%q, %d, %d): complete is %t %s\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
-			got.Complete, got.Reason, got.Edges, least, most)
+			got.Complete, got.Reason, got.Edges, lower, upper)
 	}
 }
 
-// wrongCalls reports whether edges differ from the definition's. most has all edges of least.
-func wrongCalls(got, least, most []tracestore.Edge) bool {
+// edgesDiffer reports whether edges are not between lower and upper. upper has all edges of lower.
+func edgesDiffer(got, lower, upper []tracestore.Edge) bool {
 	for i := range got {
-		if got[i].Calls == 0 || edgeLike(most, &got[i]).Calls == 0 || i > 0 && compareEdges(&got[i-1], &got[i]) >= 0 {
+		if got[i].Calls == 0 || edgeBetween(upper, &got[i]).Calls == 0 || i > 0 && compareEdges(&got[i-1], &got[i]) >= 0 {
 			return true
 		}
 	}
-	for i := range most {
-		l, g, m := edgeLike(least, &most[i]), edgeLike(got, &most[i]), &most[i]
+	for i := range upper {
+		l, g, m := edgeBetween(lower, &upper[i]), edgeBetween(got, &upper[i]), &upper[i]
 		if g.Calls < l.Calls || g.Calls > m.Calls || g.Errors < l.Errors || g.Errors > m.Errors ||
 			g.Duration < l.Duration || g.Duration > m.Duration {
 			return true
@@ -150,8 +153,8 @@ func wrongCalls(got, least, most []tracestore.Edge) bool {
 	return false
 }
 
-// edgeLike returns the edge of a list between the same two as e, without calls where there is none.
-func edgeLike(list []tracestore.Edge, e *tracestore.Edge) tracestore.Edge {
+// edgeBetween returns the edge of a list between the same services as e, or an edge without calls.
+func edgeBetween(list []tracestore.Edge, e *tracestore.Edge) tracestore.Edge {
 	for i := range list {
 		if compareEdges(&list[i], e) == 0 {
 			return list[i]
@@ -172,7 +175,7 @@ func compareEdges(a, b *tracestore.Edge) int {
 	return cmp.Or(cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Child, b.Child), messaging)
 }
 
-// call adds a span for counting calls, which lasts one microsecond.
+// call adds a span with a parent, a kind and a duration of one microsecond.
 func (r *request) call(trace, id, parent uint64, kind ptrace.SpanKind, start uint64) ptrace.Span {
 	s := r.span(trace, id, "call", start)
 	s.SetParentSpanID(pcommon.SpanID(spanID(parent)))
@@ -183,10 +186,10 @@ func (r *request) call(trace, id, parent uint64, kind ptrace.SpanKind, start uin
 func checkDependencies(s *suite) {
 	d, ok := s.store.(tracestore.Dependencies)
 	if !ok {
-		s.Skip("the store is no tracestore.Dependencies")
+		s.Skip("store does not implement tracestore.Dependencies")
 	}
 	s.checkAllCalls(d)
-	late := newRequest("b") // before its parent, which starts in another minute
+	late := newRequest("b") // sent before its parent, which starts in another minute
 	late.call(1, 2, 1, ptrace.SpanKindServer, firstMinute+minute-1).Status().SetCode(ptrace.StatusCodeError)
 	late.call(1, 2, 1, ptrace.SpanKindServer, firstMinute+minute-1)
 	late.call(1, 3, 2, ptrace.SpanKindProducer, firstMinute+minute).Attributes().PutStr("messaging.system", "queue")
@@ -194,10 +197,10 @@ func checkDependencies(s *suite) {
 	s.checkAllCalls(d)
 	parent := newRequest("a")
 	parent.call(1, 1, 0, ptrace.SpanKindClient, firstMinute-10*minute).Attributes().PutStr("peer.service", "b")
-	parent.call(2, 1, 1, ptrace.SpanKindClient, firstMinute)           // its own parent
-	lonely := parent.call(2, 5, 4, ptrace.SpanKindClient, firstMinute) // without one
-	lonely.Attributes().PutStr("db.system", "base")
-	lonely.Status().SetCode(ptrace.StatusCodeError)
+	parent.call(2, 1, 1, ptrace.SpanKindClient, firstMinute)           // own parent
+	orphan := parent.call(2, 5, 4, ptrace.SpanKindClient, firstMinute) // no parent
+	orphan.Attributes().PutStr("db.system", "base")
+	orphan.Status().SetCode(ptrace.StatusCodeError)
 	parent.call(2, 6, 4, ptrace.SpanKindClient, firstMinute+minute/2+1).Attributes().PutStr("peer.service", "d")
 	s.send("", parent.traces)
 	s.checkAllCalls(d)
@@ -210,7 +213,7 @@ func checkDependencies(s *suite) {
 			one := newRequest("c")
 			one.call(1, 4, 3, ptrace.SpanKindConsumer, firstMinute+2*minute+30)
 			one.call(1, 4, 3, ptrace.SpanKindConsumer, firstMinute+2*minute+30)
-			s.send("other", one.traces) // has no parent there
+			s.send("other", one.traces) // no parent in this tenant
 			s.send("", one.traces)
 		}
 		s.send("", r.traces)
@@ -226,18 +229,18 @@ func checkDependencies(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := d.Dependencies(ctx, "", time.Time{}, time.Time{}); err == nil {
-		s.Errorf("Dependencies answers although the context has ended")
+		s.Errorf("Dependencies with a cancelled context: no error")
 	}
 }
 
-// checkAllCalls compares windows with bounds on, beside and between the ends of minutes.
+// checkAllCalls compares windows with bounds at, next to and between full minutes.
 func (s *suite) checkAllCalls(d tracestore.Dependencies) {
 	s.Helper()
 	bounds := []time.Time{{}}
 	for _, ns := range []uint64{0, minute / 2, minute, 2 * minute, 3 * minute} {
 		bounds = append(bounds, at(firstMinute+ns-1), at(firstMinute+ns), at(firstMinute+ns+1))
 	}
-	for _, tenant := range []string{"", "other", "nobody"} {
+	for _, tenant := range []string{"", "other", "unknown"} {
 		for _, from := range bounds {
 			for _, to := range bounds {
 				s.checkCalls(d, tenant, from, to)
@@ -246,24 +249,25 @@ func (s *suite) checkAllCalls(d tracestore.Dependencies) {
 	}
 }
 
-// caller makes random calls. The spans of a trace come in several requests and in any order.
-type caller struct {
-	ids  []uint64 // still to be sent
+// callGenerator generates random calls. The spans of a trace are spread over several requests in
+// random order.
+type callGenerator struct {
+	ids  []uint64 // not sent yet
 	next uint64
 }
 
 const (
-	callsOfTrace = 8
-	callsAhead   = 64 // ids that come in any order
+	callsPerTrace = 8
+	shuffledIDs   = 64 // number of ids that are shuffled together
 )
 
-// request returns a request of some spans.
-func (c *caller) request(g *generator) ptrace.Traces {
+// request returns a request with some spans.
+func (c *callGenerator) request(g *generator) ptrace.Traces {
 	td := ptrace.NewTraces()
 	scopes := make(map[string]*request)
 	for range 1 + g.IntN(10) {
 		if len(c.ids) == 0 {
-			for range callsAhead {
+			for range shuffledIDs {
 				c.next++
 				c.ids = append(c.ids, c.next)
 			}
@@ -283,10 +287,10 @@ func (c *caller) request(g *generator) ptrace.Traces {
 	return td
 }
 
-func (c *caller) span(g *generator, r *request, id uint64) {
-	trace, parent := id/callsOfTrace, uint64(0)
-	if g.IntN(6) > 0 { // any of the trace, itself and spans that never come included
-		parent = trace*callsOfTrace + g.Uint64N(callsOfTrace)
+func (c *callGenerator) span(g *generator, r *request, id uint64) {
+	trace, parent := id/callsPerTrace, uint64(0)
+	if g.IntN(6) > 0 { // any span id of the trace, including its own and ids that are never sent
+		parent = trace*callsPerTrace + g.Uint64N(callsPerTrace)
 	}
 	s := r.call(trace, id, parent, ptrace.SpanKind(g.IntN(6)), g.instant())
 	s.SetEndTimestamp(s.StartTimestamp() + pcommon.Timestamp(g.IntN(100)))
@@ -295,8 +299,8 @@ func (c *caller) span(g *generator, r *request, id uint64) {
 	c.peer(g, s)
 }
 
-// peer lets some spans name a peer, or what looks like one.
-func (c *caller) peer(g *generator, s ptrace.Span) {
+// peer adds attributes that name a peer, or look similar, to some spans.
+func (c *callGenerator) peer(g *generator, s ptrace.Span) {
 	keys := storequery.PeerKeys()
 	for range g.IntN(4) {
 		key := keys[g.IntN(len(keys))]
@@ -315,7 +319,7 @@ func (c *caller) peer(g *generator, s ptrace.Span) {
 	}
 }
 
-// instant is a time within the minutes of random calls, often where one ends.
+// instant returns a time within the minutes of random calls, often near the end of a minute.
 func (g *generator) instant() uint64 {
 	if g.IntN(3) == 0 {
 		return firstMinute + g.Uint64N(callMinutes*minute)
@@ -323,8 +327,8 @@ func (g *generator) instant() uint64 {
 	return firstMinute + g.Uint64N(callMinutes)*minute + g.Uint64N(3) - 1
 }
 
-// askCalls compares the answer for one random window.
-func (s *suite) askCalls(g *generator, d tracestore.Dependencies) {
+// checkRandomCallQuery compares the calls within a random window.
+func (s *suite) checkRandomCallQuery(g *generator, d tracestore.Dependencies) {
 	s.Helper()
 	var from, to time.Time
 	if g.IntN(4) > 0 {
@@ -342,21 +346,21 @@ func (s *suite) askCalls(g *generator, d tracestore.Dependencies) {
 func checkRandomCalls(s *suite) {
 	d, ok := s.store.(tracestore.Dependencies)
 	if !ok {
-		s.Skip("the store is no tracestore.Dependencies")
+		s.Skip("store does not implement tracestore.Dependencies")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 2))}
-	var c caller
+	var c callGenerator
 	var sent []*otlpdata.Batch
 	for range 12 {
 		for range 5 {
 			b := s.encode(callsTenant, c.request(&g))
-			s.sometimesAgain(&g, sent)
+			s.maybeResend(&g, sent)
 			s.consume(b)
 			sent = append(sent, b)
 		}
 		for range 10 {
-			s.askCalls(&g, d)
+			s.checkRandomCallQuery(&g, d)
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)
@@ -365,5 +369,5 @@ func checkRandomCalls(s *suite) {
 	s.checkCalls(d, callsTenant, time.Time{}, time.Time{})
 }
 
-// allTenants are those of random requests and of random calls.
+// allTenants returns the tenants of random requests and random calls.
 func allTenants() []string { return slices.Concat(tenants(), []string{callsTenant}) }

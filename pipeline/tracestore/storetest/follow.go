@@ -7,47 +7,49 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkFollow follows a store that can be followed, and sends it spans of two tenants.
+// checkFollow checks feeds of two tenants.
 func checkFollow(s *suite) {
 	store, ok := s.store.(tracestore.Follower)
 	if !ok {
 		return
 	}
-	const room, requests = 1 << 20, 5
-	before := s.sendNumbered("", 1)
-	feed, twin, other, narrow := store.Follow("", room), store.Follow("", room), store.Follow("other", room), store.Follow("", 1)
-	for _, f := range []*tracestore.Feed{feed, twin, other, narrow} {
+	const capacity, requests = 1 << 20, 5
+	before := s.sendTracePair("", 1)
+	feed, second := store.Follow("", capacity), store.Follow("", capacity)
+	other, tiny := store.Follow("other", capacity), store.Follow("", 1)
+	for _, f := range []*tracestore.Feed{feed, second, other, tiny} {
 		defer f.Close()
 	}
-	if got, missed := s.taken(feed); len(got) > 0 || missed > 0 {
-		s.Errorf("a feed has %d spans and misses %d that were stored before it was asked for, of %d", len(got), missed, len(before))
+	if got, missed := s.drainFeed(feed); len(got) > 0 || missed > 0 {
+		s.Errorf("new feed: %d spans, %d missed, although the %d spans were stored before", len(got), missed, len(before))
 	}
 	var own, others []string
 	for i := range uint64(requests) {
-		own = append(own, s.sendNumbered("", 2+i)...)
-		others = append(others, s.sendNumbered("other", 2+i)...)
+		own = append(own, s.sendTracePair("", 2+i)...)
+		others = append(others, s.sendTracePair("other", 2+i)...)
 	}
 	for _, f := range []struct {
 		feed   *tracestore.Feed
 		want   []string
 		missed int
-	}{{feed, own, 0}, {twin, own, 0}, {other, others, 0}, {narrow, nil, len(own)}} {
-		if got, missed := s.taken(f.feed); !slices.Equal(got, f.want) || missed != f.missed {
-			s.Errorf("a feed has %d spans and misses %d, want %d and %d", len(got), missed, len(f.want), f.missed)
+	}{{feed, own, 0}, {second, own, 0}, {other, others, 0}, {tiny, nil, len(own)}} {
+		if got, missed := s.drainFeed(f.feed); !slices.Equal(got, f.want) || missed != f.missed {
+			s.Errorf("feed: %d spans, %d missed, want %d and %d", len(got), missed, len(f.want), f.missed)
 		}
 	}
-	twin.Close()
-	again := s.sendNumbered("", 2+requests)
-	if got, missed := s.taken(twin); len(got) > 0 || missed > 0 {
-		s.Errorf("a closed feed has %d spans and misses %d", len(got), missed)
+	second.Close()
+	again := s.sendTracePair("", 2+requests)
+	if got, missed := s.drainFeed(second); len(got) > 0 || missed > 0 {
+		s.Errorf("closed feed: %d spans, %d missed, want none", len(got), missed)
 	}
-	if got, _ := s.taken(feed); !slices.Equal(got, again) {
-		s.Errorf("a feed has %d spans after another one was closed, want %d", len(got), len(again))
+	if got, _ := s.drainFeed(feed); !slices.Equal(got, again) {
+		s.Errorf("feed: %d spans after another feed was closed, want %d", len(got), len(again))
 	}
 }
 
-// sendNumbered sends a request of two traces with this number, and returns its spans in canonical form.
-func (s *suite) sendNumbered(tenant string, n uint64) []string {
+// sendTracePair sends a request with two traces numbered n and 1000+n, and returns its spans in
+// canonical form.
+func (s *suite) sendTracePair(tenant string, n uint64) []string {
 	s.Helper()
 	r := newRequest("followed")
 	r.span(n, 1, "first of "+tenant, base+n)
@@ -58,8 +60,8 @@ func (s *suite) sendNumbered(tenant string, n uint64) []string {
 	return s.spansOf(b)
 }
 
-// taken empties a feed, and checks that the store has the traces that it tells of.
-func (s *suite) taken(f *tracestore.Feed) (spans []string, missed int) {
+// drainFeed takes everything from a feed and checks that the store returns these traces.
+func (s *suite) drainFeed(f *tracestore.Feed) (spans []string, missed int) {
 	s.Helper()
 	for {
 		select {
@@ -70,7 +72,7 @@ func (s *suite) taken(f *tracestore.Feed) (spans []string, missed int) {
 		b, n := f.Take()
 		if missed += n; b != nil {
 			spans = append(spans, s.spansOf(b)...)
-			s.checkTold(b)
+			s.checkStoredBatch(b)
 		}
 	}
 }
@@ -82,12 +84,12 @@ func (s *suite) spansOf(b *otlpdata.Batch) (spans []string) {
 		return nil
 	})
 	if err != nil || len(spans) != b.Len() {
-		s.Errorf("a batch of %d spans has %d: %v", b.Len(), len(spans), err)
+		s.Errorf("batch with Len %d has %d spans: %v", b.Len(), len(spans), err)
 	}
 	return spans
 }
 
-func (s *suite) checkTold(b *otlpdata.Batch) {
+func (s *suite) checkStoredBatch(b *otlpdata.Batch) {
 	s.Helper()
 	ids := make(map[otlpdata.TraceID]bool)
 	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
@@ -95,7 +97,7 @@ func (s *suite) checkTold(b *otlpdata.Batch) {
 		return nil
 	})
 	if err != nil {
-		s.Errorf("a batch that was told of: %v", err)
+		s.Errorf("batch from a feed: %v", err)
 	}
 	for id := range ids {
 		s.checkTraces(b.Meta().Tenant, id)

@@ -17,31 +17,32 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// quantileError is how far a quantile may be off: what tracestore.Histogram promises, and a little.
+// quantileError is the maximum error of a quantile: that of tracestore.Histogram with a margin.
 const quantileError = 0.06
 
-// pointName says which point of an answer a call belongs to.
-type pointName struct {
+// pointKey identifies a point of an answer.
+type pointKey struct {
 	service, operation string
 	start              uint64
 }
 
-// calledPoint is the calls of a point: those of spans that are counted once, and with each counted once for every request it came in.
-type calledPoint struct {
-	calls, errors, mostCalls, mostErrors uint64
-	durations                            []calledDuration // each span's once
+// expectedPoint holds the calls of a point: calls and errors count each span once, and maxCalls and
+// maxErrors once for each request with it.
+type expectedPoint struct {
+	calls, errors, maxCalls, maxErrors uint64
+	durations                          []adjustedDuration // one for each span
 }
 
-// calledDuration is how long so many calls took.
-type calledDuration struct{ duration, calls uint64 }
+// adjustedDuration is the duration of a span and its adjusted count.
+type adjustedDuration struct{ duration, calls uint64 }
 
-// metrics answers from the definition.
-func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointName]*calledPoint {
+// metrics counts calls by their definition.
+func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointKey]*expectedPoint {
 	from, to, ok := q.Window()
 	if !ok {
 		return nil
 	}
-	t, points := o.tenant(tenant), make(map[pointName]*calledPoint)
+	t, points := o.tenant(tenant), make(map[pointKey]*expectedPoint)
 	for _, s := range t.spans {
 		switch {
 		case s.Start < from || s.Start > to:
@@ -51,56 +52,57 @@ func (o *oracle) metrics(tenant string, q tracestore.MetricsQuery) map[pointName
 		case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, s.KindName()):
 			continue
 		}
-		name := pointName{service: s.Resource.Service, start: s.Start / q.StepLength() * q.StepLength()}
+		name := pointKey{service: s.Resource.Service, start: s.Start / q.StepLength() * q.StepLength()}
 		if q.ByOperation {
 			name.operation = s.Operation()
 		}
 		p := points[name]
 		if p == nil {
-			p = &calledPoint{}
+			p = &expectedPoint{}
 			points[name] = p
 		}
 		calls := s.AdjustedCount()
-		most := calls * uint64(t.requests[content(s)])
+		upper := calls * uint64(t.requests[identity(s)])
 		duration, _ := s.Duration()
-		p.calls, p.mostCalls, p.durations = p.calls+calls, p.mostCalls+most, append(p.durations, calledDuration{duration, calls})
+		p.calls, p.maxCalls, p.durations = p.calls+calls, p.maxCalls+upper, append(p.durations, adjustedDuration{duration, calls})
 		if s.StatusCode == otlpdata.StatusError {
-			p.errors, p.mostErrors = p.errors+calls, p.mostErrors+most
+			p.errors, p.maxErrors = p.errors+calls, p.maxErrors+upper
 		}
 	}
 	return points
 }
 
-// checkMetricsOf compares the answer to a query with what was sent.
+// checkMetricsOf compares the answer to a query with the calls sent.
 func (s *suite) checkMetricsOf(m tracestore.Metrics, tenant string, q tracestore.MetricsQuery) {
 	s.Helper()
 	got, err := m.Metrics(s.ctx, tenant, q)
 	if err != nil {
 		s.Fatalf("Metrics(%q, %+v): %v", tenant, q, err)
 	}
-	if err := wrongMetrics(got, s.sent.metrics(tenant, q), q); err != nil {
+	if err := diffMetrics(got, s.sent.metrics(tenant, q), q); err != nil {
 		s.Errorf("Metrics(%q, %+v): %v", tenant, q, err)
 	}
 }
 
-// wrongMetrics tells the first difference between an answer and the definition's.
-func wrongMetrics(got tracestore.MetricsAnswer, want map[pointName]*calledPoint, q tracestore.MetricsQuery) error {
+// diffMetrics describes the first difference between an answer and the expected points.
+func diffMetrics(got tracestore.MetricsAnswer, want map[pointKey]*expectedPoint, q tracestore.MetricsQuery) error {
 	if !got.Complete || got.Reason != "" || got.Step != q.StepLength() {
-		return fmt.Errorf("complete is %t %q, step is %d", got.Complete, got.Reason, got.Step)
+		return fmt.Errorf("complete %t, reason %q, step %d", got.Complete, got.Reason, got.Step)
 	}
 	points := 0
 	for i := range got.Series {
 		series := &got.Series[i]
 		if i > 0 && !inOrder(&got.Series[i-1], series) || len(series.Points) == 0 {
-			return fmt.Errorf("series %d, %q %q, has %d points, or is not in order", i, series.Service, series.Operation, len(series.Points))
+			return fmt.Errorf("series %d, %q %q: out of order or no points; %d points",
+				i, series.Service, series.Operation, len(series.Points))
 		}
 		for j := range series.Points {
 			p := &series.Points[j]
 			if j > 0 && p.Start <= series.Points[j-1].Start {
-				return fmt.Errorf("%q %q: point %d is not in order", series.Service, series.Operation, j)
+				return fmt.Errorf("%q %q: point %d out of order", series.Service, series.Operation, j)
 			}
-			name := pointName{series.Service, series.Operation, p.Start}
-			if err := wrongPoint(p, want[name]); err != nil {
+			name := pointKey{series.Service, series.Operation, p.Start}
+			if err := diffPoint(p, want[name]); err != nil {
 				return fmt.Errorf("%+v: %w", name, err)
 			}
 			points++
@@ -116,34 +118,34 @@ func inOrder(a, b *tracestore.MetricSeries) bool {
 	return a.Service < b.Service || a.Service == b.Service && a.Operation < b.Operation
 }
 
-func wrongPoint(got *tracestore.MetricPoint, want *calledPoint) error {
+func diffPoint(got *tracestore.MetricPoint, want *expectedPoint) error {
 	if want == nil {
-		return fmt.Errorf("%d calls where there are none", got.Calls)
+		return fmt.Errorf("%d calls, want none", got.Calls)
 	}
-	if got.Calls < want.calls || got.Calls > want.mostCalls || got.Errors < want.errors || got.Errors > want.mostErrors ||
+	if got.Calls < want.calls || got.Calls > want.maxCalls || got.Errors < want.errors || got.Errors > want.maxErrors ||
 		got.Durations.Count() != got.Calls {
 		return fmt.Errorf("%d calls, %d errors, %d durations; want %d to %d calls, %d to %d errors", got.Calls, got.Errors,
-			got.Durations.Count(), want.calls, want.mostCalls, want.errors, want.mostErrors)
+			got.Durations.Count(), want.calls, want.maxCalls, want.errors, want.maxErrors)
 	}
 	if sum := want.sum(); got.Calls == want.calls && got.Durations.Sum != sum {
-		return fmt.Errorf("the durations of %d calls add up to %d, want %d", got.Calls, got.Durations.Sum, sum)
+		return fmt.Errorf("sum of the durations of %d calls is %d, want %d", got.Calls, got.Durations.Sum, sum)
 	}
-	slices.SortFunc(want.durations, func(a, b calledDuration) int { return cmp.Compare(a.duration, b.duration) })
+	slices.SortFunc(want.durations, func(a, b adjustedDuration) int { return cmp.Compare(a.duration, b.duration) })
 	for _, share := range []float64{0, 0.5, 0.9, 0.99, 1} {
-		least, most := want.durations[0].duration, want.durations[len(want.durations)-1].duration
+		lower, upper := want.durations[0].duration, want.durations[len(want.durations)-1].duration
 		if got.Calls == want.calls {
-			least = want.duration(max(uint64(math.Ceil(share*float64(want.calls))), 1))
-			most = least
+			lower = want.duration(max(uint64(math.Ceil(share*float64(want.calls))), 1))
+			upper = lower
 		}
-		if v := got.Durations.Quantile(share); v < (1-quantileError)*float64(least) || v > (1+quantileError)*float64(most) {
-			return fmt.Errorf("quantile %g of %d is %f, want %d to %d", share, got.Calls, v, least, most)
+		if v := got.Durations.Quantile(share); v < (1-quantileError)*float64(lower) || v > (1+quantileError)*float64(upper) {
+			return fmt.Errorf("quantile %g of %d is %f, want %d to %d", share, got.Calls, v, lower, upper)
 		}
 	}
 	return nil
 }
 
-// sum returns the sum of all durations, or the greatest number where it exceeds that.
-func (p *calledPoint) sum() uint64 {
+// sum returns the sum of all durations, or the maximum uint64 if the sum overflows.
+func (p *expectedPoint) sum() uint64 {
 	sum := new(big.Int)
 	for _, d := range p.durations {
 		product := new(big.Int).SetUint64(d.duration)
@@ -155,30 +157,32 @@ func (p *calledPoint) sum() uint64 {
 	return sum.Uint64()
 }
 
-// duration returns that of the call at a place of all, counted from 1; durations are sorted.
-func (p *calledPoint) duration(place uint64) uint64 {
+// duration returns the duration of the call with a rank, counted from 1. The durations must be
+// sorted.
+func (p *expectedPoint) duration(rank uint64) uint64 {
 	for _, d := range p.durations {
-		if d.calls >= place {
+		if d.calls >= rank {
 			return d.duration
 		}
-		place -= d.calls
+		rank -= d.calls
 	}
 	return p.durations[len(p.durations)-1].duration
 }
 
-// tracestates are what spans say of their sampling: nothing, all, some share of the traces, beside what others say, and what is not to be
-// believed.
+// tracestates returns tracestates of spans: without a threshold, with various thresholds, with
+// those of other vendors, and with invalid and implausible thresholds.
 func tracestates() []string {
-	const most = ";rv:ffffffffffffff"
-	return []string{"", "ot=th:0", "ot=th:8" + most, "ot=th:e666" + most, "ot=th:b333" + most, "a=b,ot=rv:c2345678901234;th:b333;x:y, c=d",
-		"ot=th:4" + most + ",ot=th:f", "ot=th:fffff" + most, "ot=th:fffffffffffff8" + most, "ot=th:8;rv:7fffffffffffff", "ot=th:8",
-		"ot=th:E666" + most, "ot=th:" + most, "a=th:8", "rojo=00f067aa0ba902b7"}
+	const rv = ";rv:ffffffffffffff" // the maximum random value, which is above all thresholds
+	return []string{"", "ot=th:0", "ot=th:8" + rv, "ot=th:e666" + rv, "ot=th:b333" + rv,
+		"a=b,ot=rv:c2345678901234;th:b333;x:y, c=d", "ot=th:4" + rv + ",ot=th:f", "ot=th:fffff" + rv,
+		"ot=th:fffffffffffff8" + rv, "ot=th:8;rv:7fffffffffffff", "ot=th:8", "ot=th:E666" + rv, "ot=th:" + rv, "a=th:8",
+		"rojo=00f067aa0ba902b7"}
 }
 
 func checkMetrics(s *suite) {
 	m, ok := s.store.(tracestore.Metrics)
 	if !ok {
-		s.Skip("the store is no tracestore.Metrics")
+		s.Skip("store does not implement tracestore.Metrics")
 	}
 	s.checkMetricsOf(m, "", tracestore.MetricsQuery{})
 	n := uint64(0)
@@ -194,7 +198,7 @@ func checkMetrics(s *suite) {
 				one.TraceState().FromRaw(tracestates()[n%uint64(len(tracestates()))])
 			}
 		}
-		again := newRequest(service) // differs from the others in its status only
+		again := newRequest(service) // two spans with the same id
 		for range 2 {
 			again.span(n/3, n, "read", firstMinute+minute).SetKind(ptrace.SpanKindServer)
 			again.span(n/3, n, "read", firstMinute+minute).Status().SetCode(ptrace.StatusCodeError)
@@ -214,11 +218,12 @@ func checkMetrics(s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	if _, err := m.Metrics(ctx, "", tracestore.MetricsQuery{}); err == nil {
-		s.Errorf("Metrics answers although the context has ended")
+		s.Errorf("Metrics with a cancelled context: no error")
 	}
 }
 
-// checkAllMetrics compares windows with bounds on, beside and between the ends of minutes, and a few of everything else.
+// checkAllMetrics compares windows with bounds at, next to and between full minutes, and several
+// services, kinds and steps.
 func (s *suite) checkAllMetrics(m tracestore.Metrics) {
 	s.Helper()
 	bounds := []time.Time{{}}
@@ -228,7 +233,7 @@ func (s *suite) checkAllMetrics(m tracestore.Metrics) {
 	for i, from := range bounds {
 		for j, to := range bounds {
 			q := tracestore.MetricsQuery{From: from, To: to, ByOperation: (i+j)%2 == 0, Step: time.Duration(i) * 20 * time.Second}
-			s.checkMetricsOf(m, []string{"", "", "other", "nobody"}[(i+2*j)%4], q)
+			s.checkMetricsOf(m, []string{"", "", "other", "unknown"}[(i+2*j)%4], q)
 		}
 	}
 	for _, services := range [][]string{nil, {"a"}, {"b", otlpdata.EmptyServiceName}, {"c"}} {
@@ -240,8 +245,8 @@ func (s *suite) checkAllMetrics(m tracestore.Metrics) {
 	}
 }
 
-// askMetrics compares the answer to one random query.
-func (s *suite) askMetrics(g *generator, m tracestore.Metrics) {
+// checkRandomMetricsQuery compares the answer to a random query.
+func (s *suite) checkRandomMetricsQuery(g *generator, m tracestore.Metrics) {
 	s.Helper()
 	tenant := pick(g, allTenants()...)
 	q := tracestore.MetricsQuery{ByOperation: g.IntN(2) == 0, Step: time.Duration(g.IntN(5)) * 30 * time.Second}
@@ -267,11 +272,11 @@ func (s *suite) askMetrics(g *generator, m tracestore.Metrics) {
 func checkRandomMetrics(s *suite) {
 	m, ok := s.store.(tracestore.Metrics)
 	if !ok {
-		s.Skip("the store is no tracestore.Metrics")
+		s.Skip("store does not implement tracestore.Metrics")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 3))}
-	var c caller
+	var c callGenerator
 	var sent []*otlpdata.Batch
 	for range 12 {
 		for range 5 {
@@ -280,12 +285,12 @@ func checkRandomMetrics(s *suite) {
 				tenant, td = g.tenant(), g.request()
 			}
 			b := s.encode(tenant, td)
-			s.sometimesAgain(&g, sent)
+			s.maybeResend(&g, sent)
 			s.consume(b)
 			sent = append(sent, b)
 		}
 		for range 20 {
-			s.askMetrics(&g, m)
+			s.checkRandomMetricsQuery(&g, m)
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)

@@ -9,33 +9,35 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Model is for tests that do more to a store than the suite does, such as crash it or let spans expire: it writes random spans, remembers
-// them, and compares the answers to random questions with its own. What it does depends on the seed only. Not for concurrent use.
+// Model is a model of a store for tests that go beyond the suite, such as crashing a store or
+// expiring spans. It writes random spans, records them, and compares the results of random queries
+// with its own. Its behavior depends only on the seed. Not safe for concurrent use.
 //
 //	m := storetest.NewModel(t, seed)
-//	m.Write(store)        // and flush, crash, reopen ... as the test likes
-//	m.Forget(n)           // the first n requests have expired
-//	m.Ask(store, memory)  // both must answer as the model does
+//	m.Write(store)         // then flush, crash, reopen, ...
+//	m.Forget(n)            // the first n requests have expired
+//	m.Check(store, memory) // both must answer like the model
 type Model struct {
 	*suite
 	g       generator
-	calls   caller
+	calls   callGenerator
 	written []*otlpdata.Batch
-	deleted []deletionAt
+	deleted []deletionRecord
 }
 
-// NewModel returns a Model that knows of no spans. Mistakes of a store are reported to tb.
+// NewModel returns a Model without spans. It reports failures to tb.
 func NewModel(tb testing.TB, seed uint64) *Model {
 	return &Model{suite: newSuite(tb, nil), g: generator{rand.New(rand.NewPCG(seed, 0))}}
 }
 
-// Rand returns the source of all randomness, for the test's own decisions.
+// Rand returns the random source of the model, for further decisions of the test.
 func (m *Model) Rand() *rand.Rand { return m.g.Rand }
 
-// Written returns how many requests are remembered.
+// Written returns the number of recorded requests.
 func (m *Model) Written() int { return len(m.written) }
 
-// Next returns a random request, in one of three cases joined with one that was written before, whose spans are thus sent once more.
+// Next returns a random request. One in three is joined with an earlier request, whose spans are
+// thus sent again.
 func (m *Model) Next() *otlpdata.Batch {
 	m.Helper()
 	var b *otlpdata.Batch
@@ -56,13 +58,13 @@ func (m *Model) Next() *otlpdata.Batch {
 	return b
 }
 
-// Remember tells the model that a request was acknowledged.
-func (m *Model) Remember(b *otlpdata.Batch) {
+// Record adds an acknowledged request to the model.
+func (m *Model) Record(b *otlpdata.Batch) {
 	m.written = append(m.written, b)
 	m.sent.add(b)
 }
 
-// Write gives the next request to all stores, which must take it.
+// Write sends the next request to all stores, which must accept it, and records it.
 func (m *Model) Write(stores ...Subject) {
 	m.Helper()
 	b := m.Next()
@@ -71,21 +73,21 @@ func (m *Model) Write(stores ...Subject) {
 			m.Fatalf("Consume: %v", err)
 		}
 	}
-	m.Remember(b)
+	m.Record(b)
 }
 
-// Forget drops the first n requests, whose spans the stores must not show any more.
+// Forget removes the first n requests. Stores must not return their spans any more.
 func (m *Model) Forget(n int) {
 	m.written = m.written[n:]
 	m.forgetDeletions(n)
 	m.sent = newOracle()
-	m.eachWritten(m.sent.add, func(tenant string, d tracestore.Deletion) { m.sent.delete(tenant, &d) })
+	m.replayHistory(m.sent.add, func(tenant string, d tracestore.Deletion) { m.sent.delete(tenant, &d) })
 }
 
-// Replay gives all requests that are remembered to a store, as to one that forgot more than it should.
+// Replay repeats all recorded requests and deletions on a store that has lost them.
 func (m *Model) Replay(s Subject) {
 	m.Helper()
-	m.eachWritten(func(b *otlpdata.Batch) {
+	m.replayHistory(func(b *otlpdata.Batch) {
 		if err := s.Consume(m.ctx, b); err != nil {
 			m.Fatalf("Consume: %v", err)
 		}
@@ -96,8 +98,8 @@ func (m *Model) Replay(s Subject) {
 	})
 }
 
-// Ask puts one random question to all stores and compares their answers with the model's.
-func (m *Model) Ask(stores ...Subject) {
+// Check runs one random query on all stores and compares the results with those of the model.
+func (m *Model) Check(stores ...Subject) {
 	m.Helper()
 	seed := m.g.Uint64()
 	for _, s := range stores {
@@ -112,28 +114,28 @@ func (m *Model) Ask(stores ...Subject) {
 			}
 		case 8, 9, 10:
 			if d, ok := s.(tracestore.Dependencies); ok {
-				m.askCalls(&g, d)
+				m.checkRandomCallQuery(&g, d)
 			}
 		case 11, 12, 13:
 			if r, ok := s.(tracestore.Metrics); ok {
-				m.askMetrics(&g, r)
+				m.checkRandomMetricsQuery(&g, r)
 			}
 		case 16, 17, 18:
-			m.askSet(&g)
+			m.checkRandomSet(&g)
 		case 14, 15:
 			if a, ok := s.(tracestore.Aggregator); ok {
-				m.askAggregate(&g, a)
+				m.checkRandomAggregate(&g, a)
 			}
 		case 1, 2, 4, 5, 6, 7:
-			m.checkSome(&g)
+			m.checkRandomTrace(&g)
 		default:
-			m.ask(&g)
+			m.checkRandomQuery(&g)
 		}
 	}
 }
 
-// checkSome compares a trace, which need not exist.
-func (m *Model) checkSome(g *generator) {
+// checkRandomTrace compares a trace, which may not exist.
+func (m *Model) checkRandomTrace(g *generator) {
 	m.Helper()
 	tenant, id := g.tenant(), traceID(g.Uint64N(randomTraces))
 	if want := m.sent.trace(tenant, id); len(want) > 0 {
@@ -141,12 +143,12 @@ func (m *Model) checkSome(g *generator) {
 		return
 	}
 	if ids, spans := m.read(tenant, tracestore.TraceRef{ID: id}); len(ids) > 0 {
-		m.Errorf("trace %s: has %d spans, and none was sent", id, len(spans[0]))
+		m.Errorf("trace %s: %d spans, want none", id, len(spans[0]))
 	}
 }
 
-// AskAll compares everything that can be asked for without a condition: all catalogs, traces, calls and metrics.
-func (m *Model) AskAll(stores ...Subject) {
+// CheckAll compares all catalogs, traces, calls and metrics of all stores with those of the model.
+func (m *Model) CheckAll(stores ...Subject) {
 	m.Helper()
 	for _, s := range stores {
 		m.store = s

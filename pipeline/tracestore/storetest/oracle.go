@@ -12,15 +12,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// oracle remembers everything and answers by looking at everything.
+// oracle holds all spans that were sent, and evaluates queries by examining all of them.
 type oracle struct{ tenants map[string]*sentSpans }
 
-// sentSpans is what one tenant sent, without duplicates.
+// sentSpans holds the spans of one tenant without duplicates.
 type sentSpans struct {
 	dedup    *storequery.Dedup
 	spans    []tracestore.Span
 	traces   map[otlpdata.TraceID][]tracestore.Span
-	requests map[string]int // in which a span came, by its content
+	requests map[string]int // number of requests with a span, by its identity
 }
 
 func newOracle() *oracle { return &oracle{tenants: make(map[string]*sentSpans)} }
@@ -34,13 +34,13 @@ func (o *oracle) tenant(name string) *sentSpans {
 	return t
 }
 
-// add remembers the spans of a batch. The walk cannot fail on a batch that was made by FromOTLP.
+// add adds the spans of a batch. The walk cannot fail for a batch from FromOTLP.
 func (o *oracle) add(b *otlpdata.Batch) {
 	t := o.tenant(b.Meta().Tenant)
 	own := storequery.NewDedup()
 	_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
 		if own.First(s) {
-			t.requests[content(s)]++
+			t.requests[identity(s)]++
 		}
 		if t.dedup.First(s) {
 			s = clone(s)
@@ -51,7 +51,8 @@ func (o *oracle) add(b *otlpdata.Batch) {
 	})
 }
 
-// clone copies what is valid only during a walk. Strings alias the batch and may be kept.
+// clone copies a span that is valid only during a walk. Strings share memory with the batch and
+// need no copy.
 func clone(s tracestore.Span) tracestore.Span {
 	r, sc, sp := *s.Resource, *s.Scope, *s.Span
 	r.Attributes = slices.Clone(r.Attributes)
@@ -98,21 +99,21 @@ func encode(tenant string, spans []tracestore.Span) (*otlpdata.Batch, error) {
 	return otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
 }
 
-// find answers a query from its definition.
+// find evaluates a query by its definition.
 func (o *oracle) find(q tracestore.Query) []tracestore.Result {
 	from, to, ok := q.Window()
 	if !ok {
 		return nil
 	}
-	best := make(map[otlpdata.TraceID]uint64)
+	latest := make(map[otlpdata.TraceID]uint64)
 	for _, s := range o.tenant(q.Tenant).spans {
 		if s.Start < from || s.Start > to || !tracestore.Match(q.Where, s) {
 			continue
 		}
-		best[s.TraceID] = max(best[s.TraceID], s.Start)
+		latest[s.TraceID] = max(latest[s.TraceID], s.Start)
 	}
 	var out []tracestore.Result
-	for id, start := range best {
+	for id, start := range latest {
 		r := tracestore.Result{ID: id, Start: start}
 		if !q.After.Set || newestFirst(tracestore.Result{ID: q.After.ID, Start: q.After.Start}, r) < 0 {
 			out = append(out, r)

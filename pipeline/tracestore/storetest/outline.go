@@ -10,18 +10,19 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// checkOutlines sends random requests, some of them twice, and compares the outlines of all traces with their spans.
+// checkOutlines sends random requests, some of them twice, and compares the outline of each trace
+// with its spans.
 func checkOutlines(s *suite) {
 	store, ok := s.store.(tracestore.Outliner)
 	if !ok {
-		s.Skip("the store is no tracestore.Outliner")
+		s.Skip("store does not implement tracestore.Outliner")
 	}
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 7))}
 	var sent []*otlpdata.Batch
 	for range 20 {
 		b := s.encode(g.tenant(), g.request())
-		s.sometimesAgain(&g, sent)
+		s.maybeResend(&g, sent)
 		s.consume(b)
 		sent = append(sent, b)
 	}
@@ -30,19 +31,19 @@ func checkOutlines(s *suite) {
 			s.checkOutline(store, tenant, id, spans)
 		}
 	}
-	err := store.Outline(s.ctx, "", traceID(1<<40), 0, heldByNobody, func([]tracestore.SummarySpan) error { return errTaken })
+	err := store.Outline(s.ctx, "", traceID(1<<40), 0, ignoreHold, func([]tracestore.SummarySpan) error { return errTaken })
 	if err != nil {
-		s.Errorf("an unknown trace has an outline: %v", err)
+		s.Errorf("outline of an unknown trace: %v", err)
 	}
 	if s.Failed() {
 		s.Fatalf("failed with %s=%d", seedVariable, seed)
 	}
 }
 
-// errTaken is returned to a store that gives an outline.
+// errTaken is returned to the store by callbacks.
 var errTaken = errors.New("taken")
 
-func heldByNobody(int, int) error { return nil }
+func ignoreHold(int, int) error { return nil }
 
 func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpdata.TraceID, spans []tracestore.Span) {
 	s.Helper()
@@ -54,37 +55,40 @@ func (s *suite) checkOutline(store tracestore.Outliner, tenant string, id otlpda
 			Service: sp.Resource.Service, Name: sp.Operation(), Kind: sp.Kind, Failed: sp.StatusCode == otlpdata.StatusError,
 		}))
 	}
-	held, names := 0, 0
+	held, nameBytes := 0, 0
 	hold := func(spans, bytes int) error {
-		held, names = spans, bytes
+		held, nameBytes = spans, bytes
 		return nil
 	}
 	err := store.Outline(s.ctx, tenant, id, 0, hold, func(outline []tracestore.SummarySpan) error {
 		for _, sp := range outline {
 			got = append(got, fmt.Sprint(sp))
-			names -= len(sp.Name)
+			nameBytes -= len(sp.Name)
 		}
-		if held < len(outline) || names < 0 {
-			s.Errorf("the outline of trace %s holds %d spans instead of %d, and %d bytes more of names", id, len(outline), held, -names)
+		if held < len(outline) || nameBytes < 0 {
+			s.Errorf("outline of trace %s: hold got %d spans, want at least %d; bytes of names not reported: %d",
+				id, held, len(outline), -nameBytes)
 		}
 		return errTaken
 	})
-	if slices.Sort(got); err != errTaken || !slices.Equal(got, slices.Sorted(slices.Values(want))) { //nolint:errorlint // it must be this one
-		s.Errorf("the outline of trace %s: %v\n got %v\nwant %v", id, err, got, want)
+	slices.Sort(got)
+	slices.Sort(want)
+	if err != errTaken || !slices.Equal(got, want) { //nolint:errorlint // must be this error, not wrapped
+		s.Errorf("outline of trace %s: error %v\n got %v\nwant %v", id, err, got, want)
 	}
-	most := len(spans) - 1
-	err = store.Outline(s.ctx, tenant, id, most, heldByNobody, func(outline []tracestore.SummarySpan) error {
-		if most > 0 && len(outline) <= most {
-			s.Errorf("the outline of trace %s has %d spans of %d", id, len(outline), len(spans))
+	limit := len(spans) - 1
+	err = store.Outline(s.ctx, tenant, id, limit, ignoreHold, func(outline []tracestore.SummarySpan) error {
+		if limit > 0 && len(outline) <= limit {
+			s.Errorf("outline of trace %s with limit %d: %d of %d spans", id, limit, len(outline), len(spans))
 		}
 		return nil
 	})
 	if err != nil {
-		s.Errorf("the outline of trace %s, cut: %v", id, err)
+		s.Errorf("outline of trace %s with a limit: %v", id, err)
 	}
 	full := func(int, int) error { return errTaken }
 	err = store.Outline(s.ctx, tenant, id, 0, full, func([]tracestore.SummarySpan) error { return nil })
 	if !errors.Is(err, errTaken) {
-		s.Errorf("the outline of trace %s for which there is no memory: %v", id, err)
+		s.Errorf("outline of trace %s: error %v, want that of hold", id, err)
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// seedVariable is the environment variable that repeats a random run.
+// seedVariable is the environment variable with the seed of random checks.
 const seedVariable = "STORETEST_SEED"
 
-// checkRandom sends random requests and asks random questions in between. The vocabulary is small, so that conditions hold often, spans
-// of a trace come in several requests, and starts are equal.
+// checkRandom alternates between random requests and random queries. There are few distinct values,
+// so that conditions hold often, traces consist of several requests, and many starts are equal.
 func checkRandom(s *suite) {
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
@@ -30,13 +30,13 @@ func checkRandom(s *suite) {
 				if err != nil {
 					s.Fatalf("Concat: %v", err)
 				}
-				b = joined // sends the spans of last once more
+				b = joined // sends the spans of last again
 			}
 			s.consume(b)
 			last = b
 		}
 		for range 15 {
-			s.ask(&g)
+			s.checkRandomQuery(&g)
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)
@@ -50,14 +50,14 @@ func checkRandom(s *suite) {
 	}
 }
 
-// randomSeed returns the seed of a run, which it logs.
+// randomSeed returns and logs the seed of a run.
 func randomSeed(s *suite) uint64 {
 	s.Helper()
 	seed := rand.Uint64()
 	if text := os.Getenv(seedVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			s.Fatalf("%s=%q is no number", seedVariable, text)
+			s.Fatalf("%s=%q is not a number", seedVariable, text)
 		}
 		seed = n
 	}
@@ -65,8 +65,8 @@ func randomSeed(s *suite) uint64 {
 	return seed
 }
 
-// ask compares the answers to one random query, whole and in pages.
-func (s *suite) ask(g *generator) {
+// checkRandomQuery compares the results of a random query, sometimes in pages.
+func (s *suite) checkRandomQuery(g *generator) {
 	s.Helper()
 	q := tracestore.Query{Tenant: g.tenant(), Where: g.expr(3)}
 	if g.IntN(2) == 0 {
@@ -76,7 +76,7 @@ func (s *suite) ask(g *generator) {
 		q.To = at(base + g.Uint64N(randomTimes))
 	}
 	if g.IntN(3) == 0 {
-		s.pages(q, 1+g.IntN(9))
+		s.comparePages(q, 1+g.IntN(9))
 		return
 	}
 	if g.IntN(3) == 0 {
@@ -159,7 +159,7 @@ func (g *generator) attributes(m pcommon.Map) {
 			v.SetEmptyBytes().FromRaw([]byte{0})
 		case 4:
 			v.SetEmptySlice().AppendEmpty().SetInt(1)
-		case 5: // stays empty
+		case 5: // empty value
 		default:
 			v.SetStr(g.text())
 		}
@@ -195,7 +195,7 @@ func (g *generator) expr(depth int) tracestore.Expr {
 func (g *generator) cond() tracestore.Cond {
 	c := tracestore.Cond{Op: tracestore.Op(g.IntN(int(tracestore.Exists) + 1))}
 	if g.IntN(2) == 0 {
-		c.Op = tracestore.Eq // what stores have indexes for
+		c.Op = tracestore.Eq // stores have indexes for it
 	}
 	c.Field.Place = tracestore.Place(g.IntN(int(tracestore.RootName) + 1))
 	c.Field.Key = g.key()

@@ -13,7 +13,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// at is the time of a start. It reaches further than time.Unix(0, ns) does.
+// at returns the time of a start. Its range is larger than that of time.Unix(0, ns).
 func at(ns uint64) time.Time { return time.Unix(int64(ns/1e9), int64(ns%1e9)) }
 
 func attribute(key, text string) tracestore.Cond {
@@ -24,7 +24,8 @@ func property(p tracestore.Place, text string) tracestore.Cond {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Value: tracestore.Text(text)}
 }
 
-// sendSeries sends n traces of one span each, in an order that is not that of time, with many equal starts. Every third has third=yes.
+// sendSeries sends n traces with one span each, not in the order of time and with many equal
+// starts. Every third has third=yes.
 func (s *suite) sendSeries(n int) {
 	s.Helper()
 	for i := range n {
@@ -77,7 +78,7 @@ func checkWindows(s *suite) {
 	r := newRequest("window")
 	for i := range uint64(10) {
 		r.span(i+1, 1, "op", base+i*10)
-		r.span(i+1, 2, "op", base+i*10+500) // a trace is found by any of its spans
+		r.span(i+1, 2, "op", base+i*10+500) // any span can match
 	}
 	s.send("", r.traces)
 	for _, from := range []uint64{0, base, base + 1, base + 50, base + 500, base + 590, base + 591} {
@@ -114,20 +115,20 @@ func checkExtremeTimes(s *suite) {
 			s.checkFind(tracestore.Query{From: from, To: to}, tracestore.WantIDs)
 		}
 	}
-	s.pages(tracestore.Query{}, 1)
+	s.comparePages(tracestore.Query{}, 1)
 }
 
 func checkPages(s *suite) {
 	s.sendSeries(45)
 	for _, size := range []int{1, 2, 7, 45, 100} {
-		s.pages(tracestore.Query{}, size)
-		s.pages(tracestore.Query{Where: attribute("third", "yes")}, size)
-		s.pages(tracestore.Query{From: at(base + 3), To: at(base + 9)}, size)
+		s.comparePages(tracestore.Query{}, size)
+		s.comparePages(tracestore.Query{Where: attribute("third", "yes")}, size)
+		s.comparePages(tracestore.Query{From: at(base + 3), To: at(base + 9)}, size)
 	}
 }
 
 func checkPagesOfWideTraces(s *suite) {
-	// Each trace matches at several times, so that all of them lie on both sides of every cursor.
+	// Each trace matches at several times, so that it has spans on both sides of every cursor.
 	for round := range uint64(4) {
 		r := newRequest("wide")
 		for trace := range uint64(9) {
@@ -136,32 +137,33 @@ func checkPagesOfWideTraces(s *suite) {
 		s.send("", r.traces)
 	}
 	for _, size := range []int{1, 2, 7} {
-		s.pages(tracestore.Query{}, size)
-		s.pages(tracestore.Query{Where: property(tracestore.Service, "wide"), To: at(base + 205)}, size)
+		s.comparePages(tracestore.Query{}, size)
+		s.comparePages(tracestore.Query{Where: property(tracestore.Service, "wide"), To: at(base + 205)}, size)
 	}
 }
 
 func checkBudget(s *suite) {
 	s.sendSeries(60)
-	whole := tracestore.Query{Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.AnyAttribute, Key: "third"},
+	q := tracestore.Query{Where: tracestore.Cond{Field: tracestore.Field{Place: tracestore.AnyAttribute, Key: "third"},
 		Op: tracestore.Like, Value: tracestore.Pattern(regexp.MustCompile("^y"))}}
-	want := s.sent.find(whole)
+	want := s.sent.find(q)
 	for _, spans := range []int{1, 7, 1000} {
-		whole.Budget.Spans = spans
-		s.stepsOf(whole, want, func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		q.Budget.Spans = spans
+		s.compareBudgetPages(q, want, func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.find(q, tracestore.WantIDs)
 		})
 	}
 }
 
-// stepsOf goes on with a query where its budget ran out, and compares all answers together with the whole.
-func (s *suite) stepsOf(
-	q tracestore.Query, whole []tracestore.Result, ask func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
+// compareBudgetPages continues a query each time its budget is exhausted, and compares all results
+// with want.
+func (s *suite) compareBudgetPages(
+	q tracestore.Query, want []tracestore.Result, find func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
 ) {
 	s.Helper()
 	var all []tracestore.Result
 	for steps := 0; ; steps++ {
-		got, outcome := ask(q)
+		got, outcome := find(q)
 		all = append(all, got...)
 		if outcome.Complete && !outcome.Next.Set {
 			break
@@ -170,11 +172,11 @@ func (s *suite) stepsOf(
 			s.Errorf("Find(%s): incomplete without a reason", describe(q))
 		}
 		if !outcome.Next.Set || steps > 1000 {
-			s.Fatalf("Find(%s): incomplete after %d steps with no way to go on", describe(q), steps)
+			s.Fatalf("Find(%s): incomplete after %d pages without a cursor for the next page", describe(q), steps)
 		}
 		q.After = outcome.Next
 	}
-	s.sameResults(describe(q), all, whole)
+	s.sameResults(describe(q), all, want)
 }
 
 func checkWants(s *suite) {
@@ -192,7 +194,7 @@ func checkWants(s *suite) {
 	orphans := newRequest("orphans")
 	orphans.span(9, 5, "late", base+10).SetParentSpanID(pcommon.SpanID(spanID(4)))
 	orphans.span(9, 6, "early", base+5).SetParentSpanID(pcommon.SpanID(spanID(3)))
-	orphans.span(8, 8, "its own parent", base).SetParentSpanID(pcommon.SpanID(spanID(8)))
+	orphans.span(8, 8, "own parent", base).SetParentSpanID(pcommon.SpanID(spanID(8)))
 	s.send("", orphans.traces)
 	for _, want := range []tracestore.Want{tracestore.WantIDs, tracestore.WantSummaries, tracestore.WantFull} {
 		s.checkFind(tracestore.Query{}, want)
@@ -201,7 +203,7 @@ func checkWants(s *suite) {
 	}
 }
 
-// drain ranges over an answer and returns the number of results and the error.
+// drain iterates over results, and returns their number and the error.
 func drain(res *tracestore.Results, each func()) (n int, err error) {
 	for _, err := range res.All {
 		if err != nil {
@@ -223,24 +225,24 @@ func checkCancel(s *suite) {
 	}
 	n, err := drain(res, cancel)
 	if n < traces && err == nil && res.Outcome().Complete {
-		s.Errorf("%d of %d results after the context ended, and it says that this is all", n, traces)
+		s.Errorf("%d of %d results after cancellation, but the outcome is complete", n, traces)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		s.Errorf("Find: the error is %v, want one that is context.Canceled", err)
+		s.Errorf("Find: error %v, want context.Canceled", err)
 	}
 	res, err = s.store.Find(ctx, tracestore.Query{}, tracestore.WantIDs)
 	if err == nil {
 		_, err = drain(res, func() {})
 	}
 	if !errors.Is(err, context.Canceled) {
-		s.Errorf("Find with an ended context: %v, want context.Canceled", err)
+		s.Errorf("Find with a cancelled context: error %v, want context.Canceled", err)
 	}
 	err = nil
 	for _, e := range s.store.Traces(ctx, "", []tracestore.TraceRef{{ID: traceID(1)}}) {
 		err = e
 	}
 	if !errors.Is(err, context.Canceled) {
-		s.Errorf("Traces with an ended context: %v, want context.Canceled", err)
+		s.Errorf("Traces with a cancelled context: error %v, want context.Canceled", err)
 	}
 }
 
@@ -267,7 +269,7 @@ func checkEarlyStop(s *suite) {
 		}
 	}
 	if o := res.Outcome(); o.Complete {
-		s.Errorf("the caller stopped after %d results, and the outcome says complete", len(refs))
+		s.Errorf("the caller stopped after %d results, but the outcome is complete", len(refs))
 	}
 	for tr, err := range s.store.Traces(s.ctx, "", refs) {
 		if err != nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// whole is a trace with what is known of it, for the evaluation of span sets.
-type whole struct {
+// fullTrace is a trace with its summary and parents, for the evaluation of span sets.
+type fullTrace struct {
 	id      otlpdata.TraceID
 	spans   []tracestore.Span
-	parents []int // by span; -1 where there is none
+	parents []int // by span; -1 if there is none
 }
 
-// wholes returns the traces of a tenant.
-func (o *oracle) wholes(tb testing.TB, tenant string) (out []whole) {
+// fullTraces returns the traces of a tenant.
+func (o *oracle) fullTraces(tb testing.TB, tenant string) (out []fullTrace) {
 	tb.Helper()
 	for id, spans := range o.tenant(tenant).traces {
 		if len(spans) == 0 {
 			continue
 		}
 		sum := o.summary(tb, tenant, id)
-		w := whole{id: id, spans: slices.Clone(spans)}
-		slices.SortFunc(w.spans, earliestFirst)
+		w := fullTrace{id: id, spans: slices.Clone(spans)}
+		slices.SortFunc(w.spans, compareSpans)
 		for i := range w.spans {
 			w.spans[i].Trace = &sum
 			w.parents = append(w.parents, parentOf(w.spans, i))
@@ -39,7 +39,7 @@ func (o *oracle) wholes(tb testing.TB, tenant string) (out []whole) {
 	return out
 }
 
-func earliestFirst(a, b tracestore.Span) int {
+func compareSpans(a, b tracestore.Span) int {
 	if c := cmp.Or(cmp.Compare(a.Start, b.Start), bytes.Compare(a.SpanID[:], b.SpanID[:])); c != 0 {
 		return c
 	}
@@ -51,15 +51,16 @@ func earliestFirst(a, b tracestore.Span) int {
 		cmp.Compare(a.Resource.SchemaURL, b.Resource.SchemaURL), cmp.Compare(a.Scope.SchemaURL, b.Scope.SchemaURL))
 }
 
-// parentOf finds a parent by the rules of tracestore.Dependencies. It does without the bound on spans that share an id.
+// parentOf resolves a parent by the rules of tracestore.Dependencies, but without the limit on
+// spans that share an id.
 func parentOf(spans []tracestore.Span, self int) int {
 	server := func(s tracestore.Span) bool {
 		return s.Kind == int32(ptrace.SpanKindServer) || s.Kind == int32(ptrace.SpanKindConsumer)
 	}
 	s := spans[self]
-	first := func(id otlpdata.SpanID, will func(o tracestore.Span) bool) int {
+	first := func(id otlpdata.SpanID, accept func(o tracestore.Span) bool) int {
 		for i, o := range spans {
-			if i != self && o.SpanID == id && will(o) {
+			if i != self && o.SpanID == id && accept(o) {
 				return i
 			}
 		}
@@ -72,25 +73,25 @@ func parentOf(spans []tracestore.Span, self int) int {
 	if s.ParentID.IsZero() {
 		return parent
 	}
-	for _, will := range []func(o tracestore.Span) bool{
+	for _, accept := range []func(o tracestore.Span) bool{
 		func(o tracestore.Span) bool { return o.Resource.Service == s.Resource.Service }, server, all[tracestore.Span],
 	} {
 		if parent < 0 {
-			parent = first(s.ParentID, will)
+			parent = first(s.ParentID, accept)
 		}
 	}
 	return parent
 }
 
-// all is a predicate that holds on everything.
+// all is a predicate that is true for everything.
 func all[T any](T) bool { return true }
 
-// chosen evaluates a set from its definition.
-func (w *whole) chosen(set storequery.SpanSet) map[int]bool {
+// selected evaluates a set by its definition.
+func (w *fullTrace) selected(set storequery.SpanSet) map[int]bool {
 	out := make(map[int]bool)
 	switch s := set.(type) {
 	case nil:
-		return w.chosen(storequery.Select{})
+		return w.selected(storequery.Select{})
 	case storequery.Select:
 		for i := range w.spans {
 			if tracestore.Match(s.Where, w.spans[i]) {
@@ -98,22 +99,22 @@ func (w *whole) chosen(set storequery.SpanSet) map[int]bool {
 			}
 		}
 	case storequery.And:
-		left, right := w.chosen(s.Left), w.chosen(s.Right)
+		left, right := w.selected(s.Left), w.selected(s.Right)
 		if len(left) > 0 && len(right) > 0 {
 			addAll(out, left, right)
 		}
 	case storequery.Or:
-		addAll(out, w.chosen(s.Left), w.chosen(s.Right))
+		addAll(out, w.selected(s.Left), w.selected(s.Right))
 	case storequery.Descendant:
-		ancestors := w.chosen(s.Ancestors)
-		for i := range w.chosen(s.Spans) {
+		ancestors := w.selected(s.Ancestors)
+		for i := range w.selected(s.Spans) {
 			if w.isDescendant(i, ancestors) {
 				out[i] = true
 			}
 		}
 	case storequery.Child:
-		parents := w.chosen(s.Parents)
-		for i := range w.chosen(s.Spans) {
+		parents := w.selected(s.Parents)
+		for i := range w.selected(s.Spans) {
 			if p := w.parents[i]; p >= 0 && parents[p] {
 				out[i] = true
 			}
@@ -130,7 +131,7 @@ func addAll(to map[int]bool, from ...map[int]bool) {
 	}
 }
 
-func (w *whole) isDescendant(span int, ancestors map[int]bool) bool {
+func (w *fullTrace) isDescendant(span int, ancestors map[int]bool) bool {
 	seen := map[int]bool{span: true}
 	for at := w.parents[span]; at >= 0 && !seen[at]; at = w.parents[at] {
 		if ancestors[at] {
@@ -141,14 +142,14 @@ func (w *whole) isDescendant(span int, ancestors map[int]bool) bool {
 	return false
 }
 
-// findSet answers a query of a span set from its definition.
-func findSet(traces []whole, q tracestore.Query, set storequery.SpanSet) []tracestore.Result {
+// findSet evaluates a query with a span set by its definition.
+func findSet(traces []fullTrace, q tracestore.Query, set storequery.SpanSet) []tracestore.Result {
 	from, to, ok := q.Window()
 	var out []tracestore.Result
 	for i := range traces {
 		w := &traces[i]
 		r, found := tracestore.Result{ID: w.id}, false
-		for at := range w.chosen(set) {
+		for at := range w.selected(set) {
 			if s := w.spans[at]; ok && s.Start >= from && s.Start <= to && tracestore.Match(q.Where, s) {
 				r.Start, found = max(r.Start, s.Start), true
 			}

@@ -16,22 +16,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// planner is storequery.Find, or a wrong one.
+// planner is storequery.Find or, in tests of the suite, an incorrect variant of it.
 type planner func(context.Context, tracestore.Reader, tracestore.Query, storequery.SpanSet, tracestore.Want) (*tracestore.Results, error)
 
-// findSet runs a query of a span set to its end.
+// findSet runs a query with a span set.
 func (s *suite) findSet(q tracestore.Query, set storequery.SpanSet, want tracestore.Want) ([]tracestore.Result, tracestore.Outcome) {
 	s.Helper()
 	res, err := s.plan(s.ctx, s.store, q, set, want)
 	return s.results(describeSet(q, set), res, err)
 }
 
-// checkSet compares the answer to a query of a span set with what traces say.
-func (s *suite) checkSet(traces []whole, q tracestore.Query, set storequery.SpanSet, want tracestore.Want) []tracestore.Result {
+// checkSet compares the results of a query with a span set with those expected for traces.
+func (s *suite) checkSet(traces []fullTrace, q tracestore.Query, set storequery.SpanSet, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.findSet(q, set, want)
 	if !outcome.Complete {
-		s.Errorf("Find(%s): incomplete without a budget: %s", describeSet(q, set), outcome.Reason)
+		s.Errorf("Find(%s): incomplete although there is no budget: %s", describeSet(q, set), outcome.Reason)
 	}
 	s.sameResults(describeSet(q, set), got, findSet(traces, q, set))
 	for _, r := range got {
@@ -40,7 +40,7 @@ func (s *suite) checkSet(traces []whole, q tracestore.Query, set storequery.Span
 	return got
 }
 
-// named selects spans by their name.
+// named selects spans by name.
 func named(name string) storequery.Select {
 	return storequery.Select{Where: property(tracestore.Name, name)}
 }
@@ -65,8 +65,8 @@ func number(p tracestore.Place, op tracestore.Op, n float64) tracestore.Cond {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: op, Value: tracestore.Number(n)}
 }
 
-// kin sends a span in a request of its own.
-func (s *suite) kin(trace, id, parent uint64, service, name string, kind ptrace.SpanKind, start uint64) {
+// sendSpan sends one request with one span.
+func (s *suite) sendSpan(trace, id, parent uint64, service, name string, kind ptrace.SpanKind, start uint64) {
 	s.Helper()
 	r := newRequest(service)
 	sp := r.span(trace, id, name, base+start)
@@ -75,81 +75,81 @@ func (s *suite) kin(trace, id, parent uint64, service, name string, kind ptrace.
 	s.send("", r.traces)
 }
 
-// sendKin sends traces whose structure matters: parents that come late and in later requests, sides of a call that share an id, circles,
-// orphans and duplicates.
-func (s *suite) sendKin() {
+// sendRelated sends traces with various structures: parents in later requests, two sides of a call
+// with the same id, cycles, orphans and duplicates.
+func (s *suite) sendRelated() {
 	s.Helper()
 	const internal, client, server = ptrace.SpanKindInternal, ptrace.SpanKindClient, ptrace.SpanKindServer
-	s.kin(1, 3, 2, "x", "c", internal, 30)
-	s.kin(1, 1, 0, "x", "a", internal, 10)
-	s.kin(1, 2, 1, "x", "b", internal, 20)
-	s.kin(2, 2, 1, "x", "a", client, 5) // an orphan, and above its other side
-	s.kin(2, 2, 0, "y", "b", server, 6)
-	s.kin(2, 3, 2, "y", "c", internal, 7)
-	s.kin(3, 1, 2, "x", "a", internal, 40)
-	s.kin(3, 2, 1, "x", "b", internal, 41)
-	s.kin(4, 1, 1, "x", "a", internal, 50) // its own parent
-	s.kin(5, 1, 0, "x", "a", internal, 60)
-	s.kin(5, 1, 0, "x", "a", internal, 60)
-	s.kin(5, 4, 9, "x", "c", internal, 61)
-	s.kin(6, 1, 0, "x", "c", internal, 1)
-	s.kin(6, 2, 1, "x", "a", internal, 2000)
-	s.kin(7, 7, 0, "x", "a", internal, 70)
-	s.kin(7, 7, 7, "x", "a", internal, 71) // its parent has its id
+	s.sendSpan(1, 3, 2, "x", "c", internal, 30)
+	s.sendSpan(1, 1, 0, "x", "a", internal, 10)
+	s.sendSpan(1, 2, 1, "x", "b", internal, 20)
+	s.sendSpan(2, 2, 1, "x", "a", client, 5) // orphan, and parent of its server side
+	s.sendSpan(2, 2, 0, "y", "b", server, 6)
+	s.sendSpan(2, 3, 2, "y", "c", internal, 7)
+	s.sendSpan(3, 1, 2, "x", "a", internal, 40)
+	s.sendSpan(3, 2, 1, "x", "b", internal, 41)
+	s.sendSpan(4, 1, 1, "x", "a", internal, 50) // own parent
+	s.sendSpan(5, 1, 0, "x", "a", internal, 60)
+	s.sendSpan(5, 1, 0, "x", "a", internal, 60)
+	s.sendSpan(5, 4, 9, "x", "c", internal, 61)
+	s.sendSpan(6, 1, 0, "x", "c", internal, 1)
+	s.sendSpan(6, 2, 1, "x", "a", internal, 2000)
+	s.sendSpan(7, 7, 0, "x", "a", internal, 70)
+	s.sendSpan(7, 7, 7, "x", "a", internal, 71) // parent with the same id
 	other := newRequest("x")
 	other.span(1, 1, "z", base)
 	s.send("other", other.traces)
 }
 
 func checkSets(s *suite) {
-	s.sendKin()
-	traces := s.sent.wholes(s, "")
-	a, b, c := named("a"), named("b"), named("c")
+	s.sendRelated()
+	traces := s.sent.fullTraces(s, "")
+	spansA, spansB, spansC := named("a"), named("b"), named("c")
 	long := storequery.Select{Where: number(tracestore.TraceDuration, tracestore.Ge, 2000)}
 	rooted := storequery.Select{Where: tracestore.And{property(tracestore.Name, "c"), property(tracestore.RootName, "a")}}
 	mixed := storequery.Select{Where: tracestore.Or{property(tracestore.Name, "b"), property(tracestore.RootName, "c")}}
 	unlike := storequery.Select{Where: tracestore.Not{Expr: property(tracestore.RootService, "x")}}
-	for _, ask := range []struct {
+	for _, c := range []struct {
 		set  storequery.SpanSet
 		want []uint64 // newest first
 	}{
 		{nil, []uint64{6, 7, 5, 4, 3, 1, 2}},
-		{descendant(a, c), []uint64{1, 2}},
-		{child(a, c), nil},
-		{child(a, b), []uint64{3, 1, 2}},
-		{child(b, c), []uint64{1, 2}},
-		{descendant(a, a), []uint64{7}},
-		{descendant(b, a), []uint64{3}},
-		{descendant(c, a), []uint64{6}},
-		{descendant(descendant(a, b), c), []uint64{1, 2}},
-		{descendant(a, descendant(b, c)), []uint64{1, 2}},
-		{and(a, b), []uint64{3, 1, 2}},
-		{and(a, c), []uint64{6, 5, 1, 2}},
-		{and(a, named("z")), nil},
-		{or(b, and(c, named("z"))), []uint64{3, 1, 2}},
-		{or(b, c), []uint64{5, 3, 1, 2, 6}},
+		{descendant(spansA, spansC), []uint64{1, 2}},
+		{child(spansA, spansC), nil},
+		{child(spansA, spansB), []uint64{3, 1, 2}},
+		{child(spansB, spansC), []uint64{1, 2}},
+		{descendant(spansA, spansA), []uint64{7}},
+		{descendant(spansB, spansA), []uint64{3}},
+		{descendant(spansC, spansA), []uint64{6}},
+		{descendant(descendant(spansA, spansB), spansC), []uint64{1, 2}},
+		{descendant(spansA, descendant(spansB, spansC)), []uint64{1, 2}},
+		{and(spansA, spansB), []uint64{3, 1, 2}},
+		{and(spansA, spansC), []uint64{6, 5, 1, 2}},
+		{and(spansA, named("z")), nil},
+		{or(spansB, and(spansC, named("z"))), []uint64{3, 1, 2}},
+		{or(spansB, spansC), []uint64{5, 3, 1, 2, 6}},
 		{long, []uint64{6}},
 		{rooted, []uint64{5, 1}},
 		{mixed, []uint64{6, 3, 1, 2}},
 		{unlike, []uint64{2}},
-		{and(unlike, a), []uint64{2}},
-		{descendant(a, rooted), []uint64{1}},
+		{and(unlike, spansA), []uint64{2}},
+		{descendant(spansA, rooted), []uint64{1}},
 		{storequery.Select{Where: tracestore.Or{}}, nil},
 	} {
 		for _, want := range []tracestore.Want{tracestore.WantIDs, tracestore.WantSummaries, tracestore.WantFull} {
 			var got []uint64
-			for _, r := range s.checkSet(traces, tracestore.Query{}, ask.set, want) {
+			for _, r := range s.checkSet(traces, tracestore.Query{}, c.set, want) {
 				got = append(got, uint64(r.ID[15]))
 			}
-			if !slices.Equal(got, ask.want) {
-				s.Errorf("Find(%s): traces %d, want %d", describeSet(tracestore.Query{}, ask.set), got, ask.want)
+			if !slices.Equal(got, c.want) {
+				s.Errorf("Find(%s): traces %d, want %d", describeSet(tracestore.Query{}, c.set), got, c.want)
 			}
 		}
-		s.checkSet(s.sent.wholes(s, "other"), tracestore.Query{Tenant: "other"}, ask.set, tracestore.WantFull)
+		s.checkSet(s.sent.fullTraces(s, "other"), tracestore.Query{Tenant: "other"}, c.set, tracestore.WantFull)
 	}
 }
 
-// boundedSets are asked in all ways of bounding an answer: one for each way of finding it.
+// boundedSets returns one set for each kind of search.
 func boundedSets() []storequery.SpanSet {
 	spread := number(tracestore.TraceDuration, tracestore.Gt, 1200)
 	return []storequery.SpanSet{
@@ -161,8 +161,9 @@ func boundedSets() []storequery.SpanSet {
 	}
 }
 
-// sendWide sends traces whose spans are spread, so that windows and cursors cut them, and of which the newest span is not always chosen.
-func (s *suite) sendWide() {
+// sendSpreadTraces sends traces whose spans are spread over time, so that windows and cursors
+// divide them. The newest span of a trace is not always selected.
+func (s *suite) sendSpreadTraces() {
 	s.Helper()
 	for round := range uint64(4) {
 		r := newRequest("wide")
@@ -182,36 +183,37 @@ func (s *suite) sendWide() {
 }
 
 func checkSetBounds(s *suite) {
-	s.sendWide()
-	traces := s.sent.wholes(s, "")
+	s.sendSpreadTraces()
+	traces := s.sent.fullTraces(s, "")
 	for _, set := range boundedSets() {
-		ask := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		find := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantIDs)
 		}
-		var whole int
+		var matches int
 		for _, limit := range []int{0, 1, 3, 19, 20} {
-			whole = max(whole, len(s.checkSet(traces, tracestore.Query{Limit: limit}, set, tracestore.WantFull)))
+			matches = max(matches, len(s.checkSet(traces, tracestore.Query{Limit: limit}, set, tracestore.WantFull)))
 		}
-		if whole < 3 || whole > 19 {
-			s.Errorf("Find(%s): %d traces, want some and not all", describeSet(tracestore.Query{}, set), whole)
+		if matches < 3 || matches > 19 {
+			s.Errorf("Find(%s): %d traces, want 3 to 19", describeSet(tracestore.Query{}, set), matches)
 		}
 		for _, size := range []int{1, 2, 7} {
-			s.pagesOf(tracestore.Query{}, size, findSet(traces, tracestore.Query{}, set), ask)
+			s.comparePagesOf(tracestore.Query{}, size, findSet(traces, tracestore.Query{}, set), find)
 		}
 		for _, spans := range []int{1, 9, 1000} {
-			s.stepsOf(tracestore.Query{Budget: tracestore.Budget{Spans: spans}}, findSet(traces, tracestore.Query{}, set), ask)
+			s.compareBudgetPages(tracestore.Query{Budget: tracestore.Budget{Spans: spans}}, findSet(traces, tracestore.Query{}, set), find)
 		}
 		for _, to := range []uint64{base, base + 4, base + 55, base + 105, base + 1000} {
 			for _, from := range []time.Time{{}, at(base + 3), at(base + 53)} {
 				q := tracestore.Query{From: from, To: at(to), Where: tracestore.Not{Expr: property(tracestore.Kind, "client")}}
 				s.checkSet(traces, q, set, tracestore.WantSummaries)
-				s.pagesOf(q, 2, findSet(traces, q, set), ask)
+				s.comparePagesOf(q, 2, findSet(traces, q, set), find)
 			}
 		}
 	}
 }
 
-// checkLongSets: a trace of which only a part is looked at is told, and a long chain takes no longer than another trace of its length.
+// checkLongSets checks that a long chain of spans is searched in linear time, and that an outcome
+// is incomplete if only a part of a trace was examined.
 func checkLongSets(s *suite) {
 	const spans = 5000
 	r := newRequest("long")
@@ -227,15 +229,15 @@ func checkLongSets(s *suite) {
 	got, outcome := s.findSet(q, set, tracestore.WantFull)
 	s.sameResults(describeSet(q, set), got, []tracestore.Result{{ID: traceID(1), Start: base + spans}})
 	if !outcome.Complete || outcome.Scanned < spans {
-		s.Errorf("the outcome is %+v", outcome)
+		s.Errorf("outcome %+v, want complete after at least %d spans", outcome, spans)
 	}
 	q.Budget.TraceSpans = 100
 	if _, outcome := s.findSet(q, set, tracestore.WantIDs); outcome.Complete || outcome.Reason == "" {
-		s.Errorf("100 spans of a trace are of use, and the outcome is %+v", outcome)
+		s.Errorf("outcome with a budget of 100 spans for each trace: %+v, want incomplete", outcome)
 	}
 }
 
-// checkRareSets: among many traces that may be results few are.
+// checkRareSets checks sets that match few of many candidates.
 func checkRareSets(s *suite) {
 	r := newRequest("rare")
 	for trace := range uint64(200) {
@@ -248,30 +250,30 @@ func checkRareSets(s *suite) {
 		r.span(trace, 3, "often", base+400).SetParentSpanID(pcommon.SpanID(spanID(4)))
 	}
 	s.send("", r.traces)
-	traces := s.sent.wholes(s, "")
+	traces := s.sent.fullTraces(s, "")
 	for _, set := range []storequery.SpanSet{
 		descendant(named("rare"), named("often")), and(named("often"), named("rare")), and(named("often"), named("none")),
 		and(or(named("often"), named("rare")), descendant(named("rare"), named("often"))),
 		descendant(named("rare"), nil), or(descendant(named("rare"), nil), descendant(named("none"), nil)),
 	} {
-		ask := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		find := func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantIDs)
 		}
 		for _, q := range []tracestore.Query{{}, {To: at(base + 50)}, {From: at(base + 20), To: at(base + 450)}} {
-			whole := s.checkSet(traces, q, set, tracestore.WantFull)
+			all := s.checkSet(traces, q, set, tracestore.WantFull)
 			for _, limit := range []int{1, 3, 4} {
 				q.Limit = limit
 				s.checkSet(traces, q, set, tracestore.WantSummaries)
-				s.pagesOf(q, limit, whole, ask)
+				s.comparePagesOf(q, limit, all, find)
 			}
 			q.Limit, q.Budget.Spans = 0, 250
-			s.stepsOf(q, whole, ask)
+			s.compareBudgetPages(q, all, find)
 		}
 	}
 }
 
 func checkSetEnds(s *suite) {
-	s.sendWide()
+	s.sendSpreadTraces()
 	for _, set := range boundedSets() {
 		ctx, cancel := context.WithCancel(s.ctx)
 		res, err := s.plan(ctx, s.store, tracestore.Query{}, set, tracestore.WantFull)
@@ -281,26 +283,26 @@ func checkSetEnds(s *suite) {
 		if n, err := drain(res, cancel); err != nil && !errors.Is(err, context.Canceled) {
 			s.Errorf("Find: after %d results: %v, want context.Canceled", n, err)
 		} else if err != nil && res.Outcome().Complete {
-			s.Errorf("after %d results the context ended, and the outcome says complete", n)
+			s.Errorf("outcome is complete after cancellation at %d results", n)
 		}
 		if res, err = s.plan(ctx, s.store, tracestore.Query{}, set, tracestore.WantIDs); err == nil {
 			_, err = drain(res, func() {})
 		}
 		if !errors.Is(err, context.Canceled) {
-			s.Errorf("Find with an ended context: %v, want context.Canceled", err)
+			s.Errorf("Find with a cancelled context: error %v, want context.Canceled", err)
 		}
 		cancel()
 		if res, err = s.plan(s.ctx, s.store, tracestore.Query{}, set, tracestore.WantSummaries); err != nil {
 			s.Fatalf("Find: %v", err)
 		}
 		if before := res.Outcome(); before.Complete {
-			s.Errorf("nothing was read, and the outcome says complete")
+			s.Errorf("outcome is complete before any result was read")
 		}
 		for range res.All {
 			break
 		}
 		if o := res.Outcome(); o.Complete || o.Next.Set {
-			s.Errorf("the caller stopped after one result, and the outcome says %+v", o)
+			s.Errorf("outcome after the caller stopped: %+v, want incomplete", o)
 		}
 	}
 }
@@ -324,15 +326,16 @@ func (g *generator) set(depth int) storequery.SpanSet {
 	return left
 }
 
-// askSet compares the answers to one random query of a span set.
-func (s *suite) askSet(g *generator) {
+// checkRandomSet compares the results of a random span set.
+func (s *suite) checkRandomSet(g *generator) {
 	s.Helper()
 	tenant := g.tenant()
-	s.askSetOf(g, tenant, s.sent.wholes(s, tenant), g.set(2))
+	s.checkRandomBounds(g, tenant, s.sent.fullTraces(s, tenant), g.set(2))
 }
 
-// askSetOf bounds the answer at random.
-func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set storequery.SpanSet) {
+// checkRandomBounds compares the results of a span set with a random window, page size, limit or
+// budget.
+func (s *suite) checkRandomBounds(g *generator, tenant string, traces []fullTrace, set storequery.SpanSet) {
 	s.Helper()
 	q := tracestore.Query{Tenant: tenant}
 	if g.IntN(3) == 0 {
@@ -346,13 +349,13 @@ func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set storeq
 	}
 	switch g.IntN(10) {
 	case 0:
-		s.pagesOf(q, 1+g.IntN(9), findSet(traces, q, set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		s.comparePagesOf(q, 1+g.IntN(9), findSet(traces, q, set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantIDs)
 		})
 		return
 	case 1:
 		q.Limit, q.Budget.Spans = g.IntN(4), 30+g.IntN(100)
-		s.stepsOf(q, findSet(traces, unbounded(q), set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+		s.compareBudgetPages(q, findSet(traces, withoutLimit(q), set), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 			return s.findSet(q, set, tracestore.WantFull)
 		})
 		return
@@ -363,8 +366,8 @@ func (s *suite) askSetOf(g *generator, tenant string, traces []whole, set storeq
 	s.checkSet(traces, q, set, tracestore.Want(g.IntN(3)))
 }
 
-// unbounded returns a query for everything that q finds at last.
-func unbounded(q tracestore.Query) tracestore.Query {
+// withoutLimit returns q without a limit.
+func withoutLimit(q tracestore.Query) tracestore.Query {
 	q.Limit = 0
 	return q
 }
@@ -374,10 +377,10 @@ func checkRandomSets(s *suite) {
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	for range 8 {
 		for range 8 {
-			s.consume(s.encode(g.tenant(), g.related()))
+			s.consume(s.encode(g.tenant(), g.relatedRequest()))
 		}
 		for range 15 {
-			s.askSet(&g)
+			s.checkRandomSet(&g)
 		}
 		if s.Failed() {
 			s.Fatalf("failed with %s=%d", seedVariable, seed)
@@ -385,8 +388,8 @@ func checkRandomSets(s *suite) {
 	}
 }
 
-// related is a request whose spans are often parents of each other.
-func (g *generator) related() ptrace.Traces {
+// relatedRequest returns a request in which many spans are parents of others.
+func (g *generator) relatedRequest() ptrace.Traces {
 	const ids = 8
 	td := g.request()
 	for _, rs := range td.ResourceSpans().All() {
@@ -402,45 +405,46 @@ func (g *generator) related() ptrace.Traces {
 	return td
 }
 
-// sameChoice reports whether two sets choose the same spans.
-func sameChoice(traces []whole, a, b storequery.SpanSet) bool {
+// selectSame reports whether two sets select the same spans.
+func selectSame(traces []fullTrace, a, b storequery.SpanSet) bool {
 	for i := range traces {
-		if !maps.Equal(traces[i].chosen(a), traces[i].chosen(b)) {
+		if !maps.Equal(traces[i].selected(a), traces[i].selected(b)) {
 			return false
 		}
 	}
 	return true
 }
 
-// AskSets writes random spans to all stores, asks them n random span sets, and compares their answers with the definition. as says what to
-// ask instead of a set, and what that must mean: a set that was written down and read again means what it did before. What happens depends
-// on the seed only.
-func AskSets(
-	tb testing.TB, seed uint64, n int, as func(storequery.SpanSet) (meant, asked storequery.SpanSet), stores ...Subject,
+// CheckSpanSets writes random spans to all stores, runs n random span sets on them, and compares
+// the results with the definition. convert returns the set to run instead of a random set, and a
+// set that must be equivalent, for example after formatting and parsing it. The behavior depends
+// only on the seed.
+func CheckSpanSets(
+	tb testing.TB, seed uint64, n int, convert func(storequery.SpanSet) (want, run storequery.SpanSet), stores ...Subject,
 ) {
 	tb.Helper()
 	s := newSuite(tb, nil)
 	g := generator{rand.New(rand.NewPCG(seed, 2))}
 	for range 16 {
-		b := s.encode("", g.related())
+		b := s.encode("", g.relatedRequest())
 		for _, store := range stores {
 			s.store = store
 			s.consume(b)
 		}
 	}
-	traces := s.sent.wholes(s, "")
+	traces := s.sent.fullTraces(s, "")
 	for i := range n {
-		meant, set := as(g.set(g.IntN(4)))
-		if !sameChoice(traces, meant, set) {
-			tb.Errorf("%s is not %s", describeSet(tracestore.Query{}, set), describeSet(tracestore.Query{}, meant))
+		want, set := convert(g.set(g.IntN(4)))
+		if !selectSame(traces, want, set) {
+			tb.Errorf("%s is not equivalent to %s", describeSet(tracestore.Query{}, set), describeSet(tracestore.Query{}, want))
 		}
-		questions := g.Uint64()
+		boundsSeed := g.Uint64()
 		for _, store := range stores {
 			s.store = store
-			s.askSetOf(&generator{rand.New(rand.NewPCG(questions, 3))}, "", traces, set)
+			s.checkRandomBounds(&generator{rand.New(rand.NewPCG(boundsSeed, 3))}, "", traces, set)
 		}
 		if tb.Failed() {
-			tb.Fatalf("span set %d of seed %d", i, seed)
+			tb.Fatalf("failed at span set %d with seed %d", i, seed)
 		}
 	}
 }

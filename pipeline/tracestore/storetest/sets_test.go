@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// rewriting is a planner that answers another question.
-func rewriting(change func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet) planner {
+// rewritesQuery returns a planner that runs a modified query.
+func rewritesQuery(change func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet) planner {
 	return func(
 		ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 	) (*tracestore.Results, error) {
@@ -20,8 +20,8 @@ func rewriting(change func(q *tracestore.Query, set storequery.SpanSet) storeque
 	}
 }
 
-// eachSet changes all parts of a set.
-func eachSet(change func(storequery.SpanSet) storequery.SpanSet) planner {
+// rewritesParts returns a planner that modifies all parts of a set.
+func rewritesParts(change func(storequery.SpanSet) storequery.SpanSet) planner {
 	var walk func(set storequery.SpanSet) storequery.SpanSet
 	walk = func(set storequery.SpanSet) storequery.SpanSet {
 		switch s := set.(type) {
@@ -36,11 +36,11 @@ func eachSet(change func(storequery.SpanSet) storequery.SpanSet) planner {
 		}
 		return change(set)
 	}
-	return rewriting(func(_ *tracestore.Query, set storequery.SpanSet) storequery.SpanSet { return walk(set) })
+	return rewritesQuery(func(_ *tracestore.Query, set storequery.SpanSet) storequery.SpanSet { return walk(set) })
 }
 
-// answering changes the answer of the right planner.
-func answering(change func(q tracestore.Query, all []tracestore.Result, o *tracestore.Outcome) []tracestore.Result) planner {
+// rewritesAnswer returns a planner that modifies the answer of storequery.Find.
+func rewritesAnswer(change func(q tracestore.Query, all []tracestore.Result, o *tracestore.Outcome) []tracestore.Result) planner {
 	return func(
 		ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 	) (*tracestore.Results, error) {
@@ -68,7 +68,7 @@ func answering(change func(q tracestore.Query, all []tracestore.Result, o *trace
 }
 
 func ofParts[T storequery.SpanSet](change func(T) storequery.SpanSet) planner {
-	return eachSet(func(set storequery.SpanSet) storequery.SpanSet {
+	return rewritesParts(func(set storequery.SpanSet) storequery.SpanSet {
 		if s, ok := set.(T); ok {
 			return change(s)
 		}
@@ -76,9 +76,9 @@ func ofParts[T storequery.SpanSet](change func(T) storequery.SpanSet) planner {
 	})
 }
 
-// ofRelations changes all parts of a set that are Descendant or Child.
+// ofRelations returns a planner that modifies all parts of a set that are Descendant or Child.
 func ofRelations(change func(above, spans storequery.SpanSet, isChild bool) storequery.SpanSet) planner {
-	return eachSet(func(set storequery.SpanSet) storequery.SpanSet {
+	return rewritesParts(func(set storequery.SpanSet) storequery.SpanSet {
 		switch s := set.(type) {
 		case storequery.Descendant:
 			return change(s.Ancestors, s.Spans, false)
@@ -89,8 +89,8 @@ func ofRelations(change func(above, spans storequery.SpanSet, isChild bool) stor
 	})
 }
 
-// limitedFirst applies the limit to candidates.
-func limitedFirst(
+// limitsCandidates is a planner that applies the limit to candidates.
+func limitsCandidates(
 	ctx context.Context, r tracestore.Reader, q tracestore.Query, set storequery.SpanSet, want tracestore.Want,
 ) (*tracestore.Results, error) {
 	candidates, err := r.Find(ctx, q, tracestore.WantIDs)
@@ -104,19 +104,19 @@ func limitedFirst(
 		}
 		known = append(known, r)
 	}
-	return answering(func(_ tracestore.Query, all []tracestore.Result, _ *tracestore.Outcome) []tracestore.Result {
+	return rewritesAnswer(func(_ tracestore.Query, all []tracestore.Result, _ *tracestore.Outcome) []tracestore.Result {
 		return slices.DeleteFunc(all, func(r tracestore.Result) bool {
 			return !slices.ContainsFunc(known, func(k tracestore.Result) bool { return k.ID == r.ID })
 		})
 	})(ctx, r, q, set, want)
 }
 
-// TestWrongPlannersFail: each wrong planner fails the checks of the promises that it breaks, on a right store.
-func TestWrongPlannersFail(t *testing.T) {
+// TestIncorrectPlannersFail checks that the suite detects incorrect planners on a correct store.
+func TestIncorrectPlannersFail(t *testing.T) {
 	skipShort(t)
 	t.Setenv(seedVariable, "1")
-	sets, bounds, long, ends, random := "span sets", "windows, pages and budgets of span sets", "span sets of long traces",
-		"the context and the caller end a span set", "random span sets"
+	sets, bounds, long, ends, random := "span sets", "windows, pages and budgets of span sets", "span sets on long traces",
+		"cancelled and stopped span sets", "random span sets"
 	byName := make(map[string]check)
 	for _, c := range checks() {
 		byName[c.name] = c
@@ -144,28 +144,30 @@ func TestWrongPlannersFail(t *testing.T) {
 			}
 			return descendant(spans, above)
 		}), []string{sets, bounds, long, random}},
-		"all tenants are one": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
+		"ignores the tenant": {rewritesQuery(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.Tenant = ""
 			return set
 		}), []string{sets, random}},
-		"no window": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
+		"ignores the window": {rewritesQuery(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.From, q.To = at(0), at(1<<63)
 			return set
 		}), []string{bounds, random}},
-		"no condition": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
+		"ignores the condition": {rewritesQuery(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.Where = nil
 			return set
 		}), []string{random}},
-		"no cursor": {rewriting(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
+		"ignores the cursor": {rewritesQuery(func(q *tracestore.Query, set storequery.SpanSet) storequery.SpanSet {
 			q.After = tracestore.Cursor{}
 			return set
 		}), []string{bounds, random}},
-		"limits candidates": {limitedFirst, []string{bounds, random}},
-		"oldest first": {answering(func(_ tracestore.Query, all []tracestore.Result, _ *tracestore.Outcome) []tracestore.Result {
+		"limits candidates": {limitsCandidates, []string{bounds, random}},
+		"oldest first": {rewritesAnswer(func(_ tracestore.Query, all []tracestore.Result, _ *tracestore.Outcome) []tracestore.Result {
 			slices.Reverse(all)
 			return all
 		}), []string{sets, bounds, random}},
-		"says that all is complete": {answering(func(_ tracestore.Query, all []tracestore.Result, o *tracestore.Outcome) []tracestore.Result {
+		"reports everything as complete": {rewritesAnswer(func(
+			_ tracestore.Query, all []tracestore.Result, o *tracestore.Outcome,
+		) []tracestore.Result {
 			*o = tracestore.Outcome{Complete: true, Scanned: o.Scanned}
 			return all
 		}), []string{bounds, long}},
@@ -179,10 +181,10 @@ func TestWrongPlannersFail(t *testing.T) {
 			for _, check := range w.fails {
 				c, ok := byName[check]
 				if !ok {
-					t.Fatalf("there is no check %q", check)
+					t.Fatalf("unknown check %q", check)
 				}
-				c.run = planned(c.run, w.plan)
-				if !fails(t, c, newNaive()) {
+				c.run = withPlanner(c.run, w.plan)
+				if !fails(t, c, newReferenceStore()) {
 					t.Errorf("passes %q", check)
 				}
 			}
@@ -190,31 +192,31 @@ func TestWrongPlannersFail(t *testing.T) {
 	}
 }
 
-// planned runs a check with another planner.
-func planned(run func(s *suite), plan planner) func(s *suite) {
+// withPlanner returns a check that uses another planner.
+func withPlanner(run func(s *suite), plan planner) func(s *suite) {
 	return func(s *suite) {
 		s.plan = plan
 		run(s)
 	}
 }
 
-// TestSetOracle compares the two evaluations of sets.
+// TestSetOracle compares the oracle with storequery.Evaluate.
 func TestSetOracle(t *testing.T) {
-	s := newSuite(t, newNaive())
-	s.sendKin()
-	for _, w := range s.sent.wholes(t, "") {
+	s := newSuite(t, newReferenceStore())
+	s.sendRelated()
+	for _, w := range s.sent.fullTraces(t, "") {
 		for _, set := range []storequery.SpanSet{
 			descendant(named("a"), named("c")), child(named("b"), storequery.Select{}), and(named("a"), named("c")),
 		} {
-			want := w.chosen(set)
+			want := w.selected(set)
 			got := make(map[int]bool)
-			for i, chosen := range storequery.Evaluate(set, w.spans) {
-				if chosen {
+			for i, selected := range storequery.Evaluate(set, w.spans) {
+				if selected {
 					got[i] = true
 				}
 			}
 			if !maps.Equal(got, want) {
-				t.Errorf("trace %s: %s chooses %v, want %v", w.id, describeSet(tracestore.Query{}, set), got, want)
+				t.Errorf("trace %s: %s selects %v, want %v", w.id, describeSet(tracestore.Query{}, set), got, want)
 			}
 		}
 	}

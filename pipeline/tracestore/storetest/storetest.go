@@ -1,11 +1,13 @@
-// Package storetest is the suite that every span store must pass: the promises of package tracestore, checked against an oracle that
-// remembers everything sent and answers with tracestore.Match.
+// Package storetest is the conformance suite for span stores. It checks the guarantees of package
+// tracestore against an oracle that holds all spans sent and evaluates queries with
+// tracestore.Match.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Store(t, func(tb testing.TB) storetest.Subject { return openStore(tb) })
 //	}
 //
-// The last check sends random spans and asks random questions. It logs its seed; STORETEST_SEED=n repeats a run.
+// Some checks send random spans and run random queries. They log their seed; STORETEST_SEED=n
+// repeats a run.
 package storetest
 
 import (
@@ -17,38 +19,41 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Subject is a store under test. Where it is a tracestore.AttributeCatalog, tracestore.Dependencies, tracestore.Metrics or
-// tracestore.Aggregator as well, that is tested too. What Consume took without an error must be seen by the next read.
+// Subject is a store under test. The optional interfaces of package tracestore that it implements
+// are tested too. Spans that Consume has accepted must be visible to the next read.
 type Subject interface {
 	Consume(ctx context.Context, b *otlpdata.Batch) error
 	tracestore.Reader
 	tracestore.Catalog
 }
 
-// Store runs the suite. open returns an empty store, and is called once for every check; it closes the store with tb.Cleanup. The store
-// must have room for 50,000 small spans.
+// Store runs the suite. open is called once for each check. It returns an empty store with a
+// capacity of at least 50,000 small spans, and closes it with tb.Cleanup.
 func Store(t *testing.T, open func(tb testing.TB) Subject) {
 	for _, c := range checks() {
 		t.Run(c.name, func(t *testing.T) { c.run(newSuite(t, open(t))) })
 	}
 }
 
-// StoreOf runs the suite on a store that cannot keep all that OTLP says: it is sent what as makes of each request, which it must keep. Checks of
-// what as takes away are left out by their names.
-func StoreOf(t *testing.T, open func(tb testing.TB) Subject, as func(testing.TB, *otlpdata.Batch) *otlpdata.Batch, without ...string) {
+// LossyStore runs the suite on a store that does not preserve all of OTLP. convert returns what the
+// store preserves of a request; this is what the suite sends and expects back. The checks named in
+// skip, which depend on what is lost, do not run.
+func LossyStore(
+	t *testing.T, open func(tb testing.TB) Subject, convert func(testing.TB, *otlpdata.Batch) *otlpdata.Batch, skip ...string,
+) {
 	for _, c := range checks() {
-		if slices.Contains(without, c.name) {
+		if slices.Contains(skip, c.name) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			s := newSuite(t, open(t))
-			s.as = as
+			s.convert = convert
 			c.run(s)
 		})
 	}
 }
 
-// check is one promise.
+// check tests one guarantee.
 type check struct {
 	name string
 	run  func(s *suite)
@@ -56,45 +61,45 @@ type check struct {
 
 func checks() []check {
 	return []check{
-		{"everything in a span comes back", checkContent},
-		{"ids of 64 and 128 bits and zero ids", checkIDs},
-		{"duplicates are shown once", checkDuplicates},
-		{"spans that share an id and differ both stay", checkSharedIDs},
-		{"a trace grows by late spans", checkLateSpans},
+		{"all span fields are returned", checkContent},
+		{"64-bit, 128-bit and zero ids", checkIDs},
+		{"duplicates are returned once", checkDuplicates},
+		{"different spans with the same id are kept", checkSharedIDs},
+		{"late spans join their trace", checkLateSpans},
 		{"a trace of 10,000 spans", checkLargeTrace},
 		{"unicode and invalid UTF-8", checkStrings},
-		{"services without a proper name", checkServiceNames},
-		{"tenants are apart", checkTenants},
-		{"several, repeated and unknown ids", checkRefs},
-		{"newest first, ties by id, limit last", checkOrder},
+		{"missing and invalid service names", checkServiceNames},
+		{"tenants are isolated", checkTenants},
+		{"several and unknown trace ids", checkRefs},
+		{"order and limit", checkOrder},
 		{"all conditions hold on one span", checkOneSpan},
 		{"windows include both bounds", checkWindows},
-		{"least and greatest times", checkExtremeTimes},
+		{"minimum and maximum times", checkExtremeTimes},
 		{"pages list each trace once", checkPages},
-		{"pages and traces with several matches", checkPagesOfWideTraces},
-		{"a budget is never silent", checkBudget},
+		{"pages of traces with several matches", checkPagesOfWideTraces},
+		{"an exhausted budget is reported", checkBudget},
 		{"ids, summaries and full traces", checkWants},
-		{"the context ends a query", checkCancel},
-		{"the caller may stop early, and write while it reads", checkEarlyStop},
-		{"writers and readers at once", checkConcurrency},
+		{"cancelled queries", checkCancel},
+		{"early stop and writes while reading", checkEarlyStop},
+		{"concurrent writers and readers", checkConcurrency},
 		{"catalog", checkCatalog},
 		{"attribute catalog", checkAttributeCatalog},
 		{"span sets", checkSets},
 		{"windows, pages and budgets of span sets", checkSetBounds},
-		{"span sets of long traces", checkLongSets},
-		{"span sets that are rarely found", checkRareSets},
-		{"the context and the caller end a span set", checkSetEnds},
+		{"span sets on long traces", checkLongSets},
+		{"span sets with few matches", checkRareSets},
+		{"cancelled and stopped span sets", checkSetEnds},
 		{"random span sets", checkRandomSets},
 		{"calls between services", checkDependencies},
 		{"random calls", checkRandomCalls},
 		{"rates, errors and durations", checkMetrics},
 		{"random rates, errors and durations", checkRandomMetrics},
 		{"heatmaps, facets and exemplars", checkAggregates},
-		{"more fields and values than are counted", checkManyValues},
+		{"facet limits and samples", checkManyValues},
 		{"random aggregates", checkRandomAggregates},
-		{"spans as they are stored", checkFollow},
-		{"outlines have all spans", checkOutlines},
-		{"deleted spans are gone, later ones stay", checkDelete},
+		{"feeds", checkFollow},
+		{"outlines", checkOutlines},
+		{"deletions", checkDelete},
 		{"random deletions", checkRandomDeletes},
 		{"random spans and queries", checkRandom},
 	}

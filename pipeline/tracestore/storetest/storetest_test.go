@@ -19,25 +19,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// naive is a right store made of the oracle itself.
-type naive struct {
+// referenceStore is a correct store that consists of the oracle.
+type referenceStore struct {
 	tracestore.Hub
 	mu sync.RWMutex
 	o  *oracle
 }
 
 var (
-	_ tracestore.AttributeCatalog = (*naive)(nil)
-	_ tracestore.Dependencies     = (*naive)(nil)
-	_ tracestore.Peers            = (*naive)(nil)
-	_ tracestore.Metrics          = (*naive)(nil)
-	_ tracestore.Aggregator       = (*naive)(nil)
-	_ tracestore.Follower         = (*naive)(nil)
+	_ tracestore.AttributeCatalog = (*referenceStore)(nil)
+	_ tracestore.Dependencies     = (*referenceStore)(nil)
+	_ tracestore.Peers            = (*referenceStore)(nil)
+	_ tracestore.Metrics          = (*referenceStore)(nil)
+	_ tracestore.Aggregator       = (*referenceStore)(nil)
+	_ tracestore.Follower         = (*referenceStore)(nil)
 )
 
-func newNaive() *naive { return &naive{o: newOracle()} }
+func newReferenceStore() *referenceStore { return &referenceStore{o: newOracle()} }
 
-func (n *naive) Consume(_ context.Context, b *otlpdata.Batch) error {
+func (n *referenceStore) Consume(_ context.Context, b *otlpdata.Batch) error {
 	segments, err := b.Segments()
 	if err != nil {
 		return err
@@ -55,14 +55,15 @@ func (n *naive) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return nil
 }
 
-// read runs f with the oracle, whose methods make entries for tenants they do not know.
-func (n *naive) read(f func(o *oracle)) {
+// read calls f with the oracle. It takes the write lock, because methods of the oracle add entries
+// for unknown tenants.
+func (n *referenceStore) read(f func(o *oracle)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f(n.o)
 }
 
-func (n *naive) spans(tenant string, id otlpdata.TraceID) (b *otlpdata.Batch, err error) {
+func (n *referenceStore) spans(tenant string, id otlpdata.TraceID) (b *otlpdata.Batch, err error) {
 	n.read(func(o *oracle) {
 		if spans := o.tenant(tenant).traces[id]; len(spans) > 0 {
 			b, err = encode(tenant, spans)
@@ -71,7 +72,7 @@ func (n *naive) spans(tenant string, id otlpdata.TraceID) (b *otlpdata.Batch, er
 	return b, err
 }
 
-func (n *naive) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+func (n *referenceStore) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		for _, ref := range refs {
 			b, err := n.spans(tenant, ref.ID)
@@ -88,7 +89,7 @@ func (n *naive) Traces(ctx context.Context, tenant string, refs []tracestore.Tra
 	}
 }
 
-func (n *naive) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+func (n *referenceStore) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	var all []tracestore.Result
 	n.read(func(o *oracle) { all = o.find(q) })
 	var outcome tracestore.Outcome
@@ -123,44 +124,46 @@ func (n *naive) Find(ctx context.Context, q tracestore.Query, want tracestore.Wa
 	}, ctx.Err()
 }
 
-func (n *naive) Services(_ context.Context, tenant string) (out []string, _ error) {
+func (n *referenceStore) Services(_ context.Context, tenant string) (out []string, _ error) {
 	n.read(func(o *oracle) { out = o.services(tenant) })
 	return out, nil
 }
 
-func (n *naive) Operations(_ context.Context, tenant, service, kind string) (out []tracestore.Operation, _ error) {
+func (n *referenceStore) Operations(_ context.Context, tenant, service, kind string) (out []tracestore.Operation, _ error) {
 	n.read(func(o *oracle) { out = o.operations(tenant, service, kind) })
 	return out, nil
 }
 
-func (n *naive) AttributeKeys(_ context.Context, tenant, prefix string, limit int) (out []string, _ error) {
+func (n *referenceStore) AttributeKeys(_ context.Context, tenant, prefix string, limit int) (out []string, _ error) {
 	n.read(func(o *oracle) { out = o.attributeKeys(tenant, prefix) })
-	return cut(out, limit), nil
+	return limited(out, limit), nil
 }
 
-func (n *naive) AttributeValues(_ context.Context, tenant, key, prefix string, limit int) (out []string, _ error) {
+func (n *referenceStore) AttributeValues(_ context.Context, tenant, key, prefix string, limit int) (out []string, _ error) {
 	n.read(func(o *oracle) { out = o.attributeValues(tenant, key, prefix) })
-	return cut(out, limit), nil
+	return limited(out, limit), nil
 }
 
-func (n *naive) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (n *referenceStore) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	g := tracestore.Graph{Complete: true}
 	n.read(func(o *oracle) { g.Edges, _ = o.calls(tenant, from, to) })
 	return g, ctx.Err()
 }
 
-func (n *naive) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (n *referenceStore) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	g := tracestore.Graph{Complete: true}
 	n.read(func(o *oracle) { g.Edges, _ = o.peers(tenant, from, to) })
 	return g, ctx.Err()
 }
 
-func (n *naive) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+func (n *referenceStore) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	return n.countMetrics(tenant, q, tracestore.Span.AdjustedCount), ctx.Err()
 }
 
-// countMetrics takes each span for as many calls as count says.
-func (n *naive) countMetrics(tenant string, q tracestore.MetricsQuery, count func(tracestore.Span) uint64) tracestore.MetricsAnswer {
+// countMetrics counts each span as count(span) calls.
+func (n *referenceStore) countMetrics(
+	tenant string, q tracestore.MetricsQuery, count func(tracestore.Span) uint64,
+) tracestore.MetricsAnswer {
 	from, to, _ := q.Window()
 	c := storequery.NewMetricsCounter(q)
 	n.read(func(o *oracle) {
@@ -176,8 +179,8 @@ func (n *naive) countMetrics(tenant string, q tracestore.MetricsQuery, count fun
 	return c.Answer()
 }
 
-// Aggregate examines every second span, or every third and so on.
-func (n *naive) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+// Aggregate examines every n-th span, depending on the budget.
+func (n *referenceStore) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
@@ -199,63 +202,66 @@ func (n *naive) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.
 	return c.Answer(share), ctx.Err()
 }
 
-func cut(list []string, limit int) []string {
+func limited(list []string, limit int) []string {
 	if limit == 0 {
 		limit = 1000
 	}
 	return list[:min(limit, len(list))]
 }
 
-func TestRightStorePasses(t *testing.T) {
-	Store(t, func(testing.TB) Subject { return newNaive() })
+// TestCorrectStorePasses runs the suite on a correct store.
+func TestCorrectStorePasses(t *testing.T) {
+	Store(t, func(testing.TB) Subject { return newReferenceStore() })
 }
 
-// The wrong stores. Each breaks one promise of the right one.
+// Incorrect stores. Each violates one guarantee.
 type (
-	dropsASpan     struct{ *naive }
-	storesTwice    struct{ *naive }
-	mixesTenants   struct{ *naive }
-	ignoresLimit   struct{ *naive }
-	ignoresCursor  struct{ *naive }
-	limitsFirst    struct{ *naive }
-	oldestFirst    struct{ *naive }
-	excludesBounds struct{ *naive }
-	silentBudget   struct{ *naive }
-	ignoresContext struct{ *naive }
-	forgetsLate    struct{ *naive }
-	unsorted       struct{ *naive }
-	callsByMinute  struct{ *naive }
-	callsOfAll     struct{ *naive }
-	callsLateOnes  struct{ *naive }
-	peersByMinute  struct{ *naive }
-	peersAnswered  struct{ *naive }
-	ratesByMinute  struct{ *naive }
-	ratesOfAKind   struct{ *naive }
-	ratesOfStored  struct{ *naive }
-	roughDurations struct{ *naive }
-	newestOnly     struct{ *naive }
-	proudOfSamples struct{ *naive }
-	scalesCounts   struct{ *naive }
-	tearsText      struct{ *naive }
-	countsTwice    struct{ *naive }
-	selectsAll     struct{ *naive }
-	wideColumns    struct{ *naive }
-	strayExamples  struct{ *naive }
-	asksNobody     struct{ *naive }
-	byChance       struct{ *naive }
-	tellsTenants   struct{ *naive }
-	tellsNobody    struct{ *naive }
+	dropsSpan              struct{ *referenceStore }
+	returnsDuplicates      struct{ *referenceStore }
+	mixesTenants           struct{ *referenceStore }
+	ignoresLimit           struct{ *referenceStore }
+	ignoresCursor          struct{ *referenceStore }
+	limitsBeforeFilter     struct{ *referenceStore }
+	oldestFirst            struct{ *referenceStore }
+	excludesBounds         struct{ *referenceStore }
+	hidesBudget            struct{ *referenceStore }
+	ignoresContext         struct{ *referenceStore }
+	dropsLateSpans         struct{ *referenceStore }
+	unsorted               struct{ *referenceStore }
+	roundsCallWindow       struct{ *referenceStore }
+	countsCallsTwice       struct{ *referenceStore }
+	missesLateParents      struct{ *referenceStore }
+	roundsPeerWindow       struct{ *referenceStore }
+	missesLateCounterparts struct{ *referenceStore }
+	roundsMetricsWindow    struct{ *referenceStore }
+	usesFirstKind          struct{ *referenceStore }
+	ignoresAdjustedCount   struct{ *referenceStore }
+	coarseDurations        struct{ *referenceStore }
+	hidesSampling          struct{ *referenceStore }
+	overstatesShare        struct{ *referenceStore }
+	scalesCounts           struct{ *referenceStore }
+	cutsCharacters         struct{ *referenceStore }
+	countsTwice            struct{ *referenceStore }
+	ignoresSelectionWindow struct{ *referenceStore }
+	shiftsColumns          struct{ *referenceStore }
+	returnsWrongExemplars  struct{ *referenceStore }
+	acceptsInvalid         struct{ *referenceStore }
+	shufflesExemplars      struct{ *referenceStore }
+	feedsOtherTenants      struct{ *referenceStore }
+	feedsNothing           struct{ *referenceStore }
 )
 
-func (w tellsTenants) Follow(_ string, room int) *tracestore.Feed { return w.naive.Follow("", room) }
-
-func (w tellsNobody) Follow(tenant string, room int) *tracestore.Feed {
-	return new(tracestore.Hub).Follow(tenant, room)
+func (w feedsOtherTenants) Follow(_ string, capacity int) *tracestore.Feed {
+	return w.referenceStore.Follow("", capacity)
 }
 
-func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+func (w feedsNothing) Follow(tenant string, capacity int) *tracestore.Feed {
+	return new(tracestore.Hub).Follow(tenant, capacity)
+}
+
+func (w dropsSpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
-		for tr, err := range w.naive.Traces(ctx, tenant, refs) {
+		for tr, err := range w.referenceStore.Traces(ctx, tenant, refs) {
 			if err == nil && tr.Spans.Len() > 1 {
 				td, _ := tr.Spans.Traces()
 				td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().RemoveIf(all)
@@ -268,9 +274,9 @@ func (w dropsASpan) Traces(ctx context.Context, tenant string, refs []tracestore
 	}
 }
 
-func (w storesTwice) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
+func (w returnsDuplicates) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
-		for tr, err := range w.naive.Traces(ctx, tenant, refs) {
+		for tr, err := range w.referenceStore.Traces(ctx, tenant, refs) {
 			if !yield(tr, err) || err == nil && !yield(tr, err) {
 				return
 			}
@@ -283,26 +289,26 @@ func (w mixesTenants) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil {
 		return err
 	}
-	return w.naive.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
+	return w.referenceStore.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
 }
 
 func (w ignoresLimit) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	q.Limit = 0
-	return w.naive.Find(ctx, q, want)
+	return w.referenceStore.Find(ctx, q, want)
 }
 
 func (w ignoresCursor) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	q.After = tracestore.Cursor{}
-	return w.naive.Find(ctx, q, want)
+	return w.referenceStore.Find(ctx, q, want)
 }
 
-// limitsFirst applies the limit below the condition.
-func (w limitsFirst) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+// Find applies the limit before the condition.
+func (w limitsBeforeFilter) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	below := q
 	below.Where = nil
 	var found []tracestore.Result
 	w.read(func(o *oracle) { found = o.find(below) })
-	res, err := w.naive.Find(ctx, q, want)
+	res, err := w.referenceStore.Find(ctx, q, want)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +325,7 @@ func (w limitsFirst) Find(ctx context.Context, q tracestore.Query, want tracesto
 }
 
 func (w oldestFirst) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
-	res, err := w.naive.Find(ctx, q, want)
+	res, err := w.referenceStore.Find(ctx, q, want)
 	if err != nil {
 		return nil, err
 	}
@@ -347,11 +353,11 @@ func (w excludesBounds) Find(ctx context.Context, q tracestore.Query, want trace
 	if !q.To.IsZero() {
 		q.To = q.To.Add(-1)
 	}
-	return w.naive.Find(ctx, q, want)
+	return w.referenceStore.Find(ctx, q, want)
 }
 
-func (w silentBudget) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
-	res, err := w.naive.Find(ctx, q, want)
+func (w hidesBudget) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
+	res, err := w.referenceStore.Find(ctx, q, want)
 	if err != nil || q.Budget.Spans == 0 {
 		return res, err
 	}
@@ -368,11 +374,11 @@ func (w silentBudget) Find(ctx context.Context, q tracestore.Query, want tracest
 }
 
 func (w ignoresContext) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
-	return w.naive.Find(context.WithoutCancel(ctx), q, want)
+	return w.referenceStore.Find(context.WithoutCancel(ctx), q, want)
 }
 
-// forgetsLate keeps a trace as its first request made it.
-func (w forgetsLate) Consume(ctx context.Context, b *otlpdata.Batch) error {
+// Consume drops spans of traces that exist already.
+func (w dropsLateSpans) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	late := false
 	err := tracestore.WalkSpans(b, func(s tracestore.Span) error {
 		w.read(func(o *oracle) { late = late || len(o.tenant(b.Meta().Tenant).traces[s.TraceID]) > 0 })
@@ -381,33 +387,33 @@ func (w forgetsLate) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil || late {
 		return err
 	}
-	return w.naive.Consume(ctx, b)
+	return w.referenceStore.Consume(ctx, b)
 }
 
 func (w unsorted) Services(ctx context.Context, tenant string) ([]string, error) {
-	out, err := w.naive.Services(ctx, tenant)
+	out, err := w.referenceStore.Services(ctx, tenant)
 	slices.Reverse(out)
 	return out, err
 }
 
-func (w callsByMinute) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (w roundsCallWindow) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	if !from.IsZero() {
 		from = from.Truncate(time.Minute)
 	}
-	return w.naive.Dependencies(ctx, tenant, from, to)
+	return w.referenceStore.Dependencies(ctx, tenant, from, to)
 }
 
-func (w callsOfAll) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	g, err := w.naive.Dependencies(ctx, tenant, from, to)
+func (w countsCallsTwice) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+	g, err := w.referenceStore.Dependencies(ctx, tenant, from, to)
 	w.read(func(o *oracle) { _, g.Edges = o.calls(tenant, from, to) })
 	for i := range g.Edges {
-		g.Edges[i].Calls++ // a duplicate within a request
+		g.Edges[i].Calls++ // as if there was a duplicate within a request
 	}
 	return g, err
 }
 
-// Dependencies knows only parents that came before their children.
-func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+// Dependencies finds only parents that arrive before their children.
+func (w missesLateParents) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	known := newOracle()
 	var calls storequery.CallCounter
 	w.read(func(o *oracle) {
@@ -424,15 +430,15 @@ func (w callsLateOnes) Dependencies(ctx context.Context, tenant string, from, to
 	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, ctx.Err()
 }
 
-func (w peersByMinute) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+func (w roundsPeerWindow) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	if !to.IsZero() {
 		to = to.Truncate(time.Minute).Add(time.Minute - 1)
 	}
-	return w.naive.Peers(ctx, tenant, from, to)
+	return w.referenceStore.Peers(ctx, tenant, from, to)
 }
 
-// Peers knows only answers that came before.
-func (w peersAnswered) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
+// Peers finds only counterparts that arrive before the call.
+func (w missesLateCounterparts) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	known := newOracle()
 	var calls storequery.PeerCounter
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
@@ -449,26 +455,26 @@ func (w peersAnswered) Peers(ctx context.Context, tenant string, from, to time.T
 	return calls.Graph(), ctx.Err()
 }
 
-func (w ratesByMinute) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+func (w roundsMetricsWindow) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	if !q.From.IsZero() {
 		q.From = q.From.Truncate(time.Minute)
 	}
-	return w.naive.Metrics(ctx, tenant, q)
+	return w.referenceStore.Metrics(ctx, tenant, q)
 }
 
-func (w ratesOfAKind) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+func (w usesFirstKind) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	q.Kinds = q.Kinds[:min(len(q.Kinds), 1)]
-	return w.naive.Metrics(ctx, tenant, q)
+	return w.referenceStore.Metrics(ctx, tenant, q)
 }
 
-// Metrics counts the spans that are stored, and not what they stand for.
-func (w ratesOfStored) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+// Metrics counts each span as one call.
+func (w ignoresAdjustedCount) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
 	return w.countMetrics(tenant, q, func(tracestore.Span) uint64 { return 1 }), ctx.Err()
 }
 
-// roughDurations has two buckets per octave.
-func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	a, err := w.naive.Metrics(ctx, tenant, q)
+// Metrics returns histograms with two buckets per octave.
+func (w coarseDurations) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
+	a, err := w.referenceStore.Metrics(ctx, tenant, q)
 	for _, s := range a.Series {
 		for i := range s.Points {
 			var rough tracestore.Histogram
@@ -484,8 +490,8 @@ func (w roughDurations) Metrics(ctx context.Context, tenant string, q tracestore
 	return a, err
 }
 
-// Aggregate examines the first spans, and says that there are no others.
-func (w newestOnly) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+// Aggregate examines only the first spans and reports a share of 1.
+func (w hidesSampling) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
 		return tracestore.Aggregate{}, err
@@ -500,9 +506,9 @@ func (w newestOnly) Aggregate(ctx context.Context, q tracestore.Query, a tracest
 	return c.Answer(1), ctx.Err()
 }
 
-// Aggregate examines a part, and says that it is twice as large as it is.
-func (w proudOfSamples) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+// Aggregate reports twice the share that it examined.
+func (w overstatesShare) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.modify(ctx, q, a, func(out *tracestore.Aggregate) {
 		out.Share = min(2*out.Share, 1)
 		if out.Heatmap != nil {
 			out.Heatmap.Share = out.Share
@@ -513,8 +519,10 @@ func (w proudOfSamples) Aggregate(ctx context.Context, q tracestore.Query, a tra
 	})
 }
 
-// mend changes an answer of the right store.
-func (n *naive) mend(ctx context.Context, q tracestore.Query, a tracestore.Aggregation, f func(*tracestore.Aggregate)) (tracestore.Aggregate, error) {
+// modify changes the answer of the correct store.
+func (n *referenceStore) modify(
+	ctx context.Context, q tracestore.Query, a tracestore.Aggregation, f func(*tracestore.Aggregate),
+) (tracestore.Aggregate, error) {
 	out, err := n.Aggregate(ctx, q, a)
 	if err == nil {
 		f(&out)
@@ -523,11 +531,11 @@ func (n *naive) mend(ctx context.Context, q tracestore.Query, a tracestore.Aggre
 }
 
 func (w scalesCounts) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) { out.Spans = uint64(1.5 * float64(out.Spans) / out.Share) })
+	return w.modify(ctx, q, a, func(out *tracestore.Aggregate) { out.Spans = uint64(1.5 * float64(out.Spans) / out.Share) })
 }
 
-func (w tearsText) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+func (w cutsCharacters) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.modify(ctx, q, a, func(out *tracestore.Aggregate) {
 		if out.Facets == nil {
 			return
 		}
@@ -541,7 +549,7 @@ func (w tearsText) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	})
 }
 
-// Aggregate counts a span as often as it came, also within a request.
+// Aggregate counts duplicates within a request.
 func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	c, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
@@ -549,7 +557,7 @@ func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	}
 	w.read(func(o *oracle) {
 		for _, s := range o.tenant(q.Tenant).spans {
-			for range 1 + o.tenant(q.Tenant).requests[content(s)] {
+			for range 1 + o.tenant(q.Tenant).requests[identity(s)] {
 				c.AddSpan(s)
 			}
 		}
@@ -557,16 +565,16 @@ func (w countsTwice) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	return c.Answer(1), ctx.Err()
 }
 
-func (w selectsAll) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+func (w ignoresSelectionWindow) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if s := a.Facets.Selection; s != nil {
 		a.Facets.Selection = &tracestore.Selection{Where: s.Where}
 	}
-	return w.naive.Aggregate(ctx, q, a)
+	return w.referenceStore.Aggregate(ctx, q, a)
 }
 
-// Aggregate makes columns begin with the window.
-func (w wideColumns) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+// Aggregate aligns columns with the window.
+func (w shiftsColumns) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.modify(ctx, q, a, func(out *tracestore.Aggregate) {
 		if out.Heatmap == nil {
 			return
 		}
@@ -577,41 +585,42 @@ func (w wideColumns) Aggregate(ctx context.Context, q tracestore.Query, a traces
 	})
 }
 
-func (w strayExamples) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	out, err := w.naive.Aggregate(ctx, q, a)
+func (w returnsWrongExemplars) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	out, err := w.referenceStore.Aggregate(ctx, q, a)
 	q.Where = nil
-	all, _ := w.naive.Aggregate(ctx, q, a)
+	all, _ := w.referenceStore.Aggregate(ctx, q, a)
 	out.Exemplars = all.Exemplars
 	return out, err
 }
 
-// Aggregate takes what nobody may ask for as if it had not been asked.
-func (w asksNobody) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+// Aggregate ignores aggregations that are invalid.
+func (w acceptsInvalid) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	if a.Check(q) != nil {
 		a = tracestore.Aggregation{}
 	}
-	return w.naive.Aggregate(ctx, q, a)
+	return w.referenceStore.Aggregate(ctx, q, a)
 }
 
-// Aggregate shows other examples every time.
-func (w byChance) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
-	return w.mend(ctx, q, a, func(out *tracestore.Aggregate) {
+// Aggregate returns exemplars in random order.
+func (w shufflesExemplars) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
+	return w.modify(ctx, q, a, func(out *tracestore.Aggregate) {
 		rand.Shuffle(len(out.Exemplars), func(i, j int) {
 			out.Exemplars[i], out.Exemplars[j] = out.Exemplars[j], out.Exemplars[i]
 		})
 	})
 }
 
-// skipShort leaves out what shows the teeth of the suite: the race detector finds nothing there, and takes minutes.
+// skipShort skips tests of the suite itself in short mode: they take minutes with the race
+// detector, which finds nothing there.
 func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("runs without -short: the suite against wrong stores and planners")
+		t.Skip("runs without -short: the suite against incorrect stores and planners")
 	}
 }
 
-// TestWrongStoresFail is the reason to believe the suite: each wrong store fails the check of the promise that it breaks.
-func TestWrongStoresFail(t *testing.T) {
+// TestIncorrectStoresFail checks that the suite detects each incorrect store.
+func TestIncorrectStoresFail(t *testing.T) {
 	skipShort(t)
 	byName := make(map[string]check)
 	for _, c := range checks() {
@@ -621,49 +630,49 @@ func TestWrongStoresFail(t *testing.T) {
 		check string
 		store Subject
 	}{
-		{"everything in a span comes back", dropsASpan{newNaive()}},
-		{"a trace of 10,000 spans", dropsASpan{newNaive()}},
-		{"duplicates are shown once", storesTwice{newNaive()}},
-		{"tenants are apart", mixesTenants{newNaive()}},
-		{"newest first, ties by id, limit last", ignoresLimit{newNaive()}},
-		{"newest first, ties by id, limit last", limitsFirst{newNaive()}},
-		{"newest first, ties by id, limit last", oldestFirst{newNaive()}},
-		{"pages list each trace once", ignoresCursor{newNaive()}},
-		{"pages and traces with several matches", ignoresCursor{newNaive()}},
-		{"windows include both bounds", excludesBounds{newNaive()}},
-		{"a budget is never silent", silentBudget{newNaive()}},
-		{"the context ends a query", ignoresContext{newNaive()}},
-		{"a trace grows by late spans", forgetsLate{newNaive()}},
-		{"catalog", unsorted{newNaive()}},
-		{"calls between services", callsByMinute{newNaive()}},
-		{"calls between services", callsOfAll{newNaive()}},
-		{"calls between services", callsLateOnes{newNaive()}},
-		{"calls between services", peersByMinute{newNaive()}},
-		{"calls between services", peersAnswered{newNaive()}},
-		{"random calls", peersAnswered{newNaive()}},
-		{"random calls", callsByMinute{newNaive()}},
-		{"rates, errors and durations", ratesByMinute{newNaive()}},
-		{"rates, errors and durations", ratesOfAKind{newNaive()}},
-		{"rates, errors and durations", ratesOfStored{newNaive()}},
-		{"rates, errors and durations", roughDurations{newNaive()}},
-		{"random rates, errors and durations", ratesByMinute{newNaive()}},
-		{"random rates, errors and durations", ratesOfStored{newNaive()}},
-		{"heatmaps, facets and exemplars", newestOnly{newNaive()}},
-		{"heatmaps, facets and exemplars", tearsText{newNaive()}},
-		{"heatmaps, facets and exemplars", countsTwice{newNaive()}},
-		{"heatmaps, facets and exemplars", selectsAll{newNaive()}},
-		{"heatmaps, facets and exemplars", wideColumns{newNaive()}},
-		{"heatmaps, facets and exemplars", strayExamples{newNaive()}},
-		{"heatmaps, facets and exemplars", asksNobody{newNaive()}},
-		{"more fields and values than are counted", newestOnly{newNaive()}},
-		{"more fields and values than are counted", proudOfSamples{newNaive()}},
-		{"more fields and values than are counted", scalesCounts{newNaive()}},
-		{"more fields and values than are counted", byChance{newNaive()}},
-		{"random aggregates", countsTwice{newNaive()}},
-		{"random aggregates", selectsAll{newNaive()}},
-		{"random aggregates", strayExamples{newNaive()}},
-		{"spans as they are stored", tellsTenants{newNaive()}},
-		{"spans as they are stored", tellsNobody{newNaive()}},
+		{"all span fields are returned", dropsSpan{newReferenceStore()}},
+		{"a trace of 10,000 spans", dropsSpan{newReferenceStore()}},
+		{"duplicates are returned once", returnsDuplicates{newReferenceStore()}},
+		{"tenants are isolated", mixesTenants{newReferenceStore()}},
+		{"order and limit", ignoresLimit{newReferenceStore()}},
+		{"order and limit", limitsBeforeFilter{newReferenceStore()}},
+		{"order and limit", oldestFirst{newReferenceStore()}},
+		{"pages list each trace once", ignoresCursor{newReferenceStore()}},
+		{"pages of traces with several matches", ignoresCursor{newReferenceStore()}},
+		{"windows include both bounds", excludesBounds{newReferenceStore()}},
+		{"an exhausted budget is reported", hidesBudget{newReferenceStore()}},
+		{"cancelled queries", ignoresContext{newReferenceStore()}},
+		{"late spans join their trace", dropsLateSpans{newReferenceStore()}},
+		{"catalog", unsorted{newReferenceStore()}},
+		{"calls between services", roundsCallWindow{newReferenceStore()}},
+		{"calls between services", countsCallsTwice{newReferenceStore()}},
+		{"calls between services", missesLateParents{newReferenceStore()}},
+		{"calls between services", roundsPeerWindow{newReferenceStore()}},
+		{"calls between services", missesLateCounterparts{newReferenceStore()}},
+		{"random calls", missesLateCounterparts{newReferenceStore()}},
+		{"random calls", roundsCallWindow{newReferenceStore()}},
+		{"rates, errors and durations", roundsMetricsWindow{newReferenceStore()}},
+		{"rates, errors and durations", usesFirstKind{newReferenceStore()}},
+		{"rates, errors and durations", ignoresAdjustedCount{newReferenceStore()}},
+		{"rates, errors and durations", coarseDurations{newReferenceStore()}},
+		{"random rates, errors and durations", roundsMetricsWindow{newReferenceStore()}},
+		{"random rates, errors and durations", ignoresAdjustedCount{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", hidesSampling{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", cutsCharacters{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", countsTwice{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", ignoresSelectionWindow{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", shiftsColumns{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", returnsWrongExemplars{newReferenceStore()}},
+		{"heatmaps, facets and exemplars", acceptsInvalid{newReferenceStore()}},
+		{"facet limits and samples", hidesSampling{newReferenceStore()}},
+		{"facet limits and samples", overstatesShare{newReferenceStore()}},
+		{"facet limits and samples", scalesCounts{newReferenceStore()}},
+		{"facet limits and samples", shufflesExemplars{newReferenceStore()}},
+		{"random aggregates", countsTwice{newReferenceStore()}},
+		{"random aggregates", ignoresSelectionWindow{newReferenceStore()}},
+		{"random aggregates", returnsWrongExemplars{newReferenceStore()}},
+		{"feeds", feedsOtherTenants{newReferenceStore()}},
+		{"feeds", feedsNothing{newReferenceStore()}},
 	} {
 		c, ok := byName[w.check]
 		if !ok || !fails(t, c, w.store) {
@@ -672,7 +681,7 @@ func TestWrongStoresFail(t *testing.T) {
 	}
 }
 
-// fails runs one check against a wrong store and reports whether it found it out.
+// fails runs one check on a store and reports whether it failed.
 func fails(t *testing.T, c check, store Subject) bool {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
@@ -684,7 +693,7 @@ func fails(t *testing.T, c check, store Subject) bool {
 	return r.Failed()
 }
 
-// recorder is a testing.TB whose failures fail nobody.
+// recorder is a testing.TB that records failures without failing the test.
 type recorder struct {
 	testing.TB
 	mu     sync.Mutex
@@ -712,43 +721,45 @@ func (r *recorder) Fatalf(string, ...any) {
 
 func (r *recorder) Skip(...any) { runtime.Goexit() }
 
-func TestRandomFindsWrongStores(t *testing.T) {
+// TestRandomCheckDetectsIncorrectStores checks that random queries alone detect incorrect stores.
+func TestRandomCheckDetectsIncorrectStores(t *testing.T) {
 	random := checks()[len(checks())-1]
 	for name, store := range map[string]Subject{
-		"drops a span": dropsASpan{newNaive()}, "excludes the end": excludesBounds{newNaive()}, "ignores the limit": ignoresLimit{newNaive()},
+		"drops a span": dropsSpan{newReferenceStore()}, "excludes the end": excludesBounds{newReferenceStore()},
+		"ignores the limit": ignoresLimit{newReferenceStore()},
 	} {
 		if !fails(t, random, store) {
-			t.Errorf("%s: passes random queries", name)
+			t.Errorf("store that %s passes random queries", name)
 		}
 	}
 }
 
-// TestModel drives a right store, and one that forgets a request that it acknowledged.
+// TestModel checks that Model accepts a correct store and detects one that lost a request.
 func TestModel(t *testing.T) {
 	m := NewModel(t, 1)
-	store := newNaive()
+	store := newReferenceStore()
 	for range 20 {
 		m.Write(store)
-		m.Ask(store)
+		m.Check(store)
 	}
 	m.Forget(15)
 	if m.Written() != 5 {
-		t.Errorf("%d requests are remembered, want 5", m.Written())
+		t.Errorf("%d recorded requests, want 5", m.Written())
 	}
-	store = newNaive()
+	store = newReferenceStore()
 	m.Replay(store)
-	m.AskAll(store)
+	m.CheckAll(store)
 	for range 20 {
-		m.Ask(store)
+		m.Check(store)
 	}
 
-	wrong := &recorder{TB: t}
-	m = NewModel(wrong, 2)
-	forgetful := newNaive()
-	m.Write(forgetful)
-	m.Remember(m.Next())
-	m.AskAll(forgetful)
-	if !wrong.Failed() {
-		t.Error("a store that lost a request passes")
+	failed := &recorder{TB: t}
+	m = NewModel(failed, 2)
+	lossy := newReferenceStore()
+	m.Write(lossy)
+	m.Record(m.Next())
+	m.CheckAll(lossy)
+	if !failed.Failed() {
+		t.Error("the model does not detect a lost request")
 	}
 }

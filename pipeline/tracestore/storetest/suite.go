@@ -14,22 +14,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// suite is one check under way: the store, and the oracle that was sent the same spans.
+// suite is the state of one check: the store, and an oracle with the same spans.
 type suite struct {
 	testing.TB
-	ctx   context.Context
-	store Subject
-	sent  *oracle
-	sends int
-	as    func(testing.TB, *otlpdata.Batch) *otlpdata.Batch // what is sent of a request; nil: all
-	plan  planner
+	ctx     context.Context
+	store   Subject
+	sent    *oracle
+	sends   int
+	convert func(testing.TB, *otlpdata.Batch) *otlpdata.Batch // see LossyStore; may be nil
+	plan    planner
 }
 
 func newSuite(tb testing.TB, store Subject) *suite {
 	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: storequery.Find}
 }
 
-// request builds one request under one resource and scope.
+// request builds a request with one resource and one scope.
 type request struct {
 	traces ptrace.Traces
 	scope  ptrace.ScopeSpans
@@ -42,7 +42,7 @@ func newRequest(service string) *request {
 	return &request{td, rs.ScopeSpans().AppendEmpty()}
 }
 
-// span adds a span of one microsecond.
+// span adds a span with a duration of one microsecond.
 func (r *request) span(trace, id uint64, name string, start uint64) ptrace.Span {
 	s := r.scope.Spans().AppendEmpty()
 	s.SetTraceID(pcommon.TraceID(traceID(trace)))
@@ -69,22 +69,22 @@ func putUint(b []byte, n uint64) {
 	}
 }
 
-// send gives the store a request, in turn as bytes and as objects.
+// send sends a request to the store, alternately as bytes and as pdata objects.
 func (s *suite) send(tenant string, td ptrace.Traces) {
 	s.Helper()
 	b := s.encode(tenant, td)
-	if s.sends++; s.sends%2 == 0 && s.as == nil {
+	if s.sends++; s.sends%2 == 0 && s.convert == nil {
 		b = otlpdata.FromTraces(td, b.Meta())
 	}
 	s.consume(b)
 }
 
-// encode returns the batch of a request, which the oracle knows from now on.
+// encode returns the batch of a request and adds it to the oracle.
 func (s *suite) encode(tenant string, td ptrace.Traces) *otlpdata.Batch {
 	s.Helper()
 	b := encodeRequest(s.TB, tenant, td)
-	if s.as != nil {
-		b = s.as(s.TB, b)
+	if s.convert != nil {
+		b = s.convert(s.TB, b)
 	}
 	s.sent.add(b)
 	return b
@@ -98,13 +98,14 @@ func encodeRequest(tb testing.TB, tenant string, td ptrace.Traces) *otlpdata.Bat
 	}
 	b, err := otlpdata.FromOTLP(enc, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
 	if err != nil {
-		tb.Fatalf("reading a request: %v", err)
+		tb.Fatalf("parsing a request: %v", err)
 	}
 	return b
 }
 
-// sometimesAgain sends one of some requests once more, as a sender does that has not heard of its acknowledgement.
-func (s *suite) sometimesAgain(g *generator, sent []*otlpdata.Batch) {
+// maybeResend sometimes sends one of the given requests again, as a client does that did not
+// receive the response.
+func (s *suite) maybeResend(g *generator, sent []*otlpdata.Batch) {
 	if len(sent) > 0 && g.IntN(4) == 0 {
 		again := sent[g.IntN(len(sent))]
 		s.sent.add(again)
@@ -119,7 +120,8 @@ func (s *suite) consume(b *otlpdata.Batch) {
 	}
 }
 
-// read returns the spans of traces as the store gives them, in canonical form, by consecutive id.
+// read returns the ids of the traces that the store returns, in that order, and their spans in
+// canonical form.
 func (s *suite) read(tenant string, refs ...tracestore.TraceRef) (ids []otlpdata.TraceID, spans [][]string) {
 	s.Helper()
 	for tr, err := range s.store.Traces(s.ctx, tenant, refs) {
@@ -135,21 +137,21 @@ func (s *suite) read(tenant string, refs ...tracestore.TraceRef) (ids []otlpdata
 	return ids, spans
 }
 
-// canonicalTrace returns the spans of b, all of which must be of the trace.
+// canonicalTrace returns the spans of b in canonical form. All of them must belong to the trace.
 func (s *suite) canonicalTrace(tenant string, id otlpdata.TraceID, b *otlpdata.Batch) []string {
 	s.Helper()
 	if b == nil || b.Len() == 0 {
-		s.Errorf("trace %s: a piece without spans", id)
+		s.Errorf("trace %s: batch without spans", id)
 		return nil
 	}
 	if got := b.Meta().Tenant; got != tenant {
-		s.Errorf("trace %s: the batch says tenant %q, want %q", id, got, tenant)
+		s.Errorf("trace %s: tenant of the batch is %q, want %q", id, got, tenant)
 	}
 	var out []string
 	count := make(map[string]otlpdata.ServiceCount)
 	err := tracestore.WalkSpans(b, func(sp tracestore.Span) error {
 		if sp.TraceID != id {
-			s.Errorf("trace %s: has a span of trace %s", id, sp.TraceID)
+			s.Errorf("trace %s: contains a span of trace %s", id, sp.TraceID)
 		}
 		out = append(out, canonical(sp))
 		c := count[sp.Resource.Service]
@@ -163,19 +165,19 @@ func (s *suite) canonicalTrace(tenant string, id otlpdata.TraceID, b *otlpdata.B
 	}
 	for _, c := range b.Services() {
 		if c != count[c.Service] {
-			s.Errorf("trace %s: the batch says %+v, and has %+v", id, c, count[c.Service])
+			s.Errorf("trace %s: Services of the batch returns %+v, want %+v", id, c, count[c.Service])
 		}
 	}
 	return out
 }
 
-// checkTraces compares the spans of traces with what was sent.
+// checkTraces compares the spans of traces with those sent.
 func (s *suite) checkTraces(tenant string, ids ...otlpdata.TraceID) {
 	s.Helper()
 	for _, id := range ids {
 		gotIDs, got := s.read(tenant, tracestore.TraceRef{ID: id})
 		if len(gotIDs) != 1 {
-			s.Errorf("trace %s: came as %d traces, want 1", id, len(gotIDs))
+			s.Errorf("trace %s: returned as %d traces, want 1", id, len(gotIDs))
 			continue
 		}
 		s.sameSpans(id, got[0], s.sent.trace(tenant, id))
@@ -191,7 +193,7 @@ func (s *suite) sameSpans(id otlpdata.TraceID, got, want []string) {
 	}
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {
-			s.Errorf("trace %s: %d spans, want %d; the first that differs:\n got %s\nwant %s", id, len(got), len(want), got[i], want[i])
+			s.Errorf("trace %s: %d spans, want %d; first difference:\n got %s\nwant %s", id, len(got), len(want), got[i], want[i])
 			return
 		}
 	}
@@ -205,28 +207,28 @@ func (s *suite) find(q tracestore.Query, want tracestore.Want) ([]tracestore.Res
 	return s.results(describe(q), res, err)
 }
 
-// results reads an answer to its end.
-func (s *suite) results(question string, res *tracestore.Results, err error) ([]tracestore.Result, tracestore.Outcome) {
+// results reads all results of a query.
+func (s *suite) results(query string, res *tracestore.Results, err error) ([]tracestore.Result, tracestore.Outcome) {
 	s.Helper()
 	if err != nil {
-		s.Fatalf("Find(%s): %v", question, err)
+		s.Fatalf("Find(%s): %v", query, err)
 	}
 	var out []tracestore.Result
 	for r, err := range res.All {
 		if err != nil {
-			s.Fatalf("Find(%s): after %d results: %v", question, len(out), err)
+			s.Fatalf("Find(%s): after %d results: %v", query, len(out), err)
 		}
 		out = append(out, r)
 	}
 	return out, res.Outcome()
 }
 
-// checkFind compares the answer to a query with the oracle's and returns it.
+// checkFind compares the results of a query with those of the oracle and returns them.
 func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore.Result {
 	s.Helper()
 	got, outcome := s.find(q, want)
 	if !outcome.Complete {
-		s.Errorf("Find(%s): incomplete without a budget: %s", describe(q), outcome.Reason)
+		s.Errorf("Find(%s): incomplete although there is no budget: %s", describe(q), outcome.Reason)
 	}
 	s.sameResults(describe(q), got, s.sent.find(q))
 	for _, r := range got {
@@ -236,16 +238,16 @@ func (s *suite) checkFind(q tracestore.Query, want tracestore.Want) []tracestore
 }
 
 // sameResults compares ids, starts and order.
-func (s *suite) sameResults(question string, got, want []tracestore.Result) {
+func (s *suite) sameResults(query string, got, want []tracestore.Result) {
 	s.Helper()
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			s.Errorf("Find(%s): %d results, want %d; the first that is missing: %s", question, len(got), len(want), key(want[i]))
+			s.Errorf("Find(%s): %d results, want %d; first missing result: %s", query, len(got), len(want), key(want[i]))
 		case i >= len(want):
-			s.Errorf("Find(%s): %d results, want %d; the first too many: %s", question, len(got), len(want), key(got[i]))
+			s.Errorf("Find(%s): %d results, want %d; first extra result: %s", query, len(got), len(want), key(got[i]))
 		case key(got[i]) != key(want[i]):
-			s.Errorf("Find(%s): result %d is %s, want %s", question, i, key(got[i]), key(want[i]))
+			s.Errorf("Find(%s): result %d is %s, want %s", query, i, key(got[i]), key(want[i]))
 		default:
 			continue
 		}
@@ -253,7 +255,7 @@ func (s *suite) sameResults(question string, got, want []tracestore.Result) {
 	}
 }
 
-// checkResult checks that a result holds what was wanted.
+// checkResult checks that a result contains what the query requested.
 func (s *suite) checkResult(tenant string, r tracestore.Result, want tracestore.Want) {
 	s.Helper()
 	switch want {
@@ -267,32 +269,32 @@ func (s *suite) checkResult(tenant string, r tracestore.Result, want tracestore.
 	}
 }
 
-// pages reads the whole answer in pages of a size and compares it with the oracle's.
-func (s *suite) pages(q tracestore.Query, size int) {
+// comparePages runs a query in pages and compares all results with those of the oracle.
+func (s *suite) comparePages(q tracestore.Query, size int) {
 	s.Helper()
-	s.pagesOf(q, size, s.sent.find(q), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
+	s.comparePagesOf(q, size, s.sent.find(q), func(q tracestore.Query) ([]tracestore.Result, tracestore.Outcome) {
 		return s.find(q, tracestore.WantIDs)
 	})
 }
 
-// pagesOf reads what ask answers in pages and compares it with the whole.
-func (s *suite) pagesOf(
-	q tracestore.Query, size int, whole []tracestore.Result, ask func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
+// comparePagesOf runs a query with find in pages and compares all results with want.
+func (s *suite) comparePagesOf(
+	q tracestore.Query, size int, want []tracestore.Result, find func(tracestore.Query) ([]tracestore.Result, tracestore.Outcome),
 ) {
 	s.Helper()
 	q.Limit = size
 	var all []tracestore.Result
-	for range len(whole) + 2 {
-		page, outcome := ask(q)
+	for range len(want) + 2 {
+		page, outcome := find(q)
 		if len(page) > size {
-			s.Errorf("Find(%s): a page of %d", describe(q), len(page))
+			s.Errorf("Find(%s): page with %d results", describe(q), len(page))
 		}
 		all = append(all, page...)
 		if !outcome.Next.Set {
-			s.sameResults(describe(q), all, whole)
+			s.sameResults(describe(q), all, want)
 			return
 		}
 		q.After = outcome.Next
 	}
-	s.Errorf("Find(%s): pages of %d do not end: %d results, want %d", describe(q), size, len(all), len(whole))
+	s.Errorf("Find(%s): pages of %d do not end: %d results, want %d", describe(q), size, len(all), len(want))
 }
