@@ -42,22 +42,3 @@ type Flag struct {
 func (f Flag) Env() string {
 	return strings.NewReplacer("-", "_", ".", "_").Replace(strings.ToUpper(f.Name))
 }
-
-// List is a [Flag.Value] for lists, separated by commas.
-func List(text string) (any, error) {
-	var items []string
-	for item := range strings.SplitSeq(text, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items, nil
-}
-
-// HostPort is a [Flag.Value] for addresses. A bare number is a port on all addresses of the host.
-func HostPort(text string) (any, error) {
-	if text != "" && strings.Trim(text, "0123456789") == "" {
-		return ":" + text, nil
-	}
-	return text, nil
-}

@@ -24,7 +24,7 @@ func ThriftUDPReceiver() []pipeline.Flag {
 func processorFlags(name, key string) []pipeline.Flag {
 	prefix := "processor." + name + "."
 	return []pipeline.Flag{
-		{Name: prefix + "server-host-port", Key: key + "::endpoint", Value: pipeline.HostPort, Doc: "UDP address on which to receive datagrams."},
+		{Name: prefix + "server-host-port", Key: key + "::endpoint", Value: hostPort, Doc: "UDP address on which to receive datagrams."},
 		{Name: prefix + "server-max-packet-size", Block: key, Key: key + "::max_packet_size", Value: packetSize,
 			Doc: "Maximum datagram size in bytes."},
 		{Name: prefix + "server-queue-size", Block: key, Key: key + "::queue_size", Value: packets,

@@ -14,7 +14,7 @@ func NativeReceiver() []pipeline.Flag {
 		alive = grpc + "::keepalive::server_parameters"
 	)
 	return slices.Concat([]pipeline.Flag{
-		{Name: "collector.grpc-server.host-port", Key: grpc + "::endpoint", Value: pipeline.HostPort,
+		{Name: "collector.grpc-server.host-port", Key: grpc + "::endpoint", Value: hostPort,
 			Doc: "Address on which to accept spans in the native format over gRPC."},
 		{Name: "collector.grpc-server.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
 			Doc: "Maximum message size in bytes, rounded up to MiB."},
@@ -22,7 +22,7 @@ func NativeReceiver() []pipeline.Flag {
 			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
 		{Name: "collector.grpc-server.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
 			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
-		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: pipeline.HostPort, Doc: "Address on which to accept Thrift over HTTP."},
+		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: hostPort, Doc: "Address on which to accept Thrift over HTTP."},
 		{Name: "collector.http-server.idle-timeout", Block: http, Key: http + "::idle_timeout",
 			Doc: "Maximum time a connection may be idle."},
 		{Name: "collector.http-server.read-timeout", Block: http, Key: http + "::read_timeout",
@@ -38,7 +38,7 @@ func NativeReceiver() []pipeline.Flag {
 // ZipkinReceiver returns the flags of receiver zipkin.
 func ZipkinReceiver() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: pipeline.HostPort,
+		{Name: "collector.zipkin.host-port", Key: "endpoint", Adds: true, Value: hostPort,
 			Doc: "Address on which to accept spans in the Zipkin formats. Empty disables the listener."},
 		{Name: "collector.zipkin.keep-alive", Instead: "idle connections stay open until receivers.zipkin.idle_timeout"},
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))

@@ -22,14 +22,14 @@ func OTLPReceiver() []pipeline.Flag {
 	)
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.otlp.enabled", Switch: true, Doc: "Whether to accept spans over OTLP."},
-		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: pipeline.HostPort, Doc: "Address on which to accept OTLP over gRPC."},
+		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Address on which to accept OTLP over gRPC."},
 		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
 			Doc: "Maximum message size in bytes, rounded up to MiB."},
 		{Name: "collector.otlp.grpc.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
 			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
 		{Name: "collector.otlp.grpc.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
 			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
-		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: pipeline.HostPort, Doc: "Address on which to accept OTLP over HTTP."},
+		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: hostPort, Doc: "Address on which to accept OTLP over HTTP."},
 		{Name: "collector.otlp.http.idle-timeout", Block: http, Key: http + "::idle_timeout",
 			Doc: "Maximum time a connection may be idle."},
 		{Name: "collector.otlp.http.read-timeout", Block: http, Key: http + "::read_timeout",
@@ -68,9 +68,9 @@ func MemoryExporter() []pipeline.Flag {
 // Query returns the flags of extension query.
 func Query() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: pipeline.HostPort, Doc: "Address of the query API over HTTP."},
+		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Address of the query API over HTTP."},
 		{Name: "query.base-path", Key: "base_path", Doc: "Path prefix of all routes, for example /tracing."},
-		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: pipeline.HostPort, Doc: "Address of the query API over gRPC."},
+		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: hostPort, Doc: "Address of the query API over gRPC."},
 		{Name: "query.ui-config", Key: "ui::config_file", Doc: "Configuration file of the web UI, .json or .js."},
 		{Name: "query.static-files", Key: "ui::path", Doc: "Directory with a build of the web UI."},
 		{Name: "query.log-static-assets-access", Instead: "requests are not logged; metrics count them"},
@@ -98,7 +98,7 @@ func headers(text string) (any, error) {
 // Admin returns the flags of extension admin.
 func Admin() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "admin.http.host-port", Key: "endpoint", Value: pipeline.HostPort, Doc: "Address of the health check and the metrics."},
+		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address of the health check and the metrics."},
 		{Name: "metrics-backend", Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
 		{Name: "metrics-http-route", Instead: "metrics are always served at /metrics by the extension admin"},
 	}, tlsFlags("admin.http", "tls"))
@@ -111,7 +111,7 @@ func tlsFlags(prefix, key string) []pipeline.Flag {
 		{Name: "cert", Key: "cert_file", Doc: "Certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
 		{Name: "client-ca", Key: "client_ca_file", Doc: "File of the authorities that must have signed client certificates, in PEM format."},
-		{Name: "cipher-suites", Key: "cipher_suites", Value: pipeline.List, Doc: "Cipher suites for TLS 1.2 and older, separated by commas."},
+		{Name: "cipher-suites", Key: "cipher_suites", Value: list, Doc: "Cipher suites for TLS 1.2 and older, separated by commas."},
 		{Name: "min-version", Key: "min_version", Doc: "Minimum TLS version."},
 		{Name: "max-version", Key: "max_version", Doc: "Maximum TLS version."},
 		{Name: "reload-interval", Key: "reload_interval", Doc: "Interval at which the files are checked for new certificates."},
@@ -132,9 +132,9 @@ func withoutTLS(prefix string) string {
 // corsFlags returns the CORS flags of the listener at key, or of the component if key is "".
 func corsFlags(prefix, key string) []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: prefix + ".cors.allowed-origins", Block: key, Key: below(key, "cors::allowed_origins"), Value: pipeline.List,
+		{Name: prefix + ".cors.allowed-origins", Block: key, Key: below(key, "cors::allowed_origins"), Value: list,
 			Doc: "Origins of web pages that may send spans, separated by commas."},
-		{Name: prefix + ".cors.allowed-headers", Block: key, Key: below(key, "cors::allowed_headers"), Value: pipeline.List,
+		{Name: prefix + ".cors.allowed-headers", Block: key, Key: below(key, "cors::allowed_headers"), Value: list,
 			Doc: "Headers that these pages may send, separated by commas."},
 	}
 }
@@ -146,7 +146,7 @@ func tenancyFlags(key string) []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true, Doc: "Whether to separate tenants by a request header."},
 		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "Header with the name of the tenant."},
-		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: pipeline.List,
+		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: list,
 			Doc: "Names of the allowed tenants, separated by commas. Empty allows all."},
 	}
 }

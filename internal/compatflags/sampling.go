@@ -15,7 +15,7 @@ func Sampling() []pipeline.Flag {
 			Doc: "Interval at which the strategies file is checked for changes. 0 disables the check."},
 		{Name: "sampling.strategies.bugfix-5270",
 			Instead: "a service with a rate limit never gets the operations of the default strategy"},
-		{Name: "http-server.host-port", Block: "http", Key: "http::endpoint", Value: pipeline.HostPort,
+		{Name: "http-server.host-port", Block: "http", Key: "http::endpoint", Value: hostPort,
 			Doc: "Address on which an agent serves sampling strategies."},
 		{Name: "reporter.grpc.host-port", Block: "remote", Key: "remote::endpoint", Value: hostPorts,
 			Doc: "Addresses of collectors, host:port, separated by commas."},

@@ -18,6 +18,6 @@ func GRPCExporter() []pipeline.Flag {
 // RemoteStorage returns the flags of extension remote_storage.
 func RemoteStorage() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "grpc.host-port", Key: "endpoint", Value: pipeline.HostPort, Doc: "Address of the remote storage server."},
+		{Name: "grpc.host-port", Key: "endpoint", Value: hostPort, Doc: "Address of the remote storage server."},
 	}, tlsFlags("grpc", "tls"), tenancyFlags(""))
 }

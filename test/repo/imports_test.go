@@ -67,6 +67,7 @@ var rooms = map[string][]string{
 	"pipeline/internal/config/yamltree": {},
 	"pipeline/internal/delivery":        {"pipeline", "pipeline/otlpdata", "+pipeline/storage", "pipeline/internal/errclass", "pipeline/internal/queueopt"},
 	"pipeline/internal/errclass":        {"pipeline/otlpdata"},
+	"pipeline/internal/hosttest":        {"pipeline", "pipeline/app", "pipeline/otlpdata", "pipeline/storage/vfs"},
 	"pipeline/internal/host":            {"pipeline", "pipeline/otlpdata", "pipeline/status", "pipeline/internal/config", "pipeline/internal/delivery", "pipeline/internal/sysmem"},
 
 	// Queries of the span store: find, aggregate, graph and names import scan, and not each other.

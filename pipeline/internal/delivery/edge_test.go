@@ -1,9 +1,7 @@
-package app_test
+package delivery_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,142 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
-
-// program is a running configuration of fakes.
-type program struct {
-	*app.App
-	log  *bytes.Buffer // complete once stopped
-	stop func() error
-}
-
-func (w *world) start(t *testing.T, yaml string, overrides ...app.Override) *program {
-	t.Helper()
-	return w.startWith(t, w.factories(), yaml, overrides...)
-}
-
-// startWith is start with factories of the test's own.
-func (w *world) startWith(t *testing.T, factories []pipeline.Factory, yaml string, overrides ...app.Override) *program {
-	t.Helper()
-	config, err := w.loadWith(factories, yaml, overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &program{log: &bytes.Buffer{}}
-	if p.App, err = app.New(config, app.Options{Log: p.log}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.stop = sync.OnceValue(func() error { return p.Stop(context.WithoutCancel(t.Context())) })
-	t.Cleanup(func() {
-		if err := p.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-// logged stops the program and returns the log lines with a message.
-func (p *program) logged(t *testing.T, msg string) []map[string]any {
-	t.Helper()
-	if err := p.stop(); err != nil {
-		t.Fatal(err)
-	}
-	return p.lines(t, msg)
-}
-
-// lines returns the log lines with a message, of a program that has stopped.
-func (p *program) lines(t *testing.T, msg string) []map[string]any {
-	t.Helper()
-	var found []map[string]any
-	for line := range strings.Lines(p.log.String()) {
-		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		if fields["msg"] == msg {
-			found = append(found, fields)
-		}
-	}
-	return found
-}
-
-// metrics returns the lines of /metrics that begin with a prefix.
-func (p *program) metrics(t *testing.T, prefix string) []string {
-	t.Helper()
-	families, err := p.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return slices.DeleteFunc(strings.Split(text.String(), "\n"), func(l string) bool { return !strings.HasPrefix(l, prefix) })
-}
-
-// counts returns the spans of tracing_pipeline_spans_total by "kind component outcome".
-func (p *program) counts(t *testing.T) map[string]int {
-	t.Helper()
-	families, err := p.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]int{}
-	for _, f := range families {
-		if f.GetName() != "tracing_pipeline_spans_total" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			l := map[string]string{}
-			for _, p := range m.GetLabel() {
-				l[p.GetName()] = p.GetValue()
-			}
-			counts[l["kind"]+" "+l["component"]+" "+l["outcome"]] += int(m.GetCounter().GetValue())
-		}
-	}
-	return counts
-}
-
-// spans makes a batch: for each service one root with so many children.
-func spans(children int, services ...string) *otlpdata.Batch {
-	td := ptrace.NewTraces()
-	for i, service := range services {
-		rs := td.ResourceSpans().AppendEmpty()
-		rs.Resource().Attributes().PutStr("service.name", service)
-		ss := rs.ScopeSpans().AppendEmpty().Spans()
-		for j := range children + 1 {
-			s := ss.AppendEmpty()
-			s.SetTraceID(pcommon.TraceID{1, byte(i)})
-			s.SetSpanID(pcommon.SpanID{2, byte(i), byte(j)})
-			if j > 0 {
-				s.SetParentSpanID(pcommon.SpanID{2, byte(i), 0})
-			}
-		}
-	}
-	return otlpdata.FromTraces(td, otlpdata.Meta{Format: "otlp", Transport: "grpc"})
-}
-
-const branching = `
-receivers: {source: , source/2: }
-processors: {step: }
-exporters: {sink: , sink/2: , hop: }
-service:
-  pipelines:
-    traces: {receivers: [source, source/2], exporters: [sink, hop]}
-    traces/b: {receivers: [source], processors: [step], exporters: [sink/2, hop]}
-`
 
 // outcome is what an exporter answers the n-th time, at random but the same in every run.
 func outcome(n uint64, spans int) error {
@@ -174,18 +41,18 @@ func outcome(n uint64, spans int) error {
 
 // Whatever becomes of spans, each is counted once: receivers say accepted or refused of all they were offered, exporters sent or refused.
 func TestEverySpanIsAccountedFor(t *testing.T) {
-	w := newWorld()
+	w := hosttest.NewWorld()
 	var calls atomic.Uint64
-	w.take = func(_ string, b *otlpdata.Batch) error { return outcome(calls.Add(1), b.Len()) }
-	p := w.start(t, branching)
+	w.Accept = func(_ string, b *otlpdata.Batch) error { return outcome(calls.Add(1), b.Len()) }
+	p := w.Start(t, hosttest.Branching)
 	var wg sync.WaitGroup
 	var offered, refused atomic.Int64
 	for g := range 64 {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 1))
 			for range 20 {
-				b := spans(r.IntN(5), "shop", "bank")
-				err := w.source[[]string{"source", "source/2"}[g%2]].Consume(t.Context(), b)
+				b := hosttest.Spans(r.IntN(5), "shop", "bank")
+				err := w.Source[[]string{"source", "source/2"}[g%2]].Consume(t.Context(), b)
 				var partial *pipeline.Partial
 				offered.Add(int64(b.Len()))
 				switch {
@@ -198,7 +65,7 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c := p.counts(t)
+	c := p.Counts(t)
 	for _, r := range []string{"source", "source/2"} {
 		if in, out := c["receiver "+r+" received"], c["receiver "+r+" accepted"]+c["receiver "+r+" refused"]; in == 0 || in != out {
 			t.Errorf("receiver %s: received %d, accepted + refused %d", r, in, out)
@@ -220,7 +87,7 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 		t.Errorf("not all branches got all: %v", c)
 	}
 
-	last := p.logged(t, "final accounting of spans")
+	last := p.Logged(t, "final accounting of spans")
 	if len(last) != 1 || last[0]["balanced"] != true || len(last[0]["components"].([]any)) != 5 {
 		t.Fatalf("accounting: %v", last)
 	}
@@ -232,15 +99,15 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 
 // The final accounting needs no help of components, and is the last thing but for observers.
 func TestAccountingSurvivesBrokenMetrics(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, strings.Replace(small, "\nservice: {", "\nextensions: {watch: , hub: }\nservice: {extensions: [watch, hub], ", 1))
-	w.set["hub"].Metrics.MustRegister(brokenCollector{})
+	w := hosttest.NewWorld()
+	p := w.Start(t, strings.Replace(hosttest.Small, "\nservice: {", "\nextensions: {watch: , hub: }\nservice: {extensions: [watch, hub], ", 1))
+	w.Settings["hub"].Metrics.MustRegister(hosttest.BrokenCollector{})
 	if _, err := p.Gatherer().Gather(); err == nil {
 		t.Fatal("the collector is not broken")
 	}
 	atStop := 0
-	w.stopping = func(context.Context) { atStop = strings.Count(p.log.String(), "final accounting") }
-	if got := p.logged(t, "final accounting of spans"); len(got) != 1 || got[0]["balanced"] != true {
+	w.OnStop = func(context.Context) { atStop = strings.Count(p.Log.String(), "final accounting") }
+	if got := p.Logged(t, "final accounting of spans"); len(got) != 1 || got[0]["balanced"] != true {
 		t.Errorf("accounting: %v", got)
 	}
 	if atStop != 1 {
@@ -250,48 +117,48 @@ func TestAccountingSurvivesBrokenMetrics(t *testing.T) {
 
 // Why spans were refused is a label.
 func TestReasons(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small)
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small)
 	for _, err := range []error{
 		pipeline.Permanent(errors.New("x")), pipeline.Overloaded(errors.New("x"), 0), errors.New("x"), context.Canceled, context.DeadlineExceeded,
 		pipeline.ErrStopping, pipeline.Overloaded(pipeline.ErrOverBudget, 0), &otlpdata.LimitError{TooLarge: true}, nil,
 	} {
-		w.take = func(string, *otlpdata.Batch) error { return err }
-		if got := w.source["source"].Consume(t.Context(), spans(0, "a")); !errors.Is(got, err) {
+		w.Accept = func(string, *otlpdata.Batch) error { return err }
+		if got := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "a")); !errors.Is(got, err) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
-	w.take = func(string, *otlpdata.Batch) error { panic("x") }
-	if err := w.source["source"].Consume(t.Context(), spans(0, "a")); err == nil {
+	w.Accept = func(string, *otlpdata.Batch) error { panic("x") }
+	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "a")); err == nil {
 		t.Error("a panic is a success")
 	}
 	var got []string
-	for _, l := range p.metrics(t, `tracing_pipeline_spans_total{component="sink",kind="exporter",`) {
+	for _, l := range p.Metrics(t, `tracing_pipeline_spans_total{component="sink",kind="exporter",`) {
 		got = append(got, strings.TrimPrefix(l, `tracing_pipeline_spans_total{component="sink",kind="exporter",outcome=`))
 	}
 	want := []string{`"in",reason=""} 10`, `"refused",reason="bug"} 1`, `"refused",reason="canceled"} 1`, `"refused",reason="deadline"} 1`,
 		`"refused",reason="over_budget"} 1`, `"refused",reason="overloaded"} 1`, `"refused",reason="permanent"} 1`,
 		`"refused",reason="stopping"} 1`, `"refused",reason="too_large"} 1`, `"refused",reason="unavailable"} 1`, `"sent",reason=""} 1`}
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", lines(got...), lines(want...))
+		t.Errorf("got\n%s\nwant\n%s", hosttest.Lines(got...), hosttest.Lines(want...))
 	}
 }
 
 // The two debug lines are the interface's, with its fields.
 func TestDebugLines(t *testing.T) {
 	debug := app.Override{Flag: "--log-level debug", Path: []string{"service", "telemetry", "logs", "level"}, Value: "debug"}
-	w := newWorld()
-	p := w.start(t, branching, debug)
-	if err := w.source["source/2"].Consume(t.Context(), spans(1, "shop")); err != nil {
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Branching, debug)
+	if err := w.Source["source/2"].Consume(t.Context(), hosttest.Spans(1, "shop")); err != nil {
 		t.Fatal(err)
 	}
-	w.take = func(string, *otlpdata.Batch) error { return errors.New("no") }
-	if err := w.source["source/2"].Consume(t.Context(), spans(1, "shop")); err == nil {
+	w.Accept = func(string, *otlpdata.Batch) error { return errors.New("no") }
+	if err := w.Source["source/2"].Consume(t.Context(), hosttest.Spans(1, "shop")); err == nil {
 		t.Fatal("no error")
 	}
 	check := func(msg string, want ...map[string]any) {
 		t.Helper()
-		got := p.logged(t, msg)
+		got := p.Logged(t, msg)
 		if len(got) != len(want) {
 			t.Fatalf("%d lines %q: %v", len(got), msg, got)
 		}
@@ -318,12 +185,12 @@ func TestDebugLines(t *testing.T) {
 
 // At the usual level a span costs the edges nothing: the allocations of a batch do not depend on its size.
 func TestDebugLinesCostNothingWhenOff(t *testing.T) {
-	w := newWorld()
-	w.start(t, small)
+	w := hosttest.NewWorld()
+	w.Start(t, hosttest.Small)
 	allocs := func(children int) float64 {
-		b := spans(children, "shop")
+		b := hosttest.Spans(children, "shop")
 		return testing.AllocsPerRun(100, func() {
-			if err := w.source["source"].Consume(t.Context(), b); err != nil {
+			if err := w.Source["source"].Consume(t.Context(), b); err != nil {
 				t.Error(err)
 			}
 		})
@@ -335,9 +202,9 @@ func TestDebugLinesCostNothingWhenOff(t *testing.T) {
 
 // A component that is not well says so once, until it is well again.
 func TestReport(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small)
-	report := w.set["sink"].Report
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small)
+	report := w.Settings["sink"].Report
 	report(nil)
 	report(errors.New("disk full"))
 	report(errors.New("disk full"))
@@ -345,22 +212,22 @@ func TestReport(t *testing.T) {
 	report(nil)
 	report(nil)
 	var got []string
-	for _, l := range p.logged(t, "component is degraded") {
+	for _, l := range p.Logged(t, "component is degraded") {
 		got = append(got, fmt.Sprint(l["component"], ": ", l["error"], " ", l["level"]))
 	}
 	if want := []string{"sink: disk full warn", "sink: disk gone warn"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if well := p.logged(t, "component recovered"); len(well) != 1 {
+	if well := p.Logged(t, "component recovered"); len(well) != 1 {
 		t.Errorf("healthy again: %v", well)
 	}
 }
 
 // At the start the log says what an acknowledgement means.
 func TestPipelineMeaning(t *testing.T) {
-	p := newWorld().start(t, branching)
+	p := hosttest.NewWorld().Start(t, hosttest.Branching)
 	var got []string
-	for _, l := range p.logged(t, "pipeline ready") {
+	for _, l := range p.Logged(t, "pipeline ready") {
 		got = append(got, fmt.Sprint(l["pipeline"], l["receivers"], l["processors"], l["exporters"], l["acknowledged-spans-are"]))
 	}
 	want := []string{"traces[source source/2] [] [sink hop]sink: in memory, hop: sent",

@@ -1,4 +1,4 @@
-package app_test
+package delivery_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var found []int
-		_, source := startNet(t, "", func(ctx context.Context, _ *otlpdata.Batch) error {
+		_, source := hosttest.StartNet(t, "", func(ctx context.Context, _ *otlpdata.Batch) error {
 			p := pipeline.ProgressOf(ctx)
 			found = append(found, p.Requests)
 			if p.Requests++; p.Requests < 3 {
@@ -24,7 +25,7 @@ func TestProgress(t *testing.T) {
 			return nil
 		})
 		for range 2 {
-			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -46,16 +47,16 @@ func TestProgressOfWhatIsGivenUp(t *testing.T) {
 		retries + ", sending_queue: ": "dropped:2 in:3 queued:0 retries:1 sent:1",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, source := startNet(t, settings, func(ctx context.Context, _ *otlpdata.Batch) error {
+			p, source := hosttest.StartNet(t, settings, func(ctx context.Context, _ *otlpdata.Batch) error {
 				pipeline.ProgressOf(ctx).Taken = 1
 				return errors.New("down")
 			})
 			source.Consume(t.Context(), manySpans(t, "a", 3)) //nolint:errcheck // the counters tell
-			if err := p.stop(); err != nil {
+			if err := p.End(); err != nil {
 				t.Error(err)
 			}
-			expect(t, p.counted(t), want)
-			for _, line := range p.logged(t, "spans were dropped") {
+			hosttest.Expect(t, p.NetCounts(t), want)
+			for _, line := range p.Logged(t, "spans were dropped") {
 				if fmt.Sprintf("%v %v", line["spans"], line["reason"]) != "2 unavailable" {
 					t.Errorf("%v", line)
 				}

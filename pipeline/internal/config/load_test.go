@@ -1,4 +1,4 @@
-package app_test
+package config_test
 
 import (
 	"errors"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // Each file of testdata/load is one kind of mistake and begins with the exact output for it: one `# want: ` line for each mistake or
 // warning, `# want: ok` for neither. Lines are counted from below these.
 func TestLoad(t *testing.T) {
-	eachFile(t, "testdata/load/*.yaml", func(t *testing.T, file, text string) {
-		want, body := header(text, "# want: ")
-		config, err := newWorld().load(body)
+	hosttest.EachFile(t, "testdata/load/*.yaml", func(t *testing.T, file, text string) {
+		want, body := hosttest.Header(text, "# want: ")
+		config, err := hosttest.NewWorld().Load(body)
 		var got []string
 		if err != nil {
 			got = strings.Split(err.Error(), "\n")
@@ -31,13 +32,11 @@ func TestLoad(t *testing.T) {
 			golden.Write(t, file, "# want: "+strings.Join(got, "\n# want: ")+"\n"+body)
 			return
 		}
-		if lines(got...) != lines(want...) {
-			t.Errorf("got:\n%s\nwant:\n%s", lines(got...), lines(want...))
+		if hosttest.Lines(got...) != hosttest.Lines(want...) {
+			t.Errorf("got:\n%s\nwant:\n%s", hosttest.Lines(got...), hosttest.Lines(want...))
 		}
 	})
 }
-
-const small = "receivers: {source: }\nexporters: {sink: }\nservice: {pipelines: {traces: {receivers: [source], exporters: [sink]}}}\n"
 
 // readMap reads files from a map.
 func readMap(files map[string]string) func(string) ([]byte, error) {
@@ -51,12 +50,12 @@ func readMap(files map[string]string) func(string) ([]byte, error) {
 
 func TestPresets(t *testing.T) {
 	o := app.LoadOptions{
-		Factories: newWorld().factories(),
+		Factories: hosttest.NewWorld().Factories(),
 		Presets: []app.Preset{
-			{Name: "one", YAML: []byte(small + "extensions: {hub/one: }")},
-			{Name: "two", YAML: []byte(small + "extensions: {hub/two: }")},
+			{Name: "one", YAML: []byte(hosttest.Small + "extensions: {hub/one: }")},
+			{Name: "two", YAML: []byte(hosttest.Small + "extensions: {hub/two: }")},
 		},
-		ReadFile: readMap(map[string]string{"bare.yaml": small + "extensions: {hub/file: }", "more.yaml": "extensions: {hub/more: }"}),
+		ReadFile: readMap(map[string]string{"bare.yaml": hosttest.Small + "extensions: {hub/file: }", "more.yaml": "extensions: {hub/more: }"}),
 	}
 	f := func(preset, files, want string) {
 		t.Helper()
@@ -89,7 +88,7 @@ func TestPresets(t *testing.T) {
 
 func TestStrictTurnsWarningsIntoErrors(t *testing.T) {
 	o := app.LoadOptions{
-		Factories: newWorld().factories(), Files: []string{"c.yaml"}, Strict: true,
+		Factories: hosttest.NewWorld().Factories(), Files: []string{"c.yaml"}, Strict: true,
 		ReadFile: readMap(map[string]string{"c.yaml": "exporters: {sink/spare: }\nreceivers: {surce: }\n"}),
 	}
 	_, err := app.Load(o)
@@ -106,7 +105,7 @@ func TestOverrides(t *testing.T) {
 		got := "ok"
 		o, err := app.ParseSet(set)
 		if err == nil {
-			_, err = newWorld().load(small, o)
+			_, err = hosttest.NewWorld().Load(hosttest.Small, o)
 		}
 		if err != nil {
 			got = err.Error()
@@ -134,8 +133,8 @@ func TestOverrides(t *testing.T) {
 }
 
 func TestLoadFailsBeforeTheFiles(t *testing.T) {
-	w := newWorld()
-	_, err := app.Load(app.LoadOptions{Factories: append(w.factories(), w.factories()[2])})
+	w := hosttest.NewWorld()
+	_, err := app.Load(app.LoadOptions{Factories: append(w.Factories(), w.Factories()[2])})
 	if want := `BUG: this program has two types of exporter called "sink"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -147,19 +146,19 @@ func TestLoadFailsBeforeTheFiles(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	for _, s := range []string{"", small, "receivers: []", "service: 3", "a: &a {<<: *a, b: [*a]}", "a: {b: ${X}", "? [a]\n: {}\n",
+	for _, s := range []string{"", hosttest.Small, "receivers: []", "service: 3", "a: &a {<<: *a, b: [*a]}", "a: {b: ${X}", "? [a]\n: {}\n",
 		"exporters: {sink: ~, sink/..: , 'sink/\u00a0': }", "service: {pipelines: {traces: null, traces/1: , 5: []}}"} {
 		f.Add(s, "service.telemetry.logs.level=debug")
 	}
-	f.Add(small, "exporters::sink=[1, {a: b}]")
-	f.Add(small, "receivers=}")
+	f.Add(hosttest.Small, "exporters::sink=[1, {a: b}]")
+	f.Add(hosttest.Small, "receivers=}")
 	f.Fuzz(func(t *testing.T, text, set string) {
-		w := newWorld()
+		w := hosttest.NewWorld()
 		var overrides []app.Override
 		if o, err := app.ParseSet(set); err == nil {
 			overrides = append(overrides, o)
 		}
-		config, err := w.load(text, overrides...)
+		config, err := w.Load(text, overrides...)
 		if err != nil {
 			if config != nil || err.Error() == "" {
 				t.Errorf("config %v with error %q", config, err)

@@ -1,4 +1,4 @@
-package app_test
+package cli_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // greet is a command that prints its flag and its arguments.
@@ -34,7 +35,7 @@ func greet(name string) pipeline.Command {
 }
 
 func TestCommandsOfComponents(t *testing.T) {
-	factories := newWorld().factories()
+	factories := hosttest.NewWorld().Factories()
 	factories[0] = factories[0].Commands(greet("say hello"), greet("say goodbye")).Commands(greet("wave"))
 	f := func(args string, code int, stdout, stderr string) {
 		t.Helper()
@@ -62,7 +63,7 @@ func TestCommandsOfComponents(t *testing.T) {
 
 // A command that is interrupted says so.
 func TestCommandInterrupted(t *testing.T) {
-	factories := newWorld().factories()
+	factories := hosttest.NewWorld().Factories()
 	factories[0] = factories[0].Commands(greet("wave"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

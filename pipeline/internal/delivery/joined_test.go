@@ -1,4 +1,4 @@
-package app_test
+package delivery_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -24,13 +25,13 @@ service: {telemetry: {logs: {level: debug}}, pipelines: {traces: {receivers: [so
 
 // What is wrong with one batch costs that one, branches get nothing twice, and every span is counted once where it was received.
 func TestConsumeJoined(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, direct)
+	w := hosttest.NewWorld()
+	p := w.Start(t, direct)
 	var mu sync.Mutex
 	took := map[string]map[string]int{"sink/a": {}, "sink/b": {}}
 	sends := 0
 	poison := pipeline.Permanent(errors.New("poison"))
-	w.take = func(id string, b *otlpdata.Batch) error {
+	w.Accept = func(id string, b *otlpdata.Batch) error {
 		mu.Lock()
 		defer mu.Unlock()
 		sends++
@@ -45,10 +46,10 @@ func TestConsumeJoined(t *testing.T) {
 	const n = 100
 	var batches []*otlpdata.Batch
 	for i := range n {
-		batches = append(batches, spans(1, fmt.Sprint("s", i)))
+		batches = append(batches, hosttest.Spans(1, fmt.Sprint("s", i)))
 	}
 	told := 0
-	pipeline.ConsumeJoined(t.Context(), w.source["source"], batches, func(of []*otlpdata.Batch, err error) {
+	pipeline.ConsumeJoined(t.Context(), w.Source["source"], batches, func(of []*otlpdata.Batch, err error) {
 		for _, b := range of {
 			if b != batches[told] || (err != nil) != (told == 13) {
 				t.Errorf("batch %d: %v", told, err)
@@ -66,26 +67,26 @@ func TestConsumeJoined(t *testing.T) {
 			}
 		}
 	}
-	counts := p.counts(t)
+	counts := p.Counts(t)
 	for key, want := range map[string]int{"receiver source received": 2 * n, "receiver source accepted": 2*n - 2, "receiver source refused": 2,
 		"exporter sink/b in": 2 * n, "exporter sink/b sent": 2 * n, "exporter sink/a sent": 2*n - 2} {
 		if counts[key] != want {
 			t.Errorf("%s: %d, want %d", key, counts[key], want)
 		}
 	}
-	if lines := p.logged(t, "Span batch processed by the collector."); len(lines) != n {
+	if lines := p.Logged(t, "Span batch processed by the collector."); len(lines) != n {
 		t.Errorf("%d lines for %d batches", len(lines), n)
 	}
 }
 
 // What is not about the data is not tried again with parts of it, and a partial success is dealt out.
 func TestConsumeJoinedOnce(t *testing.T) {
-	three := []*otlpdata.Batch{spans(1, "a"), spans(1, "b"), spans(1, "c")}
+	three := []*otlpdata.Batch{hosttest.Spans(1, "a"), hosttest.Spans(1, "b"), hosttest.Spans(1, "c")}
 	f := func(answer error, want ...int) {
 		t.Helper()
 		sends, left := 0, three
 		var refused []int
-		next := consumerFunc(func(context.Context, *otlpdata.Batch) error { sends++; return answer })
+		next := hosttest.SendFunc(func(context.Context, *otlpdata.Batch) error { sends++; return answer })
 		pipeline.ConsumeJoined(t.Context(), next, three, func(of []*otlpdata.Batch, err error) {
 			for _, b := range of {
 				n := 0

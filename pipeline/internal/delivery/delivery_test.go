@@ -1,7 +1,6 @@
-package app_test
+package delivery_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,140 +13,35 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/pipeline"
-	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
-
-type netConfig struct {
-	pipeline.Delivery
-}
-
-// network is an exporter that sends to a destination of the test's.
-type network struct {
-	send func(ctx context.Context, b *otlpdata.Batch) error
-}
-
-func (n *network) Consume(ctx context.Context, b *otlpdata.Batch) error { return n.send(ctx, b) }
-
-// startNet runs source -> net, where settings are the keys of net.
-func startNet(t *testing.T, settings string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
-	t.Helper()
-	return startNetWith(t, settings, "dead_letter_dir: "+t.TempDir(), send)
-}
-
-// startNetWith is startNet with keys of service.
-func startNetWith(t *testing.T, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
-	t.Helper()
-	return startNetOn(t, vfs.OS(), settings, service, send)
-}
-
-// startNetOn is startNetWith on a file system.
-func startNetOn(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
-	t.Helper()
-	p, source := newNet(t, fsys, settings, service, send)
-	if err := p.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	p.stop = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
-		defer cancel()
-		return p.Stop(ctx)
-	})
-	t.Cleanup(func() { p.stop() }) //nolint:errcheck // tests that care call it themselves
-	return p, source
-}
-
-// newNet builds source -> net.
-func newNet(t *testing.T, fsys vfs.FS, settings, service string, send func(ctx context.Context, b *otlpdata.Batch) error) (*program, pipeline.Consumer) {
-	t.Helper()
-	w := newWorld()
-	factories := append(w.factories(), pipeline.Exporter("net", func() netConfig { return netConfig{pipeline.DefaultDelivery()} },
-		func(pipeline.Settings, netConfig) (*network, error) { return &network{send}, nil }))
-	yaml := "receivers: {source: }\nexporters:\n  net: {" + settings + "}\nservice:\n  " + service +
-		"\n  pipelines: {traces: {receivers: [source], exporters: [net]}}\n"
-	config, err := app.Load(app.LoadOptions{Factories: factories, Files: []string{"c.yaml"},
-		ReadFile: func(string) ([]byte, error) { return []byte(yaml), nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := pipeline.SystemEnv()
-	env.FS = fsys
-	env.Rand = func() uint64 { return 1 << 19 } // no jitter
-	p := &program{log: &bytes.Buffer{}}
-	if p.App, err = app.New(config, app.Options{Log: p.log, Env: &env}); err != nil {
-		t.Fatal(err)
-	}
-	return p, w.source["source"]
-}
-
-func oneSpan(name string) *otlpdata.Batch {
-	td := ptrace.NewTraces()
-	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName(name)
-	return otlpdata.FromTraces(td, otlpdata.Meta{Format: "otlp"})
-}
-
-// counted returns tracing_pipeline_spans_total of exporter net by outcome.
-func (p *program) counted(t *testing.T) map[string]float64 {
-	t.Helper()
-	families, err := p.Gatherer().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			l := map[string]string{}
-			for _, pair := range m.GetLabel() {
-				l[pair.GetName()] = pair.GetValue()
-			}
-			switch {
-			case l["component"] != "net":
-			case f.GetName() == "tracing_pipeline_spans_total":
-				got[l["outcome"]] += m.GetCounter().GetValue()
-			case f.GetName() == "tracing_queue_spans":
-				got["queued"] = m.GetGauge().GetValue()
-			case f.GetName() == "tracing_exporter_retries_total":
-				got["retries"] = m.GetCounter().GetValue()
-			}
-		}
-	}
-	return got
-}
-
-func expect(t *testing.T, got map[string]float64, want string) {
-	t.Helper()
-	if s := strings.TrimPrefix(fmt.Sprint(got), "map"); s != "["+want+"]" {
-		t.Errorf("counted %s, want [%s]", s, want)
-	}
-}
 
 // Without a queue the caller waits for the outcome: attempts that fail for the moment are repeated with growing waits.
 func TestRetryWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
-		p, source := startNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 2, max_interval: 3s}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 2, max_interval: 3s}", func(context.Context, *otlpdata.Batch) error {
 			at = append(at, time.Since(start))
 			if len(at) < 5 {
 				return errors.New("down")
 			}
 			return nil
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}
 		if fmt.Sprint(at) != "[0s 1s 3s 6s 9s]" {
 			t.Errorf("attempts at %v", at)
 		}
-		expect(t, p.counted(t), "in:1 retries:4 sent:1")
+		hosttest.Expect(t, p.NetCounts(t), "in:1 retries:4 sent:1")
 	})
 }
 
@@ -175,15 +69,15 @@ func TestRetryEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				attempts, start := 0, time.Now()
-				p, source := startNet(t, c.settings, func(context.Context, *otlpdata.Batch) error {
+				p, source := hosttest.StartNet(t, c.settings, func(context.Context, *otlpdata.Batch) error {
 					attempts++
 					return c.fail
 				})
-				err := source.Consume(t.Context(), oneSpan("a"))
+				err := source.Consume(t.Context(), hosttest.OneSpan("a"))
 				if err == nil || err.Error() != c.message || attempts != c.attempts || time.Since(start) != c.after {
 					t.Errorf("%v after %d attempts and %s", err, attempts, time.Since(start))
 				}
-				if got := p.counted(t); got["in"] != 1 || got["refused"] != 1 {
+				if got := p.NetCounts(t); got["in"] != 1 || got["refused"] != 1 {
 					t.Errorf("%v", got)
 				}
 			})
@@ -198,17 +92,17 @@ func TestTimeoutAndCaller(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		_, source := startNet(t, "timeout: 2s, retry_on_failure: {enabled: false}", hang)
+		_, source := hosttest.StartNet(t, "timeout: 2s, retry_on_failure: {enabled: false}", hang)
 		start := time.Now()
-		err := source.Consume(t.Context(), oneSpan("a"))
+		err := source.Consume(t.Context(), hosttest.OneSpan("a"))
 		if code := pipeline.GRPCStatus(err).Code(); code != codes.DeadlineExceeded || time.Since(start) != 2*time.Second || pipeline.IsPermanent(err) {
 			t.Errorf("%v (%s) after %s", err, code, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
-		_, source = startNet(t, "timeout: 2s", hang)
+		_, source = hosttest.StartNet(t, "timeout: 2s", hang)
 		start = time.Now()
-		if err := source.Consume(ctx, oneSpan("a")); err == nil || time.Since(start) != 7*time.Second {
+		if err := source.Consume(ctx, hosttest.OneSpan("a")); err == nil || time.Since(start) != 7*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
@@ -219,55 +113,47 @@ func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := make(chan struct{})
 		var sent []string
-		p, source := startNet(t, "sending_queue: {num_consumers: 1, queue_size: 3}", func(ctx context.Context, b *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 3}", func(ctx context.Context, b *otlpdata.Batch) error {
 			select {
 			case <-up:
-				sent = append(sent, nameOf(b))
+				sent = append(sent, hosttest.NameOf(b))
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		})
 		for _, name := range []string{"a", "b", "c"} {
-			if err := source.Consume(t.Context(), oneSpan(name)); err != nil {
+			if err := source.Consume(t.Context(), hosttest.OneSpan(name)); err != nil {
 				t.Error(err)
 			}
 		}
 		synctest.Wait()
-		err := source.Consume(t.Context(), oneSpan("d"))
+		err := source.Consume(t.Context(), hosttest.OneSpan("d"))
 		if code, after := pipeline.HTTPStatus(err); code != 429 || after <= 0 {
 			t.Errorf("queue full: %v, %d", err, code)
 		}
-		expect(t, p.counted(t), "in:4 queued:3 refused:1 retries:0 sent:0")
+		hosttest.Expect(t, p.NetCounts(t), "in:4 queued:3 refused:1 retries:0 sent:0")
 		close(up)
 		synctest.Wait()
-		expect(t, p.counted(t), "in:4 queued:0 refused:1 retries:0 sent:3")
+		hosttest.Expect(t, p.NetCounts(t), "in:4 queued:0 refused:1 retries:0 sent:3")
 		if fmt.Sprint(sent) != "[a b c]" {
 			t.Errorf("sent %v", sent)
 		}
-		if !strings.Contains(p.log.String(), `"acknowledged-spans-are":"net: queued"`) {
-			t.Errorf("the log does not say what an acknowledgement means: %s", p.log)
+		if !strings.Contains(p.Log.String(), `"acknowledged-spans-are":"net: queued"`) {
+			t.Errorf("the log does not say what an acknowledgement means: %s", p.Log)
 		}
 	})
 }
 
-func nameOf(b *otlpdata.Batch) string {
-	td, err := b.Traces()
-	if err != nil {
-		return err.Error()
-	}
-	return td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Name()
-}
-
 func TestQueueBlocksOnOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Second)
 			return nil
 		})
 		start := time.Now()
 		for range 3 {
-			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -276,11 +162,11 @@ func TestQueueBlocksOnOverflow(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if code, _ := pipeline.HTTPStatus(source.Consume(ctx, oneSpan("a"))); code != 429 {
+		if code, _ := pipeline.HTTPStatus(source.Consume(ctx, hosttest.OneSpan("a"))); code != 429 {
 			t.Errorf("status %d", code)
 		}
 		synctest.Wait()
-		if got := p.counted(t); got["in"] != got["sent"]+got["refused"]+got["queued"] {
+		if got := p.NetCounts(t); got["in"] != got["sent"]+got["refused"]+got["queued"] {
 			t.Errorf("%v", got)
 		}
 	})
@@ -288,7 +174,7 @@ func TestQueueBlocksOnOverflow(t *testing.T) {
 
 // The sizer decides what fits; max_bytes holds whatever it counts; what can never fit is refused for good.
 func TestQueueSizes(t *testing.T) {
-	size := oneSpan("abcdefgh").Size()
+	size := hosttest.OneSpan("abcdefgh").Size()
 	for _, c := range []struct {
 		settings string
 		fits     int
@@ -299,13 +185,13 @@ func TestQueueSizes(t *testing.T) {
 		{fmt.Sprintf("sizer: requests, queue_size: 5, max_bytes: %d", 2*size), 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, source := startNet(t, "sending_queue: {num_consumers: 1, "+c.settings+"}", func(ctx context.Context, _ *otlpdata.Batch) error {
+			_, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, "+c.settings+"}", func(ctx context.Context, _ *otlpdata.Batch) error {
 				<-ctx.Done()
 				return ctx.Err()
 			})
 			fits := 0
 			for range 10 {
-				if source.Consume(t.Context(), oneSpan("abcdefgh")) == nil {
+				if source.Consume(t.Context(), hosttest.OneSpan("abcdefgh")) == nil {
 					fits++
 				}
 			}
@@ -314,8 +200,8 @@ func TestQueueSizes(t *testing.T) {
 			}
 		})
 	}
-	_, source := startNet(t, "sending_queue: {sizer: bytes, queue_size: 10}", func(context.Context, *otlpdata.Batch) error { return nil })
-	if err := source.Consume(t.Context(), oneSpan("abcdefgh")); !pipeline.IsPermanent(err) {
+	_, source := hosttest.StartNet(t, "sending_queue: {sizer: bytes, queue_size: 10}", func(context.Context, *otlpdata.Batch) error { return nil })
+	if err := source.Consume(t.Context(), hosttest.OneSpan("abcdefgh")); !pipeline.IsPermanent(err) {
 		t.Errorf("larger than the queue: %v", err)
 	}
 }
@@ -323,16 +209,16 @@ func TestQueueSizes(t *testing.T) {
 // What is refused for good after it was acknowledged is counted, logged, and kept as a file that can be sent again.
 func TestDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
 			return pipeline.Permanent(errors.New("bad spans"))
 		})
-		b := oneSpan("a")
+		b := hosttest.OneSpan("a")
 		if err := source.Consume(t.Context(), b); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		expect(t, p.counted(t), "dropped:1 in:1 queued:0 retries:0 sent:0")
-		lines := p.logged(t, "spans were dropped")
+		hosttest.Expect(t, p.NetCounts(t), "dropped:1 in:1 queued:0 retries:0 sent:0")
+		lines := p.Logged(t, "spans were dropped")
 		if len(lines) != 1 || lines[0]["error"] != "bad spans" || lines[0]["reason"] != "permanent" || lines[0]["spans"] != 1.0 {
 			t.Fatalf("%v", lines)
 		}
@@ -342,7 +228,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := otlpdata.FromOTLP(kept, otlpdata.Meta{}, otlpdata.Limits{})
-		if err != nil || nameOf(again) != "a" {
+		if err != nil || hosttest.NameOf(again) != "a" {
 			t.Errorf("%v", err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".tmp*")); len(left) != 0 {
@@ -354,38 +240,38 @@ func TestDeadLetters(t *testing.T) {
 // Stop sends what waits. When the time is over, what is left is counted as dropped, and the accounting still balances.
 func TestStopDrainsQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Second)
 			return nil
 		})
 		for range 10 {
-			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 				t.Error(err)
 			}
 		}
-		if err := p.stop(); err != nil {
+		if err := p.End(); err != nil {
 			t.Error(err)
 		}
-		expect(t, p.counted(t), "in:10 queued:0 retries:0 sent:10")
-		if err := source.Consume(t.Context(), oneSpan("late")); !errors.Is(err, pipeline.ErrStopping) {
+		hosttest.Expect(t, p.NetCounts(t), "in:10 queued:0 retries:0 sent:10")
+		if err := source.Consume(t.Context(), hosttest.OneSpan("late")); !errors.Is(err, pipeline.ErrStopping) {
 			t.Errorf("after the stop: %v", err)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return errors.New("down") })
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return errors.New("down") })
 		for range 10 {
-			if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 				t.Error(err)
 			}
 		}
 		start := time.Now()
-		if err := p.stop(); err == nil || !strings.Contains(err.Error(), "dropped 8 queued spans") || time.Since(start) != 30*time.Second {
+		if err := p.End(); err == nil || !strings.Contains(err.Error(), "dropped 8 queued spans") || time.Since(start) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
-		if got := p.counted(t); got["dropped"] != 10 || got["queued"] != 0 {
+		if got := p.NetCounts(t); got["dropped"] != 10 || got["queued"] != 0 {
 			t.Errorf("%v", got)
 		}
-		if lines := p.lines(t, "final accounting of spans"); len(lines) != 1 || lines[0]["balanced"] != true {
+		if lines := p.Lines(t, "final accounting of spans"); len(lines) != 1 || lines[0]["balanced"] != true {
 			t.Errorf("%v", lines)
 		}
 	})
@@ -429,17 +315,17 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		arrived[nameOf(b)]++
+		arrived[hosttest.NameOf(b)]++
 		return nil
 	}
-	p, source := startNet(t, "timeout: 3s, retry_on_failure: {max_elapsed_time: 20s}, "+strings.TrimSuffix(settings, "\n"), send)
+	p, source := hosttest.StartNet(t, "timeout: 3s, retry_on_failure: {max_elapsed_time: 20s}, "+strings.TrimSuffix(settings, "\n"), send)
 	told := map[string]error{}
 	var wg sync.WaitGroup
 	for c := range 64 {
 		wg.Go(func() {
 			for r := range 3 {
 				name := fmt.Sprint(c, ".", r)
-				err := source.Consume(t.Context(), oneSpan(name))
+				err := source.Consume(t.Context(), hosttest.OneSpan(name))
 				mu.Lock()
 				told[name] = err
 				mu.Unlock()
@@ -447,8 +333,8 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 		})
 	}
 	wg.Wait()
-	p.stop() //nolint:errcheck // what is left in the queue is counted
-	got := p.counted(t)
+	p.End() //nolint:errcheck // what is left in the queue is counted
+	got := p.NetCounts(t)
 	if got["in"] != 64*3 || got["in"] != got["sent"]+got["refused"]+got["dropped"]+got["queued"] {
 		t.Errorf("%v", got)
 	}

@@ -1,18 +1,14 @@
-package app_test
+package hosttest
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// eachFile runs a test for every file of a folder.
-func eachFile(t *testing.T, pattern string, test func(t *testing.T, file, text string)) {
+// EachFile runs a test for every file that matches a pattern.
+func EachFile(t *testing.T, pattern string, test func(t *testing.T, file, text string)) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files %s: %v", pattern, err)
@@ -28,8 +24,8 @@ func eachFile(t *testing.T, pattern string, test func(t *testing.T, file, text s
 	}
 }
 
-// header takes the leading lines that begin with prefix off a text, and returns them without it.
-func header(text, prefix string) (lines []string, rest string) {
+// Header splits a text into its leading lines with a prefix, which it removes, and the rest.
+func Header(text, prefix string) (lines []string, rest string) {
 	for {
 		line, below, _ := strings.Cut(text, "\n")
 		s, ok := strings.CutPrefix(line, prefix)
@@ -40,5 +36,13 @@ func header(text, prefix string) (lines []string, rest string) {
 	}
 }
 
-// lines joins what it is given by line breaks, for comparisons of several lines.
-func lines(s ...string) string { return strings.Join(s, "\n") }
+// Lines joins lines, to compare them with a text of several lines.
+func Lines(s ...string) string { return strings.Join(s, "\n") }
+
+// Must returns v and panics if err is not nil.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

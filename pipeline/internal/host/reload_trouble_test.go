@@ -1,4 +1,4 @@
-package app_test
+package host_test
 
 import (
 	"context"
@@ -11,17 +11,18 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // What a component reported of itself does not outlive it.
 func TestReloadForgetsReports(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small)
-	before := w.set["sink"].Report
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small)
+	before := w.Settings["sink"].Report
 	before(errors.New("the next hop is away"))
-	if err := w.become(t, p, strings.ReplaceAll(small, "sink: ", "sink: {max_traces: 1}")); err != nil {
+	if err := become(t, w, p, strings.ReplaceAll(hosttest.Small, "sink: ", "sink: {max_traces: 1}")); err != nil {
 		t.Fatal(err)
 	}
 	before(errors.New("still away"))
@@ -39,30 +40,30 @@ func TestReloadThatBreaks(t *testing.T) {
 	for name, fails := range map[string][]string{"exporters": {"start sink", "start sink/2"}, "receiver": {"start source"}, "build": {"start sink/2", "build sink"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				p := w.start(t, twoSinks)
+				w := hosttest.NewWorld()
+				p := w.Start(t, twoSinks)
 				for _, event := range fails {
-					w.fail[event] = errors.New(event + " failed")
+					w.Fail[event] = errors.New(event + " failed")
 				}
 				next := strings.NewReplacer("exporters: [sink]", "exporters: [sink/2]", "source: }", `source: {endpoint: "localhost:7"}}`).Replace(twoSinks)
 				if name != "receiver" {
 					next = strings.ReplaceAll(twoSinks, "exporters: [sink]", "exporters: [sink/2]")
 				}
-				source := w.source["source"]
-				err := w.become(t, p, next)
+				source := w.Source["source"]
+				err := become(t, w, p, next)
 				if err == nil || !strings.Contains(err.Error(), "the previous configuration could not be restored") || p.Health().Ready {
 					t.Fatalf("ready %v, %v", p.Health().Ready, err)
 				}
 				if s := p.Status(); s.State == status.OK || s.Configuration.Problem != err.Error() {
 					t.Errorf("%+v", s)
 				}
-				clear(w.fail)
+				clear(w.Fail)
 				began := time.Now()
-				if err := source.Consume(t.Context(), oneSpan("a")); !errors.Is(err, pipeline.ErrStopping) || time.Since(began) > 0 {
+				if err := source.Consume(t.Context(), hosttest.OneSpan("a")); !errors.Is(err, pipeline.ErrStopping) || time.Since(began) > 0 {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
 				running := map[string]int{}
-				for _, event := range w.events {
+				for _, event := range w.Events {
 					switch verb, id, _ := strings.Cut(event, " "); verb {
 					case "start":
 						running[id]++
@@ -73,13 +74,13 @@ func TestReloadThatBreaks(t *testing.T) {
 				for _, event := range fails {
 					running[strings.TrimPrefix(event, "start ")] = 0
 				}
-				w.events = nil
-				if err := p.stop(); err != nil {
+				w.Events = nil
+				if err := p.End(); err != nil {
 					t.Error(err)
 				}
 				for id, n := range running {
-					if n > 0 && !slices.Contains(w.events, "stop "+id) {
-						t.Errorf("%s is not stopped: %v", id, w.events)
+					if n > 0 && !slices.Contains(w.Events, "stop "+id) {
+						t.Errorf("%s is not stopped: %v", id, w.Events)
 					}
 				}
 			})
@@ -90,10 +91,10 @@ func TestReloadThatBreaks(t *testing.T) {
 // A receiver that takes all the time to stop leaves the store as much.
 func TestReloadGivesEachItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		p := w.start(t, small)
+		w := hosttest.NewWorld()
+		p := w.Start(t, hosttest.Small)
 		stops := 0
-		w.stopping = func(ctx context.Context) {
+		w.OnStop = func(ctx context.Context) {
 			if stops++; stops == 1 {
 				<-ctx.Done()
 			}
@@ -101,33 +102,33 @@ func TestReloadGivesEachItsTime(t *testing.T) {
 				t.Error("the store is stopped with a context that has ended before")
 			}
 		}
-		next := strings.NewReplacer("sink: ", "sink: {max_traces: 1}", "source: }", `source: {endpoint: "localhost:7"}}`).Replace(small)
-		if err := w.become(t, p, next); err != nil || stops != 2 {
+		next := strings.NewReplacer("sink: ", "sink: {max_traces: 1}", "source: }", `source: {endpoint: "localhost:7"}}`).Replace(hosttest.Small)
+		if err := become(t, w, p, next); err != nil || stops != 2 {
 			t.Errorf("%d components were stopped: %v", stops, err)
 		}
-		w.stopping = nil
+		w.OnStop = nil
 	})
 }
 
 // Who waits for the next attempt of an exporter that the reload does not come near goes on waiting.
 func TestReloadLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, away := newWorld(), newNextHop(true)
-		factories := append(w.factories(), pipeline.Exporter("net", func() netConfig { return netConfig{pipeline.DefaultDelivery()} },
-			func(pipeline.Settings, netConfig) (*network, error) { return &network{away.send}, nil }))
+		w, away := hosttest.NewWorld(), hosttest.NewNextHop(true)
+		factories := append(w.Factories(), pipeline.Exporter("net", func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
+			func(pipeline.Settings, hosttest.NetConfig) (*hosttest.Net, error) { return &hosttest.Net{Send: away.Send}, nil }))
 		const yaml = "receivers: {source: , source/2: }\nprocessors: {step: }\nexporters: {hop: , net: {retry_on_failure: {initial_interval: 1m, max_interval: 1m}}}\n" +
 			"service: {pipelines: {traces: {receivers: [source], exporters: [hop]}, traces/2: {receivers: [source/2], exporters: [net]}}}\n"
-		p := w.startWith(t, factories, yaml)
-		w.take = func(string, *otlpdata.Batch) error {
+		p := w.StartWith(t, factories, yaml)
+		w.Accept = func(string, *otlpdata.Batch) error {
 			time.Sleep(3 * time.Second)
 			return nil
 		}
 		outcomes := make(chan error, 2)
-		go func() { outcomes <- w.source["source/2"].Consume(t.Context(), oneSpan("a")) }()
-		go func() { outcomes <- w.source["source"].Consume(t.Context(), oneSpan("b")) }()
+		go func() { outcomes <- w.Source["source/2"].Consume(t.Context(), hosttest.OneSpan("a")) }()
+		go func() { outcomes <- w.Source["source"].Consume(t.Context(), hosttest.OneSpan("b")) }()
 		synctest.Wait()
 		err := p.Reload(t.Context(), func() (*app.Config, error) {
-			return w.loadWith(factories, strings.ReplaceAll(yaml, "[source],", "[source], processors: [step],"))
+			return w.LoadWith(factories, strings.ReplaceAll(yaml, "[source],", "[source], processors: [step],"))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -135,9 +136,7 @@ func TestReloadLeavesOthersAlone(t *testing.T) {
 		if err := <-outcomes; err != nil || len(outcomes) > 0 {
 			t.Errorf("%v, %d others are answered", err, len(outcomes))
 		}
-		away.mu.Lock()
-		away.away = false
-		away.mu.Unlock()
+		away.SetAway(false)
 		if err := <-outcomes; err != nil {
 			t.Error(err)
 		}

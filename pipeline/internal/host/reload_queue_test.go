@@ -1,7 +1,6 @@
-package app_test
+package host_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +12,17 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
 // hops runs source -> net, where net sends to one of several next hops: the one that its configuration names.
 type hops struct {
-	*program
-	w    *world
+	*hosttest.Program
+	w    *hosttest.World
 	fs   vfs.FS
-	to   map[string]*nextHop
+	to   map[string]*hosttest.NextHop
 	from pipeline.Consumer
 }
 
@@ -32,38 +32,30 @@ type namedHopConfig struct {
 }
 
 func (h *hops) load(settings, processors string) (*app.Config, error) {
-	factories := append(h.w.factories(), pipeline.Exporter("net", func() namedHopConfig { return namedHopConfig{Delivery: pipeline.DefaultDelivery()} },
-		func(_ pipeline.Settings, c namedHopConfig) (*network, error) { return &network{h.to[c.To].send}, nil }))
+	factories := append(h.w.Factories(), pipeline.Exporter("net", func() namedHopConfig { return namedHopConfig{Delivery: pipeline.DefaultDelivery()} },
+		func(_ pipeline.Settings, c namedHopConfig) (*hosttest.Net, error) {
+			return &hosttest.Net{Send: h.to[c.To].Send}, nil
+		}))
 	exporter := "net"
 	if settings == "" {
 		exporter = "sink"
 	}
-	return h.w.loadWith(factories, fmt.Sprintf("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , net: {%s}}\n"+
+	return h.w.LoadWith(factories, fmt.Sprintf("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , net: {%s}}\n"+
 		"service: {data_dir: data, pipelines: {traces: {receivers: [source], processors: [%s], exporters: [%s]}}}\n", settings, processors, exporter))
 }
 
-func startHops(t *testing.T, settings string, to map[string]*nextHop) *hops {
+func startHops(t *testing.T, settings string, to map[string]*hosttest.NextHop) *hops {
 	t.Helper()
-	h := &hops{program: &program{log: &bytes.Buffer{}}, w: newWorld(), fs: vfstest.NewMem(), to: to}
+	h := &hops{w: hosttest.NewWorld(), fs: vfstest.NewMem(), to: to}
 	config, err := h.load(settings, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := pipeline.SystemEnv()
 	env.FS = h.fs
-	if h.App, err = app.New(config, app.Options{Log: h.log, Env: &env}); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h.from = h.w.source["source"]
-	h.stop = sync.OnceValue(func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
-		defer cancel()
-		return h.Stop(ctx)
-	})
-	t.Cleanup(func() { h.stop() }) //nolint:errcheck // tests that care call it themselves
+	h.Program = hosttest.NewProgram(t, config, env)
+	h.StartWithin(t, time.Minute)
+	h.from = h.w.Source["source"]
 	return h
 }
 
@@ -76,7 +68,7 @@ func (h *hops) become(t *testing.T, settings, processors string) {
 
 func (h *hops) send(t *testing.T, service string) {
 	t.Helper()
-	if err := h.from.Consume(t.Context(), batchFor("", service)); err != nil {
+	if err := h.from.Consume(t.Context(), hosttest.BatchFor("", service)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -90,31 +82,21 @@ const (
 func TestReloadKeepsTheQueue(t *testing.T) {
 	for name, queue := range map[string]string{"memory": inMemory, "disk": fast + ", sending_queue: {storage: disk}"} {
 		t.Run(name, func(t *testing.T) {
-			away, there := newNextHop(true), newNextHop(false)
-			h := startHops(t, "to: away, "+queue, map[string]*nextHop{"away": away, "there": there})
+			away, there := hosttest.NewNextHop(true), hosttest.NewNextHop(false)
+			h := startHops(t, "to: away, "+queue, map[string]*hosttest.NextHop{"away": away, "there": there})
 			h.send(t, "a")
 			h.send(t, "b")
 			h.become(t, "to: there, timeout: 3s, "+queue, "step")
 			h.send(t, "c")
-			if got := fmt.Sprint(there.await(3)); got != "[ zipkin udp a  zipkin udp b  zipkin udp c]" {
+			if got := fmt.Sprint(there.Await(3)); got != "[ zipkin udp a  zipkin udp b  zipkin udp c]" {
 				t.Errorf("got %s", got)
 			}
-			if err := h.stop(); err != nil {
+			if err := h.End(); err != nil {
 				t.Fatal(err)
 			}
-			expectCounts(t, h.program, "dropped:0 in:3 queued:0 sent:3")
-			h.balanced(t)
+			h.Program.CheckNet(t, "dropped:0 in:3 queued:0 sent:3")
+			h.CheckBalanced(t)
 		})
-	}
-}
-
-// balanced checks the final accounting of a program that has stopped.
-func (p *program) balanced(t *testing.T) {
-	t.Helper()
-	for _, l := range p.lines(t, "final accounting of spans") {
-		if l["balanced"] != true {
-			t.Errorf("not balanced: %v", l)
-		}
 	}
 }
 
@@ -124,29 +106,27 @@ func TestReloadRetiresTheQueue(t *testing.T) {
 		"on disk": "to: there, " + fast + ", sending_queue: {storage: disk}", "no exporter": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				before, there := newNextHop(true), newNextHop(false)
-				h := startHops(t, "to: before, "+inMemory, map[string]*nextHop{"before": before, "there": there})
+				before, there := hosttest.NewNextHop(true), hosttest.NewNextHop(false)
+				h := startHops(t, "to: before, "+inMemory, map[string]*hosttest.NextHop{"before": before, "there": there})
 				h.send(t, "a")
 				h.become(t, next, "")
-				if got := h.counted(t)["queued"]; got != 1 {
+				if got := h.NetCounts(t)["queued"]; got != 1 {
 					t.Errorf("%v are queued", got)
 				}
 				h.send(t, "b")
 				synctest.Wait()
-				before.mu.Lock()
-				before.away = false
-				before.mu.Unlock()
+				before.SetAway(false)
 				time.Sleep(time.Second)
-				if got := fmt.Sprint(before.await(1)); got != "[ zipkin udp a]" {
+				if got := fmt.Sprint(before.Await(1)); got != "[ zipkin udp a]" {
 					t.Errorf("got %s", got)
 				}
 				if next != "" {
-					there.await(1)
+					there.Await(1)
 				}
-				if err := h.stop(); err != nil {
+				if err := h.End(); err != nil {
 					t.Fatal(err)
 				}
-				h.balanced(t)
+				h.CheckBalanced(t)
 			})
 		})
 	}
@@ -155,16 +135,16 @@ func TestReloadRetiresTheQueue(t *testing.T) {
 // When the process ends before an exporter that had to go has sent everything, what is left is counted as dropped.
 func TestStopEndsRetirement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := startHops(t, "to: away, "+inMemory, map[string]*nextHop{"away": newNextHop(true), "there": newNextHop(false)})
+		h := startHops(t, "to: away, "+inMemory, map[string]*hosttest.NextHop{"away": hosttest.NewNextHop(true), "there": hosttest.NewNextHop(false)})
 		h.send(t, "a")
 		h.become(t, "to: there", "")
-		if err := h.stop(); err != nil {
+		if err := h.End(); err != nil {
 			t.Fatal(err)
 		}
-		expectCounts(t, h.program, "in:1 dropped:1")
-		h.balanced(t)
-		if len(h.lines(t, "a removed component did not stop cleanly")) != 1 {
-			t.Errorf("nobody says so: %s", h.log)
+		h.Program.CheckNet(t, "in:1 dropped:1")
+		h.CheckBalanced(t)
+		if len(h.Lines(t, "a removed component did not stop cleanly")) != 1 {
+			t.Errorf("nobody says so: %s", h.Log)
 		}
 	})
 }
@@ -172,30 +152,30 @@ func TestStopEndsRetirement(t *testing.T) {
 // A queue on disk that gets other settings is opened again: what was in it is counted once. One that goes keeps it until it is back.
 func TestReloadOfQueueOnDisk(t *testing.T) {
 	const onDisk = fast + ", sending_queue: {storage: disk, max_bytes: %s}"
-	away, there := newNextHop(true), newNextHop(false)
-	h := startHops(t, "to: away, "+fmt.Sprintf(onDisk, "1MiB"), map[string]*nextHop{"away": away, "there": there})
+	away, there := hosttest.NewNextHop(true), hosttest.NewNextHop(false)
+	h := startHops(t, "to: away, "+fmt.Sprintf(onDisk, "1MiB"), map[string]*hosttest.NextHop{"away": away, "there": there})
 	h.send(t, "a")
 	h.become(t, "to: away, "+fmt.Sprintf(onDisk, "2MiB"), "")
-	expectCounts(t, h.program, "in:1 queued:1")
+	h.Program.CheckNet(t, "in:1 queued:1")
 	h.send(t, "b")
 	h.become(t, "", "")
-	expectCounts(t, h.program, "in:2 queued:2")
+	h.Program.CheckNet(t, "in:2 queued:2")
 	h.become(t, "to: there, "+fmt.Sprintf(onDisk, "2MiB"), "")
-	there.await(2)
-	if err := h.stop(); err != nil {
+	there.Await(2)
+	if err := h.End(); err != nil {
 		t.Fatal(err)
 	}
-	expectCounts(t, h.program, "in:2 queued:0 sent:2")
-	h.balanced(t)
+	h.Program.CheckNet(t, "in:2 queued:0 sent:2")
+	h.CheckBalanced(t)
 }
 
 // A caller that waits for the next attempt of an exporter without a queue does not hold up what is exchanged before it: it is told to come again.
 func TestReloadHurries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = "to: away, retry_on_failure: {initial_interval: 1h, max_interval: 1h, max_elapsed_time: 0s}"
-		h := startHops(t, slow, map[string]*nextHop{"away": newNextHop(true)})
+		h := startHops(t, slow, map[string]*hosttest.NextHop{"away": hosttest.NewNextHop(true)})
 		outcome := make(chan error)
-		go func() { outcome <- h.from.Consume(context.Background(), oneSpan("a")) }()
+		go func() { outcome <- h.from.Consume(context.Background(), hosttest.OneSpan("a")) }()
 		synctest.Wait()
 		began := time.Now()
 		h.become(t, slow, "step")
@@ -211,8 +191,8 @@ func TestReloadHurries(t *testing.T) {
 // While callers come from everywhere, everything is exchanged a hundred times: whoever was told yes has its spans at a next hop.
 func TestReloadUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newNextHop(false), newNextHop(false)
-		h := startHops(t, "to: a, "+inMemory, map[string]*nextHop{"a": a, "b": b})
+		a, b := hosttest.NewNextHop(false), hosttest.NewNextHop(false)
+		h := startHops(t, "to: a, "+inMemory, map[string]*hosttest.NextHop{"a": a, "b": b})
 		var load sync.WaitGroup
 		ctx, cancel := context.WithCancel(context.Background())
 		var mu sync.Mutex
@@ -220,7 +200,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		for i := range 8 {
 			load.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
-					err := h.from.Consume(context.Background(), batchFor("", fmt.Sprint(i, n)))
+					err := h.from.Consume(context.Background(), hosttest.BatchFor("", fmt.Sprint(i, n)))
 					mu.Lock()
 					if err == nil {
 						acked++
@@ -240,17 +220,17 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 		cancel()
 		load.Wait()
-		if err := h.stop(); err != nil {
+		if err := h.End(); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]bool{}
-		for _, s := range append(a.got, b.got...) {
+		for _, s := range append(a.Await(0), b.Await(0)...) {
 			got[strings.TrimSpace(s)] = true
 		}
 		if len(got) < acked || acked < 100 {
 			t.Errorf("%d of %d acknowledged batches came", len(got), acked)
 		}
-		h.balanced(t)
+		h.CheckBalanced(t)
 		if s := h.Status().Configuration; s.Reloads != 100 || s.Problem != "" {
 			t.Errorf("status %+v", s)
 		}

@@ -1,4 +1,4 @@
-package app_test
+package pipeline_test
 
 import (
 	"encoding"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // accepts checks what a field makes of a text.
@@ -53,7 +54,7 @@ func TestDuration(t *testing.T) {
 	refuses[D](t, "is not a duration; write 250ms, 5s, 1h30m or 7d",
 		"", "5", "d", "1.5d", "-1d", "1d12h", "99999999d", "soon", "9999999999h")
 	refuses[D](t, "a duration must not be negative", "-5s")
-	if d := D(90 * time.Second); d.String() != "1m30s" || d.Std() != 90*time.Second || string(must(d.MarshalText())) != "1m30s" {
+	if d := D(90 * time.Second); d.String() != "1m30s" || d.Std() != 90*time.Second || string(hosttest.Must(d.MarshalText())) != "1m30s" {
 		t.Errorf("%v", d)
 	}
 }
@@ -77,7 +78,7 @@ func TestByteSize(t *testing.T) {
 		t.Errorf("half of %d is %d, %v", all, half, err)
 	}
 	for want, size := range map[string]B{"0": 0, "1000000": 1e6, "1KiB": 1024, "1536MiB": 3 << 29, "5GiB": 5 << 30, "1TiB": 1 << 40} {
-		if got := string(must(size.MarshalText())); got != want {
+		if got := string(hosttest.Must(size.MarshalText())); got != want {
 			t.Errorf("%d is written %s, want %s", int64(size), got, want)
 		}
 	}
@@ -127,7 +128,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
 	logger := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(&log), zap.DebugLevel))
 	logger.Info("x", zap.Any("a", s), zap.Any("b", c), zap.Any("c", &c), zap.Stringer("d", s), zap.Reflect("e", c), zap.Any("f", c.Tokens))
-	printed = append(printed, log.String(), string(must(json.Marshal(c))), string(must(yaml.Marshal(c))), s.String(), fmt.Sprint(s, c))
+	printed = append(printed, log.String(), string(hosttest.Must(json.Marshal(c))), string(hosttest.Must(yaml.Marshal(c))), s.String(), fmt.Sprint(s, c))
 	for _, p := range printed {
 		if strings.Contains(p, secret) || strings.Contains(p, fmt.Sprintf("%x", secret)) {
 			t.Errorf("printed: %s", p)
@@ -148,7 +149,7 @@ func TestEndpoint(t *testing.T) {
 	refuses[pipeline.Endpoint](t, "is not a number from 0 to 65535",
 		"localhost:", "localhost:http", "localhost:65536", "localhost:-1")
 	refuses[pipeline.Endpoint](t, "is not a host; write host:port without a scheme", "a/b:1", "a b:1")
-	if e := pipeline.Endpoint("a:1"); string(must(e.MarshalText())) != "a:1" {
+	if e := pipeline.Endpoint("a:1"); string(hosttest.Must(e.MarshalText())) != "a:1" {
 		t.Errorf("%v", e)
 	}
 }
@@ -159,7 +160,7 @@ func TestID(t *testing.T) {
 	refuses[pipeline.ID](t, "is not a component id; write type or type/name",
 		"", "/", "a/", "/a", "a b", "a:b", "a,b", "a\tb", "a\x00", "a\xff", "a=b",
 		strings.Repeat("a", 129))
-	if id := (pipeline.ID{Type: "a", Name: "b"}); id.IsZero() || !(pipeline.ID{}).IsZero() || string(must(id.MarshalText())) != "a/b" {
+	if id := (pipeline.ID{Type: "a", Name: "b"}); id.IsZero() || !(pipeline.ID{}).IsZero() || string(hosttest.Must(id.MarshalText())) != "a/b" {
 		t.Errorf("%v", id)
 	}
 }
@@ -174,13 +175,13 @@ func TestOptional(t *testing.T) {
 	// In a file the key turns it on, with its defaults, and null takes that back.
 	f := func(http, override, wantEndpoint string, wantOn bool) {
 		t.Helper()
-		w := newWorld()
+		w := hosttest.NewWorld()
 		var o []app.Override
 		if override != "" {
-			o = append(o, must(app.ParseSet("extensions.ask.http="+override)))
+			o = append(o, hosttest.Must(app.ParseSet("extensions.ask.http="+override)))
 		}
-		w.start(t, "exporters: {sink: }\nextensions: {ask: {storage: sink"+http+"}}\nservice: {extensions: [ask]}", o...)
-		v, on := w.ask.HTTP.Get()
+		w.Start(t, "exporters: {sink: }\nextensions: {ask: {storage: sink"+http+"}}\nservice: {extensions: [ask]}", o...)
+		v, on := w.Ask.HTTP.Get()
 		if string(v.Endpoint) != wantEndpoint || on != wantOn {
 			t.Errorf("%q and %q: %v, %v", http, override, v, on)
 		}
@@ -194,23 +195,23 @@ func TestOptional(t *testing.T) {
 }
 
 func TestRef(t *testing.T) {
-	var none pipeline.Ref[reader]
+	var none pipeline.Ref[hosttest.Reader]
 	if none.IsSet() || !none.ID().IsZero() {
 		t.Errorf("a reference to nothing: %v", none)
 	}
-	if r := pipeline.RefTo[reader](pipeline.ID{Type: "sink"}); !r.IsSet() || r.ID().String() != "sink" {
+	if r := pipeline.RefTo[hosttest.Reader](pipeline.ID{Type: "sink"}); !r.IsSet() || r.ID().String() != "sink" {
 		t.Errorf("%v", r)
 	}
-	if r := pipeline.BoundRef[reader](&sink{part{id: "x"}}); !r.IsSet() || r.Get().Read() != "read x" {
+	if r := pipeline.BoundRef[hosttest.Reader](&hosttest.Sink{Part: hosttest.Part{ID: "x"}}); !r.IsSet() || r.Get().Read() != "read x" {
 		t.Errorf("%v", r)
 	}
 	if err := none.UnmarshalText([]byte("a b")); err == nil || none.IsSet() {
 		t.Errorf("%v, %v", none, err)
 	}
 	// What it is bound to is the component itself, an exporter that no pipeline lists as well.
-	w := newWorld()
-	w.start(t, "exporters: {sink/far: }\nextensions: {ask: {storage: proxy}, proxy: {of: sink/far}}\nservice: {extensions: [ask]}")
-	if got := w.ask.Storage.Get(); got.Read() != "read proxy" || w.ask.Storage.ID().Type != "proxy" {
+	w := hosttest.NewWorld()
+	w.Start(t, "exporters: {sink/far: }\nextensions: {ask: {storage: proxy}, proxy: {of: sink/far}}\nservice: {extensions: [ask]}")
+	if got := w.Ask.Storage.Get(); got.Read() != "read proxy" || w.Ask.Storage.ID().Type != "proxy" {
 		t.Errorf("bound to %v", got)
 	}
 }
@@ -228,19 +229,19 @@ func TestFactoriesAreChecked(t *testing.T) {
 			t.Errorf("%v", f)
 		}
 	}
-	defaults := func() stepConfig { return stepConfig{} }
+	defaults := func() hosttest.StepConfig { return hosttest.StepConfig{} }
 	concrete := func(typ string) pipeline.Factory {
-		return pipeline.Extension(typ, defaults, func(pipeline.Settings, stepConfig) (*part, error) { return nil, nil })
+		return pipeline.Extension(typ, defaults, func(pipeline.Settings, hosttest.StepConfig) (*hosttest.Part, error) { return nil, nil })
 	}
 	anything := func(typ string) pipeline.Factory {
-		return pipeline.Extension(typ, defaults, func(pipeline.Settings, stepConfig) (any, error) { return nil, nil })
+		return pipeline.Extension(typ, defaults, func(pipeline.Settings, hosttest.StepConfig) (any, error) { return nil, nil })
 	}
 	f("remote_storage2", "<nil>", concrete)
 	for _, typ := range []string{"", "a b", "a/b", "A", "a-b", "é"} {
 		f(typ, fmt.Sprintf("pipeline: extension %q: type names consist of a-z, 0-9 and _", typ), concrete)
 	}
 	f("x", `pipeline: extension "x": build must return a concrete type, whose methods are known before it is built`, anything)
-	if c, ok := concrete("x").Defaults().(*stepConfig); !ok || c == nil {
+	if c, ok := concrete("x").Defaults().(*hosttest.StepConfig); !ok || c == nil {
 		t.Error("no defaults")
 	}
 }

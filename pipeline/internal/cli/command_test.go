@@ -1,4 +1,4 @@
-package app_test
+package cli_test
 
 import (
 	"bytes"
@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // execute runs the command line with the presets `small` and `empty`.
-func (w *world) execute(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+func execute(ctx context.Context, w *hosttest.World, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	presets := []app.Preset{{Name: "small", YAML: []byte(small)}, {Name: "empty"}}
-	code = app.Run(ctx, args, &out, &err, w.factories(), presets...)
+	presets := []app.Preset{{Name: "small", YAML: []byte(hosttest.Small)}, {Name: "empty"}}
+	code = app.Run(ctx, args, &out, &err, w.Factories(), presets...)
 	return code, out.String(), err.String()
 }
 
@@ -33,7 +34,7 @@ func TestCommandLine(t *testing.T) {
 	spare, bad := file("exporters: {sink/spare: }"), file("exporters: {sink: {max_traces: x}}")
 	f := func(args string, code int, stdout, stderr string) {
 		t.Helper()
-		gotCode, gotOut, gotErr := newWorld().execute(t.Context(), strings.Fields(args)...)
+		gotCode, gotOut, gotErr := execute(t.Context(), hosttest.NewWorld(), strings.Fields(args)...)
 		gotErr, _, _ = strings.Cut(gotErr, "\nusage: ")
 		if gotCode != code || !strings.HasPrefix(gotOut, stdout) || stdout == "" && gotOut != "" || gotErr != stderr {
 			t.Errorf("%s:\n got %d, %q, %q\nwant %d, %q, %q", args, gotCode, gotOut, gotErr, code, stdout, stderr)
@@ -78,30 +79,30 @@ func TestCommandLine(t *testing.T) {
 
 // Validating builds the components, and neither starts nor stops them.
 func TestValidateStartsNothing(t *testing.T) {
-	w := newWorld()
-	w.fail["build sink"] = errors.New("cannot be")
-	code, _, stderr := w.execute(t.Context(), "validate")
+	w := hosttest.NewWorld()
+	w.Fail["build sink"] = errors.New("cannot be")
+	code, _, stderr := execute(t.Context(), w, "validate")
 	if code != 2 || stderr != "tracing: building exporter sink: cannot be\n" {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
-	if got := strings.Join(w.events, ", "); got != "build sink" {
+	if got := strings.Join(w.Events, ", "); got != "build sink" {
 		t.Errorf("events: %s", got)
 	}
 }
 
 func TestRunUntilTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld()
-	w.seen = func(event string) {
+	w := hosttest.NewWorld()
+	w.OnEvent = func(event string) {
 		if event == "start source" {
 			cancel()
 		}
 	}
-	code, stdout, stderr := w.execute(ctx)
+	code, stdout, stderr := execute(ctx, w)
 	if code != 0 || stdout != "" {
 		t.Errorf("exit code %d, output %q", code, stdout)
 	}
-	if got := strings.Join(w.events, ", "); got != "build sink, build source, start sink, start source, stop source, stop sink" {
+	if got := strings.Join(w.Events, ", "); got != "build sink, build source, start sink, start source, stop source, stop sink" {
 		t.Errorf("events: %s", got)
 	}
 	for _, want := range []string{`"msg":"Health Check state change","status":"ready"`, `"msg":"stopping","at-most":"30s"`,
@@ -123,9 +124,9 @@ func TestRunFails(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		w := newWorld()
-		w.fail[event] = errors.New("port taken")
-		code, _, stderr := w.execute(ctx, "--log-level=error")
+		w := hosttest.NewWorld()
+		w.Fail[event] = errors.New("port taken")
+		code, _, stderr := execute(ctx, w, "--log-level=error")
 		if code != 1 || !strings.Contains(stderr, wantLog) {
 			t.Errorf("%s: exit code %d, log\n%s", event, code, stderr)
 		}
@@ -138,7 +139,7 @@ func TestRunFails(t *testing.T) {
 func TestConsoleLog(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, stderr := newWorld().execute(ctx, "--set", "service.telemetry.logs.encoding=console")
+	_, _, stderr := execute(ctx, hosttest.NewWorld(), "--set", "service.telemetry.logs.encoding=console")
 	if first, _, _ := strings.Cut(stderr, "\n"); strings.HasPrefix(first, "{") || !strings.Contains(first, "\tinfo\t") {
 		t.Errorf("the log begins with %s", first)
 	}

@@ -1,4 +1,4 @@
-package app_test
+package host_test
 
 import (
 	"bytes"
@@ -13,20 +13,21 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
 // run loads a configuration, builds and starts it, and stops it again if it started. It returns what happened, in order.
-func (w *world) run(ctx context.Context, yaml string) []string {
-	if _, err := w.session(ctx, yaml); err != nil {
+func run(ctx context.Context, w *hosttest.World, yaml string) []string {
+	if _, err := session(ctx, w, yaml); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\ngoroutine ") // a panic's stack follows
-		w.events = append(w.events, strings.Split("error: "+first, "\n")...)
+		w.Events = append(w.Events, strings.Split("error: "+first, "\n")...)
 	}
-	return w.events
+	return w.Events
 }
 
-func (w *world) session(ctx context.Context, yaml string) (*app.App, error) {
-	config, err := w.load(yaml)
+func session(ctx context.Context, w *hosttest.World, yaml string) (*app.App, error) {
+	config, err := w.Load(yaml)
 	if err != nil {
 		return nil, err
 	}
@@ -43,20 +44,20 @@ func (w *world) session(ctx context.Context, yaml string) (*app.App, error) {
 // Each file of testdata/lifecycle is a configuration, with `# fail: EVENT` and `# panic: EVENT` lines first, and below `# then` what
 // happens.
 func TestLifecycle(t *testing.T) {
-	eachFile(t, "testdata/lifecycle/*.txt", func(t *testing.T, file, text string) {
-		w := newWorld()
-		fails, text := header(text, "# fail: ")
+	hosttest.EachFile(t, "testdata/lifecycle/*.txt", func(t *testing.T, file, text string) {
+		w := hosttest.NewWorld()
+		fails, text := hosttest.Header(text, "# fail: ")
 		for _, event := range fails {
-			w.fail[event] = errors.New(event + " failed")
+			w.Fail[event] = errors.New(event + " failed")
 		}
-		panics, text := header(text, "# panic: ")
+		panics, text := hosttest.Header(text, "# panic: ")
 		for _, event := range panics {
-			w.panics[event] = true
+			w.Panics[event] = true
 		}
 		yaml, want, _ := strings.Cut(text, "# then\n")
-		got := lines(w.run(t.Context(), yaml)...) + "\n"
+		got := hosttest.Lines(run(t.Context(), w, yaml)...) + "\n"
 		if golden.Updating() {
-			before, _, _ := strings.Cut(string(must(os.ReadFile(file))), "# then\n")
+			before, _, _ := strings.Cut(string(hosttest.Must(os.ReadFile(file))), "# then\n")
 			golden.Write(t, file, before+"# then\n"+got)
 			return
 		}
@@ -64,13 +65,6 @@ func TestLifecycle(t *testing.T) {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
 		}
 	})
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 const large = `
@@ -87,7 +81,7 @@ service:
 
 // Whichever component fails to start, and however: exactly those before it are stopped, once each, in reverse order.
 func TestStartFailsAtEach(t *testing.T) {
-	started := withPrefix(newWorld().run(t.Context(), large), "start ")
+	started := withPrefix(run(t.Context(), hosttest.NewWorld(), large), "start ")
 	if len(started) < 10 {
 		t.Fatalf("only %d components: %v", len(started), started)
 	}
@@ -97,10 +91,10 @@ func TestStartFailsAtEach(t *testing.T) {
 			continue
 		}
 		for _, how := range []string{"fail", "panic"} {
-			w := newWorld()
-			w.fail[event] = errors.New("no")
-			w.panics[event] = how == "panic"
-			events := w.run(t.Context(), large)
+			w := hosttest.NewWorld()
+			w.Fail[event] = errors.New("no")
+			w.Panics[event] = how == "panic"
+			events := run(t.Context(), w, large)
 			var stops []string
 			for _, s := range slices.Backward(started[:k]) {
 				stops = append(stops, "stop "+strings.TrimPrefix(s, "start "))
@@ -126,16 +120,16 @@ func withPrefix(events []string, prefix string) []string {
 // A start that fails because it is interrupted leaves time for what had started to stop.
 func TestRollBackOutlivesTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld()
-	w.fail["start source"] = context.Canceled
+	w := hosttest.NewWorld()
+	w.Fail["start source"] = context.Canceled
 	atStop := errors.New("not stopped")
-	w.seen = func(event string) {
+	w.OnEvent = func(event string) {
 		if event == "start source" {
 			cancel()
 		}
 	}
-	w.stopping = func(ctx context.Context) { atStop = ctx.Err() }
-	if _, err := w.session(ctx, small); !errors.Is(err, context.Canceled) {
+	w.OnStop = func(ctx context.Context) { atStop = ctx.Err() }
+	if _, err := session(ctx, w, hosttest.Small); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if atStop != nil {
@@ -145,28 +139,28 @@ func TestRollBackOutlivesTheStart(t *testing.T) {
 
 // Every failure of a stop is reported, and keeps nobody else from being stopped.
 func TestStopFailures(t *testing.T) {
-	w := newWorld()
-	w.fail["stop sink"], w.panics["stop source"] = errors.New("disk full"), true
-	_, err := w.session(t.Context(), small)
+	w := hosttest.NewWorld()
+	w.Fail["stop sink"], w.Panics["stop source"] = errors.New("disk full"), true
+	_, err := session(t.Context(), w, hosttest.Small)
 	if err == nil || !strings.Contains(err.Error(), "stopping receiver source: BUG: Stop panicked: stop source") ||
 		!strings.Contains(err.Error(), "stopping exporter sink: disk full") {
 		t.Errorf("got %v", err)
 	}
-	if got := withPrefix(w.events, "stop "); !slices.Equal(got, []string{"stop source", "stop sink"}) {
+	if got := withPrefix(w.Events, "stop "); !slices.Equal(got, []string{"stop source", "stop sink"}) {
 		t.Errorf("stopped %v", got)
 	}
 }
 
 func TestHealth(t *testing.T) {
-	w := newWorld()
+	w := hosttest.NewWorld()
 	var a *app.App
 	var ready []string
-	w.seen = func(event string) {
+	w.OnEvent = func(event string) {
 		if a != nil {
 			ready = append(ready, fmt.Sprint(event, " ", a.Health().Ready, " ", a.Health().Since.IsZero()))
 		}
 	}
-	config, err := w.load(small)
+	config, err := w.Load(hosttest.Small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +193,8 @@ func TestHealth(t *testing.T) {
 
 // Every instance has a directory of its own, whatever its name, below service.data_dir.
 func TestDirectories(t *testing.T) {
-	w := newWorld()
-	_, err := w.session(t.Context(), `
+	w := hosttest.NewWorld()
+	_, err := session(t.Context(), w, `
 receivers: {source: }
 processors: {step: }
 exporters: {sink: , sink/a/b: , sink/b: , "sink/..": , sink/../x: }
@@ -217,7 +211,7 @@ service:
 	}
 	want := []string{"/data/sink", "/data/sink-..", "/data/sink-..%2Fx", "/data/sink-a%2Fb", "/data/sink-b", "/data/extensions/hub-sink",
 		"/data/processors/step/traces%2Fx%2Fy", "/data/processors/step/traces", "/data/receivers/source"}
-	if !slices.Equal(w.dirs, want) {
-		t.Errorf("got  %q\nwant %q", w.dirs, want)
+	if !slices.Equal(w.Dirs, want) {
+		t.Errorf("got  %q\nwant %q", w.Dirs, want)
 	}
 }

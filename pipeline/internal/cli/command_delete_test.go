@@ -1,4 +1,4 @@
-package app_test
+package cli_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // TestDeleteCommand asks a server for deletions, and refuses what can be refused without one.
@@ -22,7 +24,7 @@ func TestDeleteCommand(t *testing.T) {
 	f := func(args []string, code int, stdout, stderr, want string) {
 		t.Helper()
 		asked = ""
-		gotCode, gotOut, gotErr := newWorld().execute(t.Context(), append([]string{"delete"}, args...)...)
+		gotCode, gotOut, gotErr := execute(t.Context(), hosttest.NewWorld(), append([]string{"delete"}, args...)...)
 		gotErr, _, _ = strings.Cut(gotErr, "\n")
 		if gotCode != code || gotOut != stdout || gotErr != stderr || asked != want {
 			t.Errorf("%q:\n got %d, %q, %q, asked %s\nwant %d, %q, %q, asked %s", args, gotCode, gotOut, gotErr, asked, code, stdout, stderr, want)

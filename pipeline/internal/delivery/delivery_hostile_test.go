@@ -1,4 +1,4 @@
-package app_test
+package delivery_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -31,19 +32,19 @@ func TestAbsurdRetryInfo(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		refuse := func(context.Context, *otlpdata.Batch) error { return asks.Err() }
-		_, source := startNet(t, "", refuse)
+		_, source := hosttest.StartNet(t, "", refuse)
 		start := time.Now()
-		if err := source.Consume(t.Context(), oneSpan("a")); err == nil || time.Since(start) != 0 {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err == nil || time.Since(start) != 0 {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		attempts := 0
-		_, source = startNet(t, "retry_on_failure: {max_elapsed_time: 0}", func(context.Context, *otlpdata.Batch) error {
+		_, source = hosttest.StartNet(t, "retry_on_failure: {max_elapsed_time: 0}", func(context.Context, *otlpdata.Batch) error {
 			if attempts++; attempts > 1 {
 				return nil
 			}
 			return asks.Err()
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil || time.Since(start) != 10*time.Minute {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil || time.Since(start) != 10*time.Minute {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	})
@@ -54,11 +55,11 @@ func TestAbsurdMultiplier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
-		_, source := startNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 1e300, max_interval: 1m}", func(context.Context, *otlpdata.Batch) error {
+		_, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 1e300, max_interval: 1m}", func(context.Context, *otlpdata.Batch) error {
 			at = append(at, time.Since(start))
 			return errors.New("down")
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err == nil || !strings.HasPrefix(fmt.Sprint(at), "[0s 1s 1m1s 2m1s") {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err == nil || !strings.HasPrefix(fmt.Sprint(at), "[0s 1s 1m1s 2m1s") {
 			t.Errorf("%v, attempts at %v", err, at)
 		}
 	})
@@ -69,7 +70,7 @@ func manySpans(t *testing.T, name string, n int) *otlpdata.Batch {
 	t.Helper()
 	parts := make([]*otlpdata.Batch, n)
 	for i := range parts {
-		parts[i] = oneSpan(name)
+		parts[i] = hosttest.OneSpan(name)
 	}
 	b, err := otlpdata.Concat(parts...)
 	if err != nil {
@@ -83,9 +84,9 @@ func TestQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string
 		settings := "sending_queue: {num_consumers: 1, sizer: items, queue_size: 4, block_on_overflow: true}"
-		p, source := startNet(t, settings, func(_ context.Context, b *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, settings, func(_ context.Context, b *otlpdata.Batch) error {
 			time.Sleep(time.Second)
-			sent = append(sent, nameOf(b))
+			sent = append(sent, hosttest.NameOf(b))
 			return nil
 		})
 		var wg sync.WaitGroup
@@ -106,11 +107,11 @@ func TestQueueIsFair(t *testing.T) {
 		put(t.Context(), "last", 1, true)
 		leave()
 		synctest.Wait()
-		if got := p.counted(t); got["queued"] != 4 || got["refused"] != 4 {
+		if got := p.NetCounts(t); got["queued"] != 4 || got["refused"] != 4 {
 			t.Errorf("small has room as soon as the one before has left: %v", got)
 		}
 		wg.Wait()
-		if err := p.stop(); err != nil || fmt.Sprint(sent) != "[a b small large last]" {
+		if err := p.End(); err != nil || fmt.Sprint(sent) != "[a b small large last]" {
 			t.Errorf("%v, sent %v", err, sent)
 		}
 	})
@@ -119,44 +120,44 @@ func TestQueueIsFair(t *testing.T) {
 // Callers that wait for room when the process stops are told so, and nothing of theirs is sent.
 func TestStopAnswersWaitingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Second)
 			return nil
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}
 		for range 3 {
 			go func() {
-				if err := source.Consume(t.Context(), oneSpan("b")); !errors.Is(err, pipeline.ErrStopping) {
+				if err := source.Consume(t.Context(), hosttest.OneSpan("b")); !errors.Is(err, pipeline.ErrStopping) {
 					t.Errorf("%v", err)
 				}
 			}()
 		}
 		synctest.Wait()
-		if err := p.stop(); err != nil {
+		if err := p.End(); err != nil {
 			t.Error(err)
 		}
-		expect(t, p.counted(t), "in:4 queued:0 refused:3 retries:0 sent:1")
+		hosttest.Expect(t, p.NetCounts(t), "in:4 queued:0 refused:3 retries:0 sent:1")
 	})
 }
 
 // An exporter that does not end with its context does not keep the process from ending.
 func TestStopWithDeafExporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
 			time.Sleep(time.Hour)
 			return nil
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
 		start := time.Now()
-		if err := p.stop(); err == nil || time.Since(start) != 35*time.Second {
+		if err := p.End(); err == nil || time.Since(start) != 35*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
-		if lines := p.lines(t, "final accounting of spans"); len(lines) != 1 || lines[0]["balanced"] != true {
+		if lines := p.Lines(t, "final accounting of spans"); len(lines) != 1 || lines[0]["balanced"] != true {
 			t.Errorf("%v", lines)
 		}
 		time.Sleep(2 * time.Hour) // it ends one day
@@ -166,8 +167,8 @@ func TestStopWithDeafExporter(t *testing.T) {
 // An empty queue stops well, also when no time is left for it.
 func TestStopOfEmptyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return nil })
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return nil })
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -176,22 +177,22 @@ func TestStopOfEmptyQueue(t *testing.T) {
 		if err := p.Stop(ended); err != nil {
 			t.Error(err)
 		}
-		expect(t, p.counted(t), "in:1 queued:0 retries:0 sent:1")
+		hosttest.Expect(t, p.NetCounts(t), "in:1 queued:0 retries:0 sent:1")
 	})
 }
 
 // What a next hop rejects of a request that was queued is dropped for good, as the reason says, and is no dead letter: nobody knows which spans.
 func TestPartialBehindQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := startNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
 			return &pipeline.Partial{Rejected: 2, Err: errors.New("two are bad")}
 		})
 		if err := source.Consume(t.Context(), manySpans(t, "a", 3)); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
-		expect(t, p.counted(t), "dropped:2 in:3 queued:0 retries:0 sent:1")
-		lines := p.logged(t, "spans were dropped")
+		hosttest.Expect(t, p.NetCounts(t), "dropped:2 in:3 queued:0 retries:0 sent:1")
+		lines := p.Logged(t, "spans were dropped")
 		if len(lines) != 1 || lines[0]["reason"] != "permanent" || lines[0]["dead-letter"] != nil {
 			t.Errorf("%v", lines)
 		}
@@ -206,7 +207,7 @@ func TestDeadLettersFolder(t *testing.T) {
 		td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("a")
 		b := otlpdata.FromTraces(td, otlpdata.Meta{Tenant: "team/blue"})
 		service := fmt.Sprintf("dead_letter_dir: %s\n  dead_letter_size: %d", dir, b.Size())
-		_, source := startNetWith(t, "sending_queue: {num_consumers: 1}", service,
+		_, source := hosttest.StartNetWith(t, "sending_queue: {num_consumers: 1}", service,
 			func(context.Context, *otlpdata.Batch) error { return pipeline.Permanent(errors.New("bad")) })
 		letters := func(want ...string) []string {
 			t.Helper()

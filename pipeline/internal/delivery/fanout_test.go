@@ -1,4 +1,4 @@
-package app_test
+package delivery_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -26,8 +27,8 @@ service: {pipelines: {traces: {receivers: [source], processors: [step], exporter
 
 // All branches get the batch, whatever the others say, and the sender is told what the most patient of them asks for.
 func TestFanOutAnswers(t *testing.T) {
-	w := newWorld()
-	w.start(t, three)
+	w := hosttest.NewWorld()
+	w.Start(t, three)
 	partial := &pipeline.Partial{Rejected: 1, Err: errors.New("partial")}
 	permanent, plain := pipeline.Permanent(errors.New("permanent")), errors.New("plain")
 	soon, late := pipeline.Overloaded(errors.New("soon"), time.Second), pipeline.Overloaded(errors.New("late"), time.Hour)
@@ -37,13 +38,13 @@ func TestFanOutAnswers(t *testing.T) {
 		answers := map[string]error{"sink/a": a, "sink/b": b, "sink/c": c}
 		var mu sync.Mutex
 		asked := map[string]int{}
-		w.take = func(id string, b *otlpdata.Batch) error {
+		w.Accept = func(id string, b *otlpdata.Batch) error {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[id]++
 			return answers[id]
 		}
-		if got := w.source["source"].Consume(t.Context(), spans(0, "shop")); !errors.Is(got, want) {
+		if got := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop")); !errors.Is(got, want) {
 			t.Errorf("%v, %v, %v: got %v, want %v", a, b, c, got, want)
 		}
 		if !maps.Equal(asked, map[string]int{"sink/a": 1, "sink/b": 1, "sink/c": 1}) {
@@ -64,38 +65,38 @@ func TestFanOutAnswers(t *testing.T) {
 
 // Branches run at the same time: each of these waits for the others.
 func TestFanOutIsConcurrent(t *testing.T) {
-	w := newWorld()
-	w.start(t, three)
+	w := hosttest.NewWorld()
+	w.Start(t, three)
 	var all sync.WaitGroup
 	all.Add(3)
-	w.take = func(string, *otlpdata.Batch) error {
+	w.Accept = func(string, *otlpdata.Batch) error {
 		all.Done()
 		all.Wait()
 		return nil
 	}
-	if err := w.source["source"].Consume(t.Context(), spans(0, "shop")); err != nil {
+	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop")); err != nil {
 		t.Error(err)
 	}
 }
 
 // A branch that panics costs nobody else the batch.
 func TestFanOutSurvivesPanics(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, three)
-	w.take = func(id string, _ *otlpdata.Batch) error {
+	w := hosttest.NewWorld()
+	p := w.Start(t, three)
+	w.Accept = func(id string, _ *otlpdata.Batch) error {
 		if id == "sink/b" {
 			panic("bug")
 		}
 		return nil
 	}
-	err := w.source["source"].Consume(t.Context(), spans(0, "shop"))
+	err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop"))
 	if s := pipeline.GRPCStatus(err); s.Code() != codes.Internal {
 		t.Errorf("got %v", err)
 	}
-	if c := p.counts(t); c["exporter sink/a sent"] != 1 || c["exporter sink/c sent"] != 1 || c["exporter sink/b refused"] != 1 {
+	if c := p.Counts(t); c["exporter sink/a sent"] != 1 || c["exporter sink/c sent"] != 1 || c["exporter sink/b refused"] != 1 {
 		t.Errorf("counts %v", c)
 	}
-	got := p.logged(t, "BUG: Consume panicked; the batch is refused")
+	got := p.Logged(t, "BUG: Consume panicked; the batch is refused")
 	if len(got) != 1 || got[0]["component"] != "sink/b" || got[0]["panic"] != "bug" {
 		t.Errorf("logged %v", got)
 	}
@@ -103,11 +104,11 @@ func TestFanOutSurvivesPanics(t *testing.T) {
 
 // All branches share one batch, and may use either form of it and edit their own copy.
 func TestFanOutSharesTheBatch(t *testing.T) {
-	w := newWorld()
-	w.start(t, three)
+	w := hosttest.NewWorld()
+	w.Start(t, three)
 	var mu sync.Mutex
 	got := map[*otlpdata.Batch]bool{}
-	w.take = func(id string, b *otlpdata.Batch) error {
+	w.Accept = func(id string, b *otlpdata.Batch) error {
 		mu.Lock()
 		got[b] = true
 		mu.Unlock()
@@ -125,8 +126,8 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 		})
 		return err
 	}
-	b := spans(10, "shop", "bank")
-	if err := w.source["source"].Consume(t.Context(), b); err != nil {
+	b := hosttest.Spans(10, "shop", "bank")
+	if err := w.Source["source"].Consume(t.Context(), b); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(slices.Collect(maps.Keys(got)), []*otlpdata.Batch{b}) {
@@ -136,25 +137,25 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 
 // Parts of a batch that one branch refused for good are sent again to that branch alone.
 func TestPartsGoToRefusers(t *testing.T) {
-	w := newWorld()
+	w := hosttest.NewWorld()
 	var next pipeline.Consumer
-	joiner := pipeline.Processor("joiner", func() stepConfig { return stepConfig{} },
-		func(_ pipeline.Settings, _ stepConfig, n pipeline.Consumer) (*step, error) {
+	joiner := pipeline.Processor("joiner", func() hosttest.StepConfig { return hosttest.StepConfig{} },
+		func(_ pipeline.Settings, _ hosttest.StepConfig, n pipeline.Consumer) (*hosttest.Step, error) {
 			next = n
-			return &step{part{w, "joiner"}, n}, nil
+			return &hosttest.Step{Part: hosttest.Part{World: w, ID: "joiner"}, Next: n}, nil
 		})
-	w.startWith(t, append(w.factories(), joiner), strings.ReplaceAll(three, "step", "joiner"))
+	w.StartWith(t, append(w.Factories(), joiner), strings.ReplaceAll(three, "step", "joiner"))
 	f := func(answers map[string]error, want ...string) {
 		t.Helper()
 		var mu sync.Mutex
 		var asked []string
-		w.take = func(id string, _ *otlpdata.Batch) error {
+		w.Accept = func(id string, _ *otlpdata.Batch) error {
 			mu.Lock()
 			defer mu.Unlock()
 			asked = append(asked, id)
 			return answers[id]
 		}
-		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{spans(0, "shop"), spans(0, "bank")}, func([]*otlpdata.Batch, error) {})
+		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{hosttest.Spans(0, "shop"), hosttest.Spans(0, "bank")}, func([]*otlpdata.Batch, error) {})
 		again := asked[3:]
 		slices.Sort(again)
 		if both := slices.Sorted(slices.Values(slices.Concat(want, want))); !slices.Equal(again, both) {
@@ -171,27 +172,23 @@ func TestPartsGoToRefusers(t *testing.T) {
 
 // A processor that panics in a goroutine of the one before it costs one batch, not the process.
 func TestProcessorsAreGuarded(t *testing.T) {
-	w := newWorld()
-	async := pipeline.Processor("async", func() stepConfig { return stepConfig{} },
-		func(_ pipeline.Settings, _ stepConfig, next pipeline.Consumer) (consumerFunc, error) {
+	w := hosttest.NewWorld()
+	async := pipeline.Processor("async", func() hosttest.StepConfig { return hosttest.StepConfig{} },
+		func(_ pipeline.Settings, _ hosttest.StepConfig, next pipeline.Consumer) (hosttest.SendFunc, error) {
 			return func(ctx context.Context, b *otlpdata.Batch) error {
 				outcome := make(chan error)
 				go func() { outcome <- next.Consume(ctx, b) }()
 				return <-outcome
 			}, nil
 		})
-	broken := pipeline.Processor("broken", func() stepConfig { return stepConfig{} },
-		func(pipeline.Settings, stepConfig, pipeline.Consumer) (consumerFunc, error) {
+	broken := pipeline.Processor("broken", func() hosttest.StepConfig { return hosttest.StepConfig{} },
+		func(pipeline.Settings, hosttest.StepConfig, pipeline.Consumer) (hosttest.SendFunc, error) {
 			return func(context.Context, *otlpdata.Batch) error { panic("bug") }, nil
 		})
 	text := strings.Replace(strings.Replace(three, "[step]", "[async, broken]", 1), "step: ", "async: , broken: ", 1)
-	w.startWith(t, append(w.factories(), async, broken), text)
-	err := w.source["source"].Consume(t.Context(), spans(0, "shop"))
+	w.StartWith(t, append(w.Factories(), async, broken), text)
+	err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop"))
 	if s := pipeline.GRPCStatus(err); s.Code() != codes.Internal {
 		t.Errorf("got %v", err)
 	}
 }
-
-type consumerFunc func(ctx context.Context, b *otlpdata.Batch) error
-
-func (f consumerFunc) Consume(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b) }

@@ -1,4 +1,4 @@
-package app_test
+package host_test
 
 import (
 	"errors"
@@ -13,18 +13,19 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 // The four metrics of the interface have its names and labels.
 func TestServiceMetrics(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, branching)
-	source := w.source["source/2"]
-	if err := source.Consume(t.Context(), spans(2, "Shop Front", "bank-1.eu", "Überweisung")); err != nil {
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Branching)
+	source := w.Source["source/2"]
+	if err := source.Consume(t.Context(), hosttest.Spans(2, "Shop Front", "bank-1.eu", "Überweisung")); err != nil {
 		t.Fatal(err)
 	}
-	debug, err := spans(1, "bank-1.eu").Edit(func(td ptrace.Traces) error {
+	debug, err := hosttest.Spans(1, "bank-1.eu").Edit(func(td ptrace.Traces) error {
 		td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(1).Attributes().PutInt(otlpdata.FlagsAttribute, int64(otlpdata.FlagDebug))
 		return nil
 	})
@@ -34,17 +35,17 @@ func TestServiceMetrics(t *testing.T) {
 	if err := source.Consume(t.Context(), debug); err != nil {
 		t.Fatal(err)
 	}
-	w.take = func(string, *otlpdata.Batch) error { return errors.New("no") }
-	if err := source.Consume(t.Context(), spans(0, "shop_front")); err == nil {
+	w.Accept = func(string, *otlpdata.Batch) error { return errors.New("no") }
+	if err := source.Consume(t.Context(), hosttest.Spans(0, "shop_front")); err == nil {
 		t.Fatal("no error")
 	}
-	w.take = func(string, *otlpdata.Batch) error {
+	w.Accept = func(string, *otlpdata.Batch) error {
 		return &pipeline.Partial{Rejected: 1, Err: pipeline.Permanent(errors.New("half"))}
 	}
-	if err := source.Consume(t.Context(), spans(1, "half")); err == nil {
+	if err := source.Consume(t.Context(), hosttest.Spans(1, "half")); err == nil {
 		t.Fatal("no error")
 	}
-	got := slices.DeleteFunc(p.metrics(t, "tracing_collector_"), func(l string) bool { return strings.Contains(l, "save_latency") })
+	got := slices.DeleteFunc(p.Metrics(t, "tracing_collector_"), func(l string) bool { return strings.Contains(l, "save_latency") })
 	want := []string{
 		`tracing_collector_batch_size 2`,
 		`tracing_collector_spans_dropped 0`,
@@ -74,9 +75,9 @@ func TestServiceMetrics(t *testing.T) {
 		`tracing_collector_traces_saved_by_svc{debug="true",result="ok",svc="bank-1.eu"} 0`,
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", lines(got...), lines(want...))
+		t.Errorf("got\n%s\nwant\n%s", hosttest.Lines(got...), hosttest.Lines(want...))
 	}
-	if got := p.metrics(t, "tracing_collector_save_latency_count"); !slices.Equal(got, []string{"tracing_collector_save_latency_count 4"}) {
+	if got := p.Metrics(t, "tracing_collector_save_latency_count"); !slices.Equal(got, []string{"tracing_collector_save_latency_count 4"}) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -84,30 +85,30 @@ func TestServiceMetrics(t *testing.T) {
 // A process that only passes spans on is no collector: neither its metrics nor its debug lines say so.
 func TestForwardingIsNoCollecting(t *testing.T) {
 	debug := app.Override{Path: []string{"service", "telemetry", "logs", "level"}, Value: "debug"}
-	w := newWorld()
-	p := w.start(t, "receivers: {source: }\nexporters: {hop: }\nservice: {pipelines: {traces: {receivers: [source], exporters: [hop]}}}\n", debug)
-	if err := w.source["source"].Consume(t.Context(), spans(0, "shop")); err != nil {
+	w := hosttest.NewWorld()
+	p := w.Start(t, "receivers: {source: }\nexporters: {hop: }\nservice: {pipelines: {traces: {receivers: [source], exporters: [hop]}}}\n", debug)
+	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop")); err != nil {
 		t.Fatal(err)
 	}
-	w.take = func(string, *otlpdata.Batch) error { return errors.New("no") }
-	if err := w.source["source"].Consume(t.Context(), spans(0, "shop")); err == nil {
+	w.Accept = func(string, *otlpdata.Batch) error { return errors.New("no") }
+	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop")); err == nil {
 		t.Fatal("no error")
 	}
 	for _, prefix := range []string{"tracing_collector_spans_re", "tracing_collector_traces_", "tracing_collector_spans_saved"} {
-		if got := p.metrics(t, prefix); len(got) > 0 {
+		if got := p.Metrics(t, prefix); len(got) > 0 {
 			t.Errorf("%q", got)
 		}
 	}
-	if got := p.logged(t, "Span batch processed by the collector."); len(got) > 0 {
+	if got := p.Logged(t, "Span batch processed by the collector."); len(got) > 0 {
 		t.Errorf("%v", got)
 	}
 }
 
 // With compat_metrics the families of the interface are there twice, each in the spelling of its name; without it, once.
 func TestCompatMetrics(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
-	reg := w.set["source"].Metrics
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
+	reg := w.Settings["source"].Metrics
 	packets := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_agent_packets", Help: "Packets."}, []string{"model", "other"})
 	requests := prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_query_requests_total", Help: "Requests."})
 	reg.MustRegister(packets, requests)
@@ -116,10 +117,10 @@ func TestCompatMetrics(t *testing.T) {
 	td := ptrace.NewTraces()
 	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
 	native := otlpdata.FromTraces(td, otlpdata.Meta{Format: "tracing", Transport: "http"})
-	if err := w.source["source"].Consume(t.Context(), native); err != nil {
+	if err := w.Source["source"].Consume(t.Context(), native); err != nil {
 		t.Fatal(err)
 	}
-	got := slices.DeleteFunc(p.metrics(t, "jaeger_"), func(l string) bool {
+	got := slices.DeleteFunc(p.Metrics(t, "jaeger_"), func(l string) bool {
 		return strings.Contains(l, "_bucket{") || strings.Contains(l, "_latency_sum")
 	})
 	want := []string{
@@ -136,22 +137,22 @@ func TestCompatMetrics(t *testing.T) {
 		`jaeger_query_requests_total{component="source",kind="receiver"} 0`,
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", lines(got...), lines(want...))
+		t.Errorf("got\n%s\nwant\n%s", hosttest.Lines(got...), hosttest.Lines(want...))
 	}
 	unchanged := `tracing_collector_spans_received{debug="false",format="tracing",svc="missing-service-name",transport="http"} 1`
-	if got := p.metrics(t, "tracing_collector_spans_received{"); !slices.Equal(got, []string{unchanged}) {
+	if got := p.Metrics(t, "tracing_collector_spans_received{"); !slices.Equal(got, []string{unchanged}) {
 		t.Errorf("got %q, want %q", got, unchanged)
 	}
-	if got := newWorld().start(t, small).metrics(t, "jaeger_"); len(got) > 0 {
+	if got := hosttest.NewWorld().Start(t, hosttest.Small).Metrics(t, "jaeger_"); len(got) > 0 {
 		t.Errorf("without compat_metrics: %q", got)
 	}
 }
 
 // A component whose metrics are broken hides no other's, also not in their second form.
 func TestCompatMetricsBesideBrokenOnes(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
-	w.set["source"].Metrics.MustRegister(brokenCollector{})
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
+	w.Settings["source"].Metrics.MustRegister(hosttest.BrokenCollector{})
 	families, err := p.Gatherer().Gather()
 	if err == nil || !slices.IsSortedFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }) {
 		t.Errorf("%v; %d families", err, len(families))
@@ -163,18 +164,18 @@ func TestCompatMetricsBesideBrokenOnes(t *testing.T) {
 
 // No client can make more than 4000 label values, the shared one included.
 func TestServiceLabelsAreBounded(t *testing.T) {
-	w := newWorld()
-	p := w.start(t, small)
+	w := hosttest.NewWorld()
+	p := w.Start(t, hosttest.Small)
 	names := make([]string, 4100)
 	for i := range names {
 		names[i] = fmt.Sprintf("service-%d-%s", i, strings.Repeat("x", i%400))
 	}
 	for range 2 {
-		if err := w.source["source"].Consume(t.Context(), spans(0, names...)); err != nil {
+		if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, names...)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	series := p.metrics(t, "tracing_collector_spans_received{")
+	series := p.Metrics(t, "tracing_collector_spans_received{")
 	if len(series) != 4000 {
 		t.Errorf("%d series", len(series))
 	}

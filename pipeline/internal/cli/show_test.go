@@ -1,4 +1,4 @@
-package app_test
+package cli_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
 // full has a bit of everything; $${} and the like must survive being printed and read again.
@@ -43,14 +44,14 @@ service:
 `
 
 // flagged are the fake components with flags.
-func (w *world) flagged() []pipeline.Factory {
-	factories := w.factories()
+func flagged(w *hosttest.World) []pipeline.Factory {
+	factories := w.Factories()
 	for i, f := range factories {
 		switch f.Kind().String() + " " + f.Type() {
 		case "receiver source":
 			factories[i] = f.Doc("Makes spans.").Flags(
 				pipeline.Flag{Name: "source.enabled", Switch: true, Doc: "Whether it runs."},
-				pipeline.Flag{Name: "source.host-port", Key: "endpoint", Value: pipeline.HostPort, Doc: "Where it listens."})
+				pipeline.Flag{Name: "source.host-port", Key: "endpoint", Value: hostPort, Doc: "Where it listens."})
 		case "exporter sink":
 			factories[i] = f.Doc("Keeps | takes spans.").Flags(
 				pipeline.Flag{Name: "sink.max-traces", Key: "max_traces", Doc: "How many traces it keeps."},
@@ -58,7 +59,7 @@ func (w *world) flagged() []pipeline.Factory {
 		case "extension ask":
 			factories[i] = f.Flags(
 				pipeline.Flag{Name: "ask.http", Key: "http", Presence: true, Doc: "Whether it listens."},
-				pipeline.Flag{Name: "ask.host-port", Key: "http::endpoint", Block: "http", Missing: "only with --ask.http", Value: pipeline.HostPort,
+				pipeline.Flag{Name: "ask.host-port", Key: "http::endpoint", Block: "http", Missing: "only with --ask.http", Value: hostPort,
 					Doc: "Where it listens."})
 		case "extension hub":
 			factories[i] = f.Flags(pipeline.Flag{Name: "hub.token", Key: "token", Doc: "What nobody may see."})
@@ -66,10 +67,10 @@ func (w *world) flagged() []pipeline.Factory {
 			factories[i] = f.Flags(pipeline.Flag{Name: "proxy.of", Key: "of", Doc: "What it reads."})
 		}
 	}
-	factories = append(factories, w.addable()...)
-	return append(factories, pipeline.Exporter("vault", func() sinkConfig { return sinkConfig{} },
-		func(s pipeline.Settings, _ sinkConfig) (*sink, error) {
-			return &sink{part{w, s.ID.String()}}, w.built(s, "")
+	factories = append(factories, addable(w)...)
+	return append(factories, pipeline.Exporter("vault", func() hosttest.SinkConfig { return hosttest.SinkConfig{} },
+		func(s pipeline.Settings, _ hosttest.SinkConfig) (*hosttest.Sink, error) {
+			return &hosttest.Sink{Part: hosttest.Part{World: w, ID: s.ID.String()}}, w.RecordBuild(s, "")
 		}))
 }
 
@@ -78,17 +79,17 @@ type labelConfig struct {
 }
 
 // addable are components that flags add.
-func (w *world) addable() []pipeline.Factory {
+func addable(w *hosttest.World) []pipeline.Factory {
 	return []pipeline.Factory{
-		pipeline.Receiver("spout", func() sourceConfig { return sourceConfig{Endpoint: "localhost:0"} },
-			func(s pipeline.Settings, _ sourceConfig, _ pipeline.Consumer) (*part, error) {
-				return &part{w, s.ID.String()}, w.built(s, "")
+		pipeline.Receiver("spout", func() hosttest.SourceConfig { return hosttest.SourceConfig{Endpoint: "localhost:0"} },
+			func(s pipeline.Settings, _ hosttest.SourceConfig, _ pipeline.Consumer) (*hosttest.Part, error) {
+				return &hosttest.Part{World: w, ID: s.ID.String()}, w.RecordBuild(s, "")
 			}).Flags(
-			pipeline.Flag{Name: "spout.host-port", Key: "endpoint", Adds: true, Value: pipeline.HostPort, Doc: "Where it listens."},
+			pipeline.Flag{Name: "spout.host-port", Key: "endpoint", Adds: true, Value: hostPort, Doc: "Where it listens."},
 			pipeline.Flag{Name: "spout.enabled", Switch: true, Doc: "Whether it runs."}),
 		pipeline.Processor("label", func() labelConfig { return labelConfig{} },
-			func(s pipeline.Settings, _ labelConfig, next pipeline.Consumer) (*step, error) {
-				return &step{part{w, s.ID.String()}, next}, w.built(s, "")
+			func(s pipeline.Settings, _ labelConfig, next pipeline.Consumer) (*hosttest.Step, error) {
+				return &hosttest.Step{Part: hosttest.Part{World: w, ID: s.ID.String()}, Next: next}, w.RecordBuild(s, "")
 			}).Flags(pipeline.Flag{Name: "label.of", Key: "labels", Adds: true, Doc: "What to put on.",
 			Value: func(text string) (any, error) {
 				switch text {
@@ -106,8 +107,8 @@ func (w *world) addable() []pipeline.Factory {
 func show(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := app.Run(t.Context(), args, &stdout, &stderr, newWorld().flagged(),
-		app.Preset{Name: "full", YAML: []byte(full)}, app.Preset{Name: "small", YAML: []byte(small)})
+	code := app.Run(t.Context(), args, &stdout, &stderr, flagged(hosttest.NewWorld()),
+		app.Preset{Name: "full", YAML: []byte(full)}, app.Preset{Name: "small", YAML: []byte(hosttest.Small)})
 	out := fmt.Sprintf("exit code %d\n%s", code, stdout.String())
 	if stderr.Len() > 0 {
 		out += "standard error:\n" + stderr.String()
@@ -117,9 +118,9 @@ func show(t *testing.T, args ...string) string {
 
 // Each file of testdata/show is a command line, `# args: `, variables of its environment, `# env: `, and what it does.
 func TestShow(t *testing.T) {
-	eachFile(t, "testdata/show/*.txt", func(t *testing.T, file, text string) {
-		args, rest := header(text, "# args: ")
-		env, want := header(rest, "# env: ")
+	hosttest.EachFile(t, "testdata/show/*.txt", func(t *testing.T, file, text string) {
+		args, rest := hosttest.Header(text, "# args: ")
+		env, want := hosttest.Header(rest, "# env: ")
 		for _, e := range env {
 			name, value, _ := strings.Cut(e, "=")
 			t.Setenv(name, value)
@@ -196,4 +197,12 @@ func TestHealthcheck(t *testing.T) {
 	f("exit code 1\nstandard error:\ntracing: \"x\" is not an address; write host:port", "--endpoint", "x")
 	f("exit code 2\nstandard error:\ntracing: the configuration has no extension that answers health checks; give --endpoint host:port")
 	f("exit code 2\nstandard error:\nunknown preset \"ful\"; did you mean \"full\"?", "ful")
+}
+
+// hostPort completes a bare port.
+func hostPort(text string) (any, error) {
+	if !strings.Contains(text, ":") {
+		return ":" + text, nil
+	}
+	return text, nil
 }

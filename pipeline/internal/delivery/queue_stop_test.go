@@ -1,4 +1,4 @@
-package app_test
+package delivery_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
@@ -42,20 +43,20 @@ func TestStopOfQueueOnDisk(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, source := startNetOn(t, vfstest.NewMem(), "sending_queue: {storage: disk, num_consumers: 2}", "data_dir: data", c.send)
+				p, source := hosttest.StartNetOn(t, vfstest.NewMem(), "sending_queue: {storage: disk, num_consumers: 2}", "data_dir: data", c.send)
 				for range 5 {
-					if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+					if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 						t.Fatal(err)
 					}
 				}
 				synctest.Wait()
 				start := time.Now()
-				if err := p.stop(); err != nil || time.Since(start) != c.takes {
+				if err := p.End(); err != nil || time.Since(start) != c.takes {
 					t.Errorf("%v after %s", err, time.Since(start))
 				}
-				expectCounts(t, p, c.want)
-				if !strings.Contains(p.log.String(), `"balanced":true`) {
-					t.Errorf("log: %s", p.log)
+				p.CheckNet(t, c.want)
+				if !strings.Contains(p.Log.String(), `"balanced":true`) {
+					t.Errorf("log: %s", p.Log)
 				}
 			})
 		})
@@ -66,15 +67,15 @@ func TestStopOfQueueOnDisk(t *testing.T) {
 func TestStopOfQueueWithStuckExporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, release := vfstest.NewMem(), make(chan struct{})
-		p, source := startNetOn(t, mem, "sending_queue: {storage: disk, num_consumers: 1}", "data_dir: data", func(context.Context, *otlpdata.Batch) error {
+		p, source := hosttest.StartNetOn(t, mem, "sending_queue: {storage: disk, num_consumers: 1}", "data_dir: data", func(context.Context, *otlpdata.Batch) error {
 			<-release
 			return nil
 		})
-		if err := source.Consume(t.Context(), oneSpan("a")); err != nil {
+		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := p.stop(); err == nil || !strings.Contains(err.Error(), "still sends") {
+		if err := p.End(); err == nil || !strings.Contains(err.Error(), "still sends") {
 			t.Errorf("%v", err)
 		}
 		if n := mem.Handles(); n != 0 {
@@ -82,24 +83,24 @@ func TestStopOfQueueWithStuckExporter(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		expectCounts(t, p, "in:1 queued:0 sent:1")
+		p.CheckNet(t, "in:1 queued:0 sent:1")
 	})
 }
 
 // Files that disappear are counted: what came in is accounted for, and the room is given back.
 func TestQueueOnDiskLosesFiles(t *testing.T) {
-	mem, away := vfstest.NewMem(), newNextHop(true)
-	p, source := startOnDisk(t, mem, onDisk, away)
+	mem, away := vfstest.NewMem(), hosttest.NewNextHop(true)
+	p, source := hosttest.StartOnDisk(t, mem, hosttest.OnDisk, away)
 	for i := range 20 {
-		if err := source.Consume(t.Context(), batchFor("", fmt.Sprint("s", i))); err != nil {
+		if err := source.Consume(t.Context(), hosttest.BatchFor("", fmt.Sprint("s", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.stop(); err != nil {
+	if err := p.End(); err != nil {
 		t.Fatal(err)
 	}
 	broken := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.log", Err: vfstest.ErrIO, Skip: 1} // read when it is opened, not later
-	p, source = startOnDisk(t, vfstest.Inject(mem, broken), onDisk, away)
+	p, source = hosttest.StartOnDisk(t, vfstest.Inject(mem, broken), hosttest.OnDisk, away)
 	logs := "data/net/queue/log"
 	entries, err := mem.ReadDir(logs)
 	if err != nil {
@@ -110,25 +111,23 @@ func TestQueueOnDiskLosesFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	away.mu.Lock()
-	away.away = false
-	away.mu.Unlock()
-	if err := source.Consume(t.Context(), batchFor("", "new")); err != nil {
+	away.SetAway(false)
+	if err := source.Consume(t.Context(), hosttest.BatchFor("", "new")); err != nil {
 		t.Fatal(err)
 	}
-	away.await(1)
-	for start := time.Now(); p.counted(t)["dropped"] != 20 && time.Since(start) < 10*time.Second; {
+	away.Await(1)
+	for start := time.Now(); p.NetCounts(t)["dropped"] != 20 && time.Since(start) < 10*time.Second; {
 		time.Sleep(10 * time.Millisecond)
 	}
-	expectCounts(t, p, "dropped:20 in:21 queued:0 sent:1")
-	if n := strings.Count(p.log.String(), "lost batches of the sending queue"); n != 1 {
-		t.Errorf("log: %s", p.log)
+	p.CheckNet(t, "dropped:20 in:21 queued:0 sent:1")
+	if n := strings.Count(p.Log.String(), "lost batches of the sending queue"); n != 1 {
+		t.Errorf("log: %s", p.Log)
 	}
 }
 
 // Metrics are read before and while the queue is opened.
 func TestMetricsWhileQueueOpens(t *testing.T) {
-	p, _ := newNet(t, vfstest.NewMem(), onDisk, "data_dir: data", newNextHop(true).send)
+	p, _ := hosttest.NewNet(t, vfstest.NewMem(), hosttest.OnDisk, "data_dir: data", hosttest.NewNextHop(true).Send)
 	stop := make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -137,7 +136,7 @@ func TestMetricsWhileQueueOpens(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				p.counted(t)
+				p.NetCounts(t)
 			}
 		}
 	})

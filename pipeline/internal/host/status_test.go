@@ -1,4 +1,4 @@
-package app_test
+package host_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
@@ -42,8 +43,8 @@ func brief(s status.Report, start time.Time) string {
 
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		config, err := w.load("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , sink/b: }\nextensions: {ask: {storage: sink/b}}\n" +
+		w := hosttest.NewWorld()
+		config, err := w.Load("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , sink/b: }\nextensions: {ask: {storage: sink/b}}\n" +
 			"service: {extensions: [ask], pipelines: {traces: {receivers: [source], processors: [step], exporters: [sink]},\n" +
 			"  traces/b: {receivers: [source], processors: [step], exporters: [sink]}}}\n")
 		if err != nil {
@@ -70,13 +71,13 @@ func TestStatus(t *testing.T) {
 		const other = "traces/b ok: source ok 1s, step ok 1s, sink ok 1s"
 		f("ok", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b ok 1s", "ask ok 1s")
 		time.Sleep(time.Second)
-		w.set["sink/b"].Report(errors.New("disk full"))
+		w.Settings["sink/b"].Report(errors.New("disk full"))
 		time.Sleep(time.Second)
-		w.set["sink/b"].Report(errors.New("still full")) // another reason, the same state
+		w.Settings["sink/b"].Report(errors.New("still full")) // another reason, the same state
 		f("degraded", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b degraded 2s (still full)", "ask ok 1s")
-		w.set["sink/b"].Report(nil)
+		w.Settings["sink/b"].Report(nil)
 		f("ok", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b ok 3s", "ask ok 1s")
-		w.set["sink"].Report(errors.New("gone"))
+		w.Settings["sink"].Report(errors.New("gone"))
 		f("degraded", "traces degraded: source ok 1s, step ok 1s, sink degraded 3s (gone)",
 			"traces/b degraded: source ok 1s, step ok 1s, sink degraded 3s (gone)", "sink/b ok 3s", "ask ok 1s")
 		if err := a.Stop(context.Background()); err != nil {
@@ -92,7 +93,7 @@ func TestStatus(t *testing.T) {
 
 // Lists are there when they are empty, so that who reads the JSON needs no special case.
 func TestStatusJSON(t *testing.T) {
-	config, err := newWorld().load("extensions: {watch: }\nservice: {extensions: [watch]}\n")
+	config, err := hosttest.NewWorld().Load("extensions: {watch: }\nservice: {extensions: [watch]}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +110,8 @@ func TestStatusJSON(t *testing.T) {
 
 // The level of the log can be changed while the process runs, also for loggers that components have.
 func TestLogLevel(t *testing.T) {
-	w := newWorld()
-	config, err := w.load(small)
+	w := hosttest.NewWorld()
+	config, err := w.Load(hosttest.Small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +120,9 @@ func TestLogLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.set["sink"].Logger.Debug("before")
+	w.Settings["sink"].Logger.Debug("before")
 	a.LogLevel().SetLevel(zap.DebugLevel)
-	w.set["sink"].Logger.Debug("after")
+	w.Settings["sink"].Logger.Debug("after")
 	if got := log.String(); strings.Contains(got, "before") || !strings.Contains(got, `"msg":"after"`) {
 		t.Errorf("log: %s", got)
 	}
