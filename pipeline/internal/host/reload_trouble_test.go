@@ -115,7 +115,9 @@ func TestReloadLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, away := hosttest.NewWorld(), hosttest.NewNextHop(true)
 		factories := append(w.Factories(), pipeline.Exporter("net", func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
-			func(pipeline.Settings, hosttest.NetConfig) (*hosttest.Net, error) { return &hosttest.Net{Send: away.Send}, nil }))
+			func(pipeline.Settings, hosttest.NetConfig) (*hosttest.Net, error) {
+				return &hosttest.Net{Send: away.Send}, nil
+			}))
 		const yaml = "receivers: {source: , source/2: }\nprocessors: {step: }\nexporters: {hop: , net: {retry_on_failure: {initial_interval: 1m, max_interval: 1m}}}\n" +
 			"service: {pipelines: {traces: {receivers: [source], exporters: [hop]}, traces/2: {receivers: [source/2], exporters: [net]}}}\n"
 		p := w.StartWith(t, factories, yaml)
