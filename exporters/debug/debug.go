@@ -82,7 +82,7 @@ func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if e.cfg.Verbosity == verbosityBasic {
 		return nil
 	}
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

@@ -23,7 +23,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := b.Segments(); err != nil { // encodes objects here, without the lock
+	if _, err := b.Chunks(); err != nil { // encodes objects here, without the lock
 		return err
 	}
 	var deadline <-chan time.Time

@@ -14,17 +14,17 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// segments is a request that is encoded already, in pieces.
-type segments [][]byte
+// chunks is a request that is encoded already, in pieces.
+type chunks [][]byte
 
 // codec is protobuf that lets encoded messages through.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{server.RawCodec()} }
 
-// Marshal hands segments on without a copy.
+// Marshal hands chunks on without a copy.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	parts, ok := v.(segments)
+	parts, ok := v.(chunks)
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}

@@ -30,7 +30,7 @@ var errNoArchive = errors.New("the remote store has no archive")
 // Consume makes one attempt to write b. When one of several messages fails for the moment, the error stands for all spans, and those that
 // were stored are sent again: stores show duplicates once.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	parts, err := b.Segments()
+	parts, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
@@ -82,7 +82,7 @@ func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, pa
 
 func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte) error {
 	var raw server.Raw
-	if err := conn.Invoke(ctx, exportMethod, segments(parts), &raw); err != nil {
+	if err := conn.Invoke(ctx, exportMethod, chunks(parts), &raw); err != nil {
 		return err
 	}
 	resp := ptraceotlp.NewExportResponse()

@@ -114,7 +114,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 			e.stages.Put(st)
 		}
 	}()
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, st); err != nil {
 			return pipeline.Permanent(fmt.Errorf("reading spans: %w", err))
 		}

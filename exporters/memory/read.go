@@ -128,12 +128,12 @@ func (p *piece) share(o *origin) *share {
 const costHead = 6
 
 func (p *piece) batch(tenant string) *otlpdata.Batch {
-	segment := make([]byte, 0, p.size)
+	chunk := make([]byte, 0, p.size)
 	counts := make([]otlpdata.ServiceCount, len(p.shares))
 	for i := range p.shares {
 		s := &p.shares[i]
-		segment = otlpdata.AppendResourceSpans(segment, &s.origin.resource, &s.origin.scope, s.spans...)
+		chunk = otlpdata.AppendResourceSpans(chunk, &s.origin.resource, &s.origin.scope, s.spans...)
 		counts[i] = s.count
 	}
-	return otlpdata.FromStored(segment, otlpdata.Meta{Tenant: tenant}, counts...)
+	return otlpdata.FromStored(chunk, otlpdata.Meta{Tenant: tenant}, counts...)
 }

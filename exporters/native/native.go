@@ -109,7 +109,7 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 // caller that retries sends the earlier messages again. After a queue, where no caller retries,
 // only the spans of unsent messages count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

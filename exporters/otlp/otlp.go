@@ -65,7 +65,7 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 
 // Consume makes one attempt to send b. Errors carry the gRPC status of the next hop.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

@@ -119,7 +119,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 // body returns the encoded request in chunks.
 func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {
 	if !e.json {
-		return b.Segments()
+		return b.Chunks()
 	}
 	td, err := b.Traces()
 	if err != nil {

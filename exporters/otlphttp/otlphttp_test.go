@@ -131,7 +131,7 @@ func TestBytesPassThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks, err := joined.Segments()
+	chunks, err := joined.Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}

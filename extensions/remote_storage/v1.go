@@ -124,12 +124,12 @@ func (s *v1) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 		own := server.Raw(bytes.Clone(chunk))
 		return stream.SendMsg(&own)
 	})
-	segments, err := b.Segments()
+	encoded, err := b.Chunks()
 	if err != nil {
 		return err
 	}
-	for _, segment := range segments {
-		if err := otlpdata.Walk(segment, chunks); err != nil {
+	for _, part := range encoded {
+		if err := otlpdata.Walk(part, chunks); err != nil {
 			return err
 		}
 	}

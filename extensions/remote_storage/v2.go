@@ -116,14 +116,14 @@ func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStr
 
 // send sends a trace, or a piece of one, in messages that are not too large.
 func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
-	segments, err := b.Segments()
+	encoded, err := b.Chunks()
 	if err != nil {
 		return err
 	}
-	if len(segments) == 1 && len(segments[0]) <= s.chunk && b.Len() > 0 {
-		return stream.SendMsg((*server.Raw)(&segments[0]))
+	if len(encoded) == 1 && len(encoded[0]) <= s.chunk && b.Len() > 0 {
+		return stream.SendMsg((*server.Raw)(&encoded[0]))
 	}
-	return otlpchunks.Split(segments, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
+	return otlpchunks.Split(encoded, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
 }
 
 // FindTraceIDs answers with the ids of the traces found, newest first. When they were it does not know.

@@ -95,7 +95,7 @@ func FromTraces(td ptrace.Traces, m Meta) *Batch {
 }
 
 // Concat joins batches of one tenant into one. It copies no bytes: the encoded form keeps the
-// segments of its parts, which together are one valid request. Format, transport and time are those
+// chunks of its parts, which together are one valid request. Format, transport and time are those
 // of the first part. Concat returns an error if there are no parts or if their tenants differ.
 func Concat(parts ...*Batch) (*Batch, error) {
 	if len(parts) == 0 {
@@ -110,7 +110,7 @@ func Concat(parts ...*Batch) (*Batch, error) {
 		if p.meta.Tenant != out.meta.Tenant {
 			return nil, fmt.Errorf("otlpdata: Concat of batches of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
 		}
-		segs, err := p.Segments()
+		segs, err := p.Chunks()
 		if err != nil {
 			return nil, err
 		}
@@ -148,16 +148,16 @@ func (b *Batch) Size() int {
 	return b.size
 }
 
-// WalkMemory returns the maximum number of bytes that a [Walk] of the segments allocates for lists
+// WalkMemory returns the maximum number of bytes that a [Walk] of the chunks allocates for lists
 // of attributes, events and links. The number is small for ordinary requests, but can be fifty
 // times Size for a hostile one, because an empty attribute takes only two bytes on the wire.
 // Callers that run many walks at the same time should charge it to a budget. Only batches made by
 // [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Segments returns the encoded form: one or more encoded ExportTraceServiceRequests, whose
+// Chunks returns the encoded form: one or more encoded ExportTraceServiceRequests, whose
 // concatenation is also one. The bytes must not be changed.
-func (b *Batch) Segments() ([][]byte, error) {
+func (b *Batch) Chunks() ([][]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.encoded == nil {
@@ -209,9 +209,9 @@ func (b *Batch) copyTraces() (ptrace.Traces, error) {
 	return td, nil
 }
 
-func decode(segments [][]byte) (ptrace.Traces, error) {
+func decode(chunks [][]byte) (ptrace.Traces, error) {
 	all := ptrace.NewTraces()
-	for i, s := range segments {
+	for i, s := range chunks {
 		req := ptraceotlp.NewExportRequest()
 		if err := req.UnmarshalProto(s); err != nil {
 			return ptrace.Traces{}, fmt.Errorf("decoding spans: %w", err)

@@ -30,21 +30,21 @@ func tracesOf(t testing.TB, b *Batch) ptrace.Traces {
 	return td
 }
 
-func segmentsOf(t testing.TB, b *Batch) [][]byte {
+func chunksOf(t testing.TB, b *Batch) [][]byte {
 	t.Helper()
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return segments
+	return chunks
 }
 
 func TestFromOTLPKeepsTheBytes(t *testing.T) {
 	data := sample(10)
 	m := Meta{Tenant: "t", Format: "otlp", Transport: "grpc", Received: time.Unix(1_700_000_000, 0)}
 	b := fromOTLP(t, data, m)
-	segments := segmentsOf(t, b)
-	if len(segments) != 1 || unsafe.SliceData(segments[0]) != unsafe.SliceData(data) {
+	chunks := chunksOf(t, b)
+	if len(chunks) != 1 || unsafe.SliceData(chunks[0]) != unsafe.SliceData(data) {
 		t.Error("FromOTLP copied the request")
 	}
 	if b.Len() != 10 || b.Size() != len(data) || b.Meta() != m {
@@ -117,9 +117,9 @@ func TestConcat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	segments := segmentsOf(t, all)
-	if len(segments) != 3 || unsafe.SliceData(segments[0]) != unsafe.SliceData(first) || unsafe.SliceData(segments[1]) != unsafe.SliceData(second) {
-		t.Error("segments were copied, or are out of order")
+	chunks := chunksOf(t, all)
+	if len(chunks) != 3 || unsafe.SliceData(chunks[0]) != unsafe.SliceData(first) || unsafe.SliceData(chunks[1]) != unsafe.SliceData(second) {
+		t.Error("chunks were copied, or are out of order")
 	}
 	if all.Len() != 7 || all.Size() != a.Size()+len(second)+objects.Size() || all.Meta() != m {
 		t.Errorf("got %d spans, %d bytes, %+v", all.Len(), all.Size(), all.Meta())
@@ -127,7 +127,7 @@ func TestConcat(t *testing.T) {
 	if want := []ServiceCount{{Service: "cart", Spans: 7, Roots: 1}}; !reflect.DeepEqual(all.Services(), want) {
 		t.Errorf("got %+v, want %+v", all.Services(), want)
 	}
-	joined := cat(segments...)
+	joined := cat(chunks...)
 	checkCounts(t, fromOTLP(t, joined, Meta{}), all)
 	diffText(t, "objects", dumpTraces(tracesOf(t, all)), dumpBytes(t, joined))
 }
@@ -142,8 +142,8 @@ func TestConcatOfConcats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(segmentsOf(t, four)) != 4 || len(segmentsOf(t, two)) != 2 || four.Len() != 4 || four.Size() != 4*one.Size() {
-		t.Errorf("got %d segments, %d spans, %d bytes", len(segmentsOf(t, four)), four.Len(), four.Size())
+	if len(chunksOf(t, four)) != 4 || len(chunksOf(t, two)) != 2 || four.Len() != 4 || four.Size() != 4*one.Size() {
+		t.Errorf("got %d chunks, %d spans, %d bytes", len(chunksOf(t, four)), four.Len(), four.Size())
 	}
 	if same, err := Concat(four); same != four || err != nil {
 		t.Errorf("Concat of one: got %v, %v", same, err)
@@ -182,7 +182,7 @@ func TestEdit(t *testing.T) {
 			if want := []ServiceCount{{Service: "shop", Spans: 3, Roots: 1}}; !reflect.DeepEqual(edited.Services(), want) || edited.Meta() != m {
 				t.Errorf("got %+v, %+v, want %+v", edited.Services(), edited.Meta(), want)
 			}
-			checkCounts(t, fromOTLP(t, segmentsOf(t, edited)[0], m), edited)
+			checkCounts(t, fromOTLP(t, chunksOf(t, edited)[0], m), edited)
 		})
 	}
 }
@@ -231,12 +231,12 @@ func checkTwoForms(t *testing.T, b *Batch) {
 	if err != nil || td.SpanCount() != b.Len() {
 		t.Errorf("Traces: %v, %d spans, want %d", err, td.SpanCount(), b.Len())
 	}
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	size := 0
-	for _, s := range segments {
+	for _, s := range chunks {
 		size += len(s)
 	}
 	if err != nil || size != b.Size() {
-		t.Errorf("Segments: %v, %d bytes, want %d", err, size, b.Size())
+		t.Errorf("Chunks: %v, %d bytes, want %d", err, size, b.Size())
 	}
 }

@@ -7,7 +7,7 @@
 // spans. It accepts and rejects exactly what the unmarshaler of go.opentelemetry.io/collector/pdata
 // does, applies [Limits] in addition, and builds no objects.
 //
-//	bytes ──FromOTLP──▶ Batch ──Segments──▶ bytes   (no copy)
+//	bytes ──FromOTLP──▶ Batch ──Chunks────▶ bytes   (no copy)
 //	                      │ └───Walk──────▶ Visitor (no allocation per span)
 //	objects ─FromTraces─▶ └─────Traces────▶ objects (built once)
 //

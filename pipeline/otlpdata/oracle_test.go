@@ -63,14 +63,14 @@ func checkForms(t testing.TB, b *Batch, td ptrace.Traces, want string) {
 	diffText(t, "Traces", dumpTraces(objects), want)
 	fromObjects := FromTraces(td, Meta{})
 	size := fromObjects.Size()
-	segments, err := fromObjects.Segments()
+	chunks, err := fromObjects.Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(segments) != 1 || len(segments[0]) != size {
-		t.Fatalf("Size is %d, but there are %d segments, the first of %d bytes", size, len(segments), len(segments[0]))
+	if len(chunks) != 1 || len(chunks[0]) != size {
+		t.Fatalf("Size is %d, but there are %d chunks, the first of %d bytes", size, len(chunks), len(chunks[0]))
 	}
-	diffText(t, "encoded again", dumpBytes(t, segments[0]), want)
+	diffText(t, "encoded again", dumpBytes(t, chunks[0]), want)
 }
 
 // checkRewritten checks that AppendResourceSpans preserves the spans of a walk and the data that

@@ -2,17 +2,17 @@ package otlpdata
 
 import "math"
 
-// FromStored returns a Batch for a segment that a store assembled from the content of other batches
-// (see [AppendResourceSpans]). The segment is not validated again. services are the numbers of
-// spans of its services; a service may occur several times. The Batch keeps segment.
-func FromStored(segment []byte, m Meta, services ...ServiceCount) *Batch {
+// FromStored returns a Batch for a chunk that a store assembled from the content of other batches
+// (see [AppendResourceSpans]). The chunk is not validated again. services are the numbers of
+// spans of its services; a service may occur several times. The Batch keeps chunk.
+func FromStored(chunk []byte, m Meta, services ...ServiceCount) *Batch {
 	var c counter
 	spans := 0
 	for _, s := range services {
 		c.merge(s)
 		spans += s.Spans
 	}
-	return &Batch{meta: m, encoded: [][]byte{segment}, services: c.services, spans: spans, size: len(segment)}
+	return &Batch{meta: m, encoded: [][]byte{chunk}, services: c.services, spans: spans, size: len(chunk)}
 }
 
 // SpanReader decodes single spans and reuses its memory for each. The zero value is ready to use. A

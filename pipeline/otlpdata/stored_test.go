@@ -11,7 +11,7 @@ type storing struct {
 	reader   SpanReader
 	resource *Resource
 	scope    *Scope
-	segment  []byte
+	chunk    []byte
 	services []ServiceCount
 }
 
@@ -31,7 +31,7 @@ func (v *storing) Span(s *Span) error {
 		n.Roots = 1
 	}
 	v.services = append(v.services, n)
-	v.segment = AppendResourceSpans(v.segment, v.resource, v.scope, s.Raw)
+	v.chunk = AppendResourceSpans(v.chunk, v.resource, v.scope, s.Raw)
 	return nil
 }
 
@@ -53,13 +53,13 @@ func withoutEmptyLists(s Span) Span {
 func TestStoredSpans(t *testing.T) {
 	in := fromOTLP(t, sample(5), Meta{Tenant: "a"})
 	v := &storing{t: t}
-	for _, s := range segmentsOf(t, in) {
+	for _, s := range chunksOf(t, in) {
 		if err := Walk(s, v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := FromStored(v.segment, in.Meta(), v.services...)
-	if out.Len() != in.Len() || out.Meta() != in.Meta() || out.Size() != len(v.segment) || !reflect.DeepEqual(out.Services(), in.Services()) {
+	out := FromStored(v.chunk, in.Meta(), v.services...)
+	if out.Len() != in.Len() || out.Meta() != in.Meta() || out.Size() != len(v.chunk) || !reflect.DeepEqual(out.Services(), in.Services()) {
 		t.Errorf("%d spans of %v in %d bytes, want %d of %v", out.Len(), out.Services(), out.Size(), in.Len(), in.Services())
 	}
 	checkTwoForms(t, out)

@@ -25,7 +25,7 @@ const (
 )
 
 // Value is an attribute value. Scalars are decoded. An array or a map stays encoded and is decoded
-// while the caller ranges over it. Strings and bytes alias the segment.
+// while the caller ranges over it. Strings and bytes alias the chunk.
 type Value struct {
 	kind ValueKind
 	num  uint64
@@ -60,7 +60,7 @@ func EncodedValue(kind ValueKind, data string) Value {
 }
 
 // Encoded returns the content of a string or of bytes, or the encoded ArrayValue or KeyValueList of
-// an array or a map, and "" for other kinds. It aliases the segment.
+// an array or a map, and "" for other kinds. It aliases the chunk.
 func (v Value) Encoded() string { return v.data }
 
 // Kind returns the kind of the value.

@@ -45,7 +45,7 @@ const (
 	StatusError
 )
 
-// Resource is the entity that produced spans. Its strings alias the segment it was read from.
+// Resource is the entity that produced spans. Its strings alias the chunk it was read from.
 type Resource struct {
 	// Service is the result of ServiceName for the attributes. It is never empty.
 	Service           string
@@ -56,7 +56,7 @@ type Resource struct {
 	Raw []byte
 }
 
-// Scope is the instrumentation scope of spans. Its strings alias the segment it was read from.
+// Scope is the instrumentation scope of spans. Its strings alias the chunk it was read from.
 type Scope struct {
 	Name, Version     string
 	Attributes        []KeyValue
@@ -67,7 +67,7 @@ type Scope struct {
 }
 
 // Span is one span as received. Times are nanoseconds since the Unix epoch. Its strings alias the
-// segment.
+// chunk.
 type Span struct {
 	TraceID                                        TraceID
 	SpanID, ParentID                               SpanID

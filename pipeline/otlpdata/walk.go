@@ -9,7 +9,7 @@ import (
 // Visitor receives what [Walk] reads, in wire order, each resource before its scopes and each scope
 // before its spans (even if it follows them on the wire). A resource and its slices are valid until
 // the next resource, a scope until the next scope or resource, a span only during the call. Strings
-// and Raw alias the segment and may be kept, which keeps the whole segment in memory. An error ends
+// and Raw alias the chunk and may be kept, which keeps the whole chunk in memory. An error ends
 // the walk and is returned by it.
 type Visitor interface {
 	Resource(r *Resource) error
@@ -18,10 +18,10 @@ type Visitor interface {
 }
 
 // Walk reads one encoded ExportTraceServiceRequest (opentelemetry-proto, collector/trace/v1) and
-// calls v for every resource, scope and span. It allocates nothing per span. Segments of a Batch
+// calls v for every resource, scope and span. It allocates nothing per span. Chunks of a Batch
 // are valid, so for them Walk returns only errors of the visitor.
-func Walk(segment []byte, v Visitor) error {
-	_, err := walk(segment, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt}, false)
+func Walk(chunk []byte, v Visitor) error {
+	_, err := walk(chunk, v, Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: maxDepth, Items: math.MaxInt}, false)
 	return err
 }
 
@@ -30,11 +30,11 @@ func Walk(segment []byte, v Visitor) error {
 // memory, because the lists of a request of a few MiB can take a hundred MiB and many requests may
 // be validated at the same time. memory is the number of bytes that a walk with lists allocates for
 // them; it is only valid with checkOnly.
-func walk(segment []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
+func walk(chunk []byte, v Visitor, lim Limits, checkOnly bool) (memory int, err error) {
 	w := walkers.Get().(*walker)
 	defer w.release()
 	w.v, w.lim, w.checkOnly, w.spans, w.groups, w.longest = v, lim.orDefault(), checkOnly, 0, 0, longest{}
-	err = w.request(segment)
+	err = w.request(chunk)
 	if err == errDepth {
 		err = errTooDeep(w.lim.Depth)
 	}
@@ -81,7 +81,7 @@ func (l *longest) memory() int {
 }
 
 func (w *walker) release() {
-	// The values alias the segment, which the pool must not keep alive.
+	// The values alias the chunk, which the pool must not keep alive.
 	clear(w.resource.Attributes[:cap(w.resource.Attributes)])
 	clear(w.scope.Attributes[:cap(w.scope.Attributes)])
 	clear(w.span.Attributes[:cap(w.span.Attributes)])
@@ -284,7 +284,7 @@ func (w *walker) decodeResource(b []byte) error {
 }
 
 // joinRaw returns the concatenation of two encodings of one message, which is the encoding of the
-// merged message. The first encoding aliases the segment and has no spare capacity, so appending
+// merged message. The first encoding aliases the chunk and has no spare capacity, so appending
 // copies it to a new slice. That slice grows as usual: a message with a thousand repetitions is not
 // copied a thousand times.
 func joinRaw(a, b []byte) []byte {

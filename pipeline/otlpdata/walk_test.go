@@ -71,9 +71,9 @@ func (f spanFunc) Resource(*Resource) error { return nil }
 func (f spanFunc) Scope(*Scope) error       { return nil }
 func (f spanFunc) Span(s *Span) error       { return f(s) }
 
-// TestStringsAliasTheSegment checks the contract of Visitor: strings and Raw may be kept and are
+// TestStringsAliasTheChunk checks the contract of Visitor: strings and Raw may be kept and are
 // not copied.
-func TestStringsAliasTheSegment(t *testing.T) {
+func TestStringsAliasTheChunk(t *testing.T) {
 	data := sample(1)
 	from := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
 	inside := func(p unsafe.Pointer) bool { return uintptr(p) >= from && uintptr(p) < from+uintptr(len(data)) }
@@ -82,11 +82,11 @@ func TestStringsAliasTheSegment(t *testing.T) {
 		for what, p := range map[string]unsafe.Pointer{"name": unsafe.Pointer(unsafe.StringData(s.Name)),
 			"value": unsafe.Pointer(unsafe.StringData(v.Str())), "raw": unsafe.Pointer(unsafe.SliceData(s.Raw))} {
 			if !inside(p) {
-				t.Errorf("%s does not alias the segment", what)
+				t.Errorf("%s does not alias the chunk", what)
 			}
 		}
 		if cap(s.Raw) != len(s.Raw) {
-			t.Error("appending to Raw would write into the segment")
+			t.Error("appending to Raw would write into the chunk")
 		}
 		if e := s.Events[0].Attributes; len(e) != 1 || cap(e) != 1 {
 			t.Error("appending to an event's attributes would write into those of the next")

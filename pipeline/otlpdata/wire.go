@@ -206,7 +206,7 @@ func skipGroup(b []byte, pos int) (int, error) {
 	return 0, errTruncated
 }
 
-// unsafeString returns b as a string without copying. This is safe because segments are immutable.
+// unsafeString returns b as a string without copying. This is safe because chunks are immutable.
 func unsafeString(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }

@@ -141,8 +141,8 @@ func TestProcessorThatWritesToBatches(t *testing.T) {
 	}), "given to the component: its objects")
 	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		err := next.Consume(ctx, b)
-		if segments, serr := b.Segments(); serr == nil {
-			clear(segments[0])
+		if chunks, serr := b.Chunks(); serr == nil {
+			clear(chunks[0])
 		}
 		return err
 	}), "given to the component: its bytes")
@@ -153,13 +153,13 @@ func TestProcessorThatKeepsABuffer(t *testing.T) {
 	var mu sync.Mutex
 	var buf []byte
 	expect(t, "batches stay as they are", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			return err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		buf = append(buf[:0], bytes.Join(segments, nil)...)
+		buf = append(buf[:0], bytes.Join(chunks, nil)...)
 		copied, err := otlpdata.FromOTLP(buf, b.Meta(), otlpdata.Limits{})
 		if err != nil {
 			return err

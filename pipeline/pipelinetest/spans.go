@@ -83,7 +83,7 @@ type image struct{ encoded, decoded []byte }
 
 // imageOf reads the forms of b. It copies: the image stays when b changes.
 func imageOf(b *otlpdata.Batch) (image, error) {
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return image{}, err
 	}
@@ -95,7 +95,7 @@ func imageOf(b *otlpdata.Batch) (image, error) {
 	if err != nil {
 		return image{}, fmt.Errorf("encoding the objects: %w", err)
 	}
-	return image{encoded: bytes.Join(segments, nil), decoded: dec}, nil
+	return image{encoded: bytes.Join(chunks, nil), decoded: dec}, nil
 }
 
 // kept is a Batch and what it looked like when it was passed from one to another.
@@ -120,13 +120,13 @@ func (k kept) changed() string {
 
 // namesIn returns the names of the spans of b.
 func namesIn(b *otlpdata.Batch) ([]string, error) {
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return nil, err
 	}
 	var n nameReader
-	for _, seg := range segments {
-		if err := otlpdata.Walk(seg, &n); err != nil {
+	for _, chunk := range chunks {
+		if err := otlpdata.Walk(chunk, &n); err != nil {
 			return nil, fmt.Errorf("reading the spans of a batch: %w", err)
 		}
 	}

@@ -133,15 +133,15 @@ func (f *Feed) offer(b *otlpdata.Batch) {
 // encodedOnly returns the batch without the pdata objects that it may hold in addition to its
 // bytes, which Size does not count. It returns nil if the batch cannot be encoded.
 func encodedOnly(b *otlpdata.Batch) *otlpdata.Batch {
-	segments, err := b.Segments()
-	if err != nil || len(segments) == 0 {
+	chunks, err := b.Chunks()
+	if err != nil || len(chunks) == 0 {
 		return nil
 	}
-	parts := make([]*otlpdata.Batch, len(segments))
-	for i, s := range segments {
+	parts := make([]*otlpdata.Batch, len(chunks))
+	for i, s := range chunks {
 		parts[i] = otlpdata.FromStored(s, b.Meta())
 	}
-	parts[0] = otlpdata.FromStored(segments[0], b.Meta(), b.Services()...)
+	parts[0] = otlpdata.FromStored(chunks[0], b.Meta(), b.Services()...)
 	kept, err := otlpdata.Concat(parts...)
 	if err != nil { // cannot happen: all parts have the same tenant
 		return nil

@@ -22,11 +22,11 @@ func newBatch(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Ba
 	if objects {
 		return b
 	}
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = otlpdata.FromOTLP(segments[0], b.Meta(), otlpdata.Limits{}); err != nil {
+	if b, err = otlpdata.FromOTLP(chunks[0], b.Meta(), otlpdata.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -66,7 +66,7 @@ func lenOf(b *otlpdata.Batch) int {
 	return b.Len()
 }
 
-// TestFeedBuffersBytes checks that a batch of several segments stays whole and that pdata objects
+// TestFeedBuffersBytes checks that a batch of several chunks stays whole and that pdata objects
 // are buffered as bytes.
 func TestFeedBuffersBytes(t *testing.T) {
 	var hub Hub

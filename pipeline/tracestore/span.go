@@ -15,11 +15,11 @@ type Span struct {
 // WalkSpans calls visit for each span of a batch, in wire order. The span is valid only during the
 // call; see [otlpdata.Walk]. An error of visit ends the walk and is returned.
 func WalkSpans(b *otlpdata.Batch, visit func(Span) error) error {
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return err
 	}
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, &spanVisitor{visit: visit}); err != nil {
 			return err
 		}

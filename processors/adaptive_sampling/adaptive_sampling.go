@@ -53,7 +53,7 @@ func New(observer sampling.Observer, next pipeline.Consumer) *Processor {
 // component refuses the batch, so a batch that is sent again is counted twice. As a result, clients
 // sample less while a store is overloaded; otherwise they would sample more and more.
 func (p *Processor) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

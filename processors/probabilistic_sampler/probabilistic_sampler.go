@@ -83,7 +83,7 @@ func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		s.kept.Add(float64(b.Len()))
 		return s.next.Consume(ctx, b)
 	}
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

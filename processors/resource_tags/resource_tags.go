@@ -60,7 +60,7 @@ func (t *tagger) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if b.Len() == 0 {
 		return t.next.Consume(ctx, b)
 	}
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return pipeline.Permanent(err)
 	}

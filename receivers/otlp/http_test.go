@@ -266,8 +266,8 @@ func TestJSONAndProtobufGiveTheSameBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	segments, err := s.Batches()[0].Segments()
-	if err != nil || !bytes.Equal(bytes.Join(segments, nil), request(3)) {
+	chunks, err := s.Batches()[0].Chunks()
+	if err != nil || !bytes.Equal(bytes.Join(chunks, nil), request(3)) {
 		t.Errorf("batches differ, %v", err)
 	}
 }

@@ -55,12 +55,12 @@ func (v *spanVisitor) Span(s *otlpdata.Span) error {
 
 func visit(t *testing.T, b *otlpdata.Batch) *spanVisitor {
 	t.Helper()
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil || b.Len() != 1 {
 		t.Fatalf("%d spans: %v", b.Len(), err)
 	}
 	var v spanVisitor
-	if err := otlpdata.Walk(segments[0], &v); err != nil {
+	if err := otlpdata.Walk(chunks[0], &v); err != nil {
 		t.Fatal(err)
 	}
 	return &v

@@ -140,9 +140,9 @@ func TestExportParquet(t *testing.T) {
 		t.Errorf("%d rows, want %d", rows, want)
 	}
 	for _, b := range s.batch {
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		check(t, err)
-		for _, seg := range segments {
+		for _, seg := range chunks {
 			check(t, otlpdata.Walk(seg, &rowCheck{t: t, tenant: b.Meta().Tenant, got: got}))
 		}
 	}

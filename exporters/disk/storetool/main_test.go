@@ -171,9 +171,9 @@ func (v *texts) Span(s *otlpdata.Span) error {
 // add adds the spans of a request in the form that the collector's library gives them.
 func (v *texts) add(t testing.TB, td ptrace.Traces) {
 	t.Helper()
-	segments, err := otlpdata.FromTraces(td, otlpdata.Meta{}).Segments()
+	chunks, err := otlpdata.FromTraces(td, otlpdata.Meta{}).Chunks()
 	check(t, err)
-	for _, s := range segments {
+	for _, s := range chunks {
 		check(t, otlpdata.Walk(s, v))
 	}
 }

@@ -82,11 +82,11 @@ func count(batches []*otlpdata.Batch) (spans int) {
 
 func walkAll(batches []*otlpdata.Batch, v otlpdata.Visitor) error {
 	for _, b := range batches {
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			return err
 		}
-		for _, s := range segments {
+		for _, s := range chunks {
 			if err := otlpdata.Walk(s, v); err != nil {
 				return err
 			}

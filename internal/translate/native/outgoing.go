@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// SplitPostSpans translates the spans of the segments of a batch into PostSpansRequests (package
+// SplitPostSpans translates the spans of the chunks of a batch into PostSpansRequests (package
 // api_v2) of at most limit bytes. It passes each request to send with the number of its spans. A
 // span that is larger than limit makes a request of its own; no spans make no request. A request is
 // appended to the result of buffer, and send may keep it. An error of send ends the translation and
@@ -26,15 +26,15 @@ import (
 // The native model has no place for the following, which is lost: attributes of scopes and links,
 // trace states and flags of links, dropped counts, schema URLs, flags of OTLP other than sampled,
 // and kinds and status codes that OTLP does not define.
-func SplitPostSpans(segments [][]byte, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
+func SplitPostSpans(chunks [][]byte, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
 	w := requestWriters.Get().(*requestWriter)
 	defer w.release()
 	total := 0
-	for _, s := range segments {
+	for _, s := range chunks {
 		total += len(s)
 	}
 	w.limit, w.expected, w.buffer, w.send = limit, min(limit, total), buffer, send
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, w); err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ const (
 
 var errScopes = errors.New("native: scope names, which every span repeats, are too long for this number of spans")
 
-// release returns w to the pool, without references to the segments or requests.
+// release returns w to the pool, without references to the chunks or requests.
 func (w *requestWriter) release() {
 	process, scope := w.process, w.scope
 	*w = requestWriter{}

@@ -15,8 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// chunksOf returns the chunks of segments, decoded by a strict proto3 decoder.
-func chunksOf(t testing.TB, limits ChunkLimits, segments ...[]byte) (chunks []*api_v2.SpansResponseChunk) {
+// chunksOf returns the SpansResponseChunks of encoded requests, decoded by a strict proto3 decoder.
+func chunksOf(t testing.TB, limits ChunkLimits, encoded ...[]byte) (chunks []*api_v2.SpansResponseChunk) {
 	t.Helper()
 	c := NewChunks(limits, func(b []byte) error {
 		var chunk api_v2.SpansResponseChunk
@@ -31,7 +31,7 @@ func chunksOf(t testing.TB, limits ChunkLimits, segments ...[]byte) (chunks []*a
 		chunks = append(chunks, &chunk)
 		return nil
 	})
-	for _, s := range segments {
+	for _, s := range encoded {
 		if err := otlpdata.Walk(s, c); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestChunksAreFull(t *testing.T) {
 		{"nothing", ChunkLimits{10, 1 << 20}, nil, nil},
 		{"fewer", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 9, 0)}, []int{9}},
 		{"as many", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 10, 0)}, []int{10}},
-		{"more, of several segments and processes", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 7, 0), service(t, "b", 14, 0)}, []int{10, 10, 1}},
+		{"more, of several encoded and processes", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 7, 0), service(t, "b", 14, 0)}, []int{10, 10, 1}},
 		{"many bytes", ChunkLimits{10, 5000}, [][]byte{service(t, "a", 7, 1000)}, []int{4, 3}},
 		{"each too large", ChunkLimits{10, 100}, [][]byte{service(t, "a", 3, 1000)}, []int{1, 1, 1}},
 	} {
@@ -116,9 +116,9 @@ func TestChunksStopAfterSendError(t *testing.T) {
 func TestChunksAllocateNothingPerSpan(t *testing.T) {
 	c := NewChunks(ChunkLimits{10, 1 << 20}, func([]byte) error { return nil })
 	few, many := service(t, "a", 100, 100), service(t, "a", 10_000, 100)
-	allocs := func(segment []byte) float64 {
+	allocs := func(encoded []byte) float64 {
 		return testing.AllocsPerRun(5, func() {
-			if err := errors.Join(otlpdata.Walk(segment, c), c.Finish()); err != nil {
+			if err := errors.Join(otlpdata.Walk(encoded, c), c.Finish()); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -60,9 +60,9 @@ func checkReadable(t *testing.T, request []byte, spans int) {
 }
 
 // appendPostSpans appends one request of all spans.
-func appendPostSpans(dst []byte, segments [][]byte) ([]byte, error) {
+func appendPostSpans(dst []byte, chunks [][]byte) ([]byte, error) {
 	out := dst
-	err := SplitPostSpans(segments, math.MaxInt, func() []byte { return dst }, func(request []byte, _ int) error {
+	err := SplitPostSpans(chunks, math.MaxInt, func() []byte { return dst }, func(request []byte, _ int) error {
 		out = request
 		return nil
 	})

@@ -180,9 +180,9 @@ func encoded(t testing.TB, td ptrace.Traces) []byte {
 	return b
 }
 
-func outgoing(t testing.TB, segments ...[]byte) []byte {
+func outgoing(t testing.TB, chunks ...[]byte) []byte {
 	t.Helper()
-	request, err := appendPostSpans([]byte("before"), segments)
+	request, err := appendPostSpans([]byte("before"), chunks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,10 +252,10 @@ func TestSpansCarryOtherProcesses(t *testing.T) {
 	}
 }
 
-// split returns the requests for segments with a limit in bytes.
-func split(t testing.TB, limit int, segments ...[]byte) (requests [][]byte) {
+// split returns the requests for chunks with a limit in bytes.
+func split(t testing.TB, limit int, chunks ...[]byte) (requests [][]byte) {
 	t.Helper()
-	err := SplitPostSpans(segments, limit, func() []byte { return nil }, func(request []byte, spans int) error {
+	err := SplitPostSpans(chunks, limit, func() []byte { return nil }, func(request []byte, spans int) error {
 		if n := len(decodeRequest(t, request).GetSpans()); n != spans {
 			t.Errorf("a request of %d spans was sent as %d spans", n, spans)
 		}
@@ -359,7 +359,7 @@ func TestOutgoingAllocatesNothingPerSpan(t *testing.T) {
 	}
 }
 
-func TestInvalidSegments(t *testing.T) {
+func TestInvalidChunks(t *testing.T) {
 	dst := []byte("before")
 	if got, err := appendPostSpans(dst, [][]byte{{0xff}}); err == nil || string(got) != "before" {
 		t.Errorf("%q, error %v", got, err)

@@ -59,15 +59,15 @@ func (e *everySpan) Span(s *otlpdata.Span) error {
 
 // checkSplit splits a request and checks that all spans are present and the messages are as few as
 // possible.
-func checkSplit(t *testing.T, segments [][]byte, limit int) (messages int) {
+func checkSplit(t *testing.T, chunks [][]byte, limit int) (messages int) {
 	t.Helper()
 	var before, after everySpan
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, &before); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := Split(segments, limit, func(m []byte, spans int) error {
+	err := Split(chunks, limit, func(m []byte, spans int) error {
 		messages++
 		had := len(after.out)
 		if err := otlpdata.Walk(m, &after); err != nil {

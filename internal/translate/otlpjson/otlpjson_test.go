@@ -22,11 +22,11 @@ func encode(t testing.TB, batches ...*otlpdata.Batch) []byte {
 	t.Helper()
 	w := otlpjson.Writer{Buf: []byte(`{"resourceSpans":[`)}
 	for _, b := range batches {
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range segments {
+		for _, s := range chunks {
 			if err := otlpdata.Walk(s, &w); err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestOmittedParts(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
-	segments, err := otlpdata.FromTraces(everything(), otlpdata.Meta{}).Segments()
+	chunks, err := otlpdata.FromTraces(everything(), otlpdata.Meta{}).Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestFlush(t *testing.T) {
 		parts++
 		return b[:0], nil
 	}}
-	if err := otlpdata.Walk(segments[0], &w); err != nil {
+	if err := otlpdata.Walk(chunks[0], &w); err != nil {
 		t.Fatal(err)
 	}
 	w.End()
@@ -175,7 +175,7 @@ func TestFlush(t *testing.T) {
 	}
 	gone := errors.New("gone")
 	w = otlpjson.Writer{Flush: func(b []byte) ([]byte, error) { return b, gone }}
-	if err := otlpdata.Walk(segments[0], &w); err != gone {
+	if err := otlpdata.Walk(chunks[0], &w); err != gone {
 		t.Errorf("error %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func (d *DeadLetters) writeFile(component string, b *otlpdata.Batch) (string, er
 	if int64(b.Size()) > d.max-d.used {
 		return "", fmt.Errorf("%s holds %d bytes, service.dead_letter_size is %d", d.dir, d.used, d.max)
 	}
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return "", err
 	}

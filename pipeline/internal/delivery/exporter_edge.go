@@ -144,7 +144,7 @@ func (e *ExporterEdge) countSaved(b *otlpdata.Batch, err error, took time.Durati
 
 // logSpans logs a line for each span.
 func (e *ExporterEdge) logSpans(b *otlpdata.Batch) {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		e.log.Error("cannot log written spans", zap.Error(err))
 		return

@@ -114,7 +114,7 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 		mu.Unlock()
 		switch id {
 		case "sink/a":
-			_, err := b.Segments()
+			_, err := b.Chunks()
 			return err
 		case "sink/b":
 			_, err := b.Traces()

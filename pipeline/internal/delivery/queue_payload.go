@@ -25,7 +25,7 @@ var errPayload = errors.New("not a queued batch of this version")
 
 // encodeBatch returns the payload of a batch in parts. The chunks of the batch are not copied.
 func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ var (
 func newReferenceStore() *referenceStore { return &referenceStore{o: newOracle()} }
 
 func (n *referenceStore) Consume(_ context.Context, b *otlpdata.Batch) error {
-	segments, err := b.Segments()
+	segments, err := b.Chunks()
 	if err != nil {
 		return err
 	}

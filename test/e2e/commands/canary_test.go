@@ -109,11 +109,11 @@ func changing(t *testing.T, target string, change func(n int, td ptrace.Traces))
 			t.Error(err)
 			return
 		}
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			t.Error(err)
 		}
-		body = bytes.Join(segments, nil)
+		body = bytes.Join(chunks, nil)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		proxy.ServeHTTP(w, r)
 	})

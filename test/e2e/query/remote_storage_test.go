@@ -85,7 +85,7 @@ func TestRemoteStoresV2(t *testing.T) {
 // viaNative converts a batch to the native model and back. A second conversion loses nothing more.
 func viaNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	t.Helper()
-	segments, err := b.Segments()
+	encoded, err := b.Chunks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func viaNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 		}
 		return err
 	})
-	for _, s := range segments {
+	for _, s := range encoded {
 		if err := otlpdata.Walk(s, chunks); err != nil {
 			t.Fatal(err)
 		}

@@ -45,11 +45,11 @@ func contentOf(tb testing.TB, batches ...*otlpdata.Batch) content {
 	c := content{}
 	for _, b := range batches {
 		v := &contentVisitor{c: c, tenant: b.Meta().Tenant}
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		for _, s := range segments {
+		for _, s := range chunks {
 			if err := otlpdata.Walk(s, v); err != nil {
 				tb.Fatal(err)
 			}

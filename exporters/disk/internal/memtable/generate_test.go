@@ -145,12 +145,12 @@ func (g *generator) value(v pcommon.Value, depth int) {
 // first.
 func doubled(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	tb.Helper()
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var c doubler
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, &c); err != nil {
 			tb.Fatal(err)
 		}

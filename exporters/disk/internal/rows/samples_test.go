@@ -145,11 +145,11 @@ func interned(t testing.TB, seed uint64, requests, spans int, set func(*rowstest
 		b := g.batch(spans)
 		records = append(records, in.Add(b))
 		all.tenant = b.Meta().Tenant
-		segments, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range segments {
+		for _, s := range chunks {
 			if err := otlpdata.Walk(s, &all); err != nil {
 				t.Fatal(err)
 			}

@@ -71,12 +71,12 @@ func randomSample(tb testing.TB, seed uint64, requests int) *sample {
 
 // spansOf reads the spans of a request, by way of nothing that belongs to the store.
 func spansOf(tb testing.TB, b *otlpdata.Batch) []storedSpan {
-	segments, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	c := &contentVisitor{tenant: b.Meta().Tenant}
-	for _, s := range segments {
+	for _, s := range chunks {
 		if err := otlpdata.Walk(s, c); err != nil {
 			tb.Fatal(err)
 		}

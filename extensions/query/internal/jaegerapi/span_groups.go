@@ -22,7 +22,7 @@ type owner struct {
 // byTrace groups the spans of a request by trace, in the order of their first spans. It does not
 // copy spans.
 func byTrace(b *otlpdata.Batch) ([]spanGroups, error) {
-	chunks, err := b.Segments()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
 	}
 	o.spans = make([]outlineSpan, 0, min(spans, o.maxSpans))
 	for _, b := range pieces {
-		chunks, err := b.Segments()
+		chunks, err := b.Chunks()
 		if err != nil {
 			return fmt.Errorf("reading a trace: %w", err)
 		}
