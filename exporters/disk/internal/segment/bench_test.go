@@ -71,11 +71,11 @@ func benchSegment(b *testing.B) (*Segment, vfs.FS, []otlpdata.TraceID) {
 	if _, err := Write(fs, "s", in, Meta{}, Options{}); err != nil {
 		b.Fatal(err)
 	}
-	survey := newSurvey(in)
-	survey.run()
+	scan := newFlushScan(in)
+	scan.run()
 	var ids []otlpdata.TraceID
-	for i := range survey.order.list {
-		ids = append(ids, survey.order.list[i].id)
+	for i := range scan.order.list {
+		ids = append(ids, scan.order.list[i].id)
 	}
 	return openTest(b, fs, "s"), fs, ids
 }
@@ -123,8 +123,8 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge merges segments that follow each other in time, as the store does. The files are on the disk, so that memory is that of the
-// merge.
+// BenchmarkMerge merges segments that follow each other in time, as the store does. The files are
+// on the disk, so that memory is that of the merge.
 func BenchmarkMerge(b *testing.B) {
 	const parts = 4
 	fsys, dir := vfs.OS(), b.TempDir()

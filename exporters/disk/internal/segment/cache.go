@@ -5,52 +5,53 @@ import (
 	"sync/atomic"
 )
 
-// Cache bounds what open segments keep in memory together: when one reads a part of its file that it keeps, others forget theirs, those that
-// were not used for longest rather than others. Safe for concurrent use.
+// Cache limits the memory of open segments. When a segment loads a part of its file, other segments
+// drop theirs, preferably those that were not used for the longest time. Safe for concurrent use.
 //
-// A search goes through all segments, one after the other. Where these need a little more than the limit, forgetting always the one that was
-// not used for longest would forget each just before its turn comes. So the oldest of a few is taken, whichever these are: the others stay.
+// A search visits all segments one after the other. If they need slightly more memory than the
+// limit, strict least-recently-used eviction would evict each segment just before its turn. The
+// cache therefore evicts the least recently used of a few randomly chosen segments.
 type Cache struct {
 	limit   int64
 	scratch scratch
-	clock   atomic.Int64 // counts uses
+	clock   atomic.Int64 // number of uses
 
 	mu   sync.Mutex
-	held map[*Segment]int64 // bytes
+	held map[*Segment]int64 // bytes that Drop releases
 	sum  int64
-	// What segments keep until they are closed, in bytes: small things that save reading large ones.
+	// Bytes that segments keep until they are closed: small parts that save reading large ones.
 	pinned    map[*Segment]int64
 	pinnedSum int64
 }
 
-// pinnable is the part of the limit that may be pinned: one of so many.
-const pinnable = 4
+// pinnedShare is the inverse share of the limit that may be pinned.
+const pinnedShare = 4
 
-// candidates is how many segments are looked at to find one that forgets.
-const candidates = 2
+// evictSample is the number of segments among which one is chosen for eviction.
+const evictSample = 2
 
-// NewCache returns a cache of so many bytes. One segment alone may exceed them.
+// NewCache returns a cache with a limit in bytes. A single segment may exceed the limit.
 func NewCache(limit int64) *Cache {
 	return &Cache{limit: limit, held: make(map[*Segment]int64), pinned: make(map[*Segment]int64)}
 }
 
-// scratchOf returns the memory for reading blocks.
-func (c *Cache) scratchOf() *scratch {
+// sharedScratch returns the memory for reading blocks.
+func (c *Cache) sharedScratch() *scratch {
 	if c == nil {
 		return &scratch{}
 	}
 	return &c.scratch
 }
 
-// use notes that a segment is in use. It is called for every question to it.
-func (c *Cache) use(s *Segment) {
+// touch records a use of a segment.
+func (c *Cache) touch(s *Segment) {
 	if c != nil {
 		s.used.Store(c.clock.Add(1))
 	}
 }
 
-// grown notes that a segment keeps more than before, and makes room.
-func (c *Cache) grown(s *Segment) {
+// update accounts for a segment that loaded a part, and evicts others above the limit.
+func (c *Cache) update(s *Segment) {
 	if c == nil {
 		return
 	}
@@ -60,7 +61,7 @@ func (c *Cache) grown(s *Segment) {
 	c.sum += now - c.held[s]
 	c.held[s] = now
 	for c.sum+c.pinnedSum > c.limit {
-		old := c.oldest(s)
+		old := c.evictable(s)
 		if old == nil {
 			return
 		}
@@ -70,14 +71,15 @@ func (c *Cache) grown(s *Segment) {
 	}
 }
 
-// pin notes that a segment keeps so many more bytes until it is closed. It is false where there is no room for them.
+// pin accounts for bytes that a segment keeps until it is closed. It returns false if they would
+// exceed the limit.
 func (c *Cache) pin(s *Segment, bytes int64) bool {
 	if c == nil {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pinnedSum+bytes > c.limit/pinnable {
+	if c.pinnedSum+bytes > c.limit/pinnedShare {
 		return false
 	}
 	c.pinned[s] += bytes
@@ -85,12 +87,13 @@ func (c *Cache) pin(s *Segment, bytes int64) bool {
 	return true
 }
 
-// oldest returns the one of a few segments, but for one, that was not used for longest, or nil. A map is ranged over from a random place.
-func (c *Cache) oldest(but *Segment) *Segment {
+// evictable returns the least recently used of a few segments other than except, or nil. Iteration
+// over a map starts at a random position.
+func (c *Cache) evictable(except *Segment) *Segment {
 	var old *Segment
-	left := candidates
+	left := evictSample
 	for s := range c.held {
-		if s == but {
+		if s == except {
 			continue
 		}
 		if old == nil || s.used.Load() < old.used.Load() {
@@ -103,8 +106,8 @@ func (c *Cache) oldest(but *Segment) *Segment {
 	return old
 }
 
-// forget takes a closed segment out.
-func (c *Cache) forget(s *Segment) {
+// remove removes a closed segment.
+func (c *Cache) remove(s *Segment) {
 	if c == nil {
 		return
 	}
@@ -116,9 +119,34 @@ func (c *Cache) forget(s *Segment) {
 	delete(c.pinned, s)
 }
 
-// Memory returns how many bytes all segments keep now.
+// Memory returns the number of bytes that all segments keep.
 func (c *Cache) Memory() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sum + c.pinnedSum
+}
+
+// cached is a part of a file that is loaded when it is first needed, and then kept. Errors are not
+// kept, because they may be temporary.
+type cached[T any] struct {
+	mu    sync.Mutex // held while the part is read, so that it is read only once
+	value atomic.Pointer[T]
+}
+
+// get returns the part. If necessary, it reads the part and then calls loaded.
+func (c *cached[T]) get(read func() (*T, error), loaded func()) (*T, error) {
+	if v := c.value.Load(); v != nil {
+		return v, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.value.Load(); v != nil {
+		return v, nil
+	}
+	v, err := read()
+	if err == nil {
+		c.value.Store(v)
+		loaded()
+	}
+	return v, err
 }

@@ -9,23 +9,24 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// The catalog lists the services of all tenants and their operations, so that names are known without the tables. A file whose catalog
-// would exceed maxCatalog or maxCatalogNames has none, and neither have files from before there were any.
+// The catalog lists the services of all tenants and their operations, so that names are available
+// without the tables. A file has no catalog if it would exceed maxCatalog or maxCatalogNames, or if
+// the file was written before catalogs existed.
 //
-//	catalog    services, service*                                  sorted by tenant, then name
-//	service    tenant, name, flags, operations, operation*         flags: 1 if names of some spans are in their rows
-//	operation  name, kind                                          sorted by name, then kind
+//	catalog    services, service*                           sorted by tenant, then name
+//	service    tenant, name, flags, operations, operation*  flags: 1 if some names are in rows
+//	operation  name, kind                                   sorted by name, then kind
 //
-// All numbers are varints, the kind as zigzag. A text is a varint length and so many bytes.
+// All numbers are varints, kind as zigzag. A text is a varint length and its bytes.
 const namesInRows = 1
 
 var _ source.Catalog = (*Segment)(nil)
 
-// catalog is a catalog in memory.
+// catalog is a decoded catalog.
 type catalog struct {
 	services []source.Service
-	names    int   // services and operations
-	memory   int64 // bytes
+	names    int   // number of services and operations
+	memory   int64 // in bytes
 }
 
 func newCatalog(services []source.Service) *catalog {
@@ -42,10 +43,10 @@ func newCatalog(services []source.Service) *catalog {
 	return c
 }
 
-// fits reports whether a catalog is small enough for a file, and to be kept.
+// fits reports whether a catalog is small enough to be stored in a file and kept in memory.
 func (c *catalog) fits() bool { return c.names <= maxCatalogNames && c.memory <= maxCatalog }
 
-// catalogOf makes the catalog of tables. It shares no memory with them.
+// catalogOf builds the catalog of tables. It does not share memory with them.
 func catalogOf(t *rows.Tables) *catalog {
 	services, _ := source.ServicesOf(t)
 	return newCatalog(services)
@@ -72,17 +73,17 @@ func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// readCatalog reads the section, which the result keeps.
+// readCatalog decodes the section, which the result retains.
 func readCatalog(b []byte) (*catalog, error) {
-	const leastService, leastOperation = 4, 2 // bytes
+	const minServiceSize, minOperationSize = 4, 2 // bytes
 	r := reader{b: b}
 	left := maxCatalogNames
-	services := make([]source.Service, r.count(leastService, &left))
+	services := make([]source.Service, r.count(minServiceSize, &left))
 	for i := range services {
 		s := &services[i]
 		s.Tenant, s.Name = r.text(), r.text()
 		s.NamesInRows = r.uvarint()&namesInRows != 0
-		if n := r.count(leastOperation, &left); n > 0 {
+		if n := r.count(minOperationSize, &left); n > 0 {
 			s.Operations = make([]source.Operation, n)
 		}
 		for j := range s.Operations {
@@ -101,20 +102,21 @@ func readCatalog(b []byte) (*catalog, error) {
 	return newCatalog(services), nil
 }
 
-var errOrder = errors.New("its names are not in order")
+var errOrder = errors.New("names out of order")
 
-// count reads how many things of at least so many bytes each follow, and takes them from what may be left.
+// count decodes the number of items of at least size bytes that follow, and subtracts it from
+// *left, which it must not exceed.
 func (r *reader) count(size int, left *int) int {
 	n := r.uvarint()
 	if n > uint64(min(len(r.b)/size, *left)) {
-		r.fail(errors.New("there is less than it says, or too much"))
+		r.fail(errors.New("invalid count"))
 		return 0
 	}
 	*left -= int(n)
 	return int(n)
 }
 
-// text reads a text, which aliases the section.
+// text decodes a text, which aliases the section.
 func (r *reader) text() string {
 	b := r.take(r.int())
 	return unsafe.String(unsafe.SliceData(b), len(b))
@@ -127,9 +129,9 @@ func (s *sectionWriter) catalog(t *rows.Tables) {
 	}
 }
 
-// Services implements source.Catalog. For a file without a catalog it makes one of the tables.
+// Services implements source.Catalog. For a file without a catalog it builds one from the tables.
 func (s *Segment) Services() ([]source.Service, error) {
-	c, err := s.catalog.get(s.loadCatalog, s.keepCatalog)
+	c, err := s.catalog.get(s.loadCatalog, s.limitCatalog)
 	if err != nil {
 		return nil, withoutRows(err)
 	}
@@ -155,8 +157,8 @@ func (s *Segment) loadCatalog() (*catalog, error) {
 	return c, nil
 }
 
-// keepCatalog forgets the catalog again where there is no room for it.
-func (s *Segment) keepCatalog() {
+// limitCatalog drops the catalog from memory if it is too large to be kept.
+func (s *Segment) limitCatalog() {
 	if c := s.catalog.value.Load(); !c.fits() || !s.cache.pin(s, c.memory) {
 		s.catalog.value.Store(nil)
 	}

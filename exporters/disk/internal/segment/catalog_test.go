@@ -69,7 +69,8 @@ func servicesOf(t *testing.T, seg *Segment) []source.Service {
 	return out
 }
 
-// TestFileBeforeCatalogs: a file from before there were catalogs is sound, and has the names that its tables say.
+// TestFileBeforeCatalogs: a file from before there were catalogs is sound, and has the names that
+// its tables say.
 func TestFileBeforeCatalogs(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
 	if err != nil {
@@ -116,7 +117,8 @@ func TestCatalogLimits(t *testing.T) {
 	}
 }
 
-// TestCatalogMemory: catalogs take at most their part of the cache, are not kept beyond it, and are given back by Close.
+// TestCatalogMemory: catalogs take at most their part of the cache, are not kept beyond it, and are
+// given back by Close.
 func TestCatalogMemory(t *testing.T) {
 	_, fs := writeSample(t, randomSample(t, 3, 30), 20)
 	cache := NewCache(1 << 20)
@@ -135,7 +137,7 @@ func TestCatalogMemory(t *testing.T) {
 	if held != first.catalog.value.Load().memory {
 		t.Errorf("the cache counts %d bytes", held)
 	}
-	cache.limit = held * pinnable
+	cache.limit = held * pinnedShare
 	second := open()
 	if list, err := second.Services(); err != nil || len(list) == 0 || second.catalog.value.Load() != nil {
 		t.Errorf("%d services, %v; kept beyond the limit: %t", len(list), err, second.catalog.value.Load() != nil)

@@ -24,7 +24,8 @@ const goldenFile = "testdata/v1.segment"
 // goldenSample is what the golden file was written of.
 func goldenSample(tb testing.TB) *sample { return randomSample(tb, 42, 8) }
 
-// TestGolden: what was written once is read for ever, and the same input makes the same bytes until the version changes.
+// TestGolden: what was written once is read for ever, and the same input makes the same bytes until
+// the version changes.
 func TestGolden(t *testing.T) {
 	s := goldenSample(t)
 	_, fs := writeSample(t, s, 10)
@@ -133,7 +134,8 @@ func blocksOf(t *testing.T, s *Segment) [][]storedSpan {
 	return blocks
 }
 
-// checkDamaged checks what a file still tells of which one part is damaged. blocks are those of the sound one.
+// checkDamaged checks what a file still tells of which one part is damaged. blocks are those of the
+// sound one.
 func checkDamaged(t *testing.T, fs vfs.FS, sound *Segment, p part, spans []storedSpan, blocks [][]storedSpan) {
 	t.Helper()
 	s, err := Open(fs, "s")
@@ -243,7 +245,8 @@ func readBlock(s *Segment, tables *rows.Tables, i int) ([]storedSpan, error) {
 	return spans, nil
 }
 
-// checkTraceRest asks for all traces: each has all its spans, or some of them and an error if the damaged block has some.
+// checkTraceRest asks for all traces: each has all its spans, or some of them and an error if the
+// damaged block has some.
 func checkTraceRest(t *testing.T, s *Segment, spans []storedSpan, lost map[string]bool) {
 	t.Helper()
 	want := map[string][]storedSpan{}
@@ -309,7 +312,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// FuzzOpen: any bytes are a segment or an error. The trailer is mended, so that what lies behind it is reached.
+// FuzzOpen: any bytes are a segment or an error. The trailer is mended, so that what lies behind it
+// is reached.
 func FuzzOpen(f *testing.F) {
 	golden := readGolden(f)
 	f.Add(golden)
@@ -337,7 +341,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// plainSegment is a file whose sections are not compressed, so that changes to it are changes to what decoders see.
+// plainSegment is a file whose sections are not compressed, so that changes to it are changes to
+// what decoders see.
 func plainSegment(tb testing.TB) []byte {
 	tb.Helper()
 	fs := vfstest.NewMem()

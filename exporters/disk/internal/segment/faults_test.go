@@ -80,7 +80,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestEveryCrash: after a power cut the segment is there completely or not at all, and completely once Write has returned.
+// TestEveryCrash: after a power cut the segment is there completely or not at all, and completely
+// once Write has returned.
 func TestEveryCrash(t *testing.T) {
 	s := randomSample(t, 11, 12)
 	n := operations(t, s.in)

@@ -28,7 +28,8 @@ type sample struct {
 	sent  int
 }
 
-// generator makes requests of spans that have everything a span can have, from few enough values for much to repeat.
+// generator makes requests of spans that have everything a span can have, from few enough values
+// for much to repeat.
 type generator struct {
 	*rand.Rand
 	traces int // how many there may be, per tenant

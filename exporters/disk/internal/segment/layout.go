@@ -10,27 +10,29 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// layout is what a segment says about all its rows: two sections.
+// layout describes the rows of a segment. It is stored in two sections:
 //
-//	tables  items of package rows: columns, words, scopes, resources, shapes; each in the order of its ids, from 0
-//	layout  columns, (1 + words of the dictionary, or 0 if it is none)*,
+//	tables  items of package rows: columns, words, scopes, resources, services, shapes; each in
+//	        the order of its ids, from 0
+//	layout  columns, (1 + words of the dictionary, or 0 without a dictionary)*,
 //	        shapes, (constants [(positions+7)/8], length, cell*)*,
 //	        flags, or nothing if they are 0: 1 if filters have integers
 //
-// A bit of constants is set, from the lowest of the first byte, for each position of the shape at which all its rows have the same cell;
-// these cells follow. All numbers are varints, and texts among the constants words of their column.
+// A bit of constants, from the lowest bit of the first byte, is set for each position of the shape
+// at which all rows have the same cell; these cells follow. All numbers are varints. Constant texts
+// are words of their column.
 type layout struct {
 	tables     *rows.Tables
-	words      []int          // by column: how many of its words are its dictionary; the rest are constants
+	words      []int          // by column: number of words in its dictionary; further words are constants
 	dictionary []bool         // by column
 	constants  [][]*rows.Cell // by shape and position; nil where rows differ; only for writing
-	inline     []bool         // by column: cells that vary hold texts
-	integers   bool           // filters have integers, too
+	inline     []bool         // by column: some varying cells hold texts
+	integers   bool           // filters hold integers
 	block      *block.Layout
 }
 
-// plan fills in what follows from the rest.
-func (l *layout) plan() error {
+// complete sets the fields that follow from the others.
+func (l *layout) complete() error {
 	var err error
 	if l.block, err = block.NewLayout(l.tables, l.constants, l.dictionary); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (l *layout) appendTables(dst []byte) []byte {
 	return dst
 }
 
-// readTables reads the tables section, of which it keeps nothing.
+// readTables decodes the tables section, which it does not retain.
 func readTables(b []byte) (*rows.Tables, error) {
 	t, err := rows.ReadTables(b)
 	if err != nil {
@@ -92,7 +94,7 @@ func checkPositions(t *rows.Tables) error {
 		n += len(t.Shapes[i].Columns)
 	}
 	if n > maxPositions {
-		return fmt.Errorf("shapes have %d columns", n)
+		return fmt.Errorf("shapes have %d columns, more than %d", n, maxPositions)
 	}
 	return nil
 }
@@ -127,22 +129,23 @@ func (l *layout) appendLayout(dst []byte) []byte {
 
 const flagIntegers = 1
 
-// readLayout reads the layout section, which fits the tables. The result keeps nothing of it.
+// readLayout decodes the layout section and checks that it fits the tables. It does not retain the
+// section.
 func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	r := reader{b: b}
 	l := &layout{tables: t, words: make([]int, len(t.Columns)), dictionary: make([]bool, len(t.Columns))}
 	if r.int() != len(t.Columns) {
-		return nil, errors.New("it is of other tables")
+		return nil, errors.New("does not fit the tables")
 	}
 	for i := range l.words {
 		n := int(r.id(len(t.Words[i]) + 2))
 		l.words[i], l.dictionary[i] = max(n-1, 0), n > 0
 		if n > 0 && t.Columns[i].Kind != otlpdata.ValueString {
-			return nil, errors.New("it has a dictionary for a column without texts")
+			return nil, errors.New("dictionary for a column without texts")
 		}
 	}
 	if r.int() != len(t.Shapes) {
-		return nil, errors.New("it is of other tables")
+		return nil, errors.New("does not fit the tables")
 	}
 	if err := l.readConstants(&r); err != nil {
 		return nil, err
@@ -154,7 +157,7 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	return l, r.end()
 }
 
-// readConstants reads the constants of all shapes.
+// readConstants decodes the constants of all shapes.
 func (l *layout) readConstants(r *reader) error {
 	builder, err := block.NewLayoutBuilder(l.tables, l.dictionary)
 	if err != nil {

@@ -3,76 +3,91 @@ package segment
 import "github.com/tracing-backend/tracing/exporters/disk/internal/block"
 
 const (
-	// targetRows is how many rows a block has, about: blocks are cut between traces. A trace of more than twice as many is cut itself.
+	// targetRows is the approximate number of rows of a block: blocks are cut between traces. A
+	// trace of more than twice as many rows is cut itself.
 	targetRows = 4096
-	// maxBlockBytes and maxBlockCells bound the rows of a block, and so the memory that making or reading one takes. One row may exceed them.
+	// maxBlockBytes and maxBlockCells limit the rows of a block, and thereby the memory for writing
+	// or reading it. A single row may exceed them.
 	maxBlockBytes = 4 << 20
 	maxBlockCells = 512 << 10
 
-	// maxRowBytes and maxRowCells bound a row, so that the values of a column of a block stay below what package column takes. A request, and
-	// so a row, is smaller.
+	// maxRowBytes and maxRowCells limit a row, so that the values of a column of a block stay below
+	// the limit of package column. Requests, and thereby rows, are smaller.
 	maxRowBytes = 100 << 20
 	maxRowCells = 2 << 20
 
-	// maxDictionary is how many distinct texts a dictionary column has at most.
+	// maxDictionary is the maximum number of words in the dictionary of a column.
 	maxDictionary = 4096
-	// maxMergedDictionary is that of a merge, so that what was a dictionary column in its inputs remains one.
+	// maxMergedDictionary is the maximum in a merge. It is higher, so that columns with a
+	// dictionary in the inputs keep one.
 	maxMergedDictionary = 16 << 10
-	// minRepeats is how often the texts of a dictionary column occur on average at least; texts that do not repeat are better off in blocks.
+	// minRepeats is the minimum average number of occurrences of the words of a dictionary; texts
+	// that do not repeat are smaller in blocks.
 	minRepeats = 4
-	// maxCounted bounds the distinct texts that all columns together remember while they may become dictionary columns.
+	// maxCounted is the maximum number of distinct texts that all text counters together hold.
 	maxCounted = 256 << 10
-	// minConstantRows is how many rows a shape needs before what they share is kept with the shape: the few rows of rare shapes compress
-	// better among others of their columns.
+	// minConstantRows is the minimum number of rows of a shape with constants: the few rows of rare
+	// shapes compress better together with other rows of their columns.
 	minConstantRows = 4
 
-	// maxOpenBlocks is how many blocks a merge keeps open for traces that are in several, beside one of each input that has the trace at hand.
-	maxOpenBlocks = 8
-	// paceRows is how many rows a merge reads before it asks whether to go on.
+	// maxCachedBlocks is the maximum number of unused blocks that a merge keeps open for traces
+	// that are in several blocks.
+	maxCachedBlocks = 8
+	// paceRows is the number of rows that a merge reads between calls of MergeOptions.Pace.
 	paceRows = 4096
-	// maxExpected bounds the traces for which a merge makes room before it has seen them.
-	maxExpected = 2 << 20
-	// headBytes is about how long the head of a row is.
+	// maxExpectedTraces is the maximum number of traces for which a merge allocates memory in
+	// advance.
+	maxExpectedTraces = 2 << 20
+	// headBytes is the approximate size of the head of a row.
 	headBytes = 48
 
-	// stripeBlocks is how many blocks share a filter. It is part of the format.
-	stripeBlocks = 16
-	// maxStripeValues bounds what is remembered for one filter; a stripe with more values has none.
-	maxStripeValues = 2 << 20
+	// groupBlocks is the number of blocks that share a filter. It is part of the file format.
+	groupBlocks = 16
+	// maxGroupValues is the maximum number of values of a filter; a group with more values has
+	// none.
+	maxGroupValues = 2 << 20
 
-	// maxFilters bounds all filters of a segment in bytes. They are in memory until it is complete. What exceeds it has no filter.
+	// maxFilters is the maximum size of all filters of a segment in bytes. They are in memory until
+	// the segment is complete. Groups beyond it have no filter.
 	maxFilters = 64 << 20
 
-	// knownHashes and knownIntegers are how many values of a stripe a merge remembers, so that the filter has them once.
-	knownHashes      = 1 << 16
-	knownIntegers    = 1 << knownIntegerBits
-	knownIntegerBits = 14
+	// maxRecentHashes and maxRecentIntegers are the numbers of values of a group that a merge
+	// remembers to avoid adding them again.
+	maxRecentHashes   = 1 << 16
+	maxRecentIntegers = 1 << recentIntegerBits
+	recentIntegerBits = 14
 
-	// maxZonePage bounds a page of the shapes of blocks, decompressed. One of blocks with as many rows and shapes as can be is shorter.
+	// maxZonePage is the maximum decompressed size of a page of the shapes of blocks. A page of
+	// blocks with the maximum number of rows and shapes is smaller.
 	maxZonePage = zonePageBlocks * (block.MaxRows*6 + 16)
 
-	// pageBytes is about how long a page of the trace index is.
+	// pageBytes is the approximate size of a page of the trace index.
 	pageBytes = 4 << 10
 
-	// maxBlocks bounds the blocks of a file that is read.
+	// maxBlocks is the maximum number of blocks of a segment.
 	maxBlocks = 1 << 20
-	// maxSection bounds a section, decompressed.
+	// maxSection is the maximum decompressed size of a section in bytes.
 	maxSection = 256 << 20
-	// maxRatio bounds how much longer a section is after decompression, and so what a damaged length can make a reader allocate. A writer
-	// leaves a section that would exceed it uncompressed.
+	// maxRatio is the maximum ratio of decompressed to stored size of a section. It bounds the
+	// memory that a reader allocates for a damaged length. A writer does not compress a section
+	// beyond it.
 	maxRatio = 64
-	// maxPositions bounds the columns of all shapes together, of which a reader keeps some 70 bytes each.
+	// maxPositions is the maximum number of columns of all shapes together. A reader needs about 70
+	// bytes for each.
 	maxPositions = 16 << 20
-	// maxDirectory bounds the directory of sections, in bytes.
+	// maxDirectory is the maximum size of the directory of sections in bytes.
 	maxDirectory = 64 << 10
-	// maxInfo bounds the info section, in bytes; the names of replaced segments are what can be long.
+	// maxInfo is the maximum size of the info section in bytes. Most of it is names of replaced
+	// segments.
 	maxInfo = 1 << 20
-	// maxCatalog bounds the catalog in bytes, in the file and in memory, and maxCatalogNames its services and operations. What is larger is
-	// looked for in the tables each time.
+	// maxCatalog is the maximum size of the catalog in bytes, in the file and in memory, and
+	// maxCatalogNames the maximum number of its services and operations. Larger catalogs are built
+	// from the tables each time.
 	maxCatalog      = 1 << 20
 	maxCatalogNames = 16 << 10
-	// maxKept is the largest read buffer that is kept for the next block.
-	maxKept = 8 << 20
-	// maxShared is how many rows of a trace that have the span id of another row are looked at when parents are resolved.
-	maxShared = 64
+	// maxBuffer is the maximum size of read buffers that are reused.
+	maxBuffer = 8 << 20
+	// maxDuplicateIDs is the maximum number of rows of a trace with the span id of another row that
+	// are considered when parents are resolved.
+	maxDuplicateIDs = 64
 )

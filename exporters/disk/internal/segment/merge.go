@@ -1,65 +1,69 @@
 package segment
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/column"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// MergeOptions say how segments are merged.
+// MergeOptions configure a merge.
 type MergeOptions struct {
-	// Pace is called after every few thousand rows, for the caller to wait or to give up: an error ends the merge, which returns it. nil
-	// goes on at full speed.
+	// Pace is called after every few thousand rows. It may block to slow the merge down. If it
+	// returns an error, the merge stops and returns that error. nil: full speed.
 	Pace func() error
-	// OnDamage is told of each part of an input that cannot be read. It returns nil to go on without those rows, or an error to give up.
-	// nil gives up: the error of Merge then matches *source.DamageError.
+	// OnDamage is called for each part of an input that is unreadable. If it returns nil, the merge
+	// continues without these rows; otherwise it stops. nil: the merge stops with an error that
+	// matches *source.DamageError.
 	OnDamage func(*source.DamageError) error
 
-	blockRows int // for tests: instead of targetRows
+	blockRows int // for tests; replaces targetRows
 }
 
-// Merge makes one segment of several sources, each of which is a segment, or part of one in its order. It does so as Write does: the same
-// holds of the name path, of duplicates, which are found across the inputs, and of what is counted. Parents are looked for in all inputs.
-// Info.Unreadable are rows that were left out because they are damaged, as far as is known how many they were. Info.RowBytes is an
-// estimate.
+// Merge writes one segment with the rows of several sources. Each source must be a segment, or a
+// part of one in its order. path is handled as in Write. Duplicates are removed across inputs, and
+// parents are resolved across inputs. Info.Unreadable is the known number of rows that were left
+// out because of damage. Info.RowBytes is an estimate.
 //
-// All blocks are read twice: first for what the rows share and for the order of the traces, then, mostly one after the other, for the
-// rows. The first pass reads no more cells than it needs. Texts of blocks must stay valid when these are closed. It takes about 80 bytes of
-// memory per trace, the tables of all inputs, a megabyte for each of maxOpenBlocks, and as much as Write for the block at hand. A trace of
-// very many rows takes 40 bytes for each of them.
+// Merge reads all blocks twice: first to determine what the rows have in common and the order of
+// traces, then, mostly sequentially, for the rows. The first pass decodes only the cells that it
+// needs. Texts of blocks must stay valid after the blocks are closed. Merge needs about 80 bytes of
+// memory per trace, the tables of all inputs, a megabyte for each of maxCachedBlocks, and as much
+// as Write for the current block. A very long trace takes 40 bytes per row.
 func Merge(fsys vfs.FS, path string, inputs []source.Source, meta Meta, opts MergeOptions) (Info, error) {
-	m := &merger{opts: opts, union: newUnion(), info: Info{Meta: meta}}
+	m := &merger{opts: opts, tables: rows.NewTableMerger(), info: Info{Meta: meta}}
 	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return m.run(f, inputs) })
 	if err != nil {
-		return Info{}, fmt.Errorf("merge into segment %s: %w", path, err)
+		return Info{}, fmt.Errorf("merging into segment %s: %w", path, err)
 	}
 	return info, nil
 }
 
-// merger makes a segment of sources.
+// merger performs a merge.
 type merger struct {
-	opts    MergeOptions
-	union   *union
-	inputs  []input
-	blocks  []inputBlock // of all inputs
-	planner *planner
-	traces  fragmentTable
-	info    Info
-	seen    int // rows of the first pass
+	opts     MergeOptions
+	tables   *rows.TableMerger
+	inputs   []input
+	blocks   []inputBlock // of all inputs
+	analyzer *analyzer
+	traces   fragmentTable
+	info     Info
+	rowsSeen int // number of rows in the first pass
 
-	rows  int // since the last Pace
-	told  *source.DamageError
-	heads headParts // scratch: of the block at hand
+	rows     int // since the last call of Pace
+	reported *source.DamageError
+	heads    headColumns // scratch: of the current block
 }
 
-// input is a source and its vocabulary.
+// input is a source with the translation of its ids.
 type input struct {
 	source.Source
-	*translation
-	met []metShape // by shape
+	ids    *rows.Translation
+	states []shapeState // by shape
 }
 
 // inputBlock is a block of an input.
@@ -76,27 +80,27 @@ func (m *merger) run(f vfs.File, inputs []source.Source) (Info, error) {
 			return Info{}, err
 		}
 	}
-	if err := m.survey(); err != nil {
+	if err := m.firstPass(); err != nil {
 		return Info{}, err
 	}
-	v, err := newVocabulary(m.planner)
+	v, err := newVocabulary(m.analyzer)
 	if err != nil {
 		return Info{}, err
 	}
-	m.planner = nil
+	m.analyzer = nil
 	w, err := newWriter(f, v, v.layout.tables, m.info, withDefaults(Options{Level: column.Merge, blockRows: m.opts.blockRows, merge: true}))
 	if err != nil {
 		return Info{}, err
 	}
-	w.filters = newRowFilters(w.stripes, v.layout)
+	w.feeder = newFilterFeeder(w.filters, v.layout)
 	if err := m.write(w); err != nil {
 		return Info{}, err
 	}
-	w.info.Unreadable += m.seen - w.info.Rows - w.info.Duplicates
+	w.info.Unreadable += m.rowsSeen - w.info.Rows - w.info.Duplicates
 	return w.finish()
 }
 
-// addInput takes in the vocabulary of a source.
+// addInput adds the tables and blocks of a source.
 func (m *merger) addInput(s source.Source) error {
 	tables, err := s.Tables()
 	if err != nil {
@@ -106,21 +110,21 @@ func (m *merger) addInput(s source.Source) error {
 	if err != nil {
 		return err
 	}
-	t, err := m.union.add(tables)
+	t, err := m.tables.Add(tables)
 	if err != nil {
 		return &source.DamageError{File: s.Name(), Part: kindTables.String(), Err: err}
 	}
-	if err := checkPositions(m.union.tables); err != nil {
+	if err := checkPositions(m.tables.Tables()); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	for i := range blocks {
 		m.blocks = append(m.blocks, inputBlock{uint32(len(m.inputs)), uint32(i)})
 	}
-	m.inputs = append(m.inputs, input{s, t, make([]metShape, len(t.shapes))})
+	m.inputs = append(m.inputs, input{s, t, make([]shapeState, len(t.Shapes))})
 	return nil
 }
 
-// tolerate returns nil for damage with which the caller of Merge wants to go on.
+// tolerate calls OnDamage for damage and returns its result. It returns other errors unchanged.
 func (m *merger) tolerate(err error) error {
 	if err == nil || m.opts.OnDamage == nil {
 		return err
@@ -129,14 +133,14 @@ func (m *merger) tolerate(err error) error {
 	if !errors.As(err, &d) {
 		return err
 	}
-	if d == m.told { // all rows of a block may fail for one reason
+	if d == m.reported { // all rows of a block may fail with the same error
 		return nil
 	}
-	m.told = d
+	m.reported = d
 	return m.opts.OnDamage(d)
 }
 
-// pace counts a row.
+// pace counts a row and calls Pace every paceRows rows.
 func (m *merger) pace() error {
 	if m.rows++; m.rows < paceRows || m.opts.Pace == nil {
 		return nil
@@ -145,9 +149,9 @@ func (m *merger) pace() error {
 	return m.opts.Pace()
 }
 
-// write is the second pass: the rows in their final order.
+// write is the second pass. It writes the rows in their final order.
 func (m *merger) write(w *writer) error {
-	g := newJoiner(m, w)
+	g := newTraceMerger(m, w)
 	defer g.open.close()
 	for i := range m.traces.list {
 		if err := g.write(&m.traces.list[i]); err != nil {
@@ -155,4 +159,84 @@ func (m *merger) write(w *writer) error {
 		}
 	}
 	return nil
+}
+
+// blockCache keeps the most recently used blocks open, because the next traces often have rows in
+// them, too.
+type blockCache struct {
+	inputs []input
+	blocks []inputBlock
+	list   []*cachedBlock
+	clock  uint64
+}
+
+// cachedBlock is an open block. It is not closed while it is in use.
+type cachedBlock struct {
+	source.Block
+	varying varyingCells // nil: only all cells of a row can be read
+	number  uint32       // index into the blocks of all inputs
+	refs    int
+	lastUse uint64
+}
+
+// varyingCells is implemented by blocks that read the cells of a row that are not
+// source.Hints.Constant faster than all cells.
+type varyingCells interface {
+	VaryingCells(dst []rows.Cell, row int) ([]rows.Cell, error)
+}
+
+// cells appends the cells of a row: all of them, or only the varying ones.
+func (b *cachedBlock) cells(dst []rows.Cell, row int) (cells []rows.Cell, all bool, err error) {
+	if b.varying != nil {
+		cells, err = b.varying.VaryingCells(dst, row)
+		return cells, false, err
+	}
+	cells, err = b.Cells(dst, row)
+	return cells, true, err
+}
+
+// acquire returns an open block, which stays open until release.
+func (o *blockCache) acquire(number uint32) (*cachedBlock, error) {
+	o.clock++
+	for _, b := range o.list {
+		if b.number == number {
+			b.lastUse = o.clock
+			b.refs++
+			return b, nil
+		}
+	}
+	at := o.blocks[number]
+	opened, err := o.inputs[at.input].Open(context.Background(), int(at.number))
+	if err != nil {
+		return nil, err
+	}
+	b := &cachedBlock{Block: opened, number: number, refs: 1, lastUse: o.clock}
+	b.varying, _ = opened.(varyingCells)
+	if oldest := o.leastRecent(); oldest != nil && len(o.list) >= maxCachedBlocks {
+		oldest.Close()
+		*oldest = *b
+		return oldest, nil
+	}
+	o.list = append(o.list, b)
+	return b, nil
+}
+
+// leastRecent returns the least recently used block that is not in use, or nil.
+func (o *blockCache) leastRecent() *cachedBlock {
+	var found *cachedBlock
+	for _, b := range o.list {
+		if b.refs == 0 && (found == nil || b.lastUse < found.lastUse) {
+			found = b
+		}
+	}
+	return found
+}
+
+func (o *blockCache) release(b *cachedBlock) { b.refs-- }
+
+func (o *blockCache) close() {
+	for _, b := range o.list {
+		b.Close()
+	}
+	o.list = nil
 }

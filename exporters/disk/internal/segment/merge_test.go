@@ -19,7 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// split writes the rows of a sample into so many segments in the directory d, each row into one of them, and some into two.
+// split writes the rows of a sample into so many segments in the directory d, each row into one of
+// them, and some into two.
 func split(tb testing.TB, fsys vfs.FS, s *sample, n int, rng *rand.Rand) []source.Source {
 	tb.Helper()
 	parts := make([][][]byte, n)
@@ -214,7 +215,8 @@ func TestMergeStops(t *testing.T) {
 	}
 }
 
-// TestEveryFailedOperationOfMerge: whatever fails, a read included, no file is left, and the next try succeeds.
+// TestEveryFailedOperationOfMerge: whatever fails, a read included, no file is left, and the next
+// try succeeds.
 func TestEveryFailedOperationOfMerge(t *testing.T) {
 	s, mem := randomSample(t, 11, 12), writeDir(t)
 	split(t, mem, s, 3, rand.New(rand.NewPCG(1, 1)))

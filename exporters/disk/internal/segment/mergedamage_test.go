@@ -74,7 +74,8 @@ func checkMergeOfDamage(t *testing.T, damaged *Segment, readable []storedSpan, n
 	checkSame(t, "the rest", readAll(t, fsys, "d/s"), readable)
 }
 
-// forgetful is a segment that, from one question on, does not know what is constant, as one that cannot be read any more.
+// forgetful is a segment that, from one question on, does not know what is constant, as one that
+// cannot be read any more.
 type forgetful struct {
 	*Segment
 	known int
@@ -87,7 +88,8 @@ func (f *forgetful) Constant(shape uint32, position int) (rows.Cell, bool) {
 	return f.Segment.Constant(shape, position)
 }
 
-// TestMergeOfForgetful: what is constant may not be known at times; the merge then fails or makes what it should, never other spans.
+// TestMergeOfForgetful: what is constant may not be known at times; the merge then fails or makes
+// what it should, never other spans.
 func TestMergeOfForgetful(t *testing.T) {
 	s, fsys := randomSample(t, 5, 40), writeDir(t)
 	in := split(t, fsys, s, 1, rand.New(rand.NewPCG(1, 1)))[0].(*Segment)

@@ -9,7 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// cells is one column of each kind of value, in random order, cells of them, and the cells as they are written.
+// cells is one column of each kind of value, in random order, cells of them, and the cells as they
+// are written.
 func randomCells(r *rand.Rand, t *rows.Tables) (columns []uint32, cells []rows.Cell, b []byte) {
 	for range r.IntN(12) {
 		id := uint32(r.IntN(len(t.Columns)))
@@ -44,15 +45,15 @@ func cellTables() *rows.Tables {
 	return t
 }
 
-// TestPlannerReadsCellsAsRowsDo: what the planner calls readable, and what it takes for constant, is what package rows reads. Half of the
-// rows are cut, or have a wrong byte.
+// TestPlannerReadsCellsAsRowsDo: what the analyzer calls readable, and what it takes for constant,
+// is what package rows reads. Half of the rows are cut, or have a wrong byte.
 func TestPlannerReadsCellsAsRowsDo(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		tables := cellTables()
 		columns, cells, first := randomCells(r, tables)
 		tables.Shapes, tables.Resources = []rows.Shape{{Columns: columns}}, make([]rows.Resource, 1)
-		p := newPlanner(tables)
+		p := newAnalyzer(tables)
 		if n, ok := p.add(&rows.Head{}, first); n != len(columns) || !ok {
 			t.Fatalf("%d cells, %t", n, ok)
 		}
@@ -89,10 +90,11 @@ func TestPlannerReadsCellsAsRowsDo(t *testing.T) {
 	}
 }
 
-// TestRanks: words and texts have the place that the dictionary gives them, and what is not in it has none.
+// TestRanks: words and texts have the place that the dictionary gives them, and what is not in it
+// has none.
 func TestRanks(t *testing.T) {
 	tables := cellTables()
-	p := newPlanner(tables)
+	p := newAnalyzer(tables)
 	const column = uint32(otlpdata.ValueString)
 	for i := range 200 {
 		p.count(column, rows.Cell{Word: uint32(i%20 + 1)}, 1)
@@ -103,7 +105,7 @@ func TestRanks(t *testing.T) {
 	if !ok || len(texts) != 27 {
 		t.Fatal(texts, ok)
 	}
-	r := newRanks(&p.columns[column], tables.Words[column], byIndex)
+	r := newDictionaryIndex(&p.columns[column], tables.Words[column], byIndex)
 	for want, text := range texts {
 		if got, ok := r.read(&cursor{b: rows.AppendCell(nil, otlpdata.ValueString, rows.Cell{Data: text})}); !ok || int(got) != want {
 			t.Errorf("%q has rank %d, %t instead of %d", text, got, ok, want)
@@ -126,7 +128,7 @@ func TestTextThatBecameAWord(t *testing.T) {
 	const column = uint32(otlpdata.ValueString)
 	tables.Shapes, tables.Resources = []rows.Shape{{Columns: []uint32{column}}}, make([]rows.Resource, 1)
 	tables.Scopes = make([]otlpdata.Scope, 1)
-	p := newPlanner(tables)
+	p := newAnalyzer(tables)
 	cells := []rows.Cell{{Data: "word 1"}, {Word: 2}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}, {Word: 3}}
 	for _, c := range cells {
 		if _, ok := p.add(&rows.Head{}, rows.AppendCell(nil, otlpdata.ValueString, c)); !ok {
@@ -135,12 +137,12 @@ func TestTextThatBecameAWord(t *testing.T) {
 	}
 	p.finish()
 	v, err := newVocabulary(p)
-	if err != nil || !v.ranks[column].known() {
+	if err != nil || !v.dictionaries[column].exists() {
 		t.Fatal("no dictionary", err)
 	}
-	m := newMover(v, p, newStripes(v.layout))
+	m := newFlushConverter(v, p, newFilterBuilder(v.layout))
 	for _, c := range cells {
-		got, _, err := m.move(nil, 0, rows.AppendCell(nil, otlpdata.ValueString, c))
+		got, _, err := m.convert(nil, 0, rows.AppendCell(nil, otlpdata.ValueString, c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +167,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzCells: whatever the bytes of a row are, the planner reads those that package rows reads, and the mover reads them, too.
+// FuzzCells: whatever the bytes of a row are, the analyzer reads those that package rows reads, and
+// the flushConverter reads them, too.
 func FuzzCells(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, []byte("\x05\x01\x02AAAAAAAA\x02ab"), []byte("\x05\x00\x02AAAAAAAA\x02ab"))
 	f.Add([]byte{1, 1, 3}, []byte("\x00\x01a\x85\x01\x96\x01"), []byte("\x00\x01b\x85\x01\x96\x01"))
@@ -179,7 +182,7 @@ func FuzzCells(f *testing.F) {
 		}
 		tables.Shapes, tables.Resources = []rows.Shape{{Columns: columns}}, make([]rows.Resource, 1)
 		tables.Scopes = make([]otlpdata.Scope, 1)
-		p := newPlanner(tables)
+		p := newAnalyzer(tables)
 		var readable [][]byte
 		for _, row := range [][]byte{a, b, a, b, a, b} {
 			_, err := tables.ReadCells(row, columns, nil)
@@ -198,10 +201,10 @@ func FuzzCells(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMover(v, p, newStripes(v.layout))
+		m := newFlushConverter(v, p, newFilterBuilder(v.layout))
 		for _, row := range readable {
 			want, _ := tables.ReadCells(row, columns, nil)
-			got, _, err := m.move(nil, 0, row)
+			got, _, err := m.convert(nil, 0, row)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,13 +34,14 @@ func durations() []uint64 {
 	return append(list, math.MaxUint64)
 }
 
-// TestIndex compares the trace index with a map, with hashes that are the same over more than a page.
+// TestIndex compares the trace index with a map, with hashes that are the same over more than a
+// page.
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want := map[uint64][]uint32{}
 	var postings []posting
 	for i := range uint32(9000) {
-		hash := r.Uint64() >> (64 - hashBits)
+		hash := r.Uint64() >> (64 - traceHashBits)
 		switch {
 		case i < 3000:
 			hash = 1 << 30
@@ -55,7 +56,7 @@ func TestIndex(t *testing.T) {
 	if err != nil || len(list) < 5 {
 		t.Fatal(len(list), err)
 	}
-	want[0], want[1<<hashBits-1], want[1<<30+1], want[1<<30-1] = nil, nil, nil, nil
+	want[0], want[1<<traceHashBits-1], want[1<<30+1], want[1<<30-1] = nil, nil, nil, nil
 	for hash, blocks := range want {
 		var got []uint32
 		for _, p := range pagesFor(list, hash) {
@@ -101,38 +102,40 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFiltersAreBounded: integers without end, as somebody may send them, cost a filter and not the memory.
+// TestFiltersAreBounded: integers without end, as somebody may send them, cost a filter and not the
+// memory.
 func TestFiltersAreBounded(t *testing.T) {
 	columns := []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueInt, Key: "k"}}
 	l := &layout{tables: &rows.Tables{Columns: columns}, inline: []bool{false}}
-	s := newStripes(l)
-	s.withIntegers()
+	s := newFilterBuilder(l)
+	s.enableIntegers()
 	const few = 1000
-	s.most = 2 * filterBytes(linesFor(few))
+	s.maxSize = 2 * filterBytes(linesFor(few))
 	for i := range uint64(5 * few) {
 		s.addInteger(0, i)
 		if i%few == few-1 {
 			s.end()
 		}
 	}
-	for i := range uint64(maxStripeValues + 10) {
+	for i := range uint64(maxGroupValues + 10) {
 		s.addInteger(0, i)
 	}
-	if len(s.hashes) > maxStripeValues+1 {
+	if len(s.hashes) > maxGroupValues+1 {
 		t.Errorf("%d values are remembered", len(s.hashes))
 	}
-	s.most = maxFilters
+	s.maxSize = maxFilters
 	s.end()
 	var lines []int
-	for _, stripe := range s.list {
-		lines = append(lines, stripe.lines)
+	for _, filterGroup := range s.list {
+		lines = append(lines, filterGroup.lines)
 	}
 	if n := linesFor(few); !slices.Equal(lines, []int{n, n, -1, -1, -1, -1}) || len(s.section) != 2*filterBytes(n) {
 		t.Errorf("filters of %v lines take %d bytes", lines, len(s.section))
 	}
 }
 
-// TestDuplicatesDifferInWords: a row is dropped if another one says the same, be its texts words or not, and kept if anything differs.
+// TestDuplicatesDifferInWords: a row is dropped if another one says the same, be its texts words or
+// not, and kept if anything differs.
 func TestDuplicatesDifferInWords(t *testing.T) {
 	tables := &rows.Tables{
 		Columns:   []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueString, Key: "k"}},
@@ -163,7 +166,8 @@ func TestDuplicatesDifferInWords(t *testing.T) {
 	}
 }
 
-// TestTablesHoldOnlyWhatIsUsed: a segment has nothing of the vocabulary that its rows do not need, and the frequent first.
+// TestTablesHoldOnlyWhatIsUsed: a segment has nothing of the vocabulary that its rows do not need,
+// and the frequent first.
 func TestTablesHoldOnlyWhatIsUsed(t *testing.T) {
 	s := randomSample(t, 4, 60)
 	few := s.in

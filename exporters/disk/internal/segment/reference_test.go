@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// readAll is the reference reader: it goes through a file front to back, decodes everything and keeps nothing. It knows no indexes,
-// filters, hints or caches.
+// readAll is the reference reader: it goes through a file front to back, decodes everything and
+// keeps nothing. It knows no indexes, filters, hints or caches.
 func readAll(tb testing.TB, fsys vfs.FS, name string) []storedSpan {
 	tb.Helper()
 	data, err := vfs.ReadFile(fsys, name, 1<<30)

@@ -18,14 +18,14 @@ const (
 	entrySize   = 32
 )
 
-// ErrNewer is matched by the error of Open for a file that a later version of the program wrote in a format that this one cannot read.
-var ErrNewer = errors.New("written by a newer version in a format that this one cannot read")
+// ErrNewer matches the error of Open for a file in the format of a newer program version.
+var ErrNewer = errors.New("segment has a newer format version; run a newer program")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// kind says what a section holds. The numbers are part of the format.
+// kind identifies a section. The numbers are part of the file format.
 type kind uint16
 
 const (
@@ -33,17 +33,17 @@ const (
 	kindTables          // items of package rows
 	kindLayout          // constants of shapes, sizes of dictionaries
 	kindBlocks          // length and rows of each block
-	kindZones           // what a search needs to know to pass over a block, in old files
-	kindFilters         // pages of the stripes' filters
+	kindZones           // summaries of blocks for searches, in old files
+	kindFilters         // pages of filters
 	kindIndex           // pages of the trace index
 	kindIndexPages      // directory of these pages
 	kindSeries
 	kindEdges
 	kindOrphans
-	kindCatalog // services and operations; a file may be without
-	kindBounds  // of starts of blocks, and directory of the next; with kindShapes what kindZones was in old files
+	kindCatalog // services and operations; optional
+	kindBounds  // bounds of starts of blocks, and directory of the pages of kindShapes; replaces kindZones
 	kindShapes  // pages of the shapes of blocks
-	kinds       // how many there are, 0 included
+	kinds       // number of kinds, including 0
 )
 
 func (k kind) String() string {
@@ -55,7 +55,7 @@ func (k kind) String() string {
 	return fmt.Sprintf("section %d", uint16(k))
 }
 
-// codec says how the bytes of a section are stored.
+// codec identifies the encoding of a section.
 type codec uint16
 
 const (
@@ -63,13 +63,13 @@ const (
 	zstandard
 )
 
-// entry is a line of the directory.
+// entry is an entry of the directory.
 type entry struct {
 	kind           kind
 	codec          codec
-	crc            uint32 // of the bytes as they are in the file
+	crc            uint32 // of the stored bytes
 	offset, length int64  // in the file
-	raw            int64  // length when decompressed
+	raw            int64  // decompressed length
 }
 
 func (e *entry) append(dst []byte) []byte {
@@ -82,13 +82,14 @@ func (e *entry) append(dst []byte) []byte {
 	return le.AppendUint64(dst, uint64(e.raw))
 }
 
-// directory finds the sections by their kind.
+// directory holds the entries by kind.
 type directory [kinds]entry
 
-// readDirectory reads the directory of a file whose sections end at limit. It passes over kinds that it does not know.
+// readDirectory decodes the directory of a file whose sections end at limit. It ignores unknown
+// kinds.
 func readDirectory(b []byte, limit int64) (*directory, error) {
 	if len(b)%entrySize != 0 {
-		return nil, errShort
+		return nil, errTruncated
 	}
 	d := &directory{}
 	for e := range slices.Chunk(b, entrySize) {
@@ -99,7 +100,7 @@ func readDirectory(b []byte, limit int64) (*directory, error) {
 			continue
 		}
 		if d[s.kind].kind != 0 {
-			return nil, fmt.Errorf("two sections are the %s", s.kind)
+			return nil, fmt.Errorf("duplicate section %s", s.kind)
 		}
 		if err := s.check(limit); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.kind, err)
@@ -112,11 +113,11 @@ func readDirectory(b []byte, limit int64) (*directory, error) {
 func (e *entry) check(limit int64) error {
 	switch {
 	case e.offset < headerSize || e.length < 0 || e.offset > limit || e.length > limit-e.offset:
-		return errors.New("it is outside of the file")
+		return errors.New("outside of the file")
 	case e.codec > zstandard:
-		return errors.New("its codec is not known")
+		return errors.New("unknown codec")
 	case e.raw < 0 || e.raw > maxSection || e.codec == stored && e.raw != e.length || e.codec == zstandard && e.raw > maxRatio*e.length:
-		return errors.New("its length cannot be right")
+		return errors.New("invalid length")
 	}
 	return nil
 }
@@ -139,25 +140,25 @@ func (t *trailer) append(dst []byte) []byte {
 	return append(dst, magic...)
 }
 
-// readTrailer reads the trailer of a file of the given size.
+// readTrailer decodes the trailer of a file of the given size.
 func readTrailer(b []byte, size int64) (trailer, error) {
 	le := binary.LittleEndian
 	switch {
 	case string(b[24:]) != magic:
-		return trailer{}, errors.New("it is not the end of a segment")
+		return trailer{}, errors.New("not a segment file")
 	case checksum(b[:20]) != le.Uint32(b[20:]):
 		return trailer{}, errChecksum
 	case le.Uint32(b[16:]) > version:
-		return trailer{}, fmt.Errorf("%w: %d", ErrNewer, le.Uint32(b[16:]))
+		return trailer{}, fmt.Errorf("%w: version %d", ErrNewer, le.Uint32(b[16:]))
 	}
 	t := trailer{offset: int64(le.Uint64(b)), length: int64(le.Uint32(b[8:])), crc: le.Uint32(b[12:])}
 	if t.length > maxDirectory || t.offset < headerSize || t.offset != size-trailerSize-t.length {
-		return trailer{}, errors.New("it places the directory outside of the file")
+		return trailer{}, errors.New("directory outside of the file")
 	}
 	return t, nil
 }
 
-var errChecksum = errors.New("the checksum is wrong")
+var errChecksum = errors.New("checksum mismatch")
 
 func appendHeader(dst []byte) []byte {
 	from := len(dst)
@@ -166,10 +167,11 @@ func appendHeader(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[from:]))
 }
 
-// checkHeader checks the beginning of a file. It only repeats what the trailer says, for tools that look at the first bytes.
+// checkHeader checks the start of a file. It only repeats information of the trailer, for tools
+// that identify files by their first bytes.
 func checkHeader(b []byte) error {
 	if string(b) != string(appendHeader(nil)) {
-		return errors.New("it is not the beginning of a segment of this version")
+		return errors.New("not the header of a segment of this version")
 	}
 	return nil
 }
@@ -189,7 +191,7 @@ func newCompressor(level zstd.EncoderLevel) *compressor {
 	return &compressor{enc: enc}
 }
 
-// pack compresses a section where that saves something. The result is valid until the next call.
+// pack compresses a section if that saves space. The result is valid until the next call.
 func (c *compressor) pack(raw []byte) ([]byte, codec) {
 	c.buf = c.enc.EncodeAll(raw, c.buf[:0])
 	if len(c.buf) >= len(raw) || len(raw) > maxRatio*len(c.buf) {
@@ -198,7 +200,7 @@ func (c *compressor) pack(raw []byte) ([]byte, codec) {
 	return c.buf, zstandard
 }
 
-// unpack undoes pack. It allocates no more than the entry says, which was checked.
+// unpack reverts pack. It allocates at most the length in the entry, which was checked.
 func unpack(b []byte, e *entry) ([]byte, error) {
 	if e.codec == stored {
 		return b, nil
@@ -208,7 +210,7 @@ func unpack(b []byte, e *entry) ([]byte, error) {
 	return d.unpack(b, int(e.raw))
 }
 
-// decompressor undoes what a compressor did. It has no goroutines.
+// decompressor reverts a compressor. It has no goroutines.
 type decompressor struct{ dec *zstd.Decoder }
 
 func newDecompressor() *decompressor {
@@ -219,27 +221,28 @@ func newDecompressor() *decompressor {
 	return &decompressor{dec}
 }
 
-// unpack decompresses to a known length.
+// unpack decompresses b to the given length.
 func (d *decompressor) unpack(b []byte, length int) ([]byte, error) {
 	raw, err := d.dec.DecodeAll(b, make([]byte, 0, length))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("decompress: %w", err)
+		return nil, fmt.Errorf("decompressing: %w", err)
 	case len(raw) != length:
-		return nil, errShort
+		return nil, errTruncated
 	}
 	return raw, nil
 }
 
-// sectionWriter writes sections one after the other, then the directory and the trailer. After the first error it does nothing.
+// sectionWriter writes sections, then the directory and the trailer. After the first error it does
+// nothing.
 type sectionWriter struct {
 	out     *output
-	zip     *compressor // nil: sections are not compressed
+	zip     *compressor // nil: no compression
 	entries []byte
 	err     error
 }
 
-// packed writes a section that is read as a whole.
+// packed writes a section that is read as a whole, compressed.
 func (s *sectionWriter) packed(k kind, raw []byte) {
 	if s.zip == nil {
 		s.plain(k, raw)
@@ -249,7 +252,7 @@ func (s *sectionWriter) packed(k kind, raw []byte) {
 	s.write(k, c, b, len(raw))
 }
 
-// plain writes a section of which parts are read.
+// plain writes a section that is read in parts, uncompressed.
 func (s *sectionWriter) plain(k kind, raw []byte) { s.write(k, stored, raw, len(raw)) }
 
 func (s *sectionWriter) write(k kind, c codec, b []byte, raw int) {

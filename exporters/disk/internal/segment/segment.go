@@ -12,10 +12,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Segment is an open segment file. It is safe for concurrent use. Who opened it closes it when nobody uses it or one of its blocks.
+// Segment is an open segment file. Safe for concurrent use. It must be closed after all its blocks.
 //
-// The tables, and lists of the blocks and of the pages of the trace index, are read when they are first needed and kept in memory; see
-// Memory. Blocks, filters and the trace index are read from the file each time, a page or a block at once: the page cache is their cache.
+// The tables, the list of blocks, and the directory of the trace index are read when first needed
+// and kept in memory; see Memory. Blocks and the pages of filters and of the trace index are read
+// from the file each time; the page cache of the operating system caches them.
 type Segment struct {
 	file vfs.File
 	name string
@@ -24,49 +25,52 @@ type Segment struct {
 	dir  *directory
 
 	cache *Cache
-	used  atomic.Int64 // when it was used last, by cache
+	used  atomic.Int64 // time of the last use, in uses of the cache
 
-	body    cached[body]
-	zones   cached[zones]
-	pages   cached[pages]
-	catalog cached[catalog]
-	series  cached[series]
+	essentials cached[essentials]
+	zones      cached[zones]
+	pages      cached[pages]
+	catalog    cached[catalog]
+	series     cached[series]
 
-	*scratch
-	probed       atomic.Pointer[probe]
-	zonePageOpen atomic.Pointer[openZonePage]
+	scratch      *scratch
+	lastProbe    atomic.Pointer[filterProbe]
+	lastZonePage atomic.Pointer[zonePageData]
 }
 
 var _ source.Source = (*Segment)(nil)
 
-// scratch is memory that reading blocks takes. The segments of a cache share it: a search goes through all of them.
+// scratch holds memory for reading blocks. The segments of a cache share it, because a search
+// visits all of them.
 type scratch struct {
 	pool     block.Pool
 	buffers  sync.Pool // of *[]byte
 	decoders sync.Pool // of *decompressor
 }
 
-// body is what reading any block takes.
-type body struct {
+// essentials are the parts that are needed to read any block.
+type essentials struct {
 	*layout
 	*blockList
-	keys   map[string][]*words // string columns of attributes by their key
+	keys   map[string][]*words // string columns of attributes, by key
 	memory int64
 }
 
 type pages struct{ list []indexPage }
 
-// Open opens a segment. It reads the end of the file: the trailer, the directory of sections and the info. If one of these is damaged the
-// file is of no use, and the error a *source.DamageError; that of a file of a later format matches [ErrNewer].
+// Open opens a segment. It reads the trailer, the directory of sections and the info at the end of
+// the file. If one of these is damaged, the error is a *source.DamageError and the file is
+// unusable. The error for a later format version matches [ErrNewer].
 func Open(fsys vfs.FS, path string) (*Segment, error) { return OpenCached(fsys, path, nil) }
 
-// OpenCached is Open for a segment that shares a bound of memory with others; nil: it has none.
+// OpenCached is like Open for a segment that shares a memory limit with other segments. A nil cache
+// means no limit.
 func OpenCached(fsys vfs.FS, path string, cache *Cache) (*Segment, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open segment: %w", err)
+		return nil, fmt.Errorf("opening segment: %w", err)
 	}
-	s := &Segment{file: f, name: path, cache: cache, scratch: cache.scratchOf()}
+	s := &Segment{file: f, name: path, cache: cache, scratch: cache.sharedScratch()}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -76,18 +80,18 @@ func OpenCached(fsys vfs.FS, path string, cache *Cache) (*Segment, error) {
 func (s *Segment) open() error {
 	var err error
 	if s.size, err = s.file.Size(); err != nil {
-		return fmt.Errorf("open segment: %w", err)
+		return fmt.Errorf("opening segment: %w", err)
 	}
 	var b [trailerSize]byte
 	if s.size < headerSize+trailerSize {
-		return s.damage("trailer", errShort)
+		return s.damage("trailer", errTruncated)
 	}
 	if err := s.readAt(b[:], s.size-trailerSize); err != nil {
 		return s.damage("trailer", err)
 	}
 	t, err := readTrailer(b[:], s.size)
 	if errors.Is(err, ErrNewer) {
-		return fmt.Errorf("open segment %s: %w", s.name, err)
+		return fmt.Errorf("opening segment %s: %w", s.name, err)
 	}
 	if err != nil {
 		return s.damage("trailer", err)
@@ -117,15 +121,16 @@ func (s *Segment) readDirectory(t trailer) (*directory, error) {
 	return readDirectory(b, t.offset)
 }
 
-// readAt fills b from an offset of the file.
+// readAt fills b from the given offset of the file.
 func (s *Segment) readAt(b []byte, offset int64) error {
 	if n, err := s.file.ReadAt(b, offset); n < len(b) {
-		return fmt.Errorf("read %d bytes at %d: %w", len(b), offset, err)
+		return fmt.Errorf("reading %d bytes at offset %d: %w", len(b), offset, err)
 	}
 	return nil
 }
 
-// damage returns the error for a part without which no span can be read, or for one whose loss costs none.
+// damage returns an error that counts all rows of the segment as unreadable. For parts whose damage
+// costs no spans, callers apply withoutRows.
 func (s *Segment) damage(part string, err error) error {
 	return &source.DamageError{File: s.name, Part: part, Rows: s.info.Rows, Err: err}
 }
@@ -134,10 +139,10 @@ func (s *Segment) damage(part string, err error) error {
 func (s *Segment) section(k kind, limit int64) ([]byte, error) {
 	e := &s.dir[k]
 	if e.kind == 0 {
-		return nil, s.damage(k.String(), errors.New("it is missing"))
+		return nil, s.damage(k.String(), errors.New("section missing"))
 	}
 	if max(e.length, e.raw) > limit {
-		return nil, s.damage(k.String(), fmt.Errorf("it has %d bytes", max(e.length, e.raw)))
+		return nil, s.damage(k.String(), fmt.Errorf("section of %d bytes exceeds the limit of %d", max(e.length, e.raw), limit))
 	}
 	b := make([]byte, e.length)
 	if err := s.readAt(b, e.offset); err != nil {
@@ -153,22 +158,22 @@ func (s *Segment) section(k kind, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// Info describes the segment.
+// Info returns the description of the segment.
 func (s *Segment) Info() Info { return s.info }
 
 // Name returns the name of the file.
 func (s *Segment) Name() string { return s.name }
 
-// Close closes the file. Blocks must be closed before, and no method called after.
+// Close closes the file. All blocks must be closed before, and no method may be called afterwards.
 func (s *Segment) Close() error {
-	s.cache.forget(s)
+	s.cache.remove(s)
 	s.Drop()
 	s.pages.value.Store(nil)
 	s.catalog.value.Store(nil)
 	return s.file.Close()
 }
 
-// Memory estimates the bytes that the segment keeps in memory now.
+// Memory returns the approximate number of bytes that the segment currently keeps in memory.
 func (s *Segment) Memory() int64 {
 	const own = 1 << 10
 	n := own + s.droppable()
@@ -181,10 +186,10 @@ func (s *Segment) Memory() int64 {
 	return n
 }
 
-// droppable estimates the bytes that Drop forgets.
+// droppable returns the approximate number of bytes that Drop releases.
 func (s *Segment) droppable() int64 {
 	n := int64(0)
-	if b := s.body.value.Load(); b != nil {
+	if b := s.essentials.value.Load(); b != nil {
 		n += b.memory
 	}
 	if z := s.zones.value.Load(); z != nil {
@@ -196,17 +201,45 @@ func (s *Segment) droppable() int64 {
 	return n
 }
 
-// Drop forgets what was read, but for the list of the pages of the trace index, which is needed for every trace that is looked for, whether
-// it is here or not, and the catalog: they are small. Calls that are under way are not disturbed, and later ones read the rest again.
+// Drop releases the parts of the file that are in memory, except for the directory of the trace
+// index, which is needed for every trace look-up, and the catalog, which is small. Concurrent calls
+// are not affected; later calls read the parts again.
 func (s *Segment) Drop() {
-	s.body.value.Store(nil)
+	s.essentials.value.Store(nil)
 	s.zones.value.Store(nil)
 	s.series.value.Store(nil)
-	s.probed.Store(nil)
-	s.zonePageOpen.Store(nil)
+	s.lastProbe.Store(nil)
+	s.lastZonePage.Store(nil)
 }
 
-// Edges reads the calls between services among the segment's spans.
+// series is the section of series. It is cached, because dashboards request rates every few
+// seconds.
+type series struct {
+	stats  *stats.SeriesStats
+	memory int64
+}
+
+// Series implements source.Statistics.
+func (s *Segment) Series() (*stats.SeriesStats, error) {
+	s.cache.touch(s)
+	v, err := s.series.get(func() (*series, error) {
+		raw, err := s.section(kindSeries, maxSection)
+		if err != nil {
+			return nil, withoutRows(err)
+		}
+		decoded, err := stats.DecodeSeries(raw)
+		if err != nil {
+			return nil, withoutRows(s.damage(kindSeries.String(), err))
+		}
+		return &series{decoded, int64(len(raw)) + decoded.Memory()}, nil
+	}, s.loaded)
+	if err != nil {
+		return nil, err
+	}
+	return v.stats, nil
+}
+
+// Edges reads the calls between services within the segment.
 func (s *Segment) Edges() (*stats.EdgeStats, error) {
 	return readStats(s, kindEdges, stats.DecodeEdges)
 }
@@ -228,7 +261,7 @@ func readStats[T any](s *Segment, k kind, decode func([]byte) (T, error)) (T, er
 	return v, nil
 }
 
-// withoutRows says of a damage that no span is lost by it.
+// withoutRows sets the number of unreadable rows of a damage error to 0.
 func withoutRows(err error) error {
 	var d *source.DamageError
 	if errors.As(err, &d) {

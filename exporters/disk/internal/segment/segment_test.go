@@ -323,7 +323,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestCache: several segments keep no more than their cache allows, those used last keep it, and all go on answering.
+// TestCache: several segments keep no more than their cache allows, those used last keep it, and
+// all go on answering.
 func TestCache(t *testing.T) {
 	_, fs := writeSample(t, randomSample(t, 9, 100), 20)
 	one, err := Open(fs, "s")

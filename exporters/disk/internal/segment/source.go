@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Bounds returns the number of rows and bounds of their starts.
+// Bounds returns the number of rows and the bounds of their starts.
 func (s *Segment) Bounds() (rows int, minStart, maxStart uint64) {
 	return s.info.Rows, s.info.MinStart, s.info.MaxStart
 }
@@ -24,7 +24,7 @@ func (s *Segment) Tables() (*rows.Tables, error) {
 	return b.tables, nil
 }
 
-// Blocks describes the blocks. If what is known of them is damaged, nothing is known of their times and shapes.
+// Blocks describes the blocks. If the zones are damaged, time bounds and shapes are unknown.
 func (s *Segment) Blocks() ([]source.BlockInfo, error) {
 	b, err := s.load()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Segment) Blocks() ([]source.BlockInfo, error) {
 	return s.loadZones(b).list, nil
 }
 
-// Open reads a block with one read. Its strings stay valid when it is closed.
+// Open reads a block with a single read. Its strings stay valid after Close.
 func (s *Segment) Open(ctx context.Context, number int) (source.Block, error) {
 	b, err := s.load()
 	if err != nil {
@@ -42,14 +42,14 @@ func (s *Segment) Open(ctx context.Context, number int) (source.Block, error) {
 	return s.openBlock(ctx, b, number)
 }
 
-// openBlock is a block and the buffer that it was read into.
+// openBlock is an open block with its read buffer.
 type openBlock struct {
 	*block.Block
 	segment *Segment
 	buf     *[]byte
 }
 
-// Close gives the memory back.
+// Close releases the memory for reuse.
 func (o *openBlock) Close() {
 	if o.buf == nil {
 		return
@@ -59,9 +59,9 @@ func (o *openBlock) Close() {
 	o.buf = nil
 }
 
-// buffer returns n bytes, to be given back with release.
+// buffer returns n bytes, which the caller has to return with release.
 func (s *Segment) buffer(n int) *[]byte {
-	buf, ok := s.buffers.Get().(*[]byte)
+	buf, ok := s.scratch.buffers.Get().(*[]byte)
 	if !ok {
 		buf = new([]byte)
 	}
@@ -73,17 +73,17 @@ func (s *Segment) buffer(n int) *[]byte {
 }
 
 func (s *Segment) release(buf *[]byte) {
-	if cap(*buf) <= maxKept {
-		s.buffers.Put(buf)
+	if cap(*buf) <= maxBuffer {
+		s.scratch.buffers.Put(buf)
 	}
 }
 
-func (s *Segment) openBlock(ctx context.Context, b *body, number int) (*openBlock, error) {
+func (s *Segment) openBlock(ctx context.Context, b *essentials, number int) (*openBlock, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if number < 0 || number >= len(b.blocks) {
-		return nil, fmt.Errorf("%s has no block %d", s.name, number)
+		return nil, fmt.Errorf("segment %s has no block %d", s.name, number)
 	}
 	p := b.blocks[number]
 	buf := s.buffer(p.length)
@@ -91,9 +91,9 @@ func (s *Segment) openBlock(ctx context.Context, b *body, number int) (*openBloc
 		s.release(buf)
 		return nil, s.blockDamage(b, number, err)
 	}
-	o, err := s.pool.Open(b.block, *buf, s.name, number)
+	o, err := s.scratch.pool.Open(b.block, *buf, s.name, number)
 	if err == nil && o.Len() != p.rows {
-		err = fmt.Errorf("it has %d rows instead of %d", o.Len(), p.rows)
+		err = fmt.Errorf("%d rows, want %d", o.Len(), p.rows)
 		o.Close()
 	}
 	if err != nil {
@@ -103,8 +103,9 @@ func (s *Segment) openBlock(ctx context.Context, b *body, number int) (*openBloc
 	return &openBlock{Block: o, segment: s, buf: buf}, nil
 }
 
-// blockDamage returns the error for a block that cannot be read. The list of blocks knows how many rows it has.
-func (s *Segment) blockDamage(b *body, number int, err error) error {
+// blockDamage returns the error for an unreadable block, with its number of rows from the list of
+// blocks.
+func (s *Segment) blockDamage(b *essentials, number int, err error) error {
 	var d *source.DamageError
 	if errors.As(err, &d) {
 		err = d.Err
@@ -112,7 +113,7 @@ func (s *Segment) blockDamage(b *body, number int, err error) error {
 	return &source.DamageError{File: s.name, Part: fmt.Sprintf("block %d", number), Rows: b.blocks[number].rows, Err: err}
 }
 
-// Constant returns the cell that all rows of a shape have at a position.
+// Constant returns the cell that all rows of a shape have at a position, if they have the same.
 func (s *Segment) Constant(shape uint32, position int) (rows.Cell, bool) {
 	b, err := s.load()
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Segment) Constant(shape uint32, position int) (rows.Cell, bool) {
 	return b.block.Constant(shape, position)
 }
 
-// Words returns the dictionary of a string column. It is complete if all cells that vary are words.
+// Words returns the dictionary of a string column. It is complete if all varying cells are words.
 func (s *Segment) Words(column uint32) (list []string, complete bool) {
 	b, err := s.load()
 	if err != nil {
@@ -131,46 +132,47 @@ func (s *Segment) Words(column uint32) (list []string, complete bool) {
 	return b.tables.Words[column][:n:n], !b.inline[column]
 }
 
-// probe is a question to a filter and its answer.
-type probe struct {
+// filterProbe is a filter look-up and its result.
+type filterProbe struct {
 	key, text string
-	stripe    int
+	group     int
 	may       bool
 }
 
-// HoldsIntegers reports whether the filters have integers.
+// HoldsIntegers reports whether the filters hold integers.
 func (s *Segment) HoldsIntegers() bool {
 	b, err := s.load()
 	return err == nil && b.integers
 }
 
-// MayHold reports whether a row of the block may have an attribute with a key and a text. Beside the string cells it covers everything in
-// encoded attributes, events and links, whatever kind a value there is of. Damage makes it true.
+// MayHold reports whether a row of the block may have an attribute with the given key and text. In
+// addition to string cells it covers all attributes in encoded attributes, events and links, of any
+// kind. It returns true if data is damaged.
 func (s *Segment) MayHold(number int, key, text string) bool {
 	b, err := s.load()
 	if err != nil {
 		return true
 	}
-	// The blocks of a stripe are asked for one after the other.
-	at := number / stripeBlocks
-	if p := s.probed.Load(); p != nil && p.stripe == at && p.text == text && p.key == key {
+	// The blocks of a group are usually looked up one after the other.
+	at := number / groupBlocks
+	if p := s.lastProbe.Load(); p != nil && p.group == at && p.text == text && p.key == key {
 		return p.may
 	}
 	may := s.mayHold(b, at, key, text)
-	s.probed.Store(&probe{key: key, text: text, stripe: at, may: may})
+	s.lastProbe.Store(&filterProbe{key: key, text: text, group: at, may: may})
 	return may
 }
 
-func (s *Segment) mayHold(b *body, at int, key, text string) bool {
+func (s *Segment) mayHold(b *essentials, at int, key, text string) bool {
 	for _, w := range b.keys[key] {
 		if w.has(text) {
 			return true
 		}
 	}
-	if at >= len(b.stripes) {
+	if at >= len(b.filterGroups) {
 		return true
 	}
-	n := b.stripes[at].lines
+	n := b.filterGroups[at].lines
 	if n <= 0 {
 		return n < 0
 	}
@@ -178,7 +180,7 @@ func (s *Segment) mayHold(b *body, at int, key, text string) bool {
 	line := lineOf(hash, n)
 	from, to := pageOf(line, n)
 	e := &s.dir[kindFilters]
-	offset := b.stripes[at].offset + int64(from)
+	offset := b.filterGroups[at].offset + int64(from)
 	if offset+int64(to-from) > e.length {
 		return true
 	}

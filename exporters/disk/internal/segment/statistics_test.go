@@ -133,8 +133,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// sampledSpans returns spans of which some stand for others: all of an operation with the same tracestate, or each with one of its own,
-// which is a word or stands in the row.
+// sampledSpans returns spans of which some stand for others: all of an operation with the same
+// tracestate, or each with one of its own, which is a word or stands in the row.
 func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batch) {
 	r := rand.New(rand.NewPCG(1, 5))
 	states := []string{"", "a=b", "ot=th:0", "ot=th:e666", "ot=th:b333", "ot=th:8", "ot=th:z"}
@@ -173,7 +173,8 @@ func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batc
 	return spans, batches
 }
 
-// TestExtraSeries: the series of a segment, written and merged, have what spans stand for, however their tracestates and names are kept.
+// TestExtraSeries: the series of a segment, written and merged, have what spans stand for, however
+// their tracestates and names are kept.
 func TestExtraSeries(t *testing.T) {
 	spans, batches := sampledSpans(60)
 	want := map[string]*tracestore.Histogram{}

@@ -1,131 +1,261 @@
 package segment
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
-	"math"
-	"math/bits"
-	"math/rand/v2"
+	"errors"
 	"slices"
 
-	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/block"
+	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// trace is what the rows of a trace of a tenant have in common.
-type trace struct {
-	id           otlpdata.TraceID
-	start        uint64 // the earliest
-	tenant       uint32 // rank of the tenant's name
-	rows         uint32
-	bytes, cells uint32 // of all rows, at most the greatest number
-	from         uint32 // where its rows are; what that means is up to who put it there
+var (
+	_ source.Traces     = (*Segment)(nil)
+	_ source.Statistics = (*Segment)(nil)
+)
+
+// Trace visits the rows of a trace. Most segments do not hold it, which the trace index shows. If
+// the index is damaged, Trace searches all blocks.
+func (s *Segment) Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b source.Block, rows []int32) error) error {
+	ids := [1]otlpdata.TraceID{id}
+	return s.Traces(ctx, tenant, ids[:], func(b source.Block, _ int, rows []int32) error { return visit(b, rows) })
 }
 
-// traceTable has all traces of a segment.
-type traceTable struct {
-	list    []trace
-	tenants []uint32  // by resource: rank of the tenant's name
-	seeds   [2]uint64 // random, so that nobody can send ids that collide
-	slots   []uint32  // hash table of traces: 1 + index, 0 is free
-	last    uint32    // number of the trace that was met last; neighbours often are of one
+// Traces visits the rows of several traces. It opens each block once, however many of the traces it
+// has.
+func (s *Segment) Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID,
+	visit func(b source.Block, which int, rows []int32) error) error {
+	var found [8]candidate
+	candidates, err := s.findTraces(found[:0], tenant, ids)
+	if err == nil && len(candidates) == 0 {
+		return nil
+	}
+	b, loadErr := s.load()
+	if loadErr != nil {
+		return loadErr
+	}
+	if err != nil {
+		candidates = allCandidates(len(b.blocks), len(ids))
+	}
+	v := visitor{segment: s, essentials: b, tenant: tenant, ids: ids, visit: visit}
+	var damage damageList
+	for len(candidates) > 0 {
+		n := 1
+		for n < len(candidates) && candidates[n].block == candidates[0].block {
+			n++
+		}
+		if err := damage.add(v.block(ctx, candidates[:n])); err != nil {
+			return err
+		}
+		candidates = candidates[n:]
+	}
+	return errors.Join(damage...)
 }
 
-func newTraceTable(t *rows.Tables) traceTable {
-	names := make([]string, len(t.Resources))
-	for i := range t.Resources {
-		names[i] = t.Resources[i].Tenant
+// damageList collects the damage found so far.
+type damageList []error
+
+// add adds an error about damage. It returns any other error, joined with the damage so far.
+func (d *damageList) add(err error) error {
+	if err == nil {
+		return nil
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	tenants := make([]uint32, len(t.Resources))
-	for i := range t.Resources {
-		rank, _ := slices.BinarySearch(names, t.Resources[i].Tenant)
-		tenants[i] = uint32(rank)
+	all := append(*d, err)
+	if damage := (*source.DamageError)(nil); !errors.As(err, &damage) {
+		return errors.Join(all...)
 	}
-	return traceTable{tenants: tenants, seeds: [2]uint64{rand.Uint64(), rand.Uint64()}, slots: make([]uint32, 1024)}
+	*d = all
+	return nil
 }
 
-// add notes a row of so many bytes and cells. It returns the number of its trace.
-func (t *traceTable) add(h *rows.Head, bytes, cells int) uint32 {
-	i := t.find(h.TraceID, t.tenants[h.Resource])
-	of := &t.list[i]
-	if of.rows == 0 || h.Start < of.start {
-		of.start = h.Start
-	}
-	of.rows++
-	of.bytes = addUpTo(of.bytes, bytes)
-	of.cells = addUpTo(of.cells, cells)
-	return i
+// candidate says that a block may have rows of a trace.
+type candidate struct {
+	block uint32
+	which int // index of the trace
 }
 
-func addUpTo(a uint32, b int) uint32 { return uint32(min(uint64(a)+uint64(b), math.MaxUint32)) }
-
-// find returns the number of a trace, which is new if it was not there.
-func (t *traceTable) find(id otlpdata.TraceID, tenant uint32) uint32 {
-	if int(t.last) < len(t.list) && t.list[t.last].id == id && t.list[t.last].tenant == tenant {
-		return t.last
-	}
-	if 2*len(t.list) >= len(t.slots) {
-		t.grow()
-	}
-	slot := t.slot(id, tenant)
-	if *slot == 0 {
-		t.list = append(t.list, trace{id: id, tenant: tenant})
-		*slot = uint32(len(t.list))
-	}
-	t.last = *slot - 1
-	return t.last
-}
-
-func (t *traceTable) slot(id otlpdata.TraceID, tenant uint32) *uint32 {
-	mask := uint64(len(t.slots) - 1)
-	high, low := bits.Mul64(binary.LittleEndian.Uint64(id[:])^t.seeds[0], binary.LittleEndian.Uint64(id[8:])^t.seeds[1]^uint64(tenant))
-	for h := high ^ low; ; h++ {
-		slot := &t.slots[h&mask]
-		if *slot == 0 || t.list[*slot-1].id == id && t.list[*slot-1].tenant == tenant {
-			return slot
+// allCandidates returns all combinations of blocks and traces.
+func allCandidates(blocks, traces int) []candidate {
+	all := make([]candidate, 0, blocks*traces)
+	for i := range blocks {
+		for j := range traces {
+			all = append(all, candidate{uint32(i), j})
 		}
 	}
+	return all
 }
 
-func (t *traceTable) grow() {
-	t.slots = make([]uint32, 2*len(t.slots))
-	for i := range t.list {
-		*t.slot(t.list[i].id, t.list[i].tenant) = uint32(i + 1)
-	}
-}
-
-// byStart returns the numbers of the traces in the order of the segment: by their earliest start, then tenant and trace id. No more are
-// added.
-func (t *traceTable) byStart() []uint32 {
-	t.slots = nil
-	order := make([]uint32, len(t.list))
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(i, j uint32) int { return t.list[i].compare(&t.list[j]) })
-	return order
-}
-
-func (t *trace) compare(b *trace) int {
-	if t.start != b.start {
-		return cmp.Compare(t.start, b.start)
-	}
-	return cmp.Or(cmp.Compare(t.tenant, b.tenant), bytes.Compare(t.id[:], b.id[:]))
-}
-
-// arrange brings a list into an order, which it uses up.
-func arrange[T any](list []T, order []uint32) {
-	for i := range order {
-		first := list[i]
-		at := uint32(i)
-		for order[at] != uint32(i) {
-			next := order[at]
-			list[at], order[at] = list[next], at
-			at = next
+// findTraces appends the candidates from the trace index, sorted by block.
+func (s *Segment) findTraces(dst []candidate, tenant string, ids []otlpdata.TraceID) ([]candidate, error) {
+	var found [8]uint32
+	for i := range ids {
+		blocks, err := s.findTrace(found[:0], traceHash(tenant, ids[i]))
+		if err != nil {
+			return nil, err
 		}
-		list[at], order[at] = first, at
+		for _, b := range blocks {
+			dst = append(dst, candidate{b, i})
+		}
 	}
+	slices.SortFunc(dst, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.which, b.which)) })
+	return dst, nil
+}
+
+// findTrace appends the blocks of a hash.
+func (s *Segment) findTrace(dst []uint32, hash uint64) ([]uint32, error) {
+	list, err := s.loadPages()
+	if err != nil {
+		return dst, err
+	}
+	for _, p := range pagesFor(list, hash) {
+		if dst, err = s.lookup(dst, &p, hash, s.info.Blocks); err != nil {
+			return dst, err
+		}
+	}
+	return slices.Compact(dst), nil
+}
+
+func (s *Segment) lookup(dst []uint32, p *indexPage, hash uint64, blocks int) ([]uint32, error) {
+	page := s.buffer(p.length)
+	defer s.release(page)
+	if err := s.readAt(*page, s.dir[kindIndex].offset+p.offset); err != nil {
+		return dst, err
+	}
+	return p.lookup(dst, *page, hash, blocks)
+}
+
+// visitor visits the rows of traces.
+type visitor struct {
+	segment    *Segment
+	essentials *essentials
+	tenant     string
+	ids        []otlpdata.TraceID
+	visit      func(b source.Block, which int, rows []int32) error
+	rows       []int32 // rows of all traces in the block
+	traceRows  []traceRows
+}
+
+// traceRows is the range of visitor.rows that belongs to a trace.
+type traceRows struct{ which, from, to int }
+
+// block visits the rows of candidates that have the same block.
+func (v *visitor) block(ctx context.Context, candidates []candidate) error {
+	o, err := v.segment.openBlock(ctx, v.essentials, int(candidates[0].block))
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if err := v.find(o.Block, candidates); err != nil || len(v.rows) == 0 {
+		return err
+	}
+	o.Expect(v.rows)
+	var damage damageList
+	for _, sh := range v.traceRows {
+		if err := damage.add(v.visit(o, sh.which, v.rows[sh.from:sh.to])); err != nil {
+			return err
+		}
+	}
+	return errors.Join(damage...)
+}
+
+// find looks up the traces in the trace table of a block.
+func (v *visitor) find(o *block.Block, candidates []candidate) error {
+	traces, err := o.Traces()
+	if err != nil {
+		return err
+	}
+	v.rows, v.traceRows = v.rows[:0], v.traceRows[:0]
+	for _, p := range candidates {
+		from := len(v.rows)
+		for i := range traces {
+			if traces[i].ID != v.ids[p.which] {
+				continue
+			}
+			if err := v.addTrace(o, &traces[i]); err != nil {
+				return err
+			}
+		}
+		if len(v.rows) > from {
+			v.traceRows = append(v.traceRows, traceRows{p.which, from, len(v.rows)})
+		}
+	}
+	return nil
+}
+
+// addTrace adds the rows of an entry of the trace table if they belong to the tenant.
+func (v *visitor) addTrace(o *block.Block, t *block.Trace) error {
+	resources, err := o.Resources()
+	if err != nil {
+		return err
+	}
+	if v.essentials.tables.Resources[resources[t.First]].Tenant != v.tenant {
+		return nil
+	}
+	for i := range t.Rows {
+		v.rows = append(v.rows, t.First+i)
+	}
+	return nil
+}
+
+// TraceBlocks implements source.Statistics. It reads each page of the trace index once, regardless
+// of the number of traces.
+func (s *Segment) TraceBlocks(tenant string, ids []otlpdata.TraceID) ([]int, error) {
+	list, err := s.loadPages()
+	if err != nil {
+		return nil, err
+	}
+	hashes := make([]uint64, len(ids))
+	for i, id := range ids {
+		hashes[i] = traceHash(tenant, id)
+	}
+	slices.Sort(hashes)
+	found := make([]bool, s.info.Blocks)
+	for i := range list {
+		from, _ := slices.BinarySearch(hashes, list[i].first)
+		// Entries of one hash may extend over several pages.
+		if from == len(hashes) || i+1 < len(list) && hashes[from] > list[i+1].first {
+			continue
+		}
+		if err := s.markBlocks(found, &list[i], hashes[from:]); err != nil {
+			return nil, err
+		}
+	}
+	var out []int
+	for number, is := range found {
+		if is {
+			out = append(out, number)
+		}
+	}
+	return out, nil
+}
+
+// markBlocks marks the blocks of hashes in a page. hashes ascend, and none precedes the page.
+func (s *Segment) markBlocks(found []bool, p *indexPage, hashes []uint64) error {
+	page := s.buffer(p.length)
+	defer s.release(page)
+	if err := s.readAt(*page, s.dir[kindIndex].offset+p.offset); err != nil {
+		return err
+	}
+	b := (*page)[4:]
+	if checksum(b) != binary.LittleEndian.Uint32(*page) {
+		return errChecksum
+	}
+	at := p.first
+	for i := 0; i < len(b) && len(hashes) > 0; {
+		step, number, next := postingAt(b, i)
+		if i = next; number >= uint64(len(found)) || i > len(b) {
+			return errPosting
+		}
+		at += step
+		for len(hashes) > 0 && hashes[0] < at {
+			hashes = hashes[1:]
+		}
+		if len(hashes) > 0 && hashes[0] == at {
+			found[number] = true
+		}
+	}
+	return nil
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/stats"
 )
 
-// Verify reads and checks the whole file: header, sections, filters, trace index, all cells of all blocks. It calls report with each part
-// and what is wrong with it, which is nil where it is sound and a *source.DamageError where it is not. It fails only with ctx.
+// Verify reads and checks the whole file: header, sections, filters, trace index, all cells of all
+// blocks. It calls report for each part, with a nil error or a *source.DamageError. It returns only
+// the error of ctx.
 //
-// Without tables, layout or list of blocks no span can be read; blocks are then not looked at. Damage to another section loses no span:
-// it makes queries slower, or takes statistics away.
+// Without tables, layout or list of blocks no span is readable, and blocks are not checked. Damage
+// to other sections loses no spans: it makes queries slower, or statistics unavailable.
 func (s *Segment) Verify(ctx context.Context, report func(part string, err error)) error {
 	report("header", s.verifyHeader())
 	body, err := s.load()
@@ -41,7 +42,7 @@ func (s *Segment) Verify(ctx context.Context, report func(part string, err error
 	return nil
 }
 
-// without reports whether the file need not have a section, and has none.
+// without reports whether the file lacks an optional section.
 func (s *Segment) without(k kind) bool {
 	switch k {
 	case kindCatalog:
@@ -71,8 +72,8 @@ func (s *Segment) verifyHeader() error {
 	return nil
 }
 
-// verifySection checks a section. body and loading are what load returned.
-func (s *Segment) verifySection(k kind, body *body, loading error) error {
+// verifySection checks a section. body and loading are the results of load.
+func (s *Segment) verifySection(k kind, body *essentials, loading error) error {
 	var d *source.DamageError
 	if errors.As(loading, &d) && d.Part == k.String() {
 		return loading
@@ -89,8 +90,8 @@ func (s *Segment) verifySection(k kind, body *body, loading error) error {
 	return err
 }
 
-// decode reads a section as its readers do. What load reads was read.
-func (s *Segment) decode(k kind, raw []byte, body *body) error {
+// decode decodes a section like its readers do. The sections that load reads are already checked.
+func (s *Segment) decode(k kind, raw []byte, body *essentials) error {
 	var err error
 	switch {
 	case k == kindInfo:
@@ -105,7 +106,7 @@ func (s *Segment) decode(k kind, raw []byte, body *body) error {
 		_, err = readCatalog(raw)
 	case k == kindIndexPages:
 		_, err = readIndexPages(raw, s.dir[kindIndex].length)
-	case body == nil: // the others are read with the tables
+	case body == nil: // the others require the tables
 	case k == kindZones:
 		_, err = readZones(raw, body.blocks, len(body.tables.Shapes))
 	case k == kindBounds:
@@ -120,11 +121,11 @@ func (s *Segment) decode(k kind, raw []byte, body *body) error {
 	return err
 }
 
-func (b *body) verifyFilters(raw []byte) error {
-	for i, st := range b.stripes {
+func (b *essentials) verifyFilters(raw []byte) error {
+	for i, st := range b.filterGroups {
 		n := max(st.lines, 0)
 		if st.offset+int64(filterBytes(n)) > int64(len(raw)) {
-			return errShort
+			return errTruncated
 		}
 		filter := raw[st.offset:]
 		for line := 0; line < n; line += pageLines {
@@ -140,7 +141,7 @@ func (b *body) verifyFilters(raw []byte) error {
 func (s *Segment) verifyIndex(raw []byte, blocks int) error {
 	list, err := s.loadPages()
 	if err != nil {
-		return nil // reported as the damage of the directory of pages
+		return nil // reported as damage of the directory of pages
 	}
 	for i := range list {
 		p := &list[i]
@@ -151,8 +152,8 @@ func (s *Segment) verifyIndex(raw []byte, blocks int) error {
 	return nil
 }
 
-// verifyBlock reads everything in a block.
-func (s *Segment) verifyBlock(ctx context.Context, b *body, number int) error {
+// verifyBlock decodes everything in a block.
+func (s *Segment) verifyBlock(ctx context.Context, b *essentials, number int) error {
 	o, err := s.openBlock(ctx, b, number)
 	if err != nil {
 		return err

@@ -7,19 +7,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// vocabulary is the segment's own tables: only what its rows use, the most frequent first. It translates rows of the input.
+// vocabulary holds the tables of the segment, with only what its rows use, by descending frequency,
+// and translates ids of the input.
 type vocabulary struct {
 	in     *rows.Tables
 	layout *layout
-	// From ids of the input; what no row uses has no meaning here.
+	// By id of the input; undefined for ids that no row uses.
 	shapes, resources, scopes, columns []uint32
-	ranks                              []ranks // by column of the input
+	dictionaries                       []dictionaryIndex // by column of the input
 }
 
-// newVocabulary makes the tables of what the planner saw.
-func newVocabulary(p *planner) (*vocabulary, error) {
+// newVocabulary builds the tables for the analyzed rows.
+func newVocabulary(p *analyzer) (*vocabulary, error) {
 	v := &vocabulary{in: p.in, layout: &layout{tables: &rows.Tables{}}, shapes: make([]uint32, len(p.in.Shapes)),
-		resources: make([]uint32, len(p.in.Resources)), ranks: make([]ranks, len(p.in.Columns))}
+		resources: make([]uint32, len(p.in.Resources)), dictionaries: make([]dictionaryIndex, len(p.in.Columns))}
 	v.addResources(p)
 	v.addShapes(p)
 	v.addDictionaries(p)
@@ -27,10 +28,10 @@ func newVocabulary(p *planner) (*vocabulary, error) {
 	if err := checkPositions(v.layout.tables); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	return v, v.layout.plan()
+	return v, v.layout.complete()
 }
 
-func (v *vocabulary) addResources(p *planner) {
+func (v *vocabulary) addResources(p *analyzer) {
 	t := v.layout.tables
 	for _, id := range ranked(p.resources) {
 		v.resources[id] = uint32(len(t.Resources))
@@ -38,8 +39,8 @@ func (v *vocabulary) addResources(p *planner) {
 	}
 }
 
-// addShapes adds the shapes, and their scopes and columns in the order in which they are needed.
-func (v *vocabulary) addShapes(p *planner) {
+// addShapes adds the shapes, and their scopes and columns in the order of first use.
+func (v *vocabulary) addShapes(p *analyzer) {
 	t := v.layout.tables
 	v.scopes, v.columns = make([]uint32, len(v.in.Scopes)), make([]uint32, len(v.in.Columns))
 	for i := range v.scopes {
@@ -66,7 +67,7 @@ func (v *vocabulary) addShapes(p *planner) {
 
 const unused = 1<<32 - 1
 
-// take returns the new id of what has the given id in old, and adds it to table if it has none.
+// take returns the new id of an element of old. If it has none, take adds the element to table.
 func take[T any](ids []uint32, id uint32, table *[]T, old []T) uint32 {
 	if ids[id] == unused {
 		ids[id] = uint32(len(*table))
@@ -75,22 +76,22 @@ func take[T any](ids []uint32, id uint32, table *[]T, old []T) uint32 {
 	return ids[id]
 }
 
-func (v *vocabulary) addDictionaries(p *planner) {
+func (v *vocabulary) addDictionaries(p *analyzer) {
 	l := v.layout
 	l.words = make([]int, len(l.tables.Columns))
 	l.dictionary = make([]bool, len(l.tables.Columns))
 	for old, id := range v.columns {
 		s := &p.columns[old]
 		if texts, ranks, ok := s.dictionary(); ok && id != unused {
-			v.ranks[old] = newRanks(s, v.in.Words[old], ranks)
+			v.dictionaries[old] = newDictionaryIndex(s, v.in.Words[old], ranks)
 			l.tables.Words[id], l.words[id], l.dictionary[id] = texts, len(texts), true
 		}
 	}
 }
 
-// addConstants notes what is the same in all rows of a shape. Constant texts become words, behind those of the column's dictionary, so that
-// a text that many shapes have is kept once.
-func (v *vocabulary) addConstants(p *planner) {
+// addConstants adds the cells that all rows of a shape have. Constant texts become words after
+// those of the dictionary of their column, so that a text of many shapes is stored once.
+func (v *vocabulary) addConstants(p *analyzer) {
 	l := v.layout
 	l.constants = make([][]*rows.Cell, len(l.tables.Shapes))
 	added := make([]addedWords, len(l.tables.Columns))
@@ -111,13 +112,13 @@ func (v *vocabulary) addConstants(p *planner) {
 	}
 }
 
-// addedWords finds what is among the words of a column: by text, and by the input's number of the word, which is faster.
+// addedWords finds the words of a column by text, and by the word of the input, which is faster.
 type addedWords struct {
 	byText map[string]uint32
 	byWord map[uint32]uint32
 }
 
-// constantWord returns the word of a column for a cell of the column old of the input.
+// constantWord returns the word of a column for a cell of column old of the input.
 func (v *vocabulary) constantWord(added *addedWords, column, old uint32, c rows.Cell) rows.Cell {
 	if word := added.byWord[c.Word]; c.Word > 0 && word > 0 {
 		return rows.Cell{Word: word}

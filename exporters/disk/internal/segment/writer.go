@@ -12,61 +12,63 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// writer is the second pass: it cuts the rows, which come trace by trace, into blocks and collects what the sections say about them.
+// writer is the second pass. It receives rows trace by trace, cuts them into blocks and collects
+// the data for the sections.
 type writer struct {
-	info     Info
-	opts     Options
-	voc      *vocabulary
-	mover    *mover      // of a flush: rows come as they are encoded
-	filters  *rowFilters // of a merge: rows come as they will be
-	out      output
-	encoder  *block.Encoder
-	buf      []byte
-	kin      *kinship
-	stripes  *stripes
-	blocks   blockList
-	zones    zoneWriter
-	postings []posting
-	// The trace at hand.
-	large  bool // it is cut where a block is full
-	posted int  // the block that the trace index has for it; -1: none
-	// The block at hand.
-	heads  []rows.Head
-	cells  []rows.Cell // those that vary
-	first  []int32
-	series []uint32 // by row
-	extra  []extraSpans
-	bytes  int
-	shapes byShape
+	info      Info
+	opts      Options
+	voc       *vocabulary
+	converter *flushConverter // of a flush: converts encoded rows
+	feeder    *filterFeeder   // of a merge: rows are already converted
+	out       output
+	encoder   *block.Encoder
+	buf       []byte
+	stats     *statsBuilder
+	filters   *filterBuilder
+	blocks    blockList
+	zones     zoneWriter
+	postings  []posting
+	// The current trace.
+	large        bool // the trace is cut when a block is full
+	indexedBlock int  // last block for which the trace has an entry in the index; -1: none
+	// The current block.
+	heads     []rows.Head
+	cells     []rows.Cell // varying cells
+	first     []int32
+	series    []uint32 // by row
+	unsampled []unsampledCalls
+	bytes     int
+	shapes    byShape
 }
 
-// extraSpans is how many more spans than itself a row of the block at hand stands for.
-type extraSpans struct {
+// unsampledCalls is the number of further calls for which a row of the current block stands.
+type unsampledCalls struct {
 	row int
 	n   uint64
 }
 
-// newWriter begins a file. The info is what is known of its rows, and the heads that kin is given refer to t.
+// newWriter starts a file. info describes its rows. The heads that are passed to the statistics
+// builder refer to t.
 func newWriter(f vfs.File, v *vocabulary, t *rows.Tables, info Info, opts Options) (*writer, error) {
-	stripes := newStripes(v.layout)
+	filters := newFilterBuilder(v.layout)
 	if opts.merge {
-		stripes.withIntegers()
+		filters.enableIntegers()
 	}
-	kin := newKinship(t)
-	kin.borrowed = opts.merge
-	w := &writer{info: info, opts: opts, voc: v, out: output{file: f}, encoder: block.NewEncoder(opts.Level), kin: kin, stripes: stripes}
+	stats := newStatsBuilder(t)
+	stats.copyNames = opts.merge
+	w := &writer{info: info, opts: opts, voc: v, out: output{file: f}, encoder: block.NewEncoder(opts.Level), stats: stats, filters: filters}
 	return w, w.out.write(appendHeader(nil))
 }
 
 // finish writes the rest of the file.
 func (w *writer) finish() (Info, error) {
-	if err := w.cut(); err != nil {
+	if err := w.writeBlock(); err != nil {
 		return Info{}, err
 	}
-	if len(w.blocks.blocks)%stripeBlocks > 0 {
-		w.stripes.end()
+	if len(w.blocks.blocks)%groupBlocks > 0 {
+		w.filters.end()
 	}
-	w.blocks.stripes = w.stripes.list
+	w.blocks.filterGroups = w.filters.list
 	w.info.Blocks = len(w.blocks.blocks)
 	if err := w.writeSections(); err != nil {
 		return Info{}, err
@@ -75,83 +77,88 @@ func (w *writer) finish() (Info, error) {
 	return w.info, nil
 }
 
-// room says how many rows, bytes and cells a trace has at most. They come into the block at hand if they fit, else into a new one, or into
-// several if they are too many.
-func (w *writer) room(rows, bytes, cells int) error {
+// reserve announces a trace with at most the given numbers of rows, bytes and cells. If they do not
+// fit into the current block, it starts a new one. A trace that is too large for a block is cut.
+func (w *writer) reserve(rows, bytes, cells int) error {
 	w.large = rows > 2*w.opts.blockRows || bytes > maxBlockBytes || cells > maxBlockCells
 	if w.large || !w.fits(rows, bytes, cells) {
-		return w.cut()
+		return w.writeBlock()
 	}
 	return nil
 }
 
-// begin says which rows the trace has, in order. They follow, each by add; until the last one the writer keeps keys.
-func (w *writer) begin(keys []rowKey) {
-	w.kin.begin(keys)
-	w.posted = -1
+// beginTrace announces the rows of a trace, in order. The caller then adds each of them. The writer
+// retains keys until the last one is added.
+func (w *writer) beginTrace(keys []rowKey) {
+	w.stats.beginTrace(keys)
+	w.indexedBlock = -1
 	w.info.Rows += len(keys)
 	if len(keys) > 0 {
 		w.info.Traces++
 	}
 }
 
-// add adds row i of the trace, which has so many bytes. It is one of the input, and encoded.
+// add adds row i of the trace with the given size in bytes. Head and encoded cells are those of the
+// input.
 func (w *writer) add(i int, h *rows.Head, bytes int, cells []byte) error {
-	if err := w.extend(bytes); err != nil {
+	if err := w.reserveRow(bytes); err != nil {
 		return err
 	}
 	from := len(w.cells)
-	var says said
+	var texts rowTexts
 	var err error
-	if w.cells, says, err = w.mover.move(w.cells, h.Shape, cells); err != nil {
+	if w.cells, texts, err = w.converter.convert(w.cells, h.Shape, cells); err != nil {
 		return err
 	}
-	series := w.kin.add(uint32(i), h, says.name)
-	w.adjust(h, says.traceState)
-	moved := *h
-	moved.Shape, moved.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
-	w.push(&moved, series, from, bytes)
+	series := w.stats.add(uint32(i), h, texts.name)
+	w.countUnsampled(h, texts.traceState)
+	converted := *h
+	converted.Shape, converted.Resource = w.voc.shapes[h.Shape], w.voc.resources[h.Resource]
+	w.push(&converted, series, from, bytes)
 	return nil
 }
 
-// addMoved adds row i of the trace, which has so many bytes. It is one of the segment.
-func (w *writer) addMoved(i int, h *rows.Head, bytes int, cells []rows.Cell) error {
-	if err := w.extend(bytes); err != nil {
+// addConverted adds row i of the trace with the given size in bytes. Head and cells are those of
+// the segment.
+func (w *writer) addConverted(i int, h *rows.Head, bytes int, cells []rows.Cell) error {
+	if err := w.reserveRow(bytes); err != nil {
 		return err
 	}
 	from := len(w.cells)
 	w.cells, w.info.RowBytes = append(w.cells, cells...), w.info.RowBytes+int64(bytes)
-	says := w.filters.take(h.Shape, cells)
-	w.adjust(h, says.traceState)
-	w.push(h, w.kin.add(uint32(i), h, says.name), from, bytes)
+	texts := w.feeder.add(h.Shape, cells)
+	w.countUnsampled(h, texts.traceState)
+	w.push(h, w.stats.add(uint32(i), h, texts.name), from, bytes)
 	return nil
 }
 
-// adjust notes how many spans the next row of the block at hand stands for.
-func (w *writer) adjust(h *rows.Head, traceState string) {
+// countUnsampled records how many further calls the next row stands for.
+func (w *writer) countUnsampled(h *rows.Head, traceState string) {
 	if traceState == "" {
 		return
 	}
 	if n := otlpdata.AdjustedCount(traceState, h.TraceID, h.SpanID); n > 1 {
-		w.extra = append(w.extra, extraSpans{len(w.heads), n - 1})
+		w.unsampled = append(w.unsampled, unsampledCalls{len(w.heads), n - 1})
 	}
 }
 
-// extend makes room for the next row of a trace, which may be a large one.
-func (w *writer) extend(bytes int) error {
+// reserveRow starts a new block if the next row of a large trace does not fit.
+func (w *writer) reserveRow(bytes int) error {
 	if w.large && !w.fits(1, bytes, 0) {
-		return w.cut()
+		return w.writeBlock()
 	}
 	return nil
 }
 
-// fits reports whether so many more rows may be added to the block at hand. An empty one takes anything.
+// fits reports whether the given numbers of rows, bytes and cells fit into the current block. An
+// empty block takes anything.
 func (w *writer) fits(rows, bytes, cells int) bool {
 	return len(w.heads) == 0 ||
 		len(w.heads)+rows <= w.opts.blockRows && w.bytes+bytes <= maxBlockBytes && len(w.cells)+cells <= maxBlockCells
 }
 
-// push adds a row of the segment, whose cells come last and begin at from, to the block at hand and to the index.
+// push adds a row of the segment to the current block and to the trace index. Its cells are the
+// last ones and start at from.
 func (w *writer) push(h *rows.Head, series uint32, from, bytes int) {
 	if w.zones.blocks == 0 && len(w.heads) == 0 {
 		w.info.MinStart, w.info.MaxStart = h.Start, h.Start
@@ -159,20 +166,20 @@ func (w *writer) push(h *rows.Head, series uint32, from, bytes int) {
 	w.info.MinStart, w.info.MaxStart = min(w.info.MinStart, h.Start), max(w.info.MaxStart, h.Start)
 	w.series, w.first, w.heads = append(w.series, series), append(w.first, int32(from)), append(w.heads, *h)
 	w.bytes += bytes
-	if w.posted != len(w.blocks.blocks) {
-		w.posted = len(w.blocks.blocks)
-		w.postings = append(w.postings, newPosting(traceHash(w.voc.layout.tables.Resources[h.Resource].Tenant, h.TraceID), w.posted))
+	if w.indexedBlock != len(w.blocks.blocks) {
+		w.indexedBlock = len(w.blocks.blocks)
+		w.postings = append(w.postings, newPosting(traceHash(w.voc.layout.tables.Resources[h.Resource].Tenant, h.TraceID), w.indexedBlock))
 	}
 }
 
-// byShape sorts the rows of a block by their shapes. Spans of a series are then counted one after the other, while its counters are in
-// the cache.
+// byShape sorts the rows of a block by shape. The spans of a series are then counted one after the
+// other, while their counters are in the processor cache.
 type byShape struct {
-	next []uint32 // by shape: where its next row goes; one more behind
+	next []uint32 // by shape: index of its next row; one more element than shapes
 	rows []uint32
 }
 
-// sort returns the numbers of the rows, which are valid until the next call. There are so many shapes.
+// sort returns the row numbers sorted by shape. They are valid until the next call.
 func (s *byShape) sort(heads []rows.Head, shapes int) []uint32 {
 	s.next = slices.Grow(s.next[:0], shapes+1)[:shapes+1]
 	clear(s.next)
@@ -191,16 +198,16 @@ func (s *byShape) sort(heads []rows.Head, shapes int) []uint32 {
 	return s.rows
 }
 
-// cut writes the block at hand.
-func (w *writer) cut() error {
+// writeBlock writes the current block.
+func (w *writer) writeBlock() error {
 	if len(w.heads) == 0 {
 		return nil
 	}
 	for _, i := range w.shapes.sort(w.heads, len(w.voc.layout.tables.Shapes)) {
-		w.kin.collector.AddSpan(w.series[i], w.heads[i].Start, w.heads[i].Duration())
+		w.stats.collector.AddSpan(w.series[i], w.heads[i].Start, w.heads[i].Duration())
 	}
-	for _, e := range w.extra {
-		w.kin.collector.AddUnsampled(w.series[e.row], w.heads[e.row].Start, w.heads[e.row].Duration(), e.n)
+	for _, e := range w.unsampled {
+		w.stats.collector.AddUnsampled(w.series[e.row], w.heads[e.row].Start, w.heads[e.row].Duration(), e.n)
 	}
 	if len(w.blocks.blocks) == maxBlocks {
 		return fmt.Errorf("%w: more than %d blocks", ErrTooLarge, maxBlocks)
@@ -210,16 +217,16 @@ func (w *writer) cut() error {
 	if err := w.out.write(w.buf); err != nil {
 		return err
 	}
-	w.blocks.blocks = append(w.blocks.blocks, blockPlace{length: len(w.buf), rows: len(w.heads)})
+	w.blocks.blocks = append(w.blocks.blocks, blockLocation{length: len(w.buf), rows: len(w.heads)})
 	w.zones.add(&zone)
-	if len(w.blocks.blocks)%stripeBlocks == 0 {
-		w.stripes.end()
+	if len(w.blocks.blocks)%groupBlocks == 0 {
+		w.filters.end()
 	}
-	w.heads, w.cells, w.first, w.series, w.extra, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], w.series[:0], w.extra[:0], 0
+	w.heads, w.cells, w.first, w.series, w.unsampled, w.bytes = w.heads[:0], w.cells[:0], w.first[:0], w.series[:0], w.unsampled[:0], 0
 	return nil
 }
 
-// writeSections writes what follows the blocks.
+// writeSections writes everything after the blocks.
 func (w *writer) writeSections() error {
 	l := w.voc.layout
 	pages, directory := appendIndex(w.postings)
@@ -233,12 +240,12 @@ func (w *writer) writeSections() error {
 	bounds, shapes := w.zones.sections(s.zip)
 	s.packed(kindBounds, bounds)
 	s.plain(kindShapes, shapes)
-	s.plain(kindFilters, w.stripes.section)
+	s.plain(kindFilters, w.filters.section)
 	s.plain(kindIndex, pages)
 	s.plain(kindIndexPages, directory)
-	s.packed(kindSeries, w.kin.collector.AppendSeries(nil))
-	s.packed(kindEdges, w.kin.collector.AppendEdges(nil))
-	s.packed(kindOrphans, w.kin.collector.AppendOrphans(nil))
+	s.packed(kindSeries, w.stats.collector.AppendSeries(nil))
+	s.packed(kindEdges, w.stats.collector.AppendEdges(nil))
+	s.packed(kindOrphans, w.stats.collector.AppendOrphans(nil))
 	s.catalog(l.tables)
 	s.packed(kindBlocks, w.blocks.append(nil))
 	info := w.info.append(nil)

@@ -11,25 +11,29 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Zones are what a search needs to know of blocks without reading them. There are two sections: bounds, which are kept in memory, and
-// shapes, of which a page for some blocks at a time is read, because they are a hundred times as long.
+// Zones summarize blocks, so that searches can skip blocks without reading them. They are stored in
+// two sections: bounds, which are kept in memory, and shapes, which are a hundred times as large
+// and read in pages of several blocks.
 //
-//	bounds  blocks, (earliest start [8], latest start - earliest)*, (length of page, length when decompressed)*
-//	shapes  page*                                             one for each 16 blocks
+//	bounds  blocks, (earliest start [8], latest - earliest)*,
+//	        (length of page, decompressed length)*
+//	shapes  page*, one per 16 blocks
 //	page    CRC-32C of the rest [4], zone* or a zstd frame of them, whichever is shorter
-//	zone    length of the rest, shapes, (shape - shape before)*, duration [shapes]
+//	zone    length of the rest, shapes, (shape - preceding shape)*, duration [shapes]
 //
-// Numbers without a size are varints. Shapes ascend; the first one counts from 0. A duration is a source.Step that no row of the shape
-// exceeds. Files from before there were these sections have one that is kept as it is:
+// Numbers without a size are varints. Shapes ascend; the difference of the first one is from 0. A
+// duration is the maximum source.Step of the rows of the shape. Older files have a single section
+// instead, which is kept in memory as a whole:
 //
-//	zones   blocks, (earliest start [8], latest start - earliest, shapes, (shape - shape before)*, duration [shapes])*
+//	zones   blocks, (earliest start [8], latest - earliest, shapes, (shape - preceding shape)*,
+//	        duration [shapes])*
 const zonePageBlocks = 16
 
-// zoneWriter collects the zones of the blocks of a file.
+// zoneWriter encodes the zones of the blocks of a file.
 type zoneWriter struct {
 	bounds []byte
 	zones  []byte
-	ends   []int // of each page in zones
+	ends   []int // end of each page in zones
 	blocks int
 	buf    []byte
 }
@@ -76,17 +80,18 @@ func appendShapes(dst []byte, shapes []source.BlockShape) []byte {
 	return dst
 }
 
-// readShapes reads what appendShapes wrote, behind dst. shapes is how many there are in the tables.
+// readShapes decodes the output of appendShapes and appends it to dst. shapes is the number of
+// shapes in the tables.
 func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockShape {
 	n := r.int()
 	if n > len(r.b)/2 {
-		r.fail(errShort)
+		r.fail(errTruncated)
 		return dst
 	}
 	from, at, b := len(dst), uint64(0), r.b
 	dst = slices.Grow(dst, n)
 	for range n {
-		if len(b) > 0 && b[0] < 0x80 { // so are most
+		if len(b) > 0 && b[0] < 0x80 { // the usual case
 			at, b = at+uint64(b[0]), b[1:]
 		} else {
 			r.b = b
@@ -94,7 +99,7 @@ func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockS
 			b = r.b
 		}
 		if at >= uint64(shapes) {
-			r.fail(errors.New("a shape does not exist"))
+			r.fail(errors.New("undefined shape"))
 			return dst[:from]
 		}
 		dst = append(dst, source.BlockShape{Shape: uint32(at)})
@@ -109,17 +114,17 @@ func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockS
 	return dst
 }
 
-// zones is what is in memory.
+// zones holds the decoded zones.
 type zones struct {
 	list  []source.BlockInfo
-	pages []zonePage // nil: whole has the shapes
-	whole []byte     // the section of an old file, from the shapes of the first block
-	at    []uint32   // of an old file: where in whole the shapes of each block are
+	pages []zonePage // nil: shapes are in whole
+	whole []byte     // section of an old file, from the shapes of the first block on
+	at    []uint32   // for an old file, by block: position of its shapes in whole
 }
 
-// zonePage is where a page is.
+// zonePage locates a page.
 type zonePage struct {
-	offset      int64 // in the section
+	offset      int64 // within the section
 	length, raw int
 }
 
@@ -131,7 +136,7 @@ func (z *zones) memory() int64 {
 	return int64(len(z.list))*infoMemory + int64(len(z.pages))*int64(unsafe.Sizeof(zonePage{})) + int64(len(z.whole)+4*len(z.at)+largest)
 }
 
-// readBounds reads the bounds of a block.
+// readBounds decodes the bounds of a block.
 func (r *reader) readBounds(rows int) source.BlockInfo {
 	z := source.BlockInfo{Rows: rows}
 	if start := r.take(8); start != nil {
@@ -141,11 +146,11 @@ func (r *reader) readBounds(rows int) source.BlockInfo {
 	return z
 }
 
-// readBounds reads the section of bounds of the blocks of a list. The section of shapes has so many bytes.
-func readBounds(b []byte, blocks []blockPlace, shapes int64) (*zones, error) {
+// readBounds decodes the section of bounds. shapes is the size of the section of shapes in bytes.
+func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) {
 	r := reader{b: b}
 	if r.int() != len(blocks) {
-		return nil, errors.New("it is of other blocks")
+		return nil, errors.New("does not fit the list of blocks")
 	}
 	z := &zones{list: make([]source.BlockInfo, len(blocks)), pages: make([]zonePage, (len(blocks)+zonePageBlocks-1)/zonePageBlocks)}
 	for i := range z.list {
@@ -155,7 +160,7 @@ func readBounds(b []byte, blocks []blockPlace, shapes int64) (*zones, error) {
 	for i := range z.pages {
 		p := zonePage{offset: offset, length: r.int(), raw: r.int()}
 		if int64(p.length) > shapes-offset || p.length < 4 || p.raw > maxZonePage || p.raw > maxRatio*p.length {
-			r.fail(errors.New("a page of shapes is outside of the file, or too long"))
+			r.fail(errors.New("page of shapes is outside of the section or too large"))
 			return nil, r.err
 		}
 		offset += int64(p.length)
@@ -164,11 +169,12 @@ func readBounds(b []byte, blocks []blockPlace, shapes int64) (*zones, error) {
 	return z, r.end()
 }
 
-// readZones reads the section of an old file, which the result keeps. shapes is how many there are in the tables.
-func readZones(b []byte, blocks []blockPlace, shapes int) (*zones, error) {
+// readZones decodes the section of an old file, which the result retains. shapes is the number of
+// shapes in the tables.
+func readZones(b []byte, blocks []blockLocation, shapes int) (*zones, error) {
 	r := reader{b: b}
 	if r.int() != len(blocks) {
-		return nil, errors.New("it is of other blocks")
+		return nil, errors.New("does not fit the list of blocks")
 	}
 	z := &zones{list: make([]source.BlockInfo, len(blocks)), whole: r.b, at: make([]uint32, len(blocks))}
 	var scratch []source.BlockShape
@@ -180,9 +186,9 @@ func readZones(b []byte, blocks []blockPlace, shapes int) (*zones, error) {
 	return z, r.end()
 }
 
-// loadZones returns what is known of the blocks. It is nothing but their numbers of rows if the section is damaged.
-func (s *Segment) loadZones(b *body) *zones {
-	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.keep)
+// loadZones returns the zones. If they are damaged it returns only the numbers of rows.
+func (s *Segment) loadZones(b *essentials) *zones {
+	z, err := s.zones.get(func() (*zones, error) { return s.readZones(b) }, s.loaded)
 	if err == nil {
 		return z
 	}
@@ -193,7 +199,7 @@ func (s *Segment) loadZones(b *body) *zones {
 	return z
 }
 
-func (s *Segment) readZones(b *body) (*zones, error) {
+func (s *Segment) readZones(b *essentials) (*zones, error) {
 	if s.dir[kindBounds].kind == 0 {
 		raw, err := s.section(kindZones, maxSection)
 		if err != nil {
@@ -208,7 +214,7 @@ func (s *Segment) readZones(b *body) (*zones, error) {
 	return readBounds(raw, b.blocks, s.dir[kindShapes].length)
 }
 
-// BlockShapes appends the shapes that occur in a block. They are not known where what says so is damaged.
+// BlockShapes appends the shapes that occur in a block. They are unknown if the section is damaged.
 func (s *Segment) BlockShapes(dst []source.BlockShape, number int) (shapes []source.BlockShape, known bool) {
 	b, err := s.load()
 	if err != nil {
@@ -234,15 +240,16 @@ func (s *Segment) BlockShapes(dst []source.BlockShape, number int) (shapes []sou
 	return dst, true
 }
 
-// openZonePage is a decompressed page. The blocks of one are asked for one after the other.
-type openZonePage struct {
+// zonePageData is a decompressed page. The last one is cached, because its blocks are usually
+// visited one after the other.
+type zonePageData struct {
 	number int
 	raw    []byte
 }
 
-// zonePage returns a page: the last one again, or from the file.
-func (s *Segment) zonePage(z *zones, number int) (*openZonePage, error) {
-	if p := s.zonePageOpen.Load(); p != nil && p.number == number {
+// zonePage returns a page, from the cache or from the file.
+func (s *Segment) zonePage(z *zones, number int) (*zonePageData, error) {
+	if p := s.lastZonePage.Load(); p != nil && p.number == number {
 		return p, nil
 	}
 	p := &z.pages[number]
@@ -251,16 +258,16 @@ func (s *Segment) zonePage(z *zones, number int) (*openZonePage, error) {
 	if err := s.readAt(*buf, s.dir[kindShapes].offset+p.offset); err != nil {
 		return nil, err
 	}
-	raw, err := s.unpackPage(*buf, p.raw)
+	raw, err := s.scratch.unpackPage(*buf, p.raw)
 	if err != nil {
 		return nil, err
 	}
-	open := &openZonePage{number, raw}
-	s.zonePageOpen.Store(open)
+	open := &zonePageData{number, raw}
+	s.lastZonePage.Store(open)
 	return open, nil
 }
 
-// unpackPage checks and decompresses a page of the section of shapes, and keeps nothing of it.
+// unpackPage checks and decompresses a page of the section of shapes, which it does not retain.
 func (c *scratch) unpackPage(page []byte, length int) ([]byte, error) {
 	packed := page[4:]
 	if checksum(packed) != binary.LittleEndian.Uint32(page) {
@@ -277,8 +284,9 @@ func (c *scratch) unpackPage(page []byte, length int) ([]byte, error) {
 	return dec.unpack(packed, length)
 }
 
-// shapes appends the shapes of a block by its place in the page. There are so many shapes in the tables.
-func (p *openZonePage) shapes(dst []source.BlockShape, nth, shapes int) ([]source.BlockShape, error) {
+// shapes appends the shapes of the n-th block of the page. shapes is the number of shapes in the
+// tables.
+func (p *zonePageData) shapes(dst []source.BlockShape, nth, shapes int) ([]source.BlockShape, error) {
 	r := reader{b: p.raw}
 	for range nth {
 		r.take(r.int())
@@ -291,22 +299,22 @@ func (p *openZonePage) shapes(dst []source.BlockShape, nth, shapes int) ([]sourc
 	return dst, zone.end()
 }
 
-// verifyShapes reads all pages of the section.
-func (s *Segment) verifyShapes(raw []byte, b *body) error {
+// verifyShapes decodes all pages of the section.
+func (s *Segment) verifyShapes(raw []byte, b *essentials) error {
 	z := s.loadZones(b)
 	if z.pages == nil {
-		return nil // reported as the damage of the bounds
+		return nil // reported as damage of the bounds
 	}
 	if int64(len(raw)) != s.dir[kindShapes].length {
-		return errors.New("it is compressed as a whole")
+		return errors.New("unexpected compression")
 	}
 	var list []source.BlockShape
 	for i, p := range z.pages {
-		unpacked, err := s.unpackPage(raw[p.offset:][:p.length], p.raw)
+		unpacked, err := s.scratch.unpackPage(raw[p.offset:][:p.length], p.raw)
 		if err != nil {
 			return err
 		}
-		open := openZonePage{i, unpacked}
+		open := zonePageData{i, unpacked}
 		for nth := range min(zonePageBlocks, len(z.list)-i*zonePageBlocks) {
 			if list, err = open.shapes(list[:0], nth, len(b.tables.Shapes)); err != nil {
 				return err

@@ -13,13 +13,13 @@ import (
 )
 
 // zoneSample is the zones of some more blocks than a page has.
-func zoneSample() (list []block.Zone, blocks []blockPlace) {
+func zoneSample() (list []block.Zone, blocks []blockLocation) {
 	for i := range zonePageBlocks + 3 {
 		z := block.Zone{BlockInfo: source.BlockInfo{Rows: i + 1, MinStart: uint64(i), MaxStart: math.MaxUint64}}
 		for shape := uint32(i % 3); shape < 700; shape += uint32(i) + 1 {
 			z.Shapes = append(z.Shapes, source.BlockShape{Shape: shape, Longest: source.Step(i)})
 		}
-		list, blocks = append(list, z), append(blocks, blockPlace{rows: i + 1})
+		list, blocks = append(list, z), append(blocks, blockLocation{rows: i + 1})
 	}
 	list[5].Shapes = nil
 	return list, blocks
@@ -74,11 +74,12 @@ func shapesOf(z *zones, section []byte, number, shapes int) ([]source.BlockShape
 	if err != nil {
 		return nil, err
 	}
-	open := openZonePage{raw: raw}
+	open := zonePageData{raw: raw}
 	return open.shapes(nil, number%zonePageBlocks, shapes)
 }
 
-// TestOldZones: what a file from before there were pages says of its blocks is what a new one of the same spans says.
+// TestOldZones: what a file from before there were pages says of its blocks is what a new one of
+// the same spans says.
 func TestOldZones(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
 	if err != nil {
@@ -113,7 +114,7 @@ func FuzzZones(f *testing.F) {
 	f.Add([]byte{4}, []byte{})
 	f.Fuzz(func(t *testing.T, bounds, shapes []byte) {
 		const all = 700
-		blocks := make([]blockPlace, 4)
+		blocks := make([]blockLocation, 4)
 		_, _ = readZones(bounds, blocks, all)
 		z, err := readBounds(bounds, blocks, int64(len(shapes)))
 		if err != nil {

@@ -2,22 +2,96 @@ package segment
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"unsafe"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// cursor goes over the cells of a row, as package rows writes them. After the end it returns zeros, and is not at the end any more.
+var (
+	errTruncated = errors.New("truncated")
+	errTrailing  = errors.New("trailing data")
+)
+
+// reader decodes the parts of a section. After the first error it returns zero values.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.b = nil
+}
+
+// end returns the first error, or an error if data is left.
+func (r *reader) end() error {
+	if r.err == nil && len(r.b) > 0 {
+		return errTrailing
+	}
+	return r.err
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.fail(errTruncated)
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v := r.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// int decodes a number that must fit an int.
+func (r *reader) int() int {
+	v := r.uvarint()
+	if v > math.MaxInt {
+		r.fail(errors.New("number out of range"))
+		return 0
+	}
+	return int(v)
+}
+
+// id decodes a number that must be less than limit.
+func (r *reader) id(limit int) uint32 {
+	v := r.uvarint()
+	if v >= uint64(limit) {
+		r.fail(errors.New("id out of range"))
+		return 0
+	}
+	return uint32(v)
+}
+
+// take returns the next n bytes.
+func (r *reader) take(n int) []byte {
+	if n > len(r.b) {
+		r.fail(errTruncated)
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+// cursor iterates over the cells of a row in the encoding of package rows. After it has moved
+// beyond the end it returns zero values, and done stays false.
 type cursor struct {
 	b  []byte
 	at int
 }
 
-// beyond is where a cursor is that was to read more than there is.
+// beyond is the position of a cursor after an attempt to read beyond the end.
 const beyond = math.MaxInt / 2
 
-// done reports whether all was read, and nothing beyond.
+// done reports whether the cursor is exactly at the end.
 func (c *cursor) done() bool { return c.at == len(c.b) }
 
 func (c *cursor) uvarint() uint64 {
@@ -45,7 +119,7 @@ func (c *cursor) longUvarint() uint64 {
 	return 0
 }
 
-// skip passes over n bytes.
+// skip skips n bytes.
 func (c *cursor) skip(n uint64) {
 	if c.at > len(c.b) || n > uint64(len(c.b)-c.at) {
 		c.at = beyond
@@ -54,7 +128,7 @@ func (c *cursor) skip(n uint64) {
 	c.at += int(n)
 }
 
-// text reads a text, which aliases the row.
+// text decodes a text, which aliases the row.
 func (c *cursor) text() string {
 	n := c.uvarint()
 	from := c.at
@@ -65,12 +139,12 @@ func (c *cursor) text() string {
 	return unsafe.String(&c.b[from], n)
 }
 
-// cellForm is how a cell is written in a row.
+// cellForm is the encoding of a cell in a row.
 type cellForm uint8
 
 const (
 	cellNothing cellForm = iota
-	cellString           // number of a word, or 0 and a text
+	cellString           // 1 + word, or 0 and a text
 	cellZigzag
 	cellByte
 	cellFixed // 8 bytes
@@ -93,7 +167,7 @@ func cellFormOf(k otlpdata.ValueKind) cellForm {
 	return cellText
 }
 
-// pass passes over a cell. It returns the number of the word if the cell is one, else 0.
+// pass skips a cell. If the cell is a word it returns 1 + word, otherwise 0.
 func (c *cursor) pass(f cellForm) (word uint64) {
 	switch f {
 	case cellString:
@@ -112,7 +186,7 @@ func (c *cursor) pass(f cellForm) (word uint64) {
 	return word
 }
 
-// number reads a cell of one of the forms of numbers.
+// number decodes a numeric cell.
 func (c *cursor) number(f cellForm) uint64 {
 	if f == cellZigzag {
 		v := c.uvarint()

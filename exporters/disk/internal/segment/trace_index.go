@@ -12,41 +12,44 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// The trace index tells the blocks of a trace by a hash of tenant and id. Hashes of different traces may be the same; the id in the block
-// decides. A trace that was cut has an entry for each of its blocks.
+// The trace index maps a hash of tenant and trace id to the blocks of the trace. Different traces
+// may have the same hash; the ids in the block decide. A trace that was cut has an entry for each
+// of its blocks.
 //
 //	trace index            page*
-//	page                   CRC-32C of the rest [4], (hash - hash before, block)*   hash before the first: that of the directory
-//	trace index directory  pages, (first hash - first hash of the page before, length of the page, entries)*
+//	page                   CRC-32C of the rest [4], (hash - preceding hash, block)*
+//	                       preceding hash of the first entry: that of the directory
+//	trace index directory  pages, (first hash - that of the preceding page, length, entries)*
 //
-// All numbers but the checksum are varints. A hash is the upper 40 bits of XXH64 of the id [16] followed by the tenant.
-const hashBits = 40
+// All numbers but the checksum are varints. A hash is the upper 40 bits of XXH64 of the id [16]
+// followed by the tenant.
+const traceHashBits = 40
 
-// traceHash returns the hash of a trace in the index. scratch is reused.
+// traceHash returns the hash of a trace in the index.
 func traceHash(tenant string, id otlpdata.TraceID) uint64 {
 	var b [64]byte
-	return xxhash.Sum64(append(append(b[:0], id[:]...), tenant...)) >> (64 - hashBits)
+	return xxhash.Sum64(append(append(b[:0], id[:]...), tenant...)) >> (64 - traceHashBits)
 }
 
-// posting is an entry of the trace index: the hash, and in the lowest bits the block. There are as many as traces.
+// posting is an entry of the trace index: the hash, and the block in the lowest bits.
 type posting uint64
 
-const blockBits = 64 - hashBits
+const blockBits = 64 - traceHashBits
 
 func newPosting(hash uint64, block int) posting { return posting(hash<<blockBits | uint64(block)) }
 
 func (p posting) hash() uint64  { return uint64(p >> blockBits) }
 func (p posting) block() uint64 { return uint64(p & (1<<blockBits - 1)) }
 
-// indexPage is what the directory says of a page.
+// indexPage is an entry of the directory of the trace index.
 type indexPage struct {
 	first   uint64 // hash
-	offset  int64  // in the section
+	offset  int64  // within the section
 	length  int
 	entries int
 }
 
-// appendIndex returns the two sections of the trace index. It sorts postings.
+// appendIndex returns the two encoded sections of the trace index. It sorts postings.
 func appendIndex(postings []posting) (pages, directory []byte) {
 	slices.Sort(postings)
 	count, before := 0, uint64(0)
@@ -71,12 +74,12 @@ func appendIndex(postings []posting) (pages, directory []byte) {
 	return pages, append(binary.AppendUvarint(nil, uint64(count)), lines...)
 }
 
-// readIndexPages reads the directory of an index section of the given length.
+// readIndexPages decodes the directory of an index section of the given length.
 func readIndexPages(b []byte, length int64) ([]indexPage, error) {
 	r := reader{b: b}
 	n := r.int()
 	if n > len(b) {
-		return nil, errShort
+		return nil, errTruncated
 	}
 	pages := make([]indexPage, 0, n)
 	var p indexPage
@@ -85,17 +88,18 @@ func readIndexPages(b []byte, length int64) ([]indexPage, error) {
 		p.offset += int64(p.length)
 		p.length, p.entries = r.int(), r.int()
 		if p.length < 4 || p.length > 2*pageBytes || p.offset+int64(p.length) > length {
-			return nil, cmp.Or(r.err, errors.New("it places a page outside of the trace index"))
+			return nil, cmp.Or(r.err, errors.New("page outside of the trace index"))
 		}
 		pages = append(pages, p)
 	}
 	if p.offset+int64(p.length) != length {
-		return nil, cmp.Or(r.err, errors.New("it does not cover the trace index"))
+		return nil, cmp.Or(r.err, errors.New("directory does not cover the trace index"))
 	}
 	return pages, r.end()
 }
 
-// pagesFor returns the pages in which a hash may be. Equal hashes may go over the end of a page.
+// pagesFor returns the pages that may hold a hash. Entries of one hash may extend over several
+// pages.
 func pagesFor(pages []indexPage, hash uint64) []indexPage {
 	from, found := slices.BinarySearchFunc(pages, hash, func(p indexPage, h uint64) int { return cmp.Compare(p.first, h) })
 	to := from
@@ -108,8 +112,8 @@ func pagesFor(pages []indexPage, hash uint64) []indexPage {
 	return pages[from:to]
 }
 
-// lookup appends the blocks that a page has for a hash. Every segment is asked for every trace, so this loop is what a trace that is
-// elsewhere costs.
+// lookup appends the blocks of a hash in a page. It is on the hot path: every trace look-up
+// searches all segments, most of which do not hold the trace.
 func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) ([]uint32, error) {
 	b := page[4:]
 	if checksum(b) != binary.LittleEndian.Uint32(page) {
@@ -131,18 +135,19 @@ func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) (
 	return dst, nil
 }
 
-var errPosting = errors.New("an entry of the trace index is cut short or names a block that does not exist")
+var errPosting = errors.New("invalid entry of the trace index")
 
-// postingAt returns the entry at position i of b and where the next one is: beyond the end of b where it is cut short.
+// postingAt decodes the entry at position i of b and returns the position of the next one. The
+// position exceeds len(b) if the entry is truncated.
 func postingAt(b []byte, i int) (step, block uint64, next int) {
-	const last = 0x8080808080808080 // the highest bits, which the last byte of a varint does not have
+	const last = 0x8080808080808080 // highest bit of each byte: not set in the last byte of a varint
 	if len(b)-i < 8 {
 		step, i = varintAt(b, i)
 		block, i = varintAt(b, i)
 		return step, block, i
 	}
 	w := binary.LittleEndian.Uint64(b[i:])
-	n := bits.TrailingZeros64(^w&last)/8 + 1 // bytes of the step
+	n := bits.TrailingZeros64(^w&last)/8 + 1 // length of the step in bytes
 	if n > 5 || w>>(8*n)&0x80 != 0 {
 		step, i = varintAt(b, i)
 		block, i = varintAt(b, i)
@@ -154,7 +159,8 @@ func postingAt(b []byte, i int) (step, block uint64, next int) {
 	return step, block, i + n + 1
 }
 
-// varintAt returns the varint at position i of b and where the next one is: beyond the end of b where there is none.
+// varintAt decodes the varint at position i of b and returns the position after it, which exceeds
+// len(b) if the varint is truncated.
 func varintAt(b []byte, i int) (v uint64, next int) {
 	for shift := uint(0); i < len(b); shift += 7 {
 		c := b[i]
