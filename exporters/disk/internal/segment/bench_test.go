@@ -16,7 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// benchInput is spans of the data set, as they arrive: 512 of one instance in a request.
+// benchInput returns spans of the bench data set in the order of arrival: 512 spans of one instance
+// per request.
 func benchInput(tb testing.TB, spans int) Input {
 	in := rowstest.New()
 	in.MaxWords = 4096
@@ -48,7 +49,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Fatal(err)
 		}
 		if s, _ = Open(fs, "s"); s == nil {
-			b.Fatal("not opened")
+			b.Fatal("segment not opened")
 		}
 	}
 	b.StopTimer()
@@ -80,7 +81,7 @@ func benchSegment(b *testing.B) (*Segment, vfs.FS, []otlpdata.TraceID) {
 	return openTest(b, fs, "s"), fs, ids
 }
 
-// BenchmarkOpen opens a segment, without and with what reading a span takes.
+// BenchmarkOpen opens a segment, with and without loading what reading a span requires.
 func BenchmarkOpen(b *testing.B) {
 	_, fs, _ := benchSegment(b)
 	for _, load := range []bool{false, true} {
@@ -123,8 +124,8 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// BenchmarkMerge merges segments that follow each other in time, as the store does. The files are
-// on the disk, so that memory is that of the merge.
+// BenchmarkMerge merges consecutive segments, like the store. The files are on disk, so that the
+// memory is that of the merge.
 func BenchmarkMerge(b *testing.B) {
 	const parts = 4
 	fsys, dir := vfs.OS(), b.TempDir()
@@ -155,7 +156,7 @@ func BenchmarkMerge(b *testing.B) {
 	b.ReportMetric(float64(peak-base)/(1<<20), "peak-MiB")
 }
 
-// mergeInputs writes segments of benchSpans rows, and returns their size.
+// mergeInputs writes segments of benchSpans rows and returns their total size.
 func mergeInputs(b *testing.B, fsys vfs.FS, dir string, parts int) (inputs []source.Source, size int64) {
 	b.Helper()
 	in := benchInput(b, parts*benchSpans)

@@ -11,12 +11,12 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// TestCatalog: the catalog is what the shapes of the tables say, from the section and without it.
+// TestCatalog compares the catalog, from the section and without it, with the rows.
 func TestCatalog(t *testing.T) {
 	for seed := range uint64(20) {
 		seg, _ := writeSample(t, randomSample(t, seed, 30), 20)
 		want := servicesOf(t, seg)
-		for range 2 { // read, then kept
+		for range 2 { // read, then cached
 			if got, err := seg.Services(); err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: %+v, %v; want %+v", seed, got, err, want)
 			}
@@ -28,7 +28,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// servicesOf goes through all rows.
+// servicesOf returns the services of all rows.
 func servicesOf(t *testing.T, seg *Segment) []source.Service {
 	t.Helper()
 	tables, err := seg.Tables()
@@ -69,9 +69,9 @@ func servicesOf(t *testing.T, seg *Segment) []source.Service {
 	return out
 }
 
-// TestFileBeforeCatalogs: a file from before there were catalogs is sound, and has the names that
-// its tables say.
-func TestFileBeforeCatalogs(t *testing.T) {
+// TestFileWithoutCatalog checks that a file without a catalog is valid, and that its names come
+// from the tables.
+func TestFileWithoutCatalog(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestFileBeforeCatalogs(t *testing.T) {
 	}
 }
 
-// manyServices is tables with a service per shape.
+// manyServices returns tables with one service per shape.
 func manyServices(n int) *rows.Tables {
 	t := &rows.Tables{}
 	for i := range n {
@@ -100,7 +100,7 @@ func manyServices(n int) *rows.Tables {
 	return t
 }
 
-// TestCatalogLimits: a catalog that is too long is neither written nor read.
+// TestCatalogLimits checks that a catalog that is too large is neither written nor read.
 func TestCatalogLimits(t *testing.T) {
 	for n, want := range map[int]bool{maxCatalogNames / 2: true, maxCatalogNames/2 + 1: false} {
 		c := catalogOf(manyServices(n))
@@ -113,12 +113,12 @@ func TestCatalogLimits(t *testing.T) {
 	}
 	w := sectionWriter{}
 	if w.catalog(manyServices(maxCatalogNames)); w.entries != nil || w.err != nil {
-		t.Error("a section was written")
+		t.Error("section was written")
 	}
 }
 
-// TestCatalogMemory: catalogs take at most their part of the cache, are not kept beyond it, and are
-// given back by Close.
+// TestCatalogMemory checks that catalogs use at most their share of the cache, and that Close
+// releases them.
 func TestCatalogMemory(t *testing.T) {
 	_, fs := writeSample(t, randomSample(t, 3, 30), 20)
 	cache := NewCache(1 << 20)
@@ -131,29 +131,29 @@ func TestCatalogMemory(t *testing.T) {
 	}
 	first := open()
 	if _, err := first.Services(); err != nil || first.catalog.value.Load() == nil {
-		t.Fatal("not kept", err)
+		t.Fatal("catalog not cached", err)
 	}
 	held := cache.Memory()
 	if held != first.catalog.value.Load().memory {
-		t.Errorf("the cache counts %d bytes", held)
+		t.Errorf("cache accounts for %d bytes", held)
 	}
 	cache.limit = held * pinnedShare
 	second := open()
 	if list, err := second.Services(); err != nil || len(list) == 0 || second.catalog.value.Load() != nil {
-		t.Errorf("%d services, %v; kept beyond the limit: %t", len(list), err, second.catalog.value.Load() != nil)
+		t.Errorf("%d services, %v; cached beyond the limit: %t", len(list), err, second.catalog.value.Load() != nil)
 	}
 	if err := first.Close(); err != nil || cache.Memory() != 0 {
-		t.Errorf("%v, %d bytes are left", err, cache.Memory())
+		t.Errorf("%v, cache still accounts for %d bytes", err, cache.Memory())
 	}
 	if _, err := second.Services(); err != nil || second.catalog.value.Load() == nil {
-		t.Error("not kept although there is room", err)
+		t.Error("catalog not cached although it fits", err)
 	}
 	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// FuzzCatalog: any bytes are a catalog or an error, and what is read is written the same way.
+// FuzzCatalog checks that any bytes lead to an error or a catalog that round-trips.
 func FuzzCatalog(f *testing.F) {
 	f.Add(newCatalog(nil).append(nil))
 	f.Add(catalogOf(manyServices(3)).append(nil))
@@ -171,8 +171,8 @@ func FuzzCatalog(f *testing.F) {
 	})
 }
 
-// TestCatalogRefusesDisorder: what is not as it is written is an error.
-func TestCatalogRefusesDisorder(t *testing.T) {
+// TestCatalogRejectsInvalid checks that invalid catalogs are rejected.
+func TestCatalogRejectsInvalid(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"service twice":   {2, 0, 1, 'a', 0, 0, 0, 1, 'a', 0, 0},
 		"operation twice": {1, 0, 1, 'a', 0, 2, 1, 'x', 2, 1, 'x', 2},

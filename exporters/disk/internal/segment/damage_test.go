@@ -21,11 +21,11 @@ import (
 
 const goldenFile = "testdata/v1.segment"
 
-// goldenSample is what the golden file was written of.
+// goldenSample is the sample in the golden file.
 func goldenSample(tb testing.TB) *sample { return randomSample(tb, 42, 8) }
 
-// TestGolden: what was written once is read for ever, and the same input makes the same bytes until
-// the version changes.
+// TestGolden checks that the golden file stays readable, and that the same input is written
+// identically until the version changes.
 func TestGolden(t *testing.T) {
 	s := goldenSample(t)
 	_, fs := writeSample(t, s, 10)
@@ -46,7 +46,7 @@ func readGolden(tb testing.TB) []byte {
 	return b
 }
 
-// put returns a file system that has a file "s".
+// put returns a file system with a file "s".
 func put(tb testing.TB, data []byte) vfs.FS {
 	tb.Helper()
 	fs := vfstest.NewMem()
@@ -65,7 +65,7 @@ func put(tb testing.TB, data []byte) vfs.FS {
 type part struct {
 	name     string
 	kind     kind // of a section
-	block    int  // -1 for what is no block
+	block    int  // -1 if it is not a block
 	from, to int64
 }
 
@@ -97,7 +97,7 @@ func partsOf(tb testing.TB, s *Segment) []part {
 	return parts
 }
 
-// TestEveryBitFlip: a flipped bit anywhere costs what stands there, and nothing else.
+// TestEveryBitFlip checks that a flipped bit affects only the part that it is in.
 func TestEveryBitFlip(t *testing.T) {
 	golden, spans := readGolden(t), goldenSample(t).spans
 	sound := openTest(t, put(t, golden), "s")
@@ -134,8 +134,7 @@ func blocksOf(t *testing.T, s *Segment) [][]storedSpan {
 	return blocks
 }
 
-// checkDamaged checks what a file still tells of which one part is damaged. blocks are those of the
-// sound one.
+// checkDamaged checks a file of which one part is damaged. blocks are those of the undamaged file.
 func checkDamaged(t *testing.T, fs vfs.FS, sound *Segment, p part, spans []storedSpan, blocks [][]storedSpan) {
 	t.Helper()
 	s, err := Open(fs, "s")
@@ -169,7 +168,7 @@ func checkDamaged(t *testing.T, fs vfs.FS, sound *Segment, p part, spans []store
 
 func essential(k kind) bool { return k == kindTables || k == kindLayout || k == kindBlocks }
 
-// lostWith returns how many spans cannot be read without a part.
+// lostWith returns the number of spans that are unreadable without a part.
 func lostWith(sound *Segment, p part) int {
 	switch {
 	case p.block >= 0:
@@ -189,7 +188,7 @@ func checkDamageError(t *testing.T, err error, part string, rows int) {
 	}
 }
 
-// checkRest checks that all but the damaged part reads as in the sound file.
+// checkRest checks that everything except the damaged part is read correctly.
 func checkRest(t *testing.T, s *Segment, p part, spans []storedSpan, blocks [][]storedSpan) {
 	t.Helper()
 	tables, err := s.Tables()
@@ -199,7 +198,7 @@ func checkRest(t *testing.T, s *Segment, p part, spans []storedSpan, blocks [][]
 	if infos, err := s.Blocks(); len(infos) != len(blocks) || err != nil {
 		t.Errorf("%d blocks, %v", len(infos), err)
 	}
-	lost := map[string]bool{} // spans that are in the damaged block
+	lost := map[string]bool{} // spans of the damaged block
 	for i, want := range blocks {
 		got, err := readBlock(s, tables, i)
 		if i == p.block {
@@ -245,8 +244,8 @@ func readBlock(s *Segment, tables *rows.Tables, i int) ([]storedSpan, error) {
 	return spans, nil
 }
 
-// checkTraceRest asks for all traces: each has all its spans, or some of them and an error if the
-// damaged block has some.
+// checkTraceRest reads all traces: each must have all its spans, or some of them and an error if
+// the damaged block has others.
 func checkTraceRest(t *testing.T, s *Segment, spans []storedSpan, lost map[string]bool) {
 	t.Helper()
 	want := map[string][]storedSpan{}
@@ -257,11 +256,11 @@ func checkTraceRest(t *testing.T, s *Segment, spans []storedSpan, lost map[strin
 	for _, all := range want {
 		got, err := readTrace(s, all[0].tenant, all[0].trace)
 		var d *source.DamageError
-		if errors.As(err, &d) && hitBy(all, lost) {
+		if errors.As(err, &d) && isDamaged(all, lost) {
 			known := keysOf(all)
 			for _, key := range keysOf(got) {
 				if !slices.Contains(known, key) {
-					t.Errorf("a span that was never stored: %q", key)
+					t.Errorf("unknown span: %q", key)
 				}
 			}
 			continue
@@ -273,8 +272,8 @@ func checkTraceRest(t *testing.T, s *Segment, spans []storedSpan, lost map[strin
 	}
 }
 
-// hitBy reports whether one of the spans is in the damaged block.
-func hitBy(spans []storedSpan, lost map[string]bool) bool {
+// isDamaged reports whether one of the spans is in the damaged block.
+func isDamaged(spans []storedSpan, lost map[string]bool) bool {
 	return slices.ContainsFunc(spans, func(s storedSpan) bool { return lost[s.tenant+" "+s.content] })
 }
 
@@ -287,7 +286,7 @@ func TestEveryTruncation(t *testing.T) {
 		}
 		checkDamageError(t, err, "trailer", 0)
 		if t.Failed() {
-			t.Fatalf("cut to %d bytes", n)
+			t.Fatalf("truncated to %d bytes", n)
 		}
 	}
 }
@@ -308,12 +307,12 @@ func TestNewerVersion(t *testing.T) {
 	}
 	var d *source.DamageError
 	if errors.As(err, &d) {
-		t.Error("a newer version is no damage")
+		t.Error("error of a newer version matches DamageError")
 	}
 }
 
-// FuzzOpen: any bytes are a segment or an error. The trailer is mended, so that what lies behind it
-// is reached.
+// FuzzOpen checks that any bytes are a segment or an error. It corrects the trailer, so that the
+// code after the checks is reached.
 func FuzzOpen(f *testing.F) {
 	golden := readGolden(f)
 	f.Add(golden)
@@ -322,7 +321,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(plainSegment(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = bytes.Clone(data)
-		mend(data)
+		fixChecksums(data)
 		fs := put(t, data)
 		s, err := Open(fs, "s")
 		if err != nil {
@@ -341,8 +340,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// plainSegment is a file whose sections are not compressed, so that changes to it are changes to
-// what decoders see.
+// plainSegment returns a file with uncompressed sections, so that changes reach the decoders.
 func plainSegment(tb testing.TB) []byte {
 	tb.Helper()
 	fs := vfstest.NewMem()
@@ -356,8 +354,8 @@ func plainSegment(tb testing.TB) []byte {
 	return data
 }
 
-// mend makes the checksums of trailer, directory and sections right, where there are such.
-func mend(data []byte) {
+// fixChecksums corrects the checksums of trailer, directory and sections, if they exist.
+func fixChecksums(data []byte) {
 	if len(data) < headerSize+trailerSize {
 		return
 	}

@@ -16,7 +16,7 @@
 //
 //	 1 info        see Info
 //	 2 tables      definitions: items of package rows
-//	 3 layout      cells that all rows of a shape have, and the size of the dictionary of each column
+//	 3 layout      cells that all rows of a shape have, and the sizes of dictionaries
 //	 4 blocks      length and rows of each block, size of each filter
 //	 5 zones       in old files instead of 13 and 14
 //	 6 filters     per group of 16 blocks: a Bloom filter of attribute texts

@@ -20,7 +20,7 @@ func writeDir(tb testing.TB) *vfstest.Mem {
 	return mem
 }
 
-// operations returns how many operations that change something a Write takes.
+// operations returns the number of modifying operations of a Write.
 func operations(tb testing.TB, in Input) int {
 	tb.Helper()
 	fsys := vfstest.Inject(writeDir(tb))
@@ -30,7 +30,8 @@ func operations(tb testing.TB, in Input) int {
 	return fsys.Count(vfstest.OpChanges | vfstest.OpClose)
 }
 
-// TestEveryFailedOperation: whatever fails, no file is left, and the next try succeeds.
+// TestEveryFailedOperation checks that after any failed operation no file is left and the next
+// attempt succeeds.
 func TestEveryFailedOperation(t *testing.T) {
 	s := randomSample(t, 11, 12)
 	for n := range operations(t, s.in) {
@@ -80,8 +81,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestEveryCrash: after a power cut the segment is there completely or not at all, and completely
-// once Write has returned.
+// TestEveryCrash checks that after a power failure the segment exists completely or not at all, and
+// completely if Write has returned.
 func TestEveryCrash(t *testing.T) {
 	s := randomSample(t, 11, 12)
 	n := operations(t, s.in)
@@ -98,13 +99,13 @@ func TestEveryCrash(t *testing.T) {
 			if _, open := after.Open("d/s"); open == nil {
 				checkSame(t, "after the crash", readAll(t, after, "d/s"), s.spans)
 			} else if err == nil {
-				t.Fatalf("crash at operation %d: the segment is lost", at)
+				t.Fatalf("crash at operation %d: segment is lost", at)
 			}
 		}
 	}
 }
 
-// TestReadErrors: a file that cannot be read is no reason to lose more than what was asked for.
+// TestReadErrors checks that a failed read affects only the call that needs it.
 func TestReadErrors(t *testing.T) {
 	s := randomSample(t, 11, 12)
 	mem := writeDir(t)

@@ -18,21 +18,21 @@ import (
 type storedSpan struct {
 	tenant  string
 	trace   otlpdata.TraceID
-	content string // everything: two spans are the same if it is equal
+	content string // encoded span; equal for duplicates
 }
 
-// sample is random requests: what goes into a segment, and what must come out.
+// sample holds random requests as input of a segment, and the expected spans.
 type sample struct {
 	in    Input
 	spans []storedSpan // without duplicates
 	sent  int
 }
 
-// generator makes requests of spans that have everything a span can have, from few enough values
-// for much to repeat.
+// generator generates requests with all kinds of span fields. It uses few distinct values, so that
+// many repeat.
 type generator struct {
 	*rand.Rand
-	traces int // how many there may be, per tenant
+	traces int // maximum number per tenant
 }
 
 // randomSample interns the spans of random requests.
@@ -51,10 +51,10 @@ func randomSample(tb testing.TB, seed uint64, requests int) *sample {
 	for range requests {
 		b := otlpdata.FromTraces(g.request(), otlpdata.Meta{Tenant: fmt.Sprintf("tenant %d", g.IntN(2))})
 		if len(batches) > 0 && g.IntN(5) == 0 {
-			b = batches[g.IntN(len(batches))] // sent once more
+			b = batches[g.IntN(len(batches))] // sent again
 		}
 		if g.IntN(4) == 0 {
-			in.MaxWords = 0 // texts that are words in one row are in the cell of another
+			in.MaxWords = 0 // texts that are words in one row are in the cells of others
 		}
 		batches = append(batches, b)
 		in.Add(b)
@@ -70,7 +70,7 @@ func randomSample(tb testing.TB, seed uint64, requests int) *sample {
 	return s
 }
 
-// spansOf reads the spans of a request, by way of nothing that belongs to the store.
+// spansOf decodes the spans of a request without using code of the store.
 func spansOf(tb testing.TB, b *otlpdata.Batch) []storedSpan {
 	chunks, err := b.Chunks()
 	if err != nil {
@@ -157,7 +157,7 @@ func (g generator) span(s ptrace.Span) {
 	}
 }
 
-// spanID is one of few, so that parents are found, and sometimes zero.
+// spanID returns one of few ids, so that parents are found, and sometimes zero.
 func (g generator) spanID() (id [8]byte) {
 	binary.LittleEndian.PutUint64(id[:], g.Uint64N(30))
 	return id

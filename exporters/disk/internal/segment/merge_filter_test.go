@@ -53,7 +53,7 @@ func TestMergeFiltered(t *testing.T) {
 	}
 }
 
-// visible reads all spans that a source shows.
+// visible reads all spans of a source.
 func visible(t *testing.T, s source.Source) (spans []storedSpan) {
 	t.Helper()
 	tables, err := s.Tables()

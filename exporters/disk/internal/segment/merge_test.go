@@ -19,14 +19,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// split writes the rows of a sample into so many segments in the directory d, each row into one of
-// them, and some into two.
+// split writes the rows of a sample to n segments in directory d. Each row is written to one
+// segment, some rows to two.
 func split(tb testing.TB, fsys vfs.FS, s *sample, n int, rng *rand.Rand) []source.Source {
 	tb.Helper()
 	parts := make([][][]byte, n)
 	scattered := rng.IntN(2) == 0
 	for i := range s.in.Rows {
-		at := min(n-1, i*n/s.in.Rows+rng.IntN(2)) // neighbours are in one part
+		at := min(n-1, i*n/s.in.Rows+rng.IntN(2)) // adjacent rows are in the same segment
 		if scattered {
 			at = rng.IntN(n)
 		}
@@ -48,7 +48,7 @@ func split(tb testing.TB, fsys vfs.FS, s *sample, n int, rng *rand.Rand) []sourc
 	return inputs
 }
 
-// TestMerge: a merge of segments has what one segment of all their rows has.
+// TestMerge compares a merge of segments with one segment of all their rows.
 func TestMerge(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// checkOrder checks the order that doc.go promises.
+// checkOrder checks the order of traces and rows.
 func checkOrder(t *testing.T, s *Segment) {
 	t.Helper()
 	tables, _ := s.Tables()
@@ -95,12 +95,12 @@ func checkOrder(t *testing.T, s *Segment) {
 		switch {
 		case numbers[i] == numbers[i-1]:
 			if keys[i].before(&keys[i-1]) {
-				t.Fatalf("row %d is before the one before", i)
+				t.Fatalf("row %d is out of order", i)
 			}
 		case numbers[i] < numbers[i-1]:
-			t.Fatalf("trace %x is in two places", table.list[numbers[i]].id)
+			t.Fatalf("rows of trace %x are not adjacent", table.list[numbers[i]].id)
 		case table.list[numbers[i]].compare(&table.list[numbers[i-1]]) <= 0:
-			t.Fatalf("trace %x is before the one before", table.list[numbers[i]].id)
+			t.Fatalf("trace %x is out of order", table.list[numbers[i]].id)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func seriesOf(t *testing.T, s *Segment) (list []string) {
 	return list
 }
 
-// TestMergeFindsParents: a span whose parent is in another input is an orphan no more.
+// TestMergeFindsParents checks that a span whose parent is in another input is not an orphan.
 func TestMergeFindsParents(t *testing.T) {
 	fsys := writeDir(t)
 	parent := segmentOfCalls(t, call{"a", ptrace.SpanKindClient, 1, 0, false})
@@ -160,7 +160,7 @@ func TestMergeFindsParents(t *testing.T) {
 
 const goldenMerge = "testdata/v1-merged.segment"
 
-// TestGoldenMerge: the same inputs make the same bytes until the version changes.
+// TestGoldenMerge checks that the same inputs are written identically until the version changes.
 func TestGoldenMerge(t *testing.T) {
 	s, fsys := goldenSample(t), writeDir(t)
 	inputs := split(t, fsys, s, 3, rand.New(rand.NewPCG(4, 2)))
@@ -174,11 +174,11 @@ func TestGoldenMerge(t *testing.T) {
 	want := golden.Check(t, goldenMerge, data)
 	checkSame(t, "golden file", readAll(t, put(t, want), "s"), s.spans)
 	if seg := openTest(t, put(t, want), "s"); !seg.HoldsIntegers() {
-		t.Error("the golden file has no integers in its filters")
+		t.Error("filters of the golden file have no integers")
 	}
 }
 
-// TestMergeOfNothing: what has no rows makes a segment without rows.
+// TestMergeOfNothing checks that a merge of empty inputs is a segment without rows.
 func TestMergeOfNothing(t *testing.T) {
 	fsys := writeDir(t)
 	if info, err := Merge(fsys, "d/s", nil, Meta{}, MergeOptions{}); err != nil || info.Rows != 0 || info.Blocks != 0 {
@@ -189,7 +189,7 @@ func TestMergeOfNothing(t *testing.T) {
 	}
 }
 
-// TestMergeStops: the merge ends when it is told to, at any time, and leaves nothing.
+// TestMergeStops checks that Pace can stop the merge at any time, and that no file is left.
 func TestMergeStops(t *testing.T) {
 	s, fsys := randomSample(t, 11, 1500), writeDir(t)
 	inputs := split(t, fsys, s, 2, rand.New(rand.NewPCG(1, 1)))
@@ -211,12 +211,12 @@ func TestMergeStops(t *testing.T) {
 		}
 	}
 	if calls < 4 || calls > s.sent/1000 {
-		t.Errorf("it asked %d times in %d rows", calls, s.sent)
+		t.Errorf("Pace was called %d times for %d rows", calls, s.sent)
 	}
 }
 
-// TestEveryFailedOperationOfMerge: whatever fails, a read included, no file is left, and the next
-// try succeeds.
+// TestEveryFailedOperationOfMerge checks that after any failed operation, including reads, no file
+// is left and the next attempt succeeds.
 func TestEveryFailedOperationOfMerge(t *testing.T) {
 	s, mem := randomSample(t, 11, 12), writeDir(t)
 	split(t, mem, s, 3, rand.New(rand.NewPCG(1, 1)))
@@ -238,7 +238,7 @@ func TestEveryFailedOperationOfMerge(t *testing.T) {
 	if err := merge(counter); err != nil {
 		t.Fatal(err)
 	}
-	const opening = 9 // reads of three files
+	const opening = 9 // reads while three files are opened
 	failed := 0
 	for n := opening; n < counter.Count(ops); n++ {
 		if err := mem.Remove("d/s"); err != nil {
@@ -248,7 +248,7 @@ func TestEveryFailedOperationOfMerge(t *testing.T) {
 		fsys := vfstest.Inject(mem, rule)
 		err := merge(fsys)
 		switch {
-		case err == nil: // what could not be read was not needed
+		case err == nil: // the failed read was not needed
 		case !errors.Is(err, vfstest.ErrIO):
 			t.Fatalf("operation %d: %v", n, err)
 		default:

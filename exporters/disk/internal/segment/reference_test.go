@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// readAll is the reference reader: it goes through a file front to back, decodes everything and
-// keeps nothing. It knows no indexes, filters, hints or caches.
+// readAll is the reference reader. It decodes a file sequentially and uses no indexes, filters,
+// hints or caches.
 func readAll(tb testing.TB, fsys vfs.FS, name string) []storedSpan {
 	tb.Helper()
 	data, err := vfs.ReadFile(fsys, name, 1<<30)
@@ -59,13 +59,13 @@ func readAll(tb testing.TB, fsys vfs.FS, name string) []storedSpan {
 	return spans
 }
 
-// rowReader is what a row is read by.
+// rowReader reads rows of a block.
 type rowReader interface {
 	Head(row int, h *rows.Head) error
 	Cells(dst []rows.Cell, row int) ([]rows.Cell, error)
 }
 
-// spanOf reads a row of a block completely.
+// spanOf decodes a complete row of a block.
 func spanOf(t *rows.Tables, b rowReader, row int) (storedSpan, error) {
 	var h rows.Head
 	var a rows.Assembler
@@ -87,7 +87,7 @@ func spanOf(t *rows.Tables, b rowReader, row int) (storedSpan, error) {
 	return storedSpan{r.Tenant, h.TraceID, contentOf(&r.Resource, &t.Scopes[t.Shapes[h.Shape].Scope], span)}, nil
 }
 
-// keysOf returns the spans in an order that depends on nothing but them.
+// keysOf returns the spans in an order that depends only on their content.
 func keysOf(spans []storedSpan) []string {
 	keys := make([]string, len(spans))
 	for i, s := range spans {

@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// writeSample writes a sample under the name "s", in blocks of some rows, and opens it.
+// writeSample writes a sample to the file "s" with blocks of blockRows rows, and opens it.
 func writeSample(tb testing.TB, s *sample, blockRows int) (*Segment, vfs.FS) {
 	tb.Helper()
 	fs := vfstest.NewMem()
@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 			seg, fs := writeSample(t, s, []int{1, 4, 20, 0}[seed%4])
 			info := seg.Info()
 			if info.Rows != len(s.spans) || info.Duplicates != s.sent-len(s.spans) || info.Unreadable != 0 {
-				t.Fatalf("%+v, but %d spans of %d differ", info, len(s.spans), s.sent)
+				t.Fatalf("%+v, want %d distinct spans of %d", info, len(s.spans), s.sent)
 			}
 			checkSame(t, "reference reader", readAll(t, fs, "s"), s.spans)
 			checkSame(t, "blocks", readBlocks(t, seg), s.spans)
@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// readBlocks reads all spans by way of Source.Open, and checks what Blocks says of them.
+// readBlocks reads all spans block by block, and checks the results of Blocks.
 func readBlocks(t *testing.T, seg *Segment) []storedSpan {
 	t.Helper()
 	infos, err := seg.Blocks()
@@ -137,7 +137,7 @@ func checkTraces(t *testing.T, seg *Segment, spans []storedSpan) {
 	}
 }
 
-// readTrace reads the spans of a trace: those that can be read, and the errors of the others.
+// readTrace returns the readable spans of a trace, and the errors of others.
 func readTrace(seg *Segment, tenant string, id otlpdata.TraceID) ([]storedSpan, error) {
 	tables, err := seg.Tables()
 	if err != nil {
@@ -201,10 +201,10 @@ func checkRowHints(t *testing.T, seg *Segment, tables *rows.Tables, b source.Blo
 		}
 		if of := tables.Columns[column]; of.Kind == otlpdata.ValueInt && of.Key != "" && seg.HoldsIntegers() &&
 			!seg.MayHold(number, of.Key, strconv.FormatInt(int64(cells[i].Num), 10)) {
-			t.Fatalf("block %d holds %s = %d", number, of.Key, int64(cells[i].Num))
+			t.Fatalf("block %d: MayHold denies %s = %d", number, of.Key, int64(cells[i].Num))
 		}
 		if words, complete := seg.Words(column); complete && isText && !slices.Contains(words, text) {
-			t.Fatalf("column %d holds %q, which is no word", column, text)
+			t.Fatalf("column %d holds %q, which is not a word", column, text)
 		}
 	}
 	span, err := a.Span(tables, &h, cells)
@@ -220,13 +220,13 @@ func checkRowHints(t *testing.T, seg *Segment, tables *rows.Tables, b source.Blo
 	}
 	for _, kv := range slices.Concat(lists...) {
 		if kv.Value.Kind() == otlpdata.ValueString && !seg.MayHold(number, kv.Key, kv.Value.Str()) {
-			t.Fatalf("block %d holds %s = %q", number, kv.Key, kv.Value.Str())
+			t.Fatalf("block %d: MayHold denies %s = %q", number, kv.Key, kv.Value.Str())
 		}
 	}
 }
 
-// TestHintsAreOfUse: what is not there is nearly always known not to be.
-func TestHintsAreOfUse(t *testing.T) {
+// TestHintsExclude checks that almost all absent texts are excluded.
+func TestHintsExclude(t *testing.T) {
 	seg, _ := writeSample(t, randomSample(t, 3, 200), 20)
 	n, may := 2000, 0
 	for i := range n {
@@ -235,10 +235,10 @@ func TestHintsAreOfUse(t *testing.T) {
 		}
 	}
 	if may > n/50 {
-		t.Errorf("%d of %d absent texts may be there", may, n)
+		t.Errorf("MayHold is true for %d of %d absent texts", may, n)
 	}
 	if seg.MayHold(0, "constant", "something else") && seg.MayHold(0, "constant", "and other than that") {
-		t.Error("the filter holds everything")
+		t.Error("filter excludes nothing")
 	}
 	tables, _ := seg.Tables()
 	dictionaries := 0
@@ -318,13 +318,13 @@ func TestMemory(t *testing.T) {
 	if loaded := seg.Memory(); loaded < before+10_000 {
 		t.Errorf("%d bytes, before %d", loaded, before)
 	}
-	if seg.Drop(); seg.Memory() > before+100 { // the pages of the trace index stay
+	if seg.Drop(); seg.Memory() > before+100 { // the directory of the trace index stays
 		t.Errorf("%d bytes, before %d", seg.Memory(), before)
 	}
 }
 
-// TestCache: several segments keep no more than their cache allows, those used last keep it, and
-// all go on answering.
+// TestCache checks that segments use at most the memory of their cache, that recently used ones
+// keep theirs, and that all continue to work.
 func TestCache(t *testing.T) {
 	_, fs := writeSample(t, randomSample(t, 9, 100), 20)
 	one, err := Open(fs, "s")
@@ -351,11 +351,11 @@ func TestCache(t *testing.T) {
 				t.Fatalf("segment %d: %d blocks, %v", i, len(blocks), err)
 			}
 			if held := cache.Memory(); held > 3*one.droppable() {
-				t.Fatalf("round %d: %d bytes are held, the limit is %d", round, held, 3*one.droppable())
+				t.Fatalf("round %d: %d bytes in use, limit is %d", round, held, 3*one.droppable())
 			}
 		}
 		if last := open[len(open)-1]; last.droppable() == 0 || open[0].droppable() != 0 {
-			t.Errorf("the segment used last holds %d bytes, the one used first %d", last.droppable(), open[0].droppable())
+			t.Errorf("segment used last holds %d bytes, segment used first %d", last.droppable(), open[0].droppable())
 		}
 	}
 	for _, s := range open {
@@ -364,7 +364,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	if cache.Memory() != 0 || len(spans) == 0 {
-		t.Errorf("%d bytes are held by closed segments", cache.Memory())
+		t.Errorf("closed segments hold %d bytes", cache.Memory())
 	}
 }
 
@@ -379,6 +379,6 @@ func TestOpenStopsWithItsContext(t *testing.T) {
 		t.Errorf("verify: %v", err)
 	}
 	if _, err := seg.Open(t.Context(), 1000); err == nil {
-		t.Error("there is no block 1000")
+		t.Error("no error for block 1000")
 	}
 }

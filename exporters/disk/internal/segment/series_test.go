@@ -2,8 +2,8 @@ package segment
 
 import "testing"
 
-// TestSeriesAreKept: until they are dropped.
-func TestSeriesAreKept(t *testing.T) {
+// TestSeriesAreCached checks that series are read once, until Drop.
+func TestSeriesAreCached(t *testing.T) {
 	seg := segmentOfCalls(t, call{service: "a", id: 1}, call{service: "b", id: 2, parent: 1})
 	before := seg.droppable()
 	first, err := seg.Series()
@@ -12,7 +12,7 @@ func TestSeriesAreKept(t *testing.T) {
 	}
 	again, err := seg.Series()
 	if err != nil || again != first || seg.droppable() <= before {
-		t.Errorf("they are read again, or nobody knows their size: %v, %d bytes, before %d", err, seg.droppable(), before)
+		t.Errorf("series were read again or not accounted for: %v, %d bytes, before %d", err, seg.droppable(), before)
 	}
 	seg.Drop()
 	later, err := seg.Series()

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// call is a span for tests of what is said of services.
+// call is a span for tests of statistics.
 type call struct {
 	service    string
 	kind       ptrace.SpanKind
@@ -24,7 +24,7 @@ type call struct {
 	failed     bool
 }
 
-// segmentOfCalls writes the spans of one trace, each in a request of its own.
+// segmentOfCalls writes the spans of one trace, each in its own request.
 func segmentOfCalls(t *testing.T, calls ...call) *Segment {
 	t.Helper()
 	in := rowstest.New()
@@ -48,7 +48,7 @@ func segmentOfCalls(t *testing.T, calls ...call) *Segment {
 	return seg
 }
 
-// edgesOf returns calls and errors between services, and orphans as calls of nobody.
+// edgesOf returns calls and errors between services. Orphans are calls from an empty service.
 func edgesOf(t *testing.T, seg *Segment) map[string]string {
 	t.Helper()
 	edges := map[string]string{}
@@ -98,7 +98,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestManySharedIDs: a trace whose spans all have one id takes no longer than another.
+// TestManySharedIDs checks that a trace whose spans all have the same id does not take longer.
 func TestManySharedIDs(t *testing.T) {
 	calls := make([]call, 3000)
 	for i := range calls {
@@ -111,7 +111,7 @@ func TestManySharedIDs(t *testing.T) {
 	}
 }
 
-// TestSeries: series count each span that is stored once, under its name.
+// TestSeries checks that each stored span is counted once under its name.
 func TestSeries(t *testing.T) {
 	for seed := range uint64(6) {
 		s := randomSample(t, seed, 30)
@@ -133,8 +133,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// sampledSpans returns spans of which some stand for others: all of an operation with the same
-// tracestate, or each with one of its own, which is a word or stands in the row.
+// sampledSpans returns spans of which some stand for further calls. All spans of an operation have
+// the same tracestate, or each has its own, as a word or in the row.
 func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batch) {
 	r := rand.New(rand.NewPCG(1, 5))
 	states := []string{"", "a=b", "ot=th:0", "ot=th:e666", "ot=th:b333", "ot=th:8", "ot=th:z"}
@@ -173,9 +173,9 @@ func sampledSpans(requests int) (spans []otlpdata.Span, batches []*otlpdata.Batc
 	return spans, batches
 }
 
-// TestExtraSeries: the series of a segment, written and merged, have what spans stand for, however
-// their tracestates and names are kept.
-func TestExtraSeries(t *testing.T) {
+// TestUnsampledSeries checks the unsampled series of written and merged segments, for all encodings
+// of tracestates and names.
+func TestUnsampledSeries(t *testing.T) {
 	spans, batches := sampledSpans(60)
 	want := map[string]*tracestore.Histogram{}
 	add := func(s *otlpdata.Span, extra bool, n uint64) {
@@ -200,22 +200,22 @@ func TestExtraSeries(t *testing.T) {
 			in.MaxWords, in.NameInRow = words, func(string) bool { return named }
 			for _, b := range batches {
 				in.Add(b)
-				in.Add(b) // whose spans are duplicates
+				in.Add(b) // duplicates
 			}
 			s := &sample{in: inputOf(in)}
 			written, _ := writeSample(t, s, 20)
-			checkExtra(t, fmt.Sprintf("written with %d words, names in rows %t", words, named), written, want)
+			checkUnsampled(t, fmt.Sprintf("written with %d words, names in rows %t", words, named), written, want)
 			fsys := writeDir(t)
 			inputs := split(t, fsys, s, 3, rand.New(rand.NewPCG(uint64(words), 2)))
 			if _, err := Merge(fsys, "d/s", inputs, testMeta, MergeOptions{blockRows: 10}); err != nil {
 				t.Fatal(err)
 			}
-			checkExtra(t, fmt.Sprintf("merged with %d words, names in rows %t", words, named), openTest(t, fsys, "d/s"), want)
+			checkUnsampled(t, fmt.Sprintf("merged with %d words, names in rows %t", words, named), openTest(t, fsys, "d/s"), want)
 		}
 	}
 }
 
-func checkExtra(t *testing.T, what string, seg *Segment, want map[string]*tracestore.Histogram) {
+func checkUnsampled(t *testing.T, what string, seg *Segment, want map[string]*tracestore.Histogram) {
 	t.Helper()
 	series, err := seg.Series()
 	if err != nil {

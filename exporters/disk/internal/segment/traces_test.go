@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TestTraces compares the spans of many traces that are read at once with those of each.
+// TestTraces compares reading many traces at once with reading each one.
 func TestTraces(t *testing.T) {
 	s := randomSample(t, 9, 80)
 	seg, _ := writeSample(t, s, 20)
@@ -18,7 +18,7 @@ func TestTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	const tenant = "tenant 1"
-	spans := map[otlpdata.TraceID][]storedSpan{{0xff, 1}: nil} // one that is not there
+	spans := map[otlpdata.TraceID][]storedSpan{{0xff, 1}: nil} // an absent trace
 	for _, sp := range s.spans {
 		if sp.tenant == tenant {
 			spans[sp.trace] = append(spans[sp.trace], sp)

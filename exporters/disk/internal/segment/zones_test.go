@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// zoneSample is the zones of some more blocks than a page has.
+// zoneSample returns the zones of slightly more blocks than a page has.
 func zoneSample() (list []block.Zone, blocks []blockLocation) {
 	for i := range zonePageBlocks + 3 {
 		z := block.Zone{BlockInfo: source.BlockInfo{Rows: i + 1, MinStart: uint64(i), MaxStart: math.MaxUint64}}
@@ -25,7 +25,7 @@ func zoneSample() (list []block.Zone, blocks []blockLocation) {
 	return list, blocks
 }
 
-// TestZones: zones read back, compressed or not, and every cut of them is noticed.
+// TestZones checks that zones round-trip, compressed or not, and that truncation is detected.
 func TestZones(t *testing.T) {
 	want, blocks := zoneSample()
 	var w zoneWriter
@@ -48,22 +48,22 @@ func TestZones(t *testing.T) {
 			}
 		}
 		if _, err := shapesOf(z, shapes, 0, 699); err == nil {
-			t.Error("a shape does not exist")
+			t.Error("no error for an undefined shape")
 		}
 		for n := range bounds {
 			if _, err := readBounds(bounds[:n], blocks, int64(len(shapes))); err == nil {
-				t.Errorf("%d bytes of %d are enough", n, len(bounds))
+				t.Errorf("no error for %d of %d bytes", n, len(bounds))
 			}
 		}
 		for at := range shapes {
 			shapes[at] ^= 1
 			if _, err := shapesOf(z, shapes, 0, 700); err == nil && at < z.pages[0].length {
-				t.Errorf("byte %d of the page is not checked", at)
+				t.Errorf("changed byte %d of the page is not detected", at)
 			}
 			shapes[at] ^= 1
 		}
 		if _, err := readBounds(bounds, blocks, int64(len(shapes))-1); err == nil {
-			t.Error("a page is outside of the section")
+			t.Error("no error for a page outside of the section")
 		}
 	}
 }
@@ -78,8 +78,7 @@ func shapesOf(z *zones, section []byte, number, shapes int) ([]source.BlockShape
 	return open.shapes(nil, number%zonePageBlocks, shapes)
 }
 
-// TestOldZones: what a file from before there were pages says of its blocks is what a new one of
-// the same spans says.
+// TestOldZones compares the zones of an old file with those of a new file with the same spans.
 func TestOldZones(t *testing.T) {
 	b, err := os.ReadFile("testdata/v1-before-catalog.segment")
 	if err != nil {
@@ -100,7 +99,7 @@ func TestOldZones(t *testing.T) {
 	}
 }
 
-// FuzzZones: whatever the bytes are, they are read or refused, and what is read is within bounds.
+// FuzzZones checks that any bytes are rejected or decode to values within bounds.
 func FuzzZones(f *testing.F) {
 	list, _ := zoneSample()
 	for _, zip := range []*compressor{nil, newCompressor(zstd.SpeedDefault)} {

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// TestMergeOfDamage: a flipped bit ends a merge, or costs the rows that cannot be read for it.
+// TestMergeOfDamage checks that a flipped bit stops a merge, or costs only the rows that it makes
+// unreadable.
 func TestMergeOfDamage(t *testing.T) {
 	golden := readGolden(t)
 	sound := openTest(t, put(t, golden), "s")
@@ -62,10 +63,10 @@ func checkMergeOfDamage(t *testing.T, damaged *Segment, readable []storedSpan, n
 	if errors.As(err, &d) != needed || !needed && err != nil {
 		t.Errorf("without OnDamage: %v", err)
 	}
-	told := 0
-	info, err := Merge(fsys, "d/s", inputs, Meta{}, MergeOptions{OnDamage: func(*source.DamageError) error { told++; return nil }})
-	if err != nil || told > 0 != needed {
-		t.Errorf("told %d times, %v", told, err)
+	calls := 0
+	info, err := Merge(fsys, "d/s", inputs, Meta{}, MergeOptions{OnDamage: func(*source.DamageError) error { calls++; return nil }})
+	if err != nil || calls > 0 != needed {
+		t.Errorf("OnDamage was called %d times, %v", calls, err)
 		return
 	}
 	if info.Rows != len(readable) || info.Unreadable != damaged.Info().Rows-info.Rows {
@@ -74,28 +75,28 @@ func checkMergeOfDamage(t *testing.T, damaged *Segment, readable []storedSpan, n
 	checkSame(t, "the rest", readAll(t, fsys, "d/s"), readable)
 }
 
-// forgetful is a segment that, from one question on, does not know what is constant, as one that
-// cannot be read any more.
-type forgetful struct {
+// unreliable is a segment that reports no constants from a certain call on, like a segment that is
+// temporarily unreadable.
+type unreliable struct {
 	*Segment
 	known int
 }
 
-func (f *forgetful) Constant(shape uint32, position int) (rows.Cell, bool) {
+func (f *unreliable) Constant(shape uint32, position int) (rows.Cell, bool) {
 	if f.known--; f.known < 0 {
 		return rows.Cell{}, false
 	}
 	return f.Segment.Constant(shape, position)
 }
 
-// TestMergeOfForgetful: what is constant may not be known at times; the merge then fails or makes
-// what it should, never other spans.
-func TestMergeOfForgetful(t *testing.T) {
+// TestMergeWithUnreliableConstants checks that a merge fails or produces the correct spans if
+// constants become unknown.
+func TestMergeWithUnreliableConstants(t *testing.T) {
 	s, fsys := randomSample(t, 5, 40), writeDir(t)
 	in := split(t, fsys, s, 1, rand.New(rand.NewPCG(1, 1)))[0].(*Segment)
 	failed, succeeded := 0, 0
 	for known := 0; succeeded == 0; known += 1 + known/3 {
-		f := &forgetful{in, known}
+		f := &unreliable{in, known}
 		if _, err := Merge(fsys, "d/s", []source.Source{f}, Meta{}, MergeOptions{}); err != nil {
 			failed++
 			continue
@@ -106,6 +107,6 @@ func TestMergeOfForgetful(t *testing.T) {
 		checkSame(t, fmt.Sprintf("after %d questions", known), readAll(t, fsys, "d/s"), s.spans)
 	}
 	if failed == 0 {
-		t.Error("nothing failed")
+		t.Error("no merge failed")
 	}
 }

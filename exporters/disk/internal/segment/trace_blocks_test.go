@@ -14,9 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// TestTraceBlocks compares what is found for many traces at once with what is found for each.
+// TestTraceBlocks compares the result for many traces with those for each trace.
 func TestTraceBlocks(t *testing.T) {
-	const traces = 5000 // some pages of the index
+	const traces = 5000 // several pages of the index
 	rng := rand.New(rand.NewPCG(1, 2))
 	in := rowstest.New()
 	td := ptrace.NewTraces()
@@ -65,6 +65,6 @@ func TestTraceBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := openTest(t, fs, "rotten").TraceBlocks("t", ids); !errors.Is(err, errChecksum) {
-		t.Errorf("of a damaged index: %d blocks, %v", len(got), err)
+		t.Errorf("damaged index: %d blocks, %v", len(got), err)
 	}
 }

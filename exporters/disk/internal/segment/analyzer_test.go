@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// cells is one column of each kind of value, in random order, cells of them, and the cells as they
-// are written.
+// randomCells returns one column per kind of value in random order, cells of these columns, and the
+// encoded cells.
 func randomCells(r *rand.Rand, t *rows.Tables) (columns []uint32, cells []rows.Cell, b []byte) {
 	for range r.IntN(12) {
 		id := uint32(r.IntN(len(t.Columns)))
@@ -45,9 +45,9 @@ func cellTables() *rows.Tables {
 	return t
 }
 
-// TestPlannerReadsCellsAsRowsDo: what the analyzer calls readable, and what it takes for constant,
-// is what package rows reads. Half of the rows are cut, or have a wrong byte.
-func TestPlannerReadsCellsAsRowsDo(t *testing.T) {
+// TestAnalyzerAgreesWithRows compares what the analyzer considers readable and constant with the
+// results of package rows. Half of the rows are truncated or have a wrong byte.
+func TestAnalyzerAgreesWithRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		tables := cellTables()
@@ -84,22 +84,22 @@ func TestPlannerReadsCellsAsRowsDo(t *testing.T) {
 		}
 		for i, pos := range p.positionsOf(0) {
 			if !pos.varies() && !constant[i] {
-				t.Fatalf("position %d of %v is no constant", i, columns)
+				t.Fatalf("position %d of %v is not constant", i, columns)
 			}
 		}
 	}
 }
 
-// TestRanks: words and texts have the place that the dictionary gives them, and what is not in it
-// has none.
-func TestRanks(t *testing.T) {
+// TestDictionaryIndex checks that words and texts get the ranks of the dictionary, and that others
+// get none.
+func TestDictionaryIndex(t *testing.T) {
 	tables := cellTables()
 	p := newAnalyzer(tables)
 	const column = uint32(otlpdata.ValueString)
 	for i := range 200 {
 		p.count(column, rows.Cell{Word: uint32(i%20 + 1)}, 1)
 		p.count(column, rows.Cell{Data: fmt.Sprint("text ", i%7)}, 2)
-		p.count(column, rows.Cell{Data: "word 3"}, 1) // a word that comes as a text
+		p.count(column, rows.Cell{Data: "word 3"}, 1) // a word that occurs as a text
 	}
 	texts, byIndex, ok := p.columns[column].dictionary()
 	if !ok || len(texts) != 27 {
@@ -108,7 +108,7 @@ func TestRanks(t *testing.T) {
 	r := newDictionaryIndex(&p.columns[column], tables.Words[column], byIndex)
 	for want, text := range texts {
 		if got, ok := r.read(&cursor{b: rows.AppendCell(nil, otlpdata.ValueString, rows.Cell{Data: text})}); !ok || int(got) != want {
-			t.Errorf("%q has rank %d, %t instead of %d", text, got, ok, want)
+			t.Errorf("%q has rank %d (%t), want %d", text, got, ok, want)
 		}
 	}
 	for word, text := range tables.Words[column] {
@@ -118,11 +118,12 @@ func TestRanks(t *testing.T) {
 		}
 	}
 	if _, ok := r.read(&cursor{b: rows.AppendCell(nil, otlpdata.ValueString, rows.Cell{Data: "absent"})}); ok {
-		t.Error("a text that is not there has a rank")
+		t.Error("unknown text has a rank")
 	}
 }
 
-// TestTextThatBecameAWord: a dictionary knows a word whose text was only counted as a text.
+// TestTextThatBecameAWord checks that a dictionary finds a word whose text was counted only as a
+// text.
 func TestTextThatBecameAWord(t *testing.T) {
 	tables := cellTables()
 	const column = uint32(otlpdata.ValueString)
@@ -146,11 +147,11 @@ func TestTextThatBecameAWord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkMoved(t, v, []rows.Cell{c}, got)
+		checkConverted(t, v, []rows.Cell{c}, got)
 	}
 }
 
-// TestArrange: a list comes into any order.
+// TestArrange checks random permutations.
 func TestArrange(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 20 {
@@ -167,8 +168,8 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-// FuzzCells: whatever the bytes of a row are, the analyzer reads those that package rows reads, and
-// the flushConverter reads them, too.
+// FuzzCells checks that the analyzer and the converter accept exactly the rows that package rows
+// accepts.
 func FuzzCells(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5}, []byte("\x05\x01\x02AAAAAAAA\x02ab"), []byte("\x05\x00\x02AAAAAAAA\x02ab"))
 	f.Add([]byte{1, 1, 3}, []byte("\x00\x01a\x85\x01\x96\x01"), []byte("\x00\x01b\x85\x01\x96\x01"))
@@ -208,13 +209,13 @@ func FuzzCells(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkMoved(t, v, want, got)
+			checkConverted(t, v, want, got)
 		}
 	})
 }
 
-// checkMoved compares cells of the input with those of the segment that vary.
-func checkMoved(t *testing.T, v *vocabulary, want, got []rows.Cell) {
+// checkConverted compares cells of the input with the varying cells of the segment.
+func checkConverted(t *testing.T, v *vocabulary, want, got []rows.Cell) {
 	t.Helper()
 	out := v.layout.tables
 	for i, constant := range v.layout.constants[0] {
@@ -230,10 +231,10 @@ func checkMoved(t *testing.T, v *vocabulary, want, got []rows.Cell) {
 		}
 		a := want[i]
 		if text := v.in.Text(v.in.Shapes[0].Columns[i], a); c.Num != a.Num || out.Text(column, c) != text {
-			t.Fatalf("position %d: %+v became %+v", i, a, c)
+			t.Fatalf("position %d: %+v converted to %+v", i, a, c)
 		}
 	}
 	if len(got) > 0 {
-		t.Fatalf("%d cells too many", len(got))
+		t.Fatalf("%d unexpected cells", len(got))
 	}
 }

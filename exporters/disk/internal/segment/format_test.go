@@ -24,7 +24,7 @@ func TestDurationSteps(t *testing.T) {
 	}
 }
 
-// durations are those around powers of two, ascending.
+// durations returns durations around powers of two, ascending.
 func durations() []uint64 {
 	list := []uint64{0}
 	for bit := range 64 {
@@ -34,8 +34,7 @@ func durations() []uint64 {
 	return append(list, math.MaxUint64)
 }
 
-// TestIndex compares the trace index with a map, with hashes that are the same over more than a
-// page.
+// TestIndex compares the trace index with a map. Some hashes extend over more than a page.
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want := map[uint64][]uint32{}
@@ -73,7 +72,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestFilter: what was put in is found, and little else.
+// TestFilter checks that all added values are found, and few others.
 func TestFilter(t *testing.T) {
 	for _, n := range []int{0, 1, 20, 21, 22, 343, 5000} {
 		hash := func(i int) uint64 { return valueHash(keyHash("key"), fmt.Sprint(i)) }
@@ -97,13 +96,13 @@ func TestFilter(t *testing.T) {
 			}
 		}
 		if found > n+n/20+1 {
-			t.Errorf("%d values: %d of %d that are not there are found", n, found-n, n)
+			t.Errorf("%d values: %d of %d absent values are found", n, found-n, n)
 		}
 	}
 }
 
-// TestFiltersAreBounded: integers without end, as somebody may send them, cost a filter and not the
-// memory.
+// TestFiltersAreBounded checks that unlimited distinct integers cost the filter of a group, but not
+// unlimited memory.
 func TestFiltersAreBounded(t *testing.T) {
 	columns := []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueInt, Key: "k"}}
 	l := &layout{tables: &rows.Tables{Columns: columns}, inline: []bool{false}}
@@ -121,7 +120,7 @@ func TestFiltersAreBounded(t *testing.T) {
 		s.addInteger(0, i)
 	}
 	if len(s.hashes) > maxGroupValues+1 {
-		t.Errorf("%d values are remembered", len(s.hashes))
+		t.Errorf("%d values are in memory", len(s.hashes))
 	}
 	s.maxSize = maxFilters
 	s.end()
@@ -130,12 +129,12 @@ func TestFiltersAreBounded(t *testing.T) {
 		lines = append(lines, filterGroup.lines)
 	}
 	if n := linesFor(few); !slices.Equal(lines, []int{n, n, -1, -1, -1, -1}) || len(s.section) != 2*filterBytes(n) {
-		t.Errorf("filters of %v lines take %d bytes", lines, len(s.section))
+		t.Errorf("filters with %v lines take %d bytes", lines, len(s.section))
 	}
 }
 
-// TestDuplicatesDifferInWords: a row is dropped if another one says the same, be its texts words or
-// not, and kept if anything differs.
+// TestDuplicatesDifferInWords checks that duplicates are dropped regardless of whether their texts
+// are words, and that rows with any difference are kept.
 func TestDuplicatesDifferInWords(t *testing.T) {
 	tables := &rows.Tables{
 		Columns:   []rows.Column{{Place: rows.Attribute, Kind: otlpdata.ValueString, Key: "k"}},
@@ -153,9 +152,9 @@ func TestDuplicatesDifferInWords(t *testing.T) {
 	}
 	word, inline := rows.Cell{Word: 1}, rows.Cell{Data: "text"}
 	list := [][]byte{
-		row(0, 0, 9, word), row(0, 0, 9, inline), row(1, 1, 9, word), // one span
+		row(0, 0, 9, word), row(0, 0, 9, inline), row(1, 1, 9, word), // duplicates
 		row(0, 0, 9, rows.Cell{Data: "other"}), row(0, 0, 10, word), row(2, 0, 9, word), row(3, 2, 9, word), row(0, 3, 9, inline),
-		row(0, 3, 9, word), // the one before
+		row(0, 3, 9, word), // duplicate of the preceding row
 	}
 	seg, fs := writeSample(t, &sample{in: Input{Tables: tables, Rows: len(list), Row: func(i int) []byte { return list[i] }}}, 0)
 	if info := seg.Info(); info.Rows != 6 || info.Duplicates != 3 || info.Traces != 2 {
@@ -166,9 +165,9 @@ func TestDuplicatesDifferInWords(t *testing.T) {
 	}
 }
 
-// TestTablesHoldOnlyWhatIsUsed: a segment has nothing of the vocabulary that its rows do not need,
-// and the frequent first.
-func TestTablesHoldOnlyWhatIsUsed(t *testing.T) {
+// TestTablesHoldOnlyUsedDefinitions checks that the tables of a segment hold only what its rows
+// use, by descending frequency.
+func TestTablesHoldOnlyUsedDefinitions(t *testing.T) {
 	s := randomSample(t, 4, 60)
 	few := s.in
 	few.Rows = 5
