@@ -70,6 +70,18 @@ var rooms = map[string][]string{
 	"pipeline/internal/hosttest":        {"pipeline", "pipeline/app", "pipeline/otlpdata", "pipeline/storage/vfs"},
 	"pipeline/internal/host":            {"pipeline", "pipeline/otlpdata", "pipeline/status", "pipeline/internal/config", "pipeline/internal/delivery", "pipeline/internal/sysmem"},
 
+	// Files and memory of the span store.
+	"exporters/disk/internal/column":        {},
+	"exporters/disk/internal/rows":          {"pipeline/otlpdata"},
+	"exporters/disk/internal/rows/rowstest": {"pipeline/otlpdata", "exporters/disk/internal/rows"},
+	"exporters/disk/internal/stats":         {"pipeline/otlpdata", "pipeline/tracestore"},
+	"exporters/disk/internal/source":        {"pipeline/otlpdata", "exporters/disk/internal/rows", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/block":         {"pipeline/otlpdata", "exporters/disk/internal/column", "exporters/disk/internal/rows", "exporters/disk/internal/source"},
+	"exporters/disk/internal/segment":       {"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/block", "exporters/disk/internal/column", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/memtable":      {"pipeline/otlpdata", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/stats"},
+	"exporters/disk/internal/tombstone":     {"pipeline/otlpdata", "pipeline/storage/vfs", "exporters/disk/internal/rows", "exporters/disk/internal/source"},
+	"exporters/disk/internal/directory":     {"pipeline/storage/vfs"},
+
 	// Queries of the span store: find, aggregate, graph and names import scan, and not each other.
 	"exporters/disk/internal/scan":          {"+pipeline", "exporters/disk/internal/rows", "exporters/disk/internal/source", "exporters/disk/internal/stats"},
 	"exporters/disk/internal/scan/scantest": {"+pipeline", "exporters/disk/internal/memtable", "exporters/disk/internal/rows", "exporters/disk/internal/scan", "exporters/disk/internal/segment", "exporters/disk/internal/source"},
