@@ -281,7 +281,7 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	a, _ := s.encode(used, nil, l)
 	b, _ := s.encode(NewEncoder(column.Flush), nil, l)
 	if !slices.Equal(a, b) {
-		t.Error("a used encoder writes different bytes than a new one")
+		t.Error("used encoder writes different bytes than a new one")
 	}
 }
 
@@ -381,6 +381,6 @@ func TestNewLayoutRejectsMismatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, ok := l.Constant(0, 0); !ok || c != *valid[0][0] {
-		t.Errorf("the constant is %v, %v", c, ok)
+		t.Errorf("constant is %v, %v", c, ok)
 	}
 }

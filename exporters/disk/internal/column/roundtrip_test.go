@@ -79,7 +79,7 @@ func check[T any](t *testing.T, c coders, k codec[T], v []T) {
 			t.Fatal("existing bytes of dst changed")
 		}
 		if again := k.encode(e, []byte(before), v); !bytes.Equal(again, b) {
-			t.Fatal("the same values were encoded differently")
+			t.Fatal("same values were encoded differently")
 		}
 		out := make([]T, len(v))
 		if err := k.decode(c.d, b[len(before):], out); err != nil {

@@ -38,7 +38,7 @@ func TestSpansRoundTrip(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(&p.tables, in.Tables()) || !reflect.DeepEqual(p.rows, in.Rows()) {
-				t.Error("the records differ from what was interned")
+				t.Error("records differ from what was interned")
 			}
 			if n := p.tables.Lost(); n != 0 {
 				t.Errorf("%d definitions lost", n)

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// stored is a span as it was sent.
+// storedSpan is a span as it was sent.
 type storedSpan struct {
 	tenant  string
 	trace   otlpdata.TraceID

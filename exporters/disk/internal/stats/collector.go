@@ -192,9 +192,9 @@ func (c *Collector) Cells() int { return c.cells.used }
 func (c *Collector) Dropped() uint64 { return c.dropped }
 
 // EachPoint calls visit with the durations of the minutes from first to last, both inclusive, for
-// each series whose id is true in wanted. It calls visit one or more times for each series and
+// each series whose id is true in selected. It calls visit one or more times for each series and
 // minute, in any order. The histogram is valid during the call.
-func (c *Collector) EachPoint(first, last uint64, wanted []bool, visit func(series int, minute uint64, durations *tracestore.Histogram)) {
+func (c *Collector) EachPoint(first, last uint64, selected []bool, visit func(series int, minute uint64, durations *tracestore.Histogram)) {
 	var h tracestore.Histogram
 	for i := range c.cells.slots {
 		slot := &c.cells.slots[i]
@@ -203,7 +203,7 @@ func (c *Collector) EachPoint(first, last uint64, wanted []bool, visit func(seri
 		}
 		key := slot.key - 1
 		series, minute := int(key>>octaveBits&(1<<nameBits-1)), key>>(nameBits+octaveBits)
-		if !wanted[series] || minute < first || minute > last {
+		if !selected[series] || minute < first || minute > last {
 			continue
 		}
 		h.Reset()

@@ -31,10 +31,10 @@ func TestSomePoints(t *testing.T) {
 				want[seriesMinute{x, p.Minute}] = fmt.Sprint(buckets(&p.Durations), p.Durations.Sum)
 			}
 		}
-		for p := range s.PointsOf(first, last, wantedOf(s.Series, asked)) {
+		for p := range s.PointsOf(first, last, selectedOf(s.Series, asked)) {
 			got[seriesMinute{s.Series[p.Series], p.Minute}] = fmt.Sprint(buckets(&p.Durations), p.Durations.Sum)
 		}
-		c.EachPoint(first, last, wantedOf(c.AllSeries(), asked), func(i int, minute uint64, durations *tracestore.Histogram) {
+		c.EachPoint(first, last, selectedOf(c.AllSeries(), asked), func(i int, minute uint64, durations *tracestore.Histogram) {
 			k := seriesMinute{c.AllSeries()[i], minute}
 			if live[k] == nil {
 				live[k] = &tracestore.Histogram{}
@@ -54,7 +54,7 @@ func TestSomePoints(t *testing.T) {
 	}
 }
 
-func wantedOf(series []Series, asked map[Series]bool) []bool {
+func selectedOf(series []Series, asked map[Series]bool) []bool {
 	out := make([]bool, len(series))
 	for i, s := range series {
 		out[i] = asked[s]

@@ -36,7 +36,7 @@ var decoders = [3]func(section []byte) (points int, err error){
 		}
 		for p := range s.Points(0, math.MaxUint64) {
 			if n++; p.Series >= len(s.Series) || p.Minute > MinuteOf(math.MaxUint64) || p.Durations.Count() == 0 {
-				return 0, errors.New("a point that cannot be")
+				return 0, errors.New("invalid point")
 			}
 		}
 		return n, nil
@@ -48,7 +48,7 @@ var decoders = [3]func(section []byte) (points int, err error){
 		}
 		for p := range s.Points(0, math.MaxUint64) {
 			if n++; p.Edge >= len(s.Edges) || p.Minute > MinuteOf(math.MaxUint64) || p.Calls == 0 || p.Errors > p.Calls {
-				return 0, errors.New("a point that cannot be")
+				return 0, errors.New("invalid point")
 			}
 		}
 		return n, nil
@@ -60,7 +60,7 @@ var decoders = [3]func(section []byte) (points int, err error){
 		}
 		for o := range s.Orphans(0, math.MaxUint64) {
 			if n++; o.Minute > MinuteOf(math.MaxUint64) {
-				return 0, errors.New("an orphan that cannot be")
+				return 0, errors.New("invalid orphan")
 			}
 		}
 		if n != s.Len() {

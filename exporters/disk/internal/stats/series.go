@@ -202,14 +202,14 @@ func (s *SeriesStats) Points(first, last uint64) iter.Seq[*SeriesPoint] {
 	return s.PointsOf(first, last, nil)
 }
 
-// PointsOf is like Points for the series whose index is true in wanted; nil selects all.
-func (s *SeriesStats) PointsOf(first, last uint64, wanted []bool) iter.Seq[*SeriesPoint] {
+// PointsOf is like Points for the series whose index is true in selected; nil selects all.
+func (s *SeriesStats) PointsOf(first, last uint64, selected []bool) iter.Seq[*SeriesPoint] {
 	return func(yield func(*SeriesPoint) bool) {
 		var p SeriesPoint
 		for _, g := range inMinutes(s.groups, first, last) {
 			p.Minute = g.minute
 			for _, place := range s.points[g.first : g.first+g.points] {
-				if wanted != nil && !wanted[place.series] {
+				if selected != nil && !selected[place.series] {
 					continue
 				}
 				p.Series = int(place.series)

@@ -350,6 +350,6 @@ func TestUnreadBlockStaysHidden(t *testing.T) {
 func TestFilterHasNoStatistics(t *testing.T) {
 	s := newStore(t, rand.New(rand.NewPCG(1, 1)), 10)
 	if _, ok := any(NewFilter(s.file, nil, nil)).(source.Statistics); ok {
-		t.Error("a filter implements source.Statistics")
+		t.Error("Filter implements source.Statistics")
 	}
 }
