@@ -82,7 +82,7 @@ func TestVersions(t *testing.T) {
 		"tracing span store, version 0\n":  "check that /data/disk is the right folder",
 		"something else":                   "check that /data/disk is the right folder",
 		"":                                 "check that /data/disk is the right folder",
-		strings.Repeat("long", 1000):       "larger than allowed",
+		strings.Repeat("long", 1000):       "file too large",
 		"tracing span store, version 1\nx": "",
 	} {
 		fs := vfstest.NewMem()
