@@ -9,5 +9,5 @@ import (
 
 var _ pipeline.Administered = (*exporter)(nil)
 
-// AdminHandler serves deletions to operators.
+// AdminHandler returns the HTTP API for deletions.
 func (e *exporter) AdminHandler() http.Handler { return storeadmin.Handler(e) }

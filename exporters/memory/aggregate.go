@@ -11,8 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Aggregate implements tracestore.Aggregator. It counts every duplicate once, and what was stored before it was called; spans that are
-// evicted while it runs may be missing. Of more candidates than the budget allows it examines one of every so many, as they are ordered by start.
+// Aggregate implements tracestore.Aggregator. It counts duplicates once. It ignores spans that are
+// stored after the call, and may miss spans that are evicted while it runs. If there are more
+// candidates than the budget permits, it examines one of every n, in order of start.
 func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracestore.Aggregation) (tracestore.Aggregate, error) {
 	counter, err := storequery.NewAggregateCounter(q, a)
 	if err != nil {
@@ -30,7 +31,7 @@ func (e *exporter) Aggregate(ctx context.Context, q tracestore.Query, a tracesto
 	err = r.run(ctx)
 	out := counter.Answer(r.share())
 	if errors.Is(err, context.DeadlineExceeded) && out.Scanned > 0 {
-		out.Complete, out.Reason = false, fmt.Sprintf("time ran out after %d spans, the newest ones", out.Scanned)
+		out.Complete, out.Reason = false, fmt.Sprintf("deadline exceeded after examining the newest %d spans", out.Scanned)
 		return out, nil
 	}
 	return out, err
@@ -42,11 +43,11 @@ type aggregateReader struct {
 	from    uint64
 	scan    scan
 	reader  otlpdata.SpanReader
-	every   uint64 // one of so many rows is examined
-	met     uint64 // rows
+	every   uint64 // one of this number of rows is examined
+	visited uint64 // rows
 }
 
-// begin takes the first rows, and finds out of how many to examine one.
+// begin takes the first rows and sets every.
 func (a *aggregateReader) begin(e *exporter, q tracestore.Query, to uint64) {
 	a.every = 1
 	end := position{to, otlpdata.TraceID(maxID()), math.MaxUint64}
@@ -57,16 +58,16 @@ func (a *aggregateReader) begin(e *exporter, q tracestore.Query, to uint64) {
 	if t == nil {
 		return
 	}
-	candidates := planner{t, e.seed}.plan(q.Where)
-	a.scan.begin(candidates, end)
+	rows := planner{t, e.seed}.plan(q.Where)
+	a.scan.begin(rows, end)
 	if budget := uint64(max(q.Budget.Spans, 0)); budget > 0 {
-		a.every = max((candidates.within(position{start: a.from}, end)+budget-1)/budget, 1)
+		a.every = max((rows.within(position{start: a.from}, end)+budget-1)/budget, 1)
 	}
 }
 
 func (a *aggregateReader) run(ctx context.Context) error {
-	for ; ; a.met++ {
-		if a.met%mostRows == 0 {
+	for ; ; a.visited++ {
+		if a.visited%maxRows == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -75,19 +76,20 @@ func (a *aggregateReader) run(ctx context.Context) error {
 		if r == nil || r.start < a.from {
 			return nil
 		}
-		if !a.examines(a.met) {
+		if !a.examines(a.visited) {
 			continue
 		}
 		s, err := a.reader.Read(r.raw)
 		if err != nil {
-			return fmt.Errorf("reading a stored span: %w", err)
+			return fmt.Errorf("parsing stored span: %w", err)
 		}
 		a.counter.AddSpan(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s})
 	}
 }
 
-// examines chooses one of a.every rows, now here and now there: what comes at regular intervals is not always met, or never. The first row
-// is examined, so that it is never none.
+// examines reports whether row n is examined: one of every a.every rows, at a pseudorandom
+// position, so that spans at regular intervals are sampled evenly. The first row is always
+// examined.
 func (a *aggregateReader) examines(n uint64) bool {
 	group := n / a.every
 	const golden = 0x9e3779b97f4a7c15
@@ -96,16 +98,17 @@ func (a *aggregateReader) examines(n uint64) bool {
 	return n%a.every == (h^h>>29)%a.every
 }
 
-// share returns which part of the rows was examined.
+// share returns the share of the rows that was examined.
 func (a *aggregateReader) share() float64 {
-	if a.met == 0 {
+	if a.visited == 0 {
 		return 1
 	}
-	return float64(a.counter.Scanned()) / float64(a.met)
+	return float64(a.counter.Scanned()) / float64(a.visited)
 }
 
-// within returns how many rows there are from one position to another. Those that are in several lists count several times.
-func (s source) within(from, to position) uint64 {
+// within returns the number of rows between two positions. Rows in several lists count several
+// times.
+func (s candidates) within(from, to position) uint64 {
 	n := 0
 	for _, l := range s.lists {
 		n += l.rank(to) - l.rank(from)

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestAggregatesExamineFewSpans: indexes narrow an aggregate as they do a search, and a budget holds.
-func TestAggregatesExamineFewSpans(t *testing.T) {
+// TestAggregateScannedSpans checks that aggregates use indexes and respect the budget.
+func TestAggregateScannedSpans(t *testing.T) {
 	e, _ := open(t, 0)
 	const traces = 1000
 	consume(t, e, batch(t, "", ordinary(0, traces)))
@@ -21,9 +21,9 @@ func TestAggregatesExamineFewSpans(t *testing.T) {
 	service, name := eq(tracestore.Service, "", "service-1"), eq(tracestore.Name, "", "GET /path/5")
 	user := eq(tracestore.AnyAttribute, "user.id", "user-77")
 	for name, c := range map[string]struct {
-		q              tracestore.Query
-		least, most    int // examined
-		fewest, extent uint64
+		q                        tracestore.Query
+		minScanned, maxScanned   int
+		minSpans, estimatedSpans uint64
 	}{
 		"all":       {tracestore.Query{}, traces * spansPerTrace, traces * spansPerTrace, traces * spansPerTrace, 0},
 		"a window":  {tracestore.Query{From: at(benchBase), To: at(benchBase)}, 1, spansPerTrace, 1, 0},
@@ -36,17 +36,19 @@ func TestAggregatesExamineFewSpans(t *testing.T) {
 		"a budget of one": {tracestore.Query{Budget: tracestore.Budget{Spans: 1}}, 1, 1, 1, traces * spansPerTrace},
 	} {
 		got, err := e.Aggregate(t.Context(), c.q, tracestore.Aggregation{Exemplars: 10})
-		if err != nil || !got.Complete || got.Scanned < c.least || got.Scanned > c.most || got.Spans < c.fewest {
-			t.Errorf("%s: %+v, %v; want %d to %d examined", name, got, err, c.least, c.most)
+		if err != nil || !got.Complete || got.Scanned < c.minScanned || got.Scanned > c.maxScanned || got.Spans < c.minSpans {
+			t.Errorf("%s: %+v, %v; want %d to %d scanned", name, got, err, c.minScanned, c.maxScanned)
 		}
-		if whole := float64(got.Spans) / got.Share; c.extent > 0 && math.Abs(whole-float64(c.extent)) > 0.5*float64(c.extent) {
-			t.Errorf("%s: a share of %g makes it %.0f spans, want about %d", name, got.Share, whole, c.extent)
+		want := float64(c.estimatedSpans)
+		if estimate := float64(got.Spans) / got.Share; want > 0 && math.Abs(estimate-want) > 0.5*want {
+			t.Errorf("%s: share %g estimates %.0f spans, want about %.0f", name, got.Share, estimate, want)
 		}
 	}
 }
 
-// TestSamplesAreSpread: what is examined of spans at regular intervals is neither always the same one nor from one place.
-func TestSamplesAreSpread(t *testing.T) {
+// TestAggregateSamples checks that a sample of spans at regular intervals has spans of all services
+// and many traces.
+func TestAggregateSamples(t *testing.T) {
 	e, _ := open(t, 0)
 	const traces = 500
 	consume(t, e, batch(t, "", ordinary(0, traces)))
@@ -67,8 +69,9 @@ func TestSamplesAreSpread(t *testing.T) {
 	}
 }
 
-// TestAggregateOutOfTime: when time runs out on the way, what was counted is returned, and said to be incomplete.
-func TestAggregateOutOfTime(t *testing.T) {
+// TestAggregateDeadline checks that an aggregate returns incomplete counts when its deadline is
+// exceeded, and an error when it is cancelled.
+func TestAggregateDeadline(t *testing.T) {
 	e, _ := open(t, 0)
 	consume(t, e, batch(t, "", ordinary(0, 100)))
 	for _, polls := range []int{0, 1, 2, 3} {
@@ -78,17 +81,17 @@ func TestAggregateOutOfTime(t *testing.T) {
 			if err == nil {
 				t.Errorf("after %d polls: %+v", polls, got)
 			}
-		} else if err != nil || got.Complete || got.Reason == "" || got.Spans != uint64(polls-1)*mostRows || got.Share != 1 {
+		} else if err != nil || got.Complete || got.Reason == "" || got.Spans != uint64(polls-1)*maxRows || got.Share != 1 {
 			t.Errorf("after %d polls: %+v, %v", polls, got, err)
 		}
 		gone := &lateContext{Context: t.Context(), polls: polls, err: context.Canceled}
 		if _, err := e.Aggregate(gone, tracestore.Query{}, tracestore.Aggregation{Exemplars: 5}); err == nil {
-			t.Errorf("after %d polls: an answer for one who has gone", polls)
+			t.Errorf("after %d polls: no error for a cancelled context", polls)
 		}
 	}
 }
 
-// lateContext ends when it was asked so many times.
+// lateContext ends after a number of calls of Err.
 type lateContext struct {
 	context.Context
 	polls int

@@ -16,8 +16,9 @@ const (
 	spansPerTrace = 16
 )
 
-// ordinary returns a request of traces as services of ordinary size send them: 16 spans in four services, each with nine attributes, of
-// which one is different in every span and one in every trace. Numbers of traces begin at first.
+// ordinary returns a request with typical traces: 16 spans in four services. Each span has nine
+// attributes; one of them is unique for the span and one for the trace. The numbers of traces begin
+// at first.
 func ordinary(first, traces int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	var scopes []ptrace.ScopeSpans
@@ -74,9 +75,9 @@ func consume(tb testing.TB, e *exporter, b *otlpdata.Batch) {
 	}
 }
 
-// BenchmarkConsume stores requests of 512 spans, into a store with room and into one that is full.
+// BenchmarkConsume stores requests of 512 spans in a large store and in a full store.
 func BenchmarkConsume(b *testing.B) {
-	const tracesPerRequest, room, small = 32, 1 << 40, 24 << 20
+	const tracesPerRequest, large, small = 32, 1 << 40, 24 << 20
 	var batches []*otlpdata.Batch
 	for i := range 300 {
 		batches = append(batches, batch(b, "", ordinary(i*tracesPerRequest, tracesPerRequest)))
@@ -85,7 +86,7 @@ func BenchmarkConsume(b *testing.B) {
 		name    string
 		limit   int64
 		prefill int // batches
-	}{{"room", room, 0}, {"full", small, 100}} {
+	}{{"large", large, 0}, {"full", small, 100}} {
 		b.Run(c.name, func(b *testing.B) {
 			var e *exporter
 			next := len(batches)
@@ -109,7 +110,8 @@ func BenchmarkConsume(b *testing.B) {
 	}
 }
 
-// BenchmarkFind shows that the time of a search depends on what it finds and not on how much is stored.
+// BenchmarkFind shows that the time of a search depends on its results and not on the size of the
+// store.
 func BenchmarkFind(b *testing.B) {
 	eq := func(p tracestore.Place, key, text string) tracestore.Cond {
 		return tracestore.Cond{Field: tracestore.Field{Place: p, Key: key}, Value: tracestore.Text(text)}
@@ -118,7 +120,7 @@ func BenchmarkFind(b *testing.B) {
 		"service":   eq(tracestore.Service, "", "service-1"),
 		"operation": tracestore.And{eq(tracestore.Service, "", "service-1"), eq(tracestore.Name, "", "GET /path/5")},
 		"unique":    tracestore.And{eq(tracestore.Service, "", "service-1"), eq(tracestore.AnyAttribute, "user.id", "user-77")},
-		"absent":    eq(tracestore.AnyAttribute, "user.id", "nobody"),
+		"absent":    eq(tracestore.AnyAttribute, "user.id", "unknown"),
 		"resource":  eq(tracestore.ResourceAttribute, "host.name", "host.name of service 2"),
 	}
 	for _, traces := range []int{1000, 10_000} {

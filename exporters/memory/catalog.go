@@ -51,7 +51,7 @@ func (e *exporter) operations(tenant, service string) []tracestore.Operation {
 	return out
 }
 
-// defaultLimit is the length of a list of attributes where the caller names none.
+// defaultLimit is the maximum length of a list of attributes if the caller sets none.
 const defaultLimit = 1000
 
 // AttributeKeys implements tracestore.AttributeCatalog.
@@ -73,10 +73,11 @@ func (e *exporter) keys(tenant, prefix string) []string {
 	return out
 }
 
-// maxValues bounds the distinct values of a key that are looked at to list those with a prefix.
+// maxValues is the maximum number of distinct values of a key that are examined for a prefix.
 const maxValues = 100_000
 
-// AttributeValues implements tracestore.AttributeCatalog. Of a key with more than maxValues values it knows some only.
+// AttributeValues implements tracestore.AttributeCatalog. If a key has more than maxValues values,
+// it examines only a part of them.
 func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix string, limit int) ([]string, error) {
 	rows, origins := e.holders(tenant, key)
 	values := make(map[string]struct{})
@@ -101,7 +102,7 @@ func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix stri
 		}
 		s, err := reader.Read(r.raw)
 		if err != nil {
-			return nil, fmt.Errorf("reading a stored span: %w", err)
+			return nil, fmt.Errorf("parsing stored span: %w", err)
 		}
 		add(s.Attributes)
 		for i := range s.Events {
@@ -118,7 +119,8 @@ func (e *exporter) AttributeValues(ctx context.Context, tenant, key, prefix stri
 	return firstOf(out, limit), nil
 }
 
-// holders returns a row or an origin for every value of a key: the index knows values by their hash only.
+// holders returns a row or an origin for each value of a key, because the index holds only hashes
+// of values.
 func (e *exporter) holders(tenant, key string) (rows []*row, origins []*origin) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -143,7 +145,7 @@ func (e *exporter) holders(tenant, key string) (rows []*row, origins []*origin) 
 	return rows, origins
 }
 
-// firstOf sorts a list and cuts it to a limit.
+// firstOf sorts a list and returns its first elements.
 func firstOf(list []string, limit int) []string {
 	if limit <= 0 {
 		limit = defaultLimit

@@ -11,8 +11,8 @@ import (
 
 var _ tracestore.Deleter = (*exporter)(nil)
 
-// Delete implements tracestore.Deleter. A query that is under way may still return what it has found. Memory of a request of which a part is
-// left is given back with that part.
+// Delete implements tracestore.Deleter. A running query may still return deleted spans. The memory
+// of a block that is deleted only in part is released when the rest is dropped.
 func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Deletion) (tracestore.Deleted, error) {
 	if !e.allowDelete {
 		return tracestore.Deleted{}, pipeline.Permanent(tracestore.ErrNotAllowed)
@@ -38,7 +38,7 @@ func (e *exporter) deleteSpans(tenant string, d *tracestore.Deletion) int {
 	c := newCovered(t, d)
 	spans, emptied := 0, false
 	for tr := range c.traces {
-		spans += e.deleteOf(tr, c)
+		spans += e.deleteFromTrace(tr, c)
 		emptied = emptied || len(tr.blocks) == 0
 	}
 	if emptied {
@@ -48,15 +48,15 @@ func (e *exporter) deleteSpans(tenant string, d *tracestore.Deletion) int {
 		delete(e.tenants, t.name)
 		e.usage.bytes -= costTenant
 	}
-	e.metrics.show(e.usage)
+	e.metrics.set(e.usage)
 	return spans
 }
 
-// covered is what a deletion covers of a tenant.
+// covered describes the rows of a tenant that a deletion covers.
 type covered struct {
 	traces   map[*trace]struct{}
-	whole    bool     // the traces go as a whole
-	service  *service // nil: all
+	whole    bool     // the traces are deleted as a whole
+	service  *service // nil for all services
 	from, to uint64
 }
 
@@ -88,14 +88,15 @@ func newCovered(t *tenant, d *tracestore.Deletion) *covered {
 	return c
 }
 
-// has reports whether a row of one of the traces goes.
+// has reports whether a row of one of the traces is covered.
 func (c *covered) has(r *row) bool {
 	return c.whole || c.from <= r.start && r.start <= c.to && (c.service == nil || c.service == r.origin.service)
 }
 
-// deleteOf takes the covered rows out of a trace and returns how many there were. What is left of a block are runs of its rows: indexes point
-// to these, and readers may hold the block.
-func (e *exporter) deleteOf(tr *trace, c *covered) int {
+// deleteFromTrace removes the covered rows from a trace and returns their number. The rest of a
+// block is split into runs of its rows, because indexes point to the rows and readers may hold the
+// block.
+func (e *exporter) deleteFromTrace(tr *trace, c *covered) int {
 	var left []block
 	n := 0
 	for _, b := range tr.blocks {
@@ -115,7 +116,7 @@ func (e *exporter) deleteOf(tr *trace, c *covered) int {
 			}
 		}
 		run(len(b.rows))
-		e.usage.bytes -= cost // unless a run has it
+		e.usage.bytes -= cost // 0 if the first run took it
 	}
 	tr.blocks = left
 	e.usage.spans -= n
@@ -127,7 +128,7 @@ func (e *exporter) deleteOf(tr *trace, c *covered) int {
 	return n
 }
 
-// unlinkEmpty takes traces without spans out of the order of eviction.
+// unlinkEmpty removes traces without spans from the order of eviction.
 func (e *exporter) unlinkEmpty() {
 	at := e.oldest
 	e.oldest, e.newest = nil, nil

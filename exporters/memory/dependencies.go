@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Dependencies implements tracestore.Dependencies. It counts every duplicate once, and what was stored before it was called, also of
-// traces that are evicted meanwhile.
+// Dependencies implements tracestore.Dependencies. It counts duplicates once. It ignores spans that
+// are stored after the call, and includes traces that are evicted while it runs.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
 	var calls storequery.CallCounter
@@ -31,13 +31,13 @@ func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to tim
 	return tracestore.Graph{Edges: calls.Edges(), Complete: true}, nil
 }
 
-// Peers implements tracestore.Peers. It counts as Dependencies does.
+// Peers implements tracestore.Peers. It counts like Dependencies.
 func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	c := callReader{store: e, tenant: tenant, snapshot: e.snapshot()}
 	var calls storequery.PeerCounter
-	var leaves storequery.PeerCallFinder
+	var finder storequery.PeerCallFinder
 	err := c.run(ctx, from, to, func(spans []storequery.CallSpan) {
-		leaves.Each(spans, func(s *storequery.CallSpan) {
+		finder.Each(spans, func(s *storequery.CallSpan) {
 			if c.has(s) {
 				calls.AddCall(s)
 			}
@@ -49,14 +49,14 @@ func (e *exporter) Peers(ctx context.Context, tenant string, from, to time.Time)
 	return calls.Graph(), nil
 }
 
-// callReader reads the traces that have a span within a window.
+// callReader reads the traces with a span within a window.
 type callReader struct {
 	store    *exporter
 	tenant   string
 	snapshot uint64
 	from, to uint64
 	reader   otlpdata.SpanReader
-	spans    []storequery.CallSpan // of the trace at hand
+	spans    []storequery.CallSpan // of the current trace
 }
 
 // has reports whether a span starts within the window.
@@ -84,11 +84,12 @@ func (c *callReader) run(ctx context.Context, from, to time.Time, visit func([]s
 	return nil
 }
 
-// traces returns the traces with a span within the window. It takes some rows at a time, and the lock only for that.
+// traces returns the traces with a span within the window. It takes a limited number of rows at a
+// time and holds the lock only for that.
 func (c *callReader) traces(ctx context.Context) (map[*trace]struct{}, error) {
 	found := make(map[*trace]struct{})
 	end := position{c.to, otlpdata.TraceID(maxID()), math.MaxUint64}
-	rows := make([]*row, 0, mostRows)
+	rows := make([]*row, 0, maxRows)
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -103,7 +104,7 @@ func (c *callReader) traces(ctx context.Context) (map[*trace]struct{}, error) {
 			}
 			end = r.position()
 		}
-		if len(rows) < mostRows {
+		if len(rows) < maxRows {
 			return found, nil
 		}
 	}
@@ -114,12 +115,12 @@ func (c *callReader) before(end position, dst []*row) []*row {
 	c.store.mu.RLock()
 	defer c.store.mu.RUnlock()
 	if t := c.store.tenants[c.tenant]; t != nil {
-		return t.all.below(end, dst, mostRows)
+		return t.all.below(end, dst, maxRows)
 	}
 	return dst
 }
 
-// read makes spans those of a trace.
+// read sets spans to those of a trace.
 func (c *callReader) read(tr *trace) error {
 	c.spans = c.spans[:0]
 	for _, b := range c.store.blocks(tr, c.snapshot) {
@@ -127,7 +128,7 @@ func (c *callReader) read(tr *trace) error {
 			r := &b.rows[i]
 			s, err := c.reader.Read(r.raw)
 			if err != nil {
-				return fmt.Errorf("reading a stored span: %w", err)
+				return fmt.Errorf("parsing stored span: %w", err)
 			}
 			c.spans = append(c.spans, storequery.CallSpanOf(tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: s}))
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestCallsAreExact: unlike other stores this one sees all duplicates, and all spans that share an id, at once.
+// TestCallsAreExact checks that this store counts each duplicate exactly once, unlike other stores.
 func TestCallsAreExact(t *testing.T) {
 	e, _ := open(t, 0)
 	rng := rand.New(rand.NewPCG(1, 2))

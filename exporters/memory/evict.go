@@ -2,8 +2,8 @@ package memory
 
 import "github.com/tracing-backend/tracing/pipeline/otlpdata"
 
-// evict drops the traces that were created first until the store is below its limit again. Readers that hold rows of such a trace may
-// go on reading them.
+// evict drops the oldest traces, by creation, until the store is within its limit. Readers may
+// still use the rows of dropped traces.
 func (e *exporter) evict() {
 	for e.usage.bytes > e.maxBytes && e.oldest != nil {
 		e.drop(e.oldest)
@@ -22,7 +22,7 @@ func (e *exporter) drop(tr *trace) {
 		e.metrics.evictedSpans.Add(float64(len(b.rows)))
 	}
 	delete(t.traces, tr.id)
-	e.oldest, tr.next = tr.next, nil // a reader that still has tr must not keep all that came later
+	e.oldest, tr.next = tr.next, nil // a reader that holds tr must not keep later traces in memory
 	if e.oldest == nil {
 		e.newest = nil
 	}
@@ -35,8 +35,8 @@ func (e *exporter) drop(tr *trace) {
 	}
 }
 
-// dropper reads rows once more to find the index entries that they have. Entries are not kept beside rows: they would take more memory
-// than the rows do.
+// dropper removes rows from the indexes. It reads the span of a row again to find its index
+// entries, because storing the entries with the row would take more memory than the row.
 type dropper struct {
 	reader otlpdata.SpanReader
 	terms  termReader
@@ -45,7 +45,7 @@ type dropper struct {
 }
 
 func (d *dropper) drop(t *tenant, r *row) {
-	if s, err := d.reader.Read(r.raw); err == nil { // it was read before, so there is no error
+	if s, err := d.reader.Read(r.raw); err == nil { // cannot fail: it was read before
 		d.values = d.terms.span(d.values[:0], s)
 		d.span = stagedSpan{name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError}
 	}

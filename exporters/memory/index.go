@@ -8,30 +8,31 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// service is the spans of a service. It is kept while it has one.
+// service holds the spans of a service. It exists while it has spans.
 type service struct {
 	name       string
 	rows       list
 	operations map[tracestore.Operation]*list
 }
 
-// attribute is the values of an attribute key: in which spans (with their events and links) they are, and in which origins. It is kept
-// while there is one.
+// attribute indexes the values of an attribute key: those of spans, including events and links, and
+// those of origins. It exists while it has values.
 type attribute struct {
 	key     string
 	rows    postings
 	origins map[uint64][]*origin
 }
 
-// postings maps the hash of a value to the rows that have it. Most values occur once, so that one row needs no list.
+// postings maps the hash of a value to the rows with that value. Most values occur once, so a
+// single row needs no list.
 type postings map[uint64]posting
 
 type posting struct {
 	one  *row
-	many *list // nil: one
+	many *list // nil if there is only one
 }
 
-// add returns the bytes that it took.
+// add adds a row and returns the memory that it used.
 func (ps postings) add(h uint64, r *row) int64 {
 	p, ok := ps[h]
 	switch {
@@ -50,7 +51,7 @@ func (ps postings) add(h uint64, r *row) int64 {
 	return costList + 2*costRef
 }
 
-// remove returns the bytes that it gave back.
+// remove removes a row and returns the memory that it released.
 func (ps postings) remove(h uint64, r *row) int64 {
 	p := ps[h]
 	switch {
@@ -69,7 +70,7 @@ func (ps postings) remove(h uint64, r *row) int64 {
 	return costRef + costList + costTerm
 }
 
-// rows ranges over the rows with a hash.
+// rows yields the rows with a hash.
 func (ps postings) rows(h uint64) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		p := ps[h]
@@ -89,8 +90,9 @@ func (ps postings) rows(h uint64) iter.Seq[*row] {
 	}
 }
 
-func cost(added bool) int64 {
-	if added {
+// cost returns the memory of a row in a list if a row was added or removed.
+func cost(changed bool) int64 {
+	if changed {
 		return costRef
 	}
 	return 0
@@ -110,7 +112,8 @@ func (t *tenant) index(r *row, identity uint64, s *stagedSpan, values []term) {
 	t.usage.bytes += bytes
 }
 
-// unindex takes a row out of all indexes, and with it what it was the last row of.
+// unindex removes a row from all indexes, and removes services, operations, attributes and origins
+// without rows.
 func (t *tenant) unindex(r *row, identity uint64, s *stagedSpan, values []term) {
 	svc := r.origin.service
 	bytes := t.identity.remove(identity, r)
@@ -151,7 +154,8 @@ func (t *tenant) dropOrigin(o *origin) {
 	}
 }
 
-// dropAttribute drops a key without values and returns the bytes that it gave back.
+// dropAttribute removes an attribute key if it has no values, and returns the memory that it
+// released.
 func (t *tenant) dropAttribute(a *attribute) int64 {
 	if len(a.rows) > 0 || len(a.origins) > 0 {
 		return 0
@@ -160,7 +164,8 @@ func (t *tenant) dropAttribute(a *attribute) int64 {
 	return costName + int64(len(a.key))
 }
 
-// service, operation and attribute find or make. Names are cloned: those that come in alias a request.
+// service, operation and attribute return an entry, and create it if necessary. They copy names,
+// which share memory with a request.
 
 func (t *tenant) service(name string) *service {
 	s := t.services[name]
@@ -192,7 +197,7 @@ func (t *tenant) attribute(key string) *attribute {
 	return a
 }
 
-// addOrigin returns the bytes that it took.
+// addOrigin adds an origin and returns the memory that it used.
 func (a *attribute) addOrigin(h uint64, o *origin) int64 {
 	list := a.origins[h]
 	if len(list) > 0 && list[len(list)-1] == o {
@@ -205,7 +210,7 @@ func (a *attribute) addOrigin(h uint64, o *origin) int64 {
 	return costRef
 }
 
-// removeOrigin returns the bytes that it gave back.
+// removeOrigin removes an origin and returns the memory that it released.
 func (a *attribute) removeOrigin(h uint64, o *origin) int64 {
 	list := a.origins[h]
 	i := slices.Index(list, o)

@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// position is a row's place in every list: by start, ties by trace id, ties of these by arrival.
+// position is the sort key of a row in all lists: start, then trace id, then order of arrival.
 type position struct {
 	start uint64
 	id    otlpdata.TraceID
@@ -25,17 +25,19 @@ func (r *row) compare(p position) int {
 	return cmp.Or(bytes.Compare(r.trace.id[:], p.id[:]), cmp.Compare(r.seq, p.seq))
 }
 
-// blockRows is how many rows a block of a list has room for: few enough to shift on an insert, enough to keep the list of blocks short.
+// blockRows is the maximum number of rows in a block of a list: small enough to shift rows on
+// insertion, large enough to keep the number of blocks low.
 const blockRows = 256
 
-// list is a set of rows in order, oldest first. It is a list of blocks, so that adding and removing costs the same wherever it happens;
-// both are fastest at the ends, which is where spans usually come and go. The zero list is empty.
+// list is a sorted set of rows, oldest first. It consists of blocks, so that the cost of adding and
+// removing does not depend on the position. Both are fastest at the ends, where spans usually
+// arrive and are evicted. The zero list is empty.
 type list struct {
 	blocks [][]*row // none is empty
 	n      int
 }
 
-// add reports whether the row was not there yet.
+// add adds a row and reports whether it is new.
 func (l *list) add(r *row) bool {
 	last := len(l.blocks) - 1
 	if last < 0 {
@@ -63,7 +65,7 @@ func (l *list) add(r *row) bool {
 	return true
 }
 
-// push adds a row behind all others.
+// push appends a row.
 func (l *list) push(r *row) {
 	last := len(l.blocks) - 1
 	if len(l.blocks[last]) < blockRows {
@@ -73,7 +75,7 @@ func (l *list) push(r *row) {
 	l.blocks = append(l.blocks, append(make([]*row, 0, blockRows), r))
 }
 
-// split makes two blocks of block i and returns where its index j is now.
+// split splits block i into two and returns the new position of its index j.
 func (l *list) split(i, j int) (int, int) {
 	const half = blockRows / 2
 	b := l.blocks[i]
@@ -87,13 +89,14 @@ func (l *list) split(i, j int) (int, int) {
 	return i, j
 }
 
-// search returns block and index of the first row at or behind p. Behind the last row it returns the last block and its length.
+// search returns the block and the index of the first row at or after p. If there is none, it
+// returns the last block and its length.
 func (l *list) search(p position) (i, j int) {
 	last := len(l.blocks) - 1
 	switch {
-	case l.blocks[0][0].compare(p) >= 0: // the oldest rows are those that go
+	case l.blocks[0][0].compare(p) >= 0: // fast path: the oldest rows are removed first
 		return 0, 0
-	case l.blocks[last][0].compare(p) < 0: // and new ones belong near the end
+	case l.blocks[last][0].compare(p) < 0: // fast path: new rows belong near the end
 		i = last
 	default:
 		i = sort.Search(last, func(i int) bool {
@@ -105,7 +108,7 @@ func (l *list) search(p position) (i, j int) {
 	return i, sort.Search(len(b), func(j int) bool { return b[j].compare(p) >= 0 })
 }
 
-// remove reports whether the row was there.
+// remove removes a row and reports whether it was in the list.
 func (l *list) remove(r *row) bool {
 	if l.n == 0 {
 		return false
@@ -117,7 +120,7 @@ func (l *list) remove(r *row) bool {
 	}
 	l.n--
 	if j == 0 {
-		b[0] = nil // the array must not keep what is gone
+		b[0] = nil // release the row
 		b = b[1:]
 	} else {
 		b = slices.Delete(b, j, j+1)
@@ -139,7 +142,7 @@ func (l *list) newest() *row {
 	return b[len(b)-1]
 }
 
-// rank returns how many rows there are before p.
+// rank returns the number of rows before p.
 func (l *list) rank(p position) int {
 	if l.n == 0 {
 		return 0
@@ -151,7 +154,7 @@ func (l *list) rank(p position) int {
 	return j
 }
 
-// below appends to dst the rows before p, newest first, until there are n of them.
+// below appends up to n rows before p to dst, newest first.
 func (l *list) below(p position, dst []*row, n int) []*row {
 	if l.n == 0 {
 		return dst

@@ -25,13 +25,13 @@ func TestListAgainstSlice(t *testing.T) {
 		for i := range 3000 {
 			r := &row{trace: &trace{id: otlpdata.TraceID{byte(rnd.IntN(4))}}, start: start(i), seq: uint64(i + 1)}
 			if !l.add(r) || l.add(r) {
-				t.Fatalf("%s: a row is added once", name)
+				t.Fatalf("%s: add must return true only once for a row", name)
 			}
 			want = append(want, r)
-			if i%3 == 2 { // the oldest, or any
+			if i%3 == 2 { // the oldest or any row
 				j := []int{0, rnd.IntN(len(want))}[rnd.IntN(2)]
 				if !l.remove(want[j]) || l.remove(want[j]) {
-					t.Fatalf("%s: a row is removed once", name)
+					t.Fatalf("%s: remove must return true only once for a row", name)
 				}
 				want = slices.Delete(want, j, j+1)
 			}
@@ -51,7 +51,7 @@ func TestListAgainstSlice(t *testing.T) {
 	}
 }
 
-// checkList reads the list from every tenth row downwards, and its invariants.
+// checkList reads the list from every tenth row on, and checks its invariants.
 func checkList(t *testing.T, name string, l *list, rows []*row) {
 	t.Helper()
 	want := slices.SortedFunc(slices.Values(rows), func(a, b *row) int { return b.compare(a.position()) })
@@ -70,7 +70,7 @@ func checkList(t *testing.T, name string, l *list, rows []*row) {
 			t.Fatalf("%s: a block of %d rows", name, len(b))
 		}
 	}
-	if most := 4*len(want)/blockRows + 2; len(l.blocks) > most {
-		t.Errorf("%s: %d blocks for %d rows, want at most %d", name, len(l.blocks), len(want), most)
+	if limit := 4*len(want)/blockRows + 2; len(l.blocks) > limit {
+		t.Errorf("%s: %d blocks for %d rows, want at most %d", name, len(l.blocks), len(want), limit)
 	}
 }

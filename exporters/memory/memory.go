@@ -1,13 +1,17 @@
-// Package memory is the exporter "memory": a store of bounded size that lives and dies with the process.
+// Package memory implements the exporter "memory": a store of limited size in the memory of the
+// process.
 //
-// A span is kept as the bytes it came in, in one block per trace and request, and stands in sorted lists of rows: all spans, those of a
-// service, of an operation, of a resource, those with an error, and those with an attribute value. A search walks the shortest lists
-// that hold everything it can find, newest first, decodes each candidate and asks tracestore.Match. What is stored never changes, so a
-// reader holds the lock only while it takes the next rows of a list, and reads them without it.
+// A span is stored as the bytes in which it arrived, in one block for each trace and request.
+// Sorted lists of rows index the spans: all spans, those of a service, of an operation, of a
+// resource, those with an error, and those with an attribute value. A search walks the shortest
+// lists that contain all possible matches, newest first, decodes each candidate and calls
+// tracestore.Match. Stored rows never change. So a reader holds the lock only while it takes the
+// next rows of a list, and reads them without the lock.
 //
-// Files: stage.go reads a request, tenant.go and index.go keep spans, list.go is the sorted list, evict.go makes room, plan.go and
-// search.go find, read.go gives traces back, catalog.go lists names, dependencies.go and metrics.go count calls, aggregate.go describes spans,
-// delete.go deletes on request, sampling.go keeps what adaptive sampling learns.
+// Files: stage.go reads a request; tenant.go and index.go store and index spans; list.go is the
+// sorted list; evict.go drops old traces; plan.go and search.go find traces; read.go returns them;
+// catalog.go lists names; dependencies.go and metrics.go count calls; aggregate.go computes
+// aggregates; delete.go deletes on request; sampling.go holds the state of adaptive sampling.
 package memory
 
 import (
@@ -28,14 +32,14 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Memory for spans and their indexes, of all tenants together, above which the oldest traces go; the process needs about twice as much."`
-	AllowDelete bool              `yaml:"allow_delete" doc:"Whether operators may delete traces, services and ranges of time, through the admin extension."`
+	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above it, the oldest traces are dropped. The process needs about twice as much."`
+	AllowDelete bool              `yaml:"allow_delete" doc:"Allows operators to delete traces, services and time ranges through the admin extension."`
 }
 
-// The least that MaxBytes may be: room for the indexes of a few spans.
+// minBytes is the minimum of MaxBytes, which is enough for the indexes of a few spans.
 const minBytes = 1 << 20
 
-// Validate checks what the types cannot.
+// Validate checks the values of the configuration.
 func (c *Config) Validate() error {
 	if c.MaxBytes < minBytes {
 		return pipeline.BadKey("max_bytes", "must be at least %s", pipeline.ByteSize(minBytes))
@@ -43,20 +47,22 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// defaults allows 256 MiB: some 300,000 spans, and with what the garbage collector needs on top still small for a laptop or a container.
+// defaults returns a limit of 256 MiB: about 300,000 spans, and small enough for a laptop or a
+// container with the overhead of the garbage collector.
 func defaults() Config { return Config{MaxBytes: 256 << 20} }
 
-// Factory makes exporters of type "memory".
+// Factory returns the factory of the exporter "memory".
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("memory", defaults, newExporter).
-		Doc("Stores spans in memory, for trying things out and for tests; the oldest traces make room for new ones.")
+		Doc("Stores spans in memory, for demos and tests. The oldest traces are dropped when the store is full.")
 }
 
-// exporter is the store. Tenants have indexes of their own and share the bytes: one that floods the store drives out the others' traces,
-// oldest first, whoever owns them.
+// exporter is the store. Each tenant has its own indexes, but all tenants share the memory: the
+// oldest traces are dropped, whichever tenant they belong to.
 type exporter struct {
-	tracestore.Hub
-	*sampling.Memory
+	*sampling.Memory // implements sampling.Store
+
+	feeds       tracestore.Hub
 	maxBytes    int64
 	allowDelete bool
 	log         *zap.Logger
@@ -64,15 +70,17 @@ type exporter struct {
 	stages      sync.Pool // of *stage
 	metrics     *metrics
 
-	mu             sync.RWMutex // guards all below, lists and maps of tenants included; not what rows and origins hold
+	// mu guards all fields below, including lists and maps of tenants, but not the content of rows
+	// and origins, which never changes.
+	mu             sync.RWMutex
 	tenants        map[string]*tenant
 	oldest, newest *trace // all traces by creation, through trace.next
-	seq            uint64 // of the latest row; readers leave out rows behind the seq they began with
+	seq            uint64 // of the latest row; readers ignore rows after the seq with which they began
 	usage          usage
 	dropper        dropper
 }
 
-// usage is what is stored now. Bytes are an estimate, see cost.go.
+// usage is the current content of the store. bytes is an estimate, see cost.go.
 type usage struct {
 	bytes         int64
 	spans, traces int
@@ -96,20 +104,25 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger, seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant)}
+	e := &exporter{
+		Memory: sampling.NewMemory(set.Env.Now), maxBytes: int64(c.MaxBytes), allowDelete: c.AllowDelete, log: set.Logger,
+		seed: maphash.MakeSeed(), metrics: m, tenants: make(map[string]*tenant),
+	}
 	e.dropper.terms.seed = e.seed
 	e.stages.New = func() any { return newStage(e.seed) }
 	return e, nil
 }
 
-// Keeps tells that an acknowledged span is lost with the process.
+// Durability reports that acknowledged spans are lost when the process ends.
 func (e *exporter) Durability() pipeline.Durability { return pipeline.DurabilityMemory }
 
-// MaxMemory returns max_bytes and a quarter, since what max_bytes counts is an estimate and one request may be over it for a moment.
+// MaxMemory returns max_bytes plus a quarter, because the memory in use is estimated and a request
+// may exceed the limit for a moment.
 func (e *exporter) MaxMemory() int64 { return e.maxBytes / 4 * 5 }
 
-// Consume stores all spans of b, or none. To get back below the limit it then drops the traces that were created first, which counts
-// them as evicted; an old trace that goes takes along what b had of it. A request that alone exceeds the limit is refused for good.
+// Consume stores all spans of b or none. It then drops the oldest traces until the store is within
+// its limit, including spans of b that belong to these traces. A request that exceeds the limit by
+// itself is a permanent error.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -126,29 +139,34 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}()
 	for _, s := range chunks {
 		if err := otlpdata.Walk(s, st); err != nil {
-			return pipeline.Permanent(fmt.Errorf("reading spans: %w", err))
+			return pipeline.Permanent(fmt.Errorf("parsing spans: %w", err))
 		}
 	}
 	if need := st.cost(); need > e.maxBytes {
-		return pipeline.Permanent(fmt.Errorf("%w: it needs up to %d bytes, max_bytes is %d", errTooLarge, need, e.maxBytes))
+		return pipeline.Permanent(fmt.Errorf("%w: %d bytes exceed max_bytes, which is %d", errTooLarge, need, e.maxBytes))
 	}
 	e.store(b.Meta().Tenant, st)
-	e.Publish(b)
+	e.feeds.Publish(b)
 	return nil
 }
 
-// store makes a request visible, and room for it.
+// Follow implements tracestore.Follower.
+func (e *exporter) Follow(tenant string, capacity int) *tracestore.Feed {
+	return e.feeds.Follow(tenant, capacity)
+}
+
+// store inserts a request, which becomes visible, and drops old traces.
 func (e *exporter) store(tenant string, st *stage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.insert(tenant, st)
 	e.evict()
-	e.metrics.show(e.usage)
+	e.metrics.set(e.usage)
 }
 
-var errTooLarge = errors.New("the request does not fit into the memory store")
+var errTooLarge = errors.New("request too large for the memory store")
 
-// metrics shows what the store holds and what it dropped.
+// metrics are the metrics of the store.
 type metrics struct {
 	evictedSpans, evictedTraces prometheus.Counter
 	spans, traces, bytes        prometheus.Gauge
@@ -162,11 +180,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_memory_" + name, Help: help})
 	}
 	m := &metrics{
-		evictedSpans:  counter("evicted_spans_total", "Spans dropped from the memory store to make room."),
-		evictedTraces: counter("evicted_traces_total", "Traces dropped from the memory store to make room."),
+		evictedSpans:  counter("evicted_spans_total", "Spans dropped from the memory store because it was full."),
+		evictedTraces: counter("evicted_traces_total", "Traces dropped from the memory store because it was full."),
 		spans:         gauge("spans", "Spans in the memory store."),
 		traces:        gauge("traces", "Traces in the memory store."),
-		bytes:         gauge("bytes", "Memory used by the memory store for spans and indexes, estimated."),
+		bytes:         gauge("bytes", "Estimated memory of the memory store for spans and indexes."),
 	}
 	for _, c := range []prometheus.Collector{m.evictedSpans, m.evictedTraces, m.spans, m.traces, m.bytes} {
 		if err := reg.Register(c); err != nil {
@@ -176,7 +194,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) show(u usage) {
+func (m *metrics) set(u usage) {
 	m.spans.Set(float64(u.spans))
 	m.traces.Set(float64(u.traces))
 	m.bytes.Set(float64(u.bytes))

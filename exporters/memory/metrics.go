@@ -9,9 +9,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Metrics implements tracestore.Metrics. It counts every duplicate once. Spans that are evicted while it runs may be missing.
+// Metrics implements tracestore.Metrics. It counts duplicates once. Spans that are evicted while it
+// runs may be missing.
 func (e *exporter) Metrics(ctx context.Context, tenant string, q tracestore.MetricsQuery) (tracestore.MetricsAnswer, error) {
-	m := metricsReader{store: e, snapshot: e.snapshot(), counter: storequery.NewMetricsCounter(q), rows: make([]*row, 0, mostRows)}
+	m := metricsReader{store: e, snapshot: e.snapshot(), counter: storequery.NewMetricsCounter(q), rows: make([]*row, 0, maxRows)}
 	var ok bool
 	if m.from, m.to, ok = q.Window(); !ok {
 		return m.counter.Answer(), ctx.Err()
@@ -30,16 +31,17 @@ type metricsReader struct {
 	snapshot uint64
 	from, to uint64
 	counter  *storequery.MetricsCounter
-	rows     []*row // those at hand
+	rows     []*row // the current ones
 }
 
-// operation is the spans of one operation and kind.
+// operation holds the spans of one operation and kind.
 type operation struct {
 	service, name string
 	spans         *list
 }
 
-// operations returns those that are asked for. Their lists change.
+// operations returns the operations that the query selects. Their lists change when the lock is not
+// held.
 func (m *metricsReader) operations(tenant string) (out []operation) {
 	m.store.mu.RLock()
 	defer m.store.mu.RUnlock()
@@ -57,7 +59,8 @@ func (m *metricsReader) operations(tenant string) (out []operation) {
 	return out
 }
 
-// count counts the spans of an operation. It takes some rows at a time, newest first, and the lock only for that.
+// count counts the spans of an operation. It takes a limited number of rows at a time, newest
+// first, and holds the lock only for that.
 func (m *metricsReader) count(ctx context.Context, o operation) error {
 	series := -1
 	end := position{m.to, otlpdata.TraceID(maxID()), math.MaxUint64}
@@ -73,7 +76,7 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 			if r.seq > m.snapshot {
 				continue
 			}
-			if series < 0 { // only now: one without spans in the window needs no room
+			if series < 0 { // an operation without spans in the window must not count towards the limit
 				var ok bool
 				if series, ok = m.counter.Series(o.service, o.name); !ok {
 					return nil
@@ -81,7 +84,7 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 			}
 			m.counter.AddSpan(series, r.start, r.duration, uint64(r.count), r.failed)
 		}
-		if len(m.rows) < mostRows {
+		if len(m.rows) < maxRows {
 			return nil
 		}
 		end = m.rows[len(m.rows)-1].position()
@@ -92,5 +95,5 @@ func (m *metricsReader) count(ctx context.Context, o operation) error {
 func (m *metricsReader) before(l *list, end position) []*row {
 	m.store.mu.RLock()
 	defer m.store.mu.RUnlock()
-	return l.below(end, m.rows[:0], mostRows)
+	return l.below(end, m.rows[:0], maxRows)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// source is a set of rows that has in it every row for which an expression holds.
-type source struct {
+// candidates is a set of rows that contains every row for which an expression holds.
+type candidates struct {
 	lists []*list
 	rows  []*row
 }
 
-// size is the number of rows, and of lists to be merged.
-func (s source) size() int {
+// size returns the number of rows plus the number of lists to merge.
+func (s candidates) size() int {
 	n := len(s.lists) + len(s.rows)
 	for _, l := range s.lists {
 		n += l.n
@@ -23,26 +23,26 @@ func (s source) size() int {
 	return n
 }
 
-func (s source) union(o source) source {
-	return source{append(s.lists, o.lists...), append(s.rows, o.rows...)}
+func (s candidates) union(o candidates) candidates {
+	return candidates{append(s.lists, o.lists...), append(s.rows, o.rows...)}
 }
 
-// planner finds the smallest source of an expression.
+// planner finds the smallest set of candidates for an expression.
 type planner struct {
 	tenant *tenant
 	seed   maphash.Seed
 }
 
-// plan returns the source to search: all rows where no index helps.
-func (p planner) plan(e tracestore.Expr) source {
+// plan returns the candidates to search: all rows if no index can be used.
+func (p planner) plan(e tracestore.Expr) candidates {
 	if s, ok := p.expr(e); ok {
 		return s
 	}
-	return source{lists: []*list{&p.tenant.all}}
+	return candidates{lists: []*list{&p.tenant.all}}
 }
 
-// expr returns false where no index helps.
-func (p planner) expr(e tracestore.Expr) (source, bool) {
+// expr returns false if no index can be used.
+func (p planner) expr(e tracestore.Expr) (candidates, bool) {
 	switch e := e.(type) {
 	case tracestore.Cond:
 		return p.cond(e)
@@ -51,11 +51,12 @@ func (p planner) expr(e tracestore.Expr) (source, bool) {
 	case tracestore.Or:
 		return p.or(e)
 	}
-	return source{}, false
+	return candidates{}, false
 }
 
-// and takes the smallest source of the parts, or that of service and operation together.
-func (p planner) and(parts tracestore.And) (source, bool) {
+// and returns the smallest set of candidates of the parts, or that of service and operation
+// together.
+func (p planner) and(parts tracestore.And) (candidates, bool) {
 	best, ok := p.operation(parts)
 	for _, part := range parts {
 		if s, indexed := p.expr(part); indexed && (!ok || s.size() < best.size()) {
@@ -65,33 +66,33 @@ func (p planner) and(parts tracestore.And) (source, bool) {
 	return best, ok
 }
 
-// or needs an index for every part.
-func (p planner) or(parts tracestore.Or) (source, bool) {
-	var all source
+// or requires an index for each part.
+func (p planner) or(parts tracestore.Or) (candidates, bool) {
+	var all candidates
 	for _, part := range parts {
 		s, ok := p.expr(part)
 		if !ok {
-			return source{}, false
+			return candidates{}, false
 		}
 		all = all.union(s)
 	}
 	return all, true
 }
 
-// operation is the source of a service and an operation that are both among the parts.
-func (p planner) operation(parts tracestore.And) (source, bool) {
+// operation returns the candidates for a service and an operation, if both are among the parts.
+func (p planner) operation(parts tracestore.And) (candidates, bool) {
 	service, ok := text(parts, tracestore.Service)
 	if !ok {
-		return source{}, false
+		return candidates{}, false
 	}
 	name, ok := text(parts, tracestore.Name)
 	if !ok {
-		return source{}, false
+		return candidates{}, false
 	}
 	return p.tenant.services[service].named(name), true
 }
 
-// text returns what a place must be equal to.
+// text returns the text that a property must equal.
 func text(parts tracestore.And, place tracestore.Place) (string, bool) {
 	for _, part := range parts {
 		c, ok := part.(tracestore.Cond)
@@ -102,9 +103,9 @@ func text(parts tracestore.And, place tracestore.Place) (string, bool) {
 	return "", false
 }
 
-// named returns the spans of the service with a name, of all kinds. The service may be nil.
-func (s *service) named(name string) source {
-	var out source
+// named returns the spans of the service with a name and any kind. The service may be nil.
+func (s *service) named(name string) candidates {
+	var out candidates
 	if s == nil {
 		return out
 	}
@@ -116,46 +117,46 @@ func (s *service) named(name string) source {
 	return out
 }
 
-func (p planner) cond(c tracestore.Cond) (source, bool) {
+func (p planner) cond(c tracestore.Cond) (candidates, bool) {
 	if c.Op != tracestore.Eq {
-		return source{}, false
+		return candidates{}, false
 	}
 	switch place := c.Field.Place; {
 	case place <= tracestore.LinkAttribute:
 		return p.attribute(c)
 	case c.Value.IsNumber:
-		return source{}, false
+		return candidates{}, false
 	case place == tracestore.Service:
 		if s := p.tenant.services[c.Value.Text]; s != nil {
-			return source{lists: []*list{&s.rows}}, true
+			return candidates{lists: []*list{&s.rows}}, true
 		}
-		return source{}, true
+		return candidates{}, true
 	case place == tracestore.Name:
-		var all source
+		var all candidates
 		for _, s := range p.tenant.services {
 			all = all.union(s.named(c.Value.Text))
 		}
 		return all, true
 	case place == tracestore.Status && c.Value.Text == "error":
-		return source{lists: []*list{&p.tenant.failed}}, true
+		return candidates{lists: []*list{&p.tenant.failed}}, true
 	}
-	return source{}, false
+	return candidates{}, false
 }
 
-func (p planner) attribute(c tracestore.Cond) (source, bool) {
+func (p planner) attribute(c tracestore.Cond) (candidates, bool) {
 	texts, ok := textForms(c.Value)
 	if !ok {
-		return source{}, false
+		return candidates{}, false
 	}
 	a := p.tenant.attributes[c.Field.Key]
-	var out source
+	var out candidates
 	if a == nil {
 		return out, true
 	}
 	for _, text := range texts {
 		h := maphash.String(p.seed, text)
 		if place := c.Field.Place; place != tracestore.ResourceAttribute && place != tracestore.ScopeAttribute {
-			out = out.union(a.rows.source(h))
+			out = out.union(a.rows.candidates(h))
 		}
 		switch c.Field.Place {
 		case tracestore.AnyAttribute, tracestore.ResourceAttribute, tracestore.ScopeAttribute:
@@ -167,18 +168,19 @@ func (p planner) attribute(c tracestore.Cond) (source, bool) {
 	return out, true
 }
 
-func (ps postings) source(h uint64) source {
+func (ps postings) candidates(h uint64) candidates {
 	switch p := ps[h]; {
 	case p.many != nil:
-		return source{lists: []*list{p.many}}
+		return candidates{lists: []*list{p.many}}
 	case p.one != nil:
-		return source{rows: []*row{p.one}}
+		return candidates{rows: []*row{p.one}}
 	}
-	return source{}
+	return candidates{}
 }
 
-// textForms returns the text forms that values equal to a literal can have: false where they are too many to look up. Below 2^53 an
-// integer and a float are equal exactly when their text forms are, except for the two zeros.
+// textForms returns the text forms of all values that are equal to a literal, or false if these are
+// too many. Below 2^53, an integer and a float are equal if and only if their text forms are,
+// except for the two zeros.
 func textForms(l tracestore.Literal) ([]string, bool) {
 	switch {
 	case !l.IsNumber:

@@ -8,7 +8,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Traces implements tracestore.Reader. Hints are not needed. What is stored while it runs is not seen.
+// Traces implements tracestore.Reader. It ignores hints, and spans that are stored while it runs.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		snapshot := e.snapshot()
@@ -22,7 +22,7 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 	}
 }
 
-// snapshot returns the number up to which rows are visible to a reader that begins now.
+// snapshot returns the sequence number up to which rows are visible to a reader that starts now.
 func (e *exporter) snapshot() uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -38,7 +38,7 @@ func (e *exporter) find(tenant string, id otlpdata.TraceID, snapshot uint64) []b
 	return nil
 }
 
-// blocks returns what was stored of a trace up to a snapshot. The trace may be evicted already.
+// blocks returns the blocks of a trace up to a snapshot. The trace may be evicted already.
 func (e *exporter) blocks(tr *trace, snapshot uint64) []block {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -53,10 +53,11 @@ func visible(blocks []block, snapshot uint64) []block {
 	return blocks[:n]
 }
 
-// pieceBytes is the size above which a trace is given back in several batches.
+// pieceBytes is the size above which a trace is returned in several batches.
 const pieceBytes = 4 << 20
 
-// batches ranges over the spans of blocks of one trace, in pieces. It ends with the error of ctx when that ends.
+// batches yields the spans of blocks of one trace in pieces. When ctx ends, it yields the error of
+// ctx.
 func (e *exporter) batches(ctx context.Context, tenant string, blocks []block) iter.Seq2[*otlpdata.Batch, error] {
 	return func(yield func(*otlpdata.Batch, error) bool) {
 		if err := ctx.Err(); err != nil {
@@ -85,15 +86,15 @@ func (e *exporter) batches(ctx context.Context, tenant string, blocks []block) i
 	}
 }
 
-// piece is spans of a trace, those of one origin together.
+// piece holds spans of a trace, grouped by origin.
 type piece struct {
 	shares []share
 	index  map[*origin]int // of shares
-	last   *share          // requests bring many spans of one origin, one after the other
+	last   *share          // requests contain many consecutive spans of one origin
 	size   int             // bytes, estimated
 }
 
-// share is what an origin has of a piece.
+// share holds the spans of one origin in a piece.
 type share struct {
 	origin *origin
 	spans  [][]byte
@@ -109,23 +110,23 @@ func (p *piece) add(r *row) {
 	s := p.last
 	s.spans = append(s.spans, r.raw)
 	s.count.Add(r.root, r.debug)
-	p.size += len(r.raw) + costHead
+	p.size += len(r.raw) + maxFieldHeader
 }
 
-// share finds or makes the share of an origin.
+// share returns the share of an origin, and creates it if necessary.
 func (p *piece) share(o *origin) *share {
 	i, ok := p.index[o]
 	if !ok {
 		i = len(p.shares)
 		p.index[o] = i
 		p.shares = append(p.shares, share{origin: o, count: otlpdata.ServiceCount{Service: o.service.name}})
-		p.size += len(o.key) + 4*costHead
+		p.size += len(o.key) + 4*maxFieldHeader
 	}
 	return &p.shares[i]
 }
 
-// costHead is the number of bytes that a field needs at most besides its content.
-const costHead = 6
+// maxFieldHeader is the maximum number of bytes of a field besides its content.
+const maxFieldHeader = 6
 
 func (p *piece) batch(tenant string) *otlpdata.Batch {
 	chunk := make([]byte, 0, p.size)

@@ -25,8 +25,8 @@ func read(ctx context.Context, e *exporter, id otlpdata.TraceID, each func()) (o
 	return out, nil
 }
 
-// What is read back counts its spans as what was stored did.
-func TestReadCounts(t *testing.T) {
+// TestReadServices checks that a trace has the same counts by service as the stored batch.
+func TestReadServices(t *testing.T) {
 	e, _ := open(t, 0)
 	td := ordinary(3, 1)
 	td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().At(0).SetParentSpanID([8]byte{1})
@@ -52,8 +52,9 @@ func TestReadCounts(t *testing.T) {
 	}
 }
 
-// A span that was accepted can be read, also when a processor made it larger than a receiver would take.
-func TestReadSpanBeyondTheLimitsOfRequests(t *testing.T) {
+// TestReadOversizedSpan checks that a span beyond the limits of receivers, as a processor may
+// create it, can be read.
+func TestReadOversizedSpan(t *testing.T) {
 	e, _ := open(t, 0)
 	td := ptrace.NewTraces()
 	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -69,7 +70,8 @@ func TestReadSpanBeyondTheLimitsOfRequests(t *testing.T) {
 	}
 }
 
-// A client that is gone stops the reading of a large trace, which comes in pieces. The trace may be evicted meanwhile.
+// TestReadLargeTrace checks that a large trace is returned in pieces, that cancellation stops it,
+// and that it may be evicted meanwhile.
 func TestReadLargeTrace(t *testing.T) {
 	e, _ := open(t, 0)
 	const requests = 5
@@ -86,7 +88,7 @@ func TestReadLargeTrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	pieces, err := read(ctx, e, otlpdata.TraceID{9}, cancel)
 	if !errors.Is(err, context.Canceled) || len(pieces) != 1 {
-		t.Errorf("%d pieces and error %v after the context ended", len(pieces), err)
+		t.Errorf("%d pieces and error %v after cancellation, want one piece and context.Canceled", len(pieces), err)
 	}
 	spans := 0
 	pieces, err = read(t.Context(), e, otlpdata.TraceID{9}, func() {
@@ -96,7 +98,7 @@ func TestReadLargeTrace(t *testing.T) {
 	for _, p := range pieces {
 		spans += p.Len()
 		if p.Size() > pieceBytes*5/4 {
-			t.Errorf("a piece of %d bytes", p.Size())
+			t.Errorf("piece of %d bytes", p.Size())
 		}
 	}
 	if err != nil || len(pieces) < requests-1 || spans != requests*spansPerTrace {
@@ -104,8 +106,9 @@ func TestReadLargeTrace(t *testing.T) {
 	}
 }
 
-// A search reads no more of a long trace than its caller has use for.
-func TestLongTraceIsNotReadWhole(t *testing.T) {
+// TestFindTraceSpansBudget checks that a search reads no more of a long trace than the budget
+// permits.
+func TestFindTraceSpansBudget(t *testing.T) {
 	e, _ := open(t, 0)
 	const spans = 20
 	td := ptrace.NewTraces()
@@ -117,14 +120,14 @@ func TestLongTraceIsNotReadWhole(t *testing.T) {
 		s.Attributes().PutStr("k", strings.Repeat(string(rune('a'+i)), pieceBytes/4))
 	}
 	consume(t, e, batch(t, "", td))
-	for most, want := range map[int][2]int{0: {spans, spans}, spans: {spans, spans}, 5: {6, spans - 1}} {
-		res, err := e.Find(t.Context(), tracestore.Query{Budget: tracestore.Budget{TraceSpans: most}}, tracestore.WantFull)
+	for limit, want := range map[int][2]int{0: {spans, spans}, spans: {spans, spans}, 5: {6, spans - 1}} {
+		res, err := e.Find(t.Context(), tracestore.Query{Budget: tracestore.Budget{TraceSpans: limit}}, tracestore.WantFull)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for r, err := range res.All {
 			if err != nil || r.Spans.Len() < want[0] || r.Spans.Len() > want[1] {
-				t.Errorf("at most %d: %d spans, %v", most, r.Spans.Len(), err)
+				t.Errorf("limit %d: %d spans, error %v", limit, r.Spans.Len(), err)
 			}
 		}
 	}

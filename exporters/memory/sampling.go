@@ -2,5 +2,6 @@ package memory
 
 import "github.com/tracing-backend/tracing/pipeline/sampling"
 
-// The store keeps what adaptive sampling learns, and as ever loses it with the process.
+// The store holds the state of adaptive sampling, which is lost when the process ends. The embedded
+// sampling.Memory implements the methods.
 var _ sampling.Store = (*exporter)(nil)

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Find implements tracestore.Reader. It sees what was stored before it was called, also of traces that are evicted meanwhile.
+// Find implements tracestore.Reader. It ignores spans that are stored after the call, and includes
+// traces that are evicted while it runs.
 func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
-// search is one query under way.
+// search is a running query.
 type search struct {
 	store    *exporter
 	query    tracestore.Query
@@ -31,7 +32,7 @@ type search struct {
 	from, to uint64
 	scan     scan
 	reader   otlpdata.SpanReader
-	done     map[otlpdata.TraceID]struct{} // traces that need not be looked at any more
+	done     map[otlpdata.TraceID]struct{} // traces that need no further examination
 	found    int
 	outcome  tracestore.Outcome
 }
@@ -44,7 +45,7 @@ func (s *search) begin() {
 	}
 	end := position{s.to, otlpdata.TraceID(maxID()), math.MaxUint64}
 	if c := s.query.After; c.Set && c.Start <= s.to {
-		end = position{c.Start, c.ID, 0} // before every row of that start and trace
+		end = position{c.Start, c.ID, 0} // before all rows with that start and trace
 	}
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
@@ -70,7 +71,8 @@ func (s *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error
 	}
 }
 
-// run goes over the candidates, newest first: the first row of a trace that matches is its newest.
+// run examines the candidates, newest first. The first row of a trace that matches is its newest
+// match.
 func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) error {
 	var last tracestore.Cursor // the key up to which rows were examined
 	for {
@@ -85,7 +87,8 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		if _, done := s.done[r.trace.id]; done {
 			continue
 		}
-		// Rows of one key are never torn apart: the cursor could not say where to go on.
+		// All rows with the same key are examined together, because the cursor cannot represent a
+		// position between them.
 		key := tracestore.Cursor{Start: r.start, ID: r.trace.id, Set: true}
 		if b := s.query.Budget.Spans; b > 0 && s.outcome.Scanned >= b && key != last {
 			s.outcome.Next = last
@@ -100,13 +103,13 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 	}
 }
 
-// examine yields the trace of a row that matches. It returns false when that was the last result.
+// examine yields the trace of a row if the row matches. It returns false after the last result.
 func (s *search) examine(ctx context.Context, r *row, yield func(tracestore.Result) bool) (bool, error) {
 	if ok, err := s.matches(r); err != nil || !ok {
 		return true, err
 	}
 	s.done[r.trace.id] = struct{}{}
-	if listed, err := s.listed(r.trace); err != nil || listed {
+	if returned, err := s.returnedBefore(r.trace); err != nil || returned {
 		return true, err
 	}
 	res, err := s.result(ctx, r)
@@ -133,13 +136,14 @@ func (s *search) matches(r *row) (bool, error) {
 	}
 	sp, err := s.reader.Read(r.raw)
 	if err != nil {
-		return false, fmt.Errorf("reading a stored span: %w", err)
+		return false, fmt.Errorf("parsing stored span: %w", err)
 	}
 	return tracestore.Match(s.query.Where, tracestore.Span{Resource: &r.origin.resource, Scope: &r.origin.scope, Span: sp}), nil
 }
 
-// listed reports whether a trace was a result before the cursor: whether it matches there, too.
-func (s *search) listed(tr *trace) (bool, error) {
+// returnedBefore reports whether a trace was returned before the cursor, because it also matches
+// there.
+func (s *search) returnedBefore(tr *trace) (bool, error) {
 	c := s.query.After
 	if !c.Set {
 		return false, nil
@@ -158,20 +162,20 @@ func (s *search) listed(tr *trace) (bool, error) {
 	return false, nil
 }
 
-// result makes the result for the newest matching row of a trace.
+// result returns the result for the newest matching row of a trace.
 func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) {
 	res := tracestore.Result{ID: r.trace.id, Start: r.start}
 	if s.want == tracestore.WantIDs {
 		return res, nil
 	}
 	var pieces []*otlpdata.Batch
-	spans, most := 0, s.query.Budget.TraceSpans
+	spans, limit := 0, s.query.Budget.TraceSpans
 	for b, err := range s.store.batches(ctx, s.query.Tenant, s.store.blocks(r.trace, s.scan.snapshot)) {
 		if err != nil {
 			return res, err
 		}
 		pieces = append(pieces, b)
-		if spans += b.Len(); s.want == tracestore.WantFull && most > 0 && spans > most {
+		if spans += b.Len(); s.want == tracestore.WantFull && limit > 0 && spans > limit {
 			break
 		}
 	}
@@ -185,7 +189,7 @@ func (s *search) result(ctx context.Context, r *row) (tracestore.Result, error) 
 	return res, err
 }
 
-// scan merges lists of rows, newest first, each row once.
+// scan merges lists of rows, newest first and without duplicates.
 type scan struct {
 	store    *exporter
 	snapshot uint64
@@ -193,21 +197,22 @@ type scan struct {
 	last     *row
 }
 
-// head is the next rows of one list, which is nil when they are all.
+// head holds the next rows of one list. list is nil if there are no others.
 type head struct {
 	list  *list
-	rows  []*row // what is left of taken
+	rows  []*row // the rest of taken
 	taken []*row
-	size  int // how many rows to take next
+	size  int // number of rows to take next
 }
 
-// How many rows of a list are taken at once, at first and at last. The lock is held as long as that takes.
-const firstRows, mostRows = 8, 256
+// minRows and maxRows are the minimum and maximum number of rows that are taken from a list at
+// once, with the lock held. The number doubles with each access.
+const minRows, maxRows = 8, 256
 
 // begin takes the first rows before end. The caller holds the lock.
-func (s *scan) begin(src source, end position) {
+func (s *scan) begin(src candidates, end position) {
 	for _, l := range src.lists {
-		h := &head{list: l, size: firstRows}
+		h := &head{list: l, size: minRows}
 		if h.fill(end) {
 			s.heads = append(s.heads, h)
 		}
@@ -227,11 +232,11 @@ func (h *head) fill(end position) bool {
 	}
 	h.taken = h.list.below(end, h.taken[:0], h.size)
 	h.rows = h.taken
-	h.size = min(2*h.size, mostRows)
+	h.size = min(2*h.size, maxRows)
 	return len(h.rows) > 0
 }
 
-// next returns nil behind the last row.
+// next returns nil after the last row.
 func (s *scan) next() *row {
 	for len(s.heads) > 0 {
 		h := s.heads[0]

@@ -7,7 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// stage is one request as the store needs it: read, hashed and grouped by trace before the lock is taken. It aliases the request.
+// stage is a request that was read, hashed and grouped by trace before the lock is taken. It shares
+// memory with the request.
 type stage struct {
 	terms   termReader
 	origins []stagedOrigin
@@ -20,10 +21,11 @@ type stage struct {
 	bytes   int64
 }
 
-// stagedOrigin is keys[from:to], the encoding of a resource and a scope. Its length bounds what interning it can cost.
+// stagedOrigin is the encoding of a resource and a scope, keys[from:to]. Its length limits the
+// memory of the interned origin.
 type stagedOrigin struct{ from, to int }
 
-// stagedSpan is a span of the request. next is 1 + the index of the next one of its trace.
+// stagedSpan is a span of the request. next is 1 + the index of the next span of its trace.
 type stagedSpan struct {
 	start    uint64
 	duration uint64
@@ -39,7 +41,7 @@ type stagedSpan struct {
 	next     int
 }
 
-// group is the spans of one trace: the first, the last and their number.
+// group holds the spans of one trace: the first, the last and their number.
 type group struct {
 	id          otlpdata.TraceID
 	first, last int
@@ -50,10 +52,10 @@ func newStage(seed maphash.Seed) *stage {
 	return &stage{terms: termReader{seed: seed}, byTrace: make(map[otlpdata.TraceID]int)}
 }
 
-// reset forgets the request and reports whether the stage is small enough to be used again.
+// reset clears the stage and reports whether it is small enough to be reused.
 func (st *stage) reset() bool {
-	const keep = 1 << 14 // spans
-	if cap(st.spans) > keep || cap(st.values) > 32*keep || cap(st.keys) > 64*keep || cap(st.origins) > keep {
+	const maxReused = 1 << 14 // spans
+	if cap(st.spans) > maxReused || cap(st.values) > 32*maxReused || cap(st.keys) > 64*maxReused || cap(st.origins) > maxReused {
 		return false
 	}
 	clear(st.spans)
@@ -64,13 +66,13 @@ func (st *stage) reset() bool {
 	return true
 }
 
-// Resource remembers the resource of the scopes that follow.
+// Resource sets the resource of the following scopes.
 func (st *stage) Resource(r *otlpdata.Resource) error {
 	st.open = r
 	return nil
 }
 
-// Scope begins an origin.
+// Scope starts an origin.
 func (st *stage) Scope(s *otlpdata.Scope) error {
 	from := len(st.keys)
 	st.keys = otlpdata.AppendResourceSpans(st.keys, st.open, s)
@@ -86,15 +88,16 @@ func (st *stage) Scope(s *otlpdata.Scope) error {
 	return nil
 }
 
-// Span adds a span to its trace's group.
+// Span adds a span to the group of its trace.
 func (st *stage) Span(s *otlpdata.Span) error {
 	from := len(st.values)
 	st.values = st.terms.span(st.values, s)
 	i := len(st.spans)
 	duration, _ := s.Duration()
 	st.spans = append(st.spans, stagedSpan{
-		start: s.Start, duration: duration, raw: s.Raw, name: s.Operation(), kind: s.KindName(), failed: s.StatusCode == otlpdata.StatusError,
-		root: s.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0, count: uint32(s.AdjustedCount()),
+		start: s.Start, duration: duration, raw: s.Raw, name: s.Operation(), kind: s.KindName(),
+		failed: s.StatusCode == otlpdata.StatusError,
+		root:   s.ParentID.IsZero(), debug: s.NativeFlags()&otlpdata.FlagDebug != 0, count: uint32(s.AdjustedCount()),
 		origin: len(st.origins) - 1, from: from, to: len(st.values),
 	})
 	g, ok := st.byTrace[s.TraceID]
@@ -115,22 +118,22 @@ func (st *stage) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// cost bounds from above what storing the request can cost.
+// cost returns an upper bound of the memory for the request.
 func (st *stage) cost() int64 { return st.bytes + costTenant }
 
-// term is a value of an attribute, by the hash of its text form.
+// term is an attribute value, identified by the hash of its text form.
 type term struct {
 	key  string
 	hash uint64
 }
 
-// termReader makes terms of attributes.
+// termReader creates terms from attributes.
 type termReader struct {
 	seed maphash.Seed
 	text []byte // scratch
 }
 
-// hash returns the hash of a value's text form.
+// hash returns the hash of the text form of a value.
 func (t *termReader) hash(v otlpdata.Value) uint64 {
 	if v.Kind() == otlpdata.ValueString {
 		return maphash.String(t.seed, v.Str())

@@ -52,18 +52,19 @@ func find(tb testing.TB, e *exporter, q tracestore.Query) ([]otlpdata.TraceID, i
 	return ids, res.Outcome().Scanned
 }
 
-func TestOldestTracesGoFirst(t *testing.T) {
+// TestEviction checks that the oldest traces are dropped first.
+func TestEviction(t *testing.T) {
 	e, reg := open(t, 2<<20)
 	const traces = 500
 	for i := range traces {
 		consume(t, e, batch(t, "", ordinary(i, 1)))
 		if e.usage.bytes > e.maxBytes {
-			t.Fatalf("%d bytes after request %d, the limit is %d", e.usage.bytes, i, e.maxBytes)
+			t.Fatalf("%d bytes after request %d, want at most %d", e.usage.bytes, i, e.maxBytes)
 		}
 	}
 	ids, _ := find(t, e, tracestore.Query{})
 	if len(ids) == 0 || len(ids) == traces {
-		t.Fatalf("%d traces are left of %d", len(ids), traces)
+		t.Fatalf("%d of %d traces are left, want some", len(ids), traces)
 	}
 	for i, id := range ids {
 		n := traces - 1 - i
@@ -71,9 +72,9 @@ func TestOldestTracesGoFirst(t *testing.T) {
 			t.Fatalf("trace %d from the newest is %s, want %s", i, id, want)
 		}
 	}
-	gone := float64(traces - len(ids))
+	evicted := float64(traces - len(ids))
 	for name, want := range map[string]float64{
-		"evicted_traces_total": gone, "evicted_spans_total": gone * spansPerTrace, "bytes": float64(e.usage.bytes),
+		"evicted_traces_total": evicted, "evicted_spans_total": evicted * spansPerTrace, "bytes": float64(e.usage.bytes),
 		"traces": float64(len(ids)), "spans": float64(len(ids) * spansPerTrace),
 	} {
 		if got := metric(t, reg, name); got != want {
@@ -82,7 +83,8 @@ func TestOldestTracesGoFirst(t *testing.T) {
 	}
 }
 
-func TestAnEmptyStoreCostsNothing(t *testing.T) {
+// TestEmptyStoreUsesNoMemory checks that the estimate returns to 0 when all traces are dropped.
+func TestEmptyStoreUsesNoMemory(t *testing.T) {
 	e, _ := open(t, 0)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
@@ -100,14 +102,15 @@ func TestAnEmptyStoreCostsNothing(t *testing.T) {
 	e.maxBytes = 0
 	e.evict()
 	if e.usage != (usage{}) {
-		t.Errorf("after everything was dropped: %+v", e.usage)
+		t.Errorf("usage after all traces were dropped: %+v", e.usage)
 	}
 	if len(e.tenants) != 0 || e.oldest != nil || e.newest != nil {
-		t.Errorf("%d tenants are left, and traces from %v to %v", len(e.tenants), e.oldest, e.newest)
+		t.Errorf("%d tenants left, traces from %v to %v", len(e.tenants), e.oldest, e.newest)
 	}
 }
 
-func TestCatalogForgetsWhatWasDropped(t *testing.T) {
+// TestCatalogAfterEviction checks that catalogs do not list names of evicted spans.
+func TestCatalogAfterEviction(t *testing.T) {
 	e, _ := open(t, 0)
 	first := ptrace.NewTraces()
 	rs := first.ResourceSpans().AppendEmpty()
@@ -122,30 +125,32 @@ func TestCatalogForgetsWhatWasDropped(t *testing.T) {
 		t.Errorf("services %q, want %q", services, want)
 	}
 	if ops, _ := e.Operations(t.Context(), "", "short-lived", ""); len(ops) != 0 {
-		t.Errorf("operations of a service that is gone: %v", ops)
+		t.Errorf("operations of an evicted service: %v", ops)
 	}
 	if keys, _ := e.AttributeKeys(t.Context(), "", "only.here", 0); len(keys) != 0 {
-		t.Errorf("attribute keys that are gone: %q", keys)
+		t.Errorf("evicted attribute keys: %q", keys)
 	}
 }
 
-func TestRequestLargerThanTheStore(t *testing.T) {
+// TestRequestTooLarge checks that a request larger than the store is refused and evicts nothing.
+func TestRequestTooLarge(t *testing.T) {
 	e, reg := open(t, minBytes)
 	consume(t, e, batch(t, "", ordinary(0, 1)))
 	err := e.Consume(t.Context(), batch(t, "", ordinary(1, 200)))
 	if err == nil || !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "max_bytes") {
-		t.Errorf("error %v, want a permanent one that names max_bytes", err)
+		t.Errorf("error %v, want a permanent error that names max_bytes", err)
 	}
 	if got := metric(t, reg, "spans"); got != spansPerTrace {
-		t.Errorf("%v spans are stored after the refusal, want %d", got, spansPerTrace)
+		t.Errorf("%v spans stored after the request was refused, want %d", got, spansPerTrace)
 	}
 	if got := metric(t, reg, "evicted_spans_total"); got != 0 {
-		t.Errorf("%v spans made room for a request that was refused", got)
+		t.Errorf("%v spans evicted for a request that was refused", got)
 	}
 }
 
-// A trace that grows beyond the store goes as a whole, and is counted.
-func TestTraceLargerThanTheStore(t *testing.T) {
+// TestTraceTooLarge checks that a trace that grows beyond the store is dropped as a whole and
+// counted.
+func TestTraceTooLarge(t *testing.T) {
 	e, reg := open(t, minBytes)
 	sent := 0.0
 	for i := range 100 {
@@ -159,7 +164,7 @@ func TestTraceLargerThanTheStore(t *testing.T) {
 		}
 		consume(t, e, batch(t, "", td))
 		if got := metric(t, reg, "spans") + metric(t, reg, "evicted_spans_total"); got != sent {
-			t.Fatalf("stored and evicted spans are %v, want %v", got, sent)
+			t.Fatalf("%v spans stored or evicted, want %v", got, sent)
 		}
 	}
 	if metric(t, reg, "evicted_traces_total") == 0 {
@@ -167,14 +172,14 @@ func TestTraceLargerThanTheStore(t *testing.T) {
 	}
 }
 
-// TestBytesAreHonest compares the estimate with the heap.
-func TestBytesAreHonest(t *testing.T) {
+// TestMemoryEstimate compares the estimate with the heap.
+func TestMemoryEstimate(t *testing.T) {
 	const spans = 8_000
 	for name, c := range map[string]struct {
 		maxBytes pipeline.ByteSize
 		request  func(i int) ptrace.Traces
 	}{
-		"room":                {1 << 30, func(i int) ptrace.Traces { return ordinary(i*100, 100) }},
+		"large":               {1 << 30, func(i int) ptrace.Traces { return ordinary(i*100, 100) }},
 		"full and evicting":   {4 << 20, func(i int) ptrace.Traces { return ordinary(i*10, 10) }},
 		"one span a request":  {1 << 30, singles()},
 		"evicting one by one": {4 << 20, singles()},
@@ -194,14 +199,14 @@ func TestBytesAreHonest(t *testing.T) {
 				sent += b.Len()
 				consume(t, e, b)
 			}
-			e.stages.Get() // scratch space is not what is stored
+			e.stages.Get() // scratch memory does not count
 			used, estimate := liveHeap()-before, e.usage.bytes
 			t.Logf("%d spans: %d bytes each, estimated %d", e.usage.spans, used/int64(e.usage.spans), estimate/int64(e.usage.spans))
 			if used > estimate*14/10 || estimate > used*14/10 {
-				t.Errorf("the heap grew by %d, the estimate is %d", used, estimate)
+				t.Errorf("heap grew by %d bytes, estimate is %d", used, estimate)
 			}
 			if got := metric(t, reg, "bytes"); got != float64(estimate) {
-				t.Errorf("the metric says %v, want %d", got, estimate)
+				t.Errorf("metric is %v, want %d", got, estimate)
 			}
 		})
 	}
@@ -215,15 +220,15 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// singles returns a function that makes requests of one span each, all those of ordinary traces.
+// singles returns a function that returns the spans of ordinary traces, one in each request.
 func singles() func(i int) ptrace.Traces {
-	var whole ptrace.Traces
+	var all ptrace.Traces
 	return func(i int) ptrace.Traces {
 		k := i % spansPerTrace
 		if k == 0 {
-			whole = ordinary(i/spansPerTrace, 1)
+			all = ordinary(i/spansPerTrace, 1)
 		}
-		from := whole.ResourceSpans().At(k % 4)
+		from := all.ResourceSpans().At(k % 4)
 		td := ptrace.NewTraces()
 		rs := td.ResourceSpans().AppendEmpty()
 		from.Resource().CopyTo(rs.Resource())
@@ -234,8 +239,8 @@ func singles() func(i int) ptrace.Traces {
 	}
 }
 
-// What a request can cost is bounded before it is stored, or the bound on requests would not hold.
-func TestCostIsABound(t *testing.T) {
+// TestCostIsUpperBound checks that stage.cost is an upper bound of the memory for a request.
+func TestCostIsUpperBound(t *testing.T) {
 	mixed := ordinary(5, 3)
 	mixed.ResourceSpans().At(0).Resource().Attributes().Clear()
 	mixed.ResourceSpans().At(1).ScopeSpans().At(0).Spans().AppendEmpty()
@@ -252,12 +257,13 @@ func TestCostIsABound(t *testing.T) {
 		}
 		consume(t, e, b)
 		if e.usage.bytes > st.cost() {
-			t.Errorf("request %d costs %d, the bound is %d", i, e.usage.bytes, st.cost())
+			t.Errorf("request %d uses %d bytes, upper bound is %d", i, e.usage.bytes, st.cost())
 		}
 	}
 }
 
-func TestSearchesExamineFewSpans(t *testing.T) {
+// TestFindScannedSpans checks that searches use indexes.
+func TestFindScannedSpans(t *testing.T) {
 	e, _ := open(t, 0)
 	const traces = 1000
 	consume(t, e, batch(t, "", ordinary(0, traces)))
@@ -266,37 +272,39 @@ func TestSearchesExamineFewSpans(t *testing.T) {
 	}
 	service, user := eq(tracestore.Service, "", "service-1"), eq(tracestore.AnyAttribute, "user.id", "user-77")
 	request := eq(tracestore.SpanAttribute, "request.id", "request-555")
+	host := eq(tracestore.ResourceAttribute, "host.name", "host.name of service 2")
 	number := tracestore.Cond{Field: tracestore.Field{Place: tracestore.SpanAttribute, Key: "bucket"}, Value: tracestore.Number(7)}
 	for name, c := range map[string]struct {
-		q           tracestore.Query
-		found, most int
+		q                 tracestore.Query
+		found, maxScanned int
 	}{
-		"newest":            {tracestore.Query{Limit: 5}, 5, 5},
-		"service":           {tracestore.Query{Where: service, Limit: 5}, 5, 5},
-		"old window":        {tracestore.Query{Where: service, Limit: 5, To: at(benchBase + 100*1_000_000)}, 5, 5},
-		"operation":         {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/5")}, Limit: 5}, 5, 5},
-		"absent operation":  {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/4")}}, 0, 0},
-		"operation only":    {tracestore.Query{Where: eq(tracestore.Name, "", "GET /path/4"), Limit: 5}, 5, 5},
-		"attribute":         {tracestore.Query{Where: tracestore.And{service, user}}, 1, spansPerTrace},
-		"either":            {tracestore.Query{Where: tracestore.Or{request, user}}, 2, spansPerTrace + 1},
-		"unique attribute":  {tracestore.Query{Where: tracestore.And{service, user, tracestore.Not{Expr: request}}}, 1, spansPerTrace},
-		"absent value":      {tracestore.Query{Where: eq(tracestore.AnyAttribute, "user.id", "nobody")}, 0, 0},
-		"absent key":        {tracestore.Query{Where: eq(tracestore.AnyAttribute, "nothing", "")}, 0, 0},
-		"absent service":    {tracestore.Query{Where: eq(tracestore.Service, "", "nothing")}, 0, 0},
-		"number":            {tracestore.Query{Where: number, Limit: 5}, 5, 5},
-		"errors":            {tracestore.Query{Where: eq(tracestore.Status, "", "error")}, 0, 0},
-		"resource":          {tracestore.Query{Where: eq(tracestore.ResourceAttribute, "host.name", "host.name of service 2"), Limit: 5}, 5, 5},
-		"resource's absent": {tracestore.Query{Where: eq(tracestore.ResourceAttribute, "user.id", "user-77")}, 0, 0},
+		"newest":           {tracestore.Query{Limit: 5}, 5, 5},
+		"service":          {tracestore.Query{Where: service, Limit: 5}, 5, 5},
+		"old window":       {tracestore.Query{Where: service, Limit: 5, To: at(benchBase + 100*1_000_000)}, 5, 5},
+		"operation":        {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/5")}, Limit: 5}, 5, 5},
+		"absent operation": {tracestore.Query{Where: tracestore.And{service, eq(tracestore.Name, "", "GET /path/4")}}, 0, 0},
+		"operation only":   {tracestore.Query{Where: eq(tracestore.Name, "", "GET /path/4"), Limit: 5}, 5, 5},
+		"attribute":        {tracestore.Query{Where: tracestore.And{service, user}}, 1, spansPerTrace},
+		"or":               {tracestore.Query{Where: tracestore.Or{request, user}}, 2, spansPerTrace + 1},
+		"unique attribute": {tracestore.Query{Where: tracestore.And{service, user, tracestore.Not{Expr: request}}}, 1, spansPerTrace},
+		"absent value":     {tracestore.Query{Where: eq(tracestore.AnyAttribute, "user.id", "unknown")}, 0, 0},
+		"absent key":       {tracestore.Query{Where: eq(tracestore.AnyAttribute, "nothing", "")}, 0, 0},
+		"absent service":   {tracestore.Query{Where: eq(tracestore.Service, "", "nothing")}, 0, 0},
+		"number":           {tracestore.Query{Where: number, Limit: 5}, 5, 5},
+		"errors":           {tracestore.Query{Where: eq(tracestore.Status, "", "error")}, 0, 0},
+		"resource":         {tracestore.Query{Where: host, Limit: 5}, 5, 5},
+		"not of resources": {tracestore.Query{Where: eq(tracestore.ResourceAttribute, "user.id", "user-77")}, 0, 0},
 	} {
 		ids, examined := find(t, e, c.q)
-		if len(ids) != c.found || examined > c.most {
-			t.Errorf("%s: %d traces by %d spans, want %d by at most %d", name, len(ids), examined, c.found, c.most)
+		if len(ids) != c.found || examined > c.maxScanned {
+			t.Errorf("%s: %d traces, %d spans scanned; want %d, at most %d", name, len(ids), examined, c.found, c.maxScanned)
 		}
 	}
 }
 
-// A search sees the store as it was when it began, whole requests only, also of traces that are dropped while it runs.
-func TestSearchSeesOneState(t *testing.T) {
+// TestFindSnapshot checks that a search sees the requests that were stored before it started,
+// including traces that are evicted meanwhile.
+func TestFindSnapshot(t *testing.T) {
 	e, _ := open(t, 0)
 	consume(t, e, batch(t, "", ordinary(0, 50)))
 	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantFull)
@@ -312,7 +320,7 @@ func TestSearchSeesOneState(t *testing.T) {
 		if n++; r.Spans.Len() != spansPerTrace {
 			t.Errorf("trace %s has %d spans, want %d", r.ID, r.Spans.Len(), spansPerTrace)
 		}
-		if n == 1 { // older and newer traces come, and late spans of the old ones; then all is dropped but what was read already
+		if n == 1 { // store other traces and late spans of the existing ones; later, drop everything
 			late := ordinary(0, 60)
 			late.ResourceSpans().RemoveIf(func(rs ptrace.ResourceSpans) bool {
 				rs.Resource().Attributes().PutStr("late", "yes")
@@ -327,7 +335,7 @@ func TestSearchSeesOneState(t *testing.T) {
 		}
 	}
 	if n < 40 || n > 50 {
-		t.Errorf("%d traces, want the 50 that were there, or those that were read before they went", n)
+		t.Errorf("%d traces, want the 50 stored before, or at least the 40 read before eviction", n)
 	}
 }
 
@@ -337,11 +345,11 @@ func dropAll(t *testing.T, e *exporter) {
 	defer e.mu.Unlock()
 	e.evict()
 	if e.usage.spans != 0 {
-		t.Fatalf("%d spans are left", e.usage.spans)
+		t.Fatalf("%d spans left", e.usage.spans)
 	}
 }
 
-func TestConsumeAfterTheContextEnded(t *testing.T) {
+func TestConsumeCancelled(t *testing.T) {
 	e, _ := open(t, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -349,24 +357,24 @@ func TestConsumeAfterTheContextEnded(t *testing.T) {
 		t.Error("no error")
 	}
 	if e.usage.spans != 0 {
-		t.Errorf("%d spans are stored", e.usage.spans)
+		t.Errorf("%d spans stored, want none", e.usage.spans)
 	}
 }
 
 func TestConfig(t *testing.T) {
 	c := defaults()
 	if err := c.Validate(); err != nil {
-		t.Errorf("the defaults: %v", err)
+		t.Errorf("defaults: %v", err)
 	}
 	c.MaxBytes = minBytes - 1
 	if err := c.Validate(); err == nil {
-		t.Errorf("%d bytes are no error", c.MaxBytes)
+		t.Errorf("no error for max_bytes %d", c.MaxBytes)
 	}
 	if f := Factory(); f.Type() != "memory" || f.Kind() != pipeline.KindExporter || f.Summary() == "" {
 		t.Errorf("factory %q of kind %s: %q", f.Type(), f.Kind(), f.Summary())
 	}
 	if e, _ := open(t, 0); e.Durability() != pipeline.DurabilityMemory {
-		t.Errorf("keeps spans %s", e.Durability())
+		t.Errorf("durability %s, want in memory", e.Durability())
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// tenant is the spans of one tenant and their indexes. It exists while it has a trace.
+// tenant holds the spans of one tenant and their indexes. It exists while it has a trace.
 type tenant struct {
 	name       string
 	traces     map[otlpdata.TraceID]*trace
 	origins    map[string]*origin // by their encoding
-	identity   postings           // by the hash of origin and span, to tell duplicates
+	identity   postings           // by the hash of origin and span, to detect duplicates
 	all        list
 	failed     list // spans with an error
 	services   map[string]*service
@@ -21,35 +21,37 @@ type tenant struct {
 	usage      *usage // of the whole store
 }
 
-// trace is the spans of one trace, as they came. blocks only grows.
+// trace holds the spans of one trace in order of arrival. Requests append blocks; deletions replace
+// the slice.
 type trace struct {
 	id     otlpdata.TraceID
 	tenant *tenant
-	next   *trace // the one created next
+	next   *trace // the trace created after it
 	blocks []block
 }
 
-// block is what one request brought of a trace. It never changes, and is freed with its trace.
+// block holds the spans of a trace from one request. It never changes.
 type block struct {
 	rows []row
 	cost int64
 }
 
-// row is one span. It never changes once the lock was released.
+// row is one span. It never changes after the lock was released.
 type row struct {
 	trace    *trace
 	origin   *origin
 	start    uint64
-	duration uint64 // as otlpdata.Span.Duration mends it
+	duration uint64 // as corrected by otlpdata.Span.Duration
 	seq      uint64 // number of the row in the store; the rows of a request become visible together
 	raw      []byte // the encoded span
-	root     bool   // it has no parent
-	debug    bool   // it has the flag otlpdata.FlagDebug
-	failed   bool   // its status is an error
-	count    uint32 // how many spans it stands for, as otlpdata.Span.AdjustedCount says
+	root     bool   // has no parent
+	debug    bool   // has the flag otlpdata.FlagDebug
+	failed   bool   // has the status error
+	count    uint32 // otlpdata.Span.AdjustedCount
 }
 
-// origin is a resource and a scope that spans of a tenant have in common. It is kept while it has rows.
+// origin is a resource and a scope that spans of a tenant have in common. It exists while it has
+// rows.
 type origin struct {
 	key      string
 	resource otlpdata.Resource
@@ -78,21 +80,21 @@ func (e *exporter) insert(name string, st *stage) {
 		e.tenants[name] = t
 		e.usage.bytes += costTenant
 	}
-	origins := make([]*origin, len(st.origins)) // made when the first span needs them
+	origins := make([]*origin, len(st.origins)) // created when the first span needs them
 	for i := range st.groups {
 		e.insertGroup(t, st, &st.groups[i], origins)
 	}
 }
 
-// insertGroup adds the spans of one trace that are not stored yet.
+// insertGroup adds the spans of one trace that are not stored yet, without duplicates.
 func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin) {
 	tr := t.traces[g.id]
 	if tr == nil {
 		tr = &trace{id: g.id, tenant: t}
 		t.traces[g.id] = tr
-		e.created(tr)
+		e.appendTrace(tr)
 	}
-	rows := make([]row, 0, g.n) // indexes point into it: it must not grow
+	rows := make([]row, 0, g.n) // must not grow, because indexes point into it
 	size := 0
 	for i := g.first + 1; i != 0; i = st.spans[i-1].next {
 		s := &st.spans[i-1]
@@ -113,7 +115,7 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 	if len(rows) == 0 {
 		return
 	}
-	// The rows alias the request up to here.
+	// Copy the spans, which share memory with the request so far.
 	data := make([]byte, 0, size)
 	for i := range rows {
 		from := len(data)
@@ -126,8 +128,8 @@ func (e *exporter) insertGroup(t *tenant, st *stage, g *group, origins []*origin
 	e.usage.spans += len(rows)
 }
 
-// created adds a trace to the order of eviction.
-func (e *exporter) created(tr *trace) {
+// appendTrace appends a new trace to the order of eviction.
+func (e *exporter) appendTrace(tr *trace) {
 	if e.newest == nil {
 		e.oldest = tr
 	} else {
@@ -138,13 +140,13 @@ func (e *exporter) created(tr *trace) {
 	e.usage.bytes += costTrace
 }
 
-// origin finds or makes the origin with an encoding.
+// origin returns the origin with an encoding, and creates it if necessary.
 func (t *tenant) origin(terms *termReader, encoded []byte) *origin {
 	if o := t.origins[string(encoded)]; o != nil {
 		return o
 	}
 	o := &origin{key: string(encoded), hash: maphash.Bytes(terms.seed, encoded)}
-	// The encoding was made by AppendResourceSpans of a resource and a scope that were read; it cannot fail to be read again.
+	// Cannot fail: AppendResourceSpans encoded a resource and a scope that were parsed before.
 	_ = otlpdata.Walk(slices.Clone(encoded), o)
 	o.terms = terms.attributes(terms.attributes(nil, o.resource.Attributes), o.scope.Attributes)
 	for i := range o.terms {
@@ -159,7 +161,7 @@ func (t *tenant) origin(terms *termReader, encoded []byte) *origin {
 	return o
 }
 
-// Resource, Scope and Span are how an origin reads itself.
+// Resource, Scope and Span implement otlpdata.Visitor, with which an origin decodes itself.
 func (o *origin) Resource(r *otlpdata.Resource) error {
 	o.resource = *r
 	o.resource.Attributes = slices.Clone(r.Attributes)
@@ -174,12 +176,12 @@ func (o *origin) Scope(s *otlpdata.Scope) error {
 
 func (o *origin) Span(*otlpdata.Span) error { return nil }
 
-// identify returns the hash of a span of the origin; the encoded span has its ids in it.
+// identify returns the hash of a span of the origin, including its ids.
 func (o *origin) identify(seed maphash.Seed, raw []byte) uint64 {
 	return maphash.Bytes(seed, raw) ^ o.hash
 }
 
-// has reports whether the tenant has the span already.
+// has reports whether the span is stored already.
 func (t *tenant) has(h uint64, o *origin, raw []byte) bool {
 	for r := range t.identity.rows(h) {
 		if r.origin == o && bytes.Equal(r.raw, raw) {

@@ -117,8 +117,8 @@ func TestRemoteStoresV1(t *testing.T) {
 				"all span fields are returned",              // not the attributes of scopes and links
 				"different spans with the same id are kept", // schema URLs are lost
 				"unicode and invalid UTF-8",                 // repaired; a status message without a status becomes an attribute
-				"writers and readers at once",               // spans are written one by one, so that readers may see some of a request
-				"services without a proper name")            // an empty name and a missing name are the same
+				"concurrent writers and readers",            // spans are written one by one, so that readers may see some of a request
+				"missing and invalid service names")         // an empty name and a missing name are the same
 		})
 	}
 }
