@@ -122,47 +122,22 @@ func (w *walker) request(b []byte) error {
 	return nil
 }
 
+const deprecatedScopeSpans = 1000<<3 | wireLen
+
 // resourceSpans reads the message twice: the resource may follow its spans and may be repeated, but
 // the visitor gets it first.
 func (w *walker) resourceSpans(b []byte) error {
-	const deprecatedScopeSpans = 1000<<3 | wireLen
-	if err := w.countGroup(); err != nil {
+	scopes, deprecated, err := w.groupResource(b)
+	if err != nil {
 		return err
 	}
 	r := &w.resource
-	*r = Resource{Attributes: r.Attributes[:0]}
-	w.items = listLengths{}
-	scopes, deprecated := 0, 0
-	var f field
-	for pos := 0; pos < len(b); {
-		var err error
-		if pos, err = f.next(b, pos); err != nil {
-			return err
-		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			err = w.decodeResource(f.data)
-		case 2<<3 | wireLen:
-			scopes++
-		case 3<<3 | wireLen:
-			r.SchemaURL = unsafeString(f.data)
-		case deprecatedScopeSpans:
-			deprecated++
-		default:
-			if f.key>>3 == 1000 {
-				return errWireType
-			}
-			pos, err = f.unknown(b, pos, 0b1110)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	w.longest.resource.grow(&w.items)
 	r.Service = ServiceName(r.Attributes)
 	if err := w.v.Resource(r); err != nil {
 		return err
 	}
+	var f field
 	for pos := 0; pos < len(b) && scopes+deprecated > 0; {
 		pos, _ = f.next(b, pos)
 		var err error
@@ -187,6 +162,42 @@ func (w *walker) resourceSpans(b []byte) error {
 	return nil
 }
 
+// groupResource reads the resource of a ResourceSpans and checks the framing of the message. It
+// returns the number of ScopeSpans with the current and the deprecated field number.
+func (w *walker) groupResource(b []byte) (scopes, deprecated int, err error) {
+	if err := w.countGroup(); err != nil {
+		return 0, 0, err
+	}
+	r := &w.resource
+	*r = Resource{Attributes: r.Attributes[:0]}
+	w.items = listLengths{}
+	var f field
+	for pos := 0; pos < len(b); {
+		if pos, err = f.next(b, pos); err != nil {
+			return 0, 0, err
+		}
+		switch f.key {
+		case 1<<3 | wireLen:
+			err = w.decodeResource(f.data)
+		case 2<<3 | wireLen:
+			scopes++
+		case 3<<3 | wireLen:
+			r.SchemaURL = unsafeString(f.data)
+		case deprecatedScopeSpans:
+			deprecated++
+		default:
+			if f.key>>3 == 1000 {
+				return 0, 0, errWireType
+			}
+			pos, err = f.unknown(b, pos, 0b1110)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	return scopes, deprecated, nil
+}
+
 // discard is the visitor of spans that are only validated.
 type discard struct{}
 
@@ -202,6 +213,37 @@ func (w *walker) countGroup() error {
 }
 
 func (w *walker) scopeSpans(b []byte, v Visitor) error {
+	if err := w.groupScope(b); err != nil {
+		return err
+	}
+	w.longest.scope.grow(&w.items)
+	if err := v.Scope(&w.scope); err != nil {
+		return err
+	}
+	var f field
+	for pos := 0; pos < len(b); {
+		var err error
+		if pos, _ = f.next(b, pos); f.key != 2<<3|wireLen {
+			if pos, err = f.unknown(b, pos, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		if err = w.decodeSpan(f.data); err != nil {
+			return err
+		}
+		if w.checkOnly {
+			w.longest.span.grow(&w.items)
+		}
+		if err = v.Span(&w.span); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupScope reads the scope of a ScopeSpans, checks the framing of the message and counts its spans.
+func (w *walker) groupScope(b []byte) error {
 	if err := w.countGroup(); err != nil {
 		return err
 	}
@@ -225,114 +267,6 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 			s.SchemaURL = unsafeString(f.data)
 		default:
 			pos, err = f.unknown(b, pos, 0b1110)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	w.longest.scope.grow(&w.items)
-	if err := v.Scope(s); err != nil {
-		return err
-	}
-	for pos := 0; pos < len(b); {
-		var err error
-		if pos, _ = f.next(b, pos); f.key != 2<<3|wireLen {
-			if pos, err = f.unknown(b, pos, 0); err != nil {
-				return err
-			}
-			continue
-		}
-		if err = w.decodeSpan(f.data); err != nil {
-			return err
-		}
-		if w.checkOnly {
-			w.longest.span.grow(&w.items)
-		}
-		if err = v.Span(&w.span); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// decodeResource merges the fields of an encoded Resource into w.resource, because a message field
-// that is repeated on the wire is merged.
-func (w *walker) decodeResource(b []byte) error {
-	r := &w.resource
-	r.Raw = joinRaw(r.Raw, b)
-	var f field
-	for pos := 0; pos < len(b); {
-		var err error
-		if pos, err = f.next(b, pos); err != nil {
-			return err
-		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			r.Attributes, err = w.attribute(r.Attributes, &w.items.attributes, f.data, serviceNameKey)
-		case 2<<3 | wireVarint:
-			r.DroppedAttributes = uint32(f.num)
-		case 3<<3 | wireLen:
-			err = checkEntityRef(f.data)
-		default:
-			pos, err = f.unknown(b, pos, 0b1110)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// joinRaw returns the concatenation of two encodings of one message, which is the encoding of the
-// merged message. The first encoding aliases the chunk and has no spare capacity, so appending
-// copies it to a new slice. That slice grows as usual: a message with a thousand repetitions is not
-// copied a thousand times.
-func joinRaw(a, b []byte) []byte {
-	if len(a) == 0 {
-		return b
-	}
-	return append(a, b...)
-}
-
-// checkEntityRef validates an EntityRef, which is kept in Resource.Raw and not read otherwise.
-func checkEntityRef(b []byte) error {
-	var f field
-	for pos := 0; pos < len(b); {
-		var err error
-		if pos, err = f.next(b, pos); err != nil {
-			return err
-		}
-		if n := f.key >> 3; n <= 4 && f.key&7 == wireLen {
-			continue
-		}
-		if pos, err = f.unknown(b, pos, 0b11110); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// decodeScope merges the fields of an encoded InstrumentationScope into w.scope.
-func (w *walker) decodeScope(b []byte) error {
-	s := &w.scope
-	s.Raw = joinRaw(s.Raw, b)
-	var f field
-	for pos := 0; pos < len(b); {
-		var err error
-		if pos, err = f.next(b, pos); err != nil {
-			return err
-		}
-		switch f.key {
-		case 1<<3 | wireLen:
-			s.Name = unsafeString(f.data)
-		case 2<<3 | wireLen:
-			s.Version = unsafeString(f.data)
-		case 3<<3 | wireLen:
-			s.Attributes, err = w.attribute(s.Attributes, &w.items.attributes, f.data, "")
-		case 4<<3 | wireVarint:
-			s.DroppedAttributes = uint32(f.num)
-		default:
-			pos, err = f.unknown(b, pos, 0b11110)
 		}
 		if err != nil {
 			return err

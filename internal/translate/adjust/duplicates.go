@@ -16,7 +16,7 @@ func (p *plan) dropDuplicates(batches []*otlpdata.Batch) error {
 // deduplicator hashes the content of spans that share an id. Every part of the hashed data is
 // preceded by its length.
 type deduplicator struct {
-	*plan
+	plan     *plan
 	at       int
 	seen     map[[sha256.Size]byte]struct{}
 	sorter   sorter
@@ -41,7 +41,7 @@ func (d *deduplicator) Scope(s *otlpdata.Scope) error {
 
 // Span marks the span if an equal one was seen.
 func (d *deduplicator) Span(s *otlpdata.Span) error {
-	n := &d.nodes[d.at]
+	n := &d.plan.nodes[d.at]
 	d.at++
 	if !n.shared {
 		return nil

@@ -96,7 +96,7 @@ func (p *plan) take(id otlpdata.SpanID, i int) bool {
 
 // collector creates the nodes.
 type collector struct {
-	*plan
+	plan *plan
 	host int32
 }
 
@@ -107,10 +107,10 @@ func (c *collector) Resource(r *otlpdata.Resource) error {
 	if key == "" {
 		return nil
 	}
-	n, ok := c.hosts[key]
+	n, ok := c.plan.hosts[key]
 	if !ok {
-		n = int32(len(c.hosts)) + 1
-		c.hosts[key] = n
+		n = int32(len(c.plan.hosts)) + 1
+		c.plan.hosts[key] = n
 	}
 	c.host = n
 	return nil
@@ -129,10 +129,10 @@ func (c *collector) Span(s *otlpdata.Span) error {
 	case otlpdata.KindServer:
 		n.side = serverSide
 	}
-	if !c.take(n.id, len(c.nodes)) {
-		n.shared, c.shared = true, true
-		c.nodes[c.first[n.id]-1].shared = true
+	if !c.plan.take(n.id, len(c.plan.nodes)) {
+		n.shared, c.plan.shared = true, true
+		c.plan.nodes[c.plan.first[n.id]-1].shared = true
 	}
-	c.nodes = append(c.nodes, n)
+	c.plan.nodes = append(c.plan.nodes, n)
 	return nil
 }

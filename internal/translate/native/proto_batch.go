@@ -14,7 +14,7 @@ var errAlternating = errors.New("processes alternate")
 
 // postSpans translates a PostSpansRequest.
 type postSpans struct {
-	*translator
+	t         *translator
 	inherited mergedMessage // the process of the batch, which spans without one have
 	process   []byte        // that of the current resource
 	open      bool          // whether there is a current resource
@@ -54,14 +54,14 @@ func (t *translator) postSpans(b []byte, maxOutput int) error {
 }
 
 func newPostSpans(t *translator, maxOutput int) postSpans {
-	return postSpans{translator: t, maxOutput: cmp.Or(maxOutput, math.MaxInt)}
+	return postSpans{t: t, maxOutput: cmp.Or(maxOutput, math.MaxInt)}
 }
 
 // translateApart starts again and translates first the spans that inherit the process, then the
 // others.
 func (p *postSpans) translateApart(b []byte) error {
-	p.out.Reset()
-	p.spans, p.open, p.repeated = 0, false, 0
+	p.t.out.Reset()
+	p.t.spans, p.open, p.repeated = 0, false, 0
 	if err := p.translate(b, spansThatInherit); err != nil {
 		return err
 	}
@@ -132,8 +132,8 @@ func (p *postSpans) translate(b []byte, only selection) error {
 
 // add translates one span if it is selected.
 func (p *postSpans) add(span []byte, only selection) error {
-	p.begin()
-	process, err := p.protoSpan(span)
+	p.t.begin()
+	process, err := p.t.protoSpan(span)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (p *postSpans) add(span []byte, only selection) error {
 	if err := p.useProcess(process); err != nil {
 		return err
 	}
-	if p.finish(); p.out.Len() > p.maxOutput {
+	if p.t.finish(); p.t.out.Len() > p.maxOutput {
 		return ErrOutputTooLarge
 	}
 	return nil
@@ -164,10 +164,10 @@ func (p *postSpans) useProcess(process []byte) error {
 			return errAlternating
 		}
 	}
-	if err := p.protoProcess(process); err != nil {
+	if err := p.t.protoProcess(process); err != nil {
 		return err
 	}
-	p.beginResource()
+	p.t.beginResource()
 	p.checked = p.checked || inherits
 	p.process, p.open = process, true
 	return nil
