@@ -1,10 +1,13 @@
+# VERSION_VARIABLE is the variable that the linker sets to the version.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 VERSION_VARIABLE := github.com/tracing-backend/tracing/pipeline/app.version
 LDFLAGS := -s -w -X $(VERSION_VARIABLE)=$(VERSION)
-TEST    := go test -shuffle=on -timeout 20m $(TESTFLAGS)
+TEST := go test -shuffle=on -timeout 20m $(TESTFLAGS)
+BENCH := go test -run '^$$' -timeout 1h
+NODE_CLIENTS := test/e2e/testdata/node
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 run: build ## build and start all-in-one; README.md lists its ports
 	@exec bin/tracing all-in-one
@@ -15,43 +18,52 @@ build: ## build bin/tracing
 ldflags: # print the linker flags of build
 	@echo '$(LDFLAGS)'
 
-test: ## run all tests
+test: node-clients ## run all tests
 	$(TEST) ./...
 
-race: ## run all tests with the race detector, the longest ones shortened (needs a C compiler)
+node-clients: $(NODE_CLIENTS)/node_modules/.package-lock.json ## install the Node.js client libraries for the tests
+
+$(NODE_CLIENTS)/node_modules/.package-lock.json: $(NODE_CLIENTS)/package-lock.json
+	@if command -v npm >/dev/null; then \
+		cd $(NODE_CLIENTS) && npm ci --ignore-scripts --prefer-offline; \
+	elif [ "$$CI" = true ]; then \
+		echo "npm is not installed; the tests of the Node.js clients need it" >&2; exit 1; \
+	else \
+		echo "npm is not installed; the tests of the Node.js clients are skipped"; \
+	fi
+
+race: ## run the tests with the race detector, without the longest ones (needs a C compiler)
 	CGO_ENABLED=1 $(TEST) -race -short ./...
 
-lint: ## gofmt, go vet and staticcheck
+lint: ## run gofmt, go vet and staticcheck
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-ed:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 
-generate: ## write the Go code of the files in internal/wire/proto
+generate: ## generate the Go code of the files in internal/wire/proto
 	go run ./internal/wire/generate
 
 fuzz: ## run every fuzz target for FUZZTIME (20s)
 	@./.ci/fuzz $(or $(FUZZTIME),20s)
 
-soak: ## run every fuzz target for 10 minutes, 100,000 simulations, 1000 kills of the program, 2 million operations against the model (hours)
+soak: ## run every fuzz target for 10 minutes, and the tests with random input with random seeds and many rounds (hours)
 	@./.ci/fuzz 10m
-	SIMULATION_SEEDS=100000 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
-	TRACING_KILLS=1000 go test -run TestKill -timeout 6h ./test/e2e/delivery
+	TRACING_SEED=random TRACING_SOAK=500 go test -run '^TestSimulation$$' -timeout 24h ./test/simulation
+	TRACING_SEED=random TRACING_SOAK=200 go test -run '^Test(Kill|DamagedQueue|Outage)$$' -timeout 24h ./test/e2e/delivery
 	TRACING_SEED=random TRACING_SOAK=500 go test -timeout 24h ./exporters/disk
 
-bench: ## measure the hot path and the whole server against pdata, as ratios in one run
-	go test -run '^$$' -bench '^Benchmark(Decode|Ratio|Walk)' -benchtime $(or $(BENCHTIME),1s) ./test/bench
-	go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
-	go test -run '^$$' -bench '^BenchmarkServer$$' -benchtime 3x ./test/bench
-	go test -run '^$$' -bench '^BenchmarkProtocols$$' -benchtime 3x -timeout 1h ./test/bench
-	go test -run '^$$' -bench '^BenchmarkQueue$$' -benchtime 3x -timeout 1h ./test/bench
+bench: ## measure decoding and whole servers, as ratios to pdata
+	$(BENCH) -bench '^Benchmark(Decode|Ratio)$$' -benchtime $(or $(BENCHTIME),1s) ./test/bench
+	$(BENCH) -bench . -benchtime $(or $(BENCHTIME),1s) ./internal/translate/native ./internal/translate/zipkin
+	$(BENCH) -bench '^Benchmark(Server|Protocols|Queue)$$' -benchtime 3x ./test/bench
 
-bench-store: ## measure the span store: in the server against pdata, with queries at the same time, bytes per span, and hostile data
-	go test -run '^$$' -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./test/bench
-	go test -run '^$$' -bench '^BenchmarkTogether$$' -benchtime 1x -timeout 1h ./test/bench
-	go test -run '^$$' -bench '^BenchmarkSize$$' -benchtime 1x -timeout 1h ./exporters/disk
-	go test -run '^$$' -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x -timeout 1h ./exporters/disk
+bench-store: ## measure the span store: whole servers, queries under load, bytes per span, and hostile data
+	$(BENCH) -bench '^BenchmarkStoreServer$$' -benchtime $(or $(TURNS),3)x ./test/bench
+	$(BENCH) -bench '^BenchmarkTogether$$' -benchtime 1x ./test/bench
+	$(BENCH) -bench '^BenchmarkSize$$' -benchtime 1x ./exporters/disk
+	$(BENCH) -bench '^BenchmarkStore$$' -benchtime $(or $(TURNS),3)x ./exporters/disk
 
 sampling-plot: ## draw how adaptive sampling follows traffic, in a simulation: SAMPLING_PLOT (adaptive-sampling.svg, with a .csv)
 	SAMPLING_PLOT=$(abspath $(or $(SAMPLING_PLOT),adaptive-sampling.svg)) go test -count 1 -run '^TestAdaptivePlot$$' ./extensions/sampling
 
-.PHONY: help run build test race lint generate fuzz soak bench bench-store sampling-plot
+.PHONY: help run build ldflags test node-clients race lint generate fuzz soak bench bench-store sampling-plot

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Poll waits until a condition holds. It fails the test after 5 minutes, which no test needs.
+// Poll waits until a condition holds. It fails the test after 2 minutes, which no test needs.
 func Poll(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("timeout: %s", what)
 		}
