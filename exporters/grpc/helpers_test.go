@@ -2,8 +2,6 @@ package grpc
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync"
 	"testing"
 
@@ -11,15 +9,14 @@ import (
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
 	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -160,47 +157,36 @@ func (c *capabilities2) GetCapabilities(context.Context, *storage_v2.GetCapabili
 // serve runs a server with the parts, and returns its address and how to stop it.
 func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 	t.Helper()
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
+	register := func(srv *grpc.Server) {
+		original := func(desc grpc.ServiceDesc, part any) {
+			desc.ServiceName = wire.Original(desc.ServiceName)
+			srv.RegisterService(&desc, part)
+		}
+		for _, part := range parts {
+			switch part.(type) {
+			case *capabilities1:
+				original(storage_v1.PluginCapabilities_ServiceDesc, part)
+			case *capabilities2:
+				original(storage_v2.Capabilities_ServiceDesc, part)
+			case *reader1:
+				original(storage_v1.SpanReaderPlugin_ServiceDesc, part)
+			case *reader2:
+				original(storage_v2.TraceReader_ServiceDesc, part)
+				srv.RegisterService(&coltracepb.TraceService_ServiceDesc, f)
+			case *fake:
+				original(storage_v1.SpanWriterPlugin_ServiceDesc, part)
+				original(storage_v1.StreamingSpanWriterPlugin_ServiceDesc, part)
+			}
+		}
 	}
-	srv := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		f.note(ctx, info.FullMethod[len("/jaeger."):])
 		return next(ctx, req)
 	}), grpc.StreamInterceptor(func(s any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		f.note(ss.Context(), info.FullMethod[len("/jaeger."):])
 		return next(s, ss)
 	}))
-	original := func(desc grpc.ServiceDesc, part any) {
-		desc.ServiceName = wire.Original(desc.ServiceName)
-		srv.RegisterService(&desc, part)
-	}
-	for _, part := range parts {
-		switch part.(type) {
-		case *capabilities1:
-			original(storage_v1.PluginCapabilities_ServiceDesc, part)
-		case *capabilities2:
-			original(storage_v2.Capabilities_ServiceDesc, part)
-		case *reader1:
-			original(storage_v1.SpanReaderPlugin_ServiceDesc, part)
-		case *reader2:
-			original(storage_v2.TraceReader_ServiceDesc, part)
-			srv.RegisterService(&coltracepb.TraceService_ServiceDesc, f)
-		case *fake:
-			original(storage_v1.SpanWriterPlugin_ServiceDesc, part)
-			original(storage_v1.StreamingSpanWriterPlugin_ServiceDesc, part)
-		}
-	}
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
-	stop := sync.OnceFunc(func() {
-		srv.Stop()
-		if err := <-done; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	return ln.Addr().String(), stop
+	return hop.Addr, hop.Stop
 }
 
 // start makes an exporter for an address.
@@ -214,18 +200,11 @@ func start(t testing.TB, addr string, change func(*config)) *exporter {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newExporter(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv(), Report: func(error) {}}, c)
+	e, err := newExporter(pipelinetest.NewFixture("grpc", 0).Settings, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
+	pipelinetest.Start(t, e)
 	return e
 }
 

@@ -2,26 +2,21 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -34,8 +29,7 @@ func TestMain(m *testing.M) {
 // strictly.
 type collector struct {
 	api_v2.UnimplementedCollectorServiceServer
-	addr string
-	stop func()
+	*pipelinetest.Hop
 
 	mu      sync.Mutex
 	respond func(context.Context, *api_v2.Batch) error // nil accepts all batches
@@ -51,24 +45,10 @@ func startCollector(t testing.TB, opts ...grpc.ServerOption) *collector {
 
 func startCollectorAt(t testing.TB, addr string, opts ...grpc.ServerOption) *collector {
 	t.Helper()
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &collector{addr: ln.Addr().String()}
-	srv := grpc.NewServer(opts...)
+	c := &collector{}
 	desc := api_v2.CollectorService_ServiceDesc
 	desc.ServiceName = "jaeger.api_v2.CollectorService"
-	srv.RegisterService(&desc, c)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
-	c.stop = sync.OnceFunc(func() {
-		srv.Stop()
-		if err := <-done; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	t.Cleanup(c.stop)
+	c.Hop = pipelinetest.StartHop(t, addr, func(srv *grpc.Server) { srv.RegisterService(&desc, c) }, opts...)
 	return c
 }
 
@@ -116,37 +96,14 @@ func (c *collector) received(t testing.TB) (messages, spans int) {
 }
 
 // fixture records the logs, metrics and reports of an exporter under test.
-type fixture struct {
-	set      pipeline.Settings
-	registry *prometheus.Registry
-	logs     *observer.ObservedLogs
+type fixture struct{ *pipelinetest.Fixture }
 
-	mu       sync.Mutex
-	reported []error
-}
-
-func newFixture() *fixture {
-	f := &fixture{registry: prometheus.NewRegistry()}
-	core, logs := observer.New(zap.DebugLevel)
-	f.logs = logs
-	f.set = pipeline.Settings{Logger: zap.New(core), Metrics: f.registry, Env: pipeline.SystemEnv(), Report: func(err error) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.reported = append(f.reported, err)
-	}}
-	return f
-}
-
-func (f *fixture) reports() []error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.reported)
-}
+func newFixture() *fixture { return &fixture{pipelinetest.NewFixture("native", 0)} }
 
 // metrics returns the metrics that are not 0, one per line, without the prefix tracing_agent_.
 func (f *fixture) metrics(t testing.TB) string {
 	t.Helper()
-	families, err := f.registry.Gather()
+	families, err := f.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,18 +143,11 @@ func (f *fixture) start(t testing.TB, endpoint string, change func(*config)) *ex
 	if change != nil {
 		change(&c)
 	}
-	e, err := newExporter(f.set, c)
+	e, err := newExporter(f.Settings, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
+	pipelinetest.Start(t, e)
 	return e
 }
 

@@ -22,12 +22,13 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 func TestSpansArrive(t *testing.T) {
 	for _, compression := range []string{"none", "gzip", "zstd", "snappy"} {
 		c, fix := startCollector(t), newFixture()
-		e := fix.start(t, c.addr, func(c *config) { c.Compression = compression })
+		e := fix.start(t, c.Addr, func(c *config) { c.Compression = compression })
 		if err := e.Consume(t.Context(), batch(t, "acme", 3000)); err != nil {
 			t.Errorf("%s: %v", compression, err)
 		}
@@ -45,7 +46,7 @@ reporter_spans_submitted tracing grpc 3000`
 		if got := fix.metrics(t); got != want {
 			t.Errorf("%s: metrics\n%s\nwant\n%s", compression, got, want)
 		}
-		lines := fix.logs.FilterMessage("Span batch submitted by the agent").All()
+		lines := fix.Logs.FilterMessage("Span batch submitted by the agent").All()
 		if len(lines) != 1 || lines[0].Level != zap.DebugLevel || lines[0].ContextMap()["span-count"] != int64(3000) {
 			t.Errorf("%s: logged %v", compression, lines)
 		}
@@ -56,7 +57,7 @@ func TestTenantHeader(t *testing.T) {
 	c := startCollector(t)
 	f := func(header, tenant string, want ...string) {
 		t.Helper()
-		e := newFixture().start(t, c.addr, func(c *config) { c.TenantHeader = header })
+		e := newFixture().start(t, c.Addr, func(c *config) { c.TenantHeader = header })
 		if err := e.Consume(t.Context(), batch(t, tenant, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestConcurrentCallers(t *testing.T) {
 		}
 		return nil
 	})
-	e := newFixture().start(t, c.addr, func(c *config) { c.MaxMessageSize = 4 << 10 })
+	e := newFixture().start(t, c.Addr, func(c *config) { c.MaxMessageSize = 4 << 10 })
 	errs := make(chan error)
 	const callers, rounds = 8, 20
 	for i := range callers {
@@ -115,13 +116,13 @@ func TestConcurrentCallers(t *testing.T) {
 // Errors keep the status of the collector.
 func TestStatusOfTheCollector(t *testing.T) {
 	c := startCollector(t)
-	e := newFixture().start(t, c.addr, nil)
+	e := newFixture().start(t, c.Addr, nil)
 	b := batch(t, "", 1)
 	f := func(code codes.Code, permanent bool) {
 		t.Helper()
 		c.returnError(status.Error(code, "because"))
 		err := e.Consume(t.Context(), b)
-		if got := pipeline.GRPCStatus(err); got.Code() != code || !strings.HasPrefix(got.Message(), "failed to export spans: "+c.addr+": ") {
+		if got := pipeline.GRPCStatus(err); got.Code() != code || !strings.HasPrefix(got.Message(), "failed to export spans: "+c.Addr+": ") {
 			t.Errorf("%s: returned as %s", code, got)
 		}
 		if pipeline.IsPermanent(err) != permanent {
@@ -150,7 +151,7 @@ func TestStatusOfTheCollector(t *testing.T) {
 
 func TestLargeBatchesAreSplit(t *testing.T) {
 	c, fix := startCollector(t), newFixture()
-	e := fix.start(t, c.addr, nil)
+	e := fix.start(t, c.Addr, nil)
 	if err := e.Consume(t.Context(), batch(t, "", 60_000)); err != nil { // the limit of the collector is 4 MiB
 		t.Error(err)
 	}
@@ -158,7 +159,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	if spans != 60_000 || messages < 2 || messages > 4 {
 		t.Errorf("%d spans in %d messages", spans, messages)
 	}
-	if got := len(fix.logs.FilterMessage("Span batch submitted by the agent").All()); got != messages {
+	if got := len(fix.Logs.FilterMessage("Span batch submitted by the agent").All()); got != messages {
 		t.Errorf("%d of %d messages logged", got, messages)
 	}
 	if err := e.Consume(t.Context(), batch(t, "", 0)); err != nil {
@@ -183,7 +184,7 @@ func TestFailedMessages(t *testing.T) {
 				call++
 				return fail[call]
 			})
-			source := inPipeline(t, c.addr)
+			source := inPipeline(t, c.Addr)
 			err := source.Consume(t.Context(), batch(t, "", spans))
 			_, accepted := c.received(t)
 			check(err, call, accepted)
@@ -213,7 +214,7 @@ func TestFailedMessages(t *testing.T) {
 		}
 	})
 	c.returnError(refused)
-	e := newFixture().start(t, c.addr, func(c *config) { c.MaxMessageSize = 2 << 10 })
+	e := newFixture().start(t, c.Addr, func(c *config) { c.MaxMessageSize = 2 << 10 })
 	if err := e.Consume(t.Context(), batch(t, "", spans)); errors.As(err, &partial) || !pipeline.IsPermanent(err) {
 		t.Errorf("all refused: %v", err)
 	}
@@ -222,7 +223,7 @@ func TestFailedMessages(t *testing.T) {
 // A message above the limit of the collector fails permanently and is counted.
 func TestTooLargeForTheCollector(t *testing.T) {
 	c, fix := startCollector(t, grpc.MaxRecvMsgSize(1<<10)), newFixture()
-	e := fix.start(t, c.addr, nil)
+	e := fix.start(t, c.Addr, nil)
 	if err := e.Consume(t.Context(), batch(t, "", 100)); !pipeline.IsPermanent(err) || !strings.Contains(err.Error(), "larger than max") {
 		t.Errorf("error %v", err)
 	}
@@ -233,7 +234,7 @@ func TestTooLargeForTheCollector(t *testing.T) {
 
 func TestSeveralEndpoints(t *testing.T) {
 	a, b := startCollector(t), startCollector(t)
-	e := newFixture().start(t, a.addr+", "+b.addr, nil)
+	e := newFixture().start(t, a.Addr+", "+b.Addr, nil)
 	send := func() {
 		if err := e.Consume(t.Context(), batch(t, "", 1)); err != nil {
 			t.Fatal(err)
@@ -254,7 +255,7 @@ func TestSeveralEndpoints(t *testing.T) {
 	if got := [2]int{received(a) - before[0], received(b) - before[1]}; got != [2]int{5, 5} {
 		t.Errorf("endpoints received %v of 10", got)
 	}
-	b.stop()
+	b.Stop()
 	for range 10 {
 		// Fails until the client notices that b is down.
 		for e.Consume(t.Context(), batch(t, "", 1)) != nil && t.Context().Err() == nil {
@@ -267,7 +268,7 @@ func TestSeveralEndpoints(t *testing.T) {
 
 func TestRestartOfTheCollector(t *testing.T) {
 	c, fix := startCollector(t), newFixture()
-	e := fix.start(t, c.addr, func(c *config) { c.WaitForReady = false })
+	e := fix.start(t, c.Addr, func(c *config) { c.WaitForReady = false })
 	b := batch(t, "", 1)
 	until := func(done func(error) bool) {
 		t.Helper()
@@ -279,7 +280,7 @@ func TestRestartOfTheCollector(t *testing.T) {
 	}
 	sent := func(err error) bool { return err == nil }
 	until(sent)
-	c.stop()
+	c.Stop()
 	down := 0
 	until(func(err error) bool {
 		if err != nil {
@@ -290,20 +291,20 @@ func TestRestartOfTheCollector(t *testing.T) {
 		}
 		return down == 3
 	})
-	if r := fix.reports(); len(r) != 1 || r[0] == nil {
+	if r := fix.Reports(); len(r) != 1 || r[0] == nil {
 		t.Errorf("reported %v", r)
 	}
 	fix.awaitDisconnected(t)
-	lines := fix.logs.FilterMessage("Could not send spans over gRPC").All()
+	lines := fix.Logs.FilterMessage("Could not send spans over gRPC").All()
 	if len(lines) != 1 || lines[0].Level != zap.ErrorLevel || lines[0].ContextMap()["error"] == "" {
 		t.Errorf("logged %v", lines)
 	}
-	startCollectorAt(t, c.addr)
+	startCollectorAt(t, c.Addr)
 	until(sent)
 	if got := fix.metrics(t); !strings.Contains(got, "collector_connected grpc 1\nconnection_status_collector_reconnects grpc 2") {
 		t.Errorf("metrics\n%s", got)
 	}
-	if r := fix.reports(); len(r) != 2 || r[1] != nil {
+	if r := fix.Reports(); len(r) != 2 || r[1] != nil {
 		t.Errorf("reported %v", r)
 	}
 }
@@ -311,13 +312,13 @@ func TestRestartOfTheCollector(t *testing.T) {
 func TestFailureLogIsRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fix := newFixture()
-		l := failureLog{log: fix.set.Logger, now: time.Now}
+		l := failureLog{log: fix.Settings.Logger, now: time.Now}
 		for range 7 {
 			l.add(errors.New("down"))
 			time.Sleep(25 * time.Second)
 		}
 		var suppressed []any
-		for _, line := range fix.logs.All() {
+		for _, line := range fix.Logs.All() {
 			suppressed = append(suppressed, line.ContextMap()["failures-not-logged"])
 		}
 		if !slices.Equal(suppressed, []any{int64(0), int64(2), int64(2)}) {
@@ -328,20 +329,20 @@ func TestFailureLogIsRateLimited(t *testing.T) {
 
 func TestMissingTenantIsLoggedAtDebugLevel(t *testing.T) {
 	c, fix := startCollector(t), newFixture()
-	e := fix.start(t, c.addr, nil)
+	e := fix.start(t, c.Addr, nil)
 	c.returnError(status.Error(codes.PermissionDenied, "missing tenant header"))
 	if err := e.Consume(t.Context(), batch(t, "", 1)); !pipeline.IsPermanent(err) {
 		t.Errorf("error %v", err)
 	}
-	lines := fix.logs.FilterMessage("Could not report untenanted spans over gRPC").All()
-	if all := fix.logs.All(); len(all) != 1 || len(lines) != 1 || lines[0].Level != zap.DebugLevel {
+	lines := fix.Logs.FilterMessage("Could not report untenanted spans over gRPC").All()
+	if all := fix.Logs.All(); len(all) != 1 || len(lines) != 1 || lines[0].Level != zap.DebugLevel {
 		t.Errorf("logged %v", all)
 	}
 }
 
 func TestCanceledSend(t *testing.T) {
 	c, fix := startCollector(t), newFixture()
-	e := fix.start(t, c.addr, nil)
+	e := fix.start(t, c.Addr, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.respondWith(func(ctx context.Context, _ *api_v2.Batch) error {
 		cancel()
@@ -351,7 +352,7 @@ func TestCanceledSend(t *testing.T) {
 	if err := e.Consume(ctx, batch(t, "", 1)); status.Code(err) != codes.Canceled {
 		t.Errorf("error %v", err)
 	}
-	if r, lines := fix.reports(), fix.logs.All(); len(r) != 0 || len(lines) != 0 {
+	if r, lines := fix.Reports(), fix.Logs.All(); len(r) != 0 || len(lines) != 0 {
 		t.Errorf("reported %v and logged %v for a canceled send", r, lines)
 	}
 }
@@ -401,14 +402,7 @@ func inPipeline(t *testing.T, endpoint string) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	pipelinetest.Start(t, a)
 	return source
 }
 

@@ -2,16 +2,12 @@ package otlp
 
 import (
 	"context"
-	"errors"
-	"net"
-	"slices"
 	"sync"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
@@ -20,6 +16,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
@@ -31,8 +28,7 @@ func TestMain(m *testing.M) {
 // nextHop is an OTLP server with preset responses.
 type nextHop struct {
 	coltracepb.UnimplementedTraceServiceServer
-	addr string
-	stop func()
+	*pipelinetest.Hop
 
 	mu      sync.Mutex
 	respond func(context.Context) (*coltracepb.ExportTraceServiceResponse, error)
@@ -44,22 +40,9 @@ type nextHop struct {
 
 func startHop(t testing.TB) *nextHop {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &nextHop{addr: ln.Addr().String()}
-	srv := grpc.NewServer(grpc.ForceServerCodecV2(&spyCodec{encoding.GetCodecV2(proto.Name), h}), grpc.MaxRecvMsgSize(64<<20))
-	coltracepb.RegisterTraceServiceServer(srv, h)
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
-	h.stop = sync.OnceFunc(func() {
-		srv.Stop()
-		if err := <-done; err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Errorf("Serve: %v", err)
-		}
-	})
-	t.Cleanup(h.stop)
+	h := &nextHop{}
+	h.Hop = pipelinetest.StartHop(t, "127.0.0.1:0", func(srv *grpc.Server) { coltracepb.RegisterTraceServiceServer(srv, h) },
+		grpc.ForceServerCodecV2(&spyCodec{encoding.GetCodecV2(proto.Name), h}), grpc.MaxRecvMsgSize(64<<20))
 	return h
 }
 
@@ -109,50 +92,26 @@ func (c *spyCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// reports records the state reports of an exporter.
-type reports struct {
-	mu  sync.Mutex
-	all []error
-}
-
-func (r *reports) add(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, err)
-}
-
-func (r *reports) list() []error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.all)
-}
-
-func start(t testing.TB, endpoint string, change func(*config)) (*exporter, *reports) {
+func start(t testing.TB, endpoint string, change func(*config)) (*exporter, *pipelinetest.Fixture) {
 	t.Helper()
 	return startIn(t, pipeline.SystemEnv(), endpoint, change)
 }
 
-func startIn(t testing.TB, env pipeline.Env, endpoint string, change func(*config)) (*exporter, *reports) {
+func startIn(t testing.TB, env pipeline.Env, endpoint string, change func(*config)) (*exporter, *pipelinetest.Fixture) {
 	t.Helper()
 	c := defaults()
 	c.Endpoint, c.TLS.Insecure, c.WaitForReady = endpoint, true, true
 	if change != nil {
 		change(&c)
 	}
-	r := &reports{}
-	e, err := newExporter(pipeline.Settings{Logger: zap.NewNop(), Env: env, Report: r.add}, c)
+	f := pipelinetest.NewFixture("otlp", 0)
+	f.Settings.Env = env
+	e, err := newExporter(f.Settings, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
-	return e, r
+	pipelinetest.Start(t, e)
+	return e, f
 }
 
 // batch returns an encoded batch of n spans.

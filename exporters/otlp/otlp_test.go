@@ -34,7 +34,7 @@ func TestBytesPassThrough(t *testing.T) {
 	}
 	want := bytes.Join(chunks, nil)
 	for _, compression := range []string{"none", "gzip", "zstd", "snappy"} {
-		e, _ := start(t, hop.addr, func(c *config) { c.Compression = compression })
+		e, _ := start(t, hop.Addr, func(c *config) { c.Compression = compression })
 		if err := e.Consume(t.Context(), joined); err != nil {
 			t.Errorf("%s: %v", compression, err)
 		}
@@ -54,7 +54,7 @@ func TestTenantHeader(t *testing.T) {
 	hop := startHop(t)
 	f := func(header, tenant string, want ...string) {
 		t.Helper()
-		e, _ := start(t, hop.addr, func(c *config) { c.TenantHeader = header })
+		e, _ := start(t, hop.Addr, func(c *config) { c.TenantHeader = header })
 		if err := e.Consume(t.Context(), batch(t, tenant, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -71,14 +71,14 @@ func TestTenantHeader(t *testing.T) {
 // Errors keep the status of the next hop.
 func TestStatusOfTheNextHop(t *testing.T) {
 	hop := startHop(t)
-	e, _ := start(t, hop.addr, nil)
+	e, _ := start(t, hop.Addr, nil)
 	b := batch(t, "", 1)
 	f := func(code codes.Code, permanent bool) {
 		t.Helper()
 		hop.respondWith(nil, status.Error(code, "because"))
 		err := e.Consume(t.Context(), b)
 		got := pipeline.GRPCStatus(err)
-		if got.Code() != code || !strings.Contains(got.Message(), hop.addr) || !strings.HasSuffix(got.Message(), "because") {
+		if got.Code() != code || !strings.Contains(got.Message(), hop.Addr) || !strings.HasSuffix(got.Message(), "because") {
 			t.Errorf("%s: returned as %s", code, got)
 		}
 		if pipeline.IsPermanent(err) != permanent {
@@ -104,7 +104,7 @@ func TestStatusOfTheNextHop(t *testing.T) {
 
 func TestPartialSuccess(t *testing.T) {
 	hop := startHop(t)
-	e, _ := start(t, hop.addr, nil)
+	e, _ := start(t, hop.Addr, nil)
 	b := batch(t, "", 5)
 	respond := func(rejected int64, message string) {
 		hop.respondWith(&coltracepb.ExportTraceServiceResponse{
@@ -130,7 +130,7 @@ func TestNextHopRecovers(t *testing.T) {
 	env := pipeline.SystemEnv()
 	env.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		if hop := up.Load(); hop != nil {
-			return new(net.Dialer).DialContext(ctx, network, hop.addr)
+			return new(net.Dialer).DialContext(ctx, network, hop.Addr)
 		}
 		return nil, errors.New("connection refused")
 	}
@@ -141,7 +141,7 @@ func TestNextHopRecovers(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if r := reported.list(); len(r) != 1 || r[0] == nil {
+	if r := reported.Reports(); len(r) != 1 || r[0] == nil {
 		t.Fatalf("reported %v", r)
 	}
 	up.Store(startHop(t))
@@ -149,14 +149,14 @@ func TestNextHopRecovers(t *testing.T) {
 	for err != nil && t.Context().Err() == nil {
 		err = e.Consume(t.Context(), b)
 	}
-	if r := reported.list(); len(r) != 2 || r[1] != nil {
+	if r := reported.Reports(); len(r) != 2 || r[1] != nil {
 		t.Errorf("reported %v", r)
 	}
 }
 
 func TestCanceledSend(t *testing.T) {
 	hop := startHop(t)
-	e, reported := start(t, hop.addr, nil)
+	e, reported := start(t, hop.Addr, nil)
 	for range 4 {
 		ctx, cancel := context.WithCancel(t.Context())
 		hop.mu.Lock()
@@ -170,7 +170,7 @@ func TestCanceledSend(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	if r := reported.list(); len(r) != 0 {
+	if r := reported.Reports(); len(r) != 0 {
 		t.Errorf("reported %v for canceled sends", r)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,20 +88,13 @@ func start(t *testing.T, endpoint string, change func(*config)) *exporter {
 	if change != nil {
 		change(&c)
 	}
-	env := pipeline.SystemEnv()
-	env.Now = func() time.Time { return now }
-	e, err := newExporter(pipeline.Settings{Logger: zap.NewNop(), Env: env, Report: func(error) {}}, c)
+	f := pipelinetest.NewFixture("otlphttp", 0)
+	f.Settings.Env.Now = func() time.Time { return now }
+	e, err := newExporter(f.Settings, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
+	pipelinetest.Start(t, e)
 	return e
 }
 

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -132,28 +131,19 @@ func serveAndStop(t testing.TB, s *store, change func(*Config)) (*grpc.ClientCon
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := newExtension(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(),
-		Budget: pipeline.NewBudget(64 << 20), Report: func(error) {}}, c)
+	e, err := newExtension(pipelinetest.NewFixture("remote_storage", 64<<20).Settings, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	stop := pipelinetest.Start(t, e)
 	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := sync.OnceFunc(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
 	t.Cleanup(func() {
 		if err := conn.Close(); err != nil {
 			t.Error(err)
 		}
-		stop()
 	})
 	return conn, stop
 }

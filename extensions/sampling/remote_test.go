@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
@@ -61,22 +61,8 @@ func fails(string, string) (*api_v2.SamplingStrategyResponse, error) {
 
 func startCollector(t *testing.T) *collector {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &collector{addr: ln.Addr().String()}
-	srv := grpc.NewServer()
-	wire.Register(srv, &api_v2.SamplingManager_ServiceDesc, c)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		srv.Serve(ln) //nolint:errcheck // it ends with Stop
-	}()
-	t.Cleanup(func() {
-		srv.Stop()
-		<-done
-	})
+	c := &collector{}
+	c.addr = pipelinetest.StartHop(t, "127.0.0.1:0", func(srv *grpc.Server) { wire.Register(srv, &api_v2.SamplingManager_ServiceDesc, c) }).Addr
 	return c
 }
 
@@ -106,14 +92,7 @@ func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent
 	if a.extension, err = newExtension(set, c); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := a.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
+	pipelinetest.Start(t, a)
 	return a
 }
 

@@ -1,7 +1,6 @@
 package sampling
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
@@ -74,14 +74,7 @@ func start(t *testing.T, c Config) (*extension, *reports) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	})
+	pipelinetest.Start(t, e)
 	return e, r
 }
 

@@ -136,7 +136,7 @@ func TestGRPCRefusals(t *testing.T) {
 	if err := f.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := f.refused(t); !maps.Equal(got, want) {
+	if got := f.Refused(t); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 }
@@ -222,7 +222,7 @@ func TestTranslationIsCharged(t *testing.T) {
 	if _, err := post(t.Context(), conn, serviceNames[1], smallTags(100_000)); status.Code(err) != codes.ResourceExhausted || retryDelay(err) != 0 {
 		t.Errorf("larger than the budget: %v", err)
 	}
-	if n := f.refused(t); n["protocols.grpc "+server.ReasonOverBudget] != 1 || n["protocols.grpc "+server.ReasonTooLarge] != 1 {
+	if n := f.Refused(t); n["protocols.grpc "+server.ReasonOverBudget] != 1 || n["protocols.grpc "+server.ReasonTooLarge] != 1 {
 		t.Errorf("counted %v", n)
 	}
 }

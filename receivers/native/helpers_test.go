@@ -9,9 +9,7 @@ import (
 
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
@@ -30,8 +28,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fixture is a running receiver with both protocols on free ports.
 type fixture struct {
 	*receiver
+	*pipelinetest.Fixture
 	sink   *pipelinetest.Sink
-	reg    *prometheus.Registry
 	budget *pipeline.Budget
 }
 
@@ -45,17 +43,19 @@ func testConfig(change ...func(*server.GRPCConfig, *server.HTTPConfig)) config {
 	return c
 }
 
+// newFixture returns a fixture without a receiver.
+func newFixture(budget int64, s *pipelinetest.Sink) *fixture {
+	f := &fixture{Fixture: pipelinetest.NewFixture("native", budget), sink: s}
+	f.budget, f.Settings.Env.Now = f.Settings.Budget, pipelinetest.FixedTime
+	return f
+}
+
+// build builds a receiver without starting it.
 func build(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
-	f := &fixture{sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget)}
-	env := pipeline.SystemEnv()
-	env.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
+	f := newFixture(budget, s)
 	var err error
-	f.receiver, err = newReceiver(pipeline.Settings{
-		ID: pipeline.ID{Type: "native"}, Logger: zap.NewNop(), Metrics: f.reg, Env: env, Budget: f.budget,
-		Report: func(err error) { t.Errorf("reported: %v", err) },
-	}, c, s)
-	if err != nil {
+	if f.receiver, err = newReceiver(f.Settings, c, s); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -63,17 +63,9 @@ func build(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture 
 
 func start(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
-	f := build(t, c, budget, s)
-	if err := f.Start(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-		if used := f.budget.Used(); used != 0 {
-			t.Errorf("%d bytes are still reserved", used)
-		}
+	f := newFixture(budget, s)
+	f.receiver, _ = pipelinetest.StartReceiver(t, f.Fixture, s, func(set pipeline.Settings, next pipeline.Consumer) (*receiver, error) {
+		return newReceiver(set, c, next)
 	})
 	return f
 }
@@ -89,25 +81,6 @@ func (f *fixture) dial(t testing.TB) *grpc.ClientConn {
 }
 
 func (f *fixture) tracesURL() string { return "http://" + f.Addr("http") + tracesPath }
-
-// refused returns the refused requests by listener and reason.
-func (f *fixture) refused(t testing.TB) map[string]float64 {
-	t.Helper()
-	families, err := f.reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
-	for _, fam := range families {
-		if fam.GetName() != "tracing_server_refused_requests_total" {
-			continue
-		}
-		for _, m := range fam.GetMetric() {
-			out[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
-		}
-	}
-	return out
-}
 
 // spanNames returns "service name" for each span of a batch.
 func spanNames(t testing.TB, b *otlpdata.Batch) (names []string) {

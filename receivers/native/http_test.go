@@ -132,7 +132,7 @@ func TestHTTPResponses(t *testing.T) {
 			formatHeader(resp, "Retry-After"), formatHeader(resp, "Allow"), text)
 	}
 	golden.Check(t, "testdata/http.golden", got.Bytes())
-	counted := f.refused(t)
+	counted := f.Refused(t)
 	want := map[string]float64{"method": 2, "media_type": 3, "too_large": 4, "undecodable": 7, "encoding": 3, "path": 2}
 	for reason, n := range want {
 		if counted["protocols.http "+reason] != n {

@@ -121,7 +121,7 @@ func TestHTTPResponses(t *testing.T) {
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	golden.Check(t, "testdata/http.golden", got.Bytes())
-	counted := f.refused(t)
+	counted := f.Refused(t)
 	want := map[string]float64{"method": 2, "media_type": 2, "too_large": 3, "undecodable": 3, "encoding": 3, "signal": 2, "path": 1}
 	for reason, n := range want {
 		if counted["protocols.http "+reason] != n {

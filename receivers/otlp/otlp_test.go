@@ -187,7 +187,7 @@ func TestGRPCRefusals(t *testing.T) {
 	if err := f.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := f.refused(t); !maps.Equal(got, want) {
+	if got := f.Refused(t); !maps.Equal(got, want) {
 		t.Errorf("counted %v, want %v", got, want)
 	}
 }
@@ -204,7 +204,7 @@ func TestGRPCOverBudget(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || retryDelay(err) != time.Second {
 		t.Errorf("over budget: %v, retry after %v", err, retryDelay(err))
 	}
-	if n := f.refused(t)["protocols.grpc "+server.ReasonOverBudget]; n != 1 {
+	if n := f.Refused(t)["protocols.grpc "+server.ReasonOverBudget]; n != 1 {
 		t.Errorf("counted %v", n)
 	}
 	other.Release()

@@ -8,18 +8,14 @@ import (
 	"time"
 
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 func newTestClients(t testing.TB, limit int) *clients {
 	t.Helper()
-	c, err := newClients(settings(t, prometheus.NewRegistry(), zap.NewNop(), nil), limit)
+	c, err := newClients(pipelinetest.NewFixture("thriftudp", 0).Settings, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +81,8 @@ func TestTrackedClientsAreLimited(t *testing.T) {
 // minutes.
 func TestClientsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core, logs := observer.New(zap.DebugLevel)
-		c, err := newClients(settings(t, prometheus.NewRegistry(), zap.New(core), pipeline.NewBudget(0)), 10)
+		f := pipelinetest.NewFixture("thriftudp", 0)
+		c, err := newClients(f.Settings, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,10 +96,10 @@ func TestClientsExpire(t *testing.T) {
 		if n := c.connected(); n != 1 {
 			t.Errorf("%v clients after one was silent for an hour, want 1", n)
 		}
-		started := logs.FilterMessage("received batch from a new client, starting to keep stats")
-		expired := logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
+		started := f.Logs.FilterMessage("received batch from a new client, starting to keep stats")
+		expired := f.Logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
 		if started.Len() != 2 || len(expired) != 1 || expired[0].ContextMap()["client-uuid"] != "old" || expired[0].ContextMap()["last-message"] == nil {
-			t.Errorf("log: %v", logs.All())
+			t.Errorf("log: %v", f.Logs.All())
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,10 +11,7 @@ import (
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/agent"
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/jaeger"
 	"github.com/jaegertracing/jaeger-idl/thrift-gen/zipkincore"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
@@ -50,11 +46,10 @@ func names(t testing.TB, s *pipelinetest.Sink) []string {
 // fixture is a running receiver with all three listeners on free ports.
 type fixture struct {
 	*receiver
+	*pipelinetest.Fixture
 	t      testing.TB
 	sink   *pipelinetest.Sink
-	reg    *prometheus.Registry
 	budget *pipeline.Budget
-	logs   *observer.ObservedLogs
 	stop   func()
 }
 
@@ -66,30 +61,13 @@ func testConfig() config {
 	return c
 }
 
-func settings(t testing.TB, reg *prometheus.Registry, log *zap.Logger, budget *pipeline.Budget) pipeline.Settings {
-	return pipeline.Settings{ID: pipeline.ID{Type: "thriftudp"}, Logger: log, Metrics: reg, Env: pipeline.SystemEnv(), Budget: budget,
-		Report: func(err error) { t.Errorf("reported: %v", err) }}
-}
-
 func start(t testing.TB, c config, budget int64, s *pipelinetest.Sink) *fixture {
 	t.Helper()
-	core, logs := observer.New(zap.InfoLevel)
-	f := &fixture{t: t, sink: s, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget), logs: logs}
-	var err error
-	if f.receiver, err = newReceiver(settings(t, f.reg, zap.New(core), f.budget), c, s); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	f.stop = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		if err := f.Stop(ctx); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
+	f := &fixture{Fixture: pipelinetest.NewFixture("thriftudp", budget), t: t, sink: s}
+	f.budget = f.Settings.Budget
+	f.receiver, f.stop = pipelinetest.StartReceiver(t, f.Fixture, s, func(set pipeline.Settings, next pipeline.Consumer) (*receiver, error) {
+		return newReceiver(set, c, next)
 	})
-	t.Cleanup(f.stop)
 	return f
 }
 
@@ -120,7 +98,7 @@ func (f *fixture) await(done func() bool) {
 // metrics returns the values of all metrics, by name and label values.
 func (f *fixture) metrics() map[string]float64 {
 	f.t.Helper()
-	families, err := f.reg.Gather()
+	families, err := f.Registry.Gather()
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestBadDatagrams(t *testing.T) {
 		"tracing_agent_thrift_udp_t_processor_handler_errors tracing compact": 5,
 	})
 	var text []string
-	for _, e := range f.logs.FilterMessage("Processor failed").All() {
+	for _, e := range f.Logs.FilterMessage("Processor failed").All() {
 		text = append(text, fmt.Sprint(e.ContextMap()["error"]))
 		if sender := fmt.Sprint(e.ContextMap()["sender"]); !strings.HasPrefix(sender, "127.0.0.1:") {
 			t.Errorf("sender: %q", sender)
@@ -119,7 +119,7 @@ func TestConsumeError(t *testing.T) {
 		"tracing_server_handled_datagrams_total binary":                      1,
 		"tracing_agent_thrift_udp_t_processor_handler_errors tracing binary": 1,
 	})
-	lines := f.logs.FilterMessage("Processor failed").All()
+	lines := f.Logs.FilterMessage("Processor failed").All()
 	if len(lines) != 1 || lines[0].ContextMap()["error"] != "queue is full" || lines[0].ContextMap()["datagrams"] != int64(1) {
 		t.Errorf("log: %v", lines)
 	}

@@ -8,16 +8,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,10 +54,9 @@ func (s *sink) last(t *testing.T) *otlpdata.Batch {
 // fixture is a running receiver on a free port.
 type fixture struct {
 	*receiver
+	*pipelinetest.Fixture
 	*sink
-	reg    *prometheus.Registry
 	budget *pipeline.Budget
-	logs   *observer.ObservedLogs
 }
 
 const testBudget = 256 << 20
@@ -73,27 +68,10 @@ func start(t *testing.T, change func(*config), budget int64) *fixture {
 	if change != nil {
 		change(&c)
 	}
-	core, logs := observer.New(zapcore.DebugLevel)
-	f := &fixture{sink: &sink{}, reg: prometheus.NewRegistry(), budget: pipeline.NewBudget(budget), logs: logs}
-	env := pipeline.SystemEnv()
-	env.Now = func() time.Time { return time.Unix(1_700_000_000, 0) }
-	var err error
-	f.receiver, err = newReceiver(pipeline.Settings{ID: pipeline.ID{Type: "zipkin"}, Logger: zap.New(core), Metrics: f.reg, Env: env, Budget: f.budget,
-		Report: func(err error) { t.Errorf("reported: %v", err) }}, c, f.sink)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
-		if err := f.Stop(context.Background()); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-		if used := f.budget.Used(); used != 0 {
-			t.Errorf("%d bytes of the budget are still reserved", used)
-		}
+	f := &fixture{Fixture: pipelinetest.NewFixture("zipkin", budget), sink: &sink{}}
+	f.budget, f.Settings.Env.Now = f.Settings.Budget, pipelinetest.FixedTime
+	f.receiver, _ = pipelinetest.StartReceiver(t, f.Fixture, f.sink, func(set pipeline.Settings, next pipeline.Consumer) (*receiver, error) {
+		return newReceiver(set, c, next)
 	})
 	return f
 }
@@ -139,22 +117,5 @@ func (f *fixture) do(t *testing.T, r request) (*http.Response, string) {
 // refused returns the number of refused requests by reason.
 func (f *fixture) refused(t *testing.T) map[string]float64 {
 	t.Helper()
-	families, err := f.reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != "tracing_server_refused_requests_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "reason" {
-					out[l.GetValue()] = m.GetCounter().GetValue()
-				}
-			}
-		}
-	}
-	return out
+	return f.Samples(t, "tracing_server_refused_requests_total", "reason")
 }

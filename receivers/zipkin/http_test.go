@@ -175,11 +175,11 @@ func TestResponses(t *testing.T) {
 
 func TestDebugLine(t *testing.T) {
 	f := start(t, nil, testBudget)
-	f.logs.TakeAll() // discard the lines of Start
+	f.Logs.TakeAll() // discard the lines of Start
 	for processed, err := range map[int64]error{2: nil, 1: &pipeline.Partial{Rejected: 1}, 0: errors.New("no")} {
 		f.setError(err)
 		f.do(t, request{path: "/api/v2/spans", body: `[{"id":"1"},{"id":"2"}]`})
-		lines := f.logs.TakeAll()
+		lines := f.Logs.TakeAll()
 		if len(lines) != 1 || lines[0].Message != "Zipkin span batch processed by the collector." ||
 			lines[0].ContextMap()["received-span-count"] != int64(2) || lines[0].ContextMap()["processed-span-count"] != processed {
 			t.Errorf("%v: got %v", err, lines)

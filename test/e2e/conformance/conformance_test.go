@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -36,7 +35,7 @@ import (
 	"github.com/tracing-backend/tracing/receivers/otlp"
 )
 
-// Every built-in receiver, processor and exporter keeps the contracts that the suite checks.
+// TestConformance runs the conformance suite for every built-in receiver, processor and exporter.
 func TestConformance(t *testing.T) {
 	tests := map[string]func(*testing.T){
 		"receiver otlp": func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestConformance(t *testing.T) {
 	for _, f := range tracing.Components() {
 		name := f.Kind().String() + " " + f.Type()
 		if f.Kind() != pipeline.KindExtension && tests[name] == nil {
-			t.Errorf("%s is not held to pipelinetest; add it here", name)
+			t.Errorf("%s is not tested; add it to this test", name)
 		}
 	}
 	for name, test := range tests {
@@ -73,22 +72,22 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// probabilisticSampler has it pass on everything: the suite misses what is dropped.
+// probabilisticSampler uses the default configuration, which drops no spans.
 func probabilisticSampler(t *testing.T) {
 	pipelinetest.Processor(t, probabilisticsampler.Factory(), "")
 }
 
-// adaptiveSampling has nobody who wants to know.
+// adaptiveSampling uses an observer that discards what it is given.
 func adaptiveSampling(t *testing.T) {
 	build := func(_ pipeline.Settings, _ struct{}, next pipeline.Consumer) (*adaptivesampling.Processor, error) {
-		return adaptivesampling.New(nobody{}, next), nil
+		return adaptivesampling.New(discard{}, next), nil
 	}
-	pipelinetest.Processor(t, pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build).Doc("Tells nobody."), "")
+	pipelinetest.Processor(t, pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build).Doc("Observes traces."), "")
 }
 
-type nobody struct{}
+type discard struct{}
 
-func (nobody) Observe(string, []sampling.Root) {}
+func (discard) Observe(string, []sampling.Root) {}
 
 func otlpReceiverOverGRPC(t *testing.T) {
 	pipelinetest.Receiver(t, otlp.Factory(), pipelinetest.ReceiverOptions{
@@ -114,7 +113,7 @@ func otlpReceiverOverHTTP(t *testing.T) {
 	})
 }
 
-// postOTLP sends spans as the protocol's specification tells clients to.
+// postOTLP sends spans and interprets the answer as the OTLP specification says.
 func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
 	body, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
 	if err != nil {
@@ -143,7 +142,7 @@ func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
 	return pipeline.Permanent(errors.New(resp.Status))
 }
 
-// answered turns a partial success into what it means to a client: those spans are not sent again.
+// answered returns a permanent error for a partial success, because the rejected spans are not sent again.
 func answered(resp ptraceotlp.ExportResponse, err error) error {
 	if err == nil && resp.PartialSuccess().RejectedSpans() > 0 {
 		return pipeline.Permanent(errors.New(resp.PartialSuccess().ErrorMessage()))
@@ -175,7 +174,7 @@ func diskExporter(t *testing.T) {
 	})
 }
 
-// readStore returns all that is in a store.
+// readStore returns all spans in a store.
 func readStore(exporter any) ([]*otlpdata.Batch, error) {
 	var all []*otlpdata.Batch
 	for _, tenant := range pipelinetest.Tenants() {
@@ -193,7 +192,13 @@ func readStore(exporter any) ([]*otlpdata.Batch, error) {
 	return all, nil
 }
 
-// hop is a next hop that speaks OTLP over gRPC.
+// startHop starts a next hop for OTLP over gRPC, and returns its address.
+func startHop(tb testing.TB, next pipeline.Consumer) string {
+	register := func(srv *grpc.Server) { ptraceotlp.RegisterGRPCServer(srv, &hop{next: next}) }
+	return pipelinetest.StartHop(tb, "localhost:0", register).Addr
+}
+
+// hop passes spans that it receives over OTLP on to next.
 type hop struct {
 	ptraceotlp.UnimplementedGRPCServer
 	next pipeline.Consumer
@@ -207,21 +212,7 @@ func (h *hop) Export(ctx context.Context, req ptraceotlp.ExportRequest) (ptraceo
 func otlpExporter(t *testing.T) {
 	pipelinetest.Exporter(t, otlpexporter.Factory(), pipelinetest.ExporterOptions{
 		Config: func(tb testing.TB, next pipeline.Consumer) string {
-			ln, err := net.Listen("tcp", "localhost:0")
-			if err != nil {
-				tb.Fatal(err)
-			}
-			srv := grpc.NewServer()
-			ptraceotlp.RegisterGRPCServer(srv, &hop{next: next})
-			served := make(chan error)
-			go func() { served <- srv.Serve(ln) }()
-			tb.Cleanup(func() {
-				srv.Stop()
-				if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
-					tb.Error(err)
-				}
-			})
-			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", ln.Addr())
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", startHop(tb, next))
 		},
 	})
 }
@@ -240,7 +231,7 @@ func otlphttpExporter(t *testing.T) {
 	}
 }
 
-// hopOverHTTP answers as a next hop.
+// hopOverHTTP passes a request on to next and answers with the outcome.
 func hopOverHTTP(w http.ResponseWriter, r *http.Request, next pipeline.Consumer) {
 	body := io.Reader(r.Body)
 	var err error

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 
@@ -54,7 +53,7 @@ func nativeReceiverOverHTTP(t *testing.T) {
 	})
 }
 
-// postThrift sends spans as client libraries do that know of no agent.
+// postThrift sends spans in the way of clients without an agent.
 func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
 	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}}
 	for _, name := range namesOf(td) {
@@ -64,11 +63,16 @@ func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
 	if err := batch.Write(ctx, thrift.NewTBinaryProtocolConf(body, nil)); err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/api/traces", bytes.NewReader(body.Bytes()))
+	return post(ctx, "http://"+addr+"/api/traces", "application/x-thrift", body.Bytes())
+}
+
+// post sends a request that is answered with 202, and returns the error that a client reports for another answer.
+func post(ctx context.Context, url, contentType string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/x-thrift")
+	req.Header.Set("Content-Type", contentType)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return err
@@ -98,7 +102,7 @@ func namesOf(td ptrace.Traces) (names []string) {
 	return names
 }
 
-// nativeHop is a collector.
+// nativeHop passes spans that it receives in the native format on to next.
 type nativeHop struct {
 	api_v2.UnimplementedCollectorServiceServer
 	next pipeline.Consumer
@@ -117,21 +121,10 @@ func (h *nativeHop) PostSpans(ctx context.Context, req *api_v2.PostSpansRequest)
 func nativeExporter(t *testing.T) {
 	pipelinetest.Exporter(t, nativeexporter.Factory(), pipelinetest.ExporterOptions{
 		Config: func(tb testing.TB, next pipeline.Consumer) string {
-			ln, err := net.Listen("tcp", "localhost:0")
-			if err != nil {
-				tb.Fatal(err)
+			register := func(srv *grpc.Server) {
+				wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, &nativeHop{next: next})
 			}
-			srv := grpc.NewServer()
-			wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, &nativeHop{next: next})
-			served := make(chan error)
-			go func() { served <- srv.Serve(ln) }()
-			tb.Cleanup(func() {
-				srv.Stop()
-				if err := <-served; err != nil && !errors.Is(err, grpc.ErrServerStopped) { // stopped before it served
-					tb.Error(err)
-				}
-			})
-			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", ln.Addr())
+			return fmt.Sprintf("{endpoint: %q, tls: {insecure: true}}", pipelinetest.StartHop(tb, "localhost:0", register).Addr)
 		},
 	})
 }

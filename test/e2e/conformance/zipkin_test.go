@@ -1,17 +1,12 @@
 package conformance_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/receivers/zipkin"
 )
@@ -24,7 +19,7 @@ func zipkinReceiver(t *testing.T) {
 	})
 }
 
-// postZipkin sends spans as Zipkin's clients do.
+// postZipkin sends spans as a Zipkin client does.
 func postZipkin(ctx context.Context, addr string, td ptrace.Traces) error {
 	type span struct {
 		TraceID string `json:"traceId"`
@@ -39,24 +34,5 @@ func postZipkin(ctx context.Context, addr string, td ptrace.Traces) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/api/v2/spans", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
-		return err
-	case resp.StatusCode == http.StatusAccepted:
-		return nil
-	case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
-		return errors.New(string(text))
-	}
-	return pipeline.Permanent(errors.New(string(text)))
+	return post(ctx, "http://"+addr+"/api/v2/spans", "application/json", body)
 }

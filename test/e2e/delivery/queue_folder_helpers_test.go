@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +22,7 @@ import (
 	wirenames "github.com/tracing-backend/tracing/internal/wire"
 	"github.com/tracing-backend/tracing/internal/wire/api_v2"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/pipelinetest"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/bench/load"
 	"github.com/tracing-backend/tracing/test/harness"
@@ -100,21 +100,8 @@ type countingHop struct {
 
 func startCountingHop(t *testing.T, down bool) *countingHop {
 	t.Helper()
-	ln, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &countingHop{addr: ln.Addr().String(), down: down, got: map[int]int{}}
-	srv := grpc.NewServer()
-	wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h)
-	served := make(chan error)
-	go func() { served <- srv.Serve(ln) }()
-	t.Cleanup(func() {
-		srv.Stop()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
+	h := &countingHop{down: down, got: map[int]int{}}
+	h.addr = pipelinetest.StartHop(t, "localhost:0", func(srv *grpc.Server) { wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h) }).Addr
 	return h
 }
 
