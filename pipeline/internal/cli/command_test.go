@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 	f("--log-level null", 2, "",
 		"--log-level null: service.telemetry.logs.level: \"null\" is not a log level; write debug, info, warn or error\n")
 	f("--set exporters.sink=[1] --set receivers.surce.x=1", 2, "", "--set exporters.sink=[1]: exporters.sink: "+
-		"a list stands where a block of keys belongs: max_traces\n"+
+		"must be a block of keys, not a list: max_traces\n"+
 		"--set receivers.surce.x=1: receivers: unknown receiver type \"surce\"; did you mean \"source\"?\n")
 }
 

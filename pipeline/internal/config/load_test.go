@@ -125,7 +125,7 @@ func TestOverrides(t *testing.T) {
 			`exporter "hop" is not configured; configured are: sink`)
 	f("receivers.source=null", `c.yaml:3:44: service.pipelines.traces.receivers: receiver "source" is not configured`)
 	f("receivers.source.endpoint=${NOPE}", "--set receivers.source.endpoint=${NOPE}: receivers.source.endpoint: "+
-		"environment variable NOPE is not set; write ${NOPE:-default} to give it a default")
+		"environment variable NOPE is not set; write ${NOPE:-default} for a default")
 	f("receivers.source.endpoint=${SET}:1", "ok")
 	f("nothing", "--set nothing: write path=value, for example --set service::telemetry::logs::level=debug")
 	f("=5", "--set =5: write path=value, for example --set service::telemetry::logs::level=debug")

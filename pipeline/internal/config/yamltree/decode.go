@@ -11,11 +11,13 @@ import (
 	"strings"
 )
 
-// Switch is a field that is turned on by the presence of its key. TurnOn returns a pointer to the block that the key holds.
+// Switch is implemented by fields that the presence of their key turns on. TurnOn returns a pointer
+// to the block below the key.
 type Switch interface{ TurnOn() any }
 
-// Decode writes the value at path into target, a pointer to a struct that holds the defaults, and returns every mistake. Fields are
-// matched by their yaml tag; keys that no field has are mistakes. A field that implements encoding.TextUnmarshaler reads itself.
+// Decode decodes the value at path into target, a pointer to a struct with defaults, and returns all
+// mistakes. Keys match the yaml tags of fields; unknown keys are mistakes. Fields that implement
+// encoding.TextUnmarshaler decode themselves.
 func (t *Tree) Decode(target any, path ...string) Problems {
 	d := &decoder{tree: t}
 	d.value(t.Get(path...), reflect.ValueOf(target).Elem(), path)
@@ -71,10 +73,10 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 	case nil:
 	case Scalar:
 		if !in.Empty {
-			d.bad(path, "%q stands where a block of keys belongs%s", in.Text, keyList(out.Type()))
+			d.bad(path, "%q must be a block of keys%s", in.Text, keyList(out.Type()))
 		}
 	case []any:
-		d.bad(path, "a list stands where a block of keys belongs%s", keyList(out.Type()))
+		d.bad(path, "must be a block of keys, not a list%s", keyList(out.Type()))
 	case map[string]any:
 		fields := map[string]reflect.Value{}
 		collect(out, fields)
@@ -93,12 +95,12 @@ func (d *decoder) structure(in any, out reflect.Value, path []string) {
 func keyList(t reflect.Type) string {
 	keys := Keys(t)
 	if len(keys) == 0 {
-		return "; it has no keys"
+		return "; the block has no keys"
 	}
 	return ": " + strings.Join(keys, ", ")
 }
 
-// collect finds the fields of a struct by key; embedded structs without a tag lend theirs.
+// collect adds the fields of a struct by key, including those of embedded structs without a tag.
 func collect(v reflect.Value, fields map[string]reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -112,7 +114,7 @@ func collect(v reflect.Value, fields map[string]reflect.Value) {
 	}
 }
 
-// Keys returns the keys that a struct type has fields for, in the order of the fields.
+// Keys returns the keys of a struct type in the order of its fields.
 func Keys(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
@@ -161,14 +163,14 @@ func (d *decoder) list(in any, out reflect.Value, path []string) {
 	}
 }
 
-// scalar returns in as a scalar with a value, or reports that it is none.
+// scalar returns in as a scalar with a value, or reports a problem.
 func (d *decoder) scalar(in any, path []string, want string) (Scalar, bool) {
 	s, ok := in.(Scalar)
 	switch {
 	case !ok:
 		d.bad(path, "must be %s", want)
 	case s.Empty:
-		d.bad(path, "has no value; write one, or delete the line to get the default")
+		d.bad(path, "has no value; write one, or delete the line to use the default")
 		return s, false
 	case s.Bad != "":
 		d.bad(path, "%s", s.Bad)
@@ -183,7 +185,7 @@ func (d *decoder) primitive(in any, out reflect.Value, path []string) {
 	case reflect.Bool:
 		want = "true or false"
 	case reflect.String:
-		want = "a text"
+		want = "text"
 	}
 	s, ok := d.scalar(in, path, want)
 	if !ok {
@@ -205,7 +207,7 @@ func (d *decoder) primitive(in any, out reflect.Value, path []string) {
 	}
 }
 
-// setNumber leaves out as it is when text is no such number.
+// setNumber parses text into out. It leaves out unchanged if it returns an error.
 func setNumber(out reflect.Value, text string) error {
 	number := reflect.New(out.Type()).Elem()
 	var err error

@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME}, ${env:NAME:-default}, ${file:/path} and $$. It runs
-// once, after parsing, so that a value can never add structure and a dollar inside a value stays what it is.
+// Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME},
+// ${env:NAME:-default}, ${file:/path} and $$. It is applied once, after parsing, so that values cannot
+// add structure and a dollar in a value is not expanded again.
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)
 }
 
-// maxValue bounds what ${file:} reads and what one scalar expands to, in bytes.
+// maxValue is the maximum size of a file that ${file:} reads, and of an expanded scalar, in bytes.
 const maxValue = 1 << 20
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Expand returns s with all references replaced. A dollar that begins neither a reference nor $$ stays. Unset variables without default,
-// unreadable files and unclosed braces are errors.
+// Expand returns s with all references replaced. A dollar that begins neither a reference nor $$ is
+// kept. Unset variables without default, unreadable files and unclosed braces are errors.
 func (e *Expander) Expand(s string) (string, error) {
 	if !strings.Contains(s, "$") {
 		return s, nil
@@ -27,7 +28,7 @@ func (e *Expander) Expand(s string) (string, error) {
 	var out strings.Builder
 	for {
 		if out.Len() > maxValue {
-			return "", fmt.Errorf("the value expands to more than %d bytes", maxValue)
+			return "", fmt.Errorf("expands to more than %d bytes", maxValue)
 		}
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i == len(s)-1 {
@@ -70,7 +71,7 @@ func (e *Expander) lookup(ref string) (string, error) {
 	}
 	name, def, hasDefault := strings.Cut(strings.TrimPrefix(ref, "env:"), ":-")
 	if strings.Contains(def, "${") {
-		return "", fmt.Errorf("${%s}: a default cannot hold another reference", ref)
+		return "", fmt.Errorf("${%s}: a default cannot contain another reference", ref)
 	}
 	if !envName.MatchString(name) {
 		return "", fmt.Errorf("${%s} is neither an environment variable nor ${file:/path}; write $$ for a dollar", ref)
@@ -81,5 +82,5 @@ func (e *Expander) lookup(ref string) (string, error) {
 	if hasDefault {
 		return def, nil
 	}
-	return "", fmt.Errorf("environment variable %s is not set; write ${%s:-default} to give it a default", name, name)
+	return "", fmt.Errorf("environment variable %s is not set; write ${%s:-default} for a default", name, name)
 }

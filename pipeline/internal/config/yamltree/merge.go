@@ -7,16 +7,17 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// Source is one place that configuration comes from. Later sources override earlier ones.
+// Source is a source of configuration. Later sources override earlier ones.
 type Source struct {
-	Name string // a file's path, `preset all-in-one`, or the flag as it was typed
+	Name string // path of a file, `preset all-in-one`, or the flag as it was typed
 	YAML []byte
-	// Path, when set, is where the value of YAML belongs: the source is a command-line flag without lines.
+	// Path, if set, is the path of the value YAML. The source is then a flag without lines.
 	Path []string
 }
 
-// Load parses and merges the sources. Maps merge, lists and scalars replace, an explicit null removes. The tree is usable even when there
-// are problems, so that later checks can add theirs.
+// Load parses and merges the sources. Maps are merged, lists and scalars are replaced, an explicit
+// null removes a key. The tree can be used even if there are problems, so that later checks can add
+// more.
 func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	out := &Tree{keys: map[string]Pos{}, vals: map[string]Pos{}}
 	var problems Problems
@@ -29,7 +30,7 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 			p.parse(src.YAML)
 		} else {
 			p.parseAt(src.Path, src.YAML)
-			p.leave(src.Path, out)
+			p.keepPositions(src.Path, out)
 		}
 		if err := k.Load(tree(p.tree.Root), nil, koanf.WithMergeFunc(merge)); err != nil {
 			p.problem(Pos{Source: src.Name, Order: i}, nil, "%v", err)
@@ -42,18 +43,19 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	return out, problems
 }
 
-// leave keeps the places of the blocks that a flag's value is put into, where they have one: a flag writes only what is in its path.
-func (p *parser) leave(path []string, out *Tree) {
+// keepPositions keeps the positions of blocks that contain the value of a flag, if they have one: the
+// flag sets only the value at its path.
+func (p *parser) keepPositions(path []string, out *Tree) {
 	for n := range path {
 		at := Join(path[:n]...)
-		if _, there := out.keys[at]; there {
+		if _, ok := out.keys[at]; ok {
 			delete(p.tree.keys, at)
 			delete(p.tree.vals, at)
 		}
 	}
 }
 
-// merge puts src over dst.
+// merge overrides values of dst by those of src.
 func merge(src, dst map[string]any) error {
 	for k, v := range src {
 		switch v := v.(type) {
@@ -70,7 +72,7 @@ func merge(src, dst map[string]any) error {
 			}
 		case Scalar:
 			if _, ok := dst[k].(map[string]any); ok && v.Empty {
-				continue // the block is there already
+				continue // the block exists already
 			}
 			dst[k] = v
 		default:
@@ -80,12 +82,12 @@ func merge(src, dst map[string]any) error {
 	return nil
 }
 
-// tree is a koanf provider of a parsed source.
+// tree is a koanf.Provider for a parsed source.
 type tree map[string]any
 
-// ReadBytes is not used: the source is parsed already.
+// ReadBytes is not used, because the source is parsed already.
 func (t tree) ReadBytes() ([]byte, error) {
-	return nil, errors.New("conf: a parsed source has no bytes")
+	return nil, errors.New("BUG: a parsed source has no bytes")
 }
 
 // Read returns the tree.

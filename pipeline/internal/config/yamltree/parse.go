@@ -13,14 +13,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits of one source, aliases expanded: a few lines of YAML can name billions of values, and megabytes of text once each.
+// Limits of one source with all aliases expanded. Without them, a few lines of YAML with nested
+// aliases could result in billions of values or terabytes of text.
 const (
 	maxNodes = 20_000
 	maxDepth = 64
-	maxBytes = 16 << 20 // of texts and paths together
+	maxBytes = 16 << 20 // sum of texts and paths
 )
 
-// parser reads one source into a tree and notes positions.
+// parser reads one source into a tree with positions.
 type parser struct {
 	source   string
 	order    int
@@ -29,7 +30,7 @@ type parser struct {
 	problems Problems
 	nodes    int
 	bytes    int
-	full     bool // a limit was exceeded, and reported
+	full     bool // a limit was exceeded; the problem was reported
 }
 
 func (p *parser) pos(n *yaml.Node) Pos {
@@ -53,20 +54,20 @@ func (p *parser) problem(pos Pos, path []string, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// parse fills p.tree from b, a whole file. What cannot be parsed at all is one problem.
+// parse fills p.tree from b, a whole file. A syntax error is a single problem.
 func (p *parser) parse(b []byte) {
 	root := p.document(b, Pos{Source: p.source, Order: p.order, Line: 1, Col: 1})
 	if root == nil || root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return
 	}
 	if root.Kind != yaml.MappingNode {
-		p.problem(p.pos(root), nil, "the file must hold keys such as receivers, exporters and service, not %s", describe(root))
+		p.problem(p.pos(root), nil, "the file must have keys such as receivers, exporters and service, not %s", describe(root))
 		return
 	}
 	p.tree.Root = p.mapping(root, nil)
 }
 
-// parseAt fills p.tree from b, which is the value of one path. All positions are the source itself.
+// parseAt fills p.tree from b, the value at path. All positions are the source without a line.
 func (p *parser) parseAt(path []string, b []byte) {
 	whole := Pos{Source: p.source, Order: p.order}
 	value := p.document(b, whole)
@@ -89,10 +90,10 @@ func (p *parser) parseAt(path []string, b []byte) {
 	}
 }
 
-// document returns the root of the one document of b, or nil when there is none or b is not YAML.
+// document returns the root of the document in b, or nil if b is empty or not YAML.
 func (p *parser) document(b []byte, start Pos) *yaml.Node {
 	if len(b) > maxBytes {
-		p.problem(start, nil, "the configuration is too large: more than %d MiB", maxBytes>>20)
+		p.problem(start, nil, "configuration too large: more than %d MiB", maxBytes>>20)
 		return nil
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b))
@@ -105,7 +106,7 @@ func (p *parser) document(b []byte, start Pos) *yaml.Node {
 		return nil
 	}
 	if err := dec.Decode(&second); err == nil {
-		p.problem(p.pos(&second), nil, "a second YAML document begins here; put each into a file of its own and give --config twice")
+		p.problem(p.pos(&second), nil, "second YAML document; put it into a file of its own and repeat --config")
 	} else if !errors.Is(err, io.EOF) {
 		p.syntaxError(start, err)
 	}
@@ -123,7 +124,7 @@ func (p *parser) syntaxError(whole Pos, err error) {
 	if strings.Contains(msg, "expected ',' or") {
 		msg += "; inside { } and [ ] a value with ${...} must be quoted"
 	}
-	p.problem(whole, nil, "this is not YAML: %s", msg)
+	p.problem(whole, nil, "not valid YAML: %s", msg)
 }
 
 func describe(n *yaml.Node) string {
@@ -136,7 +137,8 @@ func describe(n *yaml.Node) string {
 	return fmt.Sprintf("%q", n.Value)
 }
 
-// charge counts a value that is to be read at depth, with the bytes of its path and text. It reports, once, that the source is too large.
+// charge counts a value at depth with the bytes of its path and text. It returns false, and reports
+// one problem, if the source is too large.
 func (p *parser) charge(n *yaml.Node, depth, bytes int) bool {
 	p.nodes++
 	p.bytes += bytes
@@ -147,14 +149,14 @@ func (p *parser) charge(n *yaml.Node, depth, bytes int) bool {
 		return true
 	}
 	p.full = true
-	p.problem(p.pos(n), nil, "the configuration is too large: it has more than %d values, %d levels or %d MiB of text",
+	p.problem(p.pos(n), nil, "configuration too large: more than %d values, %d levels or %d MiB of text",
 		maxNodes, maxDepth, maxBytes>>20)
 	return false
 }
 
-// node returns the tree below n, or nil when the source is too large.
+// node returns the tree below n, or nil if the source is too large.
 func (p *parser) node(n *yaml.Node, path []string) any {
-	pos := p.pos(n) // of an alias, not of what it stands for
+	pos := p.pos(n) // of an alias, not of its anchor
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -172,9 +174,9 @@ func (p *parser) node(n *yaml.Node, path []string) any {
 			at := append(path[:len(path):len(path)], strconv.Itoa(i))
 			p.tree.keys[Join(at...)] = p.pos(c)
 			switch v := p.node(c, at).(type) {
-			case nil: // the source is too large
+			case nil: // source too large
 			case removal:
-				list = append(list, Scalar{Empty: true}) // there is nothing to remove in a list
+				list = append(list, Scalar{Empty: true}) // in a list, null removes nothing
 			default:
 				list = append(list, v)
 			}
@@ -194,7 +196,7 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 	}
 	text, err := p.expand.Expand(n.Value)
 	if err != nil {
-		// A problem only if nothing overrides the value: whoever reads it reports it.
+		// Not a problem if another source overrides the value, so decode reports it.
 		return Scalar{Text: n.Value, Quoted: quoted, Bad: err.Error()}
 	}
 	p.bytes += len(text)
@@ -203,15 +205,15 @@ func (p *parser) scalar(n *yaml.Node, path []string) any {
 
 func (p *parser) mapping(n *yaml.Node, path []string) map[string]any {
 	out := map[string]any{}
-	given := map[string]int{} // key to line
+	given := map[string]int{} // line by key
 	for _, kv := range p.pairs(n, path, 0) {
 		k, v := kv[0], kv[1]
 		if k.Kind != yaml.ScalarNode || k.Value == "" || strings.Contains(k.Value, Delim) {
-			p.problem(p.pos(k), path, "a key must be a word without %q", Delim)
+			p.problem(p.pos(k), path, "keys must be words without %q", Delim)
 			continue
 		}
 		if line, dup := given[k.Value]; dup {
-			p.problem(p.pos(k), path, "key %q was already given on line %d", k.Value, line)
+			p.problem(p.pos(k), path, "duplicate key %q; first given on line %d", k.Value, line)
 			continue
 		}
 		given[k.Value] = k.Line
@@ -226,8 +228,8 @@ func (p *parser) mapping(n *yaml.Node, path []string) map[string]any {
 	return out
 }
 
-// pairs returns keys and values of a map, and behind them those that YAML's `<<: *anchor` adds because they are not given. merges is how
-// many of these led here: a map can merge itself.
+// pairs returns the keys and values of a map, then those that YAML's `<<: *anchor` adds if they are
+// not given. merges is the number of such merges so far, because a map can merge itself.
 func (p *parser) pairs(n *yaml.Node, path []string, merges int) [][2]*yaml.Node {
 	var pairs, merged [][2]*yaml.Node
 	given := map[string]bool{}
@@ -249,7 +251,8 @@ func (p *parser) pairs(n *yaml.Node, path []string, merges int) [][2]*yaml.Node 
 	return pairs
 }
 
-// merged returns what the value of a `<<` adds: the pairs of a map, or those of a list of maps, of which earlier ones win.
+// merged returns the pairs that the value of a `<<` adds: those of a map, or of a list of maps, of
+// which earlier ones take precedence.
 func (p *parser) merged(v *yaml.Node, path []string, merges int) [][2]*yaml.Node {
 	for v.Kind == yaml.AliasNode {
 		v = v.Alias
@@ -269,6 +272,6 @@ func (p *parser) merged(v *yaml.Node, path []string, merges int) [][2]*yaml.Node
 		}
 		return all
 	}
-	p.problem(p.pos(v), path, "<< takes an alias of a map, or a list of such")
+	p.problem(p.pos(v), path, "<< needs an alias of a map, or a list of such aliases")
 	return nil
 }

@@ -22,24 +22,24 @@ func TestParseProblems(t *testing.T) {
 	f("# nothing\n", "")
 	f("---\n", "")
 	f("~", "")
-	f("5", `1.yaml:1:1: the file must hold keys such as receivers, exporters and service, not "5"`)
-	f("- a", "1.yaml:1:1: the file must hold keys such as receivers, exporters and service, not a list")
-	f("a: 1\n---\nb: 2\n", "1.yaml:2:1: a second YAML document begins here; put each into a file of its own and give --config twice")
+	f("5", `1.yaml:1:1: the file must have keys such as receivers, exporters and service, not "5"`)
+	f("- a", "1.yaml:1:1: the file must have keys such as receivers, exporters and service, not a list")
+	f("a: 1\n---\nb: 2\n", "1.yaml:2:1: second YAML document; put it into a file of its own and repeat --config")
 	f("a: {b: 1\nc: 2",
-		"1.yaml:1:1: this is not YAML: did not find expected ',' or '}'; inside { } and [ ] a value with ${...} must be quoted")
-	f("a: ${X:-1}\n\tb", "1.yaml:2:1: this is not YAML: found a tab character that violates indentation")
-	f("a: b: c", "1.yaml:1:1: this is not YAML: mapping values are not allowed in this context")
-	f("a: \x01", "1.yaml:1:1: this is not YAML: control characters are not allowed")
-	f("a: 1\nb: 2\na: 3", `1.yaml:3:1: key "a" was already given on line 1`)
+		"1.yaml:1:1: not valid YAML: did not find expected ',' or '}'; inside { } and [ ] a value with ${...} must be quoted")
+	f("a: ${X:-1}\n\tb", "1.yaml:2:1: not valid YAML: found a tab character that violates indentation")
+	f("a: b: c", "1.yaml:1:1: not valid YAML: mapping values are not allowed in this context")
+	f("a: \x01", "1.yaml:1:1: not valid YAML: control characters are not allowed")
+	f("a: 1\nb: 2\na: 3", `1.yaml:3:1: duplicate key "a"; first given on line 1`)
 	f("r:\n  a: 1\n  a: 2\n  a: 3",
-		"1.yaml:3:3: r: key \"a\" was already given on line 2\n1.yaml:4:3: r: key \"a\" was already given on line 2")
-	f("? [a]\n: 1", `1.yaml:1:3: a key must be a word without "::"`)
-	f("r: {? {a: b} : 1}", `1.yaml:1:7: r: a key must be a word without "::"`)
-	f("a::b: 1", `1.yaml:1:1: a key must be a word without "::"`)
-	f("'': 1", `1.yaml:1:1: a key must be a word without "::"`)
-	f("a: &x 1\nb: {*x : 2}", `1.yaml:2:5: b: a key must be a word without "::"`)
-	f("a:\n  <<: 5", "1.yaml:2:7: a: << takes an alias of a map, or a list of such")
-	f("a: *nobody", "1.yaml:1:1: this is not YAML: unknown anchor 'nobody' referenced")
+		"1.yaml:3:3: r: duplicate key \"a\"; first given on line 2\n1.yaml:4:3: r: duplicate key \"a\"; first given on line 2")
+	f("? [a]\n: 1", `1.yaml:1:3: keys must be words without "::"`)
+	f("r: {? {a: b} : 1}", `1.yaml:1:7: r: keys must be words without "::"`)
+	f("a::b: 1", `1.yaml:1:1: keys must be words without "::"`)
+	f("'': 1", `1.yaml:1:1: keys must be words without "::"`)
+	f("a: &x 1\nb: {*x : 2}", `1.yaml:2:5: b: keys must be words without "::"`)
+	f("a:\n  <<: 5", "1.yaml:2:7: a: << needs an alias of a map, or a list of such aliases")
+	f("a: *nobody", "1.yaml:1:1: not valid YAML: unknown anchor 'nobody' referenced")
 }
 
 // Sources that are small and stand for something huge end in one message.
@@ -108,14 +108,14 @@ func TestExpand(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", in, s.Bad, want)
 		}
 	}
-	bad("${NOPE}", "environment variable NOPE is not set; write ${NOPE:-default} to give it a default")
+	bad("${NOPE}", "environment variable NOPE is not set; write ${NOPE:-default} for a default")
 	bad("'${HOST'", `"${HOST" has no closing brace; write $$ for a dollar`)
 	bad("'${}'", "${} is neither an environment variable nor ${file:/path}; write $$ for a dollar")
 	bad("'${a b}'", "${a b} is neither an environment variable nor ${file:/path}; write $$ for a dollar")
-	bad("'${A:-${HOST}}'", "${A:-${HOST}: a default cannot hold another reference")
+	bad("'${A:-${HOST}}'", "${A:-${HOST}: a default cannot contain another reference")
 	bad("'${file:/nope}'", "reading ${file:/nope}: no such file")
 	bad("'${file:/huge}'", "${file:/huge} has more than 1048576 bytes")
-	bad("${HOST}"+strings.Repeat("${HOST}", 120_000), "the value expands to more than 1048576 bytes")
+	bad("${HOST}"+strings.Repeat("${HOST}", 120_000), "expands to more than 1048576 bytes")
 }
 
 func FuzzExpand(f *testing.F) {

@@ -1,10 +1,11 @@
-// Package yamltree turns YAML sources into one tree with positions, and the tree into Go structs, collecting every mistake on the way.
+// Package yamltree merges YAML sources into one tree with positions, and decodes the tree into Go
+// structs. It collects all mistakes instead of stopping at the first one.
 //
-//	source ──parse──▶ tree ──expand──▶ tree ──┐
-//	source ──parse──▶ tree ──expand──▶ tree ──┴─merge──▶ Tree ──Decode──▶ struct
+//	source -- parse, expand --> tree --+
+//	source -- parse, expand --> tree --+-- merge --> Tree -- Decode --> struct
 //
-// It knows nothing of components. Paths are lists of keys; where a path is one string its parts are joined by [Delim], because component
-// ids may hold dots.
+// A path is a list of keys. As a string, its parts are joined by [Delim], because component ids may
+// contain dots.
 package yamltree
 
 import (
@@ -19,12 +20,13 @@ import (
 // Delim joins the parts of a path.
 const Delim = "::"
 
-// Pos is a place in a source. Line and Col count from 1; a Line of 0 means that the source has no lines, as a command-line flag.
+// Pos is a position in a source. Line and Col count from 1. Line is 0 if the source has no lines,
+// such as a command-line flag.
 type Pos struct {
 	Source    string
 	Order     int // rank of the source: later ones override earlier ones
 	Line, Col int
-	EndLine   int // last line of the block that begins here
+	EndLine   int // last line of the block that begins at Line
 }
 
 // String returns `file:line:col`, or the source alone.
@@ -35,12 +37,12 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Col)
 }
 
-// compare orders places as a reader comes to them.
+// compare orders positions by source, line and column.
 func (p Pos) compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.Order, q.Order), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
 }
 
-// Lines names the lines of the block that begins at p, in the user's words.
+// Lines returns the lines of the block that begins at p, for messages: `lines 3-5`.
 func (p Pos) Lines() string {
 	switch {
 	case p.Line == 0:
@@ -54,7 +56,7 @@ func (p Pos) Lines() string {
 // Problem is one mistake in the configuration.
 type Problem struct {
 	Pos  Pos
-	Path string // as the user reads it, joined by dots
+	Path string // as shown to users, joined by dots
 	Msg  string
 }
 
@@ -66,7 +68,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s: %s: %s", p.Pos, p.Path, p.Msg)
 }
 
-// Problems is every mistake that was found. As an error it has one line for each.
+// Problems is a list of mistakes. As an error, it has one line for each.
 type Problems []Problem
 
 // Error returns one line for each problem.
@@ -78,7 +80,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort brings the problems into the order of the sources and removes repetitions.
+// Sort sorts the problems by position and removes duplicates.
 func (ps *Problems) Sort() {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
 		return a.Pos.compare(b.Pos)
@@ -91,36 +93,35 @@ func (ps *Problems) Sort() {
 	})
 }
 
-// Scalar is a leaf of the tree: the text after expansion. A quoted one is a string whatever it looks like.
+// Scalar is a leaf of the tree: the text after expansion.
 type Scalar struct {
 	Text   string
-	Quoted bool
-	// Empty: the key had nothing behind it. For a block that means: present, with defaults.
-	Empty bool
-	// Bad says why the text could not be expanded.
-	Bad string
+	Quoted bool   // a string, even if it looks like a number or a bool
+	Empty  bool   // the key has no value; a block with such a key is present and has its defaults
+	Bad    string // why the text could not be expanded
 }
 
-// removal is the leaf of an explicit `null` or `~`: what earlier sources said is taken back.
+// removal is the leaf of an explicit `null` or `~`. It removes the key of earlier sources.
 type removal struct{}
 
-// Tree is the merged configuration: maps of string to map, []any or Scalar.
+// Tree is the merged configuration. Its values are map[string]any, []any and Scalar.
 type Tree struct {
 	Root map[string]any
-	keys map[string]Pos
-	vals map[string]Pos
+	keys map[string]Pos // by path
+	vals map[string]Pos // by path
 }
 
 // Join returns the path as one string.
 func Join(path ...string) string { return strings.Join(path, Delim) }
 
-// Display returns the path as users read it.
+// Display returns the path as it is shown to users.
 func Display(path ...string) string { return strings.Join(path, ".") }
 
-// KeyPos returns where the key of path stands, or the nearest one above it that stands anywhere.
+// KeyPos returns the position of the key at path, or of the nearest key above that has a position.
 func (t *Tree) KeyPos(path ...string) Pos { return nearest(t.keys, path) }
 
-// ValuePos returns where the value of path stands, or the nearest one above it that stands anywhere.
+// ValuePos returns the position of the value at path, or of the nearest value above that has a
+// position.
 func (t *Tree) ValuePos(path ...string) Pos { return nearest(t.vals, path) }
 
 func nearest(m map[string]Pos, path []string) Pos {
@@ -132,7 +133,7 @@ func nearest(m map[string]Pos, path []string) Pos {
 	return Pos{Source: "config"}
 }
 
-// Get returns the value at path, or nil. An item of a list has its index for a key.
+// Get returns the value at path, or nil. The key of a list item is its index.
 func (t *Tree) Get(path ...string) any {
 	var v any = t.Root
 	for _, k := range path {
@@ -141,7 +142,7 @@ func (t *Tree) Get(path ...string) any {
 	return v
 }
 
-// Has reports whether the key at path is there, be it empty.
+// Has reports whether the tree has the key at path, with or without a value.
 func (t *Tree) Has(path ...string) bool {
 	if len(path) == 0 {
 		return true
@@ -163,13 +164,13 @@ func child(parent any, key string) (any, bool) {
 	return nil, false
 }
 
-// Map returns the map at path, or nil where there is none.
+// Map returns the map at path, or nil if there is none.
 func (t *Tree) Map(path ...string) map[string]any {
 	m, _ := t.Get(path...).(map[string]any)
 	return m
 }
 
-// Keys returns the keys of the map at path in file order.
+// Keys returns the keys of the map at path by position.
 func (t *Tree) Keys(path ...string) []string {
 	m := t.Map(path...)
 	at := make(map[string]Pos, len(m))
