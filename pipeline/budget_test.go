@@ -71,7 +71,7 @@ func TestBudgetWithoutLimit(t *testing.T) {
 	}
 }
 
-// However many ask at once, the limit holds at every moment and everything comes back.
+// The limit holds under concurrent reservations, and all bytes are released in the end.
 func TestBudgetHoldsUnderLoad(t *testing.T) {
 	const limit = 1000
 	b := pipeline.NewBudget(limit)
@@ -91,7 +91,7 @@ func TestBudgetHoldsUnderLoad(t *testing.T) {
 						_ = res.Grow(n) // refused or not: the limit must hold
 						_ = res.Resize(m)
 						if used := b.Used(); used > limit || used < 0 {
-							t.Errorf("%d bytes are in use", used)
+							t.Errorf("used %d bytes, more than the limit", used)
 						}
 					})
 				}

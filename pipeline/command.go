@@ -15,8 +15,8 @@ type Command struct {
 	Args string // arguments for the usage text: `DIR [--json]`
 	Doc  string // one sentence without a full stop
 	// Setup defines the flags of the command and returns the function that runs it. The program
-	// prints the error of that function and exits with code 1, or, for an error of [BadUsage], prints
-	// the usage as well and exits with code 2.
+	// prints the error of that function and exits with code 1, or, for an error of [BadUsage],
+	// prints the usage as well and exits with code 2.
 	Setup func(flags *flag.FlagSet) func(ctx context.Context, in Invocation) error
 }
 

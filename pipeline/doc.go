@@ -37,6 +37,7 @@
 //	Settings.Report                         shows the state in /status and in the log
 //	nothing                                 reload without losing requests, dead letters, limits
 //
-// The examples of this package are a receiver, a processor, an exporter, and a whole program. Package
-// [github.com/tracing-backend/tracing/pipeline/pipelinetest] is a conformance suite for components.
+// The examples of this package are a receiver, a processor, an exporter, and a whole program.
+// Package [github.com/tracing-backend/tracing/pipeline/pipelinetest] is a conformance suite for
+// components.
 package pipeline

@@ -8,7 +8,7 @@ const (
 	DurabilityNone        Durability = "nowhere"   // discarded
 	DurabilityMemory      Durability = "in memory" // lost if the process ends
 	DurabilityStored      Durability = "stored"    // on disk, synced
-	DurabilityWritten     Durability = "written"   // on disk, synced later: kept if the process ends, recent spans are lost in a power failure
+	DurabilityWritten     Durability = "written"   // on disk, synced later: a power failure loses recent spans
 	DurabilitySent        Durability = "sent"      // accepted by the next hop
 	DurabilityQueued      Durability = "queued"    // in a sending queue in memory; lost if the process ends
 	DurabilityQueueOnDisk Durability = "on disk"   // in a sending queue on disk, synced

@@ -24,7 +24,7 @@ type okStatus struct{}
 func (okStatus) Error() string              { return "ok?" }
 func (okStatus) GRPCStatus() *status.Status { return nil }
 
-// hint is the status of a next hop that says when to come back.
+// hint is a gRPC status with RetryInfo.
 func hint(code codes.Code, after time.Duration) error {
 	return must(status.New(code, "next hop").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(after)})).Err()
 }
@@ -33,7 +33,7 @@ func TestStatusOfErrors(t *testing.T) {
 	x := errors.New("x")
 	f := func(err error, httpCode int, grpcCode codes.Code, after time.Duration) {
 		t.Helper()
-		// How often an error is wrapped on its way does not matter.
+		// Wrapping does not change the class.
 		for _, err := range []error{err, fmt.Errorf("storing: %w", err), errors.Join(fmt.Errorf("a: %w", fmt.Errorf("b: %w", err)))} {
 			if code, wait := pipeline.HTTPStatus(err); code != httpCode || wait != after {
 				t.Errorf("%v: HTTP %d, retry after %v", err, code, wait)
@@ -41,7 +41,7 @@ func TestStatusOfErrors(t *testing.T) {
 			s := pipeline.GRPCStatus(err)
 			text := err.Error()
 			if next, ok := err.(interface{ GRPCStatus() *status.Status }); ok && next.GRPCStatus() != nil {
-				text = next.GRPCStatus().Message() // as the next hop worded it
+				text = next.GRPCStatus().Message() // without the prefix of the error text
 			}
 			if s.Code() != grpcCode || s.Message() != text {
 				t.Errorf("%v: gRPC %v", err, s)
@@ -72,14 +72,14 @@ func TestStatusOfErrors(t *testing.T) {
 	f(&otlpdata.LimitError{Limit: "size", Max: 64, TooLarge: true}, 413, codes.ResourceExhausted, 0)
 	f(pipeline.Permanent(&otlpdata.LimitError{Limit: "size", Max: 64, TooLarge: true}), 413, codes.ResourceExhausted, 0)
 
-	// Of two marks the outer one counts.
+	// The outermost mark counts.
 	f(pipeline.Permanent(pipeline.Overloaded(x, second)), 400, codes.InvalidArgument, 0)
 	f(pipeline.Overloaded(pipeline.Permanent(x), 2*second), 429, codes.ResourceExhausted, 2*second)
 	f(pipeline.Permanent(hint(codes.Unavailable, second)), 400, codes.InvalidArgument, 0)
 	f(pipeline.Permanent(status.Error(codes.Unauthenticated, "x")), 401, codes.Unauthenticated, 0)
 	f(pipeline.Overloaded(status.Error(codes.Internal, "x"), 3*second), 429, codes.ResourceExhausted, 3*second)
 
-	// What a next hop says is passed on.
+	// The status of a next hop is kept.
 	f(status.Error(codes.InvalidArgument, "x"), 400, codes.InvalidArgument, 0)
 	f(status.Error(codes.Unauthenticated, "x"), 401, codes.Unauthenticated, 0)
 	f(status.Error(codes.PermissionDenied, "x"), 403, codes.PermissionDenied, 0)
@@ -102,7 +102,7 @@ func TestStatusOfErrors(t *testing.T) {
 
 func TestNoError(t *testing.T) {
 	if pipeline.Permanent(nil) != nil || pipeline.Overloaded(nil, time.Second) != nil {
-		t.Error("a mark makes an error of none")
+		t.Error("marked nil is not nil")
 	}
 	if code, after := pipeline.HTTPStatus(nil); code != http.StatusOK || after != 0 {
 		t.Errorf("HTTP %d, %v", code, after)
@@ -122,7 +122,7 @@ func TestErrorText(t *testing.T) {
 	if p := (&pipeline.Partial{Rejected: 3, Err: x}); p.Error() != "3 spans rejected: x" || !errors.Is(p, x) {
 		t.Errorf("%v", p)
 	}
-	// A status with another text could not be sent, and its details would be lost.
+	// Statuses must be valid UTF-8: others cannot be sent with details.
 	s := pipeline.GRPCStatus(errors.New("bad \xff name"))
 	if !utf8.ValidString(s.Message()) || len(s.Details()) != 1 {
 		t.Errorf("%q, %v", s.Message(), s.Details())

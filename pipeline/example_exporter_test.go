@@ -28,8 +28,8 @@ func newPrinterFactory() pipeline.Factory {
 	return pipeline.Exporter("printer", defaults, build).Doc("Prints the names of spans.")
 }
 
-// Consume prints the names of spans. It makes one attempt; the framework retries errors that are not
-// marked as permanent.
+// Consume prints the names of spans. It makes one attempt; the framework retries errors that are
+// not marked as permanent.
 func (p *printer) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if p.attempts++; p.attempts <= p.config.Fail {
 		fmt.Println("attempt", p.attempts, "failed")
@@ -49,7 +49,8 @@ func (p *printer) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return nil
 }
 
-// An exporter sends spans to a next hop or stores them. If it returns nil, the spans are acknowledged.
+// An exporter sends spans to a next hop or stores them. If it returns nil, the spans are
+// acknowledged.
 func ExampleExporter() {
 	runProgram(`
 receivers: {greeter: }

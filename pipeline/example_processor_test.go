@@ -24,8 +24,8 @@ func (c *prefixConfig) Validate() error {
 	return nil
 }
 
-// prefixer is a processor that adds a prefix to the names of spans. It has no Start and Stop, because
-// it needs none.
+// prefixer is a processor that adds a prefix to the names of spans. It has no Start and Stop,
+// because it needs none.
 type prefixer struct {
 	config prefixConfig
 	next   pipeline.Consumer
@@ -62,7 +62,8 @@ func (p *prefixer) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return p.next.Consume(ctx, changed)
 }
 
-// A processor passes the spans that it consumes to next: all of them, some of them, or changed ones.
+// A processor passes the spans that it consumes to next: all of them, some of them, or changed
+// ones.
 func ExampleProcessor() {
 	runProgram(`
 receivers: {greeter: {names: [hello, ""]}}

@@ -64,8 +64,8 @@ func (g *greeter) Stop(ctx context.Context) error {
 	}
 }
 
-// A receiver passes the spans that it receives to next. A real one listens on an address, answers its
-// clients with the outcome of Consume, and is best built on package server.
+// A receiver passes the spans that it receives to next. A real one listens on an address, answers
+// its clients with the outcome of Consume, and is best built on package server.
 func ExampleReceiver() {
 	runProgram(`
 receivers: {greeter: {names: [hello, world]}}

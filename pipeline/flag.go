@@ -12,8 +12,8 @@ type Flag struct {
 	// switches the component itself: false removes it from all pipelines and from
 	// service.extensions.
 	Key string
-	// Block is the path, below the component, of a block that must be configured for the flag to have
-	// an effect; "" is the component. If it is not configured, the flag is an error and the
+	// Block is the path, below the component, of a block that must be configured for the flag to
+	// have an effect; "" is the component. If it is not configured, the flag is an error and the
 	// environment variable a warning. Missing, if set, is the message, and makes both an error.
 	Block, Missing string
 	// Unless is the path, below the component, of a key that, if true, makes the flag an error with
@@ -23,17 +23,18 @@ type Flag struct {
 	// false removes it.
 	Presence bool
 	// Adds makes the flag add a component with this key if no component of the type is configured.
-	// The component is added to the pipeline `traces`, or to the only pipeline: a receiver after the
-	// other receivers, a processor before the other processors. An empty value removes the
+	// The component is added to the pipeline `traces`, or to the only pipeline: a receiver after
+	// the other receivers, a processor before the other processors. An empty value removes the
 	// component.
 	Adds bool
 	// Value converts the text to a string, bool, int, []string or map[string]string, which becomes
-	// the value of the key. nil keeps the text. If the flag Adds, Value may return nil to add nothing.
+	// the value of the key. nil keeps the text. If the flag Adds, Value may return nil to add
+	// nothing.
 	Value func(text string) (any, error)
 	// Switch allows the flag without a value, which means true.
 	Switch bool
-	// Instead makes this a flag that is accepted and only logs a warning. The text says what replaces
-	// the flag.
+	// Instead makes this a flag that is accepted and only logs a warning. The text says what
+	// replaces the flag.
 	Instead string
 }
 

@@ -27,9 +27,9 @@ type branching interface {
 // batch: outcome is called, in order, for runs of adjacent batches with the same outcome, until all
 // are reported.
 //
-// If the joined batch is refused permanently, its halves are sent, and so on down to single batches:
-// a batch that is refused does not affect the others, at the cost of a few more sends. If next is a
-// fan-out, only branches that refused the batch get its halves.
+// If the joined batch is refused permanently, its halves are sent, and so on down to single
+// batches: a batch that is refused does not affect the others, at the cost of a few more sends. If
+// next is a fan-out, only branches that refused the batch get its halves.
 func ConsumeJoined(ctx context.Context, next Consumer, batches []*otlpdata.Batch, outcome func(batches []*otlpdata.Batch, err error)) {
 	if j, ok := next.(joinedConsumer); ok {
 		j.ConsumeJoined(ctx, batches, outcome)
@@ -75,8 +75,8 @@ func refusesData(err error) bool {
 }
 
 // distribute reports a partial success as outcomes of the joined batches. It is unknown which spans
-// were rejected, and they must not be sent again, so rejected spans are attributed to the batches in
-// order: the sum is exact, and the error text says that the batches were sent as one.
+// were rejected, and they must not be sent again, so rejected spans are attributed to the batches
+// in order: the sum is exact, and the error text says that the batches were sent as one.
 func distribute(p *Partial, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
 	left := p.Rejected
 	for i, b := range batches {

@@ -26,9 +26,9 @@ type Process interface {
 	AdminHandler(kind Kind, id ID) http.Handler
 }
 
-// Observer is implemented by extensions that show the state of the process, such as admin. Observers
-// are started first, when the process is not ready yet, and stopped last, when the counters of spans
-// are final.
+// Observer is implemented by extensions that show the state of the process, such as admin.
+// Observers are started first, when the process is not ready yet, and stopped last, when the
+// counters of spans are final.
 type Observer interface {
 	Starter
 	ObservesProcess()
@@ -42,8 +42,8 @@ type Administered interface {
 }
 
 // Addressed is implemented by components that listen. Addr returns the address of the named
-// listener (`grpc`, `http`), or "" if there is no such listener or it is not started. Tests use it to
-// find the number of a port that was configured as 0.
+// listener (`grpc`, `http`), or "" if there is no such listener or it is not started. Tests use it
+// to find the number of a port that was configured as 0.
 type Addressed interface {
 	Addr(listener string) string
 }

@@ -3,8 +3,8 @@ package pipeline
 import "context"
 
 // Progress is the state that an exporter which sends a batch in several requests keeps between
-// attempts to send the batch, so that the next hop receives no request twice. All attempts must make
-// the same requests in the same order.
+// attempts to send the batch, so that the next hop receives no request twice. All attempts must
+// make the same requests in the same order.
 type Progress struct {
 	Requests int   // number of requests that were answered, with success or a permanent error
 	Taken    int   // number of spans in requests that were answered with success

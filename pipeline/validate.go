@@ -23,9 +23,9 @@ func BadKey(key, format string, args ...any) error {
 	return &KeyError{Key: key, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Limited is implemented by the configuration of a component that provides the interface want, which
-// a [Ref] asks for, only with certain settings. Lacks returns what is missing in the settings, or
-// nil if the component can be referenced.
+// Limited is implemented by the configuration of a component that provides the interface want,
+// which a [Ref] asks for, only with certain settings. Lacks returns what is missing in the
+// settings, or nil if the component can be referenced.
 type Limited interface {
 	Lacks(want reflect.Type) error
 }

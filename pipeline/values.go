@@ -51,8 +51,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ByteSize is a number of bytes. It is written `4MiB`, `50GiB`, `1000000`, or as a percentage of the
-// memory that the process may use: `10%`.
+// ByteSize is a number of bytes. It is written `4MiB`, `50GiB`, `1000000`, or as a percentage of
+// the memory that the process may use: `10%`.
 type ByteSize int64
 
 var byteUnits = []struct {
@@ -115,7 +115,9 @@ func (s Secret) String() string {
 }
 
 // Format writes String for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } //nolint:errcheck // fmt handles write errors
+func (s Secret) Format(f fmt.State, _ rune) {
+	io.WriteString(f, s.String()) //nolint:errcheck // fmt handles write errors
+}
 
 // MarshalText returns String.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -126,9 +128,9 @@ func (s *Secret) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Endpoint is the address of a listener: `localhost:4317`, `:4317`, `[::1]:4317`. Port 0 is any free
-// port. It is a TCP address, or a UDP address in a field with the tag `network:"udp"`. Two listeners
-// with the same address are a mistake in the configuration.
+// Endpoint is the address of a listener: `localhost:4317`, `:4317`, `[::1]:4317`. Port 0 is any
+// free port. It is a TCP address, or a UDP address in a field with the tag `network:"udp"`. Two
+// listeners with the same address are a mistake in the configuration.
 type Endpoint string
 
 // String returns the address.

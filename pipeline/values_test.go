@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
-// accepts checks what a field makes of a text.
+// accepts checks the value that a field parses from text.
 func accepts[T comparable, P interface {
 	*T
 	encoding.TextUnmarshaler
@@ -29,7 +29,7 @@ func accepts[T comparable, P interface {
 	}
 }
 
-// refuses checks that a field says why it does not take a text, and stays as it is.
+// refuses checks the error of a field for invalid text, and that the field is unchanged.
 func refuses[T comparable, P interface {
 	*T
 	encoding.TextUnmarshaler
@@ -172,7 +172,7 @@ func TestOptional(t *testing.T) {
 	if v, on := pipeline.Present(5).Get(); v != 5 || !on {
 		t.Errorf("present: %v, %v", v, on)
 	}
-	// In a file the key turns it on, with its defaults, and null takes that back.
+	// In a file, the key enables the block with its defaults, and null disables it again.
 	f := func(http, override, wantEndpoint string, wantOn bool) {
 		t.Helper()
 		w := hosttest.NewWorld()
@@ -208,7 +208,7 @@ func TestRef(t *testing.T) {
 	if err := none.UnmarshalText([]byte("a b")); err == nil || none.IsSet() {
 		t.Errorf("%v, %v", none, err)
 	}
-	// What it is bound to is the component itself, an exporter that no pipeline lists as well.
+	// The reference is bound to the component itself, even if no pipeline lists it.
 	w := hosttest.NewWorld()
 	w.Start(t, "exporters: {sink/far: }\nextensions: {ask: {storage: proxy}, proxy: {of: sink/far}}\nservice: {extensions: [ask]}")
 	if got := w.Ask.Storage.Get(); got.Read() != "read proxy" || w.Ask.Storage.ID().Type != "proxy" {
@@ -216,7 +216,7 @@ func TestRef(t *testing.T) {
 	}
 }
 
-// A type must be known before anything of it is built, and become the name of a folder.
+// The Go type of components must be known before they are built. The name becomes a folder name.
 func TestFactoriesAreChecked(t *testing.T) {
 	f := func(typ, want string, make func(typ string) pipeline.Factory) {
 		t.Helper()

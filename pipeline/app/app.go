@@ -54,9 +54,9 @@ func Main(components []pipeline.Factory, presets ...Preset) {
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr, components, presets...))
 }
 
-// Run runs the program with the given arguments until it is done or ctx ends. It stops gracefully and
-// returns the exit code: 0 for success, 1 for an error at runtime, 2 for a mistake in the command
-// line or the configuration.
+// Run runs the program with the given arguments until it is done or ctx ends. It stops gracefully
+// and returns the exit code: 0 for success, 1 for an error at runtime, 2 for a mistake in the
+// command line or the configuration.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer, components []pipeline.Factory, presets ...Preset) int {
 	return cli.Run(ctx, args, cli.Program{
 		Load: LoadOptions{Factories: components, Presets: presets}, Build: buildInfo(), Stdout: stdout, Stderr: stderr,

@@ -1,5 +1,5 @@
-// Package cli is the command line of the program: it parses arguments, and runs the program or one of
-// its subcommands.
+// Package cli is the command line of the program: it parses arguments, and runs the program or one
+// of its subcommands.
 package cli
 
 import (
@@ -32,8 +32,8 @@ type Program struct {
 	Stdout, Stderr io.Writer
 }
 
-// Run parses the command line and runs the program until it is done or ctx ends. It returns the exit
-// code: 0 for success, 1 for an error at runtime, 2 for a mistake in the command line or the
+// Run parses the command line and runs the program until it is done or ctx ends. It returns the
+// exit code: 0 for success, 1 for an error at runtime, 2 for a mistake in the command line or the
 // configuration.
 func Run(ctx context.Context, args []string, p Program) int {
 	c := &command{stdout: p.Stdout, stderr: p.Stderr, load: p.Load, build: p.Build}

@@ -22,8 +22,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config"
 )
 
-// deleteTimeout is the maximum duration of a deletion. To count the deleted spans, the store may read
-// most of its data before it answers.
+// deleteTimeout is the maximum duration of a deletion. To count the deleted spans, the store may
+// read most of its data before it answers.
 const deleteTimeout = 10 * time.Minute
 
 // maxDeleteReply is the maximum number of bytes that are read of an answer.
@@ -119,8 +119,8 @@ func (d *deleteFlags) request() (*deletion, error) {
 	return r, nil
 }
 
-// checkEmpty refuses empty values of flags, except for --tenant, which may be empty. They are usually
-// mistakes of a script, which must not delete more than intended.
+// checkEmpty refuses empty values of flags, except for --tenant, which may be empty. They are
+// usually mistakes of a script, which must not delete more than intended.
 func (d *deleteFlags) checkEmpty() (err error) {
 	d.flags.Visit(func(f *flag.Flag) {
 		if f.Value.String() == "" && slices.Contains([]string{"service", "from", "to", "trace"}, f.Name) {

@@ -97,8 +97,8 @@ func flagError(fs *flag.FlagSet, err error) error {
 	return fmt.Errorf("unknown flag --%s%s", name, yamltree.Suggest(name, names, "known"))
 }
 
-// environment returns the flags that are set as environment variables and not on the command line. An
-// empty variable counts as unset.
+// environment returns the flags that are set as environment variables and not on the command line.
+// An empty variable counts as unset.
 func (c *command) environment(known []config.Flag) []config.GivenFlag {
 	var given []config.GivenFlag
 	for _, f := range known {

@@ -17,7 +17,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
-// full has a bit of everything; $${} and the like must survive being printed and read again.
+// full has a value of every kind. Values such as $${} must not change when they are printed and
+// loaded again.
 const full = `receivers:
   source: {endpoint: "localhost:4000"}
   source/spare: {endpoint: ":0"}
@@ -43,7 +44,7 @@ service:
     traces/spare: {receivers: [source/spare], processors: [step], exporters: [hop]}
 `
 
-// flagged are the fake components with flags.
+// flagged returns the fake components with flags.
 func flagged(w *hosttest.World) []pipeline.Factory {
 	factories := w.Factories()
 	for i, f := range factories {
@@ -78,7 +79,7 @@ type labelConfig struct {
 	Labels map[string]string `yaml:"labels" doc:"What to put on."`
 }
 
-// addable are components that flags add.
+// addable returns components that flags add.
 func addable(w *hosttest.World) []pipeline.Factory {
 	return []pipeline.Factory{
 		pipeline.Receiver("spout", func() hosttest.SourceConfig { return hosttest.SourceConfig{Endpoint: "localhost:0"} },
@@ -103,7 +104,8 @@ func addable(w *hosttest.World) []pipeline.Factory {
 	}
 }
 
-// show runs a command line with the presets `full` and `small` and returns all of what it does.
+// show runs a command line with the presets `full` and `small` and returns its exit code and
+// output.
 func show(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -116,7 +118,8 @@ func show(t *testing.T, args ...string) string {
 	return out
 }
 
-// Each file of testdata/show is a command line, `# args: `, variables of its environment, `# env: `, and what it does.
+// Each file of testdata/show has a command line, `# args: `, environment variables, `# env: `, and
+// the expected exit code and output.
 func TestShow(t *testing.T) {
 	hosttest.EachFile(t, "testdata/show/*.txt", func(t *testing.T, file, text string) {
 		args, rest := hosttest.Header(text, "# args: ")
@@ -136,7 +139,7 @@ func TestShow(t *testing.T) {
 	})
 }
 
-// What print-config prints loads again, and then prints the same.
+// The output of print-config can be loaded and then prints the same.
 func TestPrintedConfigLoadsAgain(t *testing.T) {
 	f := func(args ...string) {
 		t.Helper()
@@ -161,11 +164,11 @@ func TestPrintedConfigLoadsAgain(t *testing.T) {
 	f("--set", `service::data_dir="null"`, "--set", `extensions::hub::token="*x: {"`, "--set", "extensions::hub::size=1000")
 }
 
-// A value that is the same word as a key further on does not take its comment away.
+// Comments are found by key, even if a value before is the same word.
 func TestPrintedMeaning(t *testing.T) {
 	got := show(t, "print-config", "full", "--set", "service::data_dir=pipelines")
 	if n := strings.Count(got, "# acknowledged spans are "); n != 2 {
-		t.Errorf("%d pipelines of 2 say what an acknowledgement means:\n%s", n, got)
+		t.Errorf("%d pipelines of 2 have a durability comment:\n%s", n, got)
 	}
 }
 

@@ -13,9 +13,9 @@ var observerType = reflect.TypeFor[pipeline.Observer]()
 // IsObserver reports whether the component is a [pipeline.Observer].
 func (c *Component) IsObserver() bool { return c.Factory.ComponentType().Implements(observerType) }
 
-// AdminEndpoint returns the address at which a process with this configuration answers health checks:
-// the first listener of the first observer, as host:port, or https://host:port if the listener has a
-// block `tls`.
+// AdminEndpoint returns the address at which a process with this configuration answers health
+// checks: the first listener of the first observer, as host:port, or https://host:port if the
+// listener has a block `tls`.
 func (c *Config) AdminEndpoint() (string, error) {
 	used := c.Used()
 	for _, m := range c.Sorted() {

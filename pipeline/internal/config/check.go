@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/config/yamltree"
 )
 
-// checkListeners reports two listeners with the same address. TCP and UDP ports with the same number
-// are different.
+// checkListeners reports two listeners with the same address. TCP and UDP ports with the same
+// number are different.
 func (l *loader) checkListeners() {
 	type listener struct {
 		host string

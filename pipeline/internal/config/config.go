@@ -133,8 +133,8 @@ func (c *Config) Sorted() []*Component {
 	})
 }
 
-// Used returns the components to build: those in a pipeline or in service.extensions, and those that
-// they refer to.
+// Used returns the components to build: those in a pipeline or in service.extensions, and those
+// that they refer to.
 func (c *Config) Used() map[*Component]bool {
 	used := map[*Component]bool{}
 	var use func(m *Component)

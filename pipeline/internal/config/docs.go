@@ -98,14 +98,15 @@ const docsHead = `# Configuration reference
 
 <!-- Written by ` + "`tracing docs`" + `; do not edit. -->
 
-A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `extensions`" + ` and ` + "`service`" + `. In the first
-four, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds the keys that are listed here for the type. A block that is
-"off unless given" is enabled by its key, even if the block is empty. In a key, ` + "`<name>`" + ` is a name of your choice and ` + "`[]`" + ` is
-an item of a list.
+A configuration file has the sections ` + "`receivers`, `processors`, `exporters`, `extensions`" + ` and
+` + "`service`" + `. In the first four, each key is the id of a component, ` + "`type` or `type/name`" + `, and holds
+the keys that are listed here for the type. A block that is "off unless given" is enabled by its key,
+even if the block is empty. In a key, ` + "`<name>`" + ` is a name of your choice and ` + "`[]`" + ` is an item of a list.
 
-Durations are written ` + "`250ms`, `5s`, `1h30m` or `7d`" + `. Sizes are written ` + "`64MiB`, `50GiB`" + `, as a number of bytes, or as a percentage
-of the memory that the process may use: ` + "`10%`" + `. ` + "`${NAME}`, `${NAME:-default}` and `${file:/path}`" + ` in a value are replaced by
-the environment variable or the content of the file; ` + "`$$`" + ` is a dollar sign.
+Durations are written ` + "`250ms`, `5s`, `1h30m` or `7d`" + `. Sizes are written ` + "`64MiB`, `50GiB`" + `, as a number
+of bytes, or as a percentage of the memory that the process may use: ` + "`10%`" + `.
+` + "`${NAME}`, `${NAME:-default}` and `${file:/path}`" + ` in a value are replaced by the environment variable
+or the content of the file; ` + "`$$`" + ` is a dollar sign.
 `
 
 func writeKeys(w io.Writer, keys []keyDoc) {
@@ -120,8 +121,9 @@ func writeKeys(w io.Writer, keys []keyDoc) {
 }
 
 func writeFlags(w io.Writer, factories []pipeline.Factory) {
-	fmt.Fprint(w, "\n## Flags and environment variables\n\nLater sources override earlier ones: preset, files, environment variables, flags, `--set`.\n\n"+
-		"| pipeline.Flag | Environment variable | Effect | Meaning |\n|---|---|---|---|\n")
+	fmt.Fprint(w, "\n## Flags and environment variables\n\n"+
+		"Later sources override earlier ones: preset, files, environment variables, flags, `--set`.\n\n"+
+		"| Flag | Environment variable | Effect | Meaning |\n|---|---|---|---|\n")
 	for _, f := range Flags(factories) {
 		effects := make([]string, len(f.owners))
 		for i, o := range f.owners {

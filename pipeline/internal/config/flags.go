@@ -11,11 +11,12 @@ import (
 // storageFlag is the name of the flag that replaces the store of a configuration.
 const storageFlag = "span-storage.type"
 
-// frameworkFlags returns the flags that do not belong to a component. Their keys begin at the root of
-// the configuration.
+// frameworkFlags returns the flags that do not belong to a component. Their keys begin at the root
+// of the configuration.
 func frameworkFlags() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel, Doc: "Minimum level of log lines: debug, info, warn or error."},
+		{Name: "log-level", Key: "service::telemetry::logs::level", Value: logLevel,
+			Doc: "Minimum level of log lines: debug, info, warn or error."},
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},
 		{Name: storageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
 			"Of several types, separated by commas, all are written to and the first is read from."},

@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
-// Each file of testdata/load is one kind of mistake and begins with the exact output for it: one `# want: ` line for each mistake or
-// warning, `# want: ok` for neither. Lines are counted from below these.
+// Each file of testdata/load has a kind of mistake. It begins with the exact output: a `# want: `
+// line for each mistake or warning, or `# want: ok`. Line numbers start after these lines.
 func TestLoad(t *testing.T) {
 	hosttest.EachFile(t, "testdata/load/*.yaml", func(t *testing.T, file, text string) {
 		want, body := hosttest.Header(text, "# want: ")
@@ -165,9 +165,9 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		// What loads can be built, unless a component says no.
+		// A configuration that loads can be built.
 		if _, err := app.New(config, app.Options{Log: &strings.Builder{}}); err != nil {
-			t.Errorf("%q with %q loads and does not build: %v", text, set, err)
+			t.Errorf("%q with %q can be loaded but not built: %v", text, set, err)
 		}
 	})
 }

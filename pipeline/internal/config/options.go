@@ -46,8 +46,8 @@ func ParseSet(s string) (Override, error) {
 type Options struct {
 	Factories []pipeline.Factory
 	Presets   []Preset
-	// Preset is the name of a preset. If it is "", the first preset is used if there are no Files, and
-	// none otherwise.
+	// Preset is the name of a preset. If it is "", the first preset is used if there are no Files,
+	// and none otherwise.
 	Preset    string
 	Files     []string
 	Flags     []GivenFlag // environment variables first

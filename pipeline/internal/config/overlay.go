@@ -71,8 +71,8 @@ func (o *overlay) warn(g GivenFlag, format string, args ...any) {
 	o.warnings = append(o.warnings, yamltree.Problem{Pos: pos, Msg: fmt.Sprintf(format, args...)})
 }
 
-// absent reports that a flag applies to something that is not configured. For an environment variable,
-// which other programs may use as well, it is only a warning.
+// absent reports that a flag applies to something that is not configured. For an environment
+// variable, which other programs may use as well, it is only a warning.
 func (o *overlay) absent(g GivenFlag, format string, args ...any) {
 	if g.Env {
 		o.warn(g, "has no effect: "+format, args...)
@@ -137,8 +137,8 @@ func (o *overlay) apply(g GivenFlag) {
 	}
 }
 
-// applyTo sets the key of one owner. If the owner is not configured, it returns a sentence that says
-// so.
+// applyTo sets the key of one owner. If the owner is not configured, it returns a sentence that
+// says so.
 func (o *overlay) applyTo(g GivenFlag, owner flagOwner) (missing string) {
 	var path []string
 	if owner.kind != 0 {

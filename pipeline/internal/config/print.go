@@ -23,8 +23,8 @@ type PrintOptions struct {
 	Durability func(Pipeline) string
 }
 
-// Print writes the configuration as YAML. Loading it again results in the same configuration, except
-// for secrets, which are masked.
+// Print writes the configuration as YAML. Loading it again results in the same configuration,
+// except for secrets, which are masked.
 func (c *Config) Print(w io.Writer, o PrintOptions) error {
 	p := &printer{tree: c.tree, origin: o.Origin, defaults: o.Defaults}
 	root := block()
@@ -167,8 +167,8 @@ func (p *printer) list(v reflect.Value, path []string) *yamlNode {
 	return p.commented(n, path, scalars)
 }
 
-// leaf returns the node of a scalar: the text as written, if it is set, because `10%` says more than
-// the number of bytes that it results in.
+// leaf returns the node of a scalar: the text as written, if it is set, because `10%` says more
+// than the number of bytes that it results in.
 func (p *printer) leaf(v reflect.Value, path []string, given bool) *yamlNode {
 	text := leafText(v)
 	if s, ok := p.tree.Get(path...).(yamltree.Scalar); ok && !isSecret(v) {

@@ -39,7 +39,8 @@ func (l *loader) resolve(r *Reference) {
 			l.problem(l.valuePos(r.path), r.path, "%s is not %s: %v%s", r.Target.Key, r.expected, err, l.suitable(id, want))
 		}
 	case named == nil:
-		l.problem(l.valuePos(r.path), r.path, "no exporter or extension %q is configured; this key needs %s%s", id, r.expected, l.suitable(id, want))
+		l.problem(l.valuePos(r.path), r.path, "no exporter or extension %q is configured; this key needs %s%s",
+			id, r.expected, l.suitable(id, want))
 	default:
 		l.problem(l.valuePos(r.path), r.path, "%s is not %s%s", named.Key, r.expected, l.suitable(id, want))
 	}

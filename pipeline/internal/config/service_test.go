@@ -36,6 +36,6 @@ func TestEveryServiceKeyIsDocumented(t *testing.T) {
 	}
 	check("service", reflect.TypeFor[Service]())
 	if keys < 10 {
-		t.Errorf("only %d keys were looked at", keys)
+		t.Errorf("checked only %d keys", keys)
 	}
 }

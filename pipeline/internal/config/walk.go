@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// walkFields calls visit for v and every field in it, with path and struct tag. It skips blocks that
-// are disabled.
+// walkFields calls visit for v and every field in it, with path and struct tag. It skips blocks
+// that are disabled.
 func walkFields(v reflect.Value, path []string, tag reflect.StructTag, visit func(path []string, v reflect.Value, tag reflect.StructTag)) {
 	visit(path, v, tag)
 	if o, ok := v.Addr().Interface().(optional); ok {

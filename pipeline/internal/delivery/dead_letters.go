@@ -15,8 +15,8 @@ import (
 )
 
 // DeadLetters writes batches that a destination refused permanently after they were acknowledged to
-// files in a folder. Each file is an encoded ExportTraceServiceRequest, which can be sent to an OTLP
-// receiver again:
+// files in a folder. Each file is an encoded ExportTraceServiceRequest, which can be sent to an
+// OTLP receiver again:
 //
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
@@ -43,8 +43,8 @@ func NewDeadLetters(dir string, maxBytes int64, now func() time.Time) *DeadLette
 	return &DeadLetters{dir: dir, max: maxBytes, now: now}
 }
 
-// write writes b and returns the path of the file. If the folder is full or cannot be written to, it
-// logs a warning and returns "".
+// write writes b and returns the path of the file. If the folder is full or cannot be written to,
+// it logs a warning and returns "".
 func (d *DeadLetters) write(component string, b *otlpdata.Batch, log *zap.Logger) string {
 	if d == nil {
 		return ""
@@ -124,7 +124,8 @@ func (d *DeadLetters) sync() error {
 // been removed.
 const rescanInterval = time.Minute
 
-// scan creates the folder and counts the bytes in it, unless they are known and size more bytes fit.
+// scan creates the folder and counts the bytes in it, unless they are known and size more bytes
+// fit.
 func (d *DeadLetters) scan(size int64) error {
 	full := size > d.max-d.used
 	if !d.scanned.IsZero() && (!full || d.now().Sub(d.scanned) < rescanInterval) {

@@ -24,7 +24,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// A next hop that asks for a wait of centuries gets the longest one there is, or is given up, and is never waited for without end.
+// An absurd delay of a next hop is cut to the maximum or ends the retries.
 func TestAbsurdRetryInfo(t *testing.T) {
 	asks, err := status.New(codes.Unavailable, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(math.MaxInt64)})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestAbsurdRetryInfo(t *testing.T) {
 	})
 }
 
-// However fast waits are to grow, they grow to max_interval, and never to none.
+// With an absurd multiplier, delays grow to max_interval and do not overflow.
 func TestAbsurdMultiplier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
@@ -65,7 +65,7 @@ func TestAbsurdMultiplier(t *testing.T) {
 	})
 }
 
-// manySpans returns a batch of n spans, the first of the given name.
+// manySpans returns a batch of n spans. The first one has the given name.
 func manySpans(t *testing.T, name string, n int) *otlpdata.Batch {
 	t.Helper()
 	parts := make([]*otlpdata.Batch, n)
@@ -79,7 +79,8 @@ func manySpans(t *testing.T, name string, n int) *otlpdata.Batch {
 	return b
 }
 
-// A large request that waits for room is not overtaken by small ones; one that leaves lets those behind it in.
+// Small requests do not overtake a large one that waits for capacity. When the large one gives up,
+// the requests behind it are admitted.
 func TestQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string
@@ -108,7 +109,7 @@ func TestQueueIsFair(t *testing.T) {
 		leave()
 		synctest.Wait()
 		if got := p.NetCounts(t); got["queued"] != 4 || got["refused"] != 4 {
-			t.Errorf("small has room as soon as the one before has left: %v", got)
+			t.Errorf("the small batch was not admitted when the one before it gave up: %v", got)
 		}
 		wg.Wait()
 		if err := p.End(); err != nil || fmt.Sprint(sent) != "[a b small large last]" {
@@ -117,7 +118,7 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
-// Callers that wait for room when the process stops are told so, and nothing of theirs is sent.
+// Callers that wait for capacity when the process stops are refused; their batches are not sent.
 func TestStopAnswersWaitingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
@@ -142,7 +143,7 @@ func TestStopAnswersWaitingCallers(t *testing.T) {
 	})
 }
 
-// An exporter that does not end with its context does not keep the process from ending.
+// An exporter that ignores its context does not keep the process from stopping.
 func TestStopWithDeafExporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
@@ -164,7 +165,7 @@ func TestStopWithDeafExporter(t *testing.T) {
 	})
 }
 
-// An empty queue stops well, also when no time is left for it.
+// An empty queue stops without an error, even if the context has ended.
 func TestStopOfEmptyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return nil })
@@ -181,7 +182,8 @@ func TestStopOfEmptyQueue(t *testing.T) {
 	})
 }
 
-// What a next hop rejects of a request that was queued is dropped for good, as the reason says, and is no dead letter: nobody knows which spans.
+// Spans of a queued request that the next hop rejects are dropped with the reason permanent. There
+// is no dead letter, because it is unknown which spans were rejected.
 func TestPartialBehindQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
@@ -199,7 +201,7 @@ func TestPartialBehindQueue(t *testing.T) {
 	})
 }
 
-// Dead letters say whose they are, and a folder that was full takes more once somebody has emptied it.
+// Names of dead letters contain the tenant. A full folder is used again after files were removed.
 func TestDeadLettersFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "letters")
@@ -232,11 +234,11 @@ func TestDeadLettersFolder(t *testing.T) {
 		if err := os.Remove(files[0]); err != nil {
 			t.Fatal(err)
 		}
-		letters() // not looked at again so soon
+		letters() // not scanned again yet
 		time.Sleep(time.Minute)
 		letters(suffix)
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%v %v: spans are nobody else's business", info, err)
+			t.Errorf("%v %v: the folder must be private", info, err)
 		}
 	})
 }

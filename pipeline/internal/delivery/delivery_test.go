@@ -23,7 +23,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Without a queue the caller waits for the outcome: attempts that fail for the moment are repeated with growing waits.
+// Without a queue, the caller waits for the outcome. Temporary errors are retried with growing
+// delays.
 func TestRetryWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
@@ -85,7 +86,7 @@ func TestRetryEnds(t *testing.T) {
 	}
 }
 
-// A destination that hangs is given up after timeout; a caller that leaves ends the retries.
+// An attempt ends after the timeout. Retries end when the context of the caller ends.
 func TestTimeoutAndCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context, _ *otlpdata.Batch) error {
@@ -108,7 +109,7 @@ func TestTimeoutAndCaller(t *testing.T) {
 	})
 }
 
-// With a queue the caller is told yes at once, and what becomes of the spans later is counted.
+// With a queue, the batch is acknowledged at once, and its outcome is counted later.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := make(chan struct{})
@@ -140,7 +141,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("sent %v", sent)
 		}
 		if !strings.Contains(p.Log.String(), `"acknowledged-spans-are":"net: queued"`) {
-			t.Errorf("the log does not say what an acknowledgement means: %s", p.Log)
+			t.Errorf("the log does not have the durability: %s", p.Log)
 		}
 	})
 }
@@ -172,7 +173,8 @@ func TestQueueBlocksOnOverflow(t *testing.T) {
 	})
 }
 
-// The sizer decides what fits; max_bytes holds whatever it counts; what can never fit is refused for good.
+// The sizer decides what fits. max_bytes applies to every sizer. Batches that can never fit are
+// refused permanently.
 func TestQueueSizes(t *testing.T) {
 	size := hosttest.OneSpan("abcdefgh").Size()
 	for _, c := range []struct {
@@ -206,7 +208,8 @@ func TestQueueSizes(t *testing.T) {
 	}
 }
 
-// What is refused for good after it was acknowledged is counted, logged, and kept as a file that can be sent again.
+// A batch that is refused permanently after it was acknowledged is counted, logged, and written to
+// a file that can be sent again.
 func TestDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1}", func(context.Context, *otlpdata.Batch) error {
@@ -232,12 +235,13 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".tmp*")); len(left) != 0 {
-			t.Errorf("left over: %v", left)
+			t.Errorf("temporary files: %v", left)
 		}
 	})
 }
 
-// Stop sends what waits. When the time is over, what is left is counted as dropped, and the accounting still balances.
+// Stop sends queued batches. When its context ends, the remaining ones are counted as dropped, and
+// the accounting balances.
 func TestStopDrainsQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error {
@@ -277,8 +281,9 @@ func TestStopDrainsQueue(t *testing.T) {
 	})
 }
 
-// A destination that fails, hangs, refuses for good or is overloaded, at random: the accounting is exact at every edge, whoever waits is
-// told the truth, and a queue loses nothing that is not counted.
+// With a destination that fails, hangs, refuses permanently or is overloaded at random, the
+// accounting is exact at every edge, callers get the true outcome, and a queue loses nothing that
+// is not counted.
 func TestRandomDestination(t *testing.T) {
 	for _, settings := range []string{"", "sending_queue: {num_consumers: 4, sizer: items, queue_size: 50}"} {
 		for round := range 20 {
@@ -333,7 +338,7 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 		})
 	}
 	wg.Wait()
-	p.End() //nolint:errcheck // what is left in the queue is counted
+	p.End() //nolint:errcheck // remaining batches are counted
 	got := p.NetCounts(t)
 	if got["in"] != 64*3 || got["in"] != got["sent"]+got["refused"]+got["dropped"]+got["queued"] {
 		t.Errorf("%v", got)
@@ -343,7 +348,7 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 	}
 	for name, err := range told {
 		if settings == "" && (err == nil) != (arrived[name] == 1) {
-			t.Errorf("%s was told %v, arrived %d times", name, err, arrived[name])
+			t.Errorf("%s: outcome %v, arrived %d times", name, err, arrived[name])
 		}
 		if err != nil && arrived[name] > 0 {
 			t.Errorf("%s was refused (%v) and arrived", name, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// outcome is what an exporter answers the n-th time, at random but the same in every run.
+// outcome returns the n-th answer of an exporter: pseudo-random, the same in every run.
 func outcome(n uint64, spans int) error {
 	r := rand.New(rand.NewPCG(n, 7))
 	switch r.IntN(7) {
@@ -39,7 +39,7 @@ func outcome(n uint64, spans int) error {
 	return nil
 }
 
-// Whatever becomes of spans, each is counted once: receivers say accepted or refused of all they were offered, exporters sent or refused.
+// Every span is counted once: by receivers as accepted or refused, by exporters as sent or refused.
 func TestEverySpanIsAccountedFor(t *testing.T) {
 	w := hosttest.NewWorld()
 	var calls atomic.Uint64
@@ -78,13 +78,13 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 		}
 	}
 	if got := c["receiver source received"] + c["receiver source/2 received"]; int64(got) != offered.Load() {
-		t.Errorf("received %d, offered were %d", got, offered.Load())
+		t.Errorf("received %d, offered %d", got, offered.Load())
 	}
 	if got := c["receiver source refused"] + c["receiver source/2 refused"]; int64(got) != refused.Load() {
-		t.Errorf("refused %d, clients were told so of %d", got, refused.Load())
+		t.Errorf("refused %d, clients saw %d refused", got, refused.Load())
 	}
 	if c["exporter sink in"] != int(offered.Load()) || c["exporter sink/2 in"] != c["receiver source received"] {
-		t.Errorf("not all branches got all: %v", c)
+		t.Errorf("not all branches got all spans: %v", c)
 	}
 
 	last := p.Logged(t, "final accounting of spans")
@@ -97,7 +97,7 @@ func TestEverySpanIsAccountedFor(t *testing.T) {
 	}
 }
 
-// The final accounting needs no help of components, and is the last thing but for observers.
+// The final accounting does not depend on components, and only observers stop after it.
 func TestAccountingSurvivesBrokenMetrics(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, strings.Replace(hosttest.Small, "\nservice: {", "\nextensions: {watch: , hub: }\nservice: {extensions: [watch, hub], ", 1))
@@ -115,7 +115,7 @@ func TestAccountingSurvivesBrokenMetrics(t *testing.T) {
 	}
 }
 
-// Why spans were refused is a label.
+// The label reason has the class of the error.
 func TestReasons(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small)
@@ -130,7 +130,7 @@ func TestReasons(t *testing.T) {
 	}
 	w.Accept = func(string, *otlpdata.Batch) error { panic("x") }
 	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "a")); err == nil {
-		t.Error("a panic is a success")
+		t.Error("no error after a panic")
 	}
 	var got []string
 	for _, l := range p.Metrics(t, `tracing_pipeline_spans_total{component="sink",kind="exporter",`) {
@@ -144,7 +144,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// The two debug lines are the interface's, with its fields.
+// The two debug lines have the messages and fields of the public interface.
 func TestDebugLines(t *testing.T) {
 	debug := app.Override{Flag: "--log-level debug", Path: []string{"service", "telemetry", "logs", "level"}, Value: "debug"}
 	w := hosttest.NewWorld()
@@ -183,7 +183,7 @@ func TestDebugLines(t *testing.T) {
 		map[string]any{"component": "sink", "kind": "exporter", "trace-id": trace, "span-id": "0200010000000000"})
 }
 
-// At the usual level a span costs the edges nothing: the allocations of a batch do not depend on its size.
+// At the default log level, the allocations of an edge do not depend on the number of spans.
 func TestDebugLinesCostNothingWhenOff(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Start(t, hosttest.Small)
@@ -200,7 +200,7 @@ func TestDebugLinesCostNothingWhenOff(t *testing.T) {
 	}
 }
 
-// A component that is not well says so once, until it is well again.
+// A degraded component is logged once, until it recovers.
 func TestReport(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small)
@@ -219,11 +219,11 @@ func TestReport(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if well := p.Logged(t, "component recovered"); len(well) != 1 {
-		t.Errorf("healthy again: %v", well)
+		t.Errorf("recovered: %v", well)
 	}
 }
 
-// At the start the log says what an acknowledgement means.
+// The log has the durability of each pipeline after the start.
 func TestPipelineMeaning(t *testing.T) {
 	p := hosttest.NewWorld().Start(t, hosttest.Branching)
 	var got []string

@@ -81,8 +81,8 @@ func NewExporterEdge(o ExporterOptions) *ExporterEdge {
 }
 
 // Lead connects the edge to an exporter and opens its gate. The edge must be new or have been
-// drained. d is the Delivery of the exporter's configuration, or nil; isStore says that the exporter
-// keeps spans instead of sending them on.
+// drained. d is the Delivery of the exporter's configuration, or nil; isStore says that the
+// exporter keeps spans instead of sending them on.
 func (e *ExporterEdge) Lead(exporter pipeline.Consumer, d *pipeline.Delivery, isStore bool) {
 	if d != nil {
 		e.sender.configure(d)
@@ -103,8 +103,8 @@ func (e *ExporterEdge) QueueMemory() int64 { return e.queueMemory }
 // Started reports whether Start was called and Stop was not.
 func (e *ExporterEdge) Started() bool { return e.started }
 
-// InterruptRetries makes callers that wait for a retry return with the error of the last attempt. It
-// has no effect on batches in a queue.
+// InterruptRetries makes callers that wait for a retry return with the error of the last attempt.
+// It has no effect on batches in a queue.
 func (e *ExporterEdge) InterruptRetries() {
 	if e.queue == nil && e.sender != nil {
 		e.sender.interrupt()

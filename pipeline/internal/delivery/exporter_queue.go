@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// canceledSendWait is how long Stop waits for canceled sends to return: an exporter that ignores its
-// context must not delay the end of the process.
+// canceledSendWait is how long Stop waits for canceled sends to return: an exporter that ignores
+// its context must not delay the end of the process.
 const canceledSendWait = 5 * time.Second
 
 // diskSendWait is how long current attempts may take when a queue on disk is stopped. Batches
@@ -51,8 +51,8 @@ func (e *ExporterEdge) countLost(spans int64) {
 }
 
 // Start opens the queue, if there is one, and begins to send from it. It is called after the
-// exporter has started. Batches that an earlier process left in the queue are counted as in; batches
-// that an earlier queue of this process left are counted already.
+// exporter has started. Batches that an earlier process left in the queue are counted as in;
+// batches that an earlier queue of this process left are counted already.
 func (e *ExporterEdge) Start() error {
 	if e.queue == nil {
 		e.started = true

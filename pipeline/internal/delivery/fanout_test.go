@@ -25,7 +25,8 @@ exporters: {sink/a: , sink/b: , sink/c: }
 service: {pipelines: {traces: {receivers: [source], processors: [step], exporters: [sink/a, sink/b, sink/c]}}}
 `
 
-// All branches get the batch, whatever the others say, and the sender is told what the most patient of them asks for.
+// All branches get the batch, even if one fails. The sender gets the error that is most worth
+// retrying.
 func TestFanOutAnswers(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Start(t, three)
@@ -48,7 +49,7 @@ func TestFanOutAnswers(t *testing.T) {
 			t.Errorf("%v, %v, %v: got %v, want %v", a, b, c, got, want)
 		}
 		if !maps.Equal(asked, map[string]int{"sink/a": 1, "sink/b": 1, "sink/c": 1}) {
-			t.Errorf("asked were %v", asked)
+			t.Errorf("called %v", asked)
 		}
 	}
 	f(nil, nil, nil, nil)
@@ -63,7 +64,7 @@ func TestFanOutAnswers(t *testing.T) {
 	f(context.Canceled, permanent, nil, context.Canceled)
 }
 
-// Branches run at the same time: each of these waits for the others.
+// Branches run concurrently: each of these waits for the others.
 func TestFanOutIsConcurrent(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Start(t, three)
@@ -79,7 +80,7 @@ func TestFanOutIsConcurrent(t *testing.T) {
 	}
 }
 
-// A branch that panics costs nobody else the batch.
+// A panic of one branch does not affect the others.
 func TestFanOutSurvivesPanics(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, three)
@@ -102,7 +103,7 @@ func TestFanOutSurvivesPanics(t *testing.T) {
 	}
 }
 
-// All branches share one batch, and may use either form of it and edit their own copy.
+// All branches share one batch. They may use each form of it and edit copies.
 func TestFanOutSharesTheBatch(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Start(t, three)
@@ -135,7 +136,7 @@ func TestFanOutSharesTheBatch(t *testing.T) {
 	}
 }
 
-// Parts of a batch that one branch refused for good are sent again to that branch alone.
+// Parts of a batch are sent again only to branches that refused the batch permanently.
 func TestPartsGoToRefusers(t *testing.T) {
 	w := hosttest.NewWorld()
 	var next pipeline.Consumer
@@ -159,7 +160,7 @@ func TestPartsGoToRefusers(t *testing.T) {
 		again := asked[3:]
 		slices.Sort(again)
 		if both := slices.Sorted(slices.Values(slices.Concat(want, want))); !slices.Equal(again, both) {
-			t.Errorf("%v: asked again were %v, want %v for each part", answers, again, want)
+			t.Errorf("%v: parts were sent to %v, want %v for each part", answers, again, want)
 		}
 	}
 	bad, down := pipeline.Permanent(errors.New("bad")), errors.New("down")
@@ -170,7 +171,7 @@ func TestPartsGoToRefusers(t *testing.T) {
 	f(map[string]error{"sink/a": bad, "sink/b": down})
 }
 
-// A processor that panics in a goroutine of the one before it costs one batch, not the process.
+// A panic of a processor in a goroutine of its predecessor does not end the process.
 func TestProcessorsAreGuarded(t *testing.T) {
 	w := hosttest.NewWorld()
 	async := pipeline.Processor("async", func() hosttest.StepConfig { return hosttest.StepConfig{} },

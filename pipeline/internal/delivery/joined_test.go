@@ -16,14 +16,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// direct has a fan-out right behind the receiver.
+// direct has a fan-out directly after the receiver.
 const direct = `
 receivers: {source: }
 exporters: {sink/a: , sink/b: }
 service: {telemetry: {logs: {level: debug}}, pipelines: {traces: {receivers: [source], exporters: [sink/a, sink/b]}}}
 `
 
-// What is wrong with one batch costs that one, branches get nothing twice, and every span is counted once where it was received.
+// A refused batch does not affect the others, branches get no batch twice, and each span is counted
+// once by its receiver.
 func TestConsumeJoined(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, direct)
@@ -79,7 +80,8 @@ func TestConsumeJoined(t *testing.T) {
 	}
 }
 
-// What is not about the data is not tried again with parts of it, and a partial success is dealt out.
+// Errors that are not caused by the data are not retried with parts of the batch. A partial success
+// is distributed over the batches.
 func TestConsumeJoinedOnce(t *testing.T) {
 	three := []*otlpdata.Batch{hosttest.Spans(1, "a"), hosttest.Spans(1, "b"), hosttest.Spans(1, "c")}
 	f := func(answer error, want ...int) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// collectorMetrics holds the tracing_collector_ metrics: spans that a process receives and stores, by
-// service. The names and labels of the first four are fixed by the public interface, except the
+// collectorMetrics holds the tracing_collector_ metrics: spans that a process receives and stores,
+// by service. The names and labels of the first four are fixed by the public interface, except the
 // label transport. Receivers whose spans are only forwarded to next hops are not counted: the sum
 // over all processes would count their spans once for each hop.
 type collectorMetrics struct {
@@ -59,8 +59,8 @@ func (m *collectorMetrics) countReceived(b *otlpdata.Batch) {
 	m.countByService(b, m.spansReceived, m.tracesReceived)
 }
 
-// countRejected counts a batch that was refused with err. A partial success does not say which spans
-// were rejected, so it is not counted by service; tracing_pipeline_spans_total counts it.
+// countRejected counts a batch that was refused with err. A partial success does not say which
+// spans were rejected, so it is not counted by service; tracing_pipeline_spans_total counts it.
 func (m *collectorMetrics) countRejected(b *otlpdata.Batch, err error) {
 	if p := (*pipeline.Partial)(nil); errors.As(err, &p) && p.Rejected < b.Len() {
 		return
@@ -81,7 +81,8 @@ func (m *collectorMetrics) countByService(b *otlpdata.Batch, spans, roots *prome
 	}
 }
 
-// countSaved counts a batch that was passed to a store, with the result (ok or err) and the duration.
+// countSaved counts a batch that was passed to a store, with the result (ok or err) and the
+// duration.
 func (m *collectorMetrics) countSaved(b *otlpdata.Batch, result string, took time.Duration) {
 	m.saveLatency.Observe(took.Seconds())
 	for _, s := range b.Services() {

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// An exporter finds in each attempt what it left in the one before, and nothing of other batches.
+// Each attempt has the progress of the previous attempt of the same batch.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var found []int
@@ -38,8 +38,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// When a delivery is given up after some of the spans were taken, only the others are dropped. A caller who is told no is told so about all:
-// it sends all of them again.
+// When a delivery is given up after some spans were accepted, only the others are dropped. A caller
+// without a queue gets an error for all spans and sends all of them again.
 func TestProgressOfWhatIsGivenUp(t *testing.T) {
 	const retries = "retry_on_failure: {initial_interval: 1s, max_elapsed_time: 2s}"
 	for settings, want := range map[string]string{
@@ -51,7 +51,7 @@ func TestProgressOfWhatIsGivenUp(t *testing.T) {
 				pipeline.ProgressOf(ctx).Taken = 1
 				return errors.New("down")
 			})
-			source.Consume(t.Context(), manySpans(t, "a", 3)) //nolint:errcheck // the counters tell
+			source.Consume(t.Context(), manySpans(t, "a", 3)) //nolint:errcheck // the counters are checked
 			if err := p.End(); err != nil {
 				t.Error(err)
 			}

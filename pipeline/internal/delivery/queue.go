@@ -20,7 +20,8 @@ type sendingQueue interface {
 	take() (queued, bool)
 	// done releases the capacity of a batch that was taken. Its outcome is known.
 	done(queued)
-	// close ends put. A queue in memory can still be emptied, a queue on disk keeps waiting batches.
+	// close ends put. A queue in memory can still be emptied, a queue on disk keeps waiting
+	// batches.
 	close()
 	// drain removes and returns the batches that would be lost now.
 	drain() []queued

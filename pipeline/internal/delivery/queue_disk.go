@@ -37,7 +37,8 @@ type diskQueue struct {
 	end    context.CancelFunc
 }
 
-func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64), lost prometheus.Counter) *diskQueue {
+func newDiskQueue(c pipeline.QueueConfig, set pipeline.Settings, evicted func(queued), countLost func(spans int64),
+	lost prometheus.Counter) *diskQueue {
 	q := &diskQueue{capacity: capacity{config: c}, dir: path.Join(set.Dir, "queue"), env: set.Env, log: set.Logger, report: set.Report,
 		evicted: evicted, countLost: countLost, lostBatches: lost}
 	q.ctx, q.end = context.WithCancel(context.Background())

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// What was acknowledged is sent, with all that is known of it, by the next process: whether the first one was stopped, killed, or lost power.
+// Acknowledged batches are sent, with their metadata, by the next process, whether the first one
+// was stopped, killed, or lost power.
 func TestQueueOnDiskSurvives(t *testing.T) {
 	for name, end := range map[string]func(*vfstest.Mem, *hosttest.Program) (*vfstest.Mem, error){
 		"stop": func(m *vfstest.Mem, p *hosttest.Program) (*vfstest.Mem, error) { return m, p.End() },
@@ -38,7 +39,7 @@ func TestQueueOnDiskSurvives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.End() //nolint:errcheck // the files are gone from under it, or it has stopped
+			p.End() //nolint:errcheck // its files are gone, or it has stopped
 			back := hosttest.NewNextHop(false)
 			p, _ = hosttest.StartOnDisk(t, mem, hosttest.OnDisk, back)
 			if got := back.Await(50); !slices.Equal(got, want) {
@@ -55,7 +56,7 @@ func TestQueueOnDiskSurvives(t *testing.T) {
 	}
 }
 
-// A full disk refuses what cannot be promised, and is no reason to forget what was.
+// A full disk refuses new batches and keeps acknowledged ones.
 func TestQueueOnFullDisk(t *testing.T) {
 	full := &vfstest.Rule{Op: vfstest.OpWrite | vfstest.OpCreate, Err: vfstest.ErrNoSpace}
 	full.Switch(false)
@@ -84,7 +85,7 @@ func TestQueueOnFullDisk(t *testing.T) {
 	p.CheckNet(t, "in:3 queued:0 refused:1 sent:2")
 }
 
-// The newest spans stay, whether the queue is in memory or on disk.
+// With drop_oldest, the newest spans are kept, in memory and on disk.
 func TestDropOldest(t *testing.T) {
 	for _, storage := range []string{"", "storage: disk, "} {
 		t.Run(storage, func(t *testing.T) {
@@ -106,13 +107,13 @@ func TestDropOldest(t *testing.T) {
 			}
 			p.CheckNet(t, "dropped:15 in:20 queued:0 sent:5")
 			if n := bytes.Count(p.Log.Bytes(), []byte(`"reason":"overflow"`)); n != 15 {
-				t.Errorf("%d lines tell of dropped spans", n)
+				t.Errorf("%d log lines about dropped spans", n)
 			}
 		})
 	}
 }
 
-// Two processes must not send the same queue.
+// Two processes cannot open the same queue.
 func TestQueueOnDiskIsLocked(t *testing.T) {
 	mem := vfstest.NewMem()
 	hosttest.StartOnDisk(t, mem, hosttest.OnDisk, hosttest.NewNextHop(true))

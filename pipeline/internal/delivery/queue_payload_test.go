@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// deepBatch is a batch of objects, with an attribute that nests deeper than receivers take by default.
+// deepBatch returns a batch of objects with an attribute that is nested more deeply than the
+// default limit of receivers.
 func deepBatch(meta otlpdata.Meta) *otlpdata.Batch {
 	td := ptrace.NewTraces()
 	span := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
@@ -34,7 +35,7 @@ func payloadOf(t testing.TB, b *otlpdata.Batch) []byte {
 	return bytes.Join(parts, nil)
 }
 
-// What was taken into the queue comes out of it, also where a receiver's limits are higher than usual.
+// Payloads are decoded without limits, because receivers may have higher limits than the default.
 func TestPayload(t *testing.T) {
 	meta := otlpdata.Meta{Tenant: "a\x00b", Format: "otlp", Transport: "grpc", Received: time.Unix(5, 7)}
 	deep := deepBatch(meta)
@@ -54,23 +55,23 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// Payloads that are cut, too long, or of another version are none.
+// Payloads that are cut, too long, or of another version are errors.
 func TestNoPayload(t *testing.T) {
 	payload := payloadOf(t, deepBatch(otlpdata.Meta{Tenant: "a"}))
 	for n := range payload {
 		if _, err := decodeBatch(payload[:n:n]); err == nil {
-			t.Errorf("cut to %d bytes it is taken", n)
+			t.Errorf("no error for a payload cut to %d bytes", n)
 		}
 	}
 	if _, err := decodeBatch(append(bytes.Clone(payload), 0)); !errors.Is(err, errPayload) {
-		t.Errorf("with a byte more: %v", err)
+		t.Errorf("with trailing data: %v", err)
 	}
 	if _, err := decodeBatch(append([]byte{payloadVersion + 1}, payload[1:]...)); !errors.Is(err, errPayload) {
-		t.Errorf("of another version: %v", err)
+		t.Errorf("with another version: %v", err)
 	}
 }
 
-// Any bytes are a batch, which is the same again after another turn, or an error.
+// Any bytes are an error, or a batch that stays the same when it is encoded and decoded again.
 func FuzzDecodeBatch(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(payloadOf(f, deepBatch(otlpdata.Meta{Tenant: "a", Format: "zipkin", Transport: "udp", Received: time.Unix(1, 0)})))

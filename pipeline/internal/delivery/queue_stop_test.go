@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// A queue on disk is stopped at once when nobody answers, and waits a little for attempts that are under way; what was answered is settled.
+// Stopping a queue on disk waits briefly for current attempts. Batches with an answer are removed.
 func TestStopOfQueueOnDisk(t *testing.T) {
 	hang := func(ctx context.Context, _ *otlpdata.Batch) error {
 		<-ctx.Done()
@@ -63,7 +63,7 @@ func TestStopOfQueueOnDisk(t *testing.T) {
 	}
 }
 
-// An exporter that does not end costs no more than its own batches: the files are closed.
+// The files are closed even if an exporter ignores its context.
 func TestStopOfQueueWithStuckExporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, release := vfstest.NewMem(), make(chan struct{})
@@ -87,7 +87,7 @@ func TestStopOfQueueWithStuckExporter(t *testing.T) {
 	})
 }
 
-// Files that disappear are counted: what came in is accounted for, and the room is given back.
+// Batches in files that disappear are counted as lost, and their capacity is released.
 func TestQueueOnDiskLosesFiles(t *testing.T) {
 	mem, away := vfstest.NewMem(), hosttest.NewNextHop(true)
 	p, source := hosttest.StartOnDisk(t, mem, hosttest.OnDisk, away)
@@ -99,7 +99,8 @@ func TestQueueOnDiskLosesFiles(t *testing.T) {
 	if err := p.End(); err != nil {
 		t.Fatal(err)
 	}
-	broken := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.log", Err: vfstest.ErrIO, Skip: 1} // read when it is opened, not later
+	// The file can be read when the queue is opened, but not later.
+	broken := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.log", Err: vfstest.ErrIO, Skip: 1}
 	p, source = hosttest.StartOnDisk(t, vfstest.Inject(mem, broken), hosttest.OnDisk, away)
 	logs := "data/net/queue/log"
 	entries, err := mem.ReadDir(logs)
@@ -125,7 +126,7 @@ func TestQueueOnDiskLosesFiles(t *testing.T) {
 	}
 }
 
-// Metrics are read before and while the queue is opened.
+// Metrics can be collected before and while the queue is opened.
 func TestMetricsWhileQueueOpens(t *testing.T) {
 	p, _ := hosttest.NewNet(t, vfstest.NewMem(), hosttest.OnDisk, "data_dir: data", hosttest.NewNextHop(true).Send)
 	stop := make(chan struct{})

@@ -20,9 +20,9 @@ type ReceiverEdge struct {
 	metrics *Metrics
 	count   outcomes
 	log     *zap.Logger
-	// collects is true if at least one exporter behind the receiver stores or discards spans. If all
-	// exporters only forward spans to next hops, as in an agent, the metrics and log messages of
-	// collectors are left out.
+	// collects is true if at least one exporter behind the receiver stores or discards spans. If
+	// all exporters only forward spans to next hops, as in an agent, the metrics and log messages
+	// of collectors are left out.
 	collects atomic.Bool
 }
 

@@ -117,8 +117,8 @@ func (a *App) Build() status.Build { return a.build }
 // LogLevel returns the log level of the process, which can be changed at any time.
 func (a *App) LogLevel() zap.AtomicLevel { return a.level }
 
-// Addr returns the address of a component's listener, for example Addr(ID{Type: "otlp"}, "grpc"), or
-// "" if there is none.
+// Addr returns the address of a component's listener, for example Addr(ID{Type: "otlp"}, "grpc"),
+// or "" if there is none.
 func (a *App) Addr(id pipeline.ID, listener string) string {
 	_, graph := a.current()
 	for _, n := range graph.nodes {
@@ -131,8 +131,8 @@ func (a *App) Addr(id pipeline.ID, listener string) string {
 	return ""
 }
 
-// AdminHandler returns the routes of a running component that is [pipeline.Administered], or nil. It
-// returns nil for processors, which may have several instances.
+// AdminHandler returns the routes of a running component that is [pipeline.Administered], or nil.
+// It returns nil for processors, which may have several instances.
 func (a *App) AdminHandler(kind pipeline.Kind, id pipeline.ID) http.Handler {
 	a.mu.Lock()
 	i := slices.IndexFunc(a.started, func(n *node) bool { return n.config.Key == config.Key{Kind: kind, ID: id} && n.pipeline == "" })

@@ -8,8 +8,8 @@ import (
 )
 
 // collectorSet holds the metric collectors of one component. It is a prometheus.Registerer that
-// registers them in several registries: the one of the running graph, and the one of a graph that is
-// being built and will use the component again.
+// registers them in several registries: the one of the running graph, and the one of a graph that
+// is being built and will use the component again.
 type collectorSet struct {
 	mu         sync.Mutex
 	collectors []prometheus.Collector

@@ -10,12 +10,12 @@ import (
 )
 
 // compatGatherer adds the metrics of collector, agent and query under the names that established
-// dashboards and alerts use: with another prefix, `_total` after counters, and another value for the
-// native format.
+// dashboards and alerts use: with another prefix, `_total` after counters, and another value for
+// the native format.
 type compatGatherer struct{ prometheus.Gatherer }
 
-// Gather returns all families sorted by name. If gathering fails, it returns the families that could
-// be gathered with the error.
+// Gather returns all families sorted by name. If gathering fails, it returns the families that
+// could be gathered with the error.
 func (c compatGatherer) Gather() ([]*dto.MetricFamily, error) {
 	families, err := c.Gatherer.Gather()
 	for _, f := range families {
@@ -45,7 +45,8 @@ func compatName(f *dto.MetricFamily) (string, bool) {
 func renamed(f *dto.MetricFamily, name string) *dto.MetricFamily {
 	out := &dto.MetricFamily{Name: &name, Help: f.Help, Type: f.Type, Unit: f.Unit}
 	for _, m := range f.GetMetric() {
-		c := &dto.Metric{Gauge: m.Gauge, Counter: m.Counter, Summary: m.Summary, Untyped: m.Untyped, Histogram: m.Histogram, TimestampMs: m.TimestampMs}
+		c := &dto.Metric{Gauge: m.Gauge, Counter: m.Counter, Summary: m.Summary, Untyped: m.Untyped, Histogram: m.Histogram,
+			TimestampMs: m.TimestampMs}
 		for _, l := range m.GetLabel() {
 			if (l.GetName() == "format" || l.GetName() == "model") && l.GetValue() == "tracing" {
 				native := "jaeger"

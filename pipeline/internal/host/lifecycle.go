@@ -16,8 +16,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// Start starts all components: observers, stores and extensions first, receivers last. If one fails,
-// the components that were started are stopped again, and the error names the one that failed.
+// Start starts all components: observers, stores and extensions first, receivers last. If one
+// fails, the components that were started are stopped again, and the error names the one that
+// failed.
 func (a *App) Start(ctx context.Context) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -111,9 +112,9 @@ func ids(cs []*config.Component) []string {
 	return out
 }
 
-// Stop stops all components in reverse order: receivers finish accepted requests, exporters send what
-// is queued, observers stop last. It returns when all have stopped or ctx ends. The last log line is
-// the accounting of all spans.
+// Stop stops all components in reverse order: receivers finish accepted requests, exporters send
+// what is queued, observers stop last. It returns when all have stopped or ctx ends. The last log
+// line is the accounting of all spans.
 func (a *App) Stop(ctx context.Context) error {
 	a.setReady(false)
 	a.changing.Lock()

@@ -17,10 +17,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// run loads a configuration, builds and starts it, and stops it again if it started. It returns what happened, in order.
+// run loads, builds, starts and stops a configuration. It returns the events in order.
 func run(ctx context.Context, w *hosttest.World, yaml string) []string {
 	if _, err := session(ctx, w, yaml); err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\ngoroutine ") // a panic's stack follows
+		first, _, _ := strings.Cut(err.Error(), "\ngoroutine ") // without the stack of a panic
 		w.Events = append(w.Events, strings.Split("error: "+first, "\n")...)
 	}
 	return w.Events
@@ -41,8 +41,8 @@ func session(ctx context.Context, w *hosttest.World, yaml string) (*app.App, err
 	return a, a.Stop(ctx)
 }
 
-// Each file of testdata/lifecycle is a configuration, with `# fail: EVENT` and `# panic: EVENT` lines first, and below `# then` what
-// happens.
+// Each file of testdata/lifecycle has `# fail: EVENT` and `# panic: EVENT` lines, a configuration,
+// and after `# then` the expected events.
 func TestLifecycle(t *testing.T) {
 	hosttest.EachFile(t, "testdata/lifecycle/*.txt", func(t *testing.T, file, text string) {
 		w := hosttest.NewWorld()
@@ -79,14 +79,15 @@ service:
     traces/b: {receivers: [source], processors: [step], exporters: [sink]}
 `
 
-// Whichever component fails to start, and however: exactly those before it are stopped, once each, in reverse order.
+// If a component fails to start, exactly the components before it are stopped, once each, in
+// reverse order.
 func TestStartFailsAtEach(t *testing.T) {
 	started := withPrefix(run(t.Context(), hosttest.NewWorld(), large), "start ")
 	if len(started) < 10 {
 		t.Fatalf("only %d components: %v", len(started), started)
 	}
 	for k, event := range started {
-		// Two instances of one processor have one name: the first is the one that fails.
+		// Two instances of a processor have the same name; the first one fails.
 		if slices.Index(started, event) != k {
 			continue
 		}
@@ -117,7 +118,7 @@ func withPrefix(events []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, prefix) })
 }
 
-// A start that fails because it is interrupted leaves time for what had started to stop.
+// If a start is interrupted, started components are stopped with a context that has not ended.
 func TestRollBackOutlivesTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := hosttest.NewWorld()
@@ -137,7 +138,7 @@ func TestRollBackOutlivesTheStart(t *testing.T) {
 	}
 }
 
-// Every failure of a stop is reported, and keeps nobody else from being stopped.
+// Every error of a stop is reported and does not keep other components from being stopped.
 func TestStopFailures(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Fail["stop sink"], w.Panics["stop source"] = errors.New("disk full"), true
@@ -187,11 +188,11 @@ func TestHealth(t *testing.T) {
 		t.Errorf("address %q", got)
 	}
 	if got := a.Addr(pipeline.ID{Type: "source"}, "http") + a.Addr(pipeline.ID{Type: "none"}, "grpc"); got != "" {
-		t.Errorf("address %q of nothing", got)
+		t.Errorf("address %q of unknown listeners", got)
 	}
 }
 
-// Every instance has a directory of its own, whatever its name, below service.data_dir.
+// Every instance has a folder of its own below service.data_dir, whatever its name.
 func TestDirectories(t *testing.T) {
 	w := hosttest.NewWorld()
 	_, err := session(t.Context(), w, `

@@ -21,9 +21,9 @@ const memoryShare = 0.9
 // because the runtime does not count it.
 const memoryBase = 80 << 20
 
-// limitMemory sets the soft memory limit of the Go runtime to what the configuration needs at most or
-// the cgroup allows, whichever is smaller, unless GOMEMLIMIT is set. Garbage then never adds much to
-// what the configuration allows. ballast is the number of bytes that tuneGC has allocated.
+// limitMemory sets the soft memory limit of the Go runtime to what the configuration needs at most
+// or the cgroup allows, whichever is smaller, unless GOMEMLIMIT is set. Garbage then never adds
+// much to what the configuration allows. ballast is the number of bytes that tuneGC has allocated.
 func (a *App) limitMemory(ballast int64) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -54,10 +54,10 @@ func (a *App) heldMemory() int64 {
 }
 
 // Sizes of the ballast: a block of memory that is never touched and therefore not resident. The
-// garbage collector, which runs whenever the heap has doubled, counts it. Without it, a process that
-// holds little and forwards much collects many times per second. A process that holds much, such as
-// a store, has a large heap anyway, and doubling it would be much garbage: it has a smaller ballast,
-// and collects when the heap has grown by gcPercentOfHolders.
+// garbage collector, which runs whenever the heap has doubled, counts it. Without it, a process
+// that holds little and forwards much collects many times per second. A process that holds much,
+// such as a store, has a large heap anyway, and doubling it would be much garbage: it has a smaller
+// ballast, and collects when the heap has grown by gcPercentOfHolders.
 const (
 	gcBallast          = 64 << 20
 	gcBallastOfHolders = 24 << 20

@@ -57,7 +57,8 @@ func newReloadMetrics(now time.Time) reloadMetrics {
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_config_reloads_total",
 			Help: "Reloads of the configuration by result: applied, unchanged, or refused because of a mistake."}, []string{"result"}),
 		last: gauge("tracing_config_last_reload_successful", "1 if the latest reload succeeded, 0 if it was refused."),
-		when: gauge("tracing_config_last_reload_success_timestamp_seconds", "Time of the latest successful load, in seconds since the Unix epoch."),
+		when: gauge("tracing_config_last_reload_success_timestamp_seconds",
+			"Time of the latest successful load, in seconds since the Unix epoch."),
 	}
 	for _, result := range []string{reloadApplied, reloadUnchanged, reloadRefused} {
 		m.total.WithLabelValues(result)

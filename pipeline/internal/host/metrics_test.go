@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// The four metrics of the interface have its names and labels.
+// The metrics have the names and labels of the public interface.
 func TestServiceMetrics(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Branching)
@@ -82,7 +82,7 @@ func TestServiceMetrics(t *testing.T) {
 	}
 }
 
-// A process that only passes spans on is no collector: neither its metrics nor its debug lines say so.
+// A process that only forwards spans has no metrics and debug lines of a collector.
 func TestForwardingIsNoCollecting(t *testing.T) {
 	debug := app.Override{Path: []string{"service", "telemetry", "logs", "level"}, Value: "debug"}
 	w := hosttest.NewWorld()
@@ -104,7 +104,8 @@ func TestForwardingIsNoCollecting(t *testing.T) {
 	}
 }
 
-// With compat_metrics the families of the interface are there twice, each in the spelling of its name; without it, once.
+// With compat_metrics, the metrics of the public interface exist under both names, otherwise under
+// one.
 func TestCompatMetrics(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
@@ -148,7 +149,7 @@ func TestCompatMetrics(t *testing.T) {
 	}
 }
 
-// A component whose metrics are broken hides no other's, also not in their second form.
+// A component with a faulty collector does not hide other metrics, under either name.
 func TestCompatMetricsBesideBrokenOnes(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small, app.Override{Path: []string{"service", "telemetry", "metrics", "compat_metrics"}, Value: "true"})
@@ -158,11 +159,11 @@ func TestCompatMetricsBesideBrokenOnes(t *testing.T) {
 		t.Errorf("%v; %d families", err, len(families))
 	}
 	if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "jaeger_collector_batch_size" }) {
-		t.Error("families that are well are missing")
+		t.Error("valid families are missing")
 	}
 }
 
-// No client can make more than 4000 label values, the shared one included.
+// Clients cannot create more than 4000 label values, including the shared one.
 func TestServiceLabelsAreBounded(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small)
@@ -185,7 +186,7 @@ func TestServiceLabelsAreBounded(t *testing.T) {
 	}
 	for _, s := range series {
 		if len(s) > 400 {
-			t.Errorf("a label value is too long: %s", s)
+			t.Errorf("label value too long: %s", s)
 		}
 	}
 }

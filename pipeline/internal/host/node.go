@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/delivery"
 )
 
-// node is an instance of a component with everything that the host puts around it. It may be part of
-// several graphs, one after the other.
+// node is an instance of a component with everything that the host puts around it. It may be part
+// of several graphs, one after the other.
 type node struct {
 	config     *config.Component // with which the component was built
 	pipeline   string            // of a processor, which has one instance per pipeline; "" for other kinds

@@ -14,8 +14,9 @@ import (
 //
 // All new components are built before any is stopped. Components with unchanged settings and
 // references keep running, with their connections. Callers whose spans pass a component that is
-// replaced wait for a moment; listeners that stay refuse nothing. A queue is kept if its own settings
-// are unchanged; a queue in memory of a removed exporter is emptied before the exporter stops.
+// replaced wait for a moment; listeners that stay refuse nothing. A queue is kept if its own
+// settings are unchanged; a queue in memory of a removed exporter is emptied before the exporter
+// stops.
 //
 // If Reload returns an error, the previous configuration stays, and Status has the error. Only if a
 // component could neither be replaced nor started again is the process not ready afterwards; it
@@ -108,8 +109,8 @@ func (a *App) setCurrent(c *config.Config, g *graph) {
 	}
 }
 
-// sortStarted sorts the started nodes in the order of the graph. Nodes that are not in the graph come
-// last, so that they are stopped first.
+// sortStarted sorts the started nodes in the order of the graph. Nodes that are not in the graph
+// come last, so that they are stopped first.
 func (a *App) sortStarted(g *graph) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

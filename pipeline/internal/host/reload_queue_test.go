@@ -17,7 +17,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// hops runs source -> net, where net sends to one of several next hops: the one that its configuration names.
+// hops runs source -> net, where net sends to the next hop that its configuration names.
 type hops struct {
 	*hosttest.Program
 	w    *hosttest.World
@@ -78,7 +78,7 @@ const (
 	inMemory = fast + ", sending_queue: "
 )
 
-// An exporter that gets other settings takes over the queue, with what is in it: in memory and on disk.
+// An exporter with changed settings keeps its queue with all batches, in memory and on disk.
 func TestReloadKeepsTheQueue(t *testing.T) {
 	for name, queue := range map[string]string{"memory": inMemory, "disk": fast + ", sending_queue: {storage: disk}"} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,8 @@ func TestReloadKeepsTheQueue(t *testing.T) {
 	}
 }
 
-// What is in memory of a queue with other settings, or of one whose exporter goes, is sent all the same, by the exporter that was there.
+// Batches in memory are sent by the previous exporter if the settings of the queue change or the
+// exporter is removed.
 func TestReloadRetiresTheQueue(t *testing.T) {
 	for name, next := range map[string]string{"other queue": "to: there, " + fast + ", sending_queue: {queue_size: 7}", "no queue": "to: there, " + fast,
 		"on disk": "to: there, " + fast + ", sending_queue: {storage: disk}", "no exporter": ""} {
@@ -111,7 +112,7 @@ func TestReloadRetiresTheQueue(t *testing.T) {
 				h.send(t, "a")
 				h.become(t, next, "")
 				if got := h.NetCounts(t)["queued"]; got != 1 {
-					t.Errorf("%v are queued", got)
+					t.Errorf("%v spans queued, want 1", got)
 				}
 				h.send(t, "b")
 				synctest.Wait()
@@ -132,7 +133,8 @@ func TestReloadRetiresTheQueue(t *testing.T) {
 	}
 }
 
-// When the process ends before an exporter that had to go has sent everything, what is left is counted as dropped.
+// If the process stops before a removed exporter has sent all batches, the rest is counted as
+// dropped.
 func TestStopEndsRetirement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHops(t, "to: away, "+inMemory, map[string]*hosttest.NextHop{"away": hosttest.NewNextHop(true), "there": hosttest.NewNextHop(false)})
@@ -144,12 +146,13 @@ func TestStopEndsRetirement(t *testing.T) {
 		h.Program.CheckNet(t, "in:1 dropped:1")
 		h.CheckBalanced(t)
 		if len(h.Lines(t, "a removed component did not stop cleanly")) != 1 {
-			t.Errorf("nobody says so: %s", h.Log)
+			t.Errorf("not logged: %s", h.Log)
 		}
 	})
 }
 
-// A queue on disk that gets other settings is opened again: what was in it is counted once. One that goes keeps it until it is back.
+// A queue on disk with changed settings is opened again, and its batches are counted once. A
+// removed queue keeps its batches until it is configured again.
 func TestReloadOfQueueOnDisk(t *testing.T) {
 	const onDisk = fast + ", sending_queue: {storage: disk, max_bytes: %s}"
 	away, there := hosttest.NewNextHop(true), hosttest.NewNextHop(false)
@@ -169,7 +172,8 @@ func TestReloadOfQueueOnDisk(t *testing.T) {
 	h.CheckBalanced(t)
 }
 
-// A caller that waits for the next attempt of an exporter without a queue does not hold up what is exchanged before it: it is told to come again.
+// A caller that waits for a retry does not delay the replacement of components before the exporter:
+// it gets the error of the last attempt.
 func TestReloadHurries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = "to: away, retry_on_failure: {initial_interval: 1h, max_interval: 1h, max_elapsed_time: 0s}"
@@ -188,7 +192,7 @@ func TestReloadHurries(t *testing.T) {
 	})
 }
 
-// While callers come from everywhere, everything is exchanged a hundred times: whoever was told yes has its spans at a next hop.
+// Under load, a hundred reloads lose no acknowledged batch.
 func TestReloadUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := hosttest.NewNextHop(false), hosttest.NewNextHop(false)
@@ -228,7 +232,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			got[strings.TrimSpace(s)] = true
 		}
 		if len(got) < acked || acked < 100 {
-			t.Errorf("%d of %d acknowledged batches came", len(got), acked)
+			t.Errorf("%d of %d acknowledged batches arrived", len(got), acked)
 		}
 		h.CheckBalanced(t)
 		if s := h.Status().Configuration; s.Reloads != 100 || s.Problem != "" {

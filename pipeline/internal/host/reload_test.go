@@ -23,9 +23,9 @@ func become(t *testing.T, w *hosttest.World, p *hosttest.Program, yaml string) e
 	return p.Reload(t.Context(), func() (*app.Config, error) { return w.Load(yaml) })
 }
 
-// Each file of testdata/reload has two configurations, with `# fail: EVENT` and `# panic: EVENT` lines first, which hold for the second one,
-// and below `# then` what happens when the first one becomes the second. A span is sent from every source before and after, with the exporters
-// that it reaches.
+// Each file of testdata/reload has `# fail: EVENT` and `# panic: EVENT` lines, which apply to the
+// second configuration, two configurations, and after `# then` the events of a reload from the
+// first to the second, and the exporters that spans of each source reach afterwards.
 func TestReload(t *testing.T) {
 	hosttest.EachFile(t, "testdata/reload/*.txt", func(t *testing.T, file, text string) {
 		w := hosttest.NewWorld()
@@ -67,7 +67,7 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// reach sends a span from a source and tells which exporters it gets to.
+// reach sends a span from a source and returns the exporters that it reaches.
 func reach(t *testing.T, w *hosttest.World, source string) string {
 	var got []string
 	var mu = make(chan struct{}, 1)
@@ -85,7 +85,8 @@ func reach(t *testing.T, w *hosttest.World, source string) string {
 	return source + " -> " + strings.Join(got, ", ")
 }
 
-// While what they lead to is exchanged, callers wait; none is refused, and none calls a component that is being stopped.
+// Callers wait while components are replaced. None is refused, and none calls a component that
+// stops.
 func TestReloadHoldsCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hosttest.NewWorld()
@@ -93,7 +94,7 @@ func TestReloadHoldsCallers(t *testing.T) {
 		var stopping atomic.Bool
 		w.Accept = func(id string, _ *otlpdata.Batch) error {
 			if id == "sink" && stopping.Load() {
-				t.Error("called while it is being stopped")
+				t.Error("called while it stops")
 			}
 			inside.Add(1)
 			time.Sleep(time.Second)

@@ -16,7 +16,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// What a component reported of itself does not outlive it.
+// The report of a component is removed with the component.
 func TestReloadForgetsReports(t *testing.T) {
 	w := hosttest.NewWorld()
 	p := w.Start(t, hosttest.Small)
@@ -34,8 +34,8 @@ func TestReloadForgetsReports(t *testing.T) {
 const twoSinks = "receivers: {source: }\nexporters: {sink: , sink/2: }\nextensions: {hub: }\n" +
 	"service: {extensions: [hub], pipelines: {traces: {receivers: [source], exporters: [sink]}}}\n"
 
-// When neither the new nor the old can be started, the process is not ready, callers are refused at once, and the stop stops what runs, also what
-// was started again.
+// If neither the new nor the previous configuration can be started, the process is not ready,
+// callers are refused at once, and Stop stops all components that run.
 func TestReloadThatBreaks(t *testing.T) {
 	for name, fails := range map[string][]string{"exporters": {"start sink", "start sink/2"}, "receiver": {"start source"}, "build": {"start sink/2", "build sink"}} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestReloadThatBreaks(t *testing.T) {
 	}
 }
 
-// A receiver that takes all the time to stop leaves the store as much.
+// Each component has the full stop timeout, even if another one used all of it.
 func TestReloadGivesEachItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hosttest.NewWorld()
@@ -99,7 +99,7 @@ func TestReloadGivesEachItsTime(t *testing.T) {
 				<-ctx.Done()
 			}
 			if ctx.Err() != nil && stops == 2 {
-				t.Error("the store is stopped with a context that has ended before")
+				t.Error("the store is stopped with a context that has ended")
 			}
 		}
 		next := strings.NewReplacer("sink: ", "sink: {max_traces: 1}", "source: }", `source: {endpoint: "localhost:7"}}`).Replace(hosttest.Small)
@@ -110,7 +110,7 @@ func TestReloadGivesEachItsTime(t *testing.T) {
 	})
 }
 
-// Who waits for the next attempt of an exporter that the reload does not come near goes on waiting.
+// Callers that wait for a retry of an exporter that the reload does not affect keep waiting.
 func TestReloadLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, away := hosttest.NewWorld(), hosttest.NewNextHop(true)
@@ -136,7 +136,7 @@ func TestReloadLeavesOthersAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-outcomes; err != nil || len(outcomes) > 0 {
-			t.Errorf("%v, %d others are answered", err, len(outcomes))
+			t.Errorf("%v, %d other callers were answered", err, len(outcomes))
 		}
 		away.SetAway(false)
 		if err := <-outcomes; err != nil {

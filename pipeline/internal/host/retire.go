@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// retirement holds exporters that were removed from the graph and still send what is in their queues
-// in memory.
+// retirement holds exporters that were removed from the graph and still send what is in their
+// queues in memory.
 type retirement struct {
 	stopping sync.WaitGroup
 

@@ -40,7 +40,8 @@ func (a *App) Serve(ctx context.Context, files *config.Watcher, load func() (*co
 
 // reloads reloads the configuration until ctx ends, or returns an error if components are missing
 // after a failed reload.
-func (a *App) reloads(ctx context.Context, files *config.Watcher, load func() (*config.Config, error), hangup <-chan os.Signal, ballast int64) error {
+func (a *App) reloads(ctx context.Context, files *config.Watcher, load func() (*config.Config, error),
+	hangup <-chan os.Signal, ballast int64) error {
 	for {
 		changed, end := files.Watch(&a.Config().Service)
 		select {

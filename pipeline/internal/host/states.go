@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// queueSuffix is the end of the name under which the queue of an exporter reports its state. A queue
-// may outlive its exporter.
+// queueSuffix is the end of the name under which the queue of an exporter reports its state. A
+// queue may outlive its exporter.
 const queueSuffix = " queue"
 
 // stateBook records the states of all nodes by name.

@@ -18,7 +18,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/status"
 )
 
-// brief writes a status as `degraded; traces ok: source ok, sink ok; ask degraded 1s (reason)`, with how long after start.
+// brief formats a status with times relative to start: `degraded; traces ok: source ok 0s, sink ok
+// 0s; ask degraded 1s (reason)`.
 func brief(s status.Report, start time.Time) string {
 	part := func(c status.Component) string {
 		out := fmt.Sprintf("%s %s %s", c.Component, c.State, c.Since.Sub(start))
@@ -73,7 +74,7 @@ func TestStatus(t *testing.T) {
 		time.Sleep(time.Second)
 		w.Settings["sink/b"].Report(errors.New("disk full"))
 		time.Sleep(time.Second)
-		w.Settings["sink/b"].Report(errors.New("still full")) // another reason, the same state
+		w.Settings["sink/b"].Report(errors.New("still full")) // same state, another reason
 		f("degraded", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b degraded 2s (still full)", "ask ok 1s")
 		w.Settings["sink/b"].Report(nil)
 		f("ok", "traces ok: source ok 1s, step ok 1s, sink ok 1s", other, "sink/b ok 3s", "ask ok 1s")
@@ -86,12 +87,12 @@ func TestStatus(t *testing.T) {
 		f("stopped", "traces stopped: source stopped 3s, step stopped 3s, sink stopped 3s",
 			"traces/b stopped: source stopped 3s, step stopped 3s, sink stopped 3s", "sink/b stopped 3s", "ask stopped 3s")
 		if n := strings.Count(log.String(), "component is degraded"); n != 3 {
-			t.Errorf("%d changes for the worse were logged:\n%s", n, log.String())
+			t.Errorf("%d degraded states were logged:\n%s", n, log.String())
 		}
 	})
 }
 
-// Lists are there when they are empty, so that who reads the JSON needs no special case.
+// Empty lists are encoded as [], not null.
 func TestStatusJSON(t *testing.T) {
 	config, err := hosttest.NewWorld().Load("extensions: {watch: }\nservice: {extensions: [watch]}\n")
 	if err != nil {
@@ -108,7 +109,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 }
 
-// The level of the log can be changed while the process runs, also for loggers that components have.
+// The log level can be changed at runtime, also for the loggers of components.
 func TestLogLevel(t *testing.T) {
 	w := hosttest.NewWorld()
 	config, err := w.Load(hosttest.Small)

@@ -23,8 +23,8 @@ import (
 //  2. From the exporters on: start new nodes, connect nodes to their new successors, and open the
 //     gates.
 //
-// Meanwhile, callers wait at closed gates. A component whose settings have changed is stopped before
-// its replacement is started, because both may need the same port or folder.
+// Meanwhile, callers wait at closed gates. A component whose settings have changed is stopped
+// before its replacement is started, because both may need the same port or folder.
 type transition struct {
 	app      *App
 	from, to *graph
@@ -40,7 +40,8 @@ func (t *transition) empty() bool {
 }
 
 // stopRemoved stops nodes that are not in the new graph, and drains gates that lead to other nodes
-// in it. It begins with the receivers, so that no call that it waits for is held up at a closed gate.
+// in it. It begins with the receivers, so that no call that it waits for is held up at a closed
+// gate.
 func (t *transition) stopRemoved(ctx context.Context) {
 	for _, n := range slices.Backward(t.from.nodes) {
 		switch {
@@ -81,8 +82,8 @@ func (t *transition) remove(ctx context.Context, n *node) {
 // interruptInterval is the time between interruptions of retries while a component stops.
 const interruptInterval = 2 * time.Second
 
-// stop stops a component. It allows the full stop timeout, because the replacement may need the same
-// resources. A stop waits for current calls, so stop interrupts their retries.
+// stop stops a component. It allows the full stop timeout, because the replacement may need the
+// same resources. A stop waits for current calls, so stop interrupts their retries.
 func (t *transition) stop(ctx context.Context, n *node, stop func(context.Context, *node) error) {
 	ctx, cancel := t.app.stopContext(ctx)
 	defer cancel()
@@ -141,9 +142,9 @@ func (t *transition) startNew(ctx context.Context) error {
 	return nil
 }
 
-// run makes the transition. If a node cannot be started, it makes a transition back to previous, the
-// running configuration. It returns the graph that runs afterwards; if the transition back fails as
-// well, with an error that wraps errBroken.
+// run makes the transition. If a node cannot be started, it makes a transition back to previous,
+// the running configuration. It returns the graph that runs afterwards; if the transition back
+// fails as well, with an error that wraps errBroken.
 func (t *transition) run(ctx context.Context, previous *config.Config) (now *graph, err error) {
 	if err = t.once(ctx); err == nil {
 		return t.to, nil

@@ -1,5 +1,5 @@
-// Package hosttest holds fake components and helpers for tests of whole configurations. Tests of the
-// packages below pipeline/internal share it.
+// Package hosttest holds fake components and helpers for tests of whole configurations. Tests of
+// the packages below pipeline/internal share it.
 package hosttest
 
 // Small is a configuration with one pipeline of fakes.

@@ -15,9 +15,9 @@ import (
 // to the block below the key.
 type Switch interface{ TurnOn() any }
 
-// Decode decodes the value at path into target, a pointer to a struct with defaults, and returns all
-// mistakes. Keys match the yaml tags of fields; unknown keys are mistakes. Fields that implement
-// encoding.TextUnmarshaler decode themselves.
+// Decode decodes the value at path into target, a pointer to a struct with defaults, and returns
+// all mistakes. Keys match the yaml tags of fields; unknown keys are mistakes. Fields that
+// implement encoding.TextUnmarshaler decode themselves.
 func (t *Tree) Decode(target any, path ...string) Problems {
 	d := &decoder{tree: t}
 	d.value(t.Get(path...), reflect.ValueOf(target).Elem(), path)

@@ -7,8 +7,8 @@ import (
 )
 
 // Expander replaces references in scalars: ${NAME}, ${NAME:-default}, ${env:NAME},
-// ${env:NAME:-default}, ${file:/path} and $$. It is applied once, after parsing, so that values cannot
-// add structure and a dollar in a value is not expanded again.
+// ${env:NAME:-default}, ${file:/path} and $$. It is applied once, after parsing, so that values
+// cannot add structure and a dollar in a value is not expanded again.
 type Expander struct {
 	LookupEnv func(name string) (string, bool)
 	ReadFile  func(path string) ([]byte, error)

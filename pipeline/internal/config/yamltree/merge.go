@@ -43,8 +43,8 @@ func Load(sources []Source, expand *Expander) (*Tree, Problems) {
 	return out, problems
 }
 
-// keepPositions keeps the positions of blocks that contain the value of a flag, if they have one: the
-// flag sets only the value at its path.
+// keepPositions keeps the positions of blocks that contain the value of a flag, if they have one:
+// the flag sets only the value at its path.
 func (p *parser) keepPositions(path []string, out *Tree) {
 	for n := range path {
 		at := Join(path[:n]...)

@@ -67,13 +67,14 @@ func TestParseIsBounded(t *testing.T) {
 			text = "a:\n" + text
 		}
 		_, problems := yamltree.Load(files(text), outside())
-		if len(problems) != 1 || !strings.Contains(problems.Error(), "the configuration is too large") {
+		if len(problems) != 1 || !strings.Contains(problems.Error(), "configuration too large") {
 			t.Errorf("%s: %.300s", name, problems)
 		}
 	}
 }
 
-// A scalar is what is written, with its references replaced once; what comes from outside is text and never structure.
+// A scalar is what is written, with its references replaced once; what comes from outside is text
+// and never structure.
 func TestExpand(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// maxCandidates is the maximum number of candidates in a message, maxCompared the maximum number that
-// are compared.
+// maxCandidates is the maximum number of candidates in a message, maxCompared the maximum number
+// that are compared.
 const (
 	maxCandidates = 20
 	maxCompared   = 200
 )
 
-// Suggest returns the end of a message about an unknown word: `; did you mean "x"?` if a candidate is
-// similar, otherwise the list of candidates after label.
+// Suggest returns the end of a message about an unknown word: `; did you mean "x"?` if a candidate
+// is similar, otherwise the list of candidates after label.
 func Suggest(word string, candidates []string, label string) string {
 	candidates = slices.Sorted(slices.Values(candidates))
 	best, distance := "", 1+len(word)/3
@@ -34,8 +34,8 @@ func Suggest(word string, candidates []string, label string) string {
 	return fmt.Sprintf("; %s: %s", label, strings.Join(candidates, ", "))
 }
 
-// editDistance returns the number of insertions, deletions, replacements and swaps of adjacent bytes
-// between two words (optimal string alignment).
+// editDistance returns the number of insertions, deletions, replacements and swaps of adjacent
+// bytes between two words (optimal string alignment).
 func editDistance(a, b string) int {
 	const long = 64
 	if len(a) > long || len(b) > long {

@@ -61,7 +61,7 @@ func TestCommandsOfComponents(t *testing.T) {
 	f("help", 0, "tracing say goodbye NAME [--loud]", "")
 }
 
-// A command that is interrupted says so.
+// An interrupted command prints that it was interrupted.
 func TestCommandInterrupted(t *testing.T) {
 	factories := hosttest.NewWorld().Factories()
 	factories[0] = factories[0].Commands(greet("wave"))

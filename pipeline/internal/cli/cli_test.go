@@ -77,7 +77,7 @@ func TestCommandLine(t *testing.T) {
 		"--set receivers.surce.x=1: receivers: unknown receiver type \"surce\"; did you mean \"source\"?\n")
 }
 
-// Validating builds the components, and neither starts nor stops them.
+// Validating builds the components but neither starts nor stops them.
 func TestValidateStartsNothing(t *testing.T) {
 	w := hosttest.NewWorld()
 	w.Fail["build sink"] = errors.New("cannot be")
@@ -135,7 +135,7 @@ func TestRunFails(t *testing.T) {
 	f("stop sink", `"msg":"did not stop cleanly","error":"stopping exporter sink: port taken"`)
 }
 
-// The log is for people where it is asked to be.
+// With log-encoding console, the log is text.
 func TestConsoleLog(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/hosttest"
 )
 
-// TestDeleteCommand asks a server for deletions, and refuses what can be refused without one.
+// The command sends deletions to a server and refuses invalid ones without it.
 func TestDeleteCommand(t *testing.T) {
 	var asked string
 	answer := func(w http.ResponseWriter) { fmt.Fprint(w, `{"spans":7}`) }
