@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// arrowRow is a row as Arrow gives it: a map is a list of pairs.
+// arrowRow is a row as Arrow returns it: a map is a list of pairs.
 type arrowRow struct {
 	TraceID string  `json:"trace_id"`
 	SpanID  string  `json:"span_id"`
@@ -28,17 +28,17 @@ type arrowRow struct {
 
 type pair struct{ Key, Value string }
 
-// Another reader of Parquet, that of Apache Arrow, finds the same in a file as the library that wrote it. It is a module of its own, which
-// is downloaded where it is not there yet, as the modules of all tests are.
+// Apache Arrow, an independent implementation of Parquet, reads the same rows as the library that
+// wrote them. The reader is a separate module in testdata; the test downloads its dependencies.
 func TestArrowReadsParquet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "arrowcheck")
 	if out, err := arrowGo("mod", "download"); err != nil {
-		t.Fatalf("Apache Arrow, which this test reads files with, cannot be downloaded: %v %s", err, out)
+		t.Fatalf("downloading Apache Arrow: %v %s", err, out)
 	}
 	if out, err := arrowGo("build", "-o", path, "."); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	dir := filled(t).leave()
+	dir := mixedStore(t).unlock()
 	out := filepath.Join(t.TempDir(), "out")
 	mustRun(t, "export", dir, "--format", "parquet", "--out", out)
 	files := filesOf(t, out)
@@ -55,7 +55,7 @@ func TestArrowReadsParquet(t *testing.T) {
 		}
 	}
 	if dec.More() {
-		t.Error("Arrow reads more rows")
+		t.Error("Arrow reads more rows than were written")
 	}
 }
 
@@ -75,7 +75,7 @@ func compareRows(t *testing.T, got *arrowRow, want *parquetSpan) {
 	}
 }
 
-// arrowGo runs the go command in the module that reads files with Arrow.
+// arrowGo runs the go command in the module of the Arrow reader.
 func arrowGo(args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = "testdata/arrowcheck"

@@ -12,7 +12,7 @@ import (
 func BenchmarkExport(b *testing.B) {
 	s := newStore(b)
 	s.segment(1, synthetic(b, 1, 40_000, "")...)
-	snapshot, err := look(vfs.OS(), s.leave(), true)
+	snapshot, err := openSnapshot(vfs.OS(), s.unlock(), true)
 	check(b, err)
 	defer snapshot.close()
 	for name, f := range formats() {

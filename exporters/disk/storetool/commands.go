@@ -11,31 +11,31 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Commands returns the commands for folders of the exporter disk.
+// Commands returns the commands that work on the folder of the exporter disk.
 func Commands() []pipeline.Command {
 	t := tool{fs: vfs.OS()}
-	const dir = "DIR is the folder of the store or the data_dir above it"
+	const dir = "DIR is the folder of the store, or the data_dir above it"
 	return []pipeline.Command{
 		{Name: "store inspect", Args: "DIR [--columns] [--top N] [--json]", Setup: t.inspect,
-			Doc: "show what is in a span store, file by file, also while it is in use; " + dir},
+			Doc: "show the contents of a span store, file by file; works while the store is in use; " + dir},
 		{Name: "store verify", Args: "DIR [--json]", Setup: t.verify,
-			Doc: "read and check every byte of a span store, also while it is in use; exit code 1: something is damaged"},
+			Doc: "read and check every byte of a span store; works while the store is in use; exits with 1 if it is damaged"},
 		{Name: "store repair", Args: "DIR [--dry-run] [--json]", Setup: t.repair,
-			Doc: "rewrite damaged segments without what cannot be read; the program must not run"},
+			Doc: "rewrite damaged segments without their unreadable parts; stop the server first"},
 		{Name: "store export", Args: "DIR --format parquet|otlp-json|otlp-proto --out DIR [flags]", Setup: t.export,
-			Doc: "copy spans into files for other tools, also while the store is in use"},
+			Doc: "copy spans to files for other tools; works while the store is in use"},
 	}
 }
 
-// tool is what all commands need.
+// tool holds what all commands share.
 type tool struct{ fs vfs.FS }
 
 type runner = func(context.Context, pipeline.Invocation) error
 
-// oneDir returns the only argument.
+// oneDir returns the only positional argument, a folder.
 func oneDir(in pipeline.Invocation) (string, error) {
 	if len(in.Args) != 1 {
-		return "", pipeline.BadUsage("name one folder, not %d", len(in.Args))
+		return "", pipeline.BadUsage("expected one folder as argument, got %d", len(in.Args))
 	}
 	return slashes(in.Args[0]), nil
 }
@@ -46,19 +46,19 @@ func writeJSON(out io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// defaultTop is how many shares inspect prints.
+// defaultTop is the default of inspect --top.
 const defaultTop = 40
 
 func (t tool) inspect(fs *flag.FlagSet) runner {
-	columns := fs.Bool("columns", false, "Also what the bytes are for: sections, columns, attribute by attribute; reads all blocks.")
-	top := fs.Int("top", defaultTop, "How many of these parts are printed, largest first; 0 means all.")
-	asJSON := fs.Bool("json", false, "Prints JSON.")
+	columns := fs.Bool("columns", false, "Also print the size of each section, column and attribute. Reads all blocks.")
+	top := fs.Int("top", defaultTop, "Number of parts that --columns prints, largest first. 0 prints all.")
+	asJSON := fs.Bool("json", false, "Print JSON.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
 			return err
 		}
-		s, err := look(t.fs, dir, false)
+		s, err := openSnapshot(t.fs, dir, false)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (t tool) inspect(fs *flag.FlagSet) runner {
 }
 
 func (t tool) verify(fs *flag.FlagSet) runner {
-	asJSON := fs.Bool("json", false, "Prints JSON.")
+	asJSON := fs.Bool("json", false, "Print JSON.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		dir, err := oneDir(in)
 		if err != nil {
@@ -96,7 +96,7 @@ func (t tool) verify(fs *flag.FlagSet) runner {
 			v.write(in.Stdout)
 		}
 		if err == nil && len(v.Damage) > 0 {
-			err = fmt.Errorf("%d places are damaged; see docs/store.md for what to do", len(v.Damage))
+			err = fmt.Errorf("found %d damaged places; see docs/store.md for how to repair them", len(v.Damage))
 		}
 		return err
 	}

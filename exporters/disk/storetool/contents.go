@@ -8,31 +8,32 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// contents tells spans of one trace that are the same in all they have from others: by the hash of tenant, resource, scope and span. Most
-// traces are in one segment and need no hashes, so it begins to remember only when it is told to.
+// contents detects duplicates among the spans of a block: spans with identical tenant, resource,
+// scope and content. It keeps a hash of each. Most traces are in one segment and need no hashes;
+// contents therefore records spans only after enable.
 type contents struct {
-	on      bool
+	enabled bool
 	known   map[uint64]struct{}
 	scratch []byte
 }
 
-// forget is for the next trace.
-func (c *contents) forget() {
-	c.on = false
+// reset forgets all spans and stops recording.
+func (c *contents) reset() {
+	c.enabled = false
 	clear(c.known)
 }
 
-// begin lets add remember.
-func (c *contents) begin() {
-	c.on = true
+// enable starts recording.
+func (c *contents) enable() {
+	c.enabled = true
 	if c.known == nil {
 		c.known = make(map[uint64]struct{})
 	}
 }
 
-// add reports whether a span is new, and remembers it.
+// add records a span and reports whether it is new. Until enable is called, every span is new.
 func (c *contents) add(r *record) bool {
-	if !c.on {
+	if !c.enabled {
 		return true
 	}
 	b := c.scratch[:0]

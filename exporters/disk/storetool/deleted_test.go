@@ -13,16 +13,16 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// erase deletes spans as the exporter does, and returns the path of the mark.
-func (s *store) erase(m tombstone.Tombstone) string {
+// deleteSpans writes a tombstone as the exporter does, and returns its path.
+func (s *store) deleteSpans(m tombstone.Tombstone) string {
 	s.t.Helper()
-	marks := tombstone.Dir{FS: vfs.OS(), Path: path.Join(s.path, deletionDir)}
-	check(s.t, marks.Write(&m))
-	return marks.File(m.Number)
+	tombstones := tombstone.Dir{FS: vfs.OS(), Path: path.Join(s.path, deletionDir)}
+	check(s.t, tombstones.Write(&m))
+	return tombstones.File(m.Number)
 }
 
-// Spans that were deleted are not exported, be they in segments or in the log, and what came after the deletion is. A deletion that cannot be
-// read is no secret.
+// Deleted spans are not exported, whether they are in segments or in the log. Spans that arrived
+// after the deletion are exported. A damaged tombstone is reported.
 func TestExportDeleted(t *testing.T) {
 	s := newStore(t)
 	made := synthetic(t, 1, 4000, "")
@@ -33,14 +33,14 @@ func TestExportDeleted(t *testing.T) {
 	all := s.spans(nil)
 	s.segment(7, synthetic(t, 9, 500, "")...)
 	later := slices.DeleteFunc(s.spans(nil), func(text string) bool { _, before := slices.BinarySearch(all, text); return before })
-	file := s.erase(tombstone.Tombstone{Number: 1, Through: 5, Service: service, To: 1<<64 - 1})
-	dir := s.leave()
+	file := s.deleteSpans(tombstone.Tombstone{Number: 1, Through: 5, Service: service, To: 1<<64 - 1})
+	dir := s.unlock()
 	want := append(kept, later...)
 	slices.Sort(want)
 	if got := contentsOf(t, dir); !slices.Equal(got, want) || len(kept) == len(all) {
 		t.Errorf("%d spans, want %d of %d", len(got), len(want), len(all)+len(later))
 	}
-	if text := mustRun(t, "inspect", dir); !strings.Contains(text, "1 on record, 0 damaged") {
+	if text := mustRun(t, "inspect", dir); !strings.Contains(text, "1 recorded, 0 damaged") {
 		t.Error(text)
 	}
 
@@ -54,10 +54,10 @@ func TestExportDeleted(t *testing.T) {
 	}
 }
 
-// The commands that only read leave alone what a program beside them has not finished.
-func TestReadersChangeNothing(t *testing.T) {
-	s := small(t)
-	s.erase(tombstone.Tombstone{Number: 1, Service: "none"})
+// The read-only commands do not touch files that a running server has not completed.
+func TestReadOnlyCommandsChangeNothing(t *testing.T) {
+	s := smallStore(t)
+	s.deleteSpans(tombstone.Tombstone{Number: 1, Service: "none"})
 	for _, name := range []string{"deletions/0000000000000002.mark", "seg/20261121/x.seg", "log/0000000000000001-0000.log", "FORMAT"} {
 		check(t, os.WriteFile(filepath.Join(s.path, name+vfs.TempSuffix), []byte("half"), 0o600))
 	}
@@ -71,13 +71,13 @@ func TestReadersChangeNothing(t *testing.T) {
 	}
 }
 
-// What a damaged log has lost is missing from an export, which says so.
+// An export reports that spans of a damaged log are missing.
 func TestExportDamagedLog(t *testing.T) {
-	s := small(t)
+	s := smallStore(t)
 	logs, err := filepath.Glob(filepath.Join(s.path, "log", "*.log"))
 	check(t, err)
 	damage(t, logs[0], 100)
-	code, stdout, stderr := run(t, "export", s.leave(), "--format=otlp-json", "--out", filepath.Join(t.TempDir(), "out"))
+	code, stdout, stderr := run(t, "export", s.unlock(), "--format=otlp-json", "--out", filepath.Join(t.TempDir(), "out"))
 	if code != 1 || !strings.Contains(stderr, logs[0]) || !strings.Contains(stdout, "spans in") {
 		t.Errorf("%d %s%s", code, stdout, stderr)
 	}

@@ -1,20 +1,22 @@
-// Package storetool has the commands for the folder of a span store: `tracing store inspect`, `verify`, `repair` and `export`. They work
-// without the program that the store belongs to, and all but repair beside it.
+// Package storetool implements the commands that work on the folder of a span store: `tracing store
+// inspect`, `verify`, `repair` and `export`. They need no running server. All except repair also
+// work while a server uses the folder.
 //
 //	              folder of the store
 //	   seg/ ───────────┬──────────── log/                quarantine/
 //	     │             │               │                     │
-//	  segments      snapshot      memtables, by dry       only listed,
-//	  opened once   of a moment   replay in memory        or repaired
+//	  segments      snapshot of     replayed into        listed by inspect,
+//	  opened once   one moment      memtables            checked by repair
 //	     └─────────────┬───────────────┘
 //	        ┌──────────┼──────────────┐
-//	     inspect     verify         export ──▶ tables or requests, partitioned by hour
+//	     inspect     verify         export ──▶ Parquet or OTLP files, one folder per hour
 //
-//	repair: lock ──▶ verify ──▶ merge of what can be read ──▶ new segment; the old file goes to the quarantine
+//	repair: lock ──▶ verify ──▶ new segment with the readable rows ──▶ old one to quarantine
 //
-// # Beside a running program
+// # While a server uses the folder
 //
-// Segments never change, so a snapshot opens them and reads on when they are deleted meanwhile. Logs that no segment holds yet are read as
-// recovery would, without touching them: what is in them at that moment is seen, what comes later is not. While the snapshot is taken the
-// program may replace segments and logs by others; then it is taken again.
+// Segments never change, and an open segment stays readable after the server has deleted its file.
+// Logs whose spans are not yet in a segment are replayed without changing them; spans that arrive
+// after the replay are not seen. If the server replaces segments or logs while the snapshot is
+// taken, the snapshot is taken again.
 package storetool

@@ -11,7 +11,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// formats are the formats of an export by their names.
+// formats returns the export formats by name.
 func formats() map[string]func() format {
 	return map[string]func() format{
 		"parquet":    parquetFormat,
@@ -28,36 +28,37 @@ type exportFlags struct {
 
 func (f *exportFlags) define(fs *flag.FlagSet) {
 	f.flags = fs
-	fs.StringVar(&f.format, "format", "", "parquet, otlp-json (a request a line) or otlp-proto (requests, each behind its length).")
-	fs.StringVar(&f.out, "out", "", "Folder to write to; it is made, or must be empty.")
-	fs.StringVar(&f.from, "from", "", "Spans that start then or later: 2026-11-21T17:00:00Z, or 2026-11-21.")
-	fs.StringVar(&f.to, "to", "", "Spans that start before then.")
-	fs.StringVar(&f.tenant, "tenant", "", "Only of this tenant.")
-	fs.StringVar(&f.service, "service", "", "Only of this service.")
+	fs.StringVar(&f.format, "format", "", "Format: parquet, otlp-json (a request per line) or otlp-proto (requests with a length prefix).")
+	fs.StringVar(&f.out, "out", "", "Folder to write to. Created if missing; must be empty.")
+	fs.StringVar(&f.from, "from", "", "Export only spans that start at or after this time, such as 2026-11-21T17:00:00Z or 2026-11-21.")
+	fs.StringVar(&f.to, "to", "", "Export only spans that start before this time.")
+	fs.StringVar(&f.tenant, "tenant", "", "Export only spans of this tenant.")
+	fs.StringVar(&f.service, "service", "", "Export only spans of this service.")
 }
 
-// check reads what the flags say.
+// check validates the flags and returns the selected spans and the constructor of the format.
 func (f *exportFlags) check() (sel selection, make func() format, err error) {
 	make, ok := formats()[f.format]
 	if !ok {
-		return sel, nil, pipeline.BadUsage("--format is parquet, otlp-json or otlp-proto, not %q", f.format)
+		return sel, nil, pipeline.BadUsage("--format must be parquet, otlp-json or otlp-proto, not %q", f.format)
 	}
 	if f.out == "" {
-		return sel, nil, pipeline.BadUsage("--out is missing: the folder to write to")
+		return sel, nil, pipeline.BadUsage("--out is missing; name the folder to write to")
 	}
 	for _, t := range []struct {
 		flag, text string
 		to         *time.Time
 	}{{"from", f.from, &sel.from}, {"to", f.to, &sel.to}} {
 		if *t.to, err = readTime(t.text); err != nil {
-			return sel, nil, pipeline.BadUsage("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 2026-11-21", t.flag, t.text)
+			return sel, nil, pipeline.BadUsage("--%s: cannot parse time %q; write it like 2026-11-21T17:00:00Z or 2026-11-21",
+				t.flag, t.text)
 		}
 	}
 	if !sel.to.IsZero() && !sel.from.Before(sel.to) {
-		return sel, nil, pipeline.BadUsage("--from %s is not before --to %s", f.from, f.to)
+		return sel, nil, pipeline.BadUsage("--from %s must be before --to %s", f.from, f.to)
 	}
 	f.flags.Visit(func(g *flag.Flag) {
-		if g.Name == "tenant" { // the empty one is a tenant, too
+		if g.Name == "tenant" { // an empty name selects the default tenant
 			sel.tenant = &f.tenant
 		}
 	})
@@ -92,7 +93,7 @@ func (t tool) export(fs *flag.FlagSet) runner {
 		if err != nil {
 			return err
 		}
-		s, err := look(t.fs, dir, true)
+		s, err := openSnapshot(t.fs, dir, true)
 		if err != nil {
 			return err
 		}
@@ -101,12 +102,13 @@ func (t tool) export(fs *flag.FlagSet) runner {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(in.Stdout, "%d spans in %d files (%s) below %s; %d duplicates left out\n", out.Spans, out.Files, size(out.Bytes), out.dir, w.duplicates)
-		return w.complain(in.Stderr)
+		fmt.Fprintf(in.Stdout, "exported %d spans to %d files (%s) in %s; skipped %d duplicates\n",
+			out.Spans, out.Files, formatSize(out.Bytes), out.dir, w.duplicates)
+		return w.reportDamage(in.Stderr)
 	}
 }
 
-// export copies the selected spans of a snapshot.
+// export writes the selected spans of a snapshot to out. Progress lines go to progressTo.
 func export(ctx context.Context, s *snapshot, sel selection, out *partitions, progressTo io.Writer) (*walker, error) {
 	w := &walker{selection: sel, sources: s.sources(), ordered: len(s.segments), emit: out.add}
 	total := int64(0)
@@ -114,7 +116,7 @@ func export(ctx context.Context, s *snapshot, sel selection, out *partitions, pr
 		n, _, _ := src.Bounds()
 		total += int64(n)
 	}
-	w.step = newProgress(progressTo, "export", total, func() int64 { return w.passed }, spans, time.Now).step
+	w.step = newProgress(progressTo, "export", total, func() int64 { return w.passed }, countSpans, time.Now).step
 	v := &Verification{}
 	v.unopened(s)
 	w.damage, w.lost = v.Damage, v.lost()
@@ -129,17 +131,17 @@ func export(ctx context.Context, s *snapshot, sel selection, out *partitions, pr
 	return w, nil
 }
 
-func spans(n int64) string { return fmt.Sprintf("%d spans", n) }
+func countSpans(n int64) string { return fmt.Sprintf("%d spans", n) }
 
-// complain says what is missing.
-func (w *walker) complain(out io.Writer) error {
+// reportDamage lists the damage that was found and returns an error if there is any.
+func (w *walker) reportDamage(out io.Writer) error {
 	if len(w.damage) == 0 {
 		return nil
 	}
 	v := Verification{Damage: w.damage}
 	v.writeDamage(out)
-	return fmt.Errorf("%d places of the store are damaged; as far as it is known, %d spans are missing from the export", len(w.damage), w.lost)
+	return fmt.Errorf("export is incomplete: found %d damaged places; at least %d spans are missing", len(w.damage), w.lost)
 }
 
-// slashes returns a path as package vfs has them.
+// slashes returns a path with forward slashes, as package vfs expects it.
 func slashes(name string) string { return filepath.ToSlash(name) }

@@ -16,8 +16,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// filled is a store with captured and synthetic spans in segments and in the log, some of them twice.
-func filled(t *testing.T) *store {
+// mixedStore returns a store with captured and synthetic spans in segments and in the log, with
+// some duplicates.
+func mixedStore(t *testing.T) *store {
 	s := newStore(t)
 	real, made := captured(t), synthetic(t, 1, 6000, "")
 	s.segment(1, append(made[:12:12], real...)...)
@@ -27,7 +28,7 @@ func filled(t *testing.T) *store {
 	return s
 }
 
-// filesOf returns the files below a folder, and fails for those that are not complete.
+// filesOf returns the files in a folder and its subfolders.
 func filesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var all []string
@@ -40,10 +41,10 @@ func filesOf(t *testing.T, dir string) []string {
 	return all
 }
 
-// exported reads the requests of an export.
+// exported returns the spans of an OTLP export as text. Spans in tenant folders belong to tenantOf.
 func exported(t *testing.T, dir, tenantOf string) []string {
 	t.Helper()
-	var v texts
+	var v spanTexts
 	for _, file := range filesOf(t, dir) {
 		b, err := os.ReadFile(file)
 		check(t, err)
@@ -63,7 +64,7 @@ func exported(t *testing.T, dir, tenantOf string) []string {
 			}
 			check(t, err)
 			if n := td.SpanCount(); n > maxRequestSpans {
-				t.Errorf("a request of %d spans", n)
+				t.Errorf("request has %d spans, want at most the limit", n)
 			}
 			v.add(t, td)
 		}
@@ -72,27 +73,29 @@ func exported(t *testing.T, dir, tenantOf string) []string {
 	return v.list
 }
 
-// Every span comes out once, as it went in.
+// An OTLP export has every span once, unchanged.
 func TestExportOTLP(t *testing.T) {
-	s := filled(t)
+	s := mixedStore(t)
 	want := s.spans(nil)
-	dir := s.leave()
+	dir := s.unlock()
 	for _, format := range []string{"otlp-json", "otlp-proto"} {
 		out := filepath.Join(t.TempDir(), "out")
-		said := mustRun(t, "export", dir, "--format", format, "--out", out)
+		stdout := mustRun(t, "export", dir, "--format", format, "--out", out)
 		if got := exported(t, out, "acme/eu"); !slices.Equal(got, want) {
-			t.Errorf("%s: %d spans, want %d; %s", format, len(got), len(want), said)
+			t.Errorf("%s: %d spans, want %d; %s", format, len(got), len(want), stdout)
 		}
 		for _, file := range filesOf(t, out) {
-			if ok, _ := filepath.Match("date=????-??-??/hour=??/spans-0000.*", strings.TrimPrefix(file, out+"/")); !ok && !strings.Contains(file, "tenant=acme%2Feu/date=") {
-				t.Errorf("file %s", file)
+			name := strings.TrimPrefix(file, out+"/")
+			ok, _ := filepath.Match("date=????-??-??/hour=??/spans-0000.*", name)
+			if !ok && !strings.HasPrefix(name, "tenant=acme%2Feu/date=") {
+				t.Errorf("unexpected file %s", file)
 			}
 		}
 	}
 }
 
-func TestExportSelects(t *testing.T) {
-	s := filled(t)
+func TestExportSelection(t *testing.T) {
+	s := mixedStore(t)
 	var starts []uint64
 	s.spans(func(sp *otlpdata.Span, _ string) bool { starts = append(starts, sp.Start); return false })
 	slices.Sort(starts)
@@ -110,18 +113,18 @@ func TestExportSelects(t *testing.T) {
 		}
 	}
 	name := synthetic(t, 1, 100, "")[0].Services()[0].Service
-	s.leave()
+	s.unlock()
 	f(inside, nil, "--from", from.Format(time.RFC3339Nano), "--to", to.Format(time.RFC3339Nano))
 	f(func(_ *otlpdata.Span, of string) bool { return of == name }, nil, "--service", name)
 	f(nil, func(text string) bool { return strings.HasPrefix(text, "acme/eu ") }, "--tenant", "acme/eu")
 	f(nil, func(text string) bool { return strings.HasPrefix(text, " ") }, "--tenant=")
 }
 
-// The rows of a Parquet file are what the spans have.
+// The rows of a Parquet export have the fields of the spans.
 func TestExportParquet(t *testing.T) {
-	s := filled(t)
+	s := mixedStore(t)
 	out := filepath.Join(t.TempDir(), "out")
-	mustRun(t, "export", s.leave(), "--format", "parquet", "--out", out)
+	mustRun(t, "export", s.unlock(), "--format", "parquet", "--out", out)
 	got := map[string]parquetSpan{}
 	rows := 0
 	for _, file := range filesOf(t, out) {
@@ -131,7 +134,7 @@ func TestExportParquet(t *testing.T) {
 			rows++
 			hour := time.Unix(0, r.Start).UTC().Format("date=2006-01-02/hour=15/")
 			if !strings.Contains(filepath.ToSlash(file), hour) {
-				t.Fatalf("span of %s in %s", hour, file)
+				t.Fatalf("span of partition %s is in %s", hour, file)
 			}
 			got[r.Tenant+r.TraceID+r.SpanID+r.Name+r.Kind] = r
 		}
@@ -148,7 +151,7 @@ func TestExportParquet(t *testing.T) {
 	}
 }
 
-// rowCheck compares spans with their rows.
+// rowCheck compares spans with their rows in a Parquet export.
 type rowCheck struct {
 	t        *testing.T
 	tenant   string
@@ -180,7 +183,7 @@ func (c *rowCheck) Span(s *otlpdata.Span) error {
 		r.ScopeSchemaURL == c.scope.SchemaURL && r.ResourceSchemaURL == c.resource.SchemaURL && len(r.Events) == len(s.Events) &&
 		len(r.Links) == len(s.Links) && r.DroppedAttributes == int64(s.DroppedAttributes)
 	if !same {
-		c.t.Errorf("row %+v\nof span %+v", r, s)
+		c.t.Errorf("row %+v does not match span\n%+v", r, s)
 		return nil
 	}
 	c.attributes(r.Attributes, s.Attributes)
@@ -216,8 +219,8 @@ func (c *rowCheck) attributes(got map[string]string, want []otlpdata.KeyValue) {
 	}
 }
 
-func TestExportRefuses(t *testing.T) {
-	dir := newStore(t).leave()
+func TestExportRejectsBadArguments(t *testing.T) {
+	dir := newStore(t).unlock()
 	full := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(full, "x"), nil, 0o600))
 	f := func(code int, want string, args ...string) {
@@ -226,11 +229,11 @@ func TestExportRefuses(t *testing.T) {
 			t.Errorf("%v: %d %s", args, got, stderr)
 		}
 	}
-	f(2, "--format is parquet", dir, "--out", "x")
+	f(2, "--format must be parquet", dir, "--out", "x")
 	f(2, "--out is missing", dir, "--format", "parquet")
-	f(2, "is no time", dir, "--format", "parquet", "--out", "x", "--from", "yesterday")
-	f(2, "is not before", dir, "--format", "parquet", "--out", "x", "--from", "2026-11-22", "--to", "2026-11-22")
-	f(2, "name one folder", "--format", "parquet", "--out", "x")
+	f(2, "cannot parse time", dir, "--format", "parquet", "--out", "x", "--from", "yesterday")
+	f(2, "must be before", dir, "--format", "parquet", "--out", "x", "--from", "2026-11-22", "--to", "2026-11-22")
+	f(2, "expected one folder", "--format", "parquet", "--out", "x")
 	f(1, "is not empty", dir, "--format", "parquet", "--out", full)
-	f(1, "is no span store", full, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "x"))
+	f(1, "is not a span store", full, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "x"))
 }

@@ -16,34 +16,37 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Inspection is what `inspect` tells of a store. Sizes are bytes, times those of spans as sent, in UTC.
+// Inspection is the result of `inspect`. Sizes are in bytes. Start times are those that clients
+// sent. All times are in UTC.
 type Inspection struct {
 	Store      string       `json:"store"`
 	Version    int          `json:"version"`
 	Totals     Totals       `json:"totals"`
 	Segments   []SegmentRow `json:"segments"`
 	Unreadable []Unreadable `json:"unreadable"`
-	// Replaced are segments whose spans are in others; the program deletes them when it starts, or when nobody reads them any more.
+	// Replaced lists segments whose spans are in another segment. The server deletes them when it
+	// starts, or when no query reads them anymore.
 	Replaced   []string   `json:"replaced"`
 	Logs       []LogRow   `json:"logs"`
 	SpareLogs  Files      `json:"spare_logs"`
 	Reserve    int64      `json:"reserve_bytes"`
 	Quarantine Quarantine `json:"quarantine"`
-	// Deletions are those on record. What they hide counts above until its files are written again.
+	// Deletions counts the recorded deletions. Deleted spans are included in the numbers above
+	// until compaction rewrites their segments.
 	Deletions Deletions `json:"deletions"`
-	// Shares says what the bytes of segments are for, largest first; only with --columns.
+	// Shares lists the size of each part of the segments, largest first. Only with --columns.
 	Shares []Share `json:"shares,omitempty"`
 }
 
-// Totals sum up the readable segments.
+// Totals sums up the readable segments and logs.
 type Totals struct {
 	Segments     int        `json:"segments"`
 	Spans        int        `json:"spans"`
 	SpansInLog   int        `json:"spans_in_log"`
-	Traces       int        `json:"traces"` // one that is in several segments counts in each
+	Traces       int        `json:"traces"` // a trace in several segments counts once in each
 	Bytes        int64      `json:"bytes"`
 	BytesPerSpan float64    `json:"bytes_per_span"`
-	Services     int        `json:"services"` // different ones
+	Services     int        `json:"services"` // distinct services
 	FirstStart   *time.Time `json:"first_start,omitempty"`
 	LastStart    *time.Time `json:"last_start,omitempty"`
 }
@@ -61,7 +64,7 @@ type SegmentRow struct {
 	LastStart    *time.Time `json:"last_start,omitempty"`
 	FirstArrival *time.Time `json:"first_arrival,omitempty"`
 	LastArrival  *time.Time `json:"last_arrival,omitempty"`
-	Duplicates   int        `json:"duplicates"` // spans left out because the same one is there
+	Duplicates   int        `json:"duplicates"` // spans that were not stored again
 	Services     int        `json:"services"`
 	Replaces     []string   `json:"replaces,omitempty"`
 }
@@ -73,9 +76,9 @@ type Unreadable struct {
 	Error string `json:"error"`
 }
 
-// LogRow describes the log of spans that are in no segment yet.
+// LogRow describes a log whose spans are not in a segment yet.
 type LogRow struct {
-	Epoch   string    `json:"epoch"` // as in its file names: hexadecimal nanoseconds since 1970, usually of its beginning
+	Epoch   string    `json:"epoch"` // as in file names: hexadecimal Unix nanoseconds, usually when it began
 	Began   time.Time `json:"began"`
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`
@@ -83,27 +86,27 @@ type LogRow struct {
 	Damaged bool      `json:"damaged"`
 }
 
-// Files counts files.
+// Files is a number of files and their total size.
 type Files struct {
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Quarantine is what was set aside.
+// Quarantine describes the quarantine folder.
 type Quarantine struct {
 	Files
 	Names []string `json:"names"`
-	// Notes are the notes about damaged logs, by file.
+	// Notes holds the notes about damaged logs by file name.
 	Notes map[string]string `json:"notes"`
 }
 
-// Deletions counts deletions on request.
+// Deletions counts recorded deletions.
 type Deletions struct {
 	Readable int `json:"readable"`
-	Damaged  int `json:"damaged"` // what these hid is visible
+	Damaged  int `json:"damaged"` // their spans are visible again
 }
 
-// Share is what a part of all segments takes.
+// Share is the size of one part, summed over all segments.
 type Share struct {
 	Section      string  `json:"section"`
 	Part         string  `json:"part"`
@@ -114,7 +117,7 @@ type Share struct {
 // inspect describes a store.
 func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error) {
 	in := &Inspection{Store: s.path, Version: directory.Version, Segments: []SegmentRow{}, Unreadable: []Unreadable{}, Replaced: []string{},
-		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}, Deletions: Deletions{len(s.deletions), len(s.badMarks)}}
+		Logs: []LogRow{}, SpareLogs: Files{s.spares.parts, s.spares.bytes}, Deletions: Deletions{len(s.deletions), len(s.damagedDeletions)}}
 	services := map[string]bool{}
 	for _, g := range s.segments {
 		if err := ctx.Err(); err != nil {
@@ -141,7 +144,8 @@ func inspect(ctx context.Context, s *snapshot, columns bool) (*Inspection, error
 		in.Replaced = append(in.Replaced, name.String())
 	}
 	for _, l := range s.logs {
-		in.Logs = append(in.Logs, LogRow{fmt.Sprintf("%016x", l.epoch), time.Unix(0, int64(l.epoch)).UTC(), l.parts, l.bytes, l.rows, l.damaged()})
+		began := time.Unix(0, int64(l.epoch)).UTC()
+		in.Logs = append(in.Logs, LogRow{fmt.Sprintf("%016x", l.epoch), began, l.parts, l.bytes, l.rows, l.damaged()})
 		in.Totals.SpansInLog += l.rows
 	}
 	var err error
@@ -198,7 +202,7 @@ func (t *Totals) add(r *SegmentRow) {
 
 const (
 	noteSuffix = ".damage.txt"
-	// maxNote bounds what is shown of a note, in bytes.
+	// maxNote limits how much of a note is shown, in bytes.
 	maxNote = 1 << 20
 )
 
@@ -224,7 +228,7 @@ func (s *snapshot) quarantine() (Quarantine, error) {
 	return q, nil
 }
 
-// shares sums up what the bytes of all segments are for.
+// shares sums up the sizes of the parts of all segments.
 func shares(ctx context.Context, s *snapshot) ([]Share, error) {
 	type part struct{ section, name string }
 	sums, spans := map[part]int64{}, 0
@@ -248,7 +252,7 @@ func shares(ctx context.Context, s *snapshot) ([]Share, error) {
 	return all, nil
 }
 
-// nameOf returns what users call a part of a segment.
+// nameOf returns the displayed name of a part of a segment.
 func nameOf(p segment.Part) string {
 	if p.Column == nil {
 		return p.Name

@@ -10,14 +10,14 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// checkGolden compares got with a file in testdata, in which dir, the folder of the store, is written as DIR.
+// checkGolden compares got with a golden file in which DIR stands for dir, the folder of the store.
 func checkGolden(t *testing.T, file, got, dir string) {
 	t.Helper()
 	golden.Check(t, filepath.Join("testdata", file), strings.ReplaceAll(got, dir, "DIR"))
 }
 
-// small is a store with two segments, a log, and something in the quarantine.
-func small(t *testing.T) *store {
+// smallStore returns a store with two segments, a log, and a note in the quarantine.
+func smallStore(t *testing.T) *store {
 	s := newStore(t)
 	made := synthetic(t, 1, 700, "")
 	s.segment(1, made[:4]...)
@@ -27,7 +27,7 @@ func small(t *testing.T) *store {
 	return s
 }
 
-// fixture is a store of version 1, made by an earlier build.
+// fixture is a store of version 1 that an earlier build wrote.
 const fixture = "testdata/store"
 
 func TestInspect(t *testing.T) {
@@ -35,18 +35,19 @@ func TestInspect(t *testing.T) {
 	checkGolden(t, "inspect.json", mustRun(t, "inspect", fixture, "--json"), fixture)
 }
 
-// A store that is in use is inspected all the same.
+// inspect works while a store is in use, and finds the store below the data_dir.
 func TestInspectInUse(t *testing.T) {
-	s := small(t)
-	if text := mustRun(t, "inspect", filepath.Dir(s.path)); !strings.Contains(text, "in 2 segments") || !strings.Contains(text, "1 files, ") {
+	s := smallStore(t)
+	text := mustRun(t, "inspect", filepath.Dir(s.path))
+	if !strings.Contains(text, "in 2 segments") || !strings.Contains(text, "1 files, ") {
 		t.Error(text)
 	}
-	s.leave()
+	s.unlock()
 }
 
-// The parts that --columns tells of make up the files.
+// The sizes that --columns prints add up to the size of the files.
 func TestInspectColumns(t *testing.T) {
-	dir := small(t).leave()
+	dir := smallStore(t).unlock()
 	var in Inspection
 	check(t, json.Unmarshal([]byte(mustRun(t, "inspect", dir, "--columns", "--json")), &in))
 	sum, attributes := int64(0), 0
@@ -57,7 +58,7 @@ func TestInspectColumns(t *testing.T) {
 		}
 	}
 	if sum != in.Totals.Bytes || attributes == 0 {
-		t.Errorf("parts of %d bytes, files of %d, %d attributes", sum, in.Totals.Bytes, attributes)
+		t.Errorf("parts have %d bytes, files %d; %d attributes", sum, in.Totals.Bytes, attributes)
 	}
 	text := mustRun(t, "inspect", dir, "--columns", "--top", "3")
 	if !strings.Contains(text, "more parts") || !strings.Contains(text, "span ids") {
@@ -72,9 +73,9 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, stderr)
 		}
 	}
-	f(filepath.Join(t.TempDir(), "none"), "looking for a span store")
-	f(t.TempDir(), "there is no file FORMAT")
-	dir := filepath.Dir(newStore(t).leave())
+	f(filepath.Join(t.TempDir(), "none"), "finding the span store")
+	f(t.TempDir(), "file FORMAT not found")
+	dir := filepath.Dir(newStore(t).unlock())
 	other := filepath.Join(dir, "other")
 	check(t, os.Mkdir(other, 0o700))
 	check(t, os.WriteFile(filepath.Join(other, "FORMAT"), []byte("tracing span store, version 1\n"), 0o600))

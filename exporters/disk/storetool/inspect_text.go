@@ -13,26 +13,32 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// columnName returns what users call a column: the part of the span, the key, the kind of value.
+// columnName returns the displayed name of a column: the part of the span, and for attributes the
+// key and the type of the value.
 func columnName(c *rows.Column) string {
-	places := [...]string{rows.Attribute: "attribute", rows.Extra: "attributes without a column", rows.Name: "names in rows",
-		rows.TraceState: "trace state", rows.StatusMessage: "status message", rows.Flags: "flags", rows.DroppedAttributes: "dropped attributes",
-		rows.DroppedEvents: "dropped events", rows.DroppedLinks: "dropped links", rows.EventTime: "event time", rows.EventName: "event name",
-		rows.EventDropped: "event dropped attributes", rows.EventAttribute: "event attribute", rows.Events: "encoded events",
-		rows.Links: "encoded links"}
-	kinds := [...]string{otlpdata.ValueEmpty: "empty", otlpdata.ValueString: "string", otlpdata.ValueBool: "bool", otlpdata.ValueInt: "int",
-		otlpdata.ValueDouble: "double", otlpdata.ValueBytes: "bytes", otlpdata.ValueArray: "array", otlpdata.ValueMap: "map"}
+	places := [...]string{
+		rows.Attribute: "attribute", rows.Extra: "attributes without a column", rows.Name: "names in rows",
+		rows.TraceState: "trace state", rows.StatusMessage: "status message", rows.Flags: "flags",
+		rows.DroppedAttributes: "dropped attributes", rows.DroppedEvents: "dropped events", rows.DroppedLinks: "dropped links",
+		rows.EventTime: "event time", rows.EventName: "event name", rows.EventDropped: "event dropped attributes",
+		rows.EventAttribute: "event attribute", rows.Events: "encoded events", rows.Links: "encoded links",
+	}
+	kinds := [...]string{
+		otlpdata.ValueEmpty: "empty", otlpdata.ValueString: "string", otlpdata.ValueBool: "bool", otlpdata.ValueInt: "int",
+		otlpdata.ValueDouble: "double", otlpdata.ValueBytes: "bytes", otlpdata.ValueArray: "array", otlpdata.ValueMap: "map",
+	}
 	if int(c.Place) >= len(places) || int(c.Kind) >= len(kinds) {
-		return fmt.Sprintf("column of place %d", c.Place)
+		return fmt.Sprintf("column at place %d", c.Place)
 	}
 	if c.Place != rows.Attribute && c.Place != rows.EventAttribute {
 		return places[c.Place]
 	}
-	return fmt.Sprintf("%s %s (%s)", places[c.Place], shown(c.Key), kinds[c.Kind])
+	return fmt.Sprintf("%s %s (%s)", places[c.Place], printable(c.Key), kinds[c.Kind])
 }
 
-// shown returns a text of a sender as a terminal may have it.
-func shown(text string) string {
+// printable returns text, quoted if it is empty or has spaces, quotes or unprintable characters.
+// Texts of clients must not send control sequences to a terminal.
+func printable(text string) string {
 	quoted := fmt.Sprintf("%q", text)
 	if quoted == `"`+text+`"` && !strings.Contains(text, " ") && text != "" {
 		return text
@@ -42,15 +48,15 @@ func shown(text string) string {
 
 const timeFormat = "2006-01-02T15:04:05Z"
 
-func moment(t *time.Time) string {
+func formatTime(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
 	return t.Format(timeFormat)
 }
 
-// size returns bytes as people read them.
-func size(n int64) string {
+// formatSize returns a number of bytes with a binary unit.
+func formatSize(n int64) string {
 	unit, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	for len(units) > 1 && unit >= 1024 {
 		unit, units = unit/1024, units[1:]
@@ -61,29 +67,30 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %s", unit, units[0])
 }
 
-// write prints the inspection; of the shares the largest ones, or all with top 0.
+// write prints the inspection as text, with the top largest shares, or all if top is 0.
 func (in *Inspection) write(out io.Writer, top int) error {
 	t := &in.Totals
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "store\t%s, version %d\n", in.Store, in.Version)
 	fmt.Fprintf(w, "spans\t%d in %d segments, %d in the log\n", t.Spans, t.Segments, t.SpansInLog)
-	fmt.Fprintf(w, "traces\t%d, each segment's by themselves\n", t.Traces)
+	fmt.Fprintf(w, "traces\t%d; a trace in several segments counts once in each\n", t.Traces)
 	fmt.Fprintf(w, "services\t%d\n", t.Services)
-	fmt.Fprintf(w, "starts\t%s to %s\n", moment(t.FirstStart), moment(t.LastStart))
-	fmt.Fprintf(w, "segments\t%s, %.2f bytes a span\n", size(t.Bytes), t.BytesPerSpan)
+	fmt.Fprintf(w, "start times\t%s to %s\n", formatTime(t.FirstStart), formatTime(t.LastStart))
+	fmt.Fprintf(w, "segments\t%s, %.2f bytes per span\n", formatSize(t.Bytes), t.BytesPerSpan)
 	logs := in.SpareLogs.Bytes
 	for _, l := range in.Logs {
 		logs += l.Bytes
 	}
-	fmt.Fprintf(w, "log\t%s, of which %s are spare files\n", size(logs), size(in.SpareLogs.Bytes))
-	fmt.Fprintf(w, "reserve\t%s\n", size(in.Reserve))
-	fmt.Fprintf(w, "quarantine\t%d files, %s\n", in.Quarantine.Files.Files, size(in.Quarantine.Bytes))
+	fmt.Fprintf(w, "log\t%s, of which %s are spare files\n", formatSize(logs), formatSize(in.SpareLogs.Bytes))
+	fmt.Fprintf(w, "reserve\t%s\n", formatSize(in.Reserve))
+	fmt.Fprintf(w, "quarantine\t%d files, %s\n", in.Quarantine.Files.Files, formatSize(in.Quarantine.Bytes))
 	if d := in.Deletions; d != (Deletions{}) {
-		fmt.Fprintf(w, "deletions\t%d on record, %d damaged; what they hide is counted here until its files are written again\n", d.Readable, d.Damaged)
+		fmt.Fprintf(w, "deletions\t%d recorded, %d damaged; deleted spans count until their segments are rewritten\n",
+			d.Readable, d.Damaged)
 	}
 	in.writeSegments(w)
 	in.writeLogs(w)
-	in.writeTroubles(w)
+	in.writeProblems(w)
 	in.writeShares(w, top)
 	return w.Flush()
 }
@@ -92,11 +99,14 @@ func (in *Inspection) writeSegments(w io.Writer) {
 	if len(in.Segments) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nsegment\tlevel\tspans\ttraces\tblocks\tbytes\tB/span\tstarts from\tto\tarrived from\tto\tduplicates\tservices\n")
+	fmt.Fprintf(w, "\nsegment\tlevel\tspans\ttraces\tblocks\tbytes\tB/span\t"+
+		"first start\tlast start\tfirst arrival\tlast arrival\tduplicates\tservices\n")
 	for i := range in.Segments {
 		s := &in.Segments[i]
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\t%s\t%d\t%d\n", s.Name, s.Level, s.Spans, s.Traces, s.Blocks, s.Bytes, s.BytesPerSpan,
-			moment(s.FirstStart), moment(s.LastStart), moment(s.FirstArrival), moment(s.LastArrival), s.Duplicates, s.Services)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\t%s\t%d\t%d\n",
+			s.Name, s.Level, s.Spans, s.Traces, s.Blocks, s.Bytes, s.BytesPerSpan,
+			formatTime(s.FirstStart), formatTime(s.LastStart), formatTime(s.FirstArrival), formatTime(s.LastArrival),
+			s.Duplicates, s.Services)
 	}
 }
 
@@ -106,23 +116,23 @@ func (in *Inspection) writeLogs(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nlog\tbegan\tfiles\tbytes\tspans\tstate\n")
 	for _, l := range in.Logs {
-		state := "sound"
+		state := "ok"
 		if l.Damaged {
 			state = "damaged"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", l.Epoch, moment(&l.Began), l.Files, l.Bytes, l.Spans, state)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", l.Epoch, formatTime(&l.Began), l.Files, l.Bytes, l.Spans, state)
 	}
 }
 
-func (in *Inspection) writeTroubles(w io.Writer) {
+func (in *Inspection) writeProblems(w io.Writer) {
 	for _, name := range in.Replaced {
-		fmt.Fprintf(w, "\nreplaced, not deleted yet: %s", name)
+		fmt.Fprintf(w, "\nreplaced, not yet deleted: %s", name)
 	}
 	for _, u := range in.Unreadable {
 		fmt.Fprintf(w, "\nunreadable: %s, %d bytes: %s", u.Name, u.Bytes, u.Error)
 	}
 	for _, name := range in.Quarantine.Names {
-		fmt.Fprintf(w, "\nin quarantine: %s", shown(name))
+		fmt.Fprintf(w, "\nin quarantine: %s", printable(name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Quarantine.Notes)) {
 		for line := range strings.Lines(in.Quarantine.Notes[name]) {

@@ -18,20 +18,20 @@ type logFiles struct {
 	bytes int64
 }
 
-// replayed is what is in a log.
+// replayed is the result of replaying a log.
 type replayed struct {
 	logFiles
 	rows       int
-	unreadable int // rows, or parts of a record, that are not what was written
+	unreadable int // damaged rows, or damaged parts of a record
 	report     wal.Report
-	err        error           // why reading ended before the end of the log
-	table      *memtable.Table // nil where only the number was asked for
+	err        error           // why the replay stopped before the end of the log
+	table      *memtable.Table // nil if the rows were not kept
 }
 
 // damaged reports whether acknowledged spans are missing.
 func (r *replayed) damaged() bool {
-	behindUnsynced := r.report.Unsynced > 0 && r.report.Sound() // they were not acknowledged, either
-	return r.err != nil || !r.report.Sound() || r.unreadable > 0 && !behindUnsynced
+	unacknowledged := r.report.Unsynced > 0 && r.report.Sound() // only spans that were never synced
+	return r.err != nil || !r.report.Sound() || r.unreadable > 0 && !unacknowledged
 }
 
 func (r *replayed) release() {
@@ -41,13 +41,15 @@ func (r *replayed) release() {
 	}
 }
 
-// replay reads a log as recovery does and leaves it as it is. What the log lacks is no error but stands in the result.
-func (s *snapshot) replay(l logFiles, keep bool) (*replayed, error) {
+// replay reads a log as recovery does, without changing it. Damage is not an error; the result
+// tells about it. The rows stay in memory if keepRows is set.
+func (s *snapshot) replay(l logFiles, keepRows bool) (*replayed, error) {
 	dir, err := wal.OpenDir(s.fs, s.dir.Log(), wal.Options{Spares: math.MaxInt, Step: 1})
 	if err != nil {
 		return nil, err
 	}
-	r := &replayed{logFiles: l, table: memtable.New(memtable.Options{Name: fmt.Sprintf("log %016x", l.epoch), MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})}
+	name := fmt.Sprintf("log %016x", l.epoch)
+	r := &replayed{logFiles: l, table: memtable.New(memtable.Options{Name: name, MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})}
 	r.report, r.err = dir.Replay(l.epoch, func(_ uint64, payload []byte) error {
 		lost, err := r.table.Replay(payload)
 		r.unreadable += lost
@@ -60,13 +62,14 @@ func (s *snapshot) replay(l logFiles, keep bool) (*replayed, error) {
 		r.release()
 		return nil, err
 	}
-	if r.rows = r.table.Rows(); !keep {
+	if r.rows = r.table.Rows(); !keepRows {
 		r.release()
 	}
 	return r, nil
 }
 
-// unchanged fails with errMoved if a log is gone, or is another's now: what was read of it then is worth nothing.
+// unchanged fails with errChanged if a log is gone or its files were reused for another one. What
+// was read from it is then unusable.
 func (s *snapshot) unchanged(l logFiles) error {
 	logs, _, err := s.listLogs()
 	if err != nil {
@@ -77,19 +80,19 @@ func (s *snapshot) unchanged(l logFiles) error {
 			return nil
 		}
 	}
-	return errMoved
+	return errChanged
 }
 
 const logSuffix = ".log"
 
-// listLogs lists logs by their epochs, and the files of former logs together.
+// listLogs returns the logs in the order of their epochs, and the number and size of spare files.
 func (s *snapshot) listLogs() (logs []logFiles, spares logFiles, err error) {
 	entries, err := s.fs.ReadDir(s.dir.Log())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, spares, nil
 	}
 	if err != nil {
-		return nil, spares, fmt.Errorf("listing the log: %w", err)
+		return nil, spares, fmt.Errorf("listing logs: %w", err)
 	}
 	for _, e := range entries {
 		var epoch uint64

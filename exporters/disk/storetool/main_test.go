@@ -31,15 +31,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// began is when the spans of tests begin: shortly before an hour is over.
+// began is the start time of test spans: just before a full hour, so that they span two partitions.
 var began = time.Date(2026, 11, 21, 17, 59, 59, 900_000_000, time.UTC)
 
-// store is a folder that a test fills as the exporter does.
+// store is a store that a test fills as the exporter does.
 type store struct {
 	t     testing.TB
 	dir   *directory.Dir
 	path  string
-	batch []*otlpdata.Batch // all that was put in
+	batch []*otlpdata.Batch // everything that was written
 }
 
 func newStore(t testing.TB) *store {
@@ -55,8 +55,8 @@ func (s *store) open() {
 	check(s.t, err)
 }
 
-// leave gives the lock back.
-func (s *store) leave() string {
+// unlock releases the lock of the folder and returns its path.
+func (s *store) unlock() string {
 	check(s.t, s.dir.Close())
 	return s.path
 }
@@ -68,7 +68,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// segment writes batches as the segment of an epoch and returns its path.
+// segment writes batches to a segment for a log epoch and returns its path.
 func (s *store) segment(epoch uint64, batches ...*otlpdata.Batch) string {
 	s.t.Helper()
 	table := memtable.New(memtable.Options{MaxRows: math.MaxInt, MaxBytes: math.MaxInt64})
@@ -90,7 +90,7 @@ func (s *store) segment(epoch uint64, batches ...*otlpdata.Batch) string {
 	return s.dir.Path(name)
 }
 
-// log writes batches as the log of an epoch.
+// log writes batches to the log of an epoch.
 func (s *store) log(epoch uint64, batches ...*otlpdata.Batch) {
 	s.t.Helper()
 	logs, err := wal.OpenDir(vfs.OS(), s.dir.Log(), wal.Options{Step: 4096})
@@ -110,7 +110,7 @@ func (s *store) log(epoch uint64, batches ...*otlpdata.Batch) {
 	s.batch = append(s.batch, batches...)
 }
 
-// synthetic returns requests of the synthetic data set.
+// synthetic returns batches of generated spans.
 func synthetic(t testing.TB, seed uint64, spans int, tenant string) []*otlpdata.Batch {
 	t.Helper()
 	var all []*otlpdata.Batch
@@ -122,7 +122,7 @@ func synthetic(t testing.TB, seed uint64, spans int, tenant string) []*otlpdata.
 	return all
 }
 
-// captured returns the traces of real systems.
+// captured returns traces that were captured from real systems.
 func captured(t testing.TB) []*otlpdata.Batch {
 	t.Helper()
 	files, err := filepath.Glob("../../../test/e2e/query/testdata/real-traces/*.json.gz")
@@ -149,27 +149,27 @@ func captured(t testing.TB) []*otlpdata.Batch {
 	return all
 }
 
-// texts collects spans as texts of all that they have.
-type texts struct {
+// spanTexts converts spans to text that contains everything about them.
+type spanTexts struct {
 	tenant   string
 	resource otlpdata.Resource
 	scope    otlpdata.Scope
 	list     []string
-	wants    func(s *otlpdata.Span, service string) bool
+	selects  func(s *otlpdata.Span, service string) bool
 }
 
-func (v *texts) Resource(r *otlpdata.Resource) error { v.resource = *r; return nil }
-func (v *texts) Scope(s *otlpdata.Scope) error       { v.scope = *s; return nil }
-func (v *texts) Span(s *otlpdata.Span) error {
-	if v.wants == nil || v.wants(s, v.resource.Service) {
-		v.list = append(v.list, fmt.Sprintf("%s %q %s %q %s %q", v.tenant, v.resource.Raw, v.resource.SchemaURL, v.scope.Raw, v.scope.SchemaURL,
-			otlpdata.AppendSpan(nil, s)))
+func (v *spanTexts) Resource(r *otlpdata.Resource) error { v.resource = *r; return nil }
+func (v *spanTexts) Scope(s *otlpdata.Scope) error       { v.scope = *s; return nil }
+func (v *spanTexts) Span(s *otlpdata.Span) error {
+	if v.selects == nil || v.selects(s, v.resource.Service) {
+		v.list = append(v.list, fmt.Sprintf("%s %q %s %q %s %q",
+			v.tenant, v.resource.Raw, v.resource.SchemaURL, v.scope.Raw, v.scope.SchemaURL, otlpdata.AppendSpan(nil, s)))
 	}
 	return nil
 }
 
-// add adds the spans of a request in the form that the collector's library gives them.
-func (v *texts) add(t testing.TB, td ptrace.Traces) {
+// add adds the spans of a request. Converting from pdata normalizes their encoding.
+func (v *spanTexts) add(t testing.TB, td ptrace.Traces) {
 	t.Helper()
 	chunks, err := otlpdata.FromTraces(td, otlpdata.Meta{}).Chunks()
 	check(t, err)
@@ -178,10 +178,11 @@ func (v *texts) add(t testing.TB, td ptrace.Traces) {
 	}
 }
 
-// spans returns the texts of all spans in the store, each once.
-func (s *store) spans(wants func(s *otlpdata.Span, service string) bool) []string {
+// spans returns the selected spans of the store as text, sorted and without duplicates. nil selects
+// all.
+func (s *store) spans(selects func(s *otlpdata.Span, service string) bool) []string {
 	s.t.Helper()
-	v := texts{wants: wants}
+	v := spanTexts{selects: selects}
 	for _, b := range s.batch {
 		td, err := b.Traces()
 		check(s.t, err)
@@ -192,15 +193,16 @@ func (s *store) spans(wants func(s *otlpdata.Span, service string) bool) []strin
 	return slices.Compact(v.list)
 }
 
-// run runs a command of the program.
+// run runs a `store` command.
 func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = app.Run(t.Context(), append([]string{"store"}, args...), &out, &err, []pipeline.Factory{disk.Factory().Commands(Commands()...)})
+	factories := []pipeline.Factory{disk.Factory().Commands(Commands()...)}
+	code = app.Run(t.Context(), append([]string{"store"}, args...), &out, &err, factories)
 	return code, out.String(), err.String()
 }
 
-// mustRun is run for what must succeed.
+// mustRun is like run but fails the test if the command fails. It returns standard output.
 func mustRun(t testing.TB, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := run(t, args...)
@@ -210,7 +212,7 @@ func mustRun(t testing.TB, args ...string) string {
 	return stdout
 }
 
-// damage flips a byte of a file.
+// damage flips bits of the byte at offset. Calling it again restores the byte.
 func damage(t testing.TB, file string, offset int64) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_RDWR, 0)

@@ -10,14 +10,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Bounds of one exported request.
+// Limits of one exported request.
 const (
 	maxRequestSpans = 512
-	maxRequestBytes = 1 << 20 // one span may exceed them
+	maxRequestBytes = 1 << 20 // exceeded only by a single large span
 )
 
-// otlpEncoder gathers spans to ExportTraceServiceRequests. As JSON, each is a line; as protobuf, each follows its length in four bytes,
-// big-endian. Both are what the file exporter of the OpenTelemetry Collector writes.
+// otlpEncoder writes spans as ExportTraceServiceRequests, in the formats of the file exporter of
+// the OpenTelemetry Collector: one JSON object per line, or protobuf messages with a length prefix
+// of four bytes, big-endian.
 type otlpEncoder struct {
 	out    *bufio.Writer
 	asJSON bool
@@ -29,7 +30,8 @@ type otlpEncoder struct {
 	batch  []byte
 }
 
-// origin is what a group has in common, by identity: the tables of a source have each resource and scope once.
+// origin identifies a group by its pointers: the tables of a source hold each resource and scope
+// once.
 type origin struct {
 	resource *otlpdata.Resource
 	scope    *otlpdata.Scope
@@ -37,8 +39,8 @@ type origin struct {
 
 // group is the spans of one origin.
 type group struct {
-	origin
-	spans [][]byte
+	origin origin
+	spans  [][]byte
 }
 
 func otlpFormat(asJSON bool) format {
@@ -68,14 +70,14 @@ func (e *otlpEncoder) add(r *record) error {
 	return e.flush()
 }
 
-// flush writes a request of what was gathered.
+// flush writes the collected spans as one request.
 func (e *otlpEncoder) flush() error {
 	if e.spans == 0 {
 		return nil
 	}
 	b := e.batch[:0]
 	for _, g := range e.groups {
-		b = otlpdata.AppendResourceSpans(b, g.resource, g.scope, g.spans...)
+		b = otlpdata.AppendResourceSpans(b, g.origin.resource, g.origin.scope, g.spans...)
 	}
 	e.batch = b
 	clear(e.groups)
@@ -96,7 +98,7 @@ func (e *otlpEncoder) flush() error {
 func (e *otlpEncoder) writeJSON(b []byte) error {
 	traces, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(b)
 	if err != nil {
-		return fmt.Errorf("a span that is stored is not valid: %w", err)
+		return fmt.Errorf("decoding stored spans: %w", err)
 	}
 	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(traces)
 	if err != nil {

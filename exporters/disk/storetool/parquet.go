@@ -9,15 +9,17 @@ import (
 
 // Limits of a Parquet file.
 const (
-	// maxGroupRows and maxGroupBytes bound a row group, of which one is in memory for each open file.
+	// maxGroupRows and maxGroupBytes limit a row group. Each open file holds one in memory.
 	maxGroupRows  = 64 << 10
 	maxGroupBytes = 32 << 20
-	// maxDictionary bounds the dictionary of a column in a row group, in bytes. Columns with more texts go on without.
+	// maxDictionary limits the dictionary of a column in a row group, in bytes. Columns with more
+	// distinct text continue without a dictionary.
 	maxDictionary = 1 << 20
-	// batchRows and batchBytes bound the rows that are given to the writer at once.
+	// batchRows and batchBytes limit the rows of one call to the writer.
 	batchRows  = 128
 	batchBytes = 256 << 10
-	// statisticsBytes is how much of the least and the greatest text of a page is kept for readers to pass over it.
+	// statisticsBytes is the length to which the minimum and maximum of a page are truncated in the
+	// column index, which lets readers skip pages.
 	statisticsBytes = 32
 )
 
@@ -36,7 +38,8 @@ func parquetFormat() format {
 	schema := newParquetSchema()
 	codec := &zstd.Codec{Level: zstd.SpeedFastest}
 	return format{suffix: ".parquet", open: func(out *bufio.Writer) encoder {
-		w := parquet.NewGenericWriter[parquetSpan](out, schema, parquet.Compression(codec), parquet.DictionaryMaxBytes(maxDictionary),
+		w := parquet.NewGenericWriter[parquetSpan](out, schema, parquet.Compression(codec),
+			parquet.DictionaryMaxBytes(maxDictionary),
 			parquet.ColumnIndexSizeLimit(func([]string) int { return statisticsBytes }), parquet.CreatedBy("tracing", "", ""))
 		return &parquetEncoder{out: out, writer: w}
 	}}
@@ -57,7 +60,7 @@ func (e *parquetEncoder) add(r *record) error {
 	return e.flush()
 }
 
-// flush gives the batch to the writer, which copies it.
+// flush passes the batch to the writer, which copies it.
 func (e *parquetEncoder) flush() error {
 	if _, err := e.writer.WriteRows(e.batch); err != nil {
 		return err

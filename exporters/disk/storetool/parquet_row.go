@@ -13,8 +13,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// parquetRow makes rows of the schema of parquetSpan: the values of its leaves, one leaf after the other, with the levels at which Parquet
-// notes lists within lists (https://parquet.apache.org/docs/file-format/nestedencoding/). It keeps the texts of rows until reset.
+// parquetRow builds rows of the schema of parquetSpan: the values of its leaf columns in order,
+// with repetition and definition levels
+// (https://parquet.apache.org/docs/file-format/nestedencoding/). The text of the rows is valid
+// until reset.
 type parquetRow struct {
 	row    parquet.Row
 	column int
@@ -23,10 +25,10 @@ type parquetRow struct {
 	keys   []otlpdata.KeyValue
 }
 
-// reset forgets the texts of all rows.
+// reset releases the text of all rows.
 func (p *parquetRow) reset() { p.texts = p.texts[:0] }
 
-// append appends the values of a span, and returns about how many bytes they take.
+// append appends the values of a span and returns the row and its approximate size in bytes.
 func (p *parquetRow) append(row parquet.Row, r *record) (parquet.Row, int) {
 	s := r.span
 	p.row, p.column, p.bytes = row, 0, 0
@@ -67,7 +69,7 @@ func (p *parquetRow) put(v parquet.Value, repetition, definition int) {
 	p.bytes += 8 + len(v.ByteArray())
 }
 
-// text appends a leaf.
+// text appends a text column.
 func (p *parquetRow) text(text string) {
 	p.put(bytesOf(text), 0, 0)
 	p.column++
@@ -79,21 +81,21 @@ func (p *parquetRow) number(n int64) {
 	p.column++
 }
 
-// attributes appends the two leaves of a map that is not in a list.
+// attributes appends the key and value columns of a map that is not within a list.
 func (p *parquetRow) attributes(list []otlpdata.KeyValue) {
 	list = p.distinct(list)
 	for i := range list {
 		p.put(bytesOf(list[i].Key), min(i, 1), 1)
 	}
-	p.empty(len(list))
+	p.endColumn(len(list))
 	for i := range list {
 		p.put(bytesOf(p.valueText(list[i].Value)), min(i, 1), 1)
 	}
-	p.empty(len(list))
+	p.endColumn(len(list))
 }
 
-// empty ends a leaf, which says that there is nothing if there were no values.
-func (p *parquetRow) empty(values int) {
+// endColumn ends a column, with a null if it got no values.
+func (p *parquetRow) endColumn(values int) {
 	if values == 0 {
 		p.put(parquet.NullValue(), 0, 0)
 	}
@@ -115,17 +117,17 @@ func (p *parquetRow) links(list []otlpdata.Link) {
 	p.leaf(len(list), func(i int) parquet.Value { return parquet.Int64Value(int64(list[i].DroppedAttributes)) })
 }
 
-// leaf appends a leaf of the elements of a list.
+// leaf appends one column of the elements of a list.
 func (p *parquetRow) leaf(n int, value func(i int) parquet.Value) {
 	for i := range n {
 		v := value(i)
 		p.row = append(p.row, v.Level(min(i, 1), 1, p.column))
 		p.bytes += 8
 	}
-	p.empty(n)
+	p.endColumn(n)
 }
 
-// nested appends the two leaves of the maps of the elements of a list.
+// nested appends the key and value columns of the maps in the elements of a list.
 func (p *parquetRow) nested(n int, of func(i int) []otlpdata.KeyValue) {
 	for _, value := range [...]func(kv *otlpdata.KeyValue) string{
 		func(kv *otlpdata.KeyValue) string { return kv.Key },
@@ -144,15 +146,15 @@ func (p *parquetRow) nested(n int, of func(i int) []otlpdata.KeyValue) {
 				p.put(parquet.NullValue(), min(i, 1), 1)
 			}
 		}
-		p.empty(n)
+		p.endColumn(n)
 	}
 }
 
-// fewKeys is up to how many keys are compared one by one.
+// fewKeys is the number of keys up to which distinct compares them one by one.
 const fewKeys = 32
 
-// distinct returns attributes of which each key has its first value: readers of maps do not expect a key twice. It is valid until the next
-// call.
+// distinct returns the attributes with only the first value of each key, because readers of maps do
+// not expect duplicate keys. The result is valid until the next call.
 func (p *parquetRow) distinct(list []otlpdata.KeyValue) []otlpdata.KeyValue {
 	kept := p.keys[:0]
 	var seen map[string]bool
@@ -174,26 +176,27 @@ func (p *parquetRow) distinct(list []otlpdata.KeyValue) []otlpdata.KeyValue {
 	return kept
 }
 
-// valueText returns the text of a value.
+// valueText returns a value as text.
 func (p *parquetRow) valueText(v otlpdata.Value) string {
 	if v.Kind() == otlpdata.ValueString {
 		return v.Str()
 	}
 	from := len(p.texts)
 	p.texts = v.AppendText(p.texts)
-	return view(p.texts[from:])
+	return unsafeString(p.texts[from:])
 }
 
 func (p *parquetRow) hex(id []byte) string {
 	from := len(p.texts)
 	p.texts = hex.AppendEncode(p.texts, id)
-	return view(p.texts[from:])
+	return unsafeString(p.texts[from:])
 }
 
-// view is a text of bytes that do not change before the text is used: what is appended behind them leaves them alone.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// unsafeString returns b as a string without copying. Appending after b does not change these
+// bytes.
+func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns the value of a text, which must be UTF-8 in Parquet.
+// bytesOf returns a text value. Parquet requires valid UTF-8; invalid bytes become U+FFFD.
 func bytesOf(text string) parquet.Value {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
@@ -201,7 +204,7 @@ func bytesOf(text string) parquet.Value {
 	return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(text), len(text)))
 }
 
-// clamp returns a number that Parquet can have. Times beyond it, of the year 2262, are garbage.
+// clamp limits v to the range of a signed integer. Times after it, in the year 2262, are invalid.
 func clamp(v uint64) int64 { return int64(min(v, math.MaxInt64)) }
 
 func statusName(code int32) string {

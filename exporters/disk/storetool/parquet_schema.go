@@ -4,11 +4,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetSpan is the row of an exported Parquet file. It is the schema; rows are written column by column, see parquetRow.
+// parquetSpan defines the schema of an exported Parquet file. parquetRow writes the rows.
 //
-// Texts that are not valid UTF-8 have U+FFFD in place of the bytes that are not. Values of attributes are texts as searches compare them:
-// numbers in decimal, `true`, bytes in base64, arrays and maps as JSON. Where a key repeats, the first value counts, as it does in
-// searches.
+// Invalid UTF-8 is replaced by U+FFFD. Attribute values are text in the form in which searches
+// compare them: numbers in decimal, `true`, bytes in base64, arrays and maps as JSON. If a key
+// repeats, the first value is exported, as in searches.
 type parquetSpan struct {
 	TraceID      string  `parquet:"trace_id,dict"` // 32 lower-case hex digits
 	SpanID       string  `parquet:"span_id"`       // 16
@@ -21,7 +21,7 @@ type parquetSpan struct {
 	StatusText   string  `parquet:"status_message,dict"`
 	Start        int64   `parquet:"start_time,timestamp(nanosecond),delta"`
 	End          int64   `parquet:"end_time,timestamp(nanosecond),delta"`
-	Duration     int64   `parquet:"duration_ns"` // 0 where the end is before the start
+	Duration     int64   `parquet:"duration_ns"` // 0 if the end is before the start
 	TraceState   string  `parquet:"trace_state,dict"`
 	Flags        int64   `parquet:"flags,dict"`
 
@@ -56,7 +56,6 @@ type parquetLink struct {
 	DroppedAttributes int64             `parquet:"dropped_attributes_count,dict"`
 }
 
-// newParquetSchema returns the schema.
 func newParquetSchema() *parquet.Schema {
 	return parquet.NewSchema("span", parquet.SchemaOf(parquetSpan{}))
 }

@@ -14,37 +14,37 @@ import (
 
 // Limits of an export.
 const (
-	// maxOpenFiles is how many partitions are written at once. When another one is needed the one that was not written for longest is
-	// closed, and goes on in another file when there is more for it.
+	// maxOpenFiles is the maximum number of partitions that are open at once. To open another one,
+	// the least recently used one is closed; if more spans arrive for it, it gets another file.
 	maxOpenFiles = 4
-	// maxFileSpans is how many spans one file has.
+	// maxFileSpans is the maximum number of spans in a file.
 	maxFileSpans = 4_000_000
-	// writeBuffer is how many bytes are written to a file at once.
+	// writeBuffer is the size of the buffer in front of each file, in bytes.
 	writeBuffer = 256 << 10
 )
 
 // encoder writes spans in one format to one file.
 type encoder interface {
 	add(r *record) error
-	// close writes what is not written yet, and the end of the file.
+	// close writes buffered spans and the end of the file.
 	close() error
 }
 
-// format is how files are written.
+// format describes a file format.
 type format struct {
 	suffix string
-	// perTenant: the format has no place for tenants, so that they get folders of their own.
+	// perTenant: the format cannot store the tenant; each tenant gets its own folder.
 	perTenant bool
 	open      func(out *bufio.Writer) encoder
 }
 
-// partition is what the spans of one folder have in common.
+// partition identifies the spans of one folder.
 type partition struct {
 	tenant string
-	hour   int64 // of the start, since 1970
+	hour   int64 // of the start time, since 1970
 }
 
-// folder returns the path of a partition as the readers of partitioned tables expect it.
+// folder returns the path of a partition in the Hive style, key=value.
 func (p partition) folder() string {
 	t := time.Unix(p.hour*3600, 0).UTC()
 	name := fmt.Sprintf("date=%s/hour=%02d", t.Format(time.DateOnly), t.Hour())
@@ -54,14 +54,14 @@ func (p partition) folder() string {
 	return name
 }
 
-// partitions spreads spans over files: below a folder, one folder for each hour of their start.
+// partitions writes spans to files in one folder for each hour of their start times.
 type partitions struct {
 	fs     vfs.FS
 	dir    string
 	format format
 	open   map[partition]*outFile
-	files  map[partition]int // how many there are
-	clock  int               // counts spans
+	files  map[partition]int // number of files so far
+	clock  int               // counts spans, to find the least recently used file
 
 	Files, Spans int
 	Bytes        int64
@@ -70,10 +70,10 @@ type partitions struct {
 func newPartitions(fsys vfs.FS, dir string, f format) (*partitions, error) {
 	entries, err := fsys.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("looking into the folder to export to: %w", err)
+		return nil, fmt.Errorf("listing the export folder: %w", err)
 	}
 	if len(entries) > 0 {
-		return nil, fmt.Errorf("the folder to export to, %s, is not empty: what is in it would be counted with what is exported; name another one, or empty it", dir)
+		return nil, fmt.Errorf("export folder %s is not empty; name another folder or empty it", dir)
 	}
 	return &partitions{fs: fsys, dir: dir, format: f, open: map[partition]*outFile{}, files: map[partition]int{}}, nil
 }
@@ -103,14 +103,14 @@ func (p *partitions) add(r *record) error {
 	return nil
 }
 
-// begin opens a file for a partition.
+// begin opens a file for a partition. If too many are open, it closes the least recently used one.
 func (p *partitions) begin(key partition) (*outFile, error) {
 	if len(p.open) >= maxOpenFiles {
 		var oldest partition
-		least := p.clock + 1
+		used := p.clock + 1
 		for k, f := range p.open {
-			if f.used < least {
-				oldest, least = k, f.used
+			if f.used < used {
+				oldest, used = k, f.used
 			}
 		}
 		if err := p.end(oldest); err != nil {
@@ -132,7 +132,7 @@ func (p *partitions) begin(key partition) (*outFile, error) {
 	return f, nil
 }
 
-// end completes the file of a partition.
+// end completes the current file of a partition.
 func (p *partitions) end(key partition) error {
 	f := p.open[key]
 	delete(p.open, key)
@@ -154,16 +154,16 @@ func (p *partitions) close() error {
 	return nil
 }
 
-// abandon removes the files that are not complete.
+// abandon removes incomplete files.
 func (p *partitions) abandon() {
 	for _, f := range p.open {
-		f.file.Close()                       // it is removed
-		p.fs.Remove(f.name + vfs.TempSuffix) //nolint:errcheck // what remains has a name that says so
+		f.file.Close()                       // removed in the next line
+		p.fs.Remove(f.name + vfs.TempSuffix) //nolint:errcheck // a leftover file has the temporary suffix
 	}
 	clear(p.open)
 }
 
-// outFile is a file that is written under a temporary name.
+// outFile is a file that has a temporary name until it is complete.
 type outFile struct {
 	fs    vfs.FS
 	name  string
@@ -171,7 +171,7 @@ type outFile struct {
 	enc   encoder
 	size  int64
 	spans int
-	used  int // by the clock of partitions
+	used  int // value of partitions.clock at the last write
 }
 
 // Write implements io.Writer.
@@ -181,7 +181,7 @@ func (f *outFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// complete gives the file its name. After an error it is gone.
+// complete closes the file and gives it its final name. After an error the file is removed.
 func (f *outFile) complete() error {
 	err := f.enc.close()
 	if err == nil {

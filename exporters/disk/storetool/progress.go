@@ -9,13 +9,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// progress writes a line a second to say how far a command is.
+// progress prints the progress of a command once a second.
 type progress struct {
 	out   io.Writer
 	what  string
 	total int64
 	done  func() int64
-	text  func(n int64) string // of an amount
+	text  func(n int64) string // formats an amount
 	now   func() time.Time
 	began time.Time
 	next  time.Time
@@ -29,7 +29,7 @@ func newProgress(out io.Writer, what string, total int64, done func() int64, tex
 	return p
 }
 
-// step is called often, and writes when it is time to.
+// step prints a line if a second has passed since the last one. It is cheap enough to call often.
 func (p *progress) step() {
 	now := p.now()
 	if now.Before(p.next) {
@@ -38,10 +38,10 @@ func (p *progress) step() {
 	p.next = now.Add(progressStep)
 	done := min(p.done(), p.total)
 	speed := float64(done) / now.Sub(p.began).Seconds()
-	fmt.Fprintf(p.out, "%s: %d %% of %s, %s a second\n", p.what, 100*done/max(p.total, 1), p.text(p.total), p.text(int64(speed)))
+	fmt.Fprintf(p.out, "%s: %d %% of %s, %s/s\n", p.what, 100*done/max(p.total, 1), p.text(p.total), p.text(int64(speed)))
 }
 
-// countingFS counts the bytes that are read.
+// countingFS counts the bytes that are read through it.
 type countingFS struct {
 	vfs.FS
 	read *atomic.Int64

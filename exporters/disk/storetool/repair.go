@@ -18,46 +18,46 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Repair is what `repair` did, or with --dry-run would do.
+// Repair is the result of `repair`: what it did, or with --dry-run would do.
 type Repair struct {
 	Store  string       `json:"store"`
 	DryRun bool         `json:"dry_run"`
-	Files  []RepairFile `json:"files"` // those that something is wrong with, and all segments of the quarantine
+	Files  []RepairFile `json:"files"` // damaged segments, and all segments in the quarantine
 	Lost   int          `json:"lost_spans"`
 }
 
-// RepairFile is a file and what becomes of it.
+// RepairFile describes what was done with one file.
 type RepairFile struct {
 	File   string   `json:"file"`
 	Action string   `json:"action"`
-	New    string   `json:"new,omitempty"` // the segment that has its spans now
-	Spans  int      `json:"spans"`         // that are saved
-	Lost   int      `json:"lost_spans"`    // as far as it is known
+	New    string   `json:"new,omitempty"` // segment that now holds its spans
+	Spans  int      `json:"spans"`         // readable
+	Lost   int      `json:"lost_spans"`    // as far as known
 	Damage []Damage `json:"damage"`
 }
 
-// What becomes of a file.
+// Actions of a RepairFile.
 const (
-	rewritten   = "rewritten without what cannot be read; the file itself is in the quarantine"
-	setAside    = "nothing of it can be read: it is in the quarantine"
-	putBack     = "was sound and is put back"
-	stayedThere = "stays in the quarantine: nothing of it can be read"
-	heldTwice   = "stays in the quarantine: another segment has its spans"
+	rewritten       = "rewritten without its unreadable parts; the damaged file is in the quarantine"
+	moved           = "unreadable; moved to the quarantine"
+	restored        = "not damaged; moved back from the quarantine"
+	leftUnreadable  = "left in the quarantine: unreadable"
+	leftStoredTwice = "left in the quarantine: another segment has its spans"
 )
 
-// repairer repairs one store. Nobody else uses the folder.
+// repairer repairs one store. Except in a dry run it holds the lock of the folder.
 type repairer struct {
 	fs       vfs.FS
 	dir      *directory.Dir
 	snapshot *snapshot
 	dry      bool
 	report   *Repair
-	progress *progress // of verifying, in bytes
-	read     int64     // bytes of segments that were verified
+	progress *progress // of verification, in bytes
+	read     int64     // size of the segments verified so far
 }
 
 func (t tool) repair(fs *flag.FlagSet) runner {
-	dry := fs.Bool("dry-run", false, "Only says what would be done, and takes no lock: the program may run.")
+	dry := fs.Bool("dry-run", false, "Print what repair would do without changing anything. Takes no lock; the server may be running.")
 	asJSON := fs.Bool("json", false, "Prints JSON.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		name, err := oneDir(in)
@@ -90,33 +90,33 @@ func repair(ctx context.Context, fsys vfs.FS, name string, dry bool, progressTo 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	s, err := take(fsys, dir, folder, false)
+	s, err := takeSnapshot(fsys, dir, folder, false)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
 	r := &repairer{fs: fsys, dir: dir, snapshot: s, dry: dry, report: &Repair{Store: folder, DryRun: dry, Files: []RepairFile{}}}
-	r.progress = newProgress(progressTo, "repair", s.bytes(), func() int64 { return r.read }, size, time.Now)
+	r.progress = newProgress(progressTo, "repair", s.bytes(), func() int64 { return r.read }, formatSize, time.Now)
 	return r.report, r.run(ctx)
 }
 
 func (r *repairer) run(ctx context.Context) error {
 	for _, b := range r.snapshot.broken {
 		if !isDamage(b.err) {
-			return b.err // of a newer version, or not readable for the moment
+			return b.err // a newer version, or a temporary error of the disk
 		}
-		f := RepairFile{File: r.dir.Path(b.name), Action: setAside, Damage: damageOf(b.err)}
+		f := RepairFile{File: r.dir.Path(b.name), Action: moved, Damage: damageOf(b.err)}
 		if err := r.quarantine(f.File); err != nil {
 			return err
 		}
 		r.report.Files = append(r.report.Files, f)
 	}
 	for _, g := range slices.Clone(r.snapshot.segments) {
-		if err := r.stored(ctx, g); err != nil {
+		if err := r.repairSegment(ctx, g); err != nil {
 			return err
 		}
 	}
-	return r.setAside(ctx)
+	return r.checkQuarantine(ctx)
 }
 
 func isDamage(err error) bool {
@@ -130,7 +130,7 @@ func damageOf(err error) []Damage {
 	return v.Damage
 }
 
-// examine verifies a file and returns what is wrong with it.
+// examine verifies a segment and returns the damage.
 func (r *repairer) examine(ctx context.Context, g *stored) ([]Damage, error) {
 	v := Verification{Damage: []Damage{}}
 	_, err := v.segment(ctx, g, r.progress.step)
@@ -138,8 +138,8 @@ func (r *repairer) examine(ctx context.Context, g *stored) ([]Damage, error) {
 	return v.Damage, err
 }
 
-// stored repairs a segment of the store.
-func (r *repairer) stored(ctx context.Context, g *stored) error {
+// repairSegment checks a segment of the store and rewrites it if it is damaged.
+func (r *repairer) repairSegment(ctx context.Context, g *stored) error {
 	damage, err := r.examine(ctx, g)
 	if err != nil || len(damage) == 0 {
 		return err
@@ -149,7 +149,7 @@ func (r *repairer) stored(ctx context.Context, g *stored) error {
 		return err
 	}
 	if f.New == "" {
-		f.Action = setAside
+		f.Action = moved
 	}
 	if err := r.quarantine(g.Name()); err != nil {
 		return err
@@ -171,7 +171,8 @@ func (r *repairer) quarantine(name string) error {
 	return err
 }
 
-// rewrite makes a segment of what can be read of another one, and notes its name in f if there is anything.
+// rewrite writes the readable rows of a segment to a new one and sets the counts of f. It sets
+// f.New if there are readable rows.
 func (r *repairer) rewrite(ctx context.Context, g *stored, f *RepairFile) error {
 	if _, err := g.Tables(); err != nil {
 		f.Lost = g.info.Rows
@@ -203,8 +204,8 @@ func (r *repairer) rewrite(ctx context.Context, g *stored, f *RepairFile) error 
 	return r.dir.Publish(name)
 }
 
-// setAside looks at the segments in the quarantine.
-func (r *repairer) setAside(ctx context.Context) error {
+// checkQuarantine checks the segments that were in the quarantine before this repair.
+func (r *repairer) checkQuarantine(ctx context.Context) error {
 	entries, err := r.dir.Quarantined()
 	if err != nil {
 		return err
@@ -212,19 +213,20 @@ func (r *repairer) setAside(ctx context.Context) error {
 	before := slices.Clone(r.report.Files)
 	for _, e := range entries {
 		name := path.Join(r.dir.QuarantineDir(), e.Name)
-		justNow := slices.ContainsFunc(before, func(f RepairFile) bool { return path.Base(f.File) == e.Name })
-		if e.IsDir || justNow || !strings.HasSuffix(e.Name, ".seg") {
+		isNew := slices.ContainsFunc(before, func(f RepairFile) bool { return path.Base(f.File) == e.Name })
+		if e.IsDir || isNew || !strings.HasSuffix(e.Name, ".seg") {
 			continue
 		}
-		if err := r.quarantined(ctx, name); err != nil {
+		if err := r.repairQuarantined(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *repairer) quarantined(ctx context.Context, name string) error {
-	f := RepairFile{File: name, Action: stayedThere, Damage: []Damage{}}
+// repairQuarantined moves a segment back to the store if no other segment has its spans.
+func (r *repairer) repairQuarantined(ctx context.Context, name string) error {
+	f := RepairFile{File: name, Action: leftUnreadable, Damage: []Damage{}}
 	g, err := segment.Open(r.fs, name)
 	if isDamage(err) {
 		f.Damage = damageOf(err)
@@ -242,16 +244,17 @@ func (r *repairer) quarantined(ctx context.Context, name string) error {
 		return nil
 	}
 	s := &stored{Segment: g, name: home, info: info}
-	if r.known(s) {
-		f.Action = heldTwice
+	if r.isStored(s) {
+		f.Action = leftStoredTwice
 		r.add(f)
 		return nil
 	}
-	return r.bring(ctx, s, f)
+	return r.restore(ctx, s, f)
 }
 
-// bring puts a segment of the quarantine back, or what can be read of it.
-func (r *repairer) bring(ctx context.Context, s *stored, f RepairFile) error {
+// restore moves a segment from the quarantine back to the store, or writes its readable rows to a
+// new segment if it is damaged.
+func (r *repairer) restore(ctx context.Context, s *stored, f RepairFile) error {
 	var err error
 	if f.Damage, err = r.examine(ctx, s); err != nil {
 		return err
@@ -266,7 +269,7 @@ func (r *repairer) bring(ctx context.Context, s *stored, f RepairFile) error {
 		r.add(f)
 		return nil
 	}
-	f.Action, f.New, f.Spans = putBack, r.dir.Path(s.name), s.info.Rows
+	f.Action, f.New, f.Spans = restored, r.dir.Path(s.name), s.info.Rows
 	if !r.dry {
 		err = r.dir.Restore(s.name)
 	}
@@ -274,25 +277,25 @@ func (r *repairer) bring(ctx context.Context, s *stored, f RepairFile) error {
 	return err
 }
 
-// known reports whether a segment of the store has the spans of another one.
-func (r *repairer) known(s *stored) bool {
+// isStored reports whether a segment or log of the store has the spans of s.
+func (r *repairer) isStored(s *stored) bool {
+	isS := func(text string) bool { return path.Base(text) == path.Base(s.name.String()) }
 	return slices.ContainsFunc(r.snapshot.segments, func(g *stored) bool {
-		return g.name == s.name || slices.ContainsFunc(g.info.Replaces, func(text string) bool { return path.Base(text) == path.Base(s.name.String()) }) ||
-			s.name.IsSingleEpoch() && g.holds(s.name.First)
+		return g.name == s.name || slices.ContainsFunc(g.info.Replaces, isS) || s.name.IsSingleEpoch() && g.holds(s.name.First)
 	}) || slices.ContainsFunc(r.snapshot.logs, func(l *replayed) bool { return s.name.InRange(l.epoch) })
 }
 
 func (r *Repair) write(out io.Writer) {
 	if r.DryRun {
-		fmt.Fprintln(out, "nothing is changed: this is what repair would do")
+		fmt.Fprintln(out, "dry run: nothing was changed")
 	}
 	for _, f := range r.Files {
 		fmt.Fprintf(out, "%s: %s", f.File, f.Action)
 		if f.New != "" {
-			fmt.Fprintf(out, "; %d spans are in %s", f.Spans, f.New)
+			fmt.Fprintf(out, "; %d spans in %s", f.Spans, f.New)
 		}
 		if f.Lost > 0 {
-			fmt.Fprintf(out, "; %d spans are lost", f.Lost)
+			fmt.Fprintf(out, "; %d spans lost", f.Lost)
 		}
 		fmt.Fprintln(out)
 		for _, d := range f.Damage {
@@ -300,7 +303,7 @@ func (r *Repair) write(out io.Writer) {
 		}
 	}
 	if len(r.Files) == 0 {
-		fmt.Fprintf(out, "%s: all segments are sound and none is in the quarantine\n", r.Store)
+		fmt.Fprintf(out, "%s: no segment is damaged and the quarantine has no segments\n", r.Store)
 		return
 	}
 	fmt.Fprintf(out, "%s: %d files, %d spans lost\n", r.Store, len(r.Files), r.Lost)

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// verified runs verify and returns what it found.
+// verified runs verify and returns its result.
 func verified(t *testing.T, dir string) Verification {
 	t.Helper()
 	code, stdout, stderr := run(t, "verify", dir, "--json")
 	var v Verification
 	check(t, json.Unmarshal([]byte(stdout), &v))
 	if (code == 1) != (len(v.Damage) > 0) || code > 1 {
-		t.Errorf("exit code %d with %d places of damage: %s", code, len(v.Damage), stderr)
+		t.Errorf("exit code %d with %d damaged places: %s", code, len(v.Damage), stderr)
 	}
 	return v
 }
@@ -28,7 +28,7 @@ func repaired(t *testing.T, dir string, flags ...string) Repair {
 	return r
 }
 
-// contents returns the spans of a store as an export has them.
+// contentsOf returns the spans of a store, as exported.
 func contentsOf(t *testing.T, dir string) []string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
@@ -36,24 +36,25 @@ func contentsOf(t *testing.T, dir string) []string {
 	return exported(t, out, "")
 }
 
-func TestVerifySound(t *testing.T) {
-	s := small(t)
+func TestVerifyUndamaged(t *testing.T) {
+	s := smallStore(t)
 	v := verified(t, s.path) // locked, as by a running program
 	if len(v.Damage) > 0 || v.Segments != 2 || v.Logs != 1 || v.Spans == 0 || v.LogSpans == 0 {
 		t.Errorf("%+v", v)
 	}
-	if text := mustRun(t, "verify", s.leave()); !strings.Contains(text, "all is sound") {
+	if text := mustRun(t, "verify", s.unlock()); !strings.Contains(text, "no damage found") {
 		t.Error(text)
 	}
 }
 
-// A damaged block costs its rows: repair keeps all others, and what was damaged is in the quarantine.
+// repair keeps all rows except those of the damaged block, and moves the damaged file to the
+// quarantine.
 func TestRepairBlock(t *testing.T) {
 	s := newStore(t)
 	made := synthetic(t, 3, 12_000, "")
 	file := s.segment(1, made...)
 	other := s.segment(2, synthetic(t, 4, 500, "")...)
-	all, dir := s.spans(nil), s.leave()
+	all, dir := s.spans(nil), s.unlock()
 	damage(t, file, 20_000) // in the first block
 	v := verified(t, dir)
 	if len(v.Damage) != 1 || v.Damage[0].File != file || v.Damage[0].Spans == 0 || !strings.HasPrefix(v.Damage[0].Part, "block 0") {
@@ -72,7 +73,7 @@ func TestRepairBlock(t *testing.T) {
 	}
 	got := contentsOf(t, dir)
 	if len(got)+r.Lost != len(all) || slices.ContainsFunc(got, func(s string) bool { _, ok := slices.BinarySearch(all, s); return !ok }) {
-		t.Errorf("%d spans of %d are left, %d are lost", len(got), len(all), r.Lost)
+		t.Errorf("%d of %d spans are left, %d are lost", len(got), len(all), r.Lost)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "quarantine", filepath.Base(file))); err != nil {
 		t.Error(err)
@@ -80,22 +81,22 @@ func TestRepairBlock(t *testing.T) {
 	if _, err := os.Stat(other); err != nil {
 		t.Error(err)
 	}
-	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != heldTwice || r.Lost != 0 {
-		t.Errorf("repaired again: %+v", r)
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != leftStoredTwice || r.Lost != 0 {
+		t.Errorf("second repair: %+v", r)
 	}
 }
 
-// Damage to what only makes queries fast costs no span.
+// Damage to an index loses no spans.
 func TestRepairIndex(t *testing.T) {
 	s := newStore(t)
 	file := s.segment(1, synthetic(t, 3, 3000, "")...)
-	all, dir := s.spans(nil), s.leave()
+	all, dir := s.spans(nil), s.unlock()
 	info, err := os.Stat(file)
 	check(t, err)
 	for at := info.Size() - 600; len(verified(t, dir).Damage) == 0; at -= 600 { // the sections are at the end
 		damage(t, file, at)
 		if v := verified(t, dir); len(v.Damage) > 0 && v.lost() > 0 {
-			damage(t, file, at) // undone: tables, or something that is needed to open the file
+			damage(t, file, at) // undo: this part is needed to read rows
 		}
 	}
 	if r := repaired(t, dir); r.Lost != 0 || len(r.Files) != 1 || r.Files[0].Spans != len(all) {
@@ -106,11 +107,13 @@ func TestRepairIndex(t *testing.T) {
 	}
 }
 
-// A file whose end is missing is of no use, and one that was set aside for nothing comes back.
+// A truncated segment moves to the quarantine. An undamaged segment in the quarantine moves back.
 func TestRepairQuarantine(t *testing.T) {
 	s := newStore(t)
-	lost, sound, kept := s.segment(1, synthetic(t, 1, 500, "")...), s.segment(2, synthetic(t, 2, 500, "")...), s.segment(3, synthetic(t, 3, 500, "")...)
-	dir := s.leave()
+	lost := s.segment(1, synthetic(t, 1, 500, "")...)
+	sound := s.segment(2, synthetic(t, 2, 500, "")...)
+	kept := s.segment(3, synthetic(t, 3, 500, "")...)
+	dir := s.unlock()
 	info, err := os.Stat(lost)
 	check(t, err)
 	check(t, os.Truncate(lost, info.Size()-1))
@@ -119,39 +122,39 @@ func TestRepairQuarantine(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	r := repaired(t, dir)
-	if len(r.Files) != 2 || r.Files[0].Action != setAside || r.Files[1].Action != putBack || r.Files[1].New != sound {
+	if len(r.Files) != 2 || r.Files[0].Action != moved || r.Files[1].Action != restored || r.Files[1].New != sound {
 		t.Errorf("%+v", r)
 	}
 	for file, there := range map[string]bool{lost: false, sound: true, kept: true} {
 		if _, err := os.Stat(file); (err == nil) != there {
-			t.Errorf("%s: %v", file, err)
+			t.Errorf("%s exists: %v, want %v", file, err == nil, there)
 		}
 	}
-	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != stayedThere {
-		t.Errorf("repaired again: %+v", r)
+	if r := repaired(t, dir); len(r.Files) != 1 || r.Files[0].Action != leftUnreadable {
+		t.Errorf("second repair: %+v", r)
 	}
 	code, text, _ := run(t, "repair", dir)
-	if code != 0 || !strings.Contains(text, stayedThere) {
+	if code != 0 || !strings.Contains(text, leftUnreadable) {
 		t.Errorf("%d %s", code, text)
 	}
 }
 
 func TestRepairNeedsTheLock(t *testing.T) {
-	s := small(t)
+	s := smallStore(t)
 	if code, _, stderr := run(t, "repair", s.path); code != 1 || !strings.Contains(stderr, "in use by another process") {
 		t.Errorf("%d %s", code, stderr)
 	}
-	mustRun(t, "repair", s.leave())
+	mustRun(t, "repair", s.unlock())
 }
 
-// Damage to the log shows, and the rest of the log is exported.
+// verify reports damage to the log and still counts its readable spans.
 func TestDamagedLog(t *testing.T) {
-	s := small(t)
-	dir := s.leave()
+	s := smallStore(t)
+	dir := s.unlock()
 	logs, err := filepath.Glob(filepath.Join(dir, "log", "*.log"))
 	check(t, err)
 	before := verified(t, dir)
-	damage(t, logs[0], 100) // in the first record, which has definitions that later ones need
+	damage(t, logs[0], 100) // in the first record, whose definitions later records need
 	v := verified(t, dir)
 	if len(v.Damage) == 0 || v.LogSpans >= before.LogSpans {
 		t.Errorf("%+v", v)

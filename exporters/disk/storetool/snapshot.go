@@ -15,10 +15,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// cacheSize bounds what all open segments keep in memory together.
+// cacheSize limits the memory for cached parts of all open segments, in bytes.
 const cacheSize = 64 << 20
 
-// locate returns the folder of the store that a user means: the folder itself, or the data_dir that holds one store.
+// locate returns the folder of the store: name itself, or the only store in the data_dir name.
 func locate(fsys vfs.FS, name string) (string, error) {
 	_, err := directory.OpenReadOnly(fsys, name)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +26,7 @@ func locate(fsys vfs.FS, name string) (string, error) {
 	}
 	entries, err := fsys.ReadDir(name)
 	if err != nil {
-		return "", fmt.Errorf("looking for a span store: %w", err)
+		return "", fmt.Errorf("finding the span store: %w", err)
 	}
 	var found []string
 	for _, e := range entries {
@@ -37,11 +37,11 @@ func locate(fsys vfs.FS, name string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("%s is no span store, nor is a folder in it: there is no file FORMAT", name)
+		return "", fmt.Errorf("%s is not a span store: file FORMAT not found in it or its subfolders; name the folder of a store", name)
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s has several span stores; name one of them: %s", name, strings.Join(found, ", "))
+	return "", fmt.Errorf("%s has several span stores; name one: %s", name, strings.Join(found, ", "))
 }
 
 // stored is an open segment.
@@ -51,52 +51,52 @@ type stored struct {
 	info segment.Info
 }
 
-// unopened is a segment that cannot be opened, or not for now.
+// unopened is a segment that cannot be opened, perhaps only temporarily.
 type unopened struct {
 	name directory.Segment
 	err  error
 }
 
-// snapshot is a store at one moment.
+// snapshot holds the open segments and replayed logs of a store at one moment.
 type snapshot struct {
 	fs       vfs.FS
 	dir      *directory.Dir
 	path     string
-	segments []*stored // by first epoch; those that others replace are left out
+	segments []*stored // by first epoch, without replaced ones
 	broken   []unopened
-	replaced []directory.Segment // whose spans are in another segment; the program deletes them
-	logs     []*replayed         // by epoch; those whose spans are in a segment are left out
-	covered  []logFiles          // these
-	spares   logFiles            // files of former logs
+	replaced []directory.Segment // their spans are in another segment; the server deletes them
+	logs     []*replayed         // by epoch, without those whose spans are in a segment
+	spares   logFiles            // files kept for reuse
 
-	deletions []*tombstone.Rule
-	badMarks  []tombstone.Damaged
+	deletions        []*tombstone.Rule
+	damagedDeletions []tombstone.Damaged
 }
 
-// maxAttempts is how often a snapshot is taken anew because the store changed meanwhile.
+// maxAttempts is the number of attempts to take a snapshot while the store changes.
 const maxAttempts = 20
 
-// errMoved says that the program changed the store between two steps.
-var errMoved = errors.New("the store changes too fast: segments and logs were replaced while they were listed")
+// errChanged means that the server changed the store while the snapshot was taken.
+var errChanged = errors.New("span store is changing too fast: segments and logs were replaced while listing them; try again")
 
-// take opens what a folder has at the moment, and keeps what is in logs in memory if keep is set. The caller closes the snapshot.
-func take(fsys vfs.FS, dir *directory.Dir, path string, keep bool) (*snapshot, error) {
+// takeSnapshot opens the segments and replays the logs of a folder. The rows of logs stay in memory
+// if keepRows is set. The caller closes the snapshot.
+func takeSnapshot(fsys vfs.FS, dir *directory.Dir, path string, keepRows bool) (*snapshot, error) {
 	for range maxAttempts {
 		s := &snapshot{fs: fsys, dir: dir, path: path}
-		err := s.open(keep)
+		err := s.open(keepRows)
 		if err == nil {
 			return s, nil
 		}
 		s.close()
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errChanged) {
 			return nil, err
 		}
 	}
-	return nil, errMoved
+	return nil, errChanged
 }
 
-// look takes a snapshot of a store that may be in use.
-func look(fsys vfs.FS, name string, keep bool) (*snapshot, error) {
+// openSnapshot takes a snapshot of a store that may be in use.
+func openSnapshot(fsys vfs.FS, name string, keepRows bool) (*snapshot, error) {
 	folder, err := locate(fsys, name)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func look(fsys vfs.FS, name string, keep bool) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return take(fsys, dir, folder, keep)
+	return takeSnapshot(fsys, dir, folder, keepRows)
 }
 
 func (s *snapshot) close() {
@@ -117,8 +117,8 @@ func (s *snapshot) close() {
 	}
 }
 
-// open lists logs before segments: spans move from the former to the latter.
-func (s *snapshot) open(keep bool) error {
+// open lists logs before segments because spans move from logs to segments.
+func (s *snapshot) open(keepRows bool) error {
 	logs, spares, err := s.listLogs()
 	if err != nil {
 		return err
@@ -129,14 +129,14 @@ func (s *snapshot) open(keep bool) error {
 	}
 	names, err := s.dir.Segments()
 	if err != nil {
-		return moved(err)
+		return retryable(err)
 	}
 	cache := segment.NewCache(cacheSize)
 	for _, name := range names {
 		g, err := segment.OpenCached(s.fs, s.dir.Path(name), cache)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return errMoved
+			return errChanged
 		case err != nil:
 			s.broken = append(s.broken, unopened{name, err})
 		default:
@@ -147,12 +147,11 @@ func (s *snapshot) open(keep bool) error {
 	slices.SortFunc(s.segments, func(a, b *stored) int { return slices.Compare(order(a), order(b)) })
 	for _, l := range logs {
 		if slices.ContainsFunc(s.segments, func(g *stored) bool { return g.holds(l.epoch) }) {
-			s.covered = append(s.covered, l)
 			continue
 		}
-		r, err := s.replay(l, keep)
+		r, err := s.replay(l, keepRows)
 		if err != nil {
-			return moved(err)
+			return retryable(err)
 		}
 		s.logs = append(s.logs, r)
 	}
@@ -161,15 +160,17 @@ func (s *snapshot) open(keep bool) error {
 
 func order(g *stored) []uint64 { return []uint64{g.name.First, g.name.Last, uint64(g.name.Level)} }
 
-// moved says of a listing that failed because a folder went meanwhile that it is worth another attempt.
-func moved(err error) error {
+// retryable wraps err with errChanged if a file or folder disappeared, so that the snapshot is
+// retried.
+func retryable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errMoved, err)
+		return fmt.Errorf("%w: %w", errChanged, err)
 	}
 	return err
 }
 
-// holds reports whether the spans of a log are in the segment: it was made of it, or of its segment.
+// holds reports whether the segment has the spans of a log: it was flushed from the log, or
+// compacted from a segment that was.
 func (g *stored) holds(epoch uint64) bool {
 	return g.name.IsSingleEpoch() && g.name.InRange(epoch) || slices.ContainsFunc(g.info.Replaces, func(text string) bool {
 		o, ok := directory.ParseSegment(text)
@@ -177,7 +178,7 @@ func (g *stored) holds(epoch uint64) bool {
 	})
 }
 
-// replaces reports whether a segment says that it has what another one had.
+// replaces reports whether a segment records that it replaces another one.
 func (g *stored) replaces(o directory.Segment) bool {
 	return slices.Contains(g.info.Replaces, o.String())
 }
@@ -195,25 +196,26 @@ func (s *snapshot) dropReplaced() {
 	}
 }
 
-// sources returns segments, then logs that were kept, as what can be read, without what was deleted.
+// sources returns the segments, then the logs whose rows were kept, without deleted spans.
 func (s *snapshot) sources() []source.Source {
 	var all []source.Source
 	for _, g := range s.segments {
-		all = append(all, s.masked(g, g.info.FirstEpoch, g.info.LastTombstone))
+		all = append(all, s.filtered(g, g.info.FirstEpoch, g.info.LastTombstone))
 	}
 	for _, l := range s.logs {
 		if l.table != nil {
-			all = append(all, s.masked(l.table.Source(), l.epoch, 0))
+			all = append(all, s.filtered(l.table.Source(), l.epoch, 0))
 		}
 	}
 	return all
 }
 
-// masked hides deleted spans of a source that begins with a log epoch and for which deletions up to a number were heeded.
-func (s *snapshot) masked(src source.Source, firstEpoch, heeded uint64) source.Source {
+// filtered hides the deleted spans of a source. firstEpoch is its first log epoch; deletions up to
+// number applied were carried out when it was written.
+func (s *snapshot) filtered(src source.Source, firstEpoch, applied uint64) source.Source {
 	var rules []*tombstone.Rule
 	for _, r := range s.deletions {
-		if r.Applies(firstEpoch, heeded) && r.Overlaps(src) {
+		if r.Applies(firstEpoch, applied) && r.Overlaps(src) {
 			rules = append(rules, r)
 		}
 	}
@@ -223,17 +225,18 @@ func (s *snapshot) masked(src source.Source, firstEpoch, heeded uint64) source.S
 	return tombstone.NewFilter(src, rules, nil)
 }
 
-// deletionDir is the folder of the marks of deletions.
+// deletionDir is the folder of the tombstones.
 const deletionDir = "deletions"
 
-// loadDeletions reads the marks. It comes before the list of segments: a mark goes when no segment needs it any more.
+// loadDeletions reads the tombstones. Call it before listing segments: the server removes a
+// tombstone when no segment needs it anymore.
 func (s *snapshot) loadDeletions() error {
-	marks, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.LoadReadOnly()
+	tombstones, damaged, err := tombstone.Dir{FS: s.fs, Path: path.Join(s.path, deletionDir)}.LoadReadOnly()
 	if err != nil {
-		return moved(err)
+		return retryable(err)
 	}
-	s.badMarks = damaged
-	for _, m := range marks {
+	s.damagedDeletions = damaged
+	for _, m := range tombstones {
 		s.deletions = append(s.deletions, tombstone.NewRule(m))
 	}
 	return nil

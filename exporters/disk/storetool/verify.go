@@ -14,29 +14,29 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Verification is what `verify` found.
+// Verification is the result of `verify`.
 type Verification struct {
 	Store    string   `json:"store"`
-	Segments int      `json:"segments"` // that were read completely
-	Spans    int      `json:"spans"`    // of these
+	Segments int      `json:"segments"` // read completely
+	Spans    int      `json:"spans"`    // in these segments
 	Bytes    int64    `json:"bytes"`
 	Logs     int      `json:"logs"`
 	LogSpans int      `json:"spans_in_log"`
 	Damage   []Damage `json:"damage"`
 }
 
-// Damage is one place where a file is not what was written.
+// Damage is one damaged place in a file.
 type Damage struct {
 	File  string `json:"file"`
 	Part  string `json:"part"`
-	Spans int    `json:"spans"` // that cannot be read; 0: none, or not known
+	Spans int    `json:"spans"` // unreadable spans; 0 means none or unknown
 	Error string `json:"error"`
 }
 
-// openCounted takes a snapshot through which all that is read is counted.
-func openCounted(fsys vfs.FS, name string, keep bool) (*snapshot, *atomic.Int64, error) {
+// openCounted takes a snapshot that counts the bytes that are read.
+func openCounted(fsys vfs.FS, name string, keepRows bool) (*snapshot, *atomic.Int64, error) {
 	read := new(atomic.Int64)
-	s, err := look(countingFS{fsys, read}, name, keep)
+	s, err := openSnapshot(countingFS{fsys, read}, name, keepRows)
 	if err == nil {
 		read.Store(0)
 	}
@@ -52,12 +52,12 @@ func (s *snapshot) bytes() int64 {
 	return n
 }
 
-// verify reads everything, and fails only with ctx.
+// verify reads and checks everything. It fails only if ctx is done; damage is in the result.
 func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.Writer) (*Verification, error) {
 	v := &Verification{Store: s.path, Damage: []Damage{}}
 	v.unopened(s)
 	v.relations(s)
-	p := newProgress(progressTo, "verify", s.bytes(), read.Load, size, time.Now)
+	p := newProgress(progressTo, "verify", s.bytes(), read.Load, formatSize, time.Now)
 	for _, g := range s.segments {
 		if _, err := v.segment(ctx, g, p.step); err != nil {
 			return nil, err
@@ -66,26 +66,27 @@ func verify(ctx context.Context, s *snapshot, read *atomic.Int64, progressTo io.
 	return v, nil
 }
 
-// unopened notes what was damaged already when the snapshot was taken: segments that cannot be opened, deletions, logs.
+// unopened records the damage that taking the snapshot found: in segments that cannot be opened,
+// tombstones and logs.
 func (v *Verification) unopened(s *snapshot) {
 	for _, b := range s.broken {
 		v.note(b.err, s.dir.Path(b.name), "file")
 	}
-	for _, m := range s.badMarks {
-		v.note(fmt.Errorf("%w; spans that it hid are visible: repeat the deletion", m.Err), m.Path, "deletion")
+	for _, m := range s.damagedDeletions {
+		v.note(fmt.Errorf("%w; the spans it deleted are visible again; repeat the deletion", m.Err), m.Path, "deletion")
 	}
 	for _, l := range s.logs {
 		v.log(s, l)
 	}
 }
 
-// segment verifies a segment, and returns the damage to it.
+// segment verifies a segment and reports whether it has no damage. step is called for each part.
 func (v *Verification) segment(ctx context.Context, g *stored, step func()) (sound bool, err error) {
 	before := len(v.Damage)
 	seen := map[string]bool{}
 	err = g.Verify(ctx, func(part string, err error) {
 		step()
-		if err != nil && !seen[err.Error()] { // tables that cannot be read make other parts fail with the same error
+		if err != nil && !seen[err.Error()] { // unreadable tables make other parts fail with the same error
 			seen[err.Error()] = true
 			v.note(err, g.Name(), part)
 		}
@@ -99,7 +100,7 @@ func (v *Verification) segment(ctx context.Context, g *stored, step func()) (sou
 	return len(v.Damage) == before, nil
 }
 
-// note adds what an error says.
+// note records the damage that err describes. file and part are used if err does not name them.
 func (v *Verification) note(err error, file, part string) {
 	d := (*source.DamageError)(nil)
 	if errors.As(err, &d) {
@@ -120,7 +121,7 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 		v.note(l.err, file, "log")
 	}
 	for _, d := range l.report.Damage {
-		what := "it is not what was written"
+		what := "checksum mismatch"
 		if d.Err != nil {
 			what = d.Err.Error()
 		}
@@ -128,12 +129,13 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 	}
 	if l.report.Lost > 0 || l.unreadable > 0 {
 		v.Damage = append(v.Damage, Damage{file, "log", l.unreadable,
-			fmt.Sprintf("%d acknowledged requests are lost, %d spans unreadable", l.report.Lost, l.unreadable)})
+			fmt.Sprintf("%d acknowledged requests lost, %d spans unreadable", l.report.Lost, l.unreadable)})
 	}
 }
 
-// relations checks that names, and what segments say of each other, agree. Overlapping ranges alone are no mistake: a segment that was set
-// aside when its neighbours were merged lies between them when it is put back.
+// relations checks that file names match the metadata of the segments, and that the metadata of the
+// segments is consistent. Overlapping epoch ranges are allowed: a segment that was in the
+// quarantine when its neighbors were merged lies between them after it is moved back.
 func (v *Verification) relations(s *snapshot) {
 	wrong := func(g *stored, format string, args ...any) {
 		v.Damage = append(v.Damage, Damage{g.Name(), "info", 0, fmt.Sprintf(format, args...)})
@@ -141,17 +143,17 @@ func (v *Verification) relations(s *snapshot) {
 	for i, g := range s.segments {
 		n, info := g.name, &g.info
 		if n.Level != info.Level || n.First != info.FirstEpoch || n.Last != info.LastEpoch {
-			wrong(g, "the name says level %d, logs %016x to %016x, the file level %d, logs %016x to %016x", n.Level, n.First, n.Last,
-				info.Level, info.FirstEpoch, info.LastEpoch)
+			wrong(g, "name says level %d, logs %016x to %016x; metadata says level %d, logs %016x to %016x",
+				n.Level, n.First, n.Last, info.Level, info.FirstEpoch, info.LastEpoch)
 		}
 		for _, text := range info.Replaces {
 			if o, ok := directory.ParseSegment(text); !ok || o.Level >= n.Level || o.First < n.First || o.Last > n.Last {
-				wrong(g, "it cannot replace %q", text)
+				wrong(g, "metadata says that this segment replaces %q, which is impossible by their names", text)
 			}
 		}
 		if i > 0 {
 			if b := s.segments[i-1].name; b.Level == 0 && n.Level == 0 && b.First == n.First {
-				wrong(g, "%s holds the same log", b)
+				wrong(g, "segment %s holds the same log", b)
 			}
 		}
 	}
@@ -178,10 +180,11 @@ func (v *Verification) writeDamage(out io.Writer) {
 
 func (v *Verification) write(out io.Writer) {
 	v.writeDamage(out)
-	fmt.Fprintf(out, "%s: %d spans in %d segments (%s) and %d in %d logs were read; ", v.Store, v.Spans, v.Segments, size(v.Bytes), v.LogSpans, v.Logs)
+	fmt.Fprintf(out, "%s: read %d spans in %d segments (%s) and %d in %d logs; ",
+		v.Store, v.Spans, v.Segments, formatSize(v.Bytes), v.LogSpans, v.Logs)
 	if len(v.Damage) == 0 {
-		fmt.Fprintln(out, "all is sound")
+		fmt.Fprintln(out, "no damage found")
 		return
 	}
-	fmt.Fprintf(out, "%d places are damaged, %d spans are known to be unreadable\n", len(v.Damage), v.lost())
+	fmt.Fprintf(out, "found %d damaged places; at least %d spans are unreadable\n", len(v.Damage), v.lost())
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// selection says which spans are wanted. The zero value wants all.
+// selection selects spans. The zero value selects all.
 type selection struct {
-	from, to time.Time // of the span's start, to exclusive; zero: no bound
-	tenant   *string   // nil: all
-	service  string    // "": all
+	from, to time.Time // start times; to is exclusive; zero means no limit
+	tenant   *string   // nil selects all
+	service  string    // "" selects all
 }
 
-// bounds returns the bounds as nanoseconds, both inclusive.
+// bounds returns the time range in nanoseconds, both ends inclusive.
 func (s *selection) bounds() (from, to uint64) {
 	to = math.MaxUint64
 	if !s.from.IsZero() {
@@ -32,11 +32,13 @@ func (s *selection) bounds() (from, to uint64) {
 	return from, to
 }
 
-func (s *selection) wants(shape *rows.Shape) bool {
+// includes reports whether the spans of a shape have the selected tenant and service.
+func (s *selection) includes(shape *rows.Shape) bool {
 	return (s.tenant == nil || *s.tenant == shape.Tenant) && (s.service == "" || s.service == shape.Service)
 }
 
-// record is a span with what it belongs to. It is valid until the next one is read, but for its texts.
+// record is a span with its tenant, resource and scope. It is valid until the next one is read; its
+// strings stay valid.
 type record struct {
 	tenant   string
 	resource *otlpdata.Resource
@@ -44,38 +46,39 @@ type record struct {
 	span     *otlpdata.Span
 }
 
-// walker goes through all spans of a store, source by source, each in its own order, which for segments is that of traces by their start.
-// Of spans that are the same in all they have it gives one.
+// walker reads all spans of a store, source by source, in the order of each source. Segments are
+// ordered by the start of traces. Of duplicates it emits only the first.
 type walker struct {
-	selection
-	sources []source.Source
-	ordered int // so many of the sources, the first ones, hold no duplicates
-	emit    func(*record) error
-	step    func()
-	passed  int64 // spans that were looked at, or passed over
+	selection selection
+	sources   []source.Source
+	ordered   int // number of leading sources that have no duplicates within themselves
+	emit      func(*record) error
+	step      func()
+	passed    int64 // spans read or skipped
 
 	duplicates int
 	damage     []Damage
-	lost       int // spans that could not be read, as far as it is known
+	lost       int // unreadable spans, as far as known
 
-	at     int // the source at hand
-	wants  []bool
-	shapes []source.BlockShape // scratch
-	// others are the sources before that may have spans of the block at hand, too.
-	others []source.Source
-	nearby nearby   // what the block at hand has
-	known  contents // what was given out of it, by this source or others
-	head   rows.Head
-	cells  []rows.Cell
-	span   rows.Assembler
-	out    record
+	current  int                 // index of the current source
+	selected []bool              // by shape of the current source
+	shapes   []source.BlockShape // scratch
+	// overlapping are the earlier sources that may have duplicates of spans in the current block.
+	overlapping []source.Source
+	traces      blockTraces // traces of the current block
+	known       contents    // spans of these traces that were emitted
+	head        rows.Head
+	cells       []rows.Cell
+	span        rows.Assembler
+	out         record
 }
 
-// walk fails with ctx and with emit. What cannot be read is left out and noted.
+// walk calls emit for each span. It fails if ctx is done or emit fails. Unreadable spans are
+// skipped and recorded as damage.
 func (w *walker) walk(ctx context.Context) error {
-	from, to := w.bounds()
-	for w.at = range w.sources {
-		src := w.sources[w.at]
+	from, to := w.selection.bounds()
+	for w.current = range w.sources {
+		src := w.sources[w.current]
 		n, first, last := src.Bounds()
 		if n == 0 || last < from || first > to {
 			w.passed += int64(n)
@@ -86,9 +89,9 @@ func (w *walker) walk(ctx context.Context) error {
 			w.note(src, n, err)
 			continue
 		}
-		w.wants = w.wants[:0]
+		w.selected = w.selected[:0]
 		for i := range tables.Shapes {
-			w.wants = append(w.wants, w.selection.wants(&tables.Shapes[i]))
+			w.selected = append(w.selected, w.selection.includes(&tables.Shapes[i]))
 		}
 		if err := w.source(ctx, src, tables); err != nil {
 			return err
@@ -97,7 +100,7 @@ func (w *walker) walk(ctx context.Context) error {
 	return nil
 }
 
-// source goes through the blocks of a source.
+// source reads the blocks of a source.
 func (w *walker) source(ctx context.Context, src source.Source, tables *rows.Tables) error {
 	blocks, err := src.Blocks()
 	if err != nil {
@@ -105,36 +108,36 @@ func (w *walker) source(ctx context.Context, src source.Source, tables *rows.Tab
 		w.note(src, n, err)
 		return nil
 	}
-	from, to := w.bounds()
+	from, to := w.selection.bounds()
 	done := map[traceKey]struct{}{}
 	_, first, last := src.Bounds()
-	w.overlap(first, last)
+	w.findOverlapping(first, last)
 	for i := range blocks {
 		info := &blocks[i]
 		w.passed += int64(info.Rows)
-		if info.MaxStart < from || info.MinStart > to || !w.wanted(src, i) {
+		if info.MaxStart < from || info.MinStart > to || !w.selects(src, i) {
 			continue
 		}
 		w.step()
 		b, err := src.Open(ctx, i)
 		if err == nil {
-			if w.at < w.ordered {
-				w.overlap(info.MinStart, info.MaxStart)
+			if w.current < w.ordered {
+				w.findOverlapping(info.MinStart, info.MaxStart)
 				err = w.block(ctx, tables, b)
 			} else {
 				err = w.unordered(ctx, tables, b, done)
 			}
 			b.Close()
 		}
-		if err = w.pass(ctx, src, info.Rows, err); err != nil {
+		if err = w.recordDamage(ctx, src, info.Rows, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pass notes damage, and returns any other error.
-func (w *walker) pass(ctx context.Context, src source.Source, spans int, err error) error {
+// recordDamage records err if it means damage, and returns it otherwise.
+func (w *walker) recordDamage(ctx context.Context, src source.Source, spans int, err error) error {
 	d := (*source.DamageError)(nil)
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -155,39 +158,41 @@ func (w *walker) note(src source.Source, spans int, err error) {
 	w.lost += n.Spans
 }
 
-// wanted reports whether a block has a shape that is wanted.
-func (w *walker) wanted(src source.Source, number int) bool {
+// selects reports whether a block may have selected spans, by its shapes.
+func (w *walker) selects(src source.Source, number int) bool {
 	var known bool
 	w.shapes, known = src.BlockShapes(w.shapes[:0], number)
-	return !known || slices.ContainsFunc(w.shapes, func(s source.BlockShape) bool { return w.wants[s.Shape] })
+	return !known || slices.ContainsFunc(w.shapes, func(s source.BlockShape) bool { return w.selected[s.Shape] })
 }
 
-// block goes through a block in which the rows of a trace follow each other. There are no duplicates in the source.
+// block emits the spans of a block of a segment, whose rows are ordered by trace and which has no
+// duplicates within itself.
 func (w *walker) block(ctx context.Context, tables *rows.Tables, b source.Block) error {
-	w.nearby.begin()
-	w.known.forget()
+	w.traces.reset()
+	w.known.reset()
 	for row := range b.Len() {
 		if err := b.Head(row, &w.head); err != nil {
 			return err
 		}
-		w.nearby.add(tables.Resources[w.head.Resource].Tenant, &w.head, true)
+		w.traces.add(tables.Resources[w.head.Resource].Tenant, &w.head, true)
 	}
-	if err := w.elsewhere(ctx); err != nil {
+	if err := w.recordEmitted(ctx); err != nil {
 		return err
 	}
 	for row := range b.Len() {
-		if err := w.row(tables, b, row); err != nil {
+		if err := w.emitRow(tables, b, row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unordered goes through the traces that a block of a memtable has the first rows of. done are the traces of the blocks before.
+// unordered emits the traces whose first rows are in a block of a memtable. done holds the traces
+// of earlier blocks.
 func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Block, done map[traceKey]struct{}) error {
-	w.nearby.begin()
-	w.known.forget()
-	w.known.begin()
+	w.traces.reset()
+	w.known.reset()
+	w.known.enable()
 	for row := range b.Len() {
 		if err := b.Head(row, &w.head); err != nil {
 			return err
@@ -195,15 +200,15 @@ func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Bl
 		key := traceKey{tables.Resources[w.head.Resource].Tenant, w.head.TraceID}
 		if _, known := done[key]; !known {
 			done[key] = struct{}{}
-			w.nearby.add(key.tenant, &w.head, false)
+			w.traces.add(key.tenant, &w.head, false)
 		}
 	}
-	if err := w.elsewhere(ctx); err != nil {
+	if err := w.recordEmitted(ctx); err != nil {
 		return err
 	}
-	return w.nearby.each(ctx, w.sources[w.at], func(b source.Block, list []int32) error {
+	return w.traces.each(ctx, w.sources[w.current], func(b source.Block, list []int32) error {
 		for _, row := range list {
-			if err := w.row(tables, b, int(row)); err != nil {
+			if err := w.emitRow(tables, b, int(row)); err != nil {
 				return err
 			}
 		}
@@ -211,37 +216,38 @@ func (w *walker) unordered(ctx context.Context, tables *rows.Tables, b source.Bl
 	})
 }
 
-// overlap finds the others by the bounds of starts. Spans that are the same start at the same time.
-func (w *walker) overlap(first, last uint64) {
-	w.others = w.others[:0]
-	for _, src := range w.sources[:w.at] {
+// findOverlapping sets the overlapping sources of a time range. Duplicates have the same start
+// time.
+func (w *walker) findOverlapping(first, last uint64) {
+	w.overlapping = w.overlapping[:0]
+	for _, src := range w.sources[:w.current] {
 		if n, begin, end := src.Bounds(); n > 0 && begin <= last && end >= first {
-			w.others = append(w.others, src)
+			w.overlapping = append(w.overlapping, src)
 		}
 	}
 }
 
-// elsewhere remembers what the others have of the spans nearby, so that they are not given out again. What cannot be read of them was noted
-// when they were walked.
-func (w *walker) elsewhere(ctx context.Context) error {
-	for _, src := range w.others {
+// recordEmitted records the spans of the current traces that earlier sources have, so that they are
+// not emitted again. Damage in these sources was recorded when they were read.
+func (w *walker) recordEmitted(ctx context.Context) error {
+	for _, src := range w.overlapping {
 		tables, err := src.Tables()
 		if err != nil {
 			continue
 		}
-		err = w.nearby.each(ctx, src, func(b source.Block, list []int32) error {
+		_ = w.traces.each(ctx, src, func(b source.Block, list []int32) error {
 			for _, row := range list {
 				if err := b.Head(int(row), &w.head); err != nil {
 					return err
 				}
-				if !w.nearby.may(&w.head) {
+				if !w.traces.mayHave(&w.head) {
 					continue
 				}
-				r, err := w.read(tables, b, int(row))
+				r, err := w.assemble(tables, b, int(row))
 				if err != nil {
 					return err
 				}
-				w.known.begin()
+				w.known.enable()
 				w.known.add(r)
 			}
 			return nil
@@ -249,22 +255,21 @@ func (w *walker) elsewhere(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		_ = err
 	}
 	return nil
 }
 
-// row gives out the span of a row, if it is wanted and new.
-func (w *walker) row(tables *rows.Tables, b source.Block, row int) error {
+// emitRow emits the span of a row if it is selected and not a duplicate.
+func (w *walker) emitRow(tables *rows.Tables, b source.Block, row int) error {
 	h := &w.head
 	if err := b.Head(row, h); err != nil {
 		return err
 	}
-	from, to := w.bounds()
-	if !w.wants[h.Shape] || h.Start < from || h.Start > to {
+	from, to := w.selection.bounds()
+	if !w.selected[h.Shape] || h.Start < from || h.Start > to {
 		return nil
 	}
-	r, err := w.read(tables, b, row)
+	r, err := w.assemble(tables, b, row)
 	if err != nil {
 		return err
 	}
@@ -275,8 +280,8 @@ func (w *walker) row(tables *rows.Tables, b source.Block, row int) error {
 	return w.emit(r)
 }
 
-// read puts the span of the row whose head was read together.
-func (w *walker) read(tables *rows.Tables, b source.Block, row int) (*record, error) {
+// assemble returns the span of a row whose head has been read.
+func (w *walker) assemble(tables *rows.Tables, b source.Block, row int) (*record, error) {
 	h := &w.head
 	var err error
 	if w.cells, err = b.Cells(w.cells[:0], row); err != nil {
