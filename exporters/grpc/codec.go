@@ -14,15 +14,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// chunks is a request that is encoded already, in pieces.
+// chunks is an encoded request in several pieces.
 type chunks [][]byte
 
-// codec is protobuf that lets encoded messages through.
+// codec is the protobuf codec, which also accepts encoded messages.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{server.RawCodec()} }
 
-// Marshal hands chunks on without a copy.
+// Marshal encodes a message. It does not copy chunks.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	parts, ok := v.(chunks)
 	if !ok {
@@ -35,30 +35,36 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return out, nil
 }
 
-// field calls services by the names that all servers know.
-type field struct{ conn grpc.ClientConnInterface }
+// originalNames is a connection that calls services by their original names, which all servers
+// know.
+type originalNames struct{ conn grpc.ClientConnInterface }
 
-func fieldName(method string) string { return "/" + wire.Original(strings.TrimPrefix(method, "/")) }
+func originalName(method string) string { return "/" + wire.Original(strings.TrimPrefix(method, "/")) }
 
-// Invoke makes a call.
-func (f field) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return f.conn.Invoke(ctx, fieldName(method), args, reply, opts...)
+// Invoke makes a unary call.
+func (o originalNames) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	return o.conn.Invoke(ctx, originalName(method), args, reply, opts...)
 }
 
-// NewStream begins a streaming call.
-func (f field) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return f.conn.NewStream(ctx, desc, fieldName(method), opts...)
+// NewStream starts a streaming call.
+func (o originalNames) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return o.conn.NewStream(ctx, desc, originalName(method), opts...)
 }
 
-// receive makes a call that is answered with a stream, and calls each with its messages, which each owns. An error of each ends the call.
-func (f field) receive(ctx context.Context, method string, request any, each func(message []byte) error, opts ...grpc.CallOption) error {
+// receive makes a call with a server stream and calls each with its messages, which each may
+// retain. An error of each ends the call.
+func (o originalNames) receive(
+	ctx context.Context, method string, request any, each func(message []byte) error, opts ...grpc.CallOption,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := f.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
+	stream, err := o.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, opts...)
 	if err != nil {
 		return err
 	}
-	if err := stream.SendMsg(request); err != nil && err != io.EOF { // of which the answer says more
+	if err := stream.SendMsg(request); err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
 		return err
 	}
 	if err := stream.CloseSend(); err != nil {

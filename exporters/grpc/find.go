@@ -14,45 +14,48 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Find implements tracestore.Reader. The protocol knows fewer conditions, no place to go on from, and no key of the order, so a search asks
-// as narrow a question as there is, looks at the traces itself, and asks again for what is older, until it has what was asked for.
+// Find implements tracestore.Reader. The protocol supports fewer conditions, no cursors and no
+// defined order. So a search sends the narrowest query that the protocol permits, evaluates the
+// condition on the returned traces itself, and requests older traces until it has enough.
 //
-// It relies on the other side to answer with the newest traces: stores that choose others under a limit make it miss traces.
+// It relies on the server to return the newest traces. If a server returns other traces under a
+// limit, the search may miss traces.
 func (e *exporter) Find(ctx context.Context, q tracestore.Query, want tracestore.Want) (*tracestore.Results, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if e.cfg.Archive {
-		return nil, pipeline.Permanent(errArchiveByID)
+		return nil, pipeline.Permanent(errArchiveSearch)
 	}
-	r, c, err := e.reader(e.reading(ctx, q.Tenant))
+	r, c, err := e.traceReader(e.withReadMetadata(ctx, q.Tenant))
 	if err != nil {
 		return nil, err
 	}
-	s := &search{exporter: e, reader: r, query: q, want: want, question: ask(q.Where), cursor: q.After}
-	if c.needsService && s.question.service == "" {
+	s := &search{exporter: e, reader: r, query: q, want: want, remoteQuery: newRemoteQuery(q.Where), cursor: q.After}
+	if c.needsService && s.remoteQuery.service == "" {
 		return nil, pipeline.Permanent(errNeedsService)
 	}
 	s.outcome.Reason = tracestore.ReasonUnread
 	return &tracestore.Results{All: s.results(ctx), Outcome: func() tracestore.Outcome { return s.outcome }}, nil
 }
 
-// search is one query under way.
+// search is a running query.
 type search struct {
 	*exporter
-	reader   spansReader
-	query    tracestore.Query
-	want     tracestore.Want
-	question *question
-	from, to uint64            // the window of the query
-	cursor   tracestore.Cursor // what is at or before it was yielded, or need not be
-	found    int
-	cut      string // what is missing of the traces that were found; "" is nothing
-	outcome  tracestore.Outcome
+	reader      traceReader
+	query       tracestore.Query
+	want        tracestore.Want
+	remoteQuery *remoteQuery
+	from, to    uint64            // the window of the query
+	cursor      tracestore.Cursor // results at or before it were yielded or are not wanted
+	found       int
+	partial     string // describes traces that were returned in part; may be ""
+	outcome     tracestore.Outcome
 }
 
-// leastQuestion is for how many traces a question asks where it is not known how many of them will match.
-const leastQuestion = 100
+// minRequested is the number of traces that a request asks for if the number of matching traces
+// among them is unknown.
+const minRequested = 100
 
 func (s *search) results(ctx context.Context) iter.Seq2[tracestore.Result, error] {
 	return func(yield func(tracestore.Result, error) bool) {
@@ -70,12 +73,12 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 		s.complete()
 		return ctx.Err()
 	}
-	s.question.from, s.question.to = s.from, s.to
+	s.remoteQuery.from, s.remoteQuery.to = s.from, s.to
 	if s.cursor.Set {
-		s.question.to = min(s.to, s.cursor.Start)
+		s.remoteQuery.to = min(s.to, s.cursor.Start)
 	}
-	s.question.limit = s.firstLimit()
-	for s.question.from <= s.question.to {
+	s.remoteQuery.limit = s.firstLimit()
+	for s.remoteQuery.from <= s.remoteQuery.to {
 		if end, err := s.round(ctx, yield); end || err != nil {
 			return err
 		}
@@ -84,33 +87,36 @@ func (s *search) run(ctx context.Context, yield func(tracestore.Result) bool) er
 	return nil
 }
 
-// round asks the question and yields what is certain then. end says that there is nothing more to ask.
+// round sends one request and yields the results that are certain. end is true after the last
+// round.
 func (s *search) round(ctx context.Context, yield func(tracestore.Result) bool) (end bool, err error) {
-	r, err := s.ask(ctx)
+	r, err := s.fetch(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer r.memory.Release()
-	return s.settle(ctx, r, yield)
+	return s.process(ctx, r, yield)
 }
 
-// firstLimit is one more than is wanted, where all that is found matches: what is found of the last start need not be all.
+// firstLimit returns the limit of the first request. If all returned traces match, it is one more
+// than the number of results, because there may be further traces with the start of the last one.
 func (s *search) firstLimit() int {
-	limit := leastQuestion
-	if s.query.Limit > 0 && (s.question.exact || s.query.Limit >= limit) {
+	limit := minRequested
+	if s.query.Limit > 0 && (s.remoteQuery.exact || s.query.Limit >= limit) {
 		limit = s.query.Limit + 1
 	}
-	return min(limit, s.cfg.MaxQuestion)
+	return min(limit, s.cfg.MaxTraces)
 }
 
-func (s *search) complete() { s.outcome.Complete, s.outcome.Reason = s.cut == "", s.cut }
+func (s *search) complete() { s.outcome.Complete, s.outcome.Reason = s.partial == "", s.partial }
 
-// settle yields what is certain after a round, and prepares the next one. end says that there is none.
-func (s *search) settle(ctx context.Context, r *round, yield func(tracestore.Result) bool) (end bool, err error) {
-	all := r.count < s.question.limit || r.incomplete != ""
+// process yields the results that are certain after a round and prepares the next one. end is true
+// if there is none.
+func (s *search) process(ctx context.Context, r *round, yield func(tracestore.Result) bool) (end bool, err error) {
+	all := r.count < s.remoteQuery.limit || r.incomplete != ""
 	for _, c := range r.ordered(s.cursor) {
 		if !all && c.key <= r.oldest {
-			break // of this start and older ones there may be more
+			break // there may be further traces with this start or an older one
 		}
 		if end, err := s.yield(ctx, c, yield); end || err != nil {
 			return true, err
@@ -123,30 +129,32 @@ func (s *search) settle(ctx context.Context, r *round, yield func(tracestore.Res
 	case all:
 		s.complete()
 		return true, nil
-	case !r.asked || r.oldest == s.question.to:
+	case !r.anyMatch || r.oldest == s.remoteQuery.to:
 		return s.widen(), nil
 	}
 	s.cursor = tracestore.Cursor{Start: r.oldest + 1, Set: true}
-	s.question.to = r.oldest
-	s.question.limit = min(max(2*s.question.limit, leastQuestion), s.cfg.MaxQuestion)
+	s.remoteQuery.to = r.oldest
+	s.remoteQuery.limit = min(max(2*s.remoteQuery.limit, minRequested), s.cfg.MaxTraces)
 	return s.overBudget(), nil
 }
 
-// widen asks for more traces, because as many as were asked for start together. It returns true where no question asks for more.
+// widen increases the limit of the next request, because all returned traces start at the same
+// time. It returns true if the limit is reached.
 func (s *search) widen() (end bool) {
-	if s.question.limit >= s.cfg.MaxQuestion {
-		s.outcome.Reason = fmt.Sprintf("more than %d traces start at the same time, or the remote store finds them by other rules "+
-			"(max_traces_per_question)", s.question.limit)
+	if s.remoteQuery.limit >= s.cfg.MaxTraces {
+		s.outcome.Reason = fmt.Sprintf("more than %d traces start at the same time, or the remote storage server does not return "+
+			"the newest traces (max_traces_per_question)", s.remoteQuery.limit)
 		return true
 	}
-	s.question.limit = min(2*s.question.limit, s.cfg.MaxQuestion)
+	s.remoteQuery.limit = min(2*s.remoteQuery.limit, s.cfg.MaxTraces)
 	return false
 }
 
-// overBudget ends a search that has examined what it may, at a place from which the next one gets further.
+// overBudget ends a search whose budget is exhausted, if the cursor has moved since the start of
+// the query.
 func (s *search) overBudget() bool {
 	budget := s.query.Budget.Spans
-	if budget <= 0 || s.outcome.Scanned < budget || s.query.After.Set && !behind(s.query.After, s.cursor.Start, s.cursor.ID) {
+	if budget <= 0 || s.outcome.Scanned < budget || s.query.After.Set && !isAfter(s.query.After, s.cursor.Start, s.cursor.ID) {
 		return false
 	}
 	s.outcome.Next = s.cursor
@@ -170,7 +178,7 @@ func (s *search) yield(ctx context.Context, c *candidate, yield func(tracestore.
 	return false, nil
 }
 
-// result makes the result of a trace, which is read once more where it was not kept.
+// result returns the result for a trace, which is read again if its spans were dropped.
 func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, error) {
 	res := tracestore.Result{ID: c.id, Start: c.key}
 	if s.want == tracestore.WantIDs {
@@ -191,13 +199,14 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 	return res, err
 }
 
-// readAgain reads the pieces of a trace that were not kept, up to max_trace_size of them: the other side need not come to an end.
+// readAgain reads the pieces of a trace that were dropped, up to max_trace_size, because a server
+// may send an endless answer.
 func (s *search) readAgain(ctx context.Context, c *candidate) error {
 	c.pieces = nil
 	size := 0
 	err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
 		if size += b.Size(); size > int(s.cfg.MaxTrace) {
-			s.cut = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is shown in part", c.id, s.cfg.MaxTrace)
+			s.partial = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", c.id, s.cfg.MaxTrace)
 			return errStop
 		}
 		c.pieces = append(c.pieces, b)
@@ -209,11 +218,11 @@ func (s *search) readAgain(ctx context.Context, c *candidate) error {
 	return err
 }
 
-// behind reports whether a key is behind a cursor.
-func behind(c tracestore.Cursor, start uint64, id otlpdata.TraceID) bool {
+// isAfter reports whether a key comes after a cursor.
+func isAfter(c tracestore.Cursor, start uint64, id otlpdata.TraceID) bool {
 	return !c.Set || start < c.Start || start == c.Start && slices.Compare(id[:], c.ID[:]) < 0
 }
 
-func newestFirst(a, b *candidate) int {
+func compareCandidates(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.key, a.key), slices.Compare(b.id[:], a.id[:]))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// FuzzPieces reads what a server may send: every span comes in a piece of its own trace, or there is an error.
+// FuzzPieces checks that each span of a message is in a piece of its own trace, or that there is an
+// error.
 func FuzzPieces(f *testing.F) {
 	both := trace(1, "a", 5)
 	both.ResourceSpans = append(both.ResourceSpans, trace(2, "b", 6).ResourceSpans...)
@@ -27,7 +28,7 @@ func FuzzPieces(f *testing.F) {
 			got += b.Len()
 			return tracestore.WalkSpans(b, func(s tracestore.Span) error {
 				if s.TraceID != id {
-					t.Errorf("a span of trace %s is in a piece of trace %s", s.TraceID, id)
+					t.Errorf("span of trace %s is in a piece of trace %s", s.TraceID, id)
 				}
 				return nil
 			})
@@ -37,7 +38,7 @@ func FuzzPieces(f *testing.F) {
 			return
 		}
 		if decoded != nil || got != td.SpanCount() {
-			t.Errorf("%d spans came out; decoding says %v", got, decoded)
+			t.Errorf("%d spans, decoding error %v", got, decoded)
 		}
 	})
 }

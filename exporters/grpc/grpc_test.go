@@ -24,8 +24,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// What the other side can do decides how spans are written.
-func TestWritesAsTheOtherSideCan(t *testing.T) {
+// TestWriteMethods checks that the capabilities of the server determine how spans are written.
+func TestWriteMethods(t *testing.T) {
 	streaming := &capabilities1{can: &storage_v1.CapabilitiesResponse{StreamingSpanWriter: true}}
 	for _, c := range []struct {
 		name  string
@@ -33,10 +33,10 @@ func TestWritesAsTheOtherSideCan(t *testing.T) {
 		want  string
 	}{
 		{"v2", func(f *fake) []any { return []any{&capabilities2{}, &reader2{}, f, streaming} }, "v2 a,v2 b"},
-		{"v2 before it could be asked", func(f *fake) []any { return []any{&reader2{}, f, streaming} }, "v2 a,v2 b"},
+		{"v2 without capabilities", func(f *fake) []any { return []any{&reader2{}, f, streaming} }, "v2 a,v2 b"},
 		{"v1 streaming", func(f *fake) []any { return []any{f, streaming} }, "stream a,stream b"},
 		{"v1", func(f *fake) []any { return []any{f, &capabilities1{can: &storage_v1.CapabilitiesResponse{}}} }, "v1 a@shop,v1 b@shop"},
-		{"v1 before it could be asked", func(f *fake) []any { return []any{f} }, "v1 a@shop,v1 b@shop"},
+		{"v1 without capabilities", func(f *fake) []any { return []any{f} }, "v1 a@shop,v1 b@shop"},
 	} {
 		f := &fake{}
 		addr, _ := f.serve(t, "localhost:0", c.parts(f)...)
@@ -51,9 +51,10 @@ func TestWritesAsTheOtherSideCan(t *testing.T) {
 	}
 }
 
-// A refusal of the other side is the writer's, whatever way the spans went.
-func TestRefusedSpans(t *testing.T) {
-	for _, parts := range [][]any{{&capabilities2{}, &reader2{}}, {&capabilities1{can: &storage_v1.CapabilitiesResponse{StreamingSpanWriter: true}}}, nil} {
+// TestWriteErrors checks that an error of the server is returned for each way of writing.
+func TestWriteErrors(t *testing.T) {
+	streaming := &capabilities1{can: &storage_v1.CapabilitiesResponse{StreamingSpanWriter: true}}
+	for _, parts := range [][]any{{&capabilities2{}, &reader2{}}, {streaming}, nil} {
 		for code, permanent := range map[codes.Code]bool{codes.InvalidArgument: true, codes.Unavailable: false} {
 			f := &fake{write: func(string) error { return status.Error(code, "because") }}
 			addr, _ := f.serve(t, "localhost:0", append(parts, f)...)
@@ -65,8 +66,9 @@ func TestRefusedSpans(t *testing.T) {
 	}
 }
 
-// A span that is refused does not keep the others of its batch from being written, and is the only one that is not tried again.
-func TestOneSpanIsRefused(t *testing.T) {
+// TestPartialRefusal checks that the other spans of a batch are written if one is refused, and that
+// only the refused one is reported.
+func TestPartialRefusal(t *testing.T) {
 	for _, streaming := range []bool{true, false} {
 		f := &fake{write: func(name string) error {
 			if strings.HasPrefix(name, "b") {
@@ -88,8 +90,9 @@ func TestOneSpanIsRefused(t *testing.T) {
 	}
 }
 
-// Servers of v1 say Unknown for every error of their store: the spans are tried again. Who may not write at all is told so once.
-func TestErrorsOfWriters(t *testing.T) {
+// TestV1WriteErrors checks that Unknown, which v1 servers return for all errors of their store, is
+// not permanent, and that a client without permission stops after the first errors.
+func TestV1WriteErrors(t *testing.T) {
 	for code, permanent := range map[codes.Code]bool{codes.Unknown: false, codes.PermissionDenied: true} {
 		for _, streaming := range []bool{true, false} {
 			calls := 0
@@ -109,8 +112,9 @@ func TestErrorsOfWriters(t *testing.T) {
 	}
 }
 
-// Another process may answer after a connection was made anew: it is asked again.
-func TestAsksAgainAfterAReconnect(t *testing.T) {
+// TestReconnect checks that capabilities are queried again after a reconnect, because another
+// process may answer.
+func TestReconnect(t *testing.T) {
 	old := &fake{}
 	addr, stop := old.serve(t, "localhost:0", old)
 	e := start(t, addr, nil)
@@ -126,15 +130,16 @@ func TestAsksAgainAfterAReconnect(t *testing.T) {
 	f := &fake{}
 	f.serve(t, addr, &capabilities2{}, &reader2{}, f)
 	err := errors.New("not sent")
-	for err != nil && t.Context().Err() == nil { // which may have begun before the old one was missed
+	for err != nil && t.Context().Err() == nil { // may start before the loss of the old server is detected
 		err = e.Consume(t.Context(), spans(t, "", "b"))
 	}
 	if err := e.Consume(t.Context(), spans(t, "", "c")); err != nil || f.written[len(f.written)-1] != "v2 c" {
 		t.Errorf("wrote %q, error %v", f.written, err)
 	}
-	asked := f.asked("storage.v2.Capabilities/GetCapabilities")
-	if err := e.Consume(t.Context(), spans(t, "", "b")); err != nil || f.asked("storage.v2.Capabilities/GetCapabilities") != asked {
-		t.Errorf("error %v; it was asked again", err)
+	const method = "storage.v2.Capabilities/GetCapabilities"
+	calls := f.callsOf(method)
+	if err := e.Consume(t.Context(), spans(t, "", "b")); err != nil || f.callsOf(method) != calls {
+		t.Errorf("error %v; capabilities were queried again", err)
 	}
 }
 
@@ -149,13 +154,14 @@ func TestTenantAndToken(t *testing.T) {
 	if got := slices.Concat(f.header.Get("x-scope"), f.header.Get("bearer.token")); !slices.Equal(got, []string{"acme", "secret"}) {
 		t.Errorf("sent %q", got)
 	}
-	for _, header := range f.headers { // a server that asks for them does so whatever it is asked
+	for _, header := range f.headers { // a server may require them for all calls
 		if !slices.Equal(header.Get("x-scope"), []string{"acme"}) || !slices.Equal(header.Get("bearer.token"), []string{"secret"}) {
 			t.Errorf("sent %v", header)
 		}
 	}
 	incoming := metadata.NewIncomingContext(t.Context(), metadata.Pairs("bearer.token", "passed on"))
-	if _, err := e.Services(incoming, ""); err != nil || !slices.Equal(f.header.Get("bearer.token"), []string{"passed on"}) || len(f.header.Get("x-scope")) > 0 {
+	_, err = e.Services(incoming, "")
+	if err != nil || !slices.Equal(f.header.Get("bearer.token"), []string{"passed on"}) || len(f.header.Get("x-scope")) > 0 {
 		t.Errorf("error %v, sent %v", err, f.header)
 	}
 }
@@ -188,15 +194,16 @@ func TestNotFoundInV1(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r.get = func(req *storage_v1.GetTraceRequest, s grpc.ServerStreamingServer[storage_v1.SpansResponseChunk]) error {
-		return s.Send(&storage_v1.SpansResponseChunk{Spans: []*api_v2.Span{{TraceId: req.TraceId, SpanId: make([]byte, 8)}, {TraceId: req.TraceId, SpanId: make([]byte, 8)}}})
+		span := &api_v2.Span{TraceId: req.TraceId, SpanId: make([]byte, 8)}
+		return s.Send(&storage_v1.SpansResponseChunk{Spans: []*api_v2.Span{span, span}})
 	}
 	if n, err := read(); n != 2 || err != nil {
 		t.Errorf("%d spans, %v", n, err)
 	}
 }
 
-// Servers that know no kinds list names only.
-func TestOperationsOfOldServers(t *testing.T) {
+// TestOperationsWithoutKinds checks the answers of servers that list only names.
+func TestOperationsWithoutKinds(t *testing.T) {
 	f := &fake{}
 	r := &reader1{operations: &storage_v1.GetOperationsResponse{OperationNames: []string{"b", "a"}}}
 	addr, _ := f.serve(t, "localhost:0", r)
@@ -205,7 +212,9 @@ func TestOperationsOfOldServers(t *testing.T) {
 	if want := []tracestore.Operation{{Name: "a"}, {Name: "b"}}; err != nil || !slices.Equal(ops, want) {
 		t.Errorf("%v, %v", ops, err)
 	}
-	r.operations = &storage_v1.GetOperationsResponse{Operations: []*storage_v1.Operation{{Name: "a", SpanKind: "unspecified"}, {Name: "a", SpanKind: "client"}}}
+	r.operations = &storage_v1.GetOperationsResponse{Operations: []*storage_v1.Operation{
+		{Name: "a", SpanKind: "unspecified"}, {Name: "a", SpanKind: "client"},
+	}}
 	ops, err = e.Operations(t.Context(), "", "shop", "")
 	if want := []tracestore.Operation{{Name: "a"}, {Name: "a", Kind: "client"}}; err != nil || !slices.Equal(ops, want) {
 		t.Errorf("%v, %v", ops, err)
@@ -228,12 +237,13 @@ func find(t *testing.T, e *exporter, q tracestore.Query) (ids []byte, o tracesto
 	return ids, res.Outcome(), err
 }
 
-// A store may find more than was asked for; what does not match takes no place of what does.
-func TestStoresThatFindTooMuch(t *testing.T) {
+// TestFindNonMatchingTraces checks that traces that do not match the condition do not count towards
+// the limit.
+func TestFindNonMatchingTraces(t *testing.T) {
 	f := &fake{}
-	var questions []*storage_v2.TraceQueryParameters
+	var requests []*storage_v2.TraceQueryParameters
 	r := &reader2{find: func(q *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
-		questions = append(questions, q)
+		requests = append(requests, q)
 		to, sent := uint64(q.GetStartTimeMax().AsTime().UnixNano()), 0
 		for id := byte(200); id > 0 && sent < int(q.GetSearchDepth()); id-- {
 			if uint64(id) > to {
@@ -268,35 +278,39 @@ func TestStoresThatFindTooMuch(t *testing.T) {
 	if o := res.Outcome(); string(ids) != "\xc8\x96\x64" || !o.Complete || !o.Next.Set {
 		t.Errorf("found %v, %+v", ids, o)
 	}
-	if len(questions) != 2 || questions[0].GetSearchDepth() != leastQuestion || questions[1].GetStartTimeMax().AsTime().UnixNano() != 101 {
-		t.Errorf("asked %v", questions)
+	if len(requests) != 2 || requests[0].GetSearchDepth() != minRequested || requests[1].GetStartTimeMax().AsTime().UnixNano() != 101 {
+		t.Errorf("requests %v", requests)
 	}
 	if s := res.Outcome().Scanned; s != 100+101 {
 		t.Errorf("examined %d spans", s)
 	}
 }
 
-// That an answer may not be all is said where it is known.
+// TestIncompleteAnswers checks that an outcome is incomplete if the server or the exporter knows
+// that traces are missing.
 func TestIncompleteAnswers(t *testing.T) {
 	f := &fake{}
 	r := &reader2{find: func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
-		s.SetTrailer(metadata.Pairs(remotestore.IncompleteTrailer, "too much to look at ✂"))
+		s.SetTrailer(metadata.Pairs(remotestore.IncompleteTrailer, "too many spans ✂"))
 		return s.Send(trace(1, "a", 5))
 	}}
 	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
-	e := start(t, addr, func(c *config) { c.MaxQuestion = 2 })
-	if ids, o, err := find(t, e, tracestore.Query{Limit: 5}); err != nil || string(ids) != "\x01" || o.Complete || o.Reason != "too much to look at ✂" {
+	e := start(t, addr, func(c *config) { c.MaxTraces = 2 })
+	ids, o, err := find(t, e, tracestore.Query{Limit: 5})
+	if err != nil || string(ids) != "\x01" || o.Complete || o.Reason != "too many spans ✂" {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
 	}
 	r.find = func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return errors.Join(s.Send(trace(1, "a", 5)), s.Send(trace(2, "a", 5)))
 	}
-	if ids, o, err := find(t, e, tracestore.Query{Limit: 5}); err != nil || len(ids) != 0 || o.Complete || !strings.Contains(o.Reason, "max_traces_per_question") {
+	ids, o, err = find(t, e, tracestore.Query{Limit: 5})
+	if err != nil || len(ids) != 0 || o.Complete || !strings.Contains(o.Reason, "max_traces_per_question") {
 		t.Errorf("found %v, %+v, %v", ids, o, err)
 	}
 }
 
-// Stores that do not come to an end are left, and what they have sent is shown.
+// TestEndlessAnswers checks that an endless answer is cut off, and that the traces received before
+// are returned.
 func TestEndlessAnswers(t *testing.T) {
 	f := &fake{}
 	sent := uint64(0)
@@ -316,7 +330,7 @@ func TestEndlessAnswers(t *testing.T) {
 		return err
 	}}
 	addr, _ := f.serve(t, "localhost:0", &capabilities2{search: &storage_v2.SearchCapabilities{WithoutServiceName: true}}, r)
-	e := start(t, addr, func(c *config) { c.MaxQuestion, c.MaxHeld, c.MaxTrace = 20, 0, 1000 })
+	e := start(t, addr, func(c *config) { c.MaxTraces, c.MaxHeld, c.MaxTrace = 20, 0, 1000 })
 	res, err := e.Find(t.Context(), tracestore.Query{}, tracestore.WantIDs)
 	if err != nil {
 		t.Fatal(err)
@@ -327,7 +341,7 @@ func TestEndlessAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o := res.Outcome(); n != 20 || o.Complete || !strings.Contains(o.Reason, "more traces than it is asked for") {
+	if o := res.Outcome(); n != 20 || o.Complete || !strings.Contains(o.Reason, "more traces than requested") {
 		t.Errorf("%d traces, %+v", n, o)
 	}
 	r.find = func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
@@ -339,8 +353,9 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
-// What a search keeps is given back at its end, also when its reader stops.
-func TestKeptSpansAreGivenBack(t *testing.T) {
+// TestSearchReleasesMemory checks that a search releases its memory at its end, also if the caller
+// stops early.
+func TestSearchReleasesMemory(t *testing.T) {
 	f := &fake{}
 	r := &reader2{find: func(_ *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return errors.Join(s.Send(trace(1, "a", 5)), s.Send(trace(2, "a", 6)))
@@ -352,20 +367,21 @@ func TestKeptSpansAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range res.All {
-		if e.kept.Used() == 0 {
-			t.Error("nothing is kept")
+		if e.held.Used() == 0 {
+			t.Error("no memory in use during a search")
 		}
 		break
 	}
 	r.find = func(*storage_v2.TraceQueryParameters, grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return status.Error(codes.Internal, "broken")
 	}
-	if _, _, err := find(t, e, tracestore.Query{}); err == nil || e.kept.Used() != 0 {
-		t.Errorf("error %v, %d bytes are kept", err, e.kept.Used())
+	if _, _, err := find(t, e, tracestore.Query{}); err == nil || e.held.Used() != 0 {
+		t.Errorf("error %v, %d bytes in use, want 0", err, e.held.Used())
 	}
 }
 
-func TestStoresThatNeedAService(t *testing.T) {
+// TestServiceNameRequired checks servers that cannot search without a service name.
+func TestServiceNameRequired(t *testing.T) {
 	f := &fake{}
 	r := &reader2{find: func(*storage_v2.TraceQueryParameters, grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		return nil
@@ -381,7 +397,7 @@ func TestStoresThatNeedAService(t *testing.T) {
 	}
 }
 
-func TestArchiveThatIsNotThere(t *testing.T) {
+func TestMissingArchive(t *testing.T) {
 	f := &fake{}
 	addr, _ := f.serve(t, "localhost:0", f, &capabilities2{}, &reader2{})
 	e := start(t, addr, func(c *config) { c.Archive = true })

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fake is a server of the field: it knows the services by the field's names only, and has those that a test gives it.
+// fake is a server with the original service names only. It has the services that a test registers.
 type fake struct {
 	coltracepb.UnimplementedTraceServiceServer
 	storage_v1.UnimplementedSpanWriterPluginServer
@@ -36,11 +36,11 @@ type fake struct {
 	calls   []string
 	header  metadata.MD   // of the last call
 	headers []metadata.MD // of all calls
-	written []string      // names of spans, with how they were written
+	written []string      // names of spans with the method that wrote them
 	write   func(name string) error
 }
 
-func (f *fake) note(ctx context.Context, method string) {
+func (f *fake) record(ctx context.Context, method string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, method)
@@ -48,8 +48,8 @@ func (f *fake) note(ctx context.Context, method string) {
 	f.headers = append(f.headers, f.header)
 }
 
-// asked returns how often a method was called.
-func (f *fake) asked(method string) (n int) {
+// callsOf returns the number of calls of a method.
+func (f *fake) callsOf(method string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.calls {
@@ -60,7 +60,7 @@ func (f *fake) asked(method string) (n int) {
 	return n
 }
 
-func (f *fake) took(how, name string) error {
+func (f *fake) accept(how, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.write != nil {
@@ -72,11 +72,11 @@ func (f *fake) took(how, name string) error {
 	return nil
 }
 
-// Export takes spans in OTLP.
+// Export accepts spans in OTLP.
 func (f *fake) Export(_ context.Context, r *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
 	for _, rs := range r.GetResourceSpans() {
 		for _, s := range rs.GetScopeSpans()[0].GetSpans() {
-			if err := f.took("v2", s.GetName()); err != nil {
+			if err := f.accept("v2", s.GetName()); err != nil {
 				return nil, err
 			}
 		}
@@ -84,25 +84,25 @@ func (f *fake) Export(_ context.Context, r *coltracepb.ExportTraceServiceRequest
 	return &coltracepb.ExportTraceServiceResponse{}, nil
 }
 
-// WriteSpan takes a span.
+// WriteSpan accepts a span.
 func (f *fake) WriteSpan(_ context.Context, r *storage_v1.WriteSpanRequest) (*storage_v1.WriteSpanResponse, error) {
-	return &storage_v1.WriteSpanResponse{}, f.took("v1", r.GetSpan().GetOperationName()+"@"+r.GetSpan().GetProcess().GetServiceName())
+	return &storage_v1.WriteSpanResponse{}, f.accept("v1", r.GetSpan().GetOperationName()+"@"+r.GetSpan().GetProcess().GetServiceName())
 }
 
-// WriteSpanStream takes spans.
+// WriteSpanStream accepts a stream of spans.
 func (f *fake) WriteSpanStream(stream grpc.ClientStreamingServer[storage_v1.WriteSpanRequest, storage_v1.WriteSpanResponse]) error {
 	for {
 		r, err := stream.Recv()
 		if err != nil {
 			return stream.SendAndClose(&storage_v1.WriteSpanResponse{})
 		}
-		if err := f.took("stream", r.GetSpan().GetOperationName()); err != nil {
+		if err := f.accept("stream", r.GetSpan().GetOperationName()); err != nil {
 			return err
 		}
 	}
 }
 
-// reader1 and reader2 are what reads in the two versions.
+// reader1 and reader2 implement the readers of v1 and v2.
 type reader1 struct {
 	storage_v1.UnimplementedSpanReaderPluginServer
 	get        func(*storage_v1.GetTraceRequest, grpc.ServerStreamingServer[storage_v1.SpansResponseChunk]) error
@@ -154,7 +154,8 @@ func (c *capabilities2) GetCapabilities(context.Context, *storage_v2.GetCapabili
 	return &storage_v2.GetCapabilitiesResponse{Search: c.search}, nil
 }
 
-// serve runs a server with the parts, and returns its address and how to stop it.
+// serve runs a server with the given services, and returns its address and a function that stops
+// it.
 func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 	t.Helper()
 	register := func(srv *grpc.Server) {
@@ -179,17 +180,19 @@ func (f *fake) serve(t testing.TB, addr string, parts ...any) (string, func()) {
 			}
 		}
 	}
-	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-		f.note(ctx, info.FullMethod[len("/jaeger."):])
+	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		f.record(ctx, info.FullMethod[len("/jaeger."):])
 		return next(ctx, req)
-	}), grpc.StreamInterceptor(func(s any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		f.note(ss.Context(), info.FullMethod[len("/jaeger."):])
+	}
+	stream := func(s any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		f.record(ss.Context(), info.FullMethod[len("/jaeger."):])
 		return next(s, ss)
-	}))
+	}
+	hop := pipelinetest.StartHop(t, addr, register, grpc.UnaryInterceptor(unary), grpc.StreamInterceptor(stream))
 	return hop.Addr, hop.Stop
 }
 
-// start makes an exporter for an address.
+// start starts an exporter for an address.
 func start(t testing.TB, addr string, change func(*config)) *exporter {
 	t.Helper()
 	c := defaults()
@@ -208,7 +211,7 @@ func start(t testing.TB, addr string, change func(*config)) *exporter {
 	return e
 }
 
-// spans makes a batch of a span for each name, of a trace each.
+// spans returns a batch with one trace with one span for each name.
 func spans(t testing.TB, tenant string, names ...string) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()
@@ -234,7 +237,7 @@ func spans(t testing.TB, tenant string, names ...string) *otlpdata.Batch {
 	return b
 }
 
-// trace is a TracesData of one span.
+// trace returns a TracesData with one span.
 func trace(id byte, name string, start uint64) *tracepb.TracesData {
 	return &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{
 		{TraceId: append(make([]byte, 15), id), SpanId: []byte{1, 1, 1, 1, 1, 1, 1, 1}, Name: name, StartTimeUnixNano: start}}}}}}}

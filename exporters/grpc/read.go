@@ -19,44 +19,46 @@ import (
 )
 
 var (
-	errArchiveByID  = errors.New("the archive of a remote store can be read by trace ids only")
-	errNeedsService = errors.New("the remote store finds traces of a service only: name one")
+	errArchiveSearch = errors.New("remote storage archive cannot be searched; read traces by id")
+	errNeedsService  = errors.New("remote storage server cannot search without a service name; specify a service")
 )
 
-// errStop ends a call whose caller wants no more.
+// errStop ends a call whose caller wants no further results.
 var errStop = errors.New("stopped")
 
-// reader returns what reads spans of the other side, and its capabilities. ctx says who asks, see [exporter.reading]: servers with tenants
-// answer nobody else, not even what they can do. So it is with lister.
-func (e *exporter) reader(ctx context.Context) (spansReader, *capabilities, error) {
-	c, err := e.peer.capabilities(ctx)
+// traceReader returns the reader for the version of the server, and its capabilities. ctx must have
+// the metadata of [exporter.withReadMetadata], because servers with tenancy require it even for
+// capabilities.
+func (e *exporter) traceReader(ctx context.Context) (traceReader, *capabilities, error) {
+	c, err := e.server.capabilities(ctx)
 	switch {
 	case err != nil:
-		return nil, nil, e.failed(ctx, err)
+		return nil, nil, e.readError(ctx, err)
 	case e.cfg.Archive && !c.archive:
 		return nil, nil, pipeline.Permanent(errNoArchive)
 	case c.version == v2Name:
-		return wireV2{e.peer.conn}, c, nil
+		return protocolV2{e.server.conn}, c, nil
 	}
-	return wireV1{e.peer.conn, e.cfg.Archive}, c, nil
+	return protocolV1{e.server.conn, e.cfg.Archive}, c, nil
 }
 
-func (e *exporter) lister(ctx context.Context) (lister, error) {
+// catalogReader is like traceReader, for catalogs and dependencies.
+func (e *exporter) catalogReader(ctx context.Context) (catalogReader, error) {
 	if e.cfg.Archive {
-		return nil, pipeline.Permanent(errArchiveByID)
+		return nil, pipeline.Permanent(errArchiveSearch)
 	}
-	c, err := e.peer.capabilities(ctx)
+	c, err := e.server.capabilities(ctx)
 	if err != nil {
-		return nil, e.failed(ctx, err)
+		return nil, e.readError(ctx, err)
 	}
 	if c.version == v2Name {
-		return wireV2{e.peer.conn}, nil
+		return protocolV2{e.server.conn}, nil
 	}
-	return wireV1{field: e.peer.conn}, nil
+	return protocolV1{originalNames: e.server.conn}, nil
 }
 
-// failed is the error of a read. That of a context which has ended is that of the context.
-func (e *exporter) failed(ctx context.Context, err error) error {
+// readError returns the error for a failed read. If ctx has ended, that is the error of ctx.
+func (e *exporter) readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -66,10 +68,11 @@ func (e *exporter) failed(ctx context.Context, err error) error {
 	case codes.DeadlineExceeded:
 		err = errors.Join(context.DeadlineExceeded, err)
 	}
-	return fmt.Errorf("reading the remote store at %s: %w", e.cfg.Endpoint, err)
+	return fmt.Errorf("reading from remote storage server %s: %w", e.cfg.Endpoint, err)
 }
 
-// Traces implements tracestore.Reader: it asks for one trace after the other, which keeps their order whatever the other side does.
+// Traces implements tracestore.Reader. It requests one trace after the other, so that their order
+// does not depend on the server.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		for _, ref := range refs {
@@ -90,13 +93,13 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 	}
 }
 
-// trace gives the pieces of a trace to each, whose error ends it and is returned.
+// trace calls each with the pieces of a trace. An error of each ends the call and is returned.
 func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.TraceRef, each func(*otlpdata.Batch) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ctx = e.reading(ctx, tenant)
-	r, _, err := e.reader(ctx)
+	ctx = e.withReadMetadata(ctx, tenant)
+	r, _, err := e.traceReader(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 	err = r.trace(ctx, ref, func(otlp []byte) error {
 		return pieces(ctx, otlp, tenant, func(id otlpdata.TraceID, b *otlpdata.Batch) error {
 			if id != ref.ID {
-				return fmt.Errorf("asked for trace %s, it sent spans of trace %s", ref.ID, id)
+				return fmt.Errorf("requested trace %s, received spans of trace %s", ref.ID, id)
 			}
 			stopped = each(b)
 			return stopped
@@ -114,12 +117,13 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 		return stopped
 	}
 	if err != nil {
-		return e.failed(ctx, err)
+		return e.readError(ctx, err)
 	}
 	return nil
 }
 
-// pieces gives the spans of a message to each: all at once, or one by one where they are of several traces, which the protocol excludes.
+// pieces calls each with the spans of a message: all at once, or one by one if they belong to
+// several traces, which the protocol does not permit.
 func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.TraceID, *otlpdata.Batch) error) error {
 	b, err := batch(otlp, tenant)
 	if err != nil || b.Len() == 0 {
@@ -141,7 +145,8 @@ func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.
 		return each(first, b)
 	}
 	return tracestore.WalkSpans(b, func(s tracestore.Span) error {
-		if err := ctx.Err(); err != nil { // every span gets a copy of its resource: a message may be made to take long
+		// A malicious message may take long, because each span gets a copy of its resource.
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		one, err := batch(otlpdata.AppendResourceSpans(nil, s.Resource, s.Scope, s.Raw), tenant)
@@ -154,14 +159,14 @@ func pieces(ctx context.Context, otlp []byte, tenant string, each func(otlpdata.
 
 // Services implements tracestore.Catalog.
 func (e *exporter) Services(ctx context.Context, tenant string) ([]string, error) {
-	ctx = e.reading(ctx, tenant)
-	l, err := e.lister(ctx)
+	ctx = e.withReadMetadata(ctx, tenant)
+	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	names, err := l.services(ctx)
 	if err != nil {
-		return nil, e.failed(ctx, err)
+		return nil, e.readError(ctx, err)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
@@ -169,17 +174,17 @@ func (e *exporter) Services(ctx context.Context, tenant string) ([]string, error
 
 // Operations implements tracestore.Catalog.
 func (e *exporter) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
-	ctx = e.reading(ctx, tenant)
-	l, err := e.lister(ctx)
+	ctx = e.withReadMetadata(ctx, tenant)
+	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ops, err := l.operations(ctx, service, kind)
 	if err != nil {
-		return nil, e.failed(ctx, err)
+		return nil, e.readError(ctx, err)
 	}
 	for i := range ops {
-		if ops[i].Kind == "unspecified" { // so some servers call no kind
+		if ops[i].Kind == "unspecified" { // sent by some servers
 			ops[i].Kind = ""
 		}
 	}
@@ -190,16 +195,17 @@ func (e *exporter) Operations(ctx context.Context, tenant, service, kind string)
 	return slices.Compact(ops), nil
 }
 
-// Dependencies implements tracestore.Dependencies. Errors, durations and what is messaging only stores of ours can tell.
+// Dependencies implements tracestore.Dependencies. Errors, durations and messaging are known only
+// if the server is this program.
 func (e *exporter) Dependencies(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
-	ctx = e.reading(ctx, tenant)
-	l, err := e.lister(ctx)
+	ctx = e.withReadMetadata(ctx, tenant)
+	l, err := e.catalogReader(ctx)
 	if err != nil {
 		return tracestore.Graph{}, err
 	}
 	edges, incomplete, err := l.dependencies(ctx, from, to)
 	if err != nil {
-		return tracestore.Graph{}, e.failed(ctx, err)
+		return tracestore.Graph{}, e.readError(ctx, err)
 	}
 	var calls storequery.CallCounter
 	for i := range edges {

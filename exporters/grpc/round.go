@@ -10,41 +10,43 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// round is the answer to one question.
+// round is the answer to one request of a search.
 type round struct {
 	search     *search
 	candidates map[otlpdata.TraceID]*candidate
 	count      int                   // traces
-	held       int64                 // bytes of pieces
-	memory     *pipeline.Reservation // for them
-	incomplete string                // what the other side said of its answer
-	// asked: traces have a span that the question asks for. oldest is the least of their keys: every trace with a greater one is here.
-	asked  bool
-	oldest uint64
+	held       int64                 // bytes of pieces in memory
+	memory     *pipeline.Reservation // for pieces
+	incomplete string                // why the answer is incomplete, according to the server
+	// anyMatch reports whether a trace has a span that matches the remote query. oldest is then the
+	// oldest start of the newest such spans: the answer contains all traces that are newer.
+	anyMatch bool
+	oldest   uint64
 }
 
 // candidate is a trace that may be a result.
 type candidate struct {
 	id      otlpdata.TraceID
 	pieces  []*otlpdata.Batch
-	dropped bool   // pieces are not all there
-	matched bool   // it has a key
-	key     uint64 // greatest start of a span that the query matches
-	asked   bool
-	newest  uint64 // greatest start of a span that the question asks for
+	dropped bool   // pieces were dropped
+	matched bool   // key is set
+	key     uint64 // latest start of a span that matches the query
+	remote  bool   // newest is set
+	newest  uint64 // latest start of a span that matches the remote query
 }
 
-// errTooManyTraces ends the answer of a store that sends more traces than any question asks for.
-var errTooManyTraces = errors.New("the remote store sends more traces than it is asked for (max_traces_per_question)")
+// errTooManyTraces ends the answer of a server that sends more traces than requested.
+var errTooManyTraces = errors.New("remote storage server sent more traces than requested (max_traces_per_question)")
 
-// ask asks the question, and looks at what comes. The round holds memory until it is released.
-func (s *search) ask(ctx context.Context) (*round, error) {
-	memory, err := s.kept.Reserve(0)
-	if err != nil { // nothing always fits
+// fetch sends the remote query and examines the answer. The round holds memory until that is
+// released.
+func (s *search) fetch(ctx context.Context) (*round, error) {
+	memory, err := s.held.Reserve(0)
+	if err != nil { // cannot happen
 		return nil, err
 	}
 	r := &round{search: s, candidates: make(map[otlpdata.TraceID]*candidate), memory: memory}
-	r.incomplete, err = s.reader.find(s.reading(ctx, s.query.Tenant), s.question, func(otlp []byte) error {
+	r.incomplete, err = s.reader.find(s.withReadMetadata(ctx, s.query.Tenant), s.remoteQuery, func(otlp []byte) error {
 		return pieces(ctx, otlp, s.query.Tenant, r.add)
 	})
 	if errors.Is(err, errTooManyTraces) {
@@ -52,22 +54,22 @@ func (s *search) ask(ctx context.Context) (*round, error) {
 	}
 	if err != nil {
 		memory.Release()
-		return nil, s.failed(ctx, err)
+		return nil, s.readError(ctx, err)
 	}
 	r.count = len(r.candidates)
 	for _, c := range r.candidates {
-		if c.asked && (!r.asked || c.newest < r.oldest) {
-			r.asked, r.oldest = true, c.newest
+		if c.remote && (!r.anyMatch || c.newest < r.oldest) {
+			r.anyMatch, r.oldest = true, c.newest
 		}
 	}
 	return r, nil
 }
 
-// add takes a piece of a trace.
+// add adds a piece of a trace.
 func (r *round) add(id otlpdata.TraceID, b *otlpdata.Batch) error {
 	c := r.candidates[id]
 	if c == nil {
-		if len(r.candidates) >= r.search.cfg.MaxQuestion {
+		if len(r.candidates) >= r.search.cfg.MaxTraces {
 			return errTooManyTraces
 		}
 		c = &candidate{id: id}
@@ -83,7 +85,7 @@ func (r *round) add(id otlpdata.TraceID, b *otlpdata.Batch) error {
 	return nil
 }
 
-// hold keeps a piece while there is room.
+// hold holds a piece in memory. If max_held_size is exceeded, it drops all pieces of the trace.
 func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 	if r.search.want == tracestore.WantIDs || c.dropped {
 		return
@@ -97,14 +99,14 @@ func (r *round) hold(c *candidate, b *otlpdata.Batch) {
 		r.held -= int64(p.Size())
 	}
 	c.pieces, c.dropped = nil, true
-	_ = r.memory.Resize(r.held) // less never fails
+	_ = r.memory.Resize(r.held) // cannot fail: shrinks
 }
 
-// examine looks whether a span makes its trace newer.
+// examine updates the keys of a candidate with a span.
 func (s *search) examine(c *candidate, sp tracestore.Span) {
 	s.outcome.Scanned++
-	if (!c.asked || sp.Start > c.newest) && s.question.holds(sp) {
-		c.asked, c.newest = true, sp.Start
+	if (!c.remote || sp.Start > c.newest) && s.remoteQuery.matches(sp) {
+		c.remote, c.newest = true, sp.Start
 	}
 	if sp.Start < s.from || sp.Start > s.to || c.matched && sp.Start <= c.key {
 		return
@@ -114,14 +116,14 @@ func (s *search) examine(c *candidate, sp tracestore.Span) {
 	}
 }
 
-// ordered returns the traces that match and are behind the cursor, newest first.
+// ordered returns the matching traces after a cursor, newest first.
 func (r *round) ordered(after tracestore.Cursor) []*candidate {
 	var out []*candidate
 	for _, c := range r.candidates {
-		if c.matched && behind(after, c.key, c.id) {
+		if c.matched && isAfter(after, c.key, c.id) {
 			out = append(out, c)
 		}
 	}
-	slices.SortFunc(out, newestFirst)
+	slices.SortFunc(out, compareCandidates)
 	return out
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestSpanSets: sets of spans, of which the protocol knows nothing, are found among what a condition on one span finds.
+// TestSpanSets checks searches for span sets, which the protocol does not support.
 func TestSpanSets(t *testing.T) {
 	r := &reader2{find: func(q *storage_v2.TraceQueryParameters, s grpc.ServerStreamingServer[tracepb.TracesData]) error {
 		if q.GetServiceName() != "" || q.GetOperationName() == "c" {

@@ -25,10 +25,11 @@ import (
 
 const exportMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
-var errNoArchive = errors.New("the remote store has no archive")
+var errNoArchive = errors.New("remote storage server has no archive")
 
-// Consume makes one attempt to write b. When one of several messages fails for the moment, the error stands for all spans, and those that
-// were stored are sent again: stores show duplicates once.
+// Consume makes one attempt to write b. If one of several messages fails temporarily, the error
+// applies to all spans. Spans that were stored are sent again in that case; stores return
+// duplicates once.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	parts, err := b.Chunks()
 	if err != nil {
@@ -37,16 +38,16 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	err = e.write(e.withTenant(ctx, b.Meta().Tenant), parts, b)
 	var partial *pipeline.Partial
 	if err != nil && !errors.As(err, &partial) {
-		err = fmt.Errorf("writing to the remote store at %s: %w", e.cfg.Endpoint, err)
+		err = fmt.Errorf("writing to remote storage server %s: %w", e.cfg.Endpoint, err)
 	}
-	return e.hop.Record(ctx, err)
+	return e.nextHop.Record(ctx, err)
 }
 
 func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch) error {
 	if e.writer != nil {
 		return e.export(ctx, e.writer, parts, b)
 	}
-	c, err := e.peer.capabilities(ctx)
+	c, err := e.server.capabilities(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -57,22 +58,24 @@ func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch)
 	case c.version == v2Name:
 		return e.export(ctx, e.conn, parts, b)
 	case c.streaming:
-		if err := e.stream(ctx, parts); b.Len() < 2 || !isOfData(err) {
+		if err := e.stream(ctx, parts); b.Len() < 2 || !isAboutSpans(err) {
 			return err
 		}
-		// One of the spans was refused, nobody says which, and those behind it were not looked at.
+		// The server refused one of the spans without saying which one, and ignored the following
+		// spans.
 	}
 	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, parts, b.Len())
 }
 
-// export writes OTLP, in as many messages as it takes. A message that is refused for good does not keep the others from being sent.
+// export writes OTLP in one or more messages. It continues after a message that was refused
+// permanently.
 func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte, b *otlpdata.Batch) error {
 	if b.Size() <= int(e.cfg.MaxMessageSize) {
 		return e.exportOne(ctx, conn, parts)
 	}
-	var refused refusals
+	var refused refusedSpans
 	err := otlpchunks.Split(parts, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
-		return refused.except(e.exportOne(ctx, conn, [][]byte{request}), spans)
+		return refused.record(e.exportOne(ctx, conn, [][]byte{request}), spans)
 	})
 	if err != nil {
 		return err
@@ -87,16 +90,18 @@ func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface,
 	}
 	resp := ptraceotlp.NewExportResponse()
 	if err := resp.UnmarshalProto(raw); err != nil {
-		return e.hop.Partial(0, fmt.Sprintf("the answer of %s is not one of OTLP: %v", e.cfg.Endpoint, err))
+		return e.nextHop.Partial(0, fmt.Sprintf("invalid OTLP response from %s: %v", e.cfg.Endpoint, err))
 	}
-	return e.hop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
+	return e.nextHop.Partial(resp.PartialSuccess().RejectedSpans(), resp.PartialSuccess().ErrorMessage())
 }
 
-// eachRequest calls send with a WriteSpanRequest for each span, which send owns. What the native model cannot say is lost, see
-// [native.SplitPostSpans].
+// eachRequest calls send with a WriteSpanRequest for each span, which send may retain. Content that
+// the native model cannot represent is lost; see [native.SplitPostSpans].
 func eachRequest(parts [][]byte, send func(request server.Raw) error) error {
-	// A SpansResponseChunk of one span is a WriteSpanRequest.
-	requests := native.NewChunks(native.ChunkLimits{Spans: 1, Bytes: math.MaxInt}, func(chunk []byte) error { return send(bytes.Clone(chunk)) })
+	// A SpansResponseChunk with one span is also a WriteSpanRequest.
+	requests := native.NewChunks(native.ChunkLimits{Spans: 1, Bytes: math.MaxInt}, func(chunk []byte) error {
+		return send(bytes.Clone(chunk))
+	})
 	for _, p := range parts {
 		if err := otlpdata.Walk(p, requests); err != nil {
 			return err
@@ -105,17 +110,17 @@ func eachRequest(parts [][]byte, send func(request server.Raw) error) error {
 	return requests.Finish()
 }
 
-// stream writes the spans in one stream, whose answer says that all are stored.
+// stream writes the spans in one stream. The response confirms that all are stored.
 func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := e.peer.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
+	stream, err := e.server.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
 		storage_v1.StreamingSpanWriterPlugin_WriteSpanStream_FullMethodName)
 	if err != nil {
 		return err
 	}
 	err = eachRequest(parts, func(request server.Raw) error { return stream.SendMsg(&request) })
-	if err != nil && err != io.EOF { // of which the answer says more
+	if err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
 		return err
 	}
 	if err := stream.CloseSend(); err != nil {
@@ -125,7 +130,8 @@ func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
 	return fromV1(stream.RecvMsg(&answer))
 }
 
-// fromV1 is the outcome of a write to a server of v1. They say Unknown for every error of their store, which may be one that passes.
+// fromV1 returns the error of a write to a v1 server. These return Unknown for all errors of their
+// store, so Unknown is not permanent.
 func fromV1(err error) error {
 	if status.Code(err) == codes.Unknown {
 		return errors.New(err.Error())
@@ -133,16 +139,18 @@ func fromV1(err error) error {
 	return err
 }
 
-// unaryWrites is how many calls write the spans of one batch at once, where each takes one span.
+// unaryWrites is the number of concurrent calls for the spans of one batch, if each call writes one
+// span.
 const unaryWrites = 16
 
-// writeSpans writes the spans in a call each. A span that is refused for good does not keep the others from being sent.
+// writeSpans writes each span in a call of its own. It continues after a span that was refused
+// permanently.
 func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte, spans int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, unaryWrites)
 	var calls sync.WaitGroup
-	var refused refusals
+	var refused refusedSpans
 	err := eachRequest(parts, func(request server.Raw) error {
 		select {
 		case slots <- struct{}{}:
@@ -152,7 +160,7 @@ func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte
 		calls.Go(func() {
 			defer func() { <-slots }()
 			var answer server.Raw
-			if err := refused.except(fromV1(e.peer.conn.Invoke(ctx, method, &request, &answer)), 1); err != nil {
+			if err := refused.record(fromV1(e.server.conn.Invoke(ctx, method, &request, &answer)), 1); err != nil {
 				cancel(err)
 			}
 		})

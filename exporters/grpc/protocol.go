@@ -19,46 +19,48 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// spansReader reads spans in one version of the protocol.
-type spansReader interface {
-	// trace gives the pieces of a trace to each, as ExportTraceServiceRequests. A trace that does not exist has none.
+// traceReader reads traces in one version of the protocol.
+type traceReader interface {
+	// trace calls each with the pieces of a trace, as ExportTraceServiceRequests. It does not call
+	// each if the trace does not exist.
 	trace(ctx context.Context, ref tracestore.TraceRef, each func(otlp []byte) error) error
-	// find gives the pieces of the traces to each that answer the question. incomplete says why there may be more than were found; "" where the
-	// other side did not say so.
-	find(ctx context.Context, q *question, each func(otlp []byte) error) (incomplete string, err error)
+	// find calls each with the pieces of the traces that match the query. incomplete is the reason
+	// why there may be further traces, according to the server, or "".
+	find(ctx context.Context, q *remoteQuery, each func(otlp []byte) error) (incomplete string, err error)
 }
 
-// lister reads everything else. Lists may be in any order and repeat.
-type lister interface {
+// catalogReader reads everything else. Lists may be unsorted and contain duplicates.
+type catalogReader interface {
 	services(ctx context.Context) ([]string, error)
 	operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error)
-	// dependencies returns also where the other side said that they are not complete, and why; "" where it did not.
+	// dependencies returns the calls between services. incomplete is the reason why calls are
+	// missing, according to the server, or "".
 	dependencies(ctx context.Context, from, to time.Time) (edges []tracestore.Edge, incomplete string, err error)
 }
 
-// wireV1 and wireV2 are the versions.
+// protocolV1 and protocolV2 implement the versions of the protocol.
 type (
-	wireV1 struct {
-		field
+	protocolV1 struct {
+		originalNames
 		archive bool
 	}
-	wireV2 struct{ field }
+	protocolV2 struct{ originalNames }
 )
 
-func (w wireV2) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
+func (w protocolV2) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
 	req := &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{
 		{TraceId: ref.ID[:], StartTime: timestamp(ref.From), EndTime: timestamp(ref.To)}}}
 	return w.receive(ctx, storage_v2.TraceReader_GetTraces_FullMethodName, req, each)
 }
 
-func (w wireV2) find(ctx context.Context, q *question, each func([]byte) error) (string, error) {
+func (w protocolV2) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {
 	var trailer metadata.MD
 	err := w.receive(ctx, storage_v2.TraceReader_FindTraces_FullMethodName, &storage_v2.FindTracesRequest{Query: q.v2()}, each,
 		grpc.Trailer(&trailer))
 	return incomplete(trailer), err
 }
 
-func (w wireV1) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
+func (w protocolV1) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
 	method := storage_v1.SpanReaderPlugin_GetTrace_FullMethodName
 	if w.archive {
 		method = storage_v1.ArchiveSpanReaderPlugin_GetArchiveTrace_FullMethodName
@@ -70,7 +72,7 @@ func (w wireV1) trace(ctx context.Context, ref tracestore.TraceRef, each func([]
 	return err
 }
 
-func (w wireV1) find(ctx context.Context, q *question, each func([]byte) error) (string, error) {
+func (w protocolV1) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {
 	var trailer metadata.MD
 	err := w.receive(ctx, storage_v1.SpanReaderPlugin_FindTraces_FullMethodName, &storage_v1.FindTracesRequest{Query: q.v1()},
 		translated(each), grpc.Trailer(&trailer))
@@ -80,7 +82,7 @@ func (w wireV1) find(ctx context.Context, q *question, each func([]byte) error) 
 	return incomplete(trailer), err
 }
 
-// translated gives SpansResponseChunks to each as OTLP.
+// translated converts SpansResponseChunks to OTLP for each.
 func translated(each func([]byte) error) func([]byte) error {
 	return func(chunk []byte) error {
 		otlp, err := native.FromSpans(0, chunk)
@@ -91,7 +93,8 @@ func translated(each func([]byte) error) func([]byte) error {
 	}
 }
 
-// isNotFound reports whether err says that there is no such trace. Not all servers have the code for it.
+// isNotFound reports whether err means that the trace does not exist. Some servers do not use the
+// code NotFound.
 func isNotFound(err error) bool {
 	s, ok := status.FromError(err)
 	return ok && err != nil && (s.Code() == codes.NotFound || strings.HasSuffix(s.Message(), "trace not found"))
@@ -101,7 +104,7 @@ func incomplete(trailer metadata.MD) string {
 	return strings.Join(trailer.Get(remotestore.IncompleteTrailer), "; ")
 }
 
-func (w wireV2) services(ctx context.Context) ([]string, error) {
+func (w protocolV2) services(ctx context.Context) ([]string, error) {
 	resp, err := storage_v2.NewTraceReaderClient(w).GetServices(ctx, &storage_v2.GetServicesRequest{})
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func (w wireV2) services(ctx context.Context) ([]string, error) {
 	return remotestore.Names(resp, resp.GetServices()), nil
 }
 
-func (w wireV1) services(ctx context.Context) ([]string, error) {
+func (w protocolV1) services(ctx context.Context) ([]string, error) {
 	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetServices(ctx, &storage_v1.GetServicesRequest{})
 	if err != nil {
 		return nil, err
@@ -117,7 +120,7 @@ func (w wireV1) services(ctx context.Context) ([]string, error) {
 	return remotestore.Names(resp, resp.GetServices()), nil
 }
 
-func (w wireV2) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
+func (w protocolV2) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
 	req := &storage_v2.GetOperationsRequest{SpanKind: kind}
 	req.Service = remotestore.PutName(req, service)
 	resp, err := storage_v2.NewTraceReaderClient(w).GetOperations(ctx, req)
@@ -131,7 +134,7 @@ func (w wireV2) operations(ctx context.Context, service, kind string) ([]tracest
 	return out, nil
 }
 
-func (w wireV1) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
+func (w protocolV1) operations(ctx context.Context, service, kind string) ([]tracestore.Operation, error) {
 	req := &storage_v1.GetOperationsRequest{SpanKind: kind}
 	req.Service = remotestore.PutName(req, service)
 	resp, err := storage_v1.NewSpanReaderPluginClient(w).GetOperations(ctx, req)
@@ -142,7 +145,7 @@ func (w wireV1) operations(ctx context.Context, service, kind string) ([]tracest
 	for _, op := range resp.GetOperations() {
 		out = append(out, tracestore.Operation{Name: op.GetName(), Kind: op.GetSpanKind()})
 	}
-	if len(out) == 0 { // an old server, which knows no kinds
+	if len(out) == 0 { // an old server without kinds
 		for _, name := range resp.GetOperationNames() {
 			out = append(out, tracestore.Operation{Name: name, Kind: kind})
 		}
@@ -150,7 +153,7 @@ func (w wireV1) operations(ctx context.Context, service, kind string) ([]tracest
 	return out, nil
 }
 
-func (w wireV2) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {
+func (w protocolV2) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {
 	var trailer metadata.MD
 	resp, err := storage_v2.NewDependencyReaderClient(w).GetDependencies(ctx,
 		&storage_v2.GetDependenciesRequest{StartTime: earliest(from), EndTime: latest(to)}, grpc.Trailer(&trailer))
@@ -160,7 +163,7 @@ func (w wireV2) dependencies(ctx context.Context, from, to time.Time) ([]tracest
 	return edgesOf(resp, resp.GetDependencies()), incomplete(trailer), nil
 }
 
-func (w wireV1) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {
+func (w protocolV1) dependencies(ctx context.Context, from, to time.Time) ([]tracestore.Edge, string, error) {
 	var trailer metadata.MD
 	resp, err := storage_v1.NewDependenciesReaderPluginClient(w).GetDependencies(ctx,
 		&storage_v1.GetDependenciesRequest{StartTime: earliest(from), EndTime: latest(to)}, grpc.Trailer(&trailer))
@@ -170,14 +173,15 @@ func (w wireV1) dependencies(ctx context.Context, from, to time.Time) ([]tracest
 	return edgesOf(resp, resp.GetDependencies()), incomplete(trailer), nil
 }
 
-// callCount is a message that says how often one service called another.
+// callCount is a message with the number of calls between two services.
 type callCount interface {
 	GetParent() string
 	GetChild() string
 	GetCallCount() uint64
 }
 
-// edgesOf returns the edges of an answer: all that is known of them where a server like this one says it, else what the protocol has.
+// edgesOf returns the edges of an answer. They have all fields if the server is this program, and
+// otherwise those of the protocol.
 func edgesOf[C callCount](answer proto.Message, counts []C) (out []tracestore.Edge) {
 	for _, e := range remotestore.Edges(answer) {
 		out = append(out, tracestore.Edge(e))
@@ -191,7 +195,7 @@ func edgesOf[C callCount](answer proto.Message, counts []C) (out []tracestore.Ed
 	return out
 }
 
-// timestamp returns nil for a time that does not bound, and for one that the protocol cannot say.
+// timestamp returns nil for a zero time, and for one that the protocol cannot represent.
 func timestamp(t time.Time) *timestamppb.Timestamp {
 	ts := timestamppb.New(t)
 	if t.IsZero() || ts.CheckValid() != nil {
@@ -200,7 +204,8 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 	return ts
 }
 
-// Bounds of all times that a span can have: servers of the field take a bound that is absent for the year 1.
+// earliest returns a lower bound. It is never nil, because other servers take a missing bound as
+// the year 1.
 func earliest(t time.Time) *timestamppb.Timestamp {
 	if ts := timestamp(t); ts != nil {
 		return ts
@@ -208,7 +213,8 @@ func earliest(t time.Time) *timestamppb.Timestamp {
 	return &timestamppb.Timestamp{}
 }
 
-// The latest time is one that servers can also count in nanoseconds with 63 bits.
+// latest returns an upper bound. It is never nil, and not after a time that servers can represent
+// in nanoseconds with 63 bits.
 func latest(t time.Time) *timestamppb.Timestamp {
 	if ts := timestamp(t); ts != nil {
 		return ts

@@ -10,20 +10,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// refusals are the spans of a batch that were refused for good, where the batch is sent in several calls. Safe for concurrent use.
-type refusals struct {
+// refusedSpans counts the spans of a batch that the server refused permanently, if the batch is
+// sent in several calls. Safe for concurrent use.
+type refusedSpans struct {
 	mu    sync.Mutex
 	spans int
 	first error
 }
 
-// except takes the outcome of a call with so many spans. What was refused for what the spans are is noted; every other error is returned.
-func (r *refusals) except(err error, spans int) error {
+// record records the outcome of a call with a number of spans. It counts spans that were refused
+// because of their content, and returns all other errors.
+func (r *refusedSpans) record(err error, spans int) error {
 	var partial *pipeline.Partial
 	switch {
 	case errors.As(err, &partial):
 		spans = partial.Rejected
-	case !isOfData(err):
+	case !isAboutSpans(err):
 		return err
 	}
 	r.mu.Lock()
@@ -35,8 +37,8 @@ func (r *refusals) except(err error, spans int) error {
 	return nil
 }
 
-// outcome is that of the batch, which had so many spans.
-func (r *refusals) outcome(spans int) error {
+// outcome returns the outcome for the batch, which had a number of spans.
+func (r *refusedSpans) outcome(spans int) error {
 	switch {
 	case r.first == nil:
 		return nil
@@ -46,8 +48,9 @@ func (r *refusals) outcome(spans int) error {
 	return &pipeline.Partial{Rejected: r.spans, Err: r.first}
 }
 
-// isOfData reports whether err is a refusal for good of the spans that were sent, and not of whoever sends them.
-func isOfData(err error) bool {
+// isAboutSpans reports whether err is a permanent refusal because of the content of spans, and not
+// because of the client.
+func isAboutSpans(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
 		return false

@@ -16,29 +16,30 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// question is what the protocol can ask. It is as narrow as it can be without leaving out what a condition holds on.
-type question struct {
+// remoteQuery is a query of the protocol. It is as narrow as possible without excluding spans that
+// meet the condition.
+type remoteQuery struct {
 	service, operation       string
 	tags                     map[string]string
-	minDuration, maxDuration time.Duration // 0: no bound
-	from, to                 uint64        // bounds of starts, nanoseconds since the Unix epoch
+	minDuration, maxDuration time.Duration // 0: no limit
+	from, to                 uint64        // bounds of start times, nanoseconds since the Unix epoch
 	limit                    int
 
-	exact bool            // the question is the whole condition
-	where tracestore.And  // what it asks for, as a condition on one span
-	asks  tracestore.Expr // where, made an Expr once
+	exact bool            // the query is equivalent to the condition
+	where tracestore.And  // the query as a condition on one span
+	expr  tracestore.Expr // where, converted once
 }
 
-// ask returns the question for a condition; window and limit are not set.
-func ask(where tracestore.Expr) *question {
-	q := &question{tags: map[string]string{}, exact: true}
+// newRemoteQuery returns the query for a condition, without window and limit.
+func newRemoteQuery(where tracestore.Expr) *remoteQuery {
+	q := &remoteQuery{tags: map[string]string{}, exact: true}
 	q.add(where)
-	q.asks = q.where
+	q.expr = q.where
 	return q
 }
 
-// add narrows the question by a condition that must hold besides.
-func (q *question) add(e tracestore.Expr) {
+// add narrows the query by a further condition.
+func (q *remoteQuery) add(e tracestore.Expr) {
 	switch e := e.(type) {
 	case nil:
 	case tracestore.And:
@@ -52,8 +53,8 @@ func (q *question) add(e tracestore.Expr) {
 	}
 }
 
-// addCond reports whether the question says all of the condition now.
-func (q *question) addCond(c tracestore.Cond) bool {
+// addCond narrows the query by a comparison, and reports whether the query now includes it exactly.
+func (q *remoteQuery) addCond(c tracestore.Cond) bool {
 	if c.Field.Place == tracestore.Duration {
 		return c.Value.IsNumber && q.addDuration(c)
 	}
@@ -72,12 +73,12 @@ func (q *question) addCond(c tracestore.Cond) bool {
 	case tracestore.AnyAttribute:
 		return q.addAttribute(c)
 	case tracestore.SpanAttribute, tracestore.ResourceAttribute, tracestore.EventAttribute:
-		q.addAttribute(c) // anywhere, of which this place is one
+		q.addAttribute(c) // matches in all places, including this one
 	}
 	return false
 }
 
-func (q *question) addName(name *string, c tracestore.Cond) bool {
+func (q *remoteQuery) addName(name *string, c tracestore.Cond) bool {
 	if *name != "" {
 		return *name == c.Value.Text
 	}
@@ -86,8 +87,8 @@ func (q *question) addName(name *string, c tracestore.Cond) bool {
 	return true
 }
 
-// addAttribute adds a tag, unless its key is one that means something else than an attribute.
-func (q *question) addAttribute(c tracestore.Cond) bool {
+// addAttribute adds a tag, unless its key does not mean an attribute.
+func (q *remoteQuery) addAttribute(c tracestore.Cond) bool {
 	meant, plain := storequery.TagCondition(c.Field.Key, c.Value.Text).(tracestore.Cond)
 	if !plain || meant.Field.Place != tracestore.AnyAttribute || meant.Field.Key != c.Field.Key || !utf8.ValidString(c.Field.Key) {
 		return false
@@ -95,7 +96,7 @@ func (q *question) addAttribute(c tracestore.Cond) bool {
 	return q.addTag(c.Field.Key, c.Value.Text)
 }
 
-func (q *question) addTag(key, value string) bool {
+func (q *remoteQuery) addTag(key, value string) bool {
 	if old, ok := q.tags[key]; ok {
 		return old == value
 	}
@@ -104,42 +105,43 @@ func (q *question) addTag(key, value string) bool {
 	return true
 }
 
-// mostDuration is the greatest bound that is asked for, in nanoseconds: servers of the field calculate with 63 bits.
-const mostDuration = 1 << 62
+// maxDurationBound is the maximum duration in a query, in nanoseconds. Other servers calculate with
+// 63 bits.
+const maxDurationBound = 1 << 62
 
-// addDuration narrows the bounds to whole nanoseconds that are no narrower than the condition.
-func (q *question) addDuration(c tracestore.Cond) bool {
+// addDuration narrows the bounds of the duration to whole nanoseconds that include the condition.
+func (q *remoteQuery) addDuration(c tracestore.Cond) bool {
 	ns := c.Value.Number
-	if !(ns >= 1 && ns <= mostDuration) { // NaN as well
+	if !(ns >= 1 && ns <= maxDurationBound) { // also excludes NaN
 		return false
 	}
-	least, most := c.Op == tracestore.Ge || c.Op == tracestore.Gt, c.Op == tracestore.Le || c.Op == tracestore.Lt
+	lower, upper := c.Op == tracestore.Ge || c.Op == tracestore.Gt, c.Op == tracestore.Le || c.Op == tracestore.Lt
 	if c.Op == tracestore.Eq {
-		least, most = true, true
+		lower, upper = true, true
 	}
-	if least {
+	if lower {
 		q.minDuration = max(q.minDuration, time.Duration(math.Floor(ns)))
-		q.where = append(q.where, durationIs(tracestore.Ge, math.Floor(ns)))
+		q.where = append(q.where, durationCond(tracestore.Ge, math.Floor(ns)))
 	}
-	if bound := time.Duration(math.Ceil(ns)); most {
+	if bound := time.Duration(math.Ceil(ns)); upper {
 		if q.maxDuration == 0 || bound < q.maxDuration {
 			q.maxDuration = bound
 		}
-		q.where = append(q.where, durationIs(tracestore.Le, math.Ceil(ns)))
+		q.where = append(q.where, durationCond(tracestore.Le, math.Ceil(ns)))
 	}
 	return ns == math.Floor(ns) && (c.Op == tracestore.Ge || c.Op == tracestore.Le || c.Op == tracestore.Eq)
 }
 
-func durationIs(op tracestore.Op, ns float64) tracestore.Expr {
+func durationCond(op tracestore.Op, ns float64) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: op, Value: tracestore.Number(ns)}
 }
 
-// holds reports whether a span is one that the question asks for.
-func (q *question) holds(s tracestore.Span) bool {
-	return q.from <= s.Start && s.Start <= q.to && tracestore.Match(q.asks, s)
+// matches reports whether a span matches the query.
+func (q *remoteQuery) matches(s tracestore.Span) bool {
+	return q.from <= s.Start && s.Start <= q.to && tracestore.Match(q.expr, s)
 }
 
-func (q *question) v1() *storage_v1.TraceQueryParameters {
+func (q *remoteQuery) v1() *storage_v1.TraceQueryParameters {
 	return &storage_v1.TraceQueryParameters{
 		ServiceName: q.service, OperationName: q.operation, Tags: q.tags,
 		StartTimeMin: nanos(q.from), StartTimeMax: nanos(q.to),
@@ -147,7 +149,7 @@ func (q *question) v1() *storage_v1.TraceQueryParameters {
 	}
 }
 
-func (q *question) v2() *storage_v2.TraceQueryParameters {
+func (q *remoteQuery) v2() *storage_v2.TraceQueryParameters {
 	p := &storage_v2.TraceQueryParameters{
 		ServiceName: q.service, OperationName: q.operation,
 		StartTimeMin: nanos(q.from), StartTimeMax: nanos(q.to),
@@ -160,7 +162,8 @@ func (q *question) v2() *storage_v2.TraceQueryParameters {
 	return p
 }
 
-// nanos returns nanoseconds since the Unix epoch as a time; timestamppb.New takes signed ones.
+// nanos converts nanoseconds since the Unix epoch. Unlike timestamppb.New it supports the full
+// range of uint64.
 func nanos(ns uint64) *timestamppb.Timestamp {
 	const second = uint64(time.Second)
 	return &timestamppb.Timestamp{Seconds: int64(ns / second), Nanos: int32(ns % second)}

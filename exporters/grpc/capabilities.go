@@ -1,0 +1,149 @@
+package grpc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/internal/wire/storage_v1"
+	"github.com/tracing-backend/tracing/internal/wire/storage_v2"
+)
+
+// capabilities describes what a server supports.
+type capabilities struct {
+	version      string
+	needsService bool // v2: it cannot search without a service name
+	streaming    bool // v1: WriteSpanStream
+	archive      bool // v1: it has an archive for writing and reading
+}
+
+// capabilityCache holds the capabilities of the server. It queries them when they are needed and
+// after a reconnect, because another process may answer then. It is the stats handler of the
+// connection.
+type capabilityCache struct {
+	conn     originalNames
+	protocol string
+	archive  bool
+	querying chan struct{} // holds a token while a goroutine queries the server
+
+	mu      sync.Mutex
+	changes int           // number of connections opened and closed
+	known   *capabilities // nil if unknown since the last change
+}
+
+var _ stats.Handler = (*capabilityCache)(nil)
+
+func newCapabilityCache(c config) *capabilityCache {
+	return &capabilityCache{protocol: c.Protocol, archive: c.Archive, querying: make(chan struct{}, 1)}
+}
+
+// capabilities returns the capabilities of the server, and queries them if they are unknown. Errors
+// are gRPC statuses or those of ctx.
+func (p *capabilityCache) capabilities(ctx context.Context) (*capabilities, error) {
+	if c, _ := p.state(); c != nil {
+		return c, nil
+	}
+	select {
+	case p.querying <- struct{}{}:
+		defer func() { <-p.querying }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for {
+		c, before := p.state()
+		if c != nil {
+			return c, nil
+		}
+		c, err := p.query(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("querying the capabilities of the remote storage server: %w", err)
+		}
+		if p.set(c, before) {
+			return c, nil
+		}
+	}
+}
+
+func (p *capabilityCache) state() (*capabilities, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known, p.changes
+}
+
+// set stores capabilities, unless connections have changed meanwhile, because another process may
+// have answered.
+func (p *capabilityCache) set(c *capabilities, changes int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changes != changes {
+		return false
+	}
+	p.known = c
+	return true
+}
+
+func (p *capabilityCache) query(ctx context.Context) (*capabilities, error) {
+	if p.protocol == v1Name || p.archive {
+		return p.queryV1(ctx)
+	}
+	c, err := p.queryV2(ctx)
+	if status.Code(err) == codes.Unimplemented {
+		return p.queryV1(ctx)
+	}
+	return c, err
+}
+
+// queryV2 queries the capabilities of v2. An older server without that method supports v2 if it
+// answers another method of v2.
+func (p *capabilityCache) queryV2(ctx context.Context) (*capabilities, error) {
+	resp, err := storage_v2.NewCapabilitiesClient(p.conn).GetCapabilities(ctx, &storage_v2.GetCapabilitiesRequest{})
+	if err == nil {
+		return &capabilities{version: v2Name, needsService: !resp.GetSearch().GetWithoutServiceName()}, nil
+	}
+	if status.Code(err) != codes.Unimplemented {
+		return nil, err
+	}
+	if p.protocol == v2Name {
+		return &capabilities{version: v2Name}, nil
+	}
+	if _, err := storage_v2.NewTraceReaderClient(p.conn).GetServices(ctx, &storage_v2.GetServicesRequest{}); err != nil {
+		return nil, err
+	}
+	return &capabilities{version: v2Name}, nil
+}
+
+// queryV1 queries the capabilities of v1. A server without that method has none.
+func (p *capabilityCache) queryV1(ctx context.Context) (*capabilities, error) {
+	resp, err := storage_v1.NewPluginCapabilitiesClient(p.conn).Capabilities(ctx, &storage_v1.CapabilitiesRequest{})
+	if err != nil && status.Code(err) != codes.Unimplemented {
+		return nil, err
+	}
+	return &capabilities{version: v1Name, streaming: resp.GetStreamingSpanWriter(),
+		archive: resp.GetArchiveSpanReader() && resp.GetArchiveSpanWriter()}, nil
+}
+
+// HandleConn discards the capabilities when a connection is opened or closed, because another
+// process may answer afterwards.
+func (p *capabilityCache) HandleConn(context.Context, stats.ConnStats) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes++
+	p.known = nil
+}
+
+// TagConn returns ctx.
+func (p *capabilityCache) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return ctx
+}
+
+// TagRPC returns ctx.
+func (p *capabilityCache) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	return ctx
+}
+
+// HandleRPC does nothing.
+func (p *capabilityCache) HandleRPC(context.Context, stats.RPCStats) {}
