@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// store is a store that finds everything. Its parts can be replaced.
+// store is a store whose queries return everything. Tests can set its behavior.
 type store struct {
 	mu      sync.Mutex
 	batches []*otlpdata.Batch
@@ -67,7 +67,7 @@ func (s *store) Traces(ctx context.Context, tenant string, refs []tracestore.Tra
 	}
 }
 
-// idOf returns the id of the first span.
+// idOf returns the trace id of the first span.
 func idOf(b *otlpdata.Batch) (id otlpdata.TraceID) {
 	first := errors.New("found")
 	_ = tracestore.WalkSpans(b, func(s tracestore.Span) error {
@@ -90,7 +90,8 @@ func (s *store) Find(ctx context.Context, q tracestore.Query, _ tracestore.Want)
 	return &tracestore.Results{
 		All: func(yield func(tracestore.Result, error) bool) {
 			for _, b := range s.batches {
-				if !yield(tracestore.Result{ID: idOf(b), Spans: b, Summary: &tracestore.Summary{ID: idOf(b), Spans: b.Len(), RootName: "\xff",
+				if !yield(tracestore.Result{ID: idOf(b), Spans: b, Summary: &tracestore.Summary{ID: idOf(b), Spans: b.Len(),
+					RootName: "\xff",
 					Services: []tracestore.ServiceSummary{{Name: "shop", Spans: b.Len()}}}}, nil) {
 					return
 				}
@@ -120,7 +121,7 @@ func serve(t testing.TB, s *store, change func(*Config)) *grpc.ClientConn {
 	return conn
 }
 
-// serveAndStop returns how to stop serving, too.
+// serveAndStop is like serve and also returns a function that stops the server.
 func serveAndStop(t testing.TB, s *store, change func(*Config)) (*grpc.ClientConn, func()) {
 	t.Helper()
 	c := defaults()

@@ -9,22 +9,24 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// Spans of a stream that come while the store is busy with those before are stored together, within these bounds. What waits is the latest
-// message, which is in the call's share of the budget, and less than inboxBytes besides.
+// Spans that arrive in a stream while the store is busy are stored together, within these limits.
+// The inbox holds less than inboxBytes plus the latest message, which is part of the budget of the
+// call.
 const (
 	inboxSpans = 1000
 	inboxBytes = 256 << 10
 )
 
-var errStopped = errors.New("nobody takes the spans")
+var errStopped = errors.New("stream handler has ended")
 
-// inbox is the messages of a stream that were received and not taken. One goroutine receives, another one takes.
+// inbox holds the messages of a stream that were received and not yet taken. One goroutine
+// receives, another one takes.
 type inbox struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	messages [][]byte
 	size     int   // bytes
-	ended    error // why nothing more comes; nil while it may
+	ended    error // why no further messages arrive; nil while they may
 }
 
 func newInbox() *inbox {
@@ -33,7 +35,7 @@ func newInbox() *inbox {
 	return i
 }
 
-// receive receives until the client ends the stream, which is io.EOF, or something else does.
+// receive receives messages until the stream ends. The error is io.EOF if the client ended it.
 func (i *inbox) receive(stream grpc.ServerStream) {
 	for {
 		var m server.Raw
@@ -48,7 +50,7 @@ func (i *inbox) receive(stream grpc.ServerStream) {
 	}
 }
 
-// put waits for room. It returns false when nobody takes any more.
+// put adds a message. It blocks while the inbox is full, and returns false if the inbox has ended.
 func (i *inbox) put(m []byte) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,7 +65,7 @@ func (i *inbox) put(m []byte) bool {
 	return true
 }
 
-// take waits for messages and returns all that there are: none at the end.
+// take waits for messages and returns all of them, or none if the inbox has ended.
 func (i *inbox) take() [][]byte {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,5 +87,5 @@ func (i *inbox) end(err error) {
 	i.changed.Signal()
 }
 
-// stop is called by who takes when it takes no more.
+// stop ends the inbox; the goroutine that takes messages calls it.
 func (i *inbox) stop() { i.end(errStopped) }

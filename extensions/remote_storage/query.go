@@ -22,7 +22,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// parameters are those that the queries of both versions have in common.
+// parameters are the common parameters of queries of both versions.
 type parameters interface {
 	GetServiceName() string
 	GetOperationName() string
@@ -96,7 +96,7 @@ func equals(p tracestore.Place, value string) tracestore.Expr {
 	return tracestore.Cond{Field: tracestore.Field{Place: p}, Op: tracestore.Eq, Value: tracestore.Text(value)}
 }
 
-// duration adds a bound, unless it is absent or 0, which is what clients send for none.
+// duration adds a bound, unless it is missing or 0, which clients send for no bound.
 func duration(where tracestore.And, op tracestore.Op, d *durationpb.Duration) (tracestore.And, error) {
 	if d.GetSeconds() == 0 && d.GetNanos() == 0 {
 		return where, nil
@@ -106,12 +106,13 @@ func duration(where tracestore.And, op tracestore.Op, d *durationpb.Duration) (t
 	}
 	ns := float64(d.GetSeconds())*1e9 + float64(d.GetNanos())
 	if d.GetSeconds() < math.MaxInt64/int64(time.Second) {
-		ns = float64(d.AsDuration()) // exact where a time.Duration can be
+		ns = float64(d.AsDuration()) // exact if it fits into a time.Duration
 	}
 	return append(where, tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: op, Value: tracestore.Number(ns)}), nil
 }
 
-// window returns bounds; a time that is absent, or the year 1 that clients send for none, does not bound.
+// window returns the bounds of a time range. A missing time, or the year 1 that some clients send,
+// sets no bound.
 func window(from, to *timestamppb.Timestamp) (f, t time.Time, err error) {
 	if f, err = moment(from); err != nil {
 		return f, t, err
@@ -132,7 +133,7 @@ func moment(ts *timestamppb.Timestamp) (time.Time, error) {
 
 func invalid(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
 
-// anyText returns the text form by which a value is compared.
+// anyText returns the text form of a value for comparisons.
 func anyText(v *storage_v2.AnyValue) (string, error) {
 	switch v := v.GetValue().(type) {
 	case *storage_v2.AnyValue_StringValue:
@@ -153,13 +154,14 @@ func anyText(v *storage_v2.AnyValue) (string, error) {
 	return "", nil
 }
 
-// maxListValue bounds an array or a map in a query, in bytes: its text is made by recursion.
+// maxListValue is the maximum size of an array or map in a query in bytes, because its text is
+// created by recursion.
 const maxListValue = 1 << 10
 
-// encodedText relies on these messages being encoded as those of OTLP are.
+// encodedText relies on the encoding of these messages, which is that of OTLP.
 func encodedText(kind otlpdata.ValueKind, m proto.Message) (string, error) {
 	if n := proto.Size(m); n > maxListValue {
-		return "", fmt.Errorf("a list of %d bytes is too long for a condition", n)
+		return "", fmt.Errorf("list value of %d bytes in a condition exceeds the maximum of %d", n, maxListValue)
 	}
 	b, err := proto.Marshal(m)
 	if err != nil {

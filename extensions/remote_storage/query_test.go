@@ -14,13 +14,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// FuzzQuery reads queries of anybody in both versions: they become a query that can be asked, or a refusal.
+// FuzzQuery checks that requests of both versions are converted to a valid query or to an error.
 func FuzzQuery(f *testing.F) {
 	for _, m := range []proto.Message{
 		&storage_v1.TraceQueryParameters{ServiceName: "s", Tags: map[string]string{"error": "true", "event": "x"}, NumTraces: -1},
-		&storage_v2.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Unix(1, 1)), DurationMax: durationpb.New(-1), Attributes: []*storage_v2.KeyValue{
-			{}, {Key: "k", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_BytesValue{BytesValue: []byte{1}}}},
-			{Key: "l", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_KvlistValue{KvlistValue: &storage_v2.KeyValueList{}}}}}},
+		&storage_v2.TraceQueryParameters{StartTimeMin: timestamppb.New(time.Unix(1, 1)), DurationMax: durationpb.New(-1),
+			Attributes: []*storage_v2.KeyValue{
+				{}, {Key: "k", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_BytesValue{BytesValue: []byte{1}}}},
+				{Key: "l", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_KvlistValue{KvlistValue: &storage_v2.KeyValueList{}}}}}},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// readers bound what reading costs.
+// readers runs reads with limits.
 type readers struct {
 	tenants tenants
 	timeout time.Duration
@@ -32,7 +32,8 @@ type readers struct {
 
 var errBusy = errors.New("too many queries at once (max_queries)")
 
-// read calls f for one read, which ends after query_timeout even while it waits for its client. Its error is the answer.
+// read calls f for one read, and returns its error as a gRPC status. The read ends after
+// query_timeout even if it is blocked by a slow client.
 func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant string) error) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -46,17 +47,18 @@ func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant s
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	giveUp := time.AfterFunc(r.timeout, func() { server.EndCall(ctx) })
-	defer giveUp.Stop()
+	endCall := time.AfterFunc(r.timeout, func() { server.EndCall(ctx) })
+	defer endCall.Stop()
 	err = f(limited, tenant)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return failed(err)
+	return statusOf(err)
 }
 
-// failed is the answer to a read that failed: a status stays as it is.
-func failed(err error) error {
+// statusOf returns the gRPC status for the error of a read. It does not change an error that is a
+// status.
+func statusOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -69,10 +71,11 @@ func failed(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// find searches, and calls each for every trace found, newest first. It tells the client in a trailer when the answer is not complete.
+// find runs a query and calls each for each trace, newest first. It sets a trailer if the answer is
+// incomplete.
 func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestore.Query, want tracestore.Want, trailer func(metadata.MD),
 	each func(*tracestore.Result) error) error {
-	asked := q.Limit
+	requested := q.Limit
 	q.Limit = min(q.Limit, r.limit)
 	q.Budget.Spans = r.scanned
 	results, err := store.Find(ctx, q, want)
@@ -91,8 +94,8 @@ func (r *readers) find(ctx context.Context, store tracestore.Reader, q tracestor
 	switch {
 	case !outcome.Complete:
 		trailer(incomplete(outcome.Reason))
-	case outcome.Next.Set && q.Limit < asked:
-		trailer(incomplete(fmt.Sprintf("one answer holds at most max_limit (%d) traces", r.limit)))
+	case outcome.Next.Set && q.Limit < requested:
+		trailer(incomplete(fmt.Sprintf("an answer contains at most max_limit (%d) traces", r.limit)))
 	}
 	return nil
 }
@@ -101,7 +104,7 @@ func incomplete(reason string) metadata.MD {
 	return metadata.Pairs(remotestore.IncompleteTrailer, reason)
 }
 
-// traces calls send with every piece of the traces that exist.
+// traces calls send with each piece of the traces.
 func traces(ctx context.Context, all iter.Seq2[tracestore.Trace, error], send func(*otlpdata.Batch) error) error {
 	for t, err := range all {
 		if err != nil {
@@ -114,12 +117,13 @@ func traces(ctx context.Context, all iter.Seq2[tracestore.Trace, error], send fu
 	return ctx.Err()
 }
 
-// unaryTrailer sets a trailer of a call that has one answer. The error says that the call has ended already.
+// unaryTrailer returns a function that sets a trailer of a unary call. It ignores the error for a
+// call that has ended already.
 func unaryTrailer(ctx context.Context) func(metadata.MD) {
 	return func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) }
 }
 
-// graph reads which services call each other.
+// graph reads the calls between services.
 func graph(ctx context.Context, store Store, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	d, ok := store.(tracestore.Dependencies)
 	if !ok {
@@ -128,8 +132,8 @@ func graph(ctx context.Context, store Store, tenant string, from, to time.Time) 
 	return d.Dependencies(ctx, tenant, from, to)
 }
 
-// links returns the calls between two different services, those of any kind together: that is all that clients in the field know of. Edges
-// are sorted, and so are links.
+// links returns the calls between different services, with messaging and other calls combined,
+// because existing clients support only these. Edges must be sorted, and so are the links.
 func links(edges []tracestore.Edge) (out []tracestore.Edge) {
 	for _, e := range edges {
 		if e.Parent == e.Child {
@@ -144,10 +148,11 @@ func links(edges []tracestore.Edge) (out []tracestore.Edge) {
 	return out
 }
 
-// text returns a name as a string of protobuf: an answer with one that is not UTF-8 could not be sent.
+// text returns a name as valid UTF-8, which protobuf strings require.
 func text(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
-func exact(edges []tracestore.Edge) []remotestore.Edge {
+// exactEdges converts edges with all fields, for clients that support them.
+func exactEdges(edges []tracestore.Edge) []remotestore.Edge {
 	out := make([]remotestore.Edge, len(edges))
 	for i, e := range edges {
 		out[i] = remotestore.Edge(e)

@@ -1,5 +1,6 @@
-// Package remotestorage lets other processes read and write a store over gRPC, as the query services and collectors of the field do: remote
-// storage v1 (native model) and v2 (OTLP), port 17271.
+// Package remotestorage implements the extension "remote_storage", the remote storage server: other
+// processes read and write a store over gRPC, with remote storage v1 (native model) and v2 (OTLP),
+// on port 17271.
 package remotestorage
 
 import (
@@ -12,38 +13,38 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Store is a store that can be served: it takes spans, reads traces, and lists what there is to search for. Calls between services are served
-// where it is tracestore.Dependencies as well.
+// Store is a store that can be served. Calls between services are served if it also implements
+// tracestore.Dependencies.
 type Store interface {
 	pipeline.Consumer
 	tracestore.Reader
 	tracestore.Catalog
 }
 
-// Archive is a store that can be served as an archive, which is not searched.
+// Archive is a store that can be served as an archive, which cannot be searched.
 type Archive interface {
 	pipeline.Consumer
 	tracestore.Reader
 }
 
-// Config configures the extension.
+// Config is the configuration of the extension.
 type Config struct {
 	server.GRPCConfig
 	server.RequestLimits
-	Storage      pipeline.Ref[Store]   `yaml:"storage" doc:"The exporter whose store is served." ref:"a span store"`
-	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"The exporter whose store is served as the archive of v1; v2 has none." ref:"a span store"`
-	TenantHeader string                `yaml:"tenant_header" doc:"Metadata that says whose spans a call is about, where tenancy is not enabled; calls without it are about the default tenant's, and so are all if this is empty."`
-	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"How long one read may take, the client's part of it included."`
-	MaxQueries   int                   `yaml:"max_queries" doc:"How many reads may be answered at once; further ones are refused, to be tried again."`
-	MaxLimit     int                   `yaml:"max_limit" doc:"Greatest number of traces in one answer, whatever a request asks for."`
-	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Greatest number of spans that the store examines for a search."`
-	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Greatest size of one message of an answer, unless a single span is larger; clients take 4MiB by default."`
+	Storage      pipeline.Ref[Store]   `yaml:"storage" doc:"Exporter whose store is served." ref:"a span store"`
+	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"Exporter whose store is served as the archive of v1. v2 has no archive." ref:"a span store"`
+	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key with the tenant of a call, if tenancy is not enabled. Calls without it belong to the default tenant. If empty, all calls do."`
+	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"Maximum duration of a read, including the time that the client takes to receive the answer."`
+	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused; clients should retry them."`
+	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one answer, regardless of the request."`
+	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
+	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message of an answer, unless a single span is larger. Clients accept 4MiB by default."`
 }
 
 const (
 	defaultLimit = 100
-	leastChunk   = 4 << 10
-	mostChunk    = 64 << 20
+	minChunk     = 4 << 10
+	maxChunk     = 64 << 20
 )
 
 func defaults() Config {
@@ -61,11 +62,11 @@ func defaults() Config {
 
 var _ pipeline.Validator = (*Config)(nil)
 
-// Validate checks that there is a store, and the bounds.
+// Validate checks the values of the configuration.
 func (c *Config) Validate() error {
 	var errs []error
 	if !c.Storage.IsSet() {
-		errs = append(errs, pipeline.BadKey("storage", "must be set: name the exporter whose store is served"))
+		errs = append(errs, pipeline.BadKey("storage", "must be set to the exporter whose store is served"))
 	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, pipeline.BadKey("query_timeout", "must be above 0"))
@@ -78,22 +79,22 @@ func (c *Config) Validate() error {
 			errs = append(errs, pipeline.BadKey(b.key, "must be above 0, not %d", b.n))
 		}
 	}
-	if c.MaxChunk < leastChunk || c.MaxChunk > mostChunk {
+	if c.MaxChunk < minChunk || c.MaxChunk > maxChunk {
 		errs = append(errs, pipeline.BadKey("max_chunk_size", "must be from %s to %s, not %s",
-			pipeline.ByteSize(leastChunk), pipeline.ByteSize(mostChunk), c.MaxChunk))
+			pipeline.ByteSize(minChunk), pipeline.ByteSize(maxChunk), c.MaxChunk))
 	}
 	return errors.Join(errs...)
 }
 
-// Factory makes extensions of type remote_storage.
+// Factory returns the factory of the extension "remote_storage".
 func Factory() pipeline.Factory {
 	return pipeline.Extension("remote_storage", defaults, newExtension).
-		Doc("Lets other processes read and write a store over gRPC.")
+		Doc("Remote storage server: other processes read and write a store over gRPC (v2 and v1).")
 }
 
-// extension is a listener and the services behind it.
+// extension is a gRPC server with the services of both versions.
 type extension struct {
-	*server.GRPC
+	server  *server.GRPC
 	writers *writers
 }
 
@@ -121,13 +122,16 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 	}
 	registerV1(srv, r, w, c.Storage.Get(), archive)
 	registerV2(srv, r, w, c.Storage.Get())
-	return &extension{srv, w}, nil
+	return &extension{server: srv, writers: w}, nil
 }
 
-// Stop finishes the calls that are being answered, and ends streams of spans.
+// Start opens the listener.
+func (e *extension) Start(ctx context.Context) error { return e.server.Start(ctx) }
+
+// Stop finishes running calls and ends streams of spans.
 func (e *extension) Stop(ctx context.Context) error {
 	e.writers.stop()
-	err := e.GRPC.Stop(ctx)
+	err := e.server.Stop(ctx)
 	e.writers.streams.Wait()
 	return err
 }
@@ -137,5 +141,5 @@ func (e *extension) Addr(name string) string {
 	if name != "grpc" {
 		return ""
 	}
-	return e.GRPC.Addr()
+	return e.server.Addr()
 }

@@ -33,34 +33,37 @@ import (
 func id(n byte) []byte { return append(make([]byte, 15), n) }
 
 func nativeSpan(n byte) *storage_v1.WriteSpanRequest {
-	return &storage_v1.WriteSpanRequest{Span: &api_v2.Span{TraceId: id(n), SpanId: id(1)[8:], OperationName: "op", StartTime: &timestamppb.Timestamp{Seconds: 1},
-		Process: &api_v2.Process{ServiceName: "shop"}}}
+	return &storage_v1.WriteSpanRequest{Span: &api_v2.Span{TraceId: id(n), SpanId: id(1)[8:], OperationName: "op",
+		StartTime: &timestamppb.Timestamp{Seconds: 1}, Process: &api_v2.Process{ServiceName: "shop"}}}
 }
 
 func export(n byte, spans int) *coltracepb.ExportTraceServiceRequest {
 	ss := &tracepb.ScopeSpans{}
 	for i := range spans {
-		ss.Spans = append(ss.Spans, &tracepb.Span{TraceId: id(n), SpanId: []byte{1, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}, Name: "a name of ordinary length"})
+		spanID := []byte{1, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}
+		ss.Spans = append(ss.Spans, &tracepb.Span{TraceId: id(n), SpanId: spanID, Name: "a name of typical length"})
 	}
 	return &coltracepb.ExportTraceServiceRequest{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{ss}}}}
 }
 
-// Existing clients find the services by the field's names, and so does who asks for their health.
+// TestHealthNames checks that the health service knows the services by both names.
 func TestHealthNames(t *testing.T) {
 	conn := serve(t, &store{}, nil)
 	for _, name := range []string{"storage.v1.SpanWriterPlugin", "storage.v1.StreamingSpanWriterPlugin", "storage.v1.SpanReaderPlugin",
 		"storage.v1.ArchiveSpanWriterPlugin", "storage.v1.ArchiveSpanReaderPlugin", "storage.v1.DependenciesReaderPlugin",
-		"storage.v1.PluginCapabilities", "storage.v2.TraceReader", "storage.v2.DependencyReader", "storage.v2.TraceWriter", "storage.v2.Capabilities"} {
-		for _, maker := range []string{"tracing.", "jaeger."} {
-			resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: maker + name})
+		"storage.v1.PluginCapabilities", "storage.v2.TraceReader", "storage.v2.DependencyReader", "storage.v2.TraceWriter",
+		"storage.v2.Capabilities"} {
+		for _, prefix := range []string{"tracing.", "jaeger."} {
+			resp, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: prefix + name})
 			if err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-				t.Errorf("%s%s: %v, %v", maker, name, resp, err)
+				t.Errorf("%s%s: %v, %v", prefix, name, resp, err)
 			}
 		}
 	}
 }
 
-// A success says that the store has the spans, and a refusal of the store is the writer's.
+// TestWrites checks that writes succeed after the store has accepted the spans, and return the
+// errors of the store.
 func TestWrites(t *testing.T) {
 	s := &store{}
 	conn := serve(t, s, func(c *Config) { c.Archive = pipeline.BoundRef[Archive](s) })
@@ -94,25 +97,26 @@ func TestWrites(t *testing.T) {
 		s.refuse = nil
 		before := s.spans()
 		if err := write(); err != nil || s.spans()-before != want {
-			t.Errorf("%s: the store has %d spans more, error %v", name, s.spans()-before, err)
+			t.Errorf("%s: %d spans stored, error %v", name, s.spans()-before, err)
 		}
 		for code, refusal := range map[codes.Code]error{codes.InvalidArgument: pipeline.Permanent(errors.New("no")),
 			codes.ResourceExhausted: pipeline.Overloaded(errors.New("no"), time.Second), codes.Unavailable: errors.New("no")} {
 			s.refuse = func() error { return refusal }
 			if err := write(); status.Code(err) != code {
-				t.Errorf("%s: %v became %v", name, refusal, err)
+				t.Errorf("%s: error %v of the store is returned as %v", name, refusal, err)
 			}
 		}
 	}
 	s.refuse = func() error { return &pipeline.Partial{Rejected: 2, Err: errors.New("too old")} }
 	resp, err := coltracepb.NewTraceServiceClient(conn).Export(t.Context(), export(1, 3))
-	if err != nil || resp.GetPartialSuccess().GetRejectedSpans() != 2 || !strings.Contains(resp.GetPartialSuccess().GetErrorMessage(), "too old") {
+	if err != nil || resp.GetPartialSuccess().GetRejectedSpans() != 2 ||
+		!strings.Contains(resp.GetPartialSuccess().GetErrorMessage(), "too old") {
 		t.Errorf("%v, %v", resp, err)
 	}
 }
 
-// Spans of a stream are stored before it ends.
-func TestStreamIsStoredAsItComes(t *testing.T) {
+// TestStreamIsStoredImmediately checks that spans of a stream are stored before the stream ends.
+func TestStreamIsStoredImmediately(t *testing.T) {
 	s := &store{}
 	conn := serve(t, s, nil)
 	stream, err := storage_v1.NewStreamingSpanWriterPluginClient(conn).WriteSpanStream(t.Context())
@@ -132,7 +136,7 @@ func TestStreamIsStoredAsItComes(t *testing.T) {
 	}
 }
 
-// A stream that its client keeps open does not keep the process from stopping.
+// TestStopEndsStreams checks that an open stream does not block Stop.
 func TestStopEndsStreams(t *testing.T) {
 	s := &store{}
 	conn, stop := serveAndStop(t, s, nil)
@@ -152,7 +156,7 @@ func TestStopEndsStreams(t *testing.T) {
 	}
 }
 
-func TestStatusOfBadRequests(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	conn := serve(t, &store{}, nil)
 	ctx := t.Context()
 	first := func(stream grpc.ClientStream, err error) error {
@@ -170,13 +174,17 @@ func TestStatusOfBadRequests(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		{"no such trace", func() error { return first(v1.GetTrace(ctx, &storage_v1.GetTraceRequest{TraceId: id(9)})) }, codes.NotFound, "trace not found"},
-		{"bad id", func() error { return first(v1.GetTrace(ctx, &storage_v1.GetTraceRequest{TraceId: []byte{1}})) }, codes.InvalidArgument, "invalid length for TraceID"},
-		{"no query", func() error { return first(v1.FindTraces(ctx, &storage_v1.FindTracesRequest{})) }, codes.InvalidArgument, "missing query"},
+		{"unknown trace", func() error { return first(v1.GetTrace(ctx, &storage_v1.GetTraceRequest{TraceId: id(9)})) }, codes.NotFound,
+			"trace not found"},
+		{"bad id", func() error { return first(v1.GetTrace(ctx, &storage_v1.GetTraceRequest{TraceId: []byte{1}})) },
+			codes.InvalidArgument, "invalid length for TraceID"},
+		{"no query", func() error { return first(v1.FindTraces(ctx, &storage_v1.FindTracesRequest{})) }, codes.InvalidArgument,
+			"missing query"},
 		{"no archive", func() error {
-			return first(storage_v1.NewArchiveSpanReaderPluginClient(conn).GetArchiveTrace(ctx, &storage_v1.GetTraceRequest{TraceId: id(1)}))
+			return first(storage_v1.NewArchiveSpanReaderPluginClient(conn).GetArchiveTrace(ctx,
+				&storage_v1.GetTraceRequest{TraceId: id(1)}))
 		}, codes.Unimplemented, "not implemented"},
-		{"no archive to write to", func() error {
+		{"no archive for writing", func() error {
 			_, err := storage_v1.NewArchiveSpanWriterPluginClient(conn).WriteArchiveSpan(ctx, nativeSpan(1))
 			return err
 		}, codes.Unimplemented, "not implemented"},
@@ -190,18 +198,19 @@ func TestStatusOfBadRequests(t *testing.T) {
 		}, codes.Internal, "invalid length for TraceID"},
 		{"v2 bad id", func() error {
 			return first(v2.GetTraces(ctx, &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{{TraceId: []byte{1}}}}))
-		}, codes.InvalidArgument, "a trace_id must have 16 bytes"},
+		}, codes.InvalidArgument, "invalid trace_id: must have 16 bytes"},
 		{"v2 filter", func() error {
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{Filter: &storage_v2.Filter{}}}))
 		}, codes.InvalidArgument, "filter and page_token are not supported"},
 		{"v2 bad time", func() error {
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{StartTimeMin: &timestamppb.Timestamp{Nanos: -1}}}))
 		}, codes.InvalidArgument, "timestamp (nanos:-1) has out-of-range nanos"},
-		{"v2 no such trace", func() error {
+		{"v2 unknown trace", func() error {
 			return first(v2.GetTraces(ctx, &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{{TraceId: id(9)}}}))
 		}, codes.Unknown, "EOF"},
 		{"two tenants", func() error {
-			_, err := v2.GetServices(metadata.AppendToOutgoingContext(ctx, "x-tenant", "a", "x-tenant", "b"), &storage_v2.GetServicesRequest{})
+			_, err := v2.GetServices(metadata.AppendToOutgoingContext(ctx, "x-tenant", "a", "x-tenant", "b"),
+				&storage_v2.GetServicesRequest{})
 			return err
 		}, codes.PermissionDenied, "extra tenant header"},
 	} {
@@ -213,7 +222,7 @@ func TestStatusOfBadRequests(t *testing.T) {
 	}
 }
 
-// Large traces come in messages that clients take; a message holds spans of one trace.
+// TestChunks checks that large traces are split into messages, each with spans of one trace.
 func TestChunks(t *testing.T) {
 	s := &store{}
 	conn := serve(t, s, func(c *Config) { c.MaxChunk = 8 << 10 })
@@ -222,7 +231,8 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v2, err := storage_v2.NewTraceReaderClient(conn).FindTraces(t.Context(), &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{}})
+	v2, err := storage_v2.NewTraceReaderClient(conn).FindTraces(t.Context(),
+		&storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +244,7 @@ func TestChunks(t *testing.T) {
 		all := m.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()
 		spans[all[0].TraceId[15]] += len(all)
 		if last := all[len(all)-1]; len(m.GetResourceSpans()) != 1 || last.TraceId[15] != all[0].TraceId[15] || len(all) > 8<<10/50 {
-			t.Errorf("a message of %d spans, of trace %d and %d", len(all), all[0].TraceId[15], last.TraceId[15])
+			t.Errorf("message with %d spans of traces %d and %d", len(all), all[0].TraceId[15], last.TraceId[15])
 		}
 	}
 	if !reflect.DeepEqual(spans, map[byte]int{1: 2500, 2: 2500}) {
@@ -256,22 +266,24 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// What a client asks for is what the store is asked for.
+// TestQueries checks that the query for the store is equivalent to the request.
 func TestQueries(t *testing.T) {
-	s := &store{outcome: tracestore.Outcome{Reason: "it took too long ✂"}}
+	s := &store{outcome: tracestore.Outcome{Reason: "deadline exceeded ✂"}}
 	conn := serve(t, s, func(c *Config) { c.MaxLimit = 50 })
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "acme")
 	var trailer metadata.MD
 	at := time.Unix(1_700_000_000, 5).UTC()
-	_, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(ctx, &storage_v2.FindTraceIDsRequest{Query: &storage_v2.TraceQueryParameters{
-		ServiceName: "shop", OperationName: "op", StartTimeMin: timestamppb.New(at), DurationMin: durationpb.New(time.Second), SearchDepth: 70,
-		Attributes: []*storage_v2.KeyValue{
-			{Key: "error", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_BoolValue{BoolValue: true}}},
-			{Key: "n", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_IntValue{IntValue: -5}}},
-			{Key: "list", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_ArrayValue{ArrayValue: &storage_v2.ArrayValue{
-				Values: []*storage_v2.AnyValue{{Value: &storage_v2.AnyValue_StringValue{StringValue: "x"}}}}}}},
-		}}}, grpc.Trailer(&trailer))
-	if err != nil || !slices.Equal(trailer.Get(remotestore.IncompleteTrailer), []string{"it took too long ✂"}) {
+	_, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(ctx,
+		&storage_v2.FindTraceIDsRequest{Query: &storage_v2.TraceQueryParameters{
+			ServiceName: "shop", OperationName: "op", StartTimeMin: timestamppb.New(at), DurationMin: durationpb.New(time.Second),
+			SearchDepth: 70,
+			Attributes: []*storage_v2.KeyValue{
+				{Key: "error", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_BoolValue{BoolValue: true}}},
+				{Key: "n", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_IntValue{IntValue: -5}}},
+				{Key: "list", Value: &storage_v2.AnyValue{Value: &storage_v2.AnyValue_ArrayValue{ArrayValue: &storage_v2.ArrayValue{
+					Values: []*storage_v2.AnyValue{{Value: &storage_v2.AnyValue_StringValue{StringValue: "x"}}}}}}},
+			}}}, grpc.Trailer(&trailer))
+	if err != nil || !slices.Equal(trailer.Get(remotestore.IncompleteTrailer), []string{"deadline exceeded ✂"}) {
 		t.Errorf("trailer %v, error %v", trailer, err)
 	}
 	attribute := func(key, value string) tracestore.Expr { return storequery.TagCondition(key, value) }
@@ -279,22 +291,27 @@ func TestQueries(t *testing.T) {
 		equals(tracestore.Status, "error"), attribute("n", "-5"), attribute("list", `["x"]`), equals(tracestore.Service, "shop"), equals(tracestore.Name, "op"),
 		tracestore.Cond{Field: tracestore.Field{Place: tracestore.Duration}, Op: tracestore.Ge, Value: tracestore.Number(1e9)}}}
 	if len(s.queries) != 1 || !reflect.DeepEqual(s.queries[0], want) {
-		t.Errorf("asked for %+v\nwant %+v", s.queries, want)
+		t.Errorf("query %+v\nwant %+v", s.queries, want)
 	}
 	yearOne := timestamppb.New(time.Time{})
-	_, err = storage_v1.NewSpanReaderPluginClient(conn).FindTraceIDs(t.Context(), &storage_v1.FindTraceIDsRequest{Query: &storage_v1.TraceQueryParameters{
-		StartTimeMin: yearOne, StartTimeMax: yearOne, DurationMin: &durationpb.Duration{}, DurationMax: &durationpb.Duration{}}})
-	if want := (tracestore.Query{Limit: 50, Budget: tracestore.Budget{Spans: 50_000_000}}); err != nil || !reflect.DeepEqual(s.queries[1], want) {
-		t.Errorf("asked for %+v, want %+v; error %v", s.queries[1], want, err)
+	_, err = storage_v1.NewSpanReaderPluginClient(conn).FindTraceIDs(t.Context(),
+		&storage_v1.FindTraceIDsRequest{Query: &storage_v1.TraceQueryParameters{
+			StartTimeMin: yearOne, StartTimeMax: yearOne, DurationMin: &durationpb.Duration{}, DurationMax: &durationpb.Duration{}}})
+	if want := (tracestore.Query{Limit: 50, Budget: tracestore.Budget{Spans: 50_000_000}}); err != nil ||
+		!reflect.DeepEqual(s.queries[1], want) {
+		t.Errorf("query %+v, want %+v; error %v", s.queries[1], want, err)
 	}
 }
 
-// Other readers see the calls between two services, ours all that is known.
+// TestDependencies checks that an answer has the links of the protocol and, for clients of this
+// program, all fields of the edges.
 func TestDependencies(t *testing.T) {
 	conn := serve(t, &store{}, nil)
 	var trailer metadata.MD
-	resp, err := storage_v2.NewDependencyReaderClient(conn).GetDependencies(t.Context(), &storage_v2.GetDependenciesRequest{}, grpc.Trailer(&trailer))
-	if err != nil || len(resp.GetDependencies()) != 1 || resp.GetDependencies()[0].GetCallCount() != 5 || len(trailer.Get(remotestore.IncompleteTrailer)) != 1 {
+	resp, err := storage_v2.NewDependencyReaderClient(conn).GetDependencies(t.Context(), &storage_v2.GetDependenciesRequest{},
+		grpc.Trailer(&trailer))
+	if err != nil || len(resp.GetDependencies()) != 1 || resp.GetDependencies()[0].GetCallCount() != 5 ||
+		len(trailer.Get(remotestore.IncompleteTrailer)) != 1 {
 		t.Errorf("%v, %v, trailer %v", resp, err, trailer)
 	}
 	if edges := remotestore.Edges(resp); len(edges) != 3 || !edges[2].Messaging {
@@ -309,12 +326,14 @@ func TestDependencies(t *testing.T) {
 func TestListsAndSummaries(t *testing.T) {
 	s := &store{}
 	conn := serve(t, s, nil)
-	ops, err := storage_v1.NewSpanReaderPluginClient(conn).GetOperations(t.Context(), &storage_v1.GetOperationsRequest{Service: "a", SpanKind: "server"})
-	if err != nil || !slices.Equal(ops.GetOperationNames(), []string{"a", "z"}) || len(ops.GetOperations()) != 3 || ops.GetOperations()[2].GetSpanKind() != "server" {
+	ops, err := storage_v1.NewSpanReaderPluginClient(conn).GetOperations(t.Context(), &storage_v1.GetOperationsRequest{Service: "a",
+		SpanKind: "server"})
+	if err != nil || !slices.Equal(ops.GetOperationNames(), []string{"a", "z"}) || len(ops.GetOperations()) != 3 ||
+		ops.GetOperations()[2].GetSpanKind() != "server" {
 		t.Errorf("%v, %v", ops, err)
 	}
 	invalid := &storage_v2.GetOperationsRequest{}
-	invalid.Service = remotestore.PutName(invalid, "\xff") // and so is called its operation
+	invalid.Service = remotestore.PutName(invalid, "\xff") // the name of the operation is the same
 	ops2, err := storage_v2.NewTraceReaderClient(conn).GetOperations(t.Context(), invalid)
 	if err != nil || ops2.GetOperations()[0].GetName() != "\uFFFD" {
 		t.Errorf("%v, %v", ops2, err)
@@ -328,7 +347,8 @@ func TestListsAndSummaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := stream.Recv()
-	if err != nil || len(m.GetSummaries()) != 1 || m.GetSummaries()[0].GetSpanCount() != 3 || m.GetSummaries()[0].GetRootOperationName() != "\uFFFD" {
+	if err != nil || len(m.GetSummaries()) != 1 || m.GetSummaries()[0].GetSpanCount() != 3 ||
+		m.GetSummaries()[0].GetRootOperationName() != "\uFFFD" {
 		t.Errorf("%v, %v", m, err)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// maxTenant bounds the name of a tenant, in bytes: it becomes part of storage keys.
+// maxTenant is the maximum length of the name of a tenant in bytes, because it is part of storage
+// keys.
 const maxTenant = 256
 
-// tenants tells whose spans a call is about.
+// tenants returns the tenant of a call.
 type tenants struct {
-	header string // "": the listener says it
+	header string // "" if the listener determines the tenant
 }
 
 func (t tenants) of(ctx context.Context) (string, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// v1 serves a store in the native model.
+// v1 serves a store with remote storage v1 (native model).
 type v1 struct {
 	storage_v1.UnimplementedSpanReaderPluginServer
 	storage_v1.UnimplementedDependenciesReaderPluginServer
@@ -28,7 +28,7 @@ type v1 struct {
 	*readers
 	writers *writers
 	store   Store
-	archive Archive // nil: none
+	archive Archive // nil if there is none
 }
 
 func registerV1(srv *server.GRPC, r *readers, w *writers, store Store, archive Archive) {
@@ -54,7 +54,7 @@ func registerV1(srv *server.GRPC, r *readers, w *writers, store Store, archive A
 
 var errNotImplemented = status.Error(codes.Unimplemented, "not implemented")
 
-// Capabilities says what there is.
+// Capabilities returns the capabilities of the server.
 func (s *v1) Capabilities(context.Context, *storage_v1.CapabilitiesRequest) (*storage_v1.CapabilitiesResponse, error) {
 	has := s.archive != nil
 	return &storage_v1.CapabilitiesResponse{ArchiveSpanReader: has, ArchiveSpanWriter: has, StreamingSpanWriter: true}, nil
@@ -91,7 +91,7 @@ func (s *v1) trace(store tracestore.Reader, req *storage_v1.GetTraceRequest, str
 	})
 }
 
-// traceID reads an id. One of 64 bits may come as eight bytes.
+// traceID parses an id. A 64-bit id may have eight bytes.
 func traceID(b []byte) (id otlpdata.TraceID, err error) {
 	switch len(b) {
 	case len(id):
@@ -103,7 +103,7 @@ func traceID(b []byte) (id otlpdata.TraceID, err error) {
 	return id, status.Error(codes.InvalidArgument, "invalid length for TraceID")
 }
 
-// FindTraces sends the traces found, newest first.
+// FindTraces sends the traces that match a query, newest first.
 func (s *v1) FindTraces(req *storage_v1.FindTracesRequest, stream grpc.ServerStreamingServer[storage_v1.SpansResponseChunk]) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
 		q, err := queryV1(tenant, req.GetQuery())
@@ -115,10 +115,11 @@ func (s *v1) FindTraces(req *storage_v1.FindTracesRequest, stream grpc.ServerStr
 	})
 }
 
-// spansPerChunk is how many spans one message of an answer holds at most.
+// spansPerChunk is the maximum number of spans in one message of an answer.
 const spansPerChunk = 1000
 
-// send sends a trace, or a piece of one. gRPC keeps messages until they are on their way, so each has memory of its own.
+// send sends a trace or a piece of it. Each message has its own memory, because gRPC retains
+// messages until they are sent.
 func (s *v1) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	chunks := native.NewChunks(native.ChunkLimits{Spans: spansPerChunk, Bytes: s.chunk}, func(chunk []byte) error {
 		own := server.Raw(bytes.Clone(chunk))
@@ -136,7 +137,7 @@ func (s *v1) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	return chunks.Finish()
 }
 
-// FindTraceIDs answers with the ids of the traces found, newest first.
+// FindTraceIDs returns the ids of the traces that match a query, newest first.
 func (s *v1) FindTraceIDs(ctx context.Context, req *storage_v1.FindTraceIDsRequest) (*storage_v1.FindTraceIDsResponse, error) {
 	resp := &storage_v1.FindTraceIDsResponse{}
 	err := s.read(ctx, func(inner context.Context, tenant string) error {
@@ -163,7 +164,8 @@ func (s *v1) GetServices(ctx context.Context, _ *storage_v1.GetServicesRequest) 
 	return resp, err
 }
 
-// GetOperations lists the operations of a service, and their names once more for clients that know no kinds.
+// GetOperations lists the operations of a service. It also lists their names, for clients without
+// kinds.
 func (s *v1) GetOperations(ctx context.Context, req *storage_v1.GetOperationsRequest) (*storage_v1.GetOperationsResponse, error) {
 	resp := &storage_v1.GetOperationsResponse{}
 	err := s.read(ctx, func(ctx context.Context, tenant string) error {
@@ -186,7 +188,7 @@ func (s *v1) GetDependencies(ctx context.Context, req *storage_v1.GetDependencie
 			resp.Dependencies = append(resp.Dependencies, &api_v2.DependencyLink{
 				Parent: text(l.Parent), Child: text(l.Child), CallCount: l.Calls})
 		}
-		remotestore.PutEdges(resp, exact(g.Edges))
+		remotestore.PutEdges(resp, exactEdges(g.Edges))
 	})
 	return resp, err
 }

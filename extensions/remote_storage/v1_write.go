@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// writerDesc is the service SpanWriterPlugin, which takes its spans as bytes. Closing is what no server of the field does.
+// writerDesc describes the service SpanWriterPlugin, which receives spans as bytes. Close is not
+// implemented, as in other servers.
 func (s *v1) writerDesc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: storage_v1.SpanWriterPlugin_ServiceDesc.ServiceName,
@@ -38,7 +39,7 @@ func (s *v1) writeSpan(srv any, ctx context.Context, dec func(any) error, in grp
 	}
 	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName}
 	return in(ctx, &req, info, func(ctx context.Context, _ any) (any, error) {
-		return &server.Raw{}, answer(s.writers.native(ctx, s.store, req))
+		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.store, req))
 	})
 }
 
@@ -52,11 +53,12 @@ func (s *v1) writeArchiveSpan(srv any, ctx context.Context, dec func(any) error,
 		if s.archive == nil {
 			return nil, errNotImplemented
 		}
-		return &server.Raw{}, answer(s.writers.native(ctx, s.archive, req))
+		return &server.Raw{}, writeStatus(s.writers.native(ctx, s.archive, req))
 	})
 }
 
-// writeSpanStream stores the spans of a stream as they come, and answers at its end, when the store has them all. The first error ends it.
+// writeSpanStream stores the spans of a stream as they arrive, and responds at the end of the
+// stream after the store has accepted all of them. The first error ends it.
 func (s *v1) writeSpanStream(_ any, stream grpc.ServerStream) error {
 	in := newInbox()
 	defer in.stop()
@@ -68,11 +70,11 @@ func (s *v1) writeSpanStream(_ any, stream grpc.ServerStream) error {
 			break
 		}
 		if err := s.writers.native(stream.Context(), s.store, requests...); err != nil {
-			return answer(err)
+			return writeStatus(err)
 		}
 	}
 	if in.ended != io.EOF {
-		return answer(in.ended)
+		return writeStatus(in.ended)
 	}
 	return stream.SendMsg(&server.Raw{})
 }

@@ -25,11 +25,11 @@ import (
 const (
 	traceService = "opentelemetry.proto.collector.trace.v1.TraceService"
 	exportMethod = "/" + traceService + "/Export"
-	// traceWriter has no methods. It is a name of the health service that clients know.
+	// traceWriter has no methods. Clients use its name with the health service.
 	traceWriter = "tracing.storage.v2.TraceWriter"
 )
 
-// v2 serves a store as OTLP.
+// v2 serves a store with remote storage v2 (OTLP).
 type v2 struct {
 	storage_v2.UnimplementedTraceReaderServer
 	storage_v2.UnimplementedDependencyReaderServer
@@ -62,7 +62,8 @@ func (s *v2) export(srv any, ctx context.Context, dec func(any) error, in grpc.U
 	return in(ctx, &req, &grpc.UnaryServerInfo{Server: srv, FullMethod: exportMethod}, s.write)
 }
 
-// write answers an export when the store has the spans. What the store refused of them for good is a part of the answer.
+// write responds to an export after the store has accepted the spans. The response reports spans
+// that the store refused permanently.
 func (s *v2) write(ctx context.Context, req any) (any, error) {
 	resp := ptraceotlp.NewExportResponse()
 	err := s.writers.otlp(ctx, s.store, *req.(*server.Raw))
@@ -71,25 +72,25 @@ func (s *v2) write(ctx context.Context, req any) (any, error) {
 		resp.PartialSuccess().SetRejectedSpans(int64(partial.Rejected))
 		resp.PartialSuccess().SetErrorMessage(text(partial.Error()))
 	} else if err != nil {
-		return nil, answer(err)
+		return nil, writeStatus(err)
 	}
 	raw, err := resp.MarshalProto()
 	return (*server.Raw)(&raw), err
 }
 
-// GetCapabilities says how the store searches.
+// GetCapabilities returns the search capabilities of the store.
 func (*v2) GetCapabilities(context.Context, *storage_v2.GetCapabilitiesRequest) (*storage_v2.GetCapabilitiesResponse, error) {
 	return &storage_v2.GetCapabilitiesResponse{Search: &storage_v2.SearchCapabilities{
 		WithoutServiceName: true, SameSpanConjunction: true}}, nil
 }
 
-// GetTraces sends the traces that exist, in the order asked for.
+// GetTraces sends the requested traces that exist, in the order of the request.
 func (s *v2) GetTraces(req *storage_v2.GetTracesRequest, stream grpc.ServerStreamingServer[tracepb.TracesData]) error {
 	refs := make([]tracestore.TraceRef, len(req.GetQuery()))
 	for i, q := range req.GetQuery() {
 		id := q.GetTraceId()
 		if len(id) != len(refs[i].ID) {
-			return status.Error(codes.InvalidArgument, "a trace_id must have 16 bytes")
+			return status.Error(codes.InvalidArgument, "invalid trace_id: must have 16 bytes")
 		}
 		refs[i].ID = otlpdata.TraceID(id)
 		var err error
@@ -102,7 +103,7 @@ func (s *v2) GetTraces(req *storage_v2.GetTracesRequest, stream grpc.ServerStrea
 	})
 }
 
-// FindTraces sends the traces found, newest first.
+// FindTraces sends the traces that match a query, newest first.
 func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStreamingServer[tracepb.TracesData]) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
 		q, err := queryV2(tenant, req.GetQuery())
@@ -114,7 +115,7 @@ func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStr
 	})
 }
 
-// send sends a trace, or a piece of one, in messages that are not too large.
+// send sends a trace or a piece of it in messages of at most max_chunk_size.
 func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	encoded, err := b.Chunks()
 	if err != nil {
@@ -126,7 +127,7 @@ func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 	return otlpchunks.Split(encoded, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
 }
 
-// FindTraceIDs answers with the ids of the traces found, newest first. When they were it does not know.
+// FindTraceIDs returns the ids of the traces that match a query, newest first, without their times.
 func (s *v2) FindTraceIDs(ctx context.Context, req *storage_v2.FindTraceIDsRequest) (*storage_v2.FindTraceIDsResponse, error) {
 	resp := &storage_v2.FindTraceIDsResponse{}
 	err := s.read(ctx, func(inner context.Context, tenant string) error {
@@ -142,10 +143,10 @@ func (s *v2) FindTraceIDs(ctx context.Context, req *storage_v2.FindTraceIDsReque
 	return resp, err
 }
 
-// summariesPerMessage is how many summaries one message holds.
+// summariesPerMessage is the number of summaries in one message.
 const summariesPerMessage = 100
 
-// FindTraceSummaries sends the summaries of the traces found, newest first.
+// FindTraceSummaries sends the summaries of the traces that match a query, newest first.
 func (s *v2) FindTraceSummaries(req *storage_v2.FindTraceSummariesRequest,
 	stream grpc.ServerStreamingServer[storage_v2.FindTraceSummariesResponse]) error {
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
@@ -216,18 +217,18 @@ func (s *v2) GetDependencies(ctx context.Context, req *storage_v2.GetDependencie
 			resp.Dependencies = append(resp.Dependencies, &storage_v2.Dependency{
 				Parent: text(l.Parent), Child: text(l.Child), CallCount: l.Calls})
 		}
-		remotestore.PutEdges(resp, exact(g.Edges))
+		remotestore.PutEdges(resp, exactEdges(g.Edges))
 	})
 	return resp, err
 }
 
-// interval is a request for dependencies of either version.
+// interval is a request for dependencies in either version.
 type interval interface {
 	GetStartTime() *timestamppb.Timestamp
 	GetEndTime() *timestamppb.Timestamp
 }
 
-// dependencies reads the graph of an interval and gives it to fill.
+// dependencies reads the calls in an interval and passes them to fill.
 func (r *readers) dependencies(ctx context.Context, store Store, req interval, fill func(tracestore.Graph)) error {
 	from, to, err := window(req.GetStartTime(), req.GetEndTime())
 	if err != nil {

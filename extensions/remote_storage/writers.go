@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// writers put spans into stores. What they answer with success the store has.
+// writers writes spans to stores. A write succeeds only after the store has accepted the spans.
 type writers struct {
 	set          pipeline.Settings
 	tenants      tenants
@@ -22,7 +22,8 @@ type writers struct {
 	translations *server.Translator
 	refused      func(reason string)
 	streams      sync.WaitGroup // goroutines that receive for WriteSpanStream
-	// stopping ends when the extension stops: clients keep streams open as long as they run.
+	// stopping is cancelled when the extension stops, because clients keep streams open as long as
+	// they run.
 	stopping context.Context
 	stop     context.CancelFunc
 }
@@ -57,7 +58,7 @@ func (w *writers) otlp(ctx context.Context, to pipeline.Consumer, request []byte
 	return to.Consume(ctx, b)
 }
 
-// native stores the spans of WriteSpanRequests, all of them or none that the client could tell from the others: it sends them again.
+// native stores the spans of WriteSpanRequests. If it fails, the client sends all of them again.
 func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...[]byte) error {
 	tenant, err := w.tenants.of(ctx)
 	if err != nil {
@@ -83,13 +84,14 @@ func (w *writers) native(ctx context.Context, to pipeline.Consumer, requests ...
 	return to.Consume(ctx, b.Batch)
 }
 
-// spansOf translates requests for which m has the usual memory. What becomes larger than that is translated once more, with more of it.
+// spansOf translates requests. m has the typical memory for it; if the output exceeds that, spansOf
+// reserves the maximum and starts again.
 func spansOf(requests [][]byte, m *server.TranslationMemory) ([]byte, error) {
-	most := native.BaseMemory
+	limit := native.BaseMemory
 	for _, r := range requests {
-		most += native.TypicalGrowth * len(r)
+		limit += native.TypicalGrowth * len(r)
 	}
-	otlp, err := native.FromSpans(most, requests...)
+	otlp, err := native.FromSpans(limit, requests...)
 	if errors.Is(err, native.ErrOutputTooLarge) {
 		if err := m.Resize(native.SpansMemory(native.MaxGrowth, requests...)); err != nil {
 			return nil, err
@@ -102,14 +104,15 @@ func spansOf(requests [][]byte, m *server.TranslationMemory) ([]byte, error) {
 	return otlp, nil
 }
 
-// undecodable is the error of bytes that are no spans.
+// undecodable is the error for requests that cannot be decoded.
 type undecodable struct{ err error }
 
 func (e *undecodable) Error() string { return e.err.Error() }
 func (e *undecodable) Unwrap() error { return e.err }
 
-// answer is the status of an error, as everywhere, but for bytes that cannot be decoded, which are what gRPC itself says of them.
-func answer(err error) error {
+// writeStatus returns the gRPC status for the error of a write. For requests that cannot be decoded
+// it is Internal, as gRPC itself returns.
+func writeStatus(err error) error {
 	var u *undecodable
 	if err == nil {
 		return nil

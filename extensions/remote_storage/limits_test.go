@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Reads are bounded in number.
+// TestTooManyReads checks the limit on concurrent reads.
 func TestTooManyReads(t *testing.T) {
 	reading, release := make(chan struct{}), make(chan struct{})
 	s := &store{reading: func(context.Context) {
@@ -29,19 +29,20 @@ func TestTooManyReads(t *testing.T) {
 	}
 	<-reading
 	if _, err := c.GetServices(t.Context(), &storage_v2.GetServicesRequest{}); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a second read: %v", err)
+		t.Errorf("second read: error %v, want ResourceExhausted", err)
 	}
 	close(release)
 	if _, err := stream.Recv(); err != io.EOF {
-		t.Errorf("the first read: %v", err)
+		t.Errorf("first read: %v", err)
 	}
 	if _, err := c.GetServices(t.Context(), &storage_v2.GetServicesRequest{}); err != nil {
-		t.Errorf("a read after that: %v", err)
+		t.Errorf("read after the first ended: %v", err)
 	}
 }
 
-// A client that does not take its answer holds a place as long as a read may take.
-func TestSlowReader(t *testing.T) {
+// TestSlowClient checks that a client that does not receive its answer occupies a slot only until
+// the timeout.
+func TestSlowClient(t *testing.T) {
 	s := &store{}
 	conn := serve(t, s, func(c *Config) { c.MaxQueries, c.QueryTimeout = 1, pipeline.Duration(200*time.Millisecond) })
 	for range 20 {
@@ -59,21 +60,21 @@ func TestSlowReader(t *testing.T) {
 	}
 	_, err = c.GetServices(t.Context(), &storage_v2.GetServicesRequest{})
 	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("beside a slow reader: %v", err)
+		t.Errorf("read during a slow one: error %v, want ResourceExhausted", err)
 	}
-	for err != nil && t.Context().Err() == nil { // until the slow one is given up
+	for err != nil && t.Context().Err() == nil { // until the slow read times out
 		_, err = c.GetServices(t.Context(), &storage_v2.GetServicesRequest{})
 	}
 	for err = nil; err == nil; {
 		_, err = slow.Recv()
 	}
 	if status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("the slow reader was told: %v", err)
+		t.Errorf("slow read: error %v, want DeadlineExceeded", err)
 	}
 }
 
-// The work of a read ends with its client.
-func TestReadEndsWithItsClient(t *testing.T) {
+// TestClientCancelsRead checks that a read ends when its client cancels it.
+func TestClientCancelsRead(t *testing.T) {
 	reading, ended := make(chan struct{}), make(chan struct{})
 	s := &store{reading: func(ctx context.Context) {
 		close(reading)
@@ -83,7 +84,8 @@ func TestReadEndsWithItsClient(t *testing.T) {
 	conn := serve(t, s, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := storage_v2.NewTraceReaderClient(conn).FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{}}); err != nil {
+	if _, err := storage_v2.NewTraceReaderClient(conn).FindTraces(ctx,
+		&storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{}}); err != nil {
 		t.Fatal(err)
 	}
 	<-reading
@@ -91,11 +93,12 @@ func TestReadEndsWithItsClient(t *testing.T) {
 	<-ended
 }
 
-// Reads are bounded in time.
+// TestSlowStore checks the timeout of reads.
 func TestSlowStore(t *testing.T) {
 	s := &store{reading: func(ctx context.Context) { <-ctx.Done() }}
 	conn := serve(t, s, func(c *Config) { c.QueryTimeout = pipeline.Duration(time.Millisecond) })
-	_, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(t.Context(), &storage_v2.FindTraceIDsRequest{Query: &storage_v2.TraceQueryParameters{}})
+	_, err := storage_v2.NewTraceReaderClient(conn).FindTraceIDs(t.Context(),
+		&storage_v2.FindTraceIDsRequest{Query: &storage_v2.TraceQueryParameters{}})
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("error %v", err)
 	}
