@@ -56,12 +56,12 @@ func newSamplingStore(fsys vfs.FS, dir string, now func() time.Time) *samplingSt
 	return &samplingStore{Memory: sampling.NewMemory(now), fs: fsys, file: path.Join(dir, samplingFile)}
 }
 
-// AddThroughput implements sampling.Throughputs. The data is durable when it returns nil.
+// AddThroughput implements sampling.ThroughputStore. The data is durable when it returns nil.
 func (s *samplingStore) AddThroughput(ctx context.Context, t sampling.Throughput, since time.Time) error {
 	return s.change(func() error { return s.Memory.AddThroughput(ctx, t, since) })
 }
 
-// SaveCalculation implements sampling.Ledger. The calculation is durable when it returns nil.
+// SaveCalculation implements sampling.CalculationStore. The calculation is durable when it returns nil.
 func (s *samplingStore) SaveCalculation(ctx context.Context, c *sampling.Calculation) error {
 	return s.change(func() error { return s.Memory.SaveCalculation(ctx, c) })
 }

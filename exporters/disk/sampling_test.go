@@ -61,7 +61,7 @@ func TestSamplingInExporter(t *testing.T) {
 }
 
 func decidedOn(p float64) *sampling.Calculation {
-	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{Target: sampling.Target{Service: "s", Operation: "o"}, Probability: p}}}
+	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{OperationKey: sampling.OperationKey{Service: "s", Operation: "o"}, Probability: p}}}
 }
 
 // A power cut at any operation on the disk leaves the last calculation that was acknowledged, or
@@ -152,8 +152,8 @@ func TestSamplingOnAFailingDisk(t *testing.T) {
 func TestSamplingOfManyLongNames(t *testing.T) {
 	state := sampling.State{Latest: decidedOn(0.5)}
 	for i := range 20 {
-		row := sampling.Row{Target: sampling.Target{Service: "s", Operation: strings.Repeat("o", sampling.MaxName)}}
-		seen := sampling.Throughput{Until: time.Unix(int64(i), 0), Length: time.Second, Rows: []sampling.Row{row}}
+		row := sampling.ThroughputRow{OperationKey: sampling.OperationKey{Service: "s", Operation: strings.Repeat("o", sampling.MaxName)}}
+		seen := sampling.Throughput{Until: time.Unix(int64(i), 0), Length: time.Second, Rows: []sampling.ThroughputRow{row}}
 		state.Throughputs = append(state.Throughputs, seen)
 	}
 	text, err := samplingText(state, 8<<10)

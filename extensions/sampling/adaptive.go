@@ -17,41 +17,43 @@ import (
 )
 
 const (
-	// leaderResource is what the collector that calculates has a lease of.
+	// leaderResource is the resource whose lease makes a collector the leader.
 	leaderResource = "sampling_store_leader"
-	// leaseLives is how many refresh intervals a lease lasts: two refreshes may fail.
-	leaseLives = 3
-	// reloadEvery is how often collectors that do not calculate read the probabilities. The first time comes after half to all of it, so
-	// that they do not all read at once.
-	reloadEvery = 20 * time.Second
-	// storeTimeout is how long the store may take.
+	// leaseRefreshes is the length of a lease in refresh intervals: two refreshes may fail.
+	leaseRefreshes = 3
+	// reloadInterval is the interval at which collectors other than the leader read the
+	// probabilities. The first reload happens after half to all of it, so that collectors do not
+	// read at the same moment.
+	reloadInterval = 20 * time.Second
+	// storeTimeout limits each step that uses the store.
 	storeTimeout = 10 * time.Second
 )
 
-// adaptiveSource has probabilities that follow from what collectors see. All times at which collectors calculate, rounds, are multiples of
-// the interval, so that their intervals are the same, and a collector that takes over goes on with the rounds of the one before.
+// adaptiveSource provides strategies that are calculated from observed traces. Calculations happen
+// at rounds, which are multiples of the interval. Therefore the intervals of all collectors are the
+// same, and a new leader continues with the rounds of the previous one.
 type adaptiveSource struct {
 	set     pipeline.Settings
 	cfg     AdaptiveConfig
 	counter *adaptive.Counter
-	name    string // of this collector, among those that share the store
+	name    string // unique name of this collector among those that share the store
 	metrics *adaptiveMetrics
 	state   atomic.Pointer[adaptiveState]
-	leads   atomic.Pointer[sampling.Lease] // who leads, as the store said last
+	lease   atomic.Pointer[sampling.Lease] // last lease that the store returned
 
-	// Of the one goroutine, and of Start and Stop.
+	// Used only by the background goroutine, Start and Stop.
 	store    sampling.Store
-	pending  time.Time // the round that somebody has to calculate for; zero: none
+	pending  time.Time // round without a calculation; zero if there is none
 	failing  bool
 	stop     context.CancelFunc
 	stopped  chan struct{}
 	schedule schedule
 }
 
-// adaptiveState is what clients are told. It is not changed once it is in force.
+// adaptiveState holds the strategies that clients get. It is immutable.
 type adaptiveState struct {
-	table   map[askedFor]*entry
-	other   *entry // of services that are not in the table
+	table   map[serviceKey]*entry
+	other   *entry // for services that are not in the table
 	latest  *sampling.Calculation
 	problem string
 }
@@ -72,13 +74,13 @@ func newAdaptiveSource(set pipeline.Settings, c AdaptiveConfig) (*adaptiveSource
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "tracing_sampling_" + name, Help: help})
 	}
 	s.metrics = &adaptiveMetrics{
-		leader:     gauge("leader", "1 where this collector calculates the probabilities of adaptive sampling."),
-		operations: gauge("operations", "Operations that have a probability of their own."),
+		leader:     gauge("leader", "1 if this collector is the leader of adaptive sampling, otherwise 0."),
+		operations: gauge("operations", "Number of operations with their own sampling probability."),
 		calculations: prometheus.NewCounter(prometheus.CounterOpts{Name: "tracing_sampling_calculations_total",
-			Help: "Calculations of the probabilities of adaptive sampling by this collector."}),
+			Help: "Number of calculations of sampling probabilities by this collector."}),
 	}
 	unobserved := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "tracing_sampling_unobserved_roots_total",
-		Help: "Root spans that adaptive sampling did not count: too many operations, or names that cannot be used."},
+		Help: "Root spans that adaptive sampling did not count because of the operation limit or invalid names."},
 		func() float64 { return float64(s.counter.Unobserved()) })
 	for _, m := range []prometheus.Collector{s.metrics.leader, s.metrics.operations, s.metrics.calculations, unobserved} {
 		if err := set.Metrics.Register(m); err != nil {
@@ -88,16 +90,17 @@ func newAdaptiveSource(set pipeline.Settings, c AdaptiveConfig) (*adaptiveSource
 	return s, nil
 }
 
-// Start reads the probabilities of before, and begins to count and to calculate. A store that cannot be read is reported: until it can,
-// operations have the initial probability.
+// Start loads the latest probabilities and starts counting and calculating. A store error is
+// reported, but Start does not fail: operations have the initial probability until the store can be
+// read.
 func (s *adaptiveSource) Start(ctx context.Context) error {
-	s.adopt(nil)
-	s.settle(s.reload(ctx))
+	s.activate(nil)
+	s.report(s.reload(ctx))
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop, s.stopped = stop, make(chan struct{})
 	now := s.set.Env.Now()
-	jitter := time.Duration(s.set.Env.Rand() % uint64(reloadEvery/2))
-	s.schedule = schedule{round: s.nextRound(now), lease: now, reload: now.Add(reloadEvery/2 + jitter)}
+	jitter := time.Duration(s.set.Env.Rand() % uint64(reloadInterval/2))
+	s.schedule = schedule{round: s.nextRound(now), lease: now, reload: now.Add(reloadInterval/2 + jitter)}
 	go func() {
 		defer close(s.stopped)
 		s.run(ctx)
@@ -105,25 +108,28 @@ func (s *adaptiveSource) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the calculations, stores what was counted since the last one, and lets another collector lead.
+// Stop ends the background goroutine, stores the counts since the last round, and releases the
+// lease.
 func (s *adaptiveSource) Stop(ctx context.Context) error {
 	s.stop()
 	<-s.stopped
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	round := s.nextRound(s.set.Env.Now()) // unless it is past the one that is due: a collector that leaves one out looks like one that died
+	// Store the counts for the scheduled round even if it has passed: a collector that skips a
+	// round looks as if it had crashed.
+	round := s.nextRound(s.set.Env.Now())
 	if s.schedule.round.Before(round) {
 		round = s.schedule.round
 	}
-	return errors.Join(s.keep(ctx, round, true), s.store.EndLease(ctx, leaderResource, s.name))
+	return errors.Join(s.storeCounts(ctx, round, true), s.store.EndLease(ctx, leaderResource, s.name))
 }
 
-// nextRound returns the first round behind a time.
+// nextRound returns the first round after now.
 func (s *adaptiveSource) nextRound(now time.Time) time.Time {
 	return now.Truncate(s.cfg.Interval.Std()).Add(s.cfg.Interval.Std())
 }
 
-// schedule is when something is to be done next.
+// schedule holds the times at which each task is due.
 type schedule struct{ round, lease, reload time.Time }
 
 func (s *schedule) next() time.Time {
@@ -149,11 +155,12 @@ func (s *adaptiveSource) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.settle(err)
+		s.report(err)
 	}
 }
 
-// step does what is due. Where the clock was set back, what is planned for a time far ahead is due at once.
+// step runs the tasks that are due. If the clock was set back, tasks planned for a time too far in
+// the future are due at once.
 func (s *adaptiveSource) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -163,48 +170,51 @@ func (s *adaptiveSource) step(ctx context.Context) error {
 		s.schedule.round = s.nextRound(now)
 		s.pending = now.Truncate(s.cfg.Interval.Std())
 		s.schedule.lease = now
-		errs = append(errs, s.keep(ctx, s.pending, false))
+		errs = append(errs, s.storeCounts(ctx, s.pending, false))
 	}
-	if due(s.schedule.lease, now, mostInterval) {
-		errs = append(errs, s.lead(ctx, now))
+	if due(s.schedule.lease, now, maxInterval) {
+		errs = append(errs, s.renewLease(ctx, now))
 	}
-	if due(s.schedule.reload, now, reloadEvery) {
-		s.schedule.reload = now.Add(reloadEvery)
+	if due(s.schedule.reload, now, reloadInterval) {
+		s.schedule.reload = now.Add(reloadInterval)
 		errs = append(errs, s.reload(ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // due reports whether a time has come, or is further away than it can have been planned.
-func due(at, now time.Time, most time.Duration) bool { return !at.After(now) || at.Sub(now) > most }
+func due(at, now time.Time, maxDelay time.Duration) bool {
+	return !at.After(now) || at.Sub(now) > maxDelay
+}
 
-// keep stores what was counted up to a round, the last one that the collector lives to see or not.
-func (s *adaptiveSource) keep(ctx context.Context, round time.Time, last bool) error {
+// storeCounts stores the counts up to a round. last says that the collector stops.
+func (s *adaptiveSource) storeCounts(ctx context.Context, round time.Time, last bool) error {
 	interval := s.cfg.Interval.Std()
 	t := sampling.Throughput{By: s.name, Last: last, Until: round, Length: interval, Rows: s.counter.Take()}
-	since := s.newest(round).Add(-time.Duration(s.cfg.Keep+1) * interval)
+	since := s.newest(round).Add(-time.Duration(s.cfg.History+1) * interval)
 	if err := s.store.AddThroughput(ctx, t, since); err != nil {
-		return fmt.Errorf("storing what was counted for adaptive sampling: %w", err)
+		return fmt.Errorf("storing trace counts for adaptive sampling: %w", err)
 	}
 	return nil
 }
 
-// newest returns the end of the newest interval that a round calculates with.
+// newest returns the end of the newest interval that the calculation of a round uses.
 func (s *adaptiveSource) newest(round time.Time) time.Time {
 	return round.Add(-s.cfg.Delay.Std()).Truncate(s.cfg.Interval.Std())
 }
 
-// lead tries to lead, or to go on leading, and calculates if that is due. A collector that does not lead tries again when the lease ends,
-// while there is a round for which nobody has calculated.
-func (s *adaptiveSource) lead(ctx context.Context, now time.Time) error {
+// renewLease acquires or renews the lease, and calculates if this collector is the leader and a
+// round is pending. A collector that is not the leader tries again when the lease ends, as long as
+// a round is pending.
+func (s *adaptiveSource) renewLease(ctx context.Context, now time.Time) error {
 	refresh := s.cfg.LeaderRefresh.Std()
-	lease, err := s.store.Lease(ctx, leaderResource, s.name, leaseLives*refresh)
+	lease, err := s.store.Lease(ctx, leaderResource, s.name, leaseRefreshes*refresh)
 	if err != nil {
 		s.metrics.leader.Set(0)
 		s.schedule.lease = now.Add(refresh)
-		return fmt.Errorf("finding out who leads in adaptive sampling: %w", err)
+		return fmt.Errorf("acquiring the lease for adaptive sampling: %w", err)
 	}
-	before := s.leads.Swap(&lease)
+	before := s.lease.Swap(&lease)
 	if lease.Owner != s.name {
 		s.metrics.leader.Set(0)
 		s.schedule.lease = now.Add(s.cfg.FollowerRefresh.Std())
@@ -216,7 +226,7 @@ func (s *adaptiveSource) lead(ctx context.Context, now time.Time) error {
 	s.metrics.leader.Set(1)
 	s.schedule.lease = now.Add(refresh)
 	if before == nil || before.Owner != s.name {
-		s.set.Logger.Info("this collector calculates the probabilities of adaptive sampling from now on", zap.String("name", s.name))
+		s.set.Logger.Info("became leader of adaptive sampling", zap.String("name", s.name))
 	}
 	if s.pending.IsZero() {
 		return nil
@@ -224,11 +234,12 @@ func (s *adaptiveSource) lead(ctx context.Context, now time.Time) error {
 	return s.calculate(ctx)
 }
 
-// calculate makes the probabilities of the pending round, unless somebody has.
+// calculate calculates and stores the probabilities of the pending round, unless another collector
+// has done so.
 func (s *adaptiveSource) calculate(ctx context.Context) error {
 	before, err := s.store.LatestCalculation(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the probabilities of adaptive sampling: %w", err)
+		return fmt.Errorf("reading the latest calculation of adaptive sampling: %w", err)
 	}
 	if before == nil || before.At.Before(s.pending) || before.At.After(s.schedule.round) {
 		h, err := s.history(ctx, s.pending)
@@ -237,30 +248,30 @@ func (s *adaptiveSource) calculate(ctx context.Context) error {
 		}
 		c := adaptive.Calculate(s.cfg.options(), h, before, s.name, s.pending)
 		if err := s.store.SaveCalculation(ctx, c); err != nil {
-			return fmt.Errorf("storing the probabilities of adaptive sampling: %w", err)
+			return fmt.Errorf("storing the calculation of adaptive sampling: %w", err)
 		}
 		s.metrics.calculations.Inc()
-		s.adopt(c)
+		s.activate(c)
 	}
 	s.pending = time.Time{}
 	return nil
 }
 
-// history is what a round calculates with.
+// history returns the counts that the calculation of a round uses.
 func (s *adaptiveSource) history(ctx context.Context, round time.Time) (*adaptive.History, error) {
 	interval, until := s.cfg.Interval.Std(), s.newest(round)
-	all, err := s.store.Throughput(ctx, until.Add(-time.Duration(s.cfg.Keep+1)*interval), until)
+	all, err := s.store.Throughput(ctx, until.Add(-time.Duration(s.cfg.History+1)*interval), until)
 	if err != nil {
-		return nil, fmt.Errorf("reading what was counted for adaptive sampling: %w", err)
+		return nil, fmt.Errorf("reading trace counts for adaptive sampling: %w", err)
 	}
-	return adaptive.NewHistory(all, until, interval, s.cfg.Keep), nil
+	return adaptive.NewHistory(all, until, interval, s.cfg.History), nil
 }
 
-// reload puts the latest probabilities into force. A round for which somebody has calculated is not pending any more.
+// reload activates the latest stored calculation. A round that it covers is no longer pending.
 func (s *adaptiveSource) reload(ctx context.Context) error {
 	latest, err := s.store.LatestCalculation(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the probabilities of adaptive sampling: %w", err)
+		return fmt.Errorf("reading the latest calculation of adaptive sampling: %w", err)
 	}
 	if latest == nil {
 		return nil
@@ -269,13 +280,14 @@ func (s *adaptiveSource) reload(ctx context.Context) error {
 		s.pending = time.Time{}
 	}
 	if known := s.state.Load().latest; known == nil || latest != known {
-		s.adopt(latest)
+		s.activate(latest)
 	}
 	return nil
 }
 
-// settle reports how a step ended.
-func (s *adaptiveSource) settle(err error) {
+// report reports the result of a step as the health of the component and as the problem of
+// strategies.
+func (s *adaptiveSource) report(err error) {
 	if err == nil && !s.failing {
 		return
 	}
@@ -288,54 +300,56 @@ func (s *adaptiveSource) settle(err error) {
 	s.set.Report(err)
 }
 
-// decide returns the strategy of a service.
+// decide implements source.
 func (s *adaptiveSource) decide(_ context.Context, tenant, service string) (decision, error) {
 	state := s.state.Load()
-	e, ok := state.table[askedFor{tenant, service}]
+	e, ok := state.table[serviceKey{tenant, service}]
 	if !ok {
 		e = state.other
 	}
 	return decision{entry: e, source: "adaptive", problem: state.problem}, nil
 }
 
-// adopt puts a calculation into force; nil is none.
-func (s *adaptiveSource) adopt(c *sampling.Calculation) {
+// activate makes the strategies of a calculation current; nil means that there is no calculation
+// yet.
+func (s *adaptiveSource) activate(c *sampling.Calculation) {
 	before := s.state.Load()
-	state := &adaptiveState{table: map[askedFor]*entry{}, latest: c,
-		other: &entry{strategy: s.strategy(), rule: "nothing is known of the service yet: its operations have the initial probability"}}
+	state := &adaptiveState{table: map[serviceKey]*entry{}, latest: c,
+		other: &entry{strategy: s.strategy(), rule: "service not observed yet: all operations have the initial probability"}}
 	if c != nil {
 		for i := range c.Decisions {
 			s.add(state.table, &c.Decisions[i], c.By)
 		}
 		s.metrics.operations.Set(float64(len(c.Decisions)))
 	}
-	state.date(before, s.set.Env.Now())
+	state.setSince(before, s.set.Env.Now())
 	if before != nil {
 		state.problem = before.problem
 	}
 	s.state.Store(state)
 }
 
-// strategy is that of a service of which nothing is known.
+// strategy returns the strategy of a service that was not observed yet.
 func (s *adaptiveSource) strategy() *sampling.Strategy {
 	return &sampling.Strategy{Operations: &sampling.Operations{Default: s.cfg.Initial, LowerBound: s.cfg.LowerBound}}
 }
 
-func (s *adaptiveSource) add(table map[askedFor]*entry, d *sampling.Decision, by string) {
-	key := askedFor{d.Tenant, d.Service}
+// add adds a decision to the strategy of its service.
+func (s *adaptiveSource) add(table map[serviceKey]*entry, d *sampling.Decision, by string) {
+	key := serviceKey{d.Tenant, d.Service}
 	e, ok := table[key]
 	if !ok {
 		e = &entry{strategy: s.strategy(), place: "calculated by " + by, operations: map[string]operationOrigin{},
-			rule: "no trace was seen to begin with the operation: it has the initial probability"}
+			rule: "operation not observed yet: the initial probability applies"}
 		table[key] = e
 	}
 	o := e.strategy.Operations
-	o.Each = append(o.Each, sampling.Operation{Name: d.Operation, Probability: d.Probability})
+	o.PerOperation = append(o.PerOperation, sampling.Operation{Name: d.Operation, Probability: d.Probability})
 	e.operations[d.Operation] = operationOrigin{e.place, d.Reason}
 }
 
-// date sets since when strategies hold.
-func (a *adaptiveState) date(before *adaptiveState, now time.Time) {
+// setSince sets the time since when each strategy is unchanged.
+func (a *adaptiveState) setSince(before *adaptiveState, now time.Time) {
 	set := func(e, old *entry) {
 		if e.since = now; old != nil && old.strategy.Equal(e.strategy) {
 			e.since = old.since

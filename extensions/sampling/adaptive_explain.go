@@ -11,10 +11,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// explain returns what the latest calculation says of a service or, unless it is "", of one of its operations, and of that what it comes from.
+// explain returns the latest calculation for a service. With an operation, it contains only that
+// operation and the intervals behind its probability.
 func (s *adaptiveSource) explain(ctx context.Context, tenant, service, operation string) (*sampling.Adaptive, error) {
 	out := &sampling.Adaptive{Target: s.cfg.Target, Tolerance: s.cfg.Tolerance, Operations: []sampling.AdaptiveOperation{}}
-	if lease := s.leads.Load(); lease != nil {
+	if lease := s.lease.Load(); lease != nil {
 		out.Leader, out.Until = lease.Owner, lease.Until
 	}
 	latest := s.state.Load().latest
@@ -41,7 +42,7 @@ func (s *adaptiveSource) explain(ctx context.Context, tenant, service, operation
 	return out, nil
 }
 
-// ofService returns the decisions about a service; they are sorted.
+// ofService returns the decisions for a service. all is sorted.
 func ofService(all []sampling.Decision, tenant, service string) []sampling.Decision {
 	order := func(d sampling.Decision, after bool) int {
 		c := cmp.Or(cmp.Compare(d.Tenant, tenant), cmp.Compare(d.Service, service))
@@ -55,29 +56,29 @@ func ofService(all []sampling.Decision, tenant, service string) []sampling.Decis
 	return all[from:to]
 }
 
-// adaptiveLines are what a person is told of a calculation.
+// adaptiveLines formats a calculation as text.
 func adaptiveLines(a *sampling.Adaptive, now time.Time) []string {
-	lines := []string{fmt.Sprintf("%.4g traces per second are wanted of each operation; up to %.3g %% off is left alone",
+	lines := []string{fmt.Sprintf("target %.4g traces per second for each operation, tolerance %.3g %%",
 		a.Target, 100*a.Tolerance)}
 	ago := func(t time.Time) string { return now.Sub(t).Round(time.Second).String() + " ago" }
 	switch {
 	case a.Calculated.IsZero():
-		lines = append(lines, "nothing was calculated yet")
+		lines = append(lines, "no calculation yet")
 	default:
 		lines = append(lines, fmt.Sprintf("calculated %s by %s", ago(a.Calculated), a.By))
 	}
 	if a.Leader != "" {
-		lines = append(lines, "the next calculation is up to "+a.Leader)
+		lines = append(lines, "current leader: "+a.Leader)
 	}
 	for i := range a.Operations {
 		o := &a.Operations[i]
-		lines = append(lines, fmt.Sprintf("%s: %.4g, before %.4g, which would sample %.3g per second; %s",
+		lines = append(lines, fmt.Sprintf("%s: probability %.4g, previously %.4g (%.3g traces per second); %s",
 			o.Operation, o.Probability, o.Before, o.QPS, o.Reason))
 		for _, x := range o.Intervals {
-			if len(x.Seen) == 0 && x.Bounded == 0 {
+			if len(x.Counts) == 0 && x.ByLowerBound == 0 {
 				continue
 			}
-			lines = append(lines, fmt.Sprintf("  interval ended %s: %.3g per second sampled of %.4g, weight %.2f",
+			lines = append(lines, fmt.Sprintf("  interval ended %s: sampled %.3g of %.4g traces per second, weight %.2f",
 				ago(x.Until), x.Sampled, x.Begun, x.Weight))
 		}
 	}

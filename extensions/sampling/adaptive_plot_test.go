@@ -13,17 +13,17 @@ import (
 	"testing/synctest"
 )
 
-// TestAdaptivePlot writes the simulation that TestAdaptiveSimulation checks as a drawing, to the file
-// that SAMPLING_PLOT names, and its numbers beside it with the ending .csv: the sampled traces per
-// second of each operation. Operations that never have enough traces for the target are left out.
+// TestAdaptivePlot writes a plot of the simulation that TestAdaptiveSimulation checks to the file
+// SAMPLING_PLOT, and its data to a .csv file with the same name: the sampled traces per second of
+// each operation. Operations that never have enough traces for the target are left out.
 func TestAdaptivePlot(t *testing.T) {
 	file := os.Getenv("SAMPLING_PLOT")
 	if file == "" {
-		t.Skip("SAMPLING_PLOT names no file; use make sampling-plot")
+		t.Skip("SAMPLING_PLOT is not set; use make sampling-plot")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(simSeeds(t)[0], func(c *AdaptiveConfig) { c.Target = simTarget })
-		leadersDie(t, s)
+		runWithCrashes(t, s)
 		if err := os.WriteFile(file, s.svg(), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func (s *simulation) csv(t *testing.T) []byte {
 		rows[1+i] = []string{strconv.Itoa(i)}
 	}
 	for n, o := range s.operations {
-		if len(s.judged(o)) == 0 {
+		if len(s.reachableRounds(o)) == 0 {
 			continue
 		}
 		rows[0] = append(rows[0], fmt.Sprint("operation ", n))
@@ -84,7 +84,7 @@ func (s *simulation) svg() []byte {
 	out.WriteString(`<rect width="100%" height="100%" fill="white"/>` + "\n")
 	plotAxes(&out)
 	for _, o := range s.operations {
-		if len(s.judged(o)) == 0 {
+		if len(s.reachableRounds(o)) == 0 {
 			continue
 		}
 		style := `stroke="#3c5aa0" stroke-opacity="0.25"`
@@ -112,7 +112,7 @@ func plotAxes(out *bytes.Buffer) {
 		fmt.Fprintf(out, `<text x="%.0f" y="%.0f" text-anchor="%s">%s</text>`+"\n", x, y, anchor, s)
 	}
 	middle := plotX((simRounds - 1) / 2.0)
-	text(middle, 24, "middle", fmt.Sprintf("Adaptive sampling of %d services: two of three collectors die (vertical lines)", simServices))
+	text(middle, 24, "middle", fmt.Sprintf("Adaptive sampling of %d services: two of three collectors crash (vertical lines)", simServices))
 	text(middle, plotTop+plotHeight+44, "middle", "minutes")
 	text(plotLeft, 24, "end", "traces/s")
 	for minute := 0; minute < simRounds; minute += 10 {

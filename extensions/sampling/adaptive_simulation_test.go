@@ -17,8 +17,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// The simulated world: services with Zipf's traffic, some of it in bursts, whose processes ask one of three collectors once a minute and
-// send what they sample to any of them. All of it in fake time, and the same for a seed.
+// The simulation has services with Zipf-distributed traffic, some with bursts. Their processes
+// request strategies from one of three collectors once a minute, and send sampled traces to any of
+// them. It runs in fake time, and is deterministic for a seed.
 const (
 	simServices   = 100
 	simCollectors = 3
@@ -26,21 +27,21 @@ const (
 	simBusiest    = 60_000. // traces per second of the busiest operation
 	simStep       = 5 * time.Second
 	simPoll       = time.Minute
-	simSkew       = time.Millisecond // between the clocks of collectors, so that no two do something at the same instant
+	simSkew       = time.Millisecond // between the clocks of collectors, so that no two act at the same instant
 )
 
 // simOperation is an operation of a simulated service.
 type simOperation struct {
 	service, name string
 	rate          float64 // traces per second, without bursts
-	burst         float64 // factor; 0: none
+	burst         float64 // factor; 0 means no burst
 	begins, ends  int     // of the burst, in steps
 
-	realized, expected, traffic []float64 // per second, by round
+	realized, expected, traffic []float64 // traces per second, by round
 	processes                   []*simProcess
 }
 
-// at returns how many traces per second begin in a step.
+// at returns the number of new traces per second in a step.
 func (o *simOperation) at(step int) float64 {
 	if o.burst > 0 && step >= o.begins && step < o.ends {
 		return o.rate * o.burst
@@ -48,9 +49,9 @@ func (o *simOperation) at(step int) float64 {
 	return o.rate
 }
 
-// simProcess is a process of a service: it samples with what it was told last.
+// simProcess is a process of a service. It samples with the last probability that it got.
 type simProcess struct {
-	asks        int // the collector
+	collector   int // index of the collector
 	phase       time.Duration
 	probability float64
 }
@@ -59,10 +60,10 @@ type simulation struct {
 	rnd        *rand.Rand
 	config     AdaptiveConfig
 	shared     *sampling.Memory
-	collectors []*adaptiveSource // nil: dead
+	collectors []*adaptiveSource // nil if crashed
 	operations []*simOperation
 	steps      int      // in a round
-	by         []string // who calculated in each round; "": nobody
+	by         []string // collector that calculated in each round; "" if none
 }
 
 func newSimulation(seed uint64, change func(*AdaptiveConfig)) *simulation {
@@ -80,7 +81,7 @@ func newSimulation(seed uint64, change func(*AdaptiveConfig)) *simulation {
 				o.ends = o.begins + (15+s.rnd.IntN(10))*s.steps + s.rnd.IntN(s.steps)
 			}
 			for range 1 + s.rnd.IntN(4) {
-				o.processes = append(o.processes, &simProcess{asks: s.rnd.IntN(simCollectors), probability: s.config.Initial,
+				o.processes = append(o.processes, &simProcess{collector: s.rnd.IntN(simCollectors), probability: s.config.Initial,
 					phase: time.Duration(s.rnd.IntN(int(simPoll / simStep)))})
 			}
 			s.operations = append(s.operations, o)
@@ -89,10 +90,10 @@ func newSimulation(seed uint64, change func(*AdaptiveConfig)) *simulation {
 	return s
 }
 
-// start starts a collector whose clock is late by so much.
-func (s *simulation) start(t *testing.T, late time.Duration) *adaptiveSource {
+// start starts a collector whose clock is behind by the given duration.
+func (s *simulation) start(t *testing.T, behind time.Duration) *adaptiveSource {
 	env := pipeline.SystemEnv()
-	env.Now = func() time.Time { return time.Now().Add(-late) }
+	env.Now = func() time.Time { return time.Now().Add(-behind) }
 	env.Rand = s.rnd.Uint64
 	src, err := newAdaptiveSource(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: env, Report: func(err error) {
 		if err != nil {
@@ -108,14 +109,14 @@ func (s *simulation) start(t *testing.T, late time.Duration) *adaptiveSource {
 	return src
 }
 
-// leader returns the number of the collector that calculates.
+// leader returns the index of the collector that made the latest calculation.
 func (s *simulation) leader() int {
 	latest, _ := s.shared.LatestCalculation(context.Background())
 	return slices.IndexFunc(s.collectors, func(c *adaptiveSource) bool { return c != nil && latest != nil && c.name == latest.By })
 }
 
-// kill ends a collector without letting it say so: its lease stays, and what it counted is lost.
-func (s *simulation) kill(i int) {
+// crash stops a collector without releasing its lease or storing its counts.
+func (s *simulation) crash(i int) {
 	s.collectors[i].stop()
 	<-s.collectors[i].stopped
 	s.collectors[i] = nil
@@ -123,9 +124,9 @@ func (s *simulation) kill(i int) {
 
 // run simulates all rounds. at is called before each step.
 func (s *simulation) run(t *testing.T, at func(step int)) {
-	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second))) // processes do not live by the minute
+	time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute + time.Second))) // not aligned with rounds
 	for i := range simCollectors {
-		time.Sleep(100 * simSkew) // what collectors do every few seconds is not done together with what processes do
+		time.Sleep(100 * simSkew) // keeps periodic tasks of collectors apart from requests of processes
 		s.collectors = append(s.collectors, s.start(t, time.Duration(i)*simSkew))
 	}
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
@@ -157,35 +158,37 @@ func (s *simulation) run(t *testing.T, at func(step int)) {
 	}
 }
 
-// traffic is what begins of an operation in a step, and what of it arrives.
+// traffic simulates the new traces of an operation in a step, and sends the sampled ones.
 func (s *simulation) traffic(o *simOperation, round, step int) {
 	rate := o.at(step)
 	for _, p := range o.processes {
 		if time.Duration(step)%(simPoll/simStep) == p.phase {
-			s.ask(o, p)
+			s.request(o, p)
 		}
 		mean := rate / float64(len(o.processes)) * simStep.Seconds() * p.probability
 		n := poisson(s.rnd, mean)
 		o.expected[round] += mean / (float64(s.steps) * simStep.Seconds())
 		o.realized[round] += float64(n) / (float64(s.steps) * simStep.Seconds())
-		s.arrive(o, p, n)
+		s.send(o, p, n)
 	}
 	o.traffic[round] += rate / float64(s.steps)
 }
 
-// ask has a process ask for its strategy, another collector where its own is dead.
-func (s *simulation) ask(o *simOperation, p *simProcess) {
-	for s.collectors[p.asks] == nil {
-		p.asks = (p.asks + 1) % len(s.collectors)
+// request lets a process request its strategy. If its collector has crashed, it switches to another
+// one.
+func (s *simulation) request(o *simOperation, p *simProcess) {
+	for s.collectors[p.collector] == nil {
+		p.collector = (p.collector + 1) % len(s.collectors)
 	}
-	d, err := s.collectors[p.asks].decide(context.Background(), "", o.service)
+	d, err := s.collectors[p.collector].decide(context.Background(), "", o.service)
 	if err == nil {
 		p.probability = d.strategy.Sampler(o.name).Param
 	}
 }
 
-// arrive sends n root spans to any of the collectors, and one that the lower bound let pass, as clients send one each minute.
-func (s *simulation) arrive(o *simOperation, p *simProcess, n int) {
+// send sends n root spans to random collectors. If n is 0, it sometimes sends one that was sampled
+// because of the lower bound, as clients do once a minute.
+func (s *simulation) send(o *simOperation, p *simProcess, n int) {
 	all := make([]sampling.Root, n, n+1)
 	for i := range all {
 		all[i] = sampling.Root{Service: o.service, Operation: o.name, Sampler: sampling.SamplerProbabilistic, Param: p.probability}
@@ -204,7 +207,8 @@ func (s *simulation) arrive(o *simOperation, p *simProcess, n int) {
 	}
 }
 
-// poisson draws a number with a mean: exactly for small ones, and near enough for others.
+// poisson returns a Poisson-distributed random number; for large means it uses the normal
+// approximation.
 func poisson(rnd *rand.Rand, mean float64) int {
 	if mean > 500 {
 		return max(0, int(math.Round(mean+math.Sqrt(mean)*rnd.NormFloat64())))
@@ -216,14 +220,14 @@ func poisson(rnd *rand.Rand, mean float64) int {
 	return n
 }
 
-// ideal returns the probability that an operation may have in each round at best: of a calculation that knows how many traces began in the
-// interval that it may look at, and raises it to twice what it was at most.
+// ideal returns the best possible probability of an operation by round: that of a calculation that
+// knows the true rate of the interval that it uses, and at most doubles the probability.
 func (s *simulation) ideal(o *simOperation) []float64 {
 	lag := 1 + int(s.config.Delay.Std()/s.config.Interval.Std())
 	p, out := s.config.Initial, make([]float64, simRounds)
 	for round := range out {
 		if round >= lag {
-			p = min(s.config.Target/o.traffic[round-lag], greatestSimStep*p, 1)
+			p = min(s.config.Target/o.traffic[round-lag], maxSimRaise*p, 1)
 			p = max(p, s.config.Min)
 		}
 		out[round] = p
@@ -231,30 +235,32 @@ func (s *simulation) ideal(o *simOperation) []float64 {
 	return out
 }
 
-const greatestSimStep = 2
+const maxSimRaise = 2
 
-// late is how many intervals after a rate is first reachable it must be there.
-const late = 3
+// settleRounds is the number of rounds after which a reachable target must be reached.
+const settleRounds = 3
 
-// judged returns the rounds in which an operation must have its target: it has been reachable for longer than three intervals.
-func (s *simulation) judged(o *simOperation) []int {
+// reachableRounds returns the rounds in which an operation must be at its target, because the
+// target has been reachable for more than settleRounds rounds.
+func (s *simulation) reachableRounds(o *simOperation) []int {
 	var rounds []int
-	reachable := 0 // rounds in a row
+	reachable := 0 // consecutive rounds
 	ideal := s.ideal(o)
 	for round := range simRounds {
 		reachable++
 		if math.Abs(ideal[round]*o.traffic[round]-s.config.Target) > 0.001*s.config.Target || round > 0 && o.traffic[round] != o.traffic[round-1] {
 			reachable = 0
 		}
-		if reachable > late {
+		if reachable > settleRounds {
 			rounds = append(rounds, round)
 		}
 	}
 	return rounds
 }
 
-// turns counts how often a rate, while the traffic is the same, goes up after it went down or the other way round, small steps left out.
-func (s *simulation) turns(o *simOperation, rounds []int) int {
+// reversals counts how often a rate changes direction while the traffic is constant. Small changes
+// are ignored.
+func (s *simulation) reversals(o *simOperation, rounds []int) int {
 	n, last := 0, 0.0
 	for i, round := range rounds {
 		if i == 0 || rounds[i-1] != round-1 {

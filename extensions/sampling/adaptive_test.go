@@ -19,19 +19,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// leadersDie simulates with two of three collectors dying while they lead, without a word: one right before a calculation, the other one
-// some time before.
-func leadersDie(t *testing.T, s *simulation) {
+// runWithCrashes runs a simulation in which two of three collectors crash while they are the
+// leader: one right before a calculation, the other one at another time.
+func runWithCrashes(t *testing.T, s *simulation) {
 	t.Helper()
 	before, sometime := 45*s.steps-1, 60*s.steps-7
 	s.run(t, func(step int) {
 		if step == before || step == sometime {
-			s.kill(s.leader())
+			s.crash(s.leader())
 		}
 	})
 }
 
-// simSeeds are the seeds of the simulation: what the environment says, or 1 to 3, under -short 1.
+// simSeeds returns the seeds of the simulation: SAMPLING_SEED if set, otherwise 1 to 3, or 1 with
+// -short.
 func simSeeds(t *testing.T) []uint64 {
 	text := os.Getenv("SAMPLING_SEED")
 	switch {
@@ -47,12 +48,14 @@ func simSeeds(t *testing.T) []uint64 {
 	return []uint64{seed}
 }
 
-// simTarget is such that chance alone puts no rate off by a fifth: an interval has 1800 traces, give or take 2 %, and the first estimate of an
-// operation that begins with few rests on some hundred.
+// simTarget is large enough that random variation stays well below 20 %: an interval has 1800
+// traces (standard deviation about 2 %), and the first estimate of an operation with few traces
+// uses some hundred.
 const simTarget = 30
 
-// Of a hundred services, some with bursts, every operation is within 20 % of the target three intervals after it can be, stays there, and
-// does not swing; two leaders die meanwhile, and each takes no more than one calculation with it.
+// Each operation of 100 services, some with bursts, is within 20 % of the target three intervals
+// after the target is reachable, stays there, and does not oscillate. Two leaders crash; each crash
+// loses at most one calculation.
 func TestAdaptiveSimulation(t *testing.T) {
 	for _, seed := range simSeeds(t) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { checkAdaptive(t, seed) }) })
@@ -61,27 +64,27 @@ func TestAdaptiveSimulation(t *testing.T) {
 
 func checkAdaptive(t *testing.T, seed uint64) {
 	s := newSimulation(seed, func(c *AdaptiveConfig) { c.Target = simTarget })
-	leadersDie(t, s)
+	runWithCrashes(t, s)
 	judged := 0
 	for _, o := range s.operations {
-		rounds := s.judged(o)
+		rounds := s.reachableRounds(o)
 		judged += min(1, len(rounds))
 		for _, round := range rounds {
 			if off := o.expected[round]/s.config.Target - 1; math.Abs(off) > 0.2 {
-				t.Errorf("%s %s, %.3g traces per second: in round %d it is %.1f %% off the target", o.service, o.name, o.traffic[round], round, 100*off)
+				t.Errorf("%s %s, %.3g traces per second: round %d is %.1f %% off the target", o.service, o.name, o.traffic[round], round, 100*off)
 			}
 		}
-		if n := s.turns(o, rounds); n > 1 {
-			t.Errorf("%s %s: its rate turns %d times: %.3g", o.service, o.name, n, o.expected)
+		if n := s.reversals(o, rounds); n > 1 {
+			t.Errorf("%s %s: rate changes direction %d times: %.3g", o.service, o.name, n, o.expected)
 		}
 	}
 	if judged < 150 {
-		t.Errorf("of %d operations, only %d were ever reachable", len(s.operations), judged)
+		t.Errorf("%d operations, but the target was reachable for only %d", len(s.operations), judged)
 	}
 	checkLeaders(t, s)
 }
 
-// checkLeaders checks that somebody calculated in all rounds, but for one at most where a leader died.
+// checkLeaders checks that each round was calculated, except at most one for each crash.
 func checkLeaders(t *testing.T, s *simulation) {
 	t.Helper()
 	missed, leaders := 0, map[string]bool{}
@@ -89,29 +92,29 @@ func checkLeaders(t *testing.T, s *simulation) {
 		if by == "" {
 			missed++
 			if round > 0 && s.by[round-1] == "" {
-				t.Errorf("nobody calculated in the rounds %d and %d", round-1, round)
+				t.Errorf("no calculation in rounds %d and %d", round-1, round)
 			}
 			continue
 		}
 		leaders[by] = true
 	}
 	if missed > 2 || len(leaders) != simCollectors {
-		t.Errorf("nobody calculated in %d rounds; %d collectors did in the others", missed, len(leaders))
+		t.Errorf("no calculation in %d rounds; %d leaders in the others", missed, len(leaders))
 	}
 }
 
-// With one trace per second, an interval has sixty: the rate of an operation cannot be known to 20 % from one of them, but it is known nearly
-// always from those in which it was the same.
-func TestAdaptiveSimulationOfFewTraces(t *testing.T) {
+// With a target of one trace per second, an interval has 60. One interval does not determine the
+// rate to within 20 %, but all intervals with the same rate nearly always do.
+func TestAdaptiveSimulationWithFewTraces(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes a few seconds")
+		t.Skip("takes a few seconds")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(2, func(*AdaptiveConfig) {})
-		leadersDie(t, s)
+		runWithCrashes(t, s)
 		near, far, all := 0, 0, 0
 		for _, o := range s.operations {
-			for _, round := range s.judged(o) {
+			for _, round := range s.reachableRounds(o) {
 				all++
 				switch off := math.Abs(o.expected[round]/s.config.Target - 1); {
 				case off <= 0.2:
@@ -122,13 +125,13 @@ func TestAdaptiveSimulationOfFewTraces(t *testing.T) {
 			}
 		}
 		if float64(near) < 0.98*float64(all) || float64(far) > 0.002*float64(all) {
-			t.Errorf("%d of %d are within 20 %%, %d are off by more than half", near, all, far)
+			t.Errorf("%d of %d within 20 %%, %d off by more than half", near, all, far)
 		}
-		t.Logf("%d of %d are within 20 %%, %d are off by more than half", near, all, far)
+		t.Logf("%d of %d within 20 %%, %d off by more than half", near, all, far)
 	})
 }
 
-// startAdaptive starts an extension in fake time. r is told what it reports.
+// startAdaptive starts an extension in fake time. Its health is reported to r.
 func startAdaptive(t *testing.T, store sampling.Store, r *reports, change ...func(*AdaptiveConfig)) *extension {
 	t.Helper()
 	a := defaultAdaptive()
@@ -158,16 +161,17 @@ func stop(t *testing.T, e *extension) {
 	}
 }
 
-// begin lets traces begin in a minute, so many sampled ones with a probability.
-func begin(e *extension, n int, p float64) {
+// observe observes n traces that were sampled with probability p, and waits for a minute.
+func observe(e *extension, n int, p float64) {
 	e.Observe("", slices.Repeat([]sampling.Root{{Service: "cart", Operation: "GET /", Sampler: sampling.SamplerProbabilistic, Param: p}}, n))
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
 
-func told(t *testing.T, e *extension, tenant, service string) string {
+// strategyJSON returns the strategy of a service as JSON.
+func strategyJSON(t *testing.T, e *extension, tenant, service string) string {
 	t.Helper()
-	a, err := e.Strategy(t.Context(), sampling.Question{Tenant: tenant, Service: service})
+	a, err := e.Strategy(t.Context(), sampling.Request{Tenant: tenant, Service: service})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +182,7 @@ func told(t *testing.T, e *extension, tenant, service string) string {
 	return string(b)
 }
 
-// The shapes of answers; probabilities that outlive the process; and what an explanation has of all that.
+// Checks the forms of answers, that probabilities survive a restart, and explanations.
 func TestAdaptive(t *testing.T) {
 	const known = `{"strategyType":"PROBABILISTIC","operationSampling":{"defaultSamplingProbability":0.001,"defaultLowerBoundTracesPerSecond":0.5,` +
 		`"perOperationStrategies":[{"operation":"GET /","probabilisticSampling":{"samplingRate":0.0001}}],"defaultUpperBoundTracesPerSecond":0}}`
@@ -188,22 +192,22 @@ func TestAdaptive(t *testing.T) {
 		store, r := sampling.NewMemory(time.Now), &reports{}
 		lower := func(c *AdaptiveConfig) { c.LowerBound = 0.5 }
 		e := startAdaptive(t, store, r, lower)
-		if got := told(t, e, "", "cart"); got != unknown {
-			t.Errorf("of a service that nobody has seen: %s", got)
+		if got := strategyJSON(t, e, "", "cart"); got != unknown {
+			t.Errorf("unknown service: %s", got)
 		}
 		for range 4 {
-			begin(e, 600, 0.001)
+			observe(e, 600, 0.001)
 		}
 		stop(t, e)
 		e = startAdaptive(t, store, r, lower)
 		defer stop(t, e)
-		if got := told(t, e, "", "cart"); got != known {
+		if got := strategyJSON(t, e, "", "cart"); got != known {
 			t.Errorf("got  %s\nwant %s", got, known)
 		}
-		if got := told(t, e, "another", "cart"); got != unknown {
-			t.Errorf("of another tenant: %s", got)
+		if got := strategyJSON(t, e, "another", "cart"); got != unknown {
+			t.Errorf("other tenant: %s", got)
 		}
-		begin(e, 60, 0.0001)
+		observe(e, 60, 0.0001)
 		checkAdaptiveExplained(t, e)
 		if r.get() != "" {
 			t.Errorf("reported: %s", r.get())
@@ -221,22 +225,22 @@ func checkAdaptiveExplained(t *testing.T, e *extension) {
 	if err := (tool{pipeline.SystemEnv()}).show(&out, x); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cart, operation GET /: probabilistic 0.0001\n", "from     adaptive calculated by ", "1 traces per second are wanted",
-		"the next calculation is up to", "GET /: 0.0001, before 0.0001, which would sample 1 per second; " + adaptive.ReasonKept,
-		"10 per second sampled of 1e+04, weight "} {
+	for _, want := range []string{"cart, operation GET /: probabilistic 0.0001\n", "from     adaptive calculated by ", "target 1 traces per second",
+		"current leader: ", "GET /: probability 0.0001, previously 0.0001 (1 traces per second); " + adaptive.ReasonKept,
+		"sampled 10 of 1e+04 traces per second, weight "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}
 	}
 	if x, err := e.Explain(t.Context(), "", "cart", ""); err != nil || len(x.Adaptive.Operations) != 1 || x.Adaptive.Operations[0].Intervals != nil {
-		t.Errorf("of all operations: %+v, %v", x.Adaptive, err)
+		t.Errorf("all operations: %+v, %v", x.Adaptive, err)
 	}
 	if x, err := e.Explain(t.Context(), "", "unseen", "GET /"); err != nil || len(x.Adaptive.Operations) != 0 {
-		t.Errorf("of a service that nobody has seen: %+v, %v", x.Adaptive, err)
+		t.Errorf("unknown service: %+v, %v", x.Adaptive, err)
 	}
 }
 
-// brokenStore keeps nothing while it is broken.
+// brokenStore fails to store counts while broken is set.
 type brokenStore struct {
 	*sampling.Memory
 	broken atomic.Bool
@@ -244,36 +248,36 @@ type brokenStore struct {
 
 func (b *brokenStore) AddThroughput(ctx context.Context, t sampling.Throughput, since time.Time) error {
 	if b.broken.Load() {
-		return errors.New("the disk is on fire")
+		return errors.New("disk failure")
 	}
 	return b.Memory.AddThroughput(ctx, t, since)
 }
 
-// A store that fails is reported, and clients keep what holds.
+// Store errors are reported, and the strategies stay the same.
 func TestAdaptiveStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, r := &brokenStore{Memory: sampling.NewMemory(time.Now)}, &reports{}
 		e := startAdaptive(t, store, r)
 		defer stop(t, e)
 		for range 4 {
-			begin(e, 600, 0.001)
+			observe(e, 600, 0.001)
 		}
-		before := told(t, e, "", "cart")
+		before := strategyJSON(t, e, "", "cart")
 		store.broken.Store(true)
-		begin(e, 600, 0.001)
-		if !strings.Contains(r.get(), "on fire") || told(t, e, "", "cart") != before {
-			t.Errorf("reported: %q; told: %s", r.get(), told(t, e, "", "cart"))
+		observe(e, 600, 0.001)
+		if !strings.Contains(r.get(), "disk failure") || strategyJSON(t, e, "", "cart") != before {
+			t.Errorf("reported: %q; strategy: %s", r.get(), strategyJSON(t, e, "", "cart"))
 		}
 		store.broken.Store(false)
-		begin(e, 600, 0.001)
+		observe(e, 600, 0.001)
 		if r.get() != "" {
 			t.Errorf("still reported: %s", r.get())
 		}
 	})
 }
 
-// What was counted when a collector is stopped belongs to the interval in which it was, also where the round for it was due.
-func TestAdaptiveStops(t *testing.T) {
+// Stop stores the counts for the interval in which they were made, even if its round is overdue.
+func TestAdaptiveStop(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"within an interval": 30 * time.Second, "when a round is due": 61 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -292,24 +296,26 @@ func TestAdaptiveStops(t *testing.T) {
 					t.Errorf("%+v, %v; want one until %s", all, err, round)
 				}
 				if l, err := store.Lease(t.Context(), leaderResource, "another", time.Second); err != nil || l.Owner != "another" {
-					t.Errorf("%+v, %v: the lease was not given back", l, err)
+					t.Errorf("%+v, %v: lease not released", l, err)
 				}
 			})
 		})
 	}
 }
 
-// setBack is a clock that can be set back.
-type setBack struct{ by atomic.Int64 }
+// adjustableClock is a clock that can be set back.
+type adjustableClock struct{ by atomic.Int64 }
 
-func (c *setBack) now() time.Time { return time.Now().Add(-time.Duration(c.by.Load())).Round(0) }
+func (c *adjustableClock) now() time.Time {
+	return time.Now().Add(-time.Duration(c.by.Load())).Round(0)
+}
 
-// A clock that is set back does not end calculations: they go on within two intervals.
+// If the clock is set back, calculations continue within two intervals.
 func TestAdaptiveClockSetBack(t *testing.T) {
 	for _, by := range []time.Duration{30 * time.Second, 90 * time.Second, time.Hour, 48 * time.Hour} {
 		t.Run(by.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var clock setBack
+				var clock adjustableClock
 				store, set := sampling.NewMemory(clock.now), settings(&reports{})
 				set.Env.Now = clock.now
 				c := defaultAdaptive()
@@ -329,7 +335,7 @@ func TestAdaptiveClockSetBack(t *testing.T) {
 				synctest.Wait()
 				after, _ := store.LatestCalculation(t.Context())
 				if before == nil || after == before || after.At.After(clock.now()) {
-					t.Errorf("set back at %v, %v calculated at %v", before, clock.now(), after)
+					t.Errorf("set back from %v to %v: calculated at %v", before, clock.now(), after)
 				}
 				if err := s.Stop(t.Context()); err != nil {
 					t.Error(err)
@@ -345,10 +351,10 @@ func TestBadAdaptiveConfig(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 11 || !strings.Contains(err.Error(), "must name a store, for example storage: disk") {
 		t.Errorf("%v", err)
 	}
-	both := ofFile("")
+	both := fileConfig("")
 	a := defaultAdaptive()
 	both.Adaptive = pipeline.Present(a)
-	if err := both.Validate(); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	if err := both.Validate(); err == nil || !strings.Contains(err.Error(), "cannot be combined") {
 		t.Errorf("%v", err)
 	}
 }

@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// answer is what is known of a service: the last good answer, and how the last question ended.
+// answer is the last successful answer for a service, and the result of the last request.
 type answer struct {
-	entry *entry    // nil: there was no good answer
-	at    time.Time // of the good answer; of the failure where there is none
-	err   error     // of the last question
+	entry *entry    // nil if no request succeeded
+	at    time.Time // time of the successful answer, or of the failure if there is none
+	err   error     // of the last request
 	tried time.Time
 }
 
-// cache holds answers within a bound of memory, those asked for last. Of several who want to ask the same at once it lets one.
+// cache is an LRU cache of answers, limited by memory. It allows one request for each service at a
+// time; other callers wait for its answer. It is safe for concurrent use.
 type cache struct {
-	most int64 // bytes
+	maxBytes int64
 
 	mu     sync.Mutex
 	used   int64
-	byKey  map[askedFor]*list.Element // of *cached; only of services with a good answer
-	recent list.List                  // the latest first
-	asking map[askedFor]*flight
+	byKey  map[serviceKey]*list.Element // of *cached; only services with a successful answer
+	recent list.List                    // the latest first
+	calls  map[serviceKey]*call
 }
 
 type cached struct {
-	key askedFor
+	key serviceKey
 	answer
 	size int64
 }
 
-// flight is a question under way. Its answer is there when done is closed.
-type flight struct {
+// call is a request in progress. answer is set when done is closed.
+type call struct {
 	done   chan struct{}
 	answer answer
 }
 
-func newCache(most int64) *cache {
-	return &cache{most: most, byKey: map[askedFor]*list.Element{}, asking: map[askedFor]*flight{}}
+func newCache(maxBytes int64) *cache {
+	return &cache{maxBytes: maxBytes, byKey: map[serviceKey]*list.Element{}, calls: map[serviceKey]*call{}}
 }
 
-// begin returns what is known, if that will do; or the question of another one to wait for; or neither: the caller is the one to ask, and
-// calls end.
-func (c *cache) begin(key askedFor, now time.Time, freshFor time.Duration) (known *answer, wait *flight) {
+// begin returns the cached answer if it is still usable, or the call in progress to wait for. If it
+// returns neither, the caller must request the answer and call end.
+func (c *cache) begin(key serviceKey, now time.Time, freshFor time.Duration) (known *answer, wait *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byKey[key]; ok {
@@ -53,15 +54,16 @@ func (c *cache) begin(key askedFor, now time.Time, freshFor time.Duration) (know
 			return &a, nil
 		}
 	}
-	if f, ok := c.asking[key]; ok {
+	if f, ok := c.calls[key]; ok {
 		return nil, f
 	}
-	c.asking[key] = &flight{done: make(chan struct{})}
+	c.calls[key] = &call{done: make(chan struct{})}
 	return nil, nil
 }
 
-// end takes the answer to a question, which failed if it has an error, and returns what is known now.
-func (c *cache) end(key askedFor, a answer) answer {
+// end stores the result of a request, which failed if a.err is set, and returns the combined
+// answer.
+func (c *cache) end(key serviceKey, a answer) answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.byKey[key]; ok {
@@ -70,15 +72,15 @@ func (c *cache) end(key askedFor, a answer) answer {
 		case a.err != nil:
 			a.entry, a.at = before.entry, before.at
 		case a.entry.strategy.Equal(before.entry.strategy):
-			a.entry = before.entry // which keeps its date
+			a.entry = before.entry // keep its since
 		}
 		c.remove(e)
 	}
 	if a.entry != nil {
 		c.add(&cached{key, a, sizeOf(key, a)})
 	}
-	f := c.asking[key]
-	delete(c.asking, key)
+	f := c.calls[key]
+	delete(c.calls, key)
 	f.answer = a
 	close(f.done)
 	return a
@@ -87,7 +89,7 @@ func (c *cache) end(key askedFor, a answer) answer {
 func (c *cache) add(x *cached) {
 	c.byKey[x.key] = c.recent.PushFront(x)
 	c.used += x.size
-	for c.used > c.most {
+	for c.used > c.maxBytes {
 		c.remove(c.recent.Back())
 	}
 }
@@ -98,12 +100,12 @@ func (c *cache) remove(e *list.Element) {
 	c.used -= x.size
 }
 
-// sizeOf is about how many bytes an answer takes in memory.
-func sizeOf(key askedFor, a answer) int64 {
+// sizeOf returns the approximate size of an answer in memory, in bytes.
+func sizeOf(key serviceKey, a answer) int64 {
 	const each, operation = 512, 40
 	size := each + 2*len(key.tenant) + 2*len(key.service)
 	if o := a.entry.strategy.Operations; o != nil {
-		for _, e := range o.Each {
+		for _, e := range o.PerOperation {
 			size += operation + len(e.Name)
 		}
 	}

@@ -22,32 +22,32 @@ import (
 
 const (
 	defaultURL = "http://localhost:14268"
-	// maxExplanation is how much is read of an answer, in bytes.
+	// maxExplanation is the maximum size of an answer, in bytes.
 	maxExplanation = 64 << 20
-	// maxRefusal is how much is shown of an answer that is none, in bytes.
-	maxRefusal     = 1 << 10
+	// maxErrorBody is how much of an error response is shown, in bytes.
+	maxErrorBody   = 1 << 10
 	commandTimeout = 30 * time.Second
 )
 
-// Commands returns the commands.
+// Commands returns the subcommands of `tracing sampling`.
 func Commands() []pipeline.Command {
 	t := tool{pipeline.SystemEnv()}
 	return []pipeline.Command{
 		{Name: "sampling explain", Args: "SERVICE [--operation O] [--json] [--url URL] [--header 'NAME: VALUE']", Setup: t.explain,
-			Doc: "say what clients of a service are told to sample, why, and who asked"},
-		{Name: "sampling check", Args: "FILE", Setup: t.check, Doc: "look for mistakes in a strategies file"},
+			Doc: "show the sampling strategy of a service, its origin, and the clients that requested it"},
+		{Name: "sampling check", Args: "FILE", Setup: t.check, Doc: "check a strategies file for mistakes"},
 	}
 }
 
-// tool is what the commands need of the outside.
+// tool implements the commands. env gives access to the clock and the network.
 type tool struct{ env pipeline.Env }
 
 func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) error {
 	return func(_ context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.BadUsage("name one file, not %d", len(in.Args))
+			return pipeline.BadUsage("expected one file, got %d", len(in.Args))
 		}
-		text, err := readFile(in.Args[0], mostMaxSize)
+		text, err := readFile(in.Args[0], maxFileSize)
 		if err != nil {
 			return err
 		}
@@ -56,30 +56,30 @@ func (t tool) check(*flag.FlagSet) func(context.Context, pipeline.Invocation) er
 			return err
 		}
 		for _, ignored := range f.ignored {
-			fmt.Fprintf(in.Stderr, "warning: %s means nothing, and is ignored\n", ignored)
+			fmt.Fprintf(in.Stderr, "warning: unknown member ignored: %s\n", ignored)
 		}
-		_, err = fmt.Fprintf(in.Stdout, "the strategies are valid: %d services have one of their own\n", len(f.services))
+		_, err = fmt.Fprintf(in.Stdout, "strategies are valid: %d services have their own strategy\n", len(f.services))
 		return err
 	}
 }
 
 func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-	operation := fs.String("operation", "", "Operation with which traces begin.")
-	asJSON := fs.Bool("json", false, "Writes the answer as it is.")
+	operation := fs.String("operation", "", "Root operation.")
+	asJSON := fs.Bool("json", false, "Print the answer as JSON.")
 	base := fs.String("url", defaultURL,
-		"Where clients ask for their strategies: a collector ("+defaultURL+"), or an agent (http://localhost:5778).")
+		"URL of a collector ("+defaultURL+") or an agent (http://localhost:5778).")
 	header := http.Header{}
-	fs.Func("header", "A header to send, `Name: value`, such as the tenant's; may be repeated.", func(s string) error {
+	fs.Func("header", "Request header `Name: value`, for example the tenant header; may be repeated.", func(s string) error {
 		name, value, ok := strings.Cut(s, ":")
 		if !ok {
-			return errors.New("write Name: value")
+			return errors.New("expected Name: value")
 		}
 		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 		return nil
 	})
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 {
-			return pipeline.BadUsage("name one service, not %d", len(in.Args))
+			return pipeline.BadUsage("expected one service, got %d", len(in.Args))
 		}
 		query := url.Values{"service": {in.Args[0]}}
 		if *operation != "" {
@@ -89,9 +89,9 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 		if err != nil {
 			return err
 		}
-		var x sampling.Explanation // but for the strategy itself, which is only written
+		var x sampling.Explanation // but for the strategy itself, which is only fileStrategy
 		if err := json.Unmarshal(body, &x); err != nil {
-			return fmt.Errorf("the answer of %s cannot be read: %w", *base, err)
+			return fmt.Errorf("decoding the answer of %s: %w", *base, err)
 		}
 		if *asJSON {
 			_, err = in.Stdout.Write(body)
@@ -101,10 +101,10 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 	}
 }
 
-// get returns the body of an answer with status 200.
+// get sends a GET request and returns the response body. Status codes other than 200 are errors.
 func (t tool) get(ctx context.Context, base, path string, header http.Header) ([]byte, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
-		return nil, pipeline.BadUsage("--url: %q is no URL; write %s", base, defaultURL)
+		return nil, pipeline.BadUsage("--url: %q is not a URL; expected something like %s", base, defaultURL)
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -114,35 +114,35 @@ func (t tool) get(ctx context.Context, base, path string, header http.Header) ([
 	}
 	req.Header = header
 	transport := &http.Transport{DialContext: t.env.Dial, DisableKeepAlives: true}
-	resp, err := transport.RoundTrip(req) // redirects are not followed, since headers may hold secrets
+	resp, err := transport.RoundTrip(req) // does not follow redirects, because headers may hold secrets
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("nothing listens at %s (%w): does a collector or an agent run there? --url names another place", base, err)
+		return nil, fmt.Errorf("cannot connect to %s: %w; check that a collector or an agent runs there, or set --url", base, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", base, err)
+		return nil, fmt.Errorf("requesting an explanation from %s: %w", base, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // what matters was read
+	defer resp.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxExplanation))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", base, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		text := strings.TrimSpace(string(body[:min(len(body), maxRefusal)]))
-		return nil, fmt.Errorf("%s answers %s: %s", base, resp.Status, printable(text))
+		text := strings.TrimSpace(string(body[:min(len(body), maxErrorBody)]))
+		return nil, fmt.Errorf("unexpected response from %s: %s: %s", base, resp.Status, printable(text))
 	}
 	return body, nil
 }
 
-// show writes an explanation for people.
+// show prints an explanation as text.
 func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	var b bytes.Buffer
 	now := t.env.Now()
-	service := cmp.Or(x.Service, "a service without a name")
+	service := cmp.Or(x.Service, "service without a name")
 	if x.Operation != "" {
 		service += ", operation " + x.Operation
 	}
 	if x.Strategy == nil {
-		fmt.Fprintf(&b, "%s: the strategy cannot be found out at the moment\n", printable(service))
+		fmt.Fprintf(&b, "%s: the strategy is currently not available\n", printable(service))
 	} else {
 		fmt.Fprintf(&b, "%s: %s %v\n", printable(service), printable(x.Sampler.Type), x.Sampler.Param)
 	}
@@ -156,7 +156,7 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	if !x.Origin.Since.IsZero() {
 		line("since", fmt.Sprintf("%s (%s ago)", x.Origin.Since.Format(time.RFC3339), now.Sub(x.Origin.Since).Round(time.Second)))
 	}
-	for problem := range strings.SplitSeq(x.Origin.Problem, "\n") { // a file has one a line
+	for problem := range strings.SplitSeq(x.Origin.Problem, "\n") { // problems of a file have one line each
 		line("problem", problem)
 	}
 	if x.Adaptive != nil {
@@ -164,16 +164,16 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 			line("adaptive", text)
 		}
 	}
-	for _, a := range x.Askers {
-		what := a.Told
+	for _, a := range x.Clients {
+		answer := a.Answer
 		switch {
-		case a.Kept != "":
-			what += "; it keeps " + a.Kept
+		case a.Previous != "":
+			answer += "; the client keeps " + a.Previous
 		case !a.Current && !a.Failed && x.Strategy != nil:
-			what += ", which does not hold any more"
+			answer += " (outdated)"
 		}
-		line("asked", fmt.Sprintf("%s ago by %s over %s (%s): %s", now.Sub(a.At).Round(time.Second), a.Address, a.Transport,
-			cmp.Or(a.Client, "no User-Agent"), what))
+		line("client", fmt.Sprintf("%s ago: %s over %s (%s): %s", now.Sub(a.At).Round(time.Second), a.Address, a.Transport,
+			cmp.Or(a.UserAgent, "no User-Agent"), answer))
 	}
 	for _, note := range x.Notes {
 		line("note", note)
@@ -182,7 +182,7 @@ func (t tool) show(out io.Writer, x *sampling.Explanation) error {
 	return err
 }
 
-// printable returns a text without what a terminal would obey.
+// printable replaces characters that are not printable, such as terminal escape sequences.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// run runs a command, with the clock at half past noon.
+// run runs a command with the clock at 12:30.
 func run(t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	env := pipeline.SystemEnv()
@@ -32,7 +32,7 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 
 func TestCheckCommand(t *testing.T) {
 	out, warnings, err := run(t, "check", "testdata/strategies.json")
-	if err != nil || out != "the strategies are valid: 4 services have one of their own\n" || strings.Count(warnings, "means nothing") != 2 {
+	if err != nil || out != "strategies are valid: 4 services have their own strategy\n" || strings.Count(warnings, "unknown member ignored") != 2 {
 		t.Errorf("%q %q %v", out, warnings, err)
 	}
 	for _, args := range [][]string{{"testdata/bad/no-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
@@ -44,14 +44,14 @@ func TestCheckCommand(t *testing.T) {
 
 // unknown is an explanation without a strategy.
 const unknown = `{"service":"cart","sampler":{"type":"","param":0},
-	"origin":{"source":"remote","place":"host:14250","rule":"the collector cannot be asked","problem":"no route to host"},"strategy":null,"askers":[
+	"origin":{"source":"remote","place":"host:14250","rule":"collector not available","problem":"no route to host"},"strategy":null,"askers":[
 	{"address":"10.0.0.1","client":"sdk","transport":"http","at":"2026-01-02T12:29:50Z","told":"error: no route to host","current":false,"failed":true,
 		"kept":"probabilistic 0.2"},
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"error: no route to host","current":false,"failed":true},
 	{"address":"10.0.0.3","transport":"grpc","at":"2026-01-02T10:30:00Z","told":"probabilistic 1","current":false}]}`
 
 const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"probabilistic","param":0.2,"ofOperation":true},
-	"origin":{"source":"file","place":"s.json:17","rule":"its own entry","since":"2026-01-02T12:00:00Z","problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
+	"origin":{"source":"file","place":"s.json:17","rule":"entry of the service","since":"2026-01-02T12:00:00Z","problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
 	"strategy":{"strategyType":"PROBABILISTIC"},"askers":[
 	{"address":"10.0.0.1","client":"sdk\u001b[2J","transport":"http","at":"2026-01-02T12:29:50Z","told":"probabilistic 0.2","current":true},
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"probabilistic 1","current":false}],"notes":["Note this."]}`
@@ -64,7 +64,7 @@ func TestExplainCommand(t *testing.T) {
 			return
 		}
 		if r.URL.String() != "/api/sampling/explain?operation=GET+%2F&service=cart" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("requested %s", r.URL)
 		}
 		w.Write([]byte(answer))
 	}))
@@ -84,13 +84,13 @@ func TestExplainCommand(t *testing.T) {
 	if out, _, err = run(t, "explain", append([]string{"--json"}, args...)...); err != nil || out != explanation {
 		t.Errorf("%q, %v", out, err)
 	}
-	if _, _, err := run(t, "explain", slices.Delete(slices.Clone(args), 2, 3)...); err == nil || !strings.HasSuffix(err.Error(), "answers 403 Forbidden: missing tenant header") {
+	if _, _, err := run(t, "explain", slices.Delete(slices.Clone(args), 2, 3)...); err == nil || !strings.HasSuffix(err.Error(), ": 403 Forbidden: missing tenant header") {
 		t.Errorf("%v", err)
 	}
 	for want, args := range map[string][]string{
-		"name one service, not 0":               {},
-		`--url: "localhost:1" is no URL`:        {"--url=localhost:1", "cart"},
-		"nothing listens at http://127.0.0.1:1": {"--url=http://127.0.0.1:1", "cart"},
+		"expected one service, got 0":          {},
+		`--url: "localhost:1" is not a URL`:    {"--url=localhost:1", "cart"},
+		"cannot connect to http://127.0.0.1:1": {"--url=http://127.0.0.1:1", "cart"},
 	} {
 		if _, _, err := run(t, "explain", args...); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", args, err, want)

@@ -12,29 +12,30 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep values of a strategies file may nest; strategies themselves need five levels.
+// maxDepth is the maximum nesting depth of a strategies file; strategies need five levels.
 const maxDepth = 64
 
-// A text may have so many values anywhere, and beyond that one in so many bytes: those of strategies, which have names, take more. A value
-// takes about a hundred bytes of memory, however short it is.
+// Limits on the number of JSON values in a file: freeValues, plus one for each bytesPerValue bytes.
+// A strategies file has names and stays below. Each value takes about 100 bytes of memory, however
+// short it is.
 const (
 	freeValues    = 1000
 	bytesPerValue = 8
 )
 
-// A document is a JSON text as a tree that knows where everything stands.
+// document is a parsed JSON text. Each value knows its position.
 type document struct {
-	name string // of the file, for messages
+	name string // file name for messages
 	text []byte
 	root value
 
-	starts []int // where the lines begin
+	starts []int // offsets of the line starts
 }
 
-// value is a value of a document.
+// value is a JSON value with its position.
 type value struct {
-	at      int // where it begins in the text
-	scalar  any // nil, bool, string or json.Number, unless it is one of the next
+	at      int // offset in the text
+	scalar  any // nil, bool, string or json.Number; only for scalarKind
 	members []member
 	items   []value
 	kind    kind
@@ -48,7 +49,7 @@ const (
 	arrayKind
 )
 
-// what is the value's kind in the words of messages.
+// what describes the value for error messages.
 func (v value) what() string {
 	switch {
 	case v.kind == objectKind:
@@ -60,21 +61,21 @@ func (v value) what() string {
 	}
 	switch s := v.scalar.(type) {
 	case string:
-		return "the text " + quoted(s)
+		return "the string " + quoted(s)
 	case json.Number:
 		return "the number " + s.String()
 	}
 	return fmt.Sprint(v.scalar)
 }
 
-// member is a member of an object. Its name may occur twice.
+// member is a member of an object. An object may have two members with the same name.
 type member struct {
 	name string
 	at   int
 	value
 }
 
-// parseDocument reads a JSON text. The error says where it is none.
+// parseDocument parses a JSON text. Errors have the line and column of the mistake.
 func parseDocument(name string, text []byte) (*document, error) {
 	d := &document{name: name, text: text, starts: []int{0}}
 	for i, c := range text {
@@ -83,12 +84,12 @@ func parseDocument(name string, text []byte) (*document, error) {
 		}
 	}
 	if i := invalidUTF8(text); i >= 0 {
-		return nil, d.problems(problem{i, "the file is not UTF-8"})
+		return nil, d.problems(problem{i, "file is not valid UTF-8"})
 	}
-	body := bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")) // which some editors put there
+	body := bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")) // byte order mark, written by some editors
 	skipped := len(text) - len(body)
 	if len(bytes.TrimSpace(body)) == 0 {
-		return nil, d.problems(problem{0, "the file is empty; " +
+		return nil, d.problems(problem{0, "file is empty; " +
 			`write {"default_strategy": {"type": "probabilistic", "param": 0.01}}, or null for no strategies`})
 	}
 	var syntax *json.SyntaxError
@@ -105,27 +106,28 @@ func parseDocument(name string, text []byte) (*document, error) {
 	return d, nil
 }
 
-// hintSyntax says what is usually meant by what stands at a place that is not JSON.
+// hintSyntax returns a hint for a common JSON syntax error at offset at; "" if there is none.
 func hintSyntax(body []byte, at int) string {
 	if at >= len(body)-1 && !json.Valid(body) && bytes.Count(body, []byte("{")) > bytes.Count(body, []byte("}")) {
-		return "; a } is missing"
+		return "; missing }"
 	}
 	before := bytes.TrimRight(body[:at], " \t\r\n")
 	switch c := body[at]; {
 	case json.Valid(before):
-		return "; the file must be one object, and end with it"
+		return "; the file must contain exactly one object"
 	case bytes.HasSuffix(before, []byte(",")) && (c == '}' || c == ']'):
-		return "; there must be no comma before " + string(c)
+		return "; remove the comma before " + string(c)
 	case c == '\'':
-		return `; write " around texts`
+		return `; use double quotes (") around strings`
 	case c == '#' || c == '/':
-		return "; JSON has no comments"
+		return "; JSON does not support comments"
 	case c == '"' || c == '{':
-		return "; maybe a comma is missing before it"
+		return "; maybe a comma is missing before this"
 	}
 	return ""
 }
 
+// invalidUTF8 returns the offset of the first byte that is not valid UTF-8, or -1.
 func invalidUTF8(text []byte) int {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -137,15 +139,15 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// treeParser makes values of a text that is known to be JSON.
+// treeParser builds values from a text that is known to be valid JSON.
 type treeParser struct {
 	text    []byte
 	skipped int // bytes before text
 	dec     *json.Decoder
-	values  int // so far
+	values  int // number of values read
 }
 
-// start is where the next token begins.
+// start returns the offset of the next token.
 func (p *treeParser) start() int {
 	at := int(p.dec.InputOffset())
 	for at < len(p.text) && strings.IndexByte(" \t\r\n,:", p.text[at]) >= 0 {
@@ -156,7 +158,7 @@ func (p *treeParser) start() int {
 
 var (
 	errDepth  = fmt.Errorf("nested deeper than %d levels", maxDepth)
-	errValues = errors.New("there are more values than strategies have; this is another kind of file")
+	errValues = errors.New("too many values for a strategies file; check that this is the right file")
 )
 
 func (p *treeParser) value(depth int) (value, error) {
@@ -193,21 +195,22 @@ func (p *treeParser) value(depth int) (value, error) {
 		v.members = append(v.members, m)
 	}
 	if err == nil {
-		_, err = p.dec.Token() // which closes it
+		_, err = p.dec.Token() // the closing delimiter
 	}
 	return v, err
 }
 
-// problem is a mistake in a document.
+// problem is a mistake in a document, with its offset.
 type problem struct {
 	at  int
 	msg string
 }
 
-// maxProblems is how many mistakes of a file are told.
+// maxProblems is the maximum number of mistakes that are reported for a file.
 const maxProblems = 20
 
-// problems returns the error of mistakes, one a line in the order of the text, each with its place; nil for none.
+// problems returns an error with one line for each mistake, sorted by position; nil if there are
+// none.
 func (d *document) problems(all ...problem) error {
 	if len(all) == 0 {
 		return nil
@@ -226,10 +229,10 @@ func (d *document) problems(all ...problem) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// line returns the number of the line of a place.
+// line returns the line number of an offset.
 func (d *document) line(at int) int { return sort.SearchInts(d.starts, at+1) }
 
-// maxQuoted is how much of a text of the file a message repeats, in bytes.
+// maxQuoted is the maximum length of a quotation from the file in messages, in bytes.
 const maxQuoted = 60
 
 func quoted(s string) string {

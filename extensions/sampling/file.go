@@ -19,19 +19,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// mostMaxSize bounds max_size: a file is in memory as a whole, and for a moment as a tree.
-const mostMaxSize = 64 << 20
+// maxFileSize is the upper limit of max_size. The whole file is held in memory, temporarily also as
+// a tree.
+const maxFileSize = 64 << 20
 
-// FileConfig are the keys below `file`.
+// FileConfig holds the keys of `file`.
 type FileConfig struct {
-	Path               string                     `yaml:"path" doc:"Strategies file, or http or https URL of one; empty: all services have default_sampling_probability."`
-	ReloadInterval     pipeline.Duration          `yaml:"reload_interval" doc:"How often to look whether the strategies have changed; 0: never."`
-	DefaultProbability float64                    `yaml:"default_sampling_probability" doc:"Probability for services of which the file says nothing, not even by default_strategy."`
-	MaxSize            pipeline.ByteSize          `yaml:"max_size" doc:"Greatest size of the file."`
-	Timeout            pipeline.Duration          `yaml:"timeout" doc:"How long the server of a URL may take to answer."`
-	TLS                client.TLSConfig           `yaml:"tls" doc:"How connections to an https URL are secured."`
-	Headers            map[string]pipeline.Secret `yaml:"headers" doc:"Headers to send to the server of a URL; values are never shown."`
-	Auth               client.AuthConfig          `yaml:"auth" doc:"How requests to the server of a URL prove who sends them."`
+	Path               string                     `yaml:"path" doc:"Path or URL (http, https) of the strategies file. If empty, all services have default_sampling_probability."`
+	ReloadInterval     pipeline.Duration          `yaml:"reload_interval" doc:"Interval at which the strategies are read again. 0 disables reloading."`
+	DefaultProbability float64                    `yaml:"default_sampling_probability" doc:"Sampling probability of services that have neither an entry in the file nor a default_strategy."`
+	MaxSize            pipeline.ByteSize          `yaml:"max_size" doc:"Maximum size of the file."`
+	Timeout            pipeline.Duration          `yaml:"timeout" doc:"Timeout of requests to a URL."`
+	TLS                client.TLSConfig           `yaml:"tls" doc:"TLS settings of connections to an https URL."`
+	Headers            map[string]pipeline.Secret `yaml:"headers" doc:"Request headers for a URL. Values are secret and never shown."`
+	Auth               client.AuthConfig          `yaml:"auth" doc:"Authentication of requests to a URL."`
 }
 
 func defaultFile() FileConfig {
@@ -39,7 +40,7 @@ func defaultFile() FileConfig {
 		Timeout: pipeline.Duration(5 * time.Second), TLS: client.DefaultHTTPConfig().TLS}
 }
 
-// Validate reports values that cannot work.
+// Validate reports invalid values.
 func (c *FileConfig) Validate() error {
 	var errs []error
 	if c.isURL() {
@@ -49,39 +50,39 @@ func (c *FileConfig) Validate() error {
 		errs = append(errs, pipeline.BadKey("default_sampling_probability",
 			"must be a probability from 0 to 1, not %v", c.DefaultProbability))
 	}
-	if c.MaxSize < 1 || c.MaxSize > mostMaxSize {
-		errs = append(errs, pipeline.BadKey("max_size", "must be from 1 to %s, not %s", pipeline.ByteSize(mostMaxSize), c.MaxSize))
+	if c.MaxSize < 1 || c.MaxSize > maxFileSize {
+		errs = append(errs, pipeline.BadKey("max_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxFileSize), c.MaxSize))
 	}
 	if c.Timeout <= 0 {
-		errs = append(errs, pipeline.BadKey("timeout", "must be above 0, or a server that is silent would be waited for without end"))
+		errs = append(errs, pipeline.BadKey("timeout", "must be above 0; without a timeout, a server that does not answer would block reloads"))
 	}
 	return errors.Join(errs...)
 }
 
-// isURL says whether the path is a URL: whatever has a scheme and a host.
+// isURL reports whether the path is a URL, that is, has a scheme and a host.
 func (c *FileConfig) isURL() bool {
 	u, err := url.Parse(c.Path)
 	return err == nil && u.Scheme != "" && u.Host != ""
 }
 
-// fileSource has the strategies of a file or URL. They are read when it starts, and again at intervals. What cannot be used leaves those
-// in force that are, and is reported.
+// fileSource provides the strategies of a file or URL. It reads them at start and again at
+// intervals. If reading fails, the previous strategies stay active and the error is reported.
 type fileSource struct {
 	set   pipeline.Settings
 	cfg   FileConfig
-	name  string       // as messages call the file
-	http  *client.HTTP // nil: it is a file
+	name  string       // file name for messages
+	http  *client.HTTP // nil for a file
 	state atomic.Pointer[fileState]
-	text  []byte // what the table in force was made of, nil: of none; the reloading goroutine's own
+	text  []byte // source of the current table, nil if there is none; used only by the reload goroutine
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// fileState is what is known of the file.
+// fileState is the current table and the error of the last reload.
 type fileState struct {
 	table   *table
-	problem string // why the file as it is now is not in force; "" if it is
+	problem string // why the current file is not active; "" if it is
 }
 
 func newFileSource(set pipeline.Settings, c FileConfig) (*fileSource, error) {
@@ -89,7 +90,7 @@ func newFileSource(set pipeline.Settings, c FileConfig) (*fileSource, error) {
 	if !c.isURL() {
 		return s, nil
 	}
-	s.name, _, _ = strings.Cut(c.Path, "?") // what follows may be a secret
+	s.name, _, _ = strings.Cut(c.Path, "?") // the query may contain secrets
 	cfg := client.DefaultHTTPConfig()
 	cfg.TLS, cfg.Headers, cfg.Auth, cfg.Compression = c.TLS, c.Headers, c.Auth, client.CompressionNone
 	var err error
@@ -97,17 +98,18 @@ func newFileSource(set pipeline.Settings, c FileConfig) (*fileSource, error) {
 	return s, err
 }
 
-// Start reads the strategies. A file that cannot be read and mistakes in it are errors. A server that does not answer is none: until it
-// does, all services have the built-in probability.
+// Start reads the strategies. Mistakes in a file, or a file that cannot be read, are errors. If a
+// URL cannot be read, Start does not fail: all services have the built-in probability until the
+// server answers.
 func (s *fileSource) Start(ctx context.Context) error {
 	if s.http != nil {
 		if err := s.http.Start(ctx); err != nil {
 			return err
 		}
 	}
-	rest := s.cfg.DefaultProbability
+	probability := s.cfg.DefaultProbability
 	if s.cfg.Path == "" {
-		s.adopt(&table{other: builtIn(rest, "there is no strategies file: the built-in probability holds")})
+		s.activate(&table{other: builtIn(probability, "no strategies file configured: the built-in probability applies")})
 		return nil
 	}
 	text, err := s.read(ctx)
@@ -115,7 +117,7 @@ func (s *fileSource) Start(ctx context.Context) error {
 	case err == nil:
 		err = s.load(text)
 	case s.http != nil:
-		s.adopt(&table{other: builtIn(rest, "the strategies could not be read yet: the built-in probability holds")})
+		s.activate(&table{other: builtIn(probability, "strategies could not be read yet: the built-in probability applies")})
 		s.fail(err)
 		err = nil
 	}
@@ -123,12 +125,12 @@ func (s *fileSource) Start(ctx context.Context) error {
 		return fmt.Errorf("file::path: %w", err)
 	}
 	if s.cfg.ReloadInterval > 0 {
-		s.follow()
+		s.startReloading()
 	}
 	return nil
 }
 
-// Stop ends the reloading.
+// Stop stops reloading.
 func (s *fileSource) Stop(ctx context.Context) error {
 	if s.stop != nil {
 		s.stop()
@@ -140,8 +142,8 @@ func (s *fileSource) Stop(ctx context.Context) error {
 	return nil
 }
 
-// follow reads the file at intervals until Stop.
-func (s *fileSource) follow() {
+// startReloading starts a goroutine that reloads the file at intervals until Stop.
+func (s *fileSource) startReloading() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.stopped = stop, make(chan struct{})
 	go func() {
@@ -159,7 +161,7 @@ func (s *fileSource) follow() {
 	}()
 }
 
-// reload puts the file into force if it has changed and is good.
+// reload reads the file and activates it if it has changed and is valid.
 func (s *fileSource) reload(ctx context.Context) {
 	text, err := s.read(ctx)
 	if err == nil && (s.text == nil || !bytes.Equal(text, s.text)) {
@@ -175,7 +177,7 @@ func (s *fileSource) reload(ctx context.Context) {
 	}
 }
 
-// load makes strategies of a text, and puts them into force.
+// load parses a text and activates its strategies.
 func (s *fileSource) load(text []byte) error {
 	f, err := readStrategies(s.name, text)
 	if err != nil {
@@ -184,35 +186,35 @@ func (s *fileSource) load(text []byte) error {
 	t := newTable(f, s.cfg.DefaultProbability)
 	before := s.state.Load()
 	s.text = text
-	s.adopt(t)
+	s.activate(t)
 	if before != nil && before.problem != "" {
 		s.set.Report(nil)
 	}
-	s.set.Logger.Info("sampling strategies are in force", zap.String("file", s.name), zap.Int("services", len(t.services)))
+	s.set.Logger.Info("loaded sampling strategies", zap.String("file", s.name), zap.Int("services", len(t.services)))
 	if len(t.ignored) > 0 {
-		s.set.Logger.Warn("members of the strategies file that mean nothing were ignored", zap.Strings("members", t.ignored))
+		s.set.Logger.Warn("ignored unknown members of the strategies file", zap.Strings("members", t.ignored))
 	}
 	return nil
 }
 
-// adopt puts a table into force.
-func (s *fileSource) adopt(t *table) {
+// activate makes a table current.
+func (s *fileSource) activate(t *table) {
 	var before *table
 	if state := s.state.Load(); state != nil {
 		before = state.table
 	}
-	t.date(before, s.set.Env.Now())
+	t.setSince(before, s.set.Env.Now())
 	s.state.Store(&fileState{table: t})
 }
 
-// fail leaves in force what is, and says why.
+// fail reports an error. The current strategies stay active.
 func (s *fileSource) fail(err error) {
-	err = fmt.Errorf("new sampling strategies are not in force: %w", err)
+	err = fmt.Errorf("loading new sampling strategies: %w", err)
 	s.state.Store(&fileState{table: s.state.Load().table, problem: err.Error()})
 	s.set.Report(err)
 }
 
-// decide returns the strategy of a service. Tenants share the strategies of a file.
+// decide implements source. Tenants share the strategies of a file.
 func (s *fileSource) decide(_ context.Context, _, service string) (decision, error) {
 	state := s.state.Load()
 	d := decision{entry: state.table.of(service), source: "file", problem: state.problem}
@@ -225,7 +227,7 @@ func (s *fileSource) decide(_ context.Context, _, service string) (decision, err
 	return d, nil
 }
 
-// read returns the text of the file. The error names it.
+// read returns the content of the file. Errors contain its name.
 func (s *fileSource) read(ctx context.Context) ([]byte, error) {
 	if s.http == nil {
 		return readFile(s.cfg.Path, int64(s.cfg.MaxSize))
@@ -237,12 +239,13 @@ func (s *fileSource) read(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", s.name, err)
 	}
 	if a.Status != http.StatusOK {
-		return nil, fmt.Errorf("reading %s: the server answers %d %s", s.name, a.Status, http.StatusText(a.Status))
+		return nil, fmt.Errorf("reading %s: unexpected response %d %s", s.name, a.Status, http.StatusText(a.Status))
 	}
 	return a.Body, nil
 }
 
-func readFile(name string, most int64) ([]byte, error) {
+// readFile returns the content of a file of at most maxSize bytes.
+func readFile(name string, maxSize int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -254,13 +257,13 @@ func readFile(name string, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	defer f.Close() //nolint:errcheck // only read
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("%s is larger than %s; file::max_size allows more", name, pipeline.ByteSize(most))
+	if int64(len(b)) > maxSize {
+		return nil, fmt.Errorf("%s is larger than %s; increase file::max_size", name, pipeline.ByteSize(maxSize))
 	}
 	return b, nil
 }

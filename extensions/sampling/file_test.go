@@ -15,63 +15,64 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// told is the strategy that a client gets, in a few words.
-func (e *extension) told(t *testing.T) string {
+// answer returns a summary of the strategy that a client gets, or the error.
+func (e *extension) answer(t *testing.T) string {
 	t.Helper()
-	a, err := e.Strategy(t.Context(), sampling.Question{Service: "cart"})
+	a, err := e.Strategy(t.Context(), sampling.Request{Service: "cart"})
 	if err != nil {
 		return err.Error()
 	}
 	return a.Strategy.String()
 }
 
-// A file that changes is in force after an interval. Mistakes in it are reported, and leave in force what was.
+// A changed file becomes active after an interval. Mistakes are reported, and the previous
+// strategies stay active.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	write(t, file, "0.5")
 	synctest.Test(t, func(t *testing.T) {
-		e, r := start(t, ofFile(file, func(f *FileConfig) { f.ReloadInterval = pipeline.Duration(time.Minute) }))
+		e, r := start(t, fileConfig(file, func(f *FileConfig) { f.ReloadInterval = pipeline.Duration(time.Minute) }))
 		begin := time.Now()
-		expect := func(told, report string) {
+		expect := func(answer, report string) {
 			t.Helper()
 			time.Sleep(time.Minute + time.Second)
 			synctest.Wait()
-			if got := e.told(t); got != told {
-				t.Errorf("told %s, want %s", got, told)
+			if got := e.answer(t); got != answer {
+				t.Errorf("strategy %s, want %s", got, answer)
 			}
 			x, err := e.Explain(t.Context(), "", "cart", "")
 			if err != nil || x.Origin.Problem != r.get() || r.get() != report {
 				t.Errorf("reported %q, %+v, want %q", r.get(), x, report)
 			}
 		}
-		const stays = "new sampling strategies are not in force: "
+		const failed = "loading new sampling strategies: "
 		expect("probabilistic 0.5", "")
 		write(t, file, "0.25")
 		expect("probabilistic 0.25", "")
 		write(t, file, "25")
-		expect("probabilistic 0.25", stays+file+`:1:57: 25 is not a probability from 0 to 1; for 25 % write 0.25, for a number of traces per second take the type "ratelimiting"`)
+		expect("probabilistic 0.25", failed+file+`:1:57: 25 is not a probability from 0 to 1; for 25 % use 0.25, for a number of traces per second use type "ratelimiting"`)
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		expect("probabilistic 0.25", stays+"stat "+file+": no such file or directory")
+		expect("probabilistic 0.25", failed+"stat "+file+": no such file or directory")
 		write(t, file, "0.25")
 		expect("probabilistic 0.25", "")
 		x, err := e.Explain(t.Context(), "", "cart", "")
 		if since := x.Origin.Since.Sub(begin); err != nil || since < time.Minute || since > 3*time.Minute {
-			t.Errorf("in force since %s after the start, %v", since, err)
+			t.Errorf("active since %s after the start, %v", since, err)
 		}
 		write(t, file, "1")
 		expect("probabilistic 1", "")
 	})
 }
 
-// Who asked before a change is known to have been told something else.
-func TestToldBeforeAChange(t *testing.T) {
+// The answer to a client from before a change is shown as outdated.
+func TestOutdatedAnswer(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	write(t, file, "0.5")
-	e, _ := start(t, ofFile(file))
-	ask := func() {
-		if _, err := e.Strategy(t.Context(), sampling.Question{Service: "cart", Asker: sampling.Asker{Address: "h"}}); err != nil {
+	e, _ := start(t, fileConfig(file))
+	request := func() {
+		if _, err := e.Strategy(t.Context(), sampling.Request{Service: "cart", Client: sampling.Client{Address: "h"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,20 +83,21 @@ func TestToldBeforeAChange(t *testing.T) {
 		}
 		return strings.Join(x.Notes, "\n")
 	}
-	ask()
+	request()
 	write(t, file, "0.25")
 	e.source.(*fileSource).reload(t.Context())
-	const outdated = "What holds now is not what was told last."
+	const outdated = "The strategy has changed since the last request."
 	if n := notes(); !strings.Contains(n, outdated) {
 		t.Errorf("notes: %s", n)
 	}
-	ask()
+	request()
 	if n := notes(); strings.Contains(n, outdated) {
 		t.Errorf("notes: %s", n)
 	}
 }
 
-// A service whose entry is deleted has the strategy of the others, but has it only since then, and who asked before was told another one.
+// A service whose entry is deleted gets the default strategy. Its Since is the time of the
+// deletion, and earlier answers are outdated.
 func TestDeletedEntry(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	rewrite := func(services string) {
@@ -107,7 +109,7 @@ func TestDeletedEntry(t *testing.T) {
 	}
 	rewrite(`{"service": "cart", "type": "probabilistic", "param": 1}`)
 	synctest.Test(t, func(t *testing.T) {
-		e, _ := start(t, ofFile(file))
+		e, _ := start(t, fileConfig(file))
 		begin := time.Now()
 		reload := func() *sampling.Explanation {
 			t.Helper()
@@ -119,12 +121,12 @@ func TestDeletedEntry(t *testing.T) {
 			}
 			return x
 		}
-		if _, err := e.Strategy(t.Context(), sampling.Question{Service: "cart", Asker: sampling.Asker{Address: "h"}}); err != nil {
+		if _, err := e.Strategy(t.Context(), sampling.Request{Service: "cart", Client: sampling.Client{Address: "h"}}); err != nil {
 			t.Fatal(err)
 		}
 		rewrite("")
 		x := reload()
-		if since := x.Origin.Since.Sub(begin); since != time.Minute || x.Askers[0].Current || x.Sampler.Param != 0.5 {
+		if since := x.Origin.Since.Sub(begin); since != time.Minute || x.Clients[0].Current || x.Sampler.Param != 0.5 {
 			t.Errorf("since %s, %+v", since, x)
 		}
 		rewrite(`{"service": "other", "type": "probabilistic", "param": 1}`)
@@ -136,13 +138,14 @@ func TestDeletedEntry(t *testing.T) {
 			t.Errorf("after a change of the default: since %s", since)
 		}
 		rewrite(`{"service": "cart", "type": "probabilistic", "param": 1}`)
-		if x = reload(); !x.Askers[0].Current {
-			t.Errorf("what it was told first holds again: %+v", x.Askers)
+		if x = reload(); !x.Clients[0].Current {
+			t.Errorf("first answer is not current again: %+v", x.Clients)
 		}
 	})
 }
 
-// A server of strategies may be away: the program starts without it, and goes on with what it knows.
+// The process starts while the server of the strategies is not available, and keeps its strategies
+// when the server fails.
 func TestURL(t *testing.T) {
 	var status atomic.Int32
 	var body atomic.Value
@@ -150,37 +153,37 @@ func TestURL(t *testing.T) {
 	body.Store("no strategies today")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != "k" || r.URL.RawQuery != "token=t" {
-			t.Errorf("asked with %v, %s", r.Header, r.URL)
+			t.Errorf("unexpected request: %v, %s", r.Header, r.URL)
 		}
 		w.WriteHeader(int(status.Load()))
 		w.Write([]byte(body.Load().(string)))
 	}))
 	defer srv.Close()
-	e, r := start(t, ofFile(srv.URL+"/s.json?token=t", func(f *FileConfig) {
+	e, r := start(t, fileConfig(srv.URL+"/s.json?token=t", func(f *FileConfig) {
 		f.Headers, f.DefaultProbability, f.MaxSize = map[string]pipeline.Secret{"X-Key": "k"}, 0.01, 4<<10
 	}))
-	step := func(code int32, text, told, source, report string) {
+	step := func(code int32, text, strategy, source, report string) {
 		t.Helper()
 		status.Store(code)
 		body.Store(text)
 		e.source.(*fileSource).reload(t.Context())
-		a, err := e.Strategy(t.Context(), sampling.Question{Service: "cart"})
-		if err != nil || a.Strategy.String() != told || a.Origin.Source != source {
+		a, err := e.Strategy(t.Context(), sampling.Request{Service: "cart"})
+		if err != nil || a.Strategy.String() != strategy || a.Origin.Source != source {
 			t.Errorf("%d %s: %+v, %v", code, text, a, err)
 		}
 		if got := strings.ReplaceAll(r.get(), srv.URL, "URL"); got != report {
 			t.Errorf("%d %s: reported %q, want %q", code, text, got, report)
 		}
 	}
-	const stays = "new sampling strategies are not in force: "
+	const failed = "loading new sampling strategies: "
 	const good = `{"default_strategy": {"type": "ratelimiting", "param": 5}}`
-	step(503, "", "probabilistic 0.01", "built-in", stays+"reading URL/s.json: the server answers 503 Service Unavailable")
-	step(200, "", "probabilistic 0.01", "built-in", stays+"URL/s.json:1:1: the file is empty; "+
+	step(503, "", "probabilistic 0.01", "built-in", failed+"reading URL/s.json: unexpected response 503 Service Unavailable")
+	step(200, "", "probabilistic 0.01", "built-in", failed+"URL/s.json:1:1: file is empty; "+
 		`write {"default_strategy": {"type": "probabilistic", "param": 0.01}}, or null for no strategies`)
 	step(200, good, "5 traces per second", "url", "")
-	step(302, good, "5 traces per second", "url", stays+"reading URL/s.json: the server answers 302 Found")
-	step(200, "<html>", "5 traces per second", "url", stays+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")
-	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", stays+"reading URL/s.json: response (200 OK) is larger than 4096 bytes")
+	step(302, good, "5 traces per second", "url", failed+"reading URL/s.json: unexpected response 302 Found")
+	step(200, "<html>", "5 traces per second", "url", failed+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")
+	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", failed+"reading URL/s.json: response (200 OK) is larger than 4096 bytes")
 	step(200, good, "5 traces per second", "url", "")
 	step(200, "null", "probabilistic 0.01", "built-in", "")
 }

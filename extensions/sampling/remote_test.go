@@ -23,7 +23,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// collector is a server whose answers a test decides.
+// collector is a server whose answers are set by the test.
 type collector struct {
 	api_v2.UnimplementedSamplingManagerServer
 	addr  string
@@ -47,7 +47,7 @@ func (c *collector) answers(f func(service, tenant string) (*api_v2.SamplingStra
 	c.answer = f
 }
 
-// limit answers with a limit of traces per second.
+// limit returns an answer with a limit of traces per second.
 func limit(n int32) func(string, string) (*api_v2.SamplingStrategyResponse, error) {
 	return func(string, string) (*api_v2.SamplingStrategyResponse, error) {
 		return &api_v2.SamplingStrategyResponse{StrategyType: api_v2.SamplingStrategyType_RATE_LIMITING,
@@ -66,14 +66,14 @@ func startCollector(t *testing.T) *collector {
 	return c
 }
 
-// agent is an extension that asks a collector, with a clock that a test turns.
+// agent is an extension with a remote collector and a manual clock.
 type agent struct {
 	*extension
 	reports reports
 	clock   atomic.Int64
 }
 
-func (a *agent) pass(d time.Duration) { a.clock.Add(int64(d)) }
+func (a *agent) advance(d time.Duration) { a.clock.Add(int64(d)) }
 
 func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent {
 	t.Helper()
@@ -82,7 +82,7 @@ func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent
 	for _, f := range change {
 		f(&remote)
 	}
-	c := listening(defaults())
+	c := withListeners(defaults())
 	c.Remote = pipeline.Present(remote)
 	a := &agent{}
 	a.clock.Store(time.Now().UnixNano())
@@ -96,7 +96,8 @@ func startAgent(t *testing.T, addr string, change ...func(*RemoteConfig)) *agent
 	return a
 }
 
-// An answer is fresh for a while, then asked for again; stale while the collector fails; and at last an error.
+// An answer is cached while it is fresh. After that it is requested again; if the collector fails,
+// the cached answer is used until it is too old.
 func TestRemote(t *testing.T) {
 	c := startCollector(t)
 	a := startAgent(t, c.addr)
@@ -116,41 +117,41 @@ func TestRemote(t *testing.T) {
 	c.answers(limit(7))
 	step(200, seven, 1)
 	begin := time.Unix(0, a.clock.Load())
-	a.pass(9 * time.Second)
+	a.advance(9 * time.Second)
 	c.answers(fails)
 	step(200, seven, 0)
-	a.pass(2 * time.Second)
+	a.advance(2 * time.Second)
 	step(200, seven, 1)
-	step(200, seven, 0) // not asked again at once
-	a.pass(59 * time.Minute)
+	step(200, seven, 0) // no immediate retry
+	a.advance(59 * time.Minute)
 	step(200, seven, 1)
-	a.pass(2 * time.Second)
+	a.advance(2 * time.Second)
 	step(200, seven, 1)
 	x, err := a.Explain(t.Context(), "", "cart", "")
-	if err != nil || !strings.Contains(x.Origin.Problem, "is what it said 59m13s ago: rpc error") || x.Origin.Place != c.addr || len(x.Askers) != 1 {
+	if err != nil || !strings.Contains(x.Origin.Problem, "using its answer from 59m13s ago: rpc error") || x.Origin.Place != c.addr || len(x.Clients) != 1 {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if a.reports.get() == "" {
-		t.Error("the collector is away, and nothing is reported")
+		t.Error("failure of the collector is not reported")
 	}
-	a.pass(time.Minute)
+	a.advance(time.Minute)
 	step(500, failed, 1)
 	step(500, failed, 0)
 	x, err = a.Explain(t.Context(), "", "cart", "GET /")
 	if err != nil || x.Strategy != nil || x.Sampler.Type != "" || x.Origin.Problem+"\n" != strings.TrimPrefix(failed, "collector error: ") ||
-		!strings.HasSuffix(x.Origin.Rule, "has said nothing in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Askers) != 1 ||
-		!x.Askers[0].Failed || x.Askers[0].Kept != "7 traces per second" || !strings.Contains(strings.Join(x.Notes, "\n"), "keep what they were told before") {
+		!strings.HasSuffix(x.Origin.Rule, "no answer in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Clients) != 1 ||
+		!x.Clients[0].Failed || x.Clients[0].Previous != "7 traces per second" || !strings.Contains(strings.Join(x.Notes, "\n"), "keep their previous strategy") {
 		t.Errorf("%+v, %v", x, err)
 	}
 	c.answers(limit(7))
-	a.pass(time.Minute)
+	a.advance(time.Minute)
 	step(200, seven, 1)
 	if x, err = a.Explain(t.Context(), "", "cart", ""); err != nil || !x.Origin.Since.Equal(begin) || x.Origin.Problem != "" || a.reports.get() != "" {
 		t.Errorf("%+v, %v, reported %q", x, err, a.reports.get())
 	}
 }
 
-// Tenants have strategies of their own, which is what the collector is asked for.
+// Each tenant has its own strategies: the collector is requested for each.
 func TestRemoteTenants(t *testing.T) {
 	c := startCollector(t)
 	c.answers(func(_, tenant string) (*api_v2.SamplingStrategyResponse, error) {
@@ -158,7 +159,7 @@ func TestRemoteTenants(t *testing.T) {
 	})
 	a := startAgent(t, c.addr)
 	for _, tenant := range []string{"", "acme", "acme", "a"} {
-		got, err := a.Strategy(t.Context(), sampling.Question{Tenant: tenant, Service: "cart"})
+		got, err := a.Strategy(t.Context(), sampling.Request{Tenant: tenant, Service: "cart"})
 		if err != nil || *got.Strategy.Limit != int32(len(tenant)) {
 			t.Errorf("%q: %v, %v", tenant, got.Strategy, err)
 		}
@@ -168,26 +169,27 @@ func TestRemoteTenants(t *testing.T) {
 	}
 }
 
-// Nothing that a collector answers is passed on unless it is a strategy.
+// Answers that are not valid strategies are errors.
 func TestBadAnswers(t *testing.T) {
 	c := startCollector(t)
 	a := startAgent(t, c.addr, func(r *RemoteConfig) { r.MaxAnswer = 1000 })
 	f := func(m *api_v2.SamplingStrategyResponse, want string) {
 		t.Helper()
 		c.answers(func(string, string) (*api_v2.SamplingStrategyResponse, error) { return m, nil })
-		_, err := a.Strategy(t.Context(), sampling.Question{Service: "cart"})
+		_, err := a.Strategy(t.Context(), sampling.Request{Service: "cart"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	f(&api_v2.SamplingStrategyResponse{}, "failed to get sampling strategy: the answer of "+c.addr+": sampling strategy is empty")
+	f(&api_v2.SamplingStrategyResponse{}, "failed to get sampling strategy: answer of "+c.addr+": sampling strategy is empty")
 	f(&api_v2.SamplingStrategyResponse{StrategyType: 9}, "unknown type 9")
 	f(&api_v2.SamplingStrategyResponse{OperationSampling: &api_v2.PerOperationSamplingStrategies{PerOperationStrategies: []*api_v2.OperationSamplingStrategy{
 		{Operation: strings.Repeat("x", 2000), ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{}}}}}, "received message larger than max")
 }
 
-// A name that is no text is one of a service that is not known; it does not make the collector look as if it were away.
-func TestNameIsNoText(t *testing.T) {
+// A service name that is not valid UTF-8 belongs to an unknown service, and is not reported as a
+// failure of the collector.
+func TestInvalidServiceName(t *testing.T) {
 	c := startCollector(t)
 	c.answers(func(service, _ string) (*api_v2.SamplingStrategyResponse, error) {
 		return limit(int32(len(service)))("", "")
@@ -203,33 +205,33 @@ func TestNameIsNoText(t *testing.T) {
 	}
 }
 
-// Of many who ask at once, one asks the collector; who gives up does not take the answer from the others.
-func TestOneAsks(t *testing.T) {
+// Concurrent callers share one request. Cancelling one caller does not affect the others.
+func TestSharedRequest(t *testing.T) {
 	c := startCollector(t)
-	asked, release := make(chan struct{}), make(chan struct{})
+	requested, release := make(chan struct{}), make(chan struct{})
 	c.answers(func(string, string) (*api_v2.SamplingStrategyResponse, error) {
-		close(asked)
+		close(requested)
 		<-release
 		return limit(7)("", "")
 	})
 	a := startAgent(t, c.addr, func(r *RemoteConfig) { r.Timeout = pipeline.Duration(time.Minute) })
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error, 10)
-	ask := func(ctx context.Context) {
-		_, err := a.Strategy(ctx, sampling.Question{Service: "cart"})
+	request := func(ctx context.Context) {
+		_, err := a.Strategy(ctx, sampling.Request{Service: "cart"})
 		results <- err
 	}
-	go ask(ctx) // the one who asks
-	<-asked
+	go request(ctx) // the caller that sends the request
+	<-requested
 	cancel()
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	ask(gone)
+	canceled, cancelNow := context.WithCancel(t.Context())
+	cancelNow()
+	request(canceled)
 	if err := <-results; !errors.Is(err, context.Canceled) {
-		t.Errorf("who gave up got %v", err)
+		t.Errorf("cancelled caller got %v", err)
 	}
 	for range 8 {
-		go ask(t.Context())
+		go request(t.Context())
 	}
 	close(release)
 	for range 9 {
@@ -242,11 +244,11 @@ func TestOneAsks(t *testing.T) {
 	}
 }
 
-// The memory for answers is bounded; those asked for last stay.
-func TestCacheIsBounded(t *testing.T) {
+// The memory of the cache is limited. The most recently used answers stay.
+func TestCacheIsLimited(t *testing.T) {
 	c, now := newCache(64<<10), time.Unix(1, 0)
 	put := func(service string, s *sampling.Strategy, err error) answer {
-		key := askedFor{"", service}
+		key := serviceKey{"", service}
 		c.begin(key, now, 0)
 		a := answer{at: now, tried: now, err: err}
 		if err == nil {
@@ -259,21 +261,21 @@ func TestCacheIsBounded(t *testing.T) {
 		put("kept", sampling.NewProbabilistic(1), nil)
 		put(fmt.Sprint("failed", i), nil, errors.New("no"))
 	}
-	if c.used > c.most || c.used < c.most/2 || len(c.byKey) != c.recent.Len() || len(c.asking) != 0 {
-		t.Errorf("%d bytes, %d and %d answers, %d questions", c.used, len(c.byKey), c.recent.Len(), len(c.asking))
+	if c.used > c.maxBytes || c.used < c.maxBytes/2 || len(c.byKey) != c.recent.Len() || len(c.calls) != 0 {
+		t.Errorf("%d bytes, %d and %d answers, %d calls", c.used, len(c.byKey), c.recent.Len(), len(c.calls))
 	}
-	if _, ok := c.byKey[askedFor{"", "kept"}]; !ok {
-		t.Error("the answer asked for last is gone")
+	if _, ok := c.byKey[serviceKey{"", "kept"}]; !ok {
+		t.Error("most recently used answer was removed")
 	}
-	large := &sampling.Strategy{Operations: &sampling.Operations{Each: []sampling.Operation{{Name: strings.Repeat("x", 70<<10)}}}}
+	large := &sampling.Strategy{Operations: &sampling.Operations{PerOperation: []sampling.Operation{{Name: strings.Repeat("x", 70<<10)}}}}
 	if a := put("large", large, nil); a.entry.strategy != large || len(c.byKey) != 0 || c.used != 0 {
 		t.Errorf("%d answers, %d bytes", len(c.byKey), c.used)
 	}
 }
 
-// An agent that asks a collector of this project passes on byte for byte what that says, whatever the shape.
+// An agent passes on the answers of a collector unchanged, in all forms.
 func TestAgentAndCollector(t *testing.T) {
-	collector, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	collector, _ := start(t, withListeners(fileConfig("testdata/strategies.json")))
 	a := startAgent(t, collector.Addr("grpc"), func(r *RemoteConfig) { r.Compression = client.CompressionNone })
 	for _, path := range []string{"/sampling", "/"} {
 		for _, service := range []string{"cart", "plain", "limited", "unknown", ""} {

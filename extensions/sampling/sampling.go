@@ -1,8 +1,9 @@
-// Package sampling is the extension "sampling": it decides which traces clients sample, and tells those that ask on port 5778 or, through
-// the receiver "native", on 14268 and 14250.
+// Package sampling is the extension `sampling`. It serves sampling strategies to clients, from a
+// file or URL (file.go), another collector (remote.go), or calculated from observed traffic
+// (adaptive.go and package adaptive).
 //
-// Strategies come from a file or URL, as in a collector, from what collectors see (adaptive*.go, and package adaptive, which calculates), or
-// from a collector, as in an agent. What comes from where, and who was told, is what an explanation says.
+// Clients request strategies on port 5778, or on 14268 and 14250 through the receiver `native`. An
+// explanation says where a strategy comes from, and which clients requested it.
 package sampling
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// The endpoints that clients expect.
+// Default endpoints.
 const (
 	defaultHTTPEndpoint = "localhost:5778"
 	defaultGRPCEndpoint = "localhost:5779"
@@ -27,29 +28,29 @@ const (
 
 // Config is the configuration of the extension.
 type Config struct {
-	File     pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies of a file or URL."`
-	Remote   pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies of a collector, which is asked over gRPC."`
-	Adaptive pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies that follow from the traces that collectors see, so that so many are sampled as are wanted."`
-	HTTP     pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Where clients ask over HTTP: an agent's port."`
-	GRPC     pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Where clients ask over gRPC, besides the receiver native."`
-	Asked    int                                  `yaml:"remembered_services" doc:"Of how many services, those asked for last, is remembered who asked and what the answer was; 0: none."`
+	File               pipeline.Optional[FileConfig]        `yaml:"file" doc:"Strategies from a file or URL."`
+	Remote             pipeline.Optional[RemoteConfig]      `yaml:"remote" doc:"Strategies from a collector, over gRPC."`
+	Adaptive           pipeline.Optional[AdaptiveConfig]    `yaml:"adaptive" doc:"Strategies calculated from observed traffic, so that each root operation has a target number of sampled traces per second."`
+	HTTP               pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"HTTP server for clients, as on an agent."`
+	GRPC               pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"gRPC server for clients, in addition to the one of the receiver native."`
+	RememberedServices int                                  `yaml:"remembered_services" doc:"Number of recently queried services whose clients and answers are kept for explanations. 0 disables this."`
 }
 
 func defaults() Config {
 	return Config{
-		File:     pipeline.Absent(defaultFile()),
-		Remote:   pipeline.Absent(defaultRemote()),
-		Adaptive: pipeline.Absent(defaultAdaptive()),
-		HTTP:     pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
-		GRPC:     pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
-		Asked:    1000,
+		File:               pipeline.Absent(defaultFile()),
+		Remote:             pipeline.Absent(defaultRemote()),
+		Adaptive:           pipeline.Absent(defaultAdaptive()),
+		HTTP:               pipeline.Absent(server.DefaultHTTPConfig(defaultHTTPEndpoint)),
+		GRPC:               pipeline.Absent(server.DefaultGRPCConfig(defaultGRPCEndpoint)),
+		RememberedServices: 1000,
 	}
 }
 
-// mostAsked bounds remembered_services: each takes up to 8 KiB.
-const mostAsked = 100_000
+// maxRememberedServices is the upper limit of remembered_services: each service takes up to 8 KiB.
+const maxRememberedServices = 100_000
 
-// Validate reports mistakes between keys.
+// Validate reports invalid combinations of keys.
 func (c *Config) Validate() error {
 	var errs []error
 	_, file := c.File.Get()
@@ -57,50 +58,50 @@ func (c *Config) Validate() error {
 	_, adaptive := c.Adaptive.Get()
 	switch {
 	case !file && !remote && !adaptive:
-		errs = append(errs, pipeline.BadKey("", "no source of strategies: write file, remote or adaptive; "+
-			"an empty file: {} has one probability for all services"))
+		errs = append(errs, pipeline.BadKey("", "no source of strategies; configure file, remote or adaptive "+
+			"(an empty file: {} gives all services the same probability)"))
 	case file && remote:
-		errs = append(errs, pipeline.BadKey("remote", "file and remote exclude each other: strategies have one source; delete one"))
+		errs = append(errs, pipeline.BadKey("remote", "file and remote cannot be combined; delete one of them"))
 	case adaptive && (file || remote):
 		errs = append(errs, pipeline.BadKey("adaptive",
-			"adaptive, file and remote exclude each other: strategies have one source; delete the others"))
+			"adaptive cannot be combined with file or remote; keep one of them"))
 	}
-	if c.Asked < 0 || c.Asked > mostAsked {
-		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", mostAsked, c.Asked))
+	if c.RememberedServices < 0 || c.RememberedServices > maxRememberedServices {
+		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", maxRememberedServices, c.RememberedServices))
 	}
 	return errors.Join(errs...)
 }
 
-// Lacks implements pipeline.Limited: only what samples adaptively has a use for what is seen. In an agent that asks a collector, it is the
-// collector that counts: SAMPLING_CONFIG_TYPE may be set for all processes of a host.
+// Lacks implements pipeline.Limited. Only adaptive sampling uses observed traces. With `remote`,
+// observation is allowed but has no effect, because SAMPLING_CONFIG_TYPE may be set for all
+// processes of a host; the collector counts traces.
 func (c *Config) Lacks(want reflect.Type) error {
 	_, adaptive := c.Adaptive.Get()
 	_, remote := c.Remote.Get()
 	if !adaptive && !remote && want == reflect.TypeFor[sampling.Observer]() {
-		return errors.New("it has no block adaptive")
+		return errors.New("block adaptive is missing")
 	}
 	return nil
 }
 
-// Factory makes the extension, type sampling.
+// Factory returns the factory of extensions of type sampling.
 func Factory() pipeline.Factory {
 	return pipeline.Extension("sampling", defaults, newExtension).
-		Doc("Decides which traces clients sample, and tells them: strategies from a file, a URL or a collector, " +
-			"or such that a wanted number of traces is sampled.")
+		Doc("Serves sampling strategies to clients, from a file, a URL, a collector, or adaptive sampling.")
 }
 
-// source is where strategies come from. decide may wait for somebody else to say. With an error comes a decision without a strategy, which
-// has all else that there is to say.
+// source provides strategies. decide may block on a remote collector. If decide returns an error,
+// the decision has no strategy, but all other fields are set.
 type source interface {
 	pipeline.Starter
 	pipeline.Stopper
 	decide(ctx context.Context, tenant, service string) (decision, error)
 }
 
-// decision is the strategy of a service as a source has it.
+// decision is the strategy of a service with its origin.
 type decision struct {
 	*entry
-	source  string // see sampling.Origin
+	source  string // see sampling.Origin.Source
 	problem string
 }
 
@@ -111,9 +112,9 @@ func (d decision) origin() sampling.Origin {
 type extension struct {
 	set       pipeline.Settings
 	source    source
-	observer  sampling.Observer // nil: nobody wants to know what is sampled
+	observer  sampling.Observer // nil unless sampling is adaptive
 	listeners server.Listeners
-	askers    *askers
+	clients   *recentClients
 	requests  *prometheus.CounterVec
 }
 
@@ -127,10 +128,10 @@ var (
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
-	e := &extension{set: set, listeners: server.Listeners{}, askers: newAskers(c.Asked)}
+	e := &extension{set: set, listeners: server.Listeners{}, clients: newRecentClients(c.RememberedServices)}
 	e.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tracing_sampling_requests_total",
-		Help: "Questions of clients for their strategy."}, []string{"transport", "result"})
-	for _, transport := range []string{"http", "legacy", "grpc"} { // they are there from the start
+		Help: "Strategy requests of clients."}, []string{"transport", "result"})
+	for _, transport := range []string{"http", "legacy", "grpc"} { // export zero values from the start
 		e.requests.WithLabelValues(transport, "ok")
 		e.requests.WithLabelValues(transport, "err")
 	}
@@ -144,7 +145,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 	return e, err
 }
 
-// connect makes the source.
+// connect creates the source.
 func (e *extension) connect(c Config) (err error) {
 	if file, ok := c.File.Get(); ok {
 		e.source, err = newFileSource(e.set, file)
@@ -163,7 +164,7 @@ func (e *extension) connect(c Config) (err error) {
 	return err
 }
 
-// Start gets the strategies, and then answers.
+// Start starts the source, then the listeners.
 func (e *extension) Start(ctx context.Context) error {
 	if err := e.source.Start(ctx); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (e *extension) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop answers no more.
+// Stop stops the listeners, then the source.
 func (e *extension) Stop(ctx context.Context) error {
 	return errors.Join(e.listeners.Stop(ctx), e.source.Stop(ctx))
 }
@@ -183,24 +184,24 @@ func (e *extension) Stop(ctx context.Context) error {
 func (e *extension) Addr(listener string) string { return e.listeners.Addr(listener) }
 
 // Strategy implements sampling.Provider.
-func (e *extension) Strategy(ctx context.Context, q sampling.Question) (sampling.Answer, error) {
-	d, err := e.source.decide(ctx, q.Tenant, q.Service)
-	told, result := err, "ok"
-	if err == nil && q.Asker.Transport == sampling.TransportLegacy {
-		told = d.strategy.CheckLegacy() // not every strategy has that form; who asks for it is told that
+func (e *extension) Strategy(ctx context.Context, r sampling.Request) (sampling.Answer, error) {
+	d, err := e.source.decide(ctx, r.Tenant, r.Service)
+	answerErr, result := err, "ok"
+	if err == nil && r.Client.Transport == sampling.TransportLegacy {
+		answerErr = d.strategy.CheckLegacy() // the legacy form cannot represent every strategy
 	}
-	if told != nil {
+	if answerErr != nil {
 		result = "err"
 	}
-	e.requests.WithLabelValues(cmp.Or(q.Asker.Transport, "other"), result).Inc()
-	e.askers.remember(q, e.set.Env.Now(), d.strategy, told)
+	e.requests.WithLabelValues(cmp.Or(r.Client.Transport, "other"), result).Inc()
+	e.clients.remember(r, e.set.Env.Now(), d.strategy, answerErr)
 	if err != nil {
 		return sampling.Answer{}, err
 	}
 	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
 }
 
-// Observe implements sampling.Observer. Only adaptive sampling has a use for it.
+// Observe implements sampling.Observer. It has no effect unless sampling is adaptive.
 func (e *extension) Observe(tenant string, roots []sampling.Root) {
 	if e.observer != nil {
 		e.observer.Observe(tenant, roots)
@@ -211,7 +212,7 @@ func (e *extension) Observe(tenant string, roots []sampling.Root) {
 func (e *extension) Explain(ctx context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
 	d, err := e.source.decide(ctx, tenant, service)
 	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Origin: d.origin(),
-		Askers: e.askers.of(tenant, service, d.strategy)}
+		Clients: e.clients.of(tenant, service, d.strategy)}
 	if err != nil {
 		out.Origin.Problem = err.Error()
 		out.Notes = notes(out)
@@ -230,25 +231,25 @@ func (e *extension) Explain(ctx context.Context, tenant, service, operation stri
 	return out, nil
 }
 
-// notes are what is easily overlooked of an explanation.
+// notes returns facts about an explanation that are easy to overlook.
 func notes(x *sampling.Explanation) []string {
-	all := []string{"The service in which a trace begins decides for the whole trace; the services behind it follow."}
+	all := []string{"The service that starts a trace decides for the whole trace; downstream services follow."}
 	if x.Sampler.Type == "ratelimiting" {
-		all = append(all, "The limit is one of each process of the service, not of all together.")
+		all = append(all, "The limit applies to each process of the service, not to all together.")
 	}
 	if x.Sampler.LowerBound > 0 {
-		all = append(all, fmt.Sprintf("Of each operation, and in each process, %.3g traces per second are sampled in any case.",
+		all = append(all, fmt.Sprintf("Each process samples at least %.3g traces per second of each operation.",
 			x.Sampler.LowerBound))
 	}
-	if len(x.Askers) == 0 {
-		return append(all, "Nobody has asked for this service here since the process started: "+
-			"its clients ask elsewhere, or sample as they are configured themselves.")
+	if len(x.Clients) == 0 {
+		return append(all, "No client has requested the strategy of this service here since the process started: "+
+			"clients use another endpoint, or their own configuration.")
 	}
-	switch last := x.Askers[0]; {
+	switch last := x.Clients[0]; {
 	case last.Failed:
-		all = append(all, "Clients that are told an error keep what they were told before.")
+		all = append(all, "Clients that get an error keep their previous strategy.")
 	case !last.Current && x.Strategy != nil:
-		all = append(all, "What holds now is not what was told last. Clients ask every 60 seconds, unless they are configured otherwise.")
+		all = append(all, "The strategy has changed since the last request. By default, clients request it every 60 seconds.")
 	}
 	return all
 }

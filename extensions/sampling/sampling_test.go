@@ -23,10 +23,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// reports are what a component says of itself.
+// reports records the health that a component reports.
 type reports struct {
 	mu   sync.Mutex
-	last string // "" is healthy
+	last string // "" means healthy
 }
 
 func (r *reports) report(err error) {
@@ -49,8 +49,8 @@ func settings(r *reports) pipeline.Settings {
 		Budget: pipeline.NewBudget(64 << 20), Report: r.report}
 }
 
-// ofFile is the configuration for strategies of a file.
-func ofFile(path string, change ...func(*FileConfig)) Config {
+// fileConfig returns a configuration with a strategies file.
+func fileConfig(path string, change ...func(*FileConfig)) Config {
 	file := defaultFile()
 	file.Path, file.ReloadInterval = path, 0
 	for _, f := range change {
@@ -61,8 +61,8 @@ func ofFile(path string, change ...func(*FileConfig)) Config {
 	return c
 }
 
-// listening adds listeners on free ports.
-func listening(c Config) Config {
+// withListeners adds listeners on free ports.
+func withListeners(c Config) Config {
 	c.HTTP, c.GRPC = pipeline.Present(server.DefaultHTTPConfig("127.0.0.1:0")), pipeline.Present(server.DefaultGRPCConfig("127.0.0.1:0"))
 	return c
 }
@@ -78,7 +78,7 @@ func start(t *testing.T, c Config) (*extension, *reports) {
 	return e, r
 }
 
-// write makes a strategies file, the probability of all services being p.
+// write writes a strategies file with the default probability p.
 func write(t *testing.T, file, p string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(`{"default_strategy": {"type": "probabilistic", "param": `+p+`}}`), 0o644); err != nil {
@@ -105,7 +105,7 @@ func (e *extension) get(t *testing.T, method, path string) (int, string) {
 }
 
 func TestAgentPort(t *testing.T) {
-	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	e, _ := start(t, withListeners(fileConfig("testdata/strategies.json")))
 	f := func(method, path string, code int, want string) {
 		t.Helper()
 		if got, body := e.get(t, method, path); got != code || body != want {
@@ -121,16 +121,16 @@ func TestAgentPort(t *testing.T) {
 	f("GET", "/credits?service=limited", 404, "404 page not found\n")
 }
 
-// gRPC answers under both names of the service, and needs no name of a service that asks.
+// The gRPC service is available under both service names, and accepts an empty service name.
 func TestGRPC(t *testing.T) {
-	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	e, _ := start(t, withListeners(fileConfig("testdata/strategies.json")))
 	conn, err := grpc.NewClient(e.Addr("grpc"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	for _, name := range []string{"tracing", "jaeger"} {
-		for service, want := range map[string]string{"limited": "7 traces per second", "": "probabilistic 0.8; operations of their own: 2"} {
+		for service, want := range map[string]string{"limited": "7 traces per second", "": "probabilistic 0.8; 2 operation strategies"} {
 			var r api_v2.SamplingStrategyResponse
 			err := conn.Invoke(t.Context(), "/"+name+".api_v2.SamplingManager/GetSamplingStrategy", &api_v2.SamplingStrategyParameters{ServiceName: service}, &r)
 			if err != nil || (service == "limited") != (r.GetRateLimitingSampling().GetMaxTracesPerSecond() == 7) {
@@ -138,54 +138,56 @@ func TestGRPC(t *testing.T) {
 			}
 		}
 	}
-	if got := e.askers.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].Client, "grpc-go") {
-		t.Errorf("asked by %+v", got)
+	if got := e.clients.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].UserAgent, "grpc-go") {
+		t.Errorf("clients: %+v", got)
 	}
 }
 
-// An explanation says which line decides, since when, and who was told what.
+// An explanation contains the line of the strategy, the time since when it is unchanged, and the
+// answers to clients.
 func TestExplain(t *testing.T) {
-	e, _ := start(t, listening(ofFile("testdata/strategies.json")))
+	e, _ := start(t, withListeners(fileConfig("testdata/strategies.json")))
 	e.get(t, "GET", "/sampling?service=cart")
 	e.get(t, "GET", "/?service=cart")
 	f := func(query string, check func(x sampling.Explanation) bool) {
 		t.Helper()
 		code, body := e.get(t, "GET", "/api/sampling/explain?"+query)
-		var x sampling.Explanation // but for the Strategy, which is not read back
+		var x sampling.Explanation // without the strategy, which can only be encoded
 		if err := json.Unmarshal([]byte(body), &x); err != nil || code != 200 || !check(x) {
 			t.Errorf("%s: %d %v %s", query, code, err, body)
 		}
 	}
 	f("service=cart&operation=health", func(x sampling.Explanation) bool {
-		return x.Sampler == sampling.Sampler{Type: "probabilistic", Named: true} && x.Origin.Source == "file" && x.Origin.Place == "testdata/strategies.json:8" &&
-			x.Origin.Rule == "the operation's entry in default_strategy" && !x.Origin.Since.IsZero() && len(x.Notes) == 1 &&
-			len(x.Askers) == 2 && x.Askers[0].Transport == "legacy" && x.Askers[1].Transport == "http" && x.Askers[1].Current &&
-			x.Askers[1].Told == "probabilistic 0.5; operations of their own: 3"
+		return x.Sampler == sampling.Sampler{Type: "probabilistic", PerOperation: true} && x.Origin.Source == "file" && x.Origin.Place == "testdata/strategies.json:8" &&
+			x.Origin.Rule == "entry of the operation in default_strategy" && !x.Origin.Since.IsZero() && len(x.Notes) == 1 &&
+			len(x.Clients) == 2 && x.Clients[0].Transport == "legacy" && x.Clients[1].Transport == "http" && x.Clients[1].Current &&
+			x.Clients[1].Answer == "probabilistic 0.5; 3 operation strategies"
 	})
 	f("service=cart&operation=unknown", func(x sampling.Explanation) bool {
 		return x.Sampler.Param == 0.5 && x.Origin.Place == "testdata/strategies.json:12"
 	})
 	f("service=limited", func(x sampling.Explanation) bool {
-		return x.Sampler.Type == "ratelimiting" && len(x.Askers) == 0 && strings.Contains(strings.Join(x.Notes, "\n"), "one of each process") &&
-			strings.Contains(strings.Join(x.Notes, "\n"), "Nobody has asked")
+		return x.Sampler.Type == "ratelimiting" && len(x.Clients) == 0 && strings.Contains(strings.Join(x.Notes, "\n"), "applies to each process") &&
+			strings.Contains(strings.Join(x.Notes, "\n"), "No client has requested")
 	})
 }
 
-// A client that asks for a form that its strategy does not have is told an error, which is what is remembered.
-func TestExplainUntold(t *testing.T) {
+// A client that requests a form that cannot represent its strategy gets an error, and the error is
+// recorded.
+func TestExplainLegacyError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.json")
 	strategies := `{"service_strategies": [{"service": "cart", "type": "ratelimiting", "param": 32768}]}`
 	if err := os.WriteFile(file, []byte(strategies), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e, _ := start(t, listening(ofFile(file)))
+	e, _ := start(t, withListeners(fileConfig(file)))
 	e.get(t, "GET", "/sampling?service=cart")
 	if code, body := e.get(t, "GET", "/?service=cart"); code != 500 || body != "cannot marshall to JSON\n" {
 		t.Errorf("%d %q", code, body)
 	}
 	x, err := e.Explain(t.Context(), "", "cart", "")
-	if err != nil || len(x.Askers) != 2 || !x.Askers[0].Failed || x.Askers[0].Current || !strings.HasPrefix(x.Askers[0].Told, "error: ") ||
-		x.Askers[1].Failed || !x.Askers[1].Current {
+	if err != nil || len(x.Clients) != 2 || !x.Clients[0].Failed || x.Clients[0].Current || !strings.HasPrefix(x.Clients[0].Answer, "error: ") ||
+		x.Clients[1].Failed || !x.Clients[1].Current {
 		t.Errorf("%+v, %v", x, err)
 	}
 	for query, want := range map[string]int{"service=cart&operation=a": 200, "service=cart&operation=a&operation=b": 400, "operation=a": 400} {
@@ -196,25 +198,25 @@ func TestExplainUntold(t *testing.T) {
 }
 
 func TestWithoutFile(t *testing.T) {
-	e, _ := start(t, ofFile(""))
-	a, err := e.Strategy(t.Context(), sampling.Question{Service: "a"})
+	e, _ := start(t, fileConfig(""))
+	a, err := e.Strategy(t.Context(), sampling.Request{Service: "a"})
 	if err != nil || a.Strategy.String() != "probabilistic 0.001" || a.Origin.Source != "built-in" {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
-// What cannot be used when the program starts ends the start, and says where it is wrong.
+// Strategies that cannot be read at start are an error with their position.
 func TestBadStart(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.json")
 	write(t, large, "0."+strings.Repeat("1", 5000))
 	for want, c := range map[string]Config{
-		"file::path: stat testdata/none.json: no such file or directory":                                           ofFile("testdata/none.json"),
-		"file::path: " + dir + " is not a regular file":                                                            ofFile(dir),
-		"file::path: " + large + " is larger than 4KiB; file::max_size allows more":                                ofFile(large, func(f *FileConfig) { f.MaxSize = 4 << 10 }),
-		"file::path: testdata/bad/no-type.json:2:23: type is missing; write \"probabilistic\" or \"ratelimiting\"": ofFile("testdata/bad/no-type.json"),
+		"file::path: stat testdata/none.json: no such file or directory":                                         fileConfig("testdata/none.json"),
+		"file::path: " + dir + " is not a regular file":                                                          fileConfig(dir),
+		"file::path: " + large + " is larger than 4KiB; increase file::max_size":                                 fileConfig(large, func(f *FileConfig) { f.MaxSize = 4 << 10 }),
+		"file::path: testdata/bad/no-type.json:2:23: type is missing; use \"probabilistic\" or \"ratelimiting\"": fileConfig("testdata/bad/no-type.json"),
 	} {
-		e, err := newExtension(settings(&reports{}), listening(c))
+		e, err := newExtension(settings(&reports{}), withListeners(c))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,15 +227,15 @@ func TestBadStart(t *testing.T) {
 }
 
 func TestBadConfig(t *testing.T) {
-	both := ofFile("")
+	both := fileConfig("")
 	both.Remote = pipeline.Present(defaultRemote())
 	none := defaults()
-	many := ofFile("")
-	many.Asked = -1
+	many := fileConfig("")
+	many.RememberedServices = -1
 	for want, c := range map[string]*Config{
-		"no source of strategies: write file, remote or adaptive; an empty file: {} has one probability for all services": &none,
-		"file and remote exclude each other: strategies have one source; delete one":                                      &both,
-		"must be from 0 to 100000, not -1": &many,
+		"no source of strategies; configure file, remote or adaptive (an empty file: {} gives all services the same probability)": &none,
+		"file and remote cannot be combined; delete one of them":                                                                  &both,
+		"must be from 0 to 100000, not -1":                                                                                        &many,
 	} {
 		if err := c.Validate(); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -250,31 +252,32 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// Who asked is remembered of so many services, and of each so many clients; names do not grow it.
-func TestAskersAreBounded(t *testing.T) {
-	a, now, told := newAskers(2), time.Unix(1, 0), sampling.NewProbabilistic(1)
-	ask := func(service, client string) {
-		a.remember(sampling.Question{Service: service, Asker: sampling.Asker{Address: "h", Client: client}}, now, told, nil)
+// The numbers of services and of clients for each service are limited, and so are the lengths of
+// names.
+func TestRecentClientsAreLimited(t *testing.T) {
+	a, now, strategy := newRecentClients(2), time.Unix(1, 0), sampling.NewProbabilistic(1)
+	request := func(service, client string) {
+		a.remember(sampling.Request{Service: service, Client: sampling.Client{Address: "h", UserAgent: client}}, now, strategy, nil)
 	}
 	for i := range 20 {
-		ask("a", strings.Repeat("c", i+1))
+		request("a", strings.Repeat("c", i+1))
 	}
-	ask("a", "c")
-	if got := a.of("", "a", told); len(got) != askersPerService || got[0].Client != "c" || got[1].Client != strings.Repeat("c", 20) || !got[0].Current {
+	request("a", "c")
+	if got := a.of("", "a", strategy); len(got) != clientsPerService || got[0].UserAgent != "c" || got[1].UserAgent != strings.Repeat("c", 20) || !got[0].Current {
 		t.Errorf("%+v", got)
 	}
-	ask("b", "c")
-	ask("a", strings.Repeat("x", 10_000))
-	ask("c", "c")
-	ask(strings.Repeat("y", 10_000), "c")
-	if len(a.services) != 2 || a.recent.Len() != 2 || len(a.of("", "b", told)) != 0 {
-		t.Errorf("%d services are remembered", len(a.services))
+	request("b", "c")
+	request("a", strings.Repeat("x", 10_000))
+	request("c", "c")
+	request(strings.Repeat("y", 10_000), "c")
+	if len(a.services) != 2 || a.recent.Len() != 2 || len(a.of("", "b", strategy)) != 0 {
+		t.Errorf("recorded %d services, want 2", len(a.services))
 	}
-	if got := a.of("", "a", sampling.NewRateLimiting(1)); len(got[0].Client) != maxRemembered || got[0].Current {
+	if got := a.of("", "a", sampling.NewRateLimiting(1)); len(got[0].UserAgent) != maxRemembered || got[0].Current {
 		t.Errorf("%+v", got[0])
 	}
-	a.remember(sampling.Question{Service: "d"}, now, told, nil)
-	if len(a.of("", "d", told)) != 0 || len(newAskers(0).of("", "a", told)) != 0 {
-		t.Error("nobody is remembered")
+	a.remember(sampling.Request{Service: "d"}, now, strategy, nil)
+	if len(a.of("", "d", strategy)) != 0 || len(newRecentClients(0).of("", "a", strategy)) != 0 {
+		t.Error("recorded a request without a client, or with the limit 0")
 	}
 }

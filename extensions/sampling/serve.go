@@ -12,10 +12,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// reasonPath is the reason of refused requests for paths that there are not.
+// reasonPath is the reason with which requests for unknown paths are counted.
 const reasonPath = "path"
 
-// listen makes the listeners.
+// listen creates the listeners.
 func (e *extension) listen(c Config) error {
 	if cfg, on := c.HTTP.Get(); on {
 		s, err := newHTTPServer(e.set, cfg, e)
@@ -36,20 +36,20 @@ func (e *extension) listen(c Config) error {
 	return nil
 }
 
-// httpServer is an agent's HTTP port.
+// httpServer serves strategies over HTTP, like an agent's port.
 type httpServer struct {
 	*server.HTTP
 	routes map[string]http.HandlerFunc
 }
 
 func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Provider) (*httpServer, error) {
-	answers := sampling.HTTP{Provider: p, Tenant: server.Tenant}
+	handlers := sampling.Handlers{Provider: p, Tenant: server.Tenant}
 	s := &httpServer{routes: map[string]http.HandlerFunc{
-		"/":                     answers.LegacyStrategy,
-		"/sampling":             answers.Strategy,
-		"/api/sampling":         answers.Strategy,
-		"/api/sampling/explain": answers.Explain,
-		"/baggageRestrictions":  answers.Baggage("baggage not implemented"),
+		"/":                     handlers.LegacyStrategy,
+		"/sampling":             handlers.Strategy,
+		"/api/sampling":         handlers.Strategy,
+		"/api/sampling/explain": handlers.Explain,
+		"/baggageRestrictions":  handlers.Baggage("baggage not implemented"),
 	}}
 	var err error
 	if s.HTTP, err = server.NewHTTP(set, "http", cfg, s); err != nil {
@@ -59,7 +59,7 @@ func newHTTPServer(set pipeline.Settings, cfg server.HTTPConfig, p sampling.Prov
 	return s, nil
 }
 
-// ServeHTTP answers everything on the port.
+// ServeHTTP implements http.Handler.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, ok := s.routes[r.URL.Path]
 	if !ok {
@@ -70,7 +70,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route(w, r)
 }
 
-// manager answers over gRPC.
+// manager serves strategies over gRPC.
 type manager struct {
 	api_v2.UnimplementedSamplingManagerServer
 	provider sampling.Provider
@@ -78,7 +78,7 @@ type manager struct {
 
 // GetSamplingStrategy implements api_v2.SamplingManagerServer.
 func (m *manager) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
-	a, err := m.provider.Strategy(ctx, sampling.Question{Tenant: server.Tenant(ctx), Service: p.ServiceName, Asker: strategies.Asker(ctx)})
+	a, err := m.provider.Strategy(ctx, sampling.Request{Tenant: server.Tenant(ctx), Service: p.ServiceName, Client: strategies.Client(ctx)})
 	if err != nil {
 		return nil, pipeline.GRPCStatus(err).Err()
 	}

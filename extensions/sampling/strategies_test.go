@@ -22,7 +22,7 @@ func checkGolden(t *testing.T, file, got string) {
 	golden.Check(t, filepath.Join("testdata", file), got)
 }
 
-// Every mistake is told with its place and what to do.
+// Each mistake is reported with its position and a hint.
 func TestMistakes(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.json")
 	if err != nil || len(files) < 25 {
@@ -35,18 +35,19 @@ func TestMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = readStrategies(filepath.Base(file), text); err == nil {
-			t.Errorf("%s: no mistake is found", file)
+			t.Errorf("%s: no mistake found", file)
 		}
 		fmt.Fprintf(&all, "%v\n\n", err)
 	}
 	checkGolden(t, "bad.golden", all.String())
 }
 
-// A value takes much more memory than text, so that a file of nothing but values is not read to its end. The shortest strategies are.
+// Values take much more memory than text, so a file with too many values is rejected early. A file
+// of the shortest possible strategies is accepted.
 func TestManyValues(t *testing.T) {
 	for _, many := range []string{strings.Repeat("0,", 1<<20), "[" + strings.Repeat("0,", 1<<20)} {
 		_, err := readStrategies("s.json", []byte("["+many+"0"+strings.Repeat("]", 1+strings.Count(many, "["))))
-		if err == nil || !strings.HasSuffix(err.Error(), "another kind of file") {
+		if err == nil || !strings.HasSuffix(err.Error(), "check that this is the right file") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -55,12 +56,12 @@ func TestManyValues(t *testing.T) {
 		short = append(short, fmt.Sprintf(`{"operation":"%d","type":"probabilistic","param":0}`, i))
 	}
 	table := tableOf(t, `{"default_strategy":{"type":"probabilistic","param":0,"operation_strategies":[`+strings.Join(short, ",")+`]}}`)
-	if n := len(table.other.strategy.Operations.Each); n != len(short) {
+	if n := len(table.other.strategy.Operations.PerOperation); n != len(short) {
 		t.Errorf("%d operations of %d", n, len(short))
 	}
 }
 
-// table reads strategies that have no mistakes.
+// tableOf parses strategies without mistakes.
 func tableOf(t *testing.T, text string) *table {
 	t.Helper()
 	f, err := readStrategies("s.json", []byte(text))
@@ -70,7 +71,7 @@ func tableOf(t *testing.T, text string) *table {
 	return newTable(f, 0.001)
 }
 
-// Every rule by which a service gets its strategy.
+// Tests each rule by which a service gets its strategy.
 func TestMerging(t *testing.T) {
 	text, err := os.ReadFile("testdata/strategies.json")
 	if err != nil {
@@ -98,13 +99,13 @@ func TestMerging(t *testing.T) {
 	checkGolden(t, "merged.golden", all.String())
 }
 
-// A file may say nothing, of all services or of the others.
+// A file may have no strategies, or no default.
 func TestBuiltIn(t *testing.T) {
 	for text, rule := range map[string]string{
-		"null":                      "no entry of s.json fits, and it has no default_strategy: the built-in probability holds",
-		"\xEF\xBB\xBF{}":            "no entry of s.json fits, and it has no default_strategy: the built-in probability holds",
-		`{"default_strategy":null}`: "no entry of s.json fits, and it has no default_strategy: the built-in probability holds",
-		`{"service_strategies":null, "default_strategy": {"type": "ratelimiting", "param": 5.0}}`: "default_strategy: the service has no entry of its own",
+		"null":                      "no entry in s.json matches, and it has no default_strategy: the built-in probability applies",
+		"\xEF\xBB\xBF{}":            "no entry in s.json matches, and it has no default_strategy: the built-in probability applies",
+		`{"default_strategy":null}`: "no entry in s.json matches, and it has no default_strategy: the built-in probability applies",
+		`{"service_strategies":null, "default_strategy": {"type": "ratelimiting", "param": 5.0}}`: "default_strategy: the service has no entry",
 	} {
 		if e := tableOf(t, text).of("a"); e.rule != rule {
 			t.Errorf("%s: %s, %s", text, e.strategy, e.rule)
@@ -112,14 +113,14 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// What a service was told before and is told now has held since it was told first.
-func TestDates(t *testing.T) {
+// Since does not change if a new table has the same strategy for a service.
+func TestSince(t *testing.T) {
 	const cart = `{"service": "cart", "type": "probabilistic", "param": 0.5}`
 	monday, tuesday := time.Unix(1, 0), time.Unix(2, 0)
 	before, after := tableOf(t, `{"service_strategies": [`+cart+`]}`),
 		tableOf(t, `{"default_strategy": {"type": "probabilistic", "param": 1}, "service_strategies": [{"service": "same", "type": "probabilistic", "param": 0.001}, `+cart+`]}`)
-	before.date(nil, monday)
-	after.date(before, tuesday)
+	before.setSince(nil, monday)
+	after.setSince(before, tuesday)
 	for service, want := range map[string]time.Time{"cart": monday, "same": monday, "other": tuesday} {
 		if got := after.of(service).since; !got.Equal(want) {
 			t.Errorf("%s: since %v, want %v", service, got, want)
@@ -127,7 +128,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// Any text is strategies that clients can be told, or mistakes with places.
+// Any text is either valid strategies that can be encoded, or has mistakes with positions.
 func FuzzReadStrategies(f *testing.F) {
 	files, _ := filepath.Glob("testdata/bad/*.json")
 	for _, file := range append(files, "testdata/strategies.json") {
@@ -142,18 +143,18 @@ func FuzzReadStrategies(f *testing.F) {
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
 				if !strings.HasPrefix(line, "s.json:") {
-					t.Errorf("a line of the error has no place: %q", line)
+					t.Errorf("error line without position: %q", line)
 				}
 			}
 			return
 		}
 		if !json.Valid(text) && !strings.HasPrefix(string(text), "\xEF\xBB\xBF") {
-			t.Errorf("no JSON, and no mistake")
+			t.Errorf("invalid JSON accepted")
 		}
 		table := newTable(file, 0.001)
 		for service, e := range table.services {
 			if _, err := json.Marshal(e.strategy); err != nil {
-				t.Errorf("%q cannot be told %s: %v", service, e.strategy, err)
+				t.Errorf("%q: cannot encode %s: %v", service, e.strategy, err)
 			}
 		}
 	})

@@ -7,27 +7,27 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// table is the strategies of all services. It is not changed once it is in force.
+// table holds the strategies of all services. It is immutable once it is active.
 type table struct {
 	services map[string]*entry
-	other    *entry // of services that are not in the table
+	other    *entry // for services that are not in the table
 	ignored  []string
-	left     map[string]time.Time // services whose entry is gone, and since when others' strategy is theirs; at most maxLeft
+	removed  map[string]time.Time // services whose entry was deleted, with the time since when their strategy is unchanged
 }
 
-// maxLeft is of how many services that lost their entry is known when.
-const maxLeft = 10_000
+// maxRemoved is the maximum size of table.removed.
+const maxRemoved = 10_000
 
-// entry is the strategy of a service, and where it comes from.
+// entry is the strategy of a service with its origin.
 type entry struct {
 	strategy   *sampling.Strategy
-	place      string // file:line
+	place      string // file:line, or the address of a collector
 	rule       string
 	operations map[string]operationOrigin
 	since      time.Time
 }
 
-// operationOrigin is where the strategy of one operation comes from.
+// operationOrigin is the origin of the strategy of one operation.
 type operationOrigin struct{ place, rule string }
 
 // of returns the entry of a service.
@@ -35,7 +35,7 @@ func (t *table) of(service string) *entry {
 	if e, ok := t.services[service]; ok {
 		return e
 	}
-	if since, ok := t.left[service]; ok {
+	if since, ok := t.removed[service]; ok {
 		e := *t.other
 		e.since = since
 		return &e
@@ -43,21 +43,22 @@ func (t *table) of(service string) *entry {
 	return t.other
 }
 
-// newTable makes the table of what a file says. rest is the probability of services for which it says nothing.
+// newTable returns the table of a strategies file. probability applies to services without an entry
+// if there is no default strategy.
 //
-// A service with operations of its own gets those of the default besides, where it does not have them itself. One without gets them all,
-// and its own probability for other operations. A service with a limit gets none of them: a client that is told of operations ignores the
-// limit.
-func newTable(f *writtenFile, rest float64) *table {
+// A probabilistic service inherits the operation strategies of the default that it does not define
+// itself. Its other operations have the probability of the service. A rate-limited service inherits
+// none: clients ignore the limit if there are operation strategies.
+func newTable(f *strategiesFile, probability float64) *table {
 	t := &table{services: make(map[string]*entry, len(f.services)), ignored: f.ignored}
 	if f.byDefault != nil {
-		t.other = f.entry(*f.byDefault, keyDefault+": the service has no entry of its own", "the operation's entry in "+keyDefault)
+		t.other = f.entry(*f.byDefault, keyDefault+": the service has no entry", "entry of the operation in "+keyDefault)
 	} else {
-		t.other = builtIn(rest, fmt.Sprintf("no entry of %s fits, and it has no %s: the built-in probability holds",
+		t.other = builtIn(probability, fmt.Sprintf("no entry in %s matches, and it has no %s: the built-in probability applies",
 			f.doc.name, keyDefault))
 	}
 	for _, w := range f.services {
-		e := f.entry(w, "the service's own entry", "the operation's entry in that of the service")
+		e := f.entry(w, "entry of the service", "entry of the operation in the entry of the service")
 		if w.typ == sampling.Probabilistic {
 			e.inherit(t.other)
 		}
@@ -66,15 +67,17 @@ func newTable(f *writtenFile, rest float64) *table {
 	return t
 }
 
-// builtIn returns the entry of services of which no file says anything.
-func builtIn(rest float64, rule string) *entry {
-	return &entry{strategy: sampling.NewProbabilistic(rest), rule: rule}
+// builtIn returns the entry of services that no file mentions.
+func builtIn(probability float64, rule string) *entry {
+	return &entry{strategy: sampling.NewProbabilistic(probability), rule: rule}
 }
 
-func (f *writtenFile) place(at int) string { return fmt.Sprintf("%s:%d", f.doc.name, f.doc.line(at)) }
+func (f *strategiesFile) place(at int) string {
+	return fmt.Sprintf("%s:%d", f.doc.name, f.doc.line(at))
+}
 
-// entry makes the entry of a strategy that is written in the file.
-func (f *writtenFile) entry(w written, rule, operationRule string) *entry {
+// entry returns the entry for a strategy of the file.
+func (f *strategiesFile) entry(w fileStrategy, rule, operationRule string) *entry {
 	e := &entry{place: f.place(w.at), rule: rule}
 	if w.typ == sampling.RateLimiting {
 		e.strategy = sampling.NewRateLimiting(int32(w.param))
@@ -87,7 +90,7 @@ func (f *writtenFile) entry(w written, rule, operationRule string) *entry {
 	return e
 }
 
-// add adds the strategy of an operation, unless it has one.
+// add adds the strategy of an operation, unless the entry already has one for it.
 func (e *entry) add(o sampling.Operation, origin operationOrigin) {
 	if _, has := e.operations[o.Name]; has {
 		return
@@ -96,22 +99,23 @@ func (e *entry) add(o sampling.Operation, origin operationOrigin) {
 		e.strategy.Operations = &sampling.Operations{Default: *e.strategy.Probability}
 		e.operations = map[string]operationOrigin{}
 	}
-	e.strategy.Operations.Each = append(e.strategy.Operations.Each, o)
+	e.strategy.Operations.PerOperation = append(e.strategy.Operations.PerOperation, o)
 	e.operations[o.Name] = origin
 }
 
-// inherit adds the operations of the default.
+// inherit adds the operation strategies of the default.
 func (e *entry) inherit(from *entry) {
 	if from.strategy.Operations == nil {
 		return
 	}
-	for _, o := range from.strategy.Operations.Each {
+	for _, o := range from.strategy.Operations.PerOperation {
 		e.add(o, from.operations[o.Name])
 	}
 }
 
-// date sets since when the strategies hold: those that a service was told by the table before, which may be nil, have held for longer.
-func (t *table) date(before *table, now time.Time) {
+// setSince sets the time since when each strategy is unchanged. before is the previous table; it
+// may be nil.
+func (t *table) setSince(before *table, now time.Time) {
 	set := func(e, old *entry) {
 		if e.since = now; old != nil && old.strategy.Equal(e.strategy) {
 			e.since = old.since
@@ -129,15 +133,15 @@ func (t *table) date(before *table, now time.Time) {
 		return
 	}
 	set(t.other, before.other)
-	t.leave(before, now)
+	t.setRemoved(before, now)
 }
 
-// leave dates the strategy of services that had another one by an entry, which they have no more.
-func (t *table) leave(before *table, now time.Time) {
-	t.left = map[string]time.Time{}
+// setRemoved fills t.removed: the services that had an entry in a previous table.
+func (t *table) setRemoved(before *table, now time.Time) {
+	t.removed = map[string]time.Time{}
 	note := func(service string, since time.Time) {
-		if _, listed := t.services[service]; !listed && since.After(t.other.since) && len(t.left) < maxLeft {
-			t.left[service] = since
+		if _, listed := t.services[service]; !listed && since.After(t.other.since) && len(t.removed) < maxRemoved {
+			t.removed[service] = since
 		}
 	}
 	for service, e := range before.services {
@@ -147,7 +151,7 @@ func (t *table) leave(before *table, now time.Time) {
 			note(service, now)
 		}
 	}
-	for service, since := range before.left {
+	for service, since := range before.removed {
 		note(service, since)
 	}
 }

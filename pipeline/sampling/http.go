@@ -8,59 +8,59 @@ import (
 	"strings"
 )
 
-// HTTP answers what clients ask over HTTP. Its methods are handlers; which paths they have is up to who serves them.
-type HTTP struct {
+// Handlers serves strategies over HTTP. Its methods are handlers; callers assign the paths.
+type Handlers struct {
 	Provider Provider
-	Tenant   func(context.Context) string // of the request that a handler serves
+	Tenant   func(context.Context) string // returns the tenant of the request
 }
 
-// Strategy answers with the strategy of a service, its type as a word.
-func (h HTTP) Strategy(w http.ResponseWriter, r *http.Request) {
+// Strategy serves the strategy of a service, with the type as a word.
+func (h Handlers) Strategy(w http.ResponseWriter, r *http.Request) {
 	h.strategy(w, r, TransportHTTP, (*Strategy).MarshalJSON)
 }
 
-// LegacyStrategy answers as agents did long ago: the type is a number.
-func (h HTTP) LegacyStrategy(w http.ResponseWriter, r *http.Request) {
+// LegacyStrategy serves the form of old agents, with the type as a number.
+func (h Handlers) LegacyStrategy(w http.ResponseWriter, r *http.Request) {
 	h.strategy(w, r, TransportLegacy, (*Strategy).LegacyJSON)
 }
 
-func (h HTTP) strategy(w http.ResponseWriter, r *http.Request, transport string, encode func(*Strategy) ([]byte, error)) {
-	service, ok := asksForService(w, r)
+func (h Handlers) strategy(w http.ResponseWriter, r *http.Request, transport string, encode func(*Strategy) ([]byte, error)) {
+	service, ok := requestedService(w, r)
 	if !ok {
 		return
 	}
-	a, err := h.Provider.Strategy(r.Context(), Question{Tenant: h.Tenant(r.Context()), Service: service, Asker: askerOf(r, transport)})
+	a, err := h.Provider.Strategy(r.Context(), Request{Tenant: h.Tenant(r.Context()), Service: service, Client: clientOf(r, transport)})
 	if err != nil {
 		http.Error(w, "collector error: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	body, err := encode(a.Strategy)
 	if err != nil {
-		http.Error(w, "cannot marshall to JSON", http.StatusInternalServerError) // spelt as clients know it
+		http.Error(w, "cannot marshall to JSON", http.StatusInternalServerError) // spelling expected by clients
 		return
 	}
 	writeJSON(w, body)
 }
 
-// Baggage returns a handler that answers questions for restrictions of baggage as all agents and collectors do: with an error, whose text
-// is msg.
-func (h HTTP) Baggage(msg string) http.HandlerFunc {
+// Baggage returns a handler for requests for baggage restrictions, which, as in other agents and
+// collectors, always fail. msg is the error text.
+func (h Handlers) Baggage(msg string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := asksForService(w, r); ok {
+		if _, ok := requestedService(w, r); ok {
 			http.Error(w, "collector error: "+msg, http.StatusInternalServerError)
 		}
 	}
 }
 
-// Explain answers with an [Explanation].
-func (h HTTP) Explain(w http.ResponseWriter, r *http.Request) {
-	service, ok := asksForService(w, r)
+// Explain serves an [Explanation].
+func (h Handlers) Explain(w http.ResponseWriter, r *http.Request) {
+	service, ok := requestedService(w, r)
 	if !ok {
 		return
 	}
 	e, ok := h.Provider.(Explainer)
 	if !ok {
-		http.Error(w, "the sampling provider does not explain itself", http.StatusNotFound)
+		http.Error(w, "sampling provider does not support explanations", http.StatusNotFound)
 		return
 	}
 	operations := r.URL.Query()["operation"]
@@ -81,8 +81,9 @@ func (h HTTP) Explain(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, append(body, '\n'))
 }
 
-// asksForService returns the service that a GET names, which may be the empty name. Anything else is answered here.
-func asksForService(w http.ResponseWriter, r *http.Request) (service string, ok bool) {
+// requestedService returns the service parameter of a GET request; it may be empty. It answers
+// invalid requests itself and returns false.
+func requestedService(w http.ResponseWriter, r *http.Request) (service string, ok bool) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -93,18 +94,18 @@ func asksForService(w http.ResponseWriter, r *http.Request) (service string, ok 
 		http.Error(w, "'service' parameter must be provided once", http.StatusBadRequest)
 		return "", false
 	}
-	return strings.Clone(services[0]), true // whoever keeps the name does not keep the whole query
+	return strings.Clone(services[0]), true // cloned, so that the name does not keep the whole query in memory
 }
 
-func askerOf(r *http.Request, transport string) Asker {
+func clientOf(r *http.Request, transport string) Client {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		host = r.RemoteAddr
 	}
-	return Asker{Address: host, Client: r.UserAgent(), Transport: transport}
+	return Client{Address: host, UserAgent: r.UserAgent(), Transport: transport}
 }
 
 func writeJSON(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(body) //nolint:errcheck // the client is gone, nothing is left to tell it
+	w.Write(body) //nolint:errcheck // fails only if the client is gone
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in memory, for stores to embed or to build upon. Make it with [NewMemory].
+// Memory is a [Store] in memory. Other stores embed or extend it. Use [NewMemory] to create it.
 type Memory struct {
 	now func() time.Time
 
@@ -19,23 +19,24 @@ type Memory struct {
 	leases map[string]Lease
 }
 
-// State is what a [Memory] holds beside leases, which end with the process. A State that was handed out is not changed.
+// State is the content of a [Memory] except leases, which end with the process. A State is
+// immutable.
 type State struct {
-	Throughputs []Throughput `json:"throughputs,omitempty"` // in the order in which they came
+	Throughputs []Throughput `json:"throughputs,omitempty"` // in the order of addition
 	Latest      *Calculation `json:"latest,omitempty"`
 }
 
-// maxLeases bounds the resources: it takes few.
+// maxLeases is the maximum number of resources.
 const maxLeases = 64
 
 var errTooManyLeases = errors.New("too many leases")
 
-// NewMemory returns an empty store with the clock now.
+// NewMemory returns an empty store that uses the clock now.
 func NewMemory(now func() time.Time) *Memory {
 	return &Memory{now: now, leases: map[string]Lease{}}
 }
 
-// AddThroughput implements [Throughputs].
+// AddThroughput implements [ThroughputStore].
 func (m *Memory) AddThroughput(_ context.Context, t Throughput, since time.Time) error {
 	if err := t.check(); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (m *Memory) AddThroughput(_ context.Context, t Throughput, since time.Time)
 	return nil
 }
 
-// Throughput implements [Throughputs].
+// Throughput implements [ThroughputStore].
 func (m *Memory) Throughput(_ context.Context, after, until time.Time) ([]Throughput, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +71,7 @@ func (m *Memory) Throughput(_ context.Context, after, until time.Time) ([]Throug
 	return out, nil
 }
 
-// SaveCalculation implements [Ledger].
+// SaveCalculation implements [CalculationStore].
 func (m *Memory) SaveCalculation(_ context.Context, c *Calculation) error {
 	if err := c.check(); err != nil {
 		return err
@@ -81,23 +82,23 @@ func (m *Memory) SaveCalculation(_ context.Context, c *Calculation) error {
 	return nil
 }
 
-// LatestCalculation implements [Ledger].
+// LatestCalculation implements [CalculationStore].
 func (m *Memory) LatestCalculation(context.Context) (*Calculation, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.Latest, nil
 }
 
-// Lease implements [Leases].
+// Lease implements [LeaseStore].
 func (m *Memory) Lease(_ context.Context, resource, owner string, ttl time.Duration) (Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	held, there := m.leases[resource]
-	if there && held.Owner != owner && held.Until.After(now) {
+	held, ok := m.leases[resource]
+	if ok && held.Owner != owner && held.Until.After(now) {
 		return held, nil
 	}
-	if !there && len(m.leases) >= maxLeases {
+	if !ok && len(m.leases) >= maxLeases {
 		return Lease{}, errTooManyLeases
 	}
 	l := Lease{Owner: owner, Until: now.Add(ttl)}
@@ -105,7 +106,7 @@ func (m *Memory) Lease(_ context.Context, resource, owner string, ttl time.Durat
 	return l, nil
 }
 
-// EndLease implements [Leases].
+// EndLease implements [LeaseStore].
 func (m *Memory) EndLease(_ context.Context, resource, owner string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,14 +116,15 @@ func (m *Memory) EndLease(_ context.Context, resource, owner string) error {
 	return nil
 }
 
-// State returns what the store holds.
+// State returns the current content.
 func (m *Memory) State() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
-// Restore replaces what the store holds. It fails, and changes nothing, where that breaks the bounds.
+// Restore replaces the content. If s is invalid or exceeds a limit, Restore returns an error and
+// changes nothing.
 func (m *Memory) Restore(s State) error {
 	rows := 0
 	for i := range s.Throughputs {
@@ -137,7 +139,7 @@ func (m *Memory) Restore(s State) error {
 		}
 	}
 	if len(s.Throughputs) > MaxThroughputs || rows > MaxRows {
-		return fmt.Errorf("there are %d throughputs with %d rows", len(s.Throughputs), rows)
+		return fmt.Errorf("too much data: %d throughputs with %d rows", len(s.Throughputs), rows)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,37 +147,40 @@ func (m *Memory) Restore(s State) error {
 	return nil
 }
 
-// check reports what a store must not keep: it would be told to clients, or break bounds.
+// check returns an error if the throughput is invalid or exceeds a limit.
 func (t *Throughput) check() error {
 	if t.Length <= 0 || len(t.Rows) > MaxRows || len(t.By) > MaxName {
-		return fmt.Errorf("a throughput of %s with %d rows", t.Length, len(t.Rows))
+		return fmt.Errorf("invalid throughput: length %s, %d rows", t.Length, len(t.Rows))
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		bad := func(s Seen) bool { return !isProbability(s.Probability) || s.Probability < LeastSeen || s.Count < 0 }
-		if r.isTooLong() || len(r.Seen) > MaxSeen || r.Bounded < 0 || slices.ContainsFunc(r.Seen, bad) {
-			return fmt.Errorf("row %d of a throughput is not valid", i)
+		bad := func(s ProbabilityCount) bool {
+			return !isProbability(s.Probability) || s.Probability < MinProbability || s.Count < 0
+		}
+		if r.isTooLong() || len(r.Counts) > MaxProbabilities || r.ByLowerBound < 0 || slices.ContainsFunc(r.Counts, bad) {
+			return fmt.Errorf("invalid throughput: row %d", i)
 		}
 	}
 	return nil
 }
 
+// check returns an error if the calculation is invalid or exceeds a limit.
 func (c *Calculation) check() error {
 	if len(c.Decisions) > MaxDecisions {
-		return fmt.Errorf("a calculation of %d operations", len(c.Decisions))
+		return fmt.Errorf("invalid calculation: %d operations", len(c.Decisions))
 	}
 	for i := range c.Decisions {
 		d := &c.Decisions[i]
 		ok := isProbability(d.Probability) && isProbability(d.Before) && isCount(d.QPS) && isCount(d.Samples) && len(d.Recent) <= MaxRecent &&
 			!slices.ContainsFunc(d.Recent, func(p float64) bool { return !isProbability(p) })
 		if d.isTooLong() || !ok {
-			return fmt.Errorf("decision %d of a calculation is not valid", i)
+			return fmt.Errorf("invalid calculation: decision %d", i)
 		}
 	}
 	return nil
 }
 
-func (t *Target) isTooLong() bool {
+func (t *OperationKey) isTooLong() bool {
 	return len(t.Tenant) > MaxName || len(t.Service) > MaxName || len(t.Operation) > MaxName
 }
 

@@ -21,7 +21,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// What a file says is held to the same bounds as what collectors say.
+// Restored data is checked like stored data.
 func TestBadState(t *testing.T) {
 	at := time.Unix(1, 0)
 	m := sampling.NewMemory(time.Now)
@@ -31,7 +31,7 @@ func TestBadState(t *testing.T) {
 		"a number":      {Throughputs: make([]sampling.Throughput, sampling.MaxThroughputs+1)},
 	} {
 		if m.Restore(s) == nil {
-			t.Errorf("%s is not checked", name)
+			t.Errorf("%s not checked", name)
 		}
 	}
 	if s := m.State(); s.Latest != nil || s.Throughputs != nil {

@@ -1,8 +1,10 @@
-// Package sampling is the contract between who decides which traces clients sample and who tells them: a component that implements
-// [Provider] is named by the receivers and extensions that clients ask, through a pipeline.Ref.
+// Package sampling defines the interface between components that determine sampling strategies and
+// components that serve them to clients. Receivers and extensions refer to a [Provider] through a
+// pipeline.Ref.
 //
-// It also holds what all who tell have in common: the JSON forms of a [Strategy], the routes over HTTP ([HTTP]), and the answer to the
-// question why a trace was not sampled ([Explainer]).
+// It also contains what all servers share: the JSON forms of a [Strategy], the HTTP handlers
+// ([Handlers]), and explanations of sampling decisions ([Explainer]). Adaptive sampling uses a
+// [Store] and receives root spans as an [Observer].
 package sampling
 
 import (
@@ -10,50 +12,53 @@ import (
 	"time"
 )
 
-// Provider decides what services sample. Strategy is called by many goroutines at once. A service that is not known, or has no name, gets
-// the strategy that holds for all others; an error says that the strategy cannot be found out at the moment.
+// Provider provides sampling strategies. Strategy must be safe for concurrent use. Services that
+// are unknown, or have an empty name, get the default strategy. An error means that the strategy is
+// currently not available.
 type Provider interface {
-	Strategy(ctx context.Context, q Question) (Answer, error)
+	Strategy(ctx context.Context, q Request) (Answer, error)
 }
 
-// Question is what a client asks.
-type Question struct {
+// Request is a strategy request of a client.
+type Request struct {
 	Tenant  string // "" is the default tenant
 	Service string
-	Asker   Asker // the zero Asker is not remembered
+	Client  Client // the zero Client is not recorded
 }
 
-// Asker is a client as far as it shows.
-type Asker struct {
+// Client identifies a client.
+type Client struct {
 	Address   string `json:"address"`             // host, without a port
-	Client    string `json:"client,omitempty"`    // its User-Agent
+	UserAgent string `json:"client,omitempty"`    // User-Agent
 	Transport string `json:"transport,omitempty"` // TransportHTTP, TransportLegacy or TransportGRPC
 }
 
-// The transports of questions.
+// Transports of requests.
 const (
 	TransportHTTP   = "http"
-	TransportLegacy = "legacy" // HTTP, and the answer is Strategy.LegacyJSON
+	TransportLegacy = "legacy" // HTTP with answers in the form of Strategy.LegacyJSON
 	TransportGRPC   = "grpc"
 )
 
-// Answer is a strategy and where it comes from. Whoever gets it must not change it.
+// Answer is a strategy and its origin. Callers must not modify it.
 type Answer struct {
 	Strategy *Strategy
 	Origin   Origin
 }
 
-// Origin says where a strategy comes from.
+// Origin describes where a strategy comes from.
 type Origin struct {
 	// Source is the kind of source: `built-in`, `file`, `url`, `adaptive` or `remote`.
 	Source string `json:"source"`
-	// Place is where to change it: `strategies.json:12`, `http://host/strategies.json:12`, or the address of a collector. "" for what is
-	// built in.
+	// Place is where the strategy can be changed: `strategies.json:12`,
+	// `http://host/strategies.json:12`, or the address of a collector. It is empty for the built-in
+	// strategy.
 	Place string `json:"place,omitempty"`
-	// Rule is why this strategy holds for the service, in words.
+	// Rule says in words why the service has this strategy.
 	Rule string `json:"rule"`
-	// Since is when the strategy became what it is, as far as this process knows.
+	// Since is the time since when the strategy is unchanged, as far as this process knows.
 	Since time.Time `json:"since,omitzero"`
-	// Problem says what is wrong with the source; "" is nothing. The strategy then is the last one that was good.
+	// Problem is the current error of the source, or empty. If set, the strategy is the last valid
+	// one.
 	Problem string `json:"problem,omitempty"`
 }

@@ -5,122 +5,130 @@ import (
 	"time"
 )
 
-// Store keeps what adaptive sampling has to remember, for all collectors that share the store: what they saw, what came of it, and which
-// of them calculates. It is a capability of span stores, named through a pipeline.Ref. Its methods are called by several goroutines and
-// collectors at once. What is handed to a store and what it returns is shared: neither side changes it any more. After an error of a
-// method that adds something it is open whether it was kept.
+// Store holds the shared state of adaptive sampling: the trace counts of all collectors, the latest
+// calculation, and the lease of the leader. Span stores implement it; components refer to it
+// through a pipeline.Ref. Its methods must be safe for concurrent use by several collectors. Values
+// passed to and returned from a store are shared and must not be modified. If a method that adds
+// data returns an error, the data may have been stored or not.
 type Store interface {
-	Throughputs
-	Ledger
-	Leases
+	ThroughputStore
+	CalculationStore
+	LeaseStore
 }
 
-// Throughputs are what collectors saw.
-type Throughputs interface {
-	// AddThroughput keeps what a collector saw, and forgets what ended at or before since.
+// ThroughputStore stores the trace counts of collectors.
+type ThroughputStore interface {
+	// AddThroughput stores the counts of a collector, and deletes counts of intervals that ended at
+	// or before since.
 	AddThroughput(ctx context.Context, t Throughput, since time.Time) error
-	// Throughput returns what was kept of the intervals that ended behind after, until the time until, in no order.
+	// Throughput returns the counts of intervals that ended after after and not later than until,
+	// in no particular order.
 	Throughput(ctx context.Context, after, until time.Time) ([]Throughput, error)
 }
 
-// Ledger holds the latest calculation.
-type Ledger interface {
+// CalculationStore stores the latest calculation.
+type CalculationStore interface {
 	// SaveCalculation replaces the latest calculation.
 	SaveCalculation(ctx context.Context, c *Calculation) error
-	// LatestCalculation returns it; nil if there is none.
+	// LatestCalculation returns the latest calculation; nil if there is none.
 	LatestCalculation(ctx context.Context) (*Calculation, error)
 }
 
-// Leases see to it that one collector at a time does something.
-type Leases interface {
-	// Lease gives a resource to an owner for ttl, or for another ttl if it has the resource already. The result says who has it now, which
-	// is somebody else where that one's lease has not run out.
+// LeaseStore grants leases, so that one collector at a time performs a task.
+type LeaseStore interface {
+	// Lease acquires or renews the lease of a resource for ttl. If another owner holds a lease that
+	// has not expired, that lease is returned unchanged.
 	Lease(ctx context.Context, resource, owner string, ttl time.Duration) (Lease, error)
-	// EndLease gives a resource back. It does nothing if somebody else has it.
+	// EndLease releases a lease. It has no effect if another owner holds it.
 	EndLease(ctx context.Context, resource, owner string) error
 }
 
-// Lease says who has a resource. Until is by the clock of the store; it is zero where there never was a lease.
+// Lease is the ownership of a resource. Until is a time of the clock of the store; it is zero if
+// there was never a lease.
 type Lease struct {
 	Owner string
 	Until time.Time
 }
 
-// Bounds of what a store keeps, whatever it is told. Of what is beyond them, the oldest goes.
+// Limits of a store. If a limit is exceeded, the oldest data is deleted.
 const (
-	MaxThroughputs = 2_000     // of all collectors
+	MaxThroughputs = 2_000     // over all collectors
 	MaxRows        = 1_000_000 // in all throughputs together
 	MaxDecisions   = 200_000   // operations in a calculation
-	// MaxSeen is how many probabilities are told apart for an operation in one interval.
-	MaxSeen = 10
-	// LeastSeen is the least probability that is believed. A trace would stand for more traces than there are with a smaller one, and its square
-	// is still a number.
-	LeastSeen = 1e-12
-	// MaxRecent is how many probabilities are remembered that an operation had.
+	// MaxProbabilities is the maximum number of distinct probabilities of an operation in one
+	// interval.
+	MaxProbabilities = 10
+	// MinProbability is the minimum probability that is accepted. With a smaller one, a trace would
+	// stand for an implausible number of traces, and calculations could overflow.
+	MinProbability = 1e-12
+	// MaxRecent is the maximum number of previous probabilities that are kept for an operation.
 	MaxRecent = 16
-	// MaxName bounds the names of services and operations, in bytes. Longer ones are not observed.
+	// MaxName is the maximum length of names of tenants, services and operations, in bytes. Longer
+	// ones are not observed.
 	MaxName = 1 << 10
 )
 
-// Throughput is what one collector saw of the traces that began in an interval.
+// Throughput holds the counts of one collector for the traces that began in an interval.
 type Throughput struct {
-	By string `json:"by,omitempty"` // the collector
-	// Last: the collector was stopped. One that says nothing any more without having said so died, and what it saw in its last interval is
-	// lost.
-	Last   bool          `json:"last,omitempty"`
-	Until  time.Time     `json:"until"` // the end of the interval
-	Length time.Duration `json:"length"`
-	Rows   []Row         `json:"rows,omitempty"` // each operation once
+	By string `json:"by,omitempty"` // name of the collector
+	// Last says that the collector was stopped after this interval. A collector that stops
+	// reporting without it has crashed, and the counts of its last interval are lost.
+	Last   bool            `json:"last,omitempty"`
+	Until  time.Time       `json:"until"` // end of the interval
+	Length time.Duration   `json:"length"`
+	Rows   []ThroughputRow `json:"rows,omitempty"` // one for each operation
 }
 
-// Target is an operation with which traces begin.
-type Target struct {
+// OperationKey identifies a root operation.
+type OperationKey struct {
 	Tenant    string `json:"tenant,omitempty"`
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
 }
 
-// Row is what was seen of one operation.
-type Row struct {
-	Target
-	// Seen are the probabilities that clients sampled with, at most MaxSeen, and how many traces they sampled by them.
-	Seen []Seen `json:"seen,omitempty"`
-	// Bounded is the number of traces that were sampled only because of the strategy's lower bound.
-	Bounded int64 `json:"bounded,omitempty"`
+// ThroughputRow holds the counts of one operation.
+type ThroughputRow struct {
+	OperationKey
+	// Counts has the number of traces by sampling probability, at most MaxProbabilities elements.
+	Counts []ProbabilityCount `json:"seen,omitempty"`
+	// ByLowerBound is the number of traces that were sampled only because of the lower bound of the
+	// strategy.
+	ByLowerBound int64 `json:"bounded,omitempty"`
 }
 
-// Seen is a probability and the number of traces that were sampled by it; 0 where clients told that they have it.
-type Seen struct {
+// ProbabilityCount is the number of traces that were sampled with a probability. Count is 0 if
+// clients reported the probability, but no trace was sampled because of it.
+type ProbabilityCount struct {
 	Probability float64 `json:"p"`
 	Count       int64   `json:"n"`
 }
 
-// Calculation is a set of probabilities.
+// Calculation is the result of one calculation of adaptive sampling.
 type Calculation struct {
-	By        string     `json:"by"` // the collector
-	At        time.Time  `json:"at"` // the round that it was made for
+	By        string     `json:"by"` // name of the collector
+	At        time.Time  `json:"at"` // round
 	Decisions []Decision `json:"decisions,omitempty"`
 }
 
-// Decision is the probability of an operation, and what it comes from.
+// Decision is the probability of an operation, with the data that it was calculated from.
 type Decision struct {
-	Target
+	OperationKey
 	Probability float64 `json:"probability"`
-	// Before is the probability that the operation had until this calculation.
+	// Before is the probability before this calculation.
 	Before float64 `json:"before"`
-	// QPS is how many traces per second would be sampled with Before.
+	// QPS is the estimated number of traces per second that Before would sample.
 	QPS float64 `json:"qps"`
-	// Samples is on how many traces the probability rests.
+	// Samples is the number of sampled traces that the probability was calculated from.
 	Samples float64 `json:"samples"`
-	// Reason is a Reason of this package.
+	// Reason says in words why the operation has this probability.
 	Reason string `json:"reason"`
-	// Changed is when the probability became what it is.
+	// Changed is the time of the last change of Probability.
 	Changed time.Time `json:"changed"`
-	// Recent are probabilities that it had, the latest first, at most MaxRecent.
+	// Recent are previous probabilities, the latest first, at most MaxRecent.
 	Recent []float64 `json:"recent,omitempty"`
 }
 
-// Sampler types of observed traces, as root spans name them.
+// Sampler types of traces, as in the tag sampler.type of root spans.
 const (
 	SamplerProbabilistic = "probabilistic"
 	SamplerLowerBound    = "lowerbound"
@@ -128,15 +136,15 @@ const (
 	SamplerConst         = "const"
 )
 
-// Observer is told of traces that begin: adaptive sampling counts them.
+// Observer receives the root spans of new traces. Adaptive sampling counts them.
 type Observer interface {
-	// Observe takes roots, and keeps none of their strings.
+	// Observe must not retain the strings of roots.
 	Observe(tenant string, roots []Root)
 }
 
 // Root is the root span of a sampled trace.
 type Root struct {
 	Service, Operation string
-	Sampler            string  // what decided, see SamplerProbabilistic
-	Param              float64 // its parameter
+	Sampler            string  // sampler type, for example SamplerProbabilistic
+	Param              float64 // parameter of the sampler
 }

@@ -10,16 +10,17 @@ import (
 	"strconv"
 )
 
-// Type says which member of a strategy counts for clients that know nothing of operations. The numbers are those of the wire.
+// Type is the type of a strategy for clients that do not support operation strategies. The values
+// are those of the protocol.
 type Type uint8
 
-// The types; there is none for strategies by operation.
+// Strategy types. Strategies by operation have no type of their own.
 const (
 	Probabilistic Type = iota
 	RateLimiting
 )
 
-// String returns the name on the wire.
+// String returns the name in the protocol.
 func (t Type) String() string {
 	if t == RateLimiting {
 		return "RATE_LIMITING"
@@ -27,21 +28,21 @@ func (t Type) String() string {
 	return "PROBABILISTIC"
 }
 
-// Strategy is what a client is told. Clients look at Operations first, and where these are present at nothing else. A Strategy that was
-// handed out is not changed any more.
+// Strategy is a sampling strategy for a client. If Operations is set, clients ignore all other
+// fields. A Strategy is immutable once it has been returned.
 type Strategy struct {
 	Type        Type
-	Probability *float64 // share of traces, from 0 to 1; nil: none is told
-	Limit       *int32   // traces per second and process; nil: none is told
+	Probability *float64 // share of traces, from 0 to 1; nil if absent
+	Limit       *int32   // traces per second and process; nil if absent
 	Operations  *Operations
 }
 
-// Operations are strategies by the operation with which a trace begins.
+// Operations holds strategies by root operation.
 type Operations struct {
-	Default    float64 // probability of operations that are not listed
-	LowerBound float64 // traces per second that are sampled of every operation, whatever its probability
-	UpperBound float64 // traces per second; 0: no bound. No client is known to heed it
-	Each       []Operation
+	Default      float64 // probability of operations that are not listed
+	LowerBound   float64 // minimum traces per second sampled for each operation, regardless of its probability
+	UpperBound   float64 // traces per second; 0 means no limit. No known client supports it
+	PerOperation []Operation
 }
 
 // Operation is the strategy of one operation.
@@ -50,17 +51,18 @@ type Operation struct {
 	Probability float64
 }
 
-// NewProbabilistic returns the strategy that samples a share of all traces.
+// NewProbabilistic returns a strategy that samples a share of all traces.
 func NewProbabilistic(probability float64) *Strategy {
 	return &Strategy{Type: Probabilistic, Probability: &probability}
 }
 
-// NewRateLimiting returns the strategy that samples so many traces per second at most.
+// NewRateLimiting returns a strategy that samples at most perSecond traces per second in each
+// process.
 func NewRateLimiting(perSecond int32) *Strategy {
 	return &Strategy{Type: RateLimiting, Limit: &perSecond}
 }
 
-// Equal reports whether two strategies tell clients the same.
+// Equal reports whether two strategies are the same for clients.
 func (s *Strategy) Equal(o *Strategy) bool {
 	return s.Type == o.Type && same(s.Probability, o.Probability) && same(s.Limit, o.Limit) && s.Operations.equal(o.Operations)
 }
@@ -69,7 +71,7 @@ func (o *Operations) equal(p *Operations) bool {
 	if o == nil || p == nil {
 		return o == p
 	}
-	return o.Default == p.Default && o.LowerBound == p.LowerBound && o.UpperBound == p.UpperBound && slices.Equal(o.Each, p.Each)
+	return o.Default == p.Default && o.LowerBound == p.LowerBound && o.UpperBound == p.UpperBound && slices.Equal(o.PerOperation, p.PerOperation)
 }
 
 func same[T comparable](a, b *T) bool {
@@ -79,22 +81,24 @@ func same[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// Sampler is what a client makes of a strategy for the traces that begin with one operation.
+// Sampler is the sampler that a client uses for traces that start with one operation.
 type Sampler struct {
 	Type  string  `json:"type"`  // `probabilistic` or `ratelimiting`, as the tag sampler.type of root spans says
 	Param float64 `json:"param"` // probability, or traces per second
-	// LowerBound is how many traces per second are sampled in any case; their tag sampler.type is `lowerbound`.
+	// LowerBound is the minimum number of traces per second that are sampled regardless of the
+	// probability; their tag sampler.type is `lowerbound`.
 	LowerBound float64 `json:"lowerBound,omitempty"`
-	// Named: the operation has a strategy of its own.
-	Named bool `json:"ofOperation"`
+	// PerOperation says that the operation has its own strategy.
+	PerOperation bool `json:"ofOperation"`
 }
 
-// Sampler returns what decides about traces that begin with the operation, as clients read a strategy: operations first.
+// Sampler returns the sampler for traces that start with the operation. Like clients, it prefers
+// operation strategies.
 func (s *Strategy) Sampler(operation string) Sampler {
 	if o := s.Operations; o != nil {
 		out := Sampler{Type: "probabilistic", Param: o.Default, LowerBound: o.LowerBound}
-		if i := slices.IndexFunc(o.Each, func(e Operation) bool { return e.Name == operation }); i >= 0 {
-			out.Param, out.Named = o.Each[i].Probability, true
+		if i := slices.IndexFunc(o.PerOperation, func(e Operation) bool { return e.Name == operation }); i >= 0 {
+			out.Param, out.PerOperation = o.PerOperation[i].Probability, true
 		}
 		return out
 	}
@@ -104,21 +108,22 @@ func (s *Strategy) Sampler(operation string) Sampler {
 	return Sampler{Type: "probabilistic", Param: *cmp.Or(s.Probability, new(float64))}
 }
 
-// String returns the strategy in a few words: `probabilistic 0.5`, `probabilistic 0.5; operations of their own: 12`, `7 traces per second`.
+// String returns a summary: `probabilistic 0.5`, `probabilistic 0.5; 12 operation strategies`, `7
+// traces per second`.
 func (s *Strategy) String() string {
 	all := s.Sampler("")
 	text := "probabilistic " + strconv.FormatFloat(all.Param, 'g', -1, 64)
 	if all.Type == "ratelimiting" {
 		text = strconv.FormatFloat(all.Param, 'f', -1, 64) + " traces per second"
 	}
-	if o := s.Operations; o != nil && len(o.Each) > 0 {
-		text += fmt.Sprintf("; operations of their own: %d", len(o.Each))
+	if o := s.Operations; o != nil && len(o.PerOperation) > 0 {
+		text += fmt.Sprintf("; %d operation strategies", len(o.PerOperation))
 	}
 	return text
 }
 
-// The JSON forms, with members in the order in which clients know them. Those that are absent are left out, others are written even if
-// zero.
+// JSON forms, with members in the order that clients expect. Absent members are omitted; other
+// members are written even if zero.
 type (
 	strategyJSON struct {
 		Type          any                `json:"strategyType"`
@@ -130,13 +135,13 @@ type (
 		Rate float64 `json:"samplingRate"`
 	}
 	limitJSON struct {
-		Most int32 `json:"maxTracesPerSecond"`
+		MaxPerSecond int32 `json:"maxTracesPerSecond"`
 	}
 	operationsJSON struct {
-		Default    float64         `json:"defaultSamplingProbability"`
-		LowerBound float64         `json:"defaultLowerBoundTracesPerSecond"`
-		Each       []operationJSON `json:"perOperationStrategies"`
-		UpperBound float64         `json:"defaultUpperBoundTracesPerSecond"`
+		Default      float64         `json:"defaultSamplingProbability"`
+		LowerBound   float64         `json:"defaultLowerBoundTracesPerSecond"`
+		PerOperation []operationJSON `json:"perOperationStrategies"`
+		UpperBound   float64         `json:"defaultUpperBoundTracesPerSecond"`
 	}
 	operationJSON struct {
 		Operation     string            `json:"operation"`
@@ -144,13 +149,14 @@ type (
 	}
 )
 
-// MarshalJSON returns the form in which the type is a word. It fails for numbers that JSON does not have.
+// MarshalJSON returns the form in which the type is a word. It fails for numbers that JSON cannot
+// represent.
 func (s *Strategy) MarshalJSON() ([]byte, error) { return s.marshal(s.Type.String()) }
 
-// errLegacyLimit is about a number that has 16 bits in the legacy form.
-var errLegacyLimit = errors.New("a limit above 32767 traces per second has no legacy form")
+// errLegacyLimit is returned for limits that do not fit in the 16 bits of the legacy form.
+var errLegacyLimit = errors.New("rate limit above 32767 traces per second cannot be represented in the legacy form")
 
-// CheckLegacy returns an error where LegacyJSON has no room for the strategy's limit.
+// CheckLegacy returns an error if LegacyJSON cannot represent the limit of the strategy.
 func (s *Strategy) CheckLegacy() error {
 	if s.Limit != nil && (*s.Limit > math.MaxInt16 || *s.Limit < math.MinInt16) {
 		return errLegacyLimit
@@ -158,7 +164,8 @@ func (s *Strategy) CheckLegacy() error {
 	return nil
 }
 
-// LegacyJSON returns the form of old agents, in which the type is a number. It fails where CheckLegacy does, too.
+// LegacyJSON returns the form of old agents, in which the type is a number. It fails if CheckLegacy
+// does.
 func (s *Strategy) LegacyJSON() ([]byte, error) {
 	if err := s.CheckLegacy(); err != nil {
 		return nil, err
@@ -176,9 +183,9 @@ func (s *Strategy) marshal(typ any) ([]byte, error) {
 	}
 	if o := s.Operations; o != nil {
 		out.Operations = &operationsJSON{Default: o.Default, LowerBound: o.LowerBound, UpperBound: o.UpperBound,
-			Each: make([]operationJSON, len(o.Each))}
-		for i, e := range o.Each {
-			out.Operations.Each[i] = operationJSON{e.Name, probabilisticJSON{e.Probability}}
+			PerOperation: make([]operationJSON, len(o.PerOperation))}
+		for i, e := range o.PerOperation {
+			out.Operations.PerOperation[i] = operationJSON{e.Name, probabilisticJSON{e.Probability}}
 		}
 	}
 	return json.Marshal(out)

@@ -21,9 +21,9 @@ import (
 
 // fakeProvider returns a rate limit equal to the length of service and tenant. It fails for the
 // service `lost`.
-type fakeProvider struct{ asked []sampling.Question }
+type fakeProvider struct{ asked []sampling.Request }
 
-func (s *fakeProvider) Strategy(_ context.Context, q sampling.Question) (sampling.Answer, error) {
+func (s *fakeProvider) Strategy(_ context.Context, q sampling.Request) (sampling.Answer, error) {
 	s.asked = append(s.asked, q)
 	if q.Service == "lost" {
 		return sampling.Answer{}, errors.New("no strategies today")
@@ -108,7 +108,7 @@ func TestSamplingOverGRPC(t *testing.T) {
 			t.Errorf("%s without a tenant: %v", name, err)
 		}
 	}
-	if a := s.asked[0].Asker; a.Transport != "grpc" || a.Address != "127.0.0.1" || !strings.Contains(a.Client, "grpc-go") {
+	if a := s.asked[0].Client; a.Transport != "grpc" || a.Address != "127.0.0.1" || !strings.Contains(a.UserAgent, "grpc-go") {
 		t.Errorf("client: %+v", a)
 	}
 }

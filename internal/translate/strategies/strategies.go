@@ -23,7 +23,7 @@ func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
 	if o := s.Operations; o != nil {
 		out.OperationSampling = &api_v2.PerOperationSamplingStrategies{DefaultSamplingProbability: o.Default,
 			DefaultLowerBoundTracesPerSecond: o.LowerBound, DefaultUpperBoundTracesPerSecond: o.UpperBound}
-		for _, e := range o.Each {
+		for _, e := range o.PerOperation {
 			out.OperationSampling.PerOperationStrategies = append(out.OperationSampling.PerOperationStrategies, &api_v2.OperationSamplingStrategy{
 				Operation: e.Name, ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{SamplingRate: e.Probability}})
 		}
@@ -62,7 +62,7 @@ func FromProto(m *api_v2.SamplingStrategyResponse) (*sampling.Strategy, error) {
 
 func operations(m *api_v2.PerOperationSamplingStrategies) (*sampling.Operations, error) {
 	o := &sampling.Operations{Default: m.DefaultSamplingProbability, LowerBound: m.DefaultLowerBoundTracesPerSecond,
-		UpperBound: m.DefaultUpperBoundTracesPerSecond, Each: make([]sampling.Operation, len(m.PerOperationStrategies))}
+		UpperBound: m.DefaultUpperBoundTracesPerSecond, PerOperation: make([]sampling.Operation, len(m.PerOperationStrategies))}
 	if err := finite(o.Default, o.LowerBound, o.UpperBound); err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func operations(m *api_v2.PerOperationSamplingStrategies) (*sampling.Operations,
 		if e.ProbabilisticSampling == nil {
 			return nil, fmt.Errorf("sampling strategy of operation %q is empty", e.Operation)
 		}
-		o.Each[i] = sampling.Operation{Name: e.Operation, Probability: e.ProbabilisticSampling.SamplingRate}
-		if err := finite(o.Each[i].Probability); err != nil {
+		o.PerOperation[i] = sampling.Operation{Name: e.Operation, Probability: e.ProbabilisticSampling.SamplingRate}
+		if err := finite(o.PerOperation[i].Probability); err != nil {
 			return nil, fmt.Errorf("operation %q: %w", e.Operation, err)
 		}
 	}

@@ -35,9 +35,9 @@ func TestShapes(t *testing.T) {
 	f(sampling.NewProbabilistic(0), "1200")
 	f(sampling.NewRateLimiting(7), "08011a020807")
 	f(&sampling.Strategy{Probability: new(0.5), Operations: &sampling.Operations{Default: 0.5, LowerBound: 1, UpperBound: 2,
-		Each: []sampling.Operation{{Name: "op", Probability: 0.25}}}},
+		PerOperation: []sampling.Operation{{Name: "op", Probability: 0.25}}}},
 		"120909000000000000e03f222c09000000000000e03f11000000000000f03f1a0f0a026f70120909000000000000d03f210000000000000040")
-	f(&sampling.Strategy{Operations: &sampling.Operations{Each: []sampling.Operation{}}}, "2200")
+	f(&sampling.Strategy{Operations: &sampling.Operations{PerOperation: []sampling.Operation{}}}, "2200")
 }
 
 func TestInvalidStrategies(t *testing.T) {

@@ -11,57 +11,62 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// Options are what is wanted.
+// Options are the parameters of calculations.
 type Options struct {
-	Target    float64 // sampled traces per second of each operation
-	Tolerance float64 // share of the target by which the rate may differ
-	Initial   float64 // probability of operations that are new
-	Min       float64 // least probability
-	Buckets   int     // least number of buckets that an estimate rests on
-	Most      int     // operations that have a probability of their own
+	Target        float64 // sampled traces per second for each operation
+	Tolerance     float64 // maximum deviation of the rate, as a fraction of the target
+	Initial       float64 // probability of new operations
+	Min           float64 // minimum probability
+	MinBuckets    int     // minimum number of buckets for an estimate
+	MaxOperations int     // maximum number of operations with their own probability
 }
 
-// Reasons of decisions.
+// Reasons of decisions, see sampling.Decision.Reason.
 const (
 	ReasonKept      = "kept: the rate is within the tolerance"
-	ReasonFollowed  = "the target divided by the rate at which traces begin"
-	ReasonRefined   = "the target divided by the rate at which traces begin, which is known better now"
-	ReasonAll       = "all traces are sampled: fewer begin than are wanted"
-	ReasonCapped    = "raised as far as one calculation may, to twice what it was"
+	ReasonFollowed  = "target divided by the estimated rate of new traces"
+	ReasonRefined   = "target divided by the rate of new traces, estimated from more data"
+	ReasonAll       = "all traces are sampled: their rate is below the target"
+	ReasonCapped    = "raised to twice the previous probability, the maximum step of one calculation"
 	ReasonNothing   = "raised: nothing was sampled"
-	ReasonNoNews    = "kept: no trace of the operation was seen lately"
-	ReasonForeign   = "kept: clients sample with other probabilities than they were told, or ask for none"
-	ReasonUnsettled = "kept: nothing was sampled, and what was told last has not been seen yet"
-	ReasonLimited   = "the least probability that is configured"
+	ReasonNoNews    = "kept: no recent traces of the operation"
+	ReasonForeign   = "kept: clients do not sample with the probabilities that this service calculates"
+	ReasonUnsettled = "kept: nothing was sampled, and the effect of the last change is not visible yet"
+	ReasonLimited   = "limited to the configured minimum probability"
 )
 
 const (
-	// greatestStep is how much one calculation may raise a probability. It may lower it at once.
-	greatestStep = 2
-	// settledBuckets is how many buckets with one rate make it a steady one. Until then each calculation follows the rate, within the
-	// tolerance, too: the first bucket after a change often has some of what was before.
+	// maxRaise is the maximum factor by which one calculation raises a probability. Lowering has no
+	// limit.
+	maxRaise = 2
+	// settledBuckets is the number of buckets with the same rate after which the rate counts as
+	// steady. Until then each calculation follows the rate, even within the tolerance, because the
+	// first bucket after a change often contains part of the previous rate.
 	settledBuckets = 3
-	// enoughSamples is how many sampled traces an estimate needs, to be left alone within the tolerance. Until then each calculation follows
-	// the rate that has twice as many as the one before.
+	// enoughSamples is the number of sampled traces after which an estimate within the tolerance is
+	// kept. Below it, a calculation follows the rate whenever the number of samples has doubled.
 	enoughSamples = 400
-	// sure is how many standard deviations a rate is away from the target that is not the target.
-	sure = 4
-	// digits of a probability that clients are told.
+	// significance is the number of standard deviations at which a rate differs significantly from
+	// the target.
+	significance = 4
+	// digits is the number of significant digits of a probability.
 	digits = 4
 )
 
-// Calculate decides about all operations of the history. Those that were not seen for as long as it reaches go, unless there was nobody to see
-// them. Of more than o.Most, those stay that were there before. at is the round, by the collector that calculates. What is returned is sorted.
+// Calculate returns the decisions for all operations of the history, sorted. before is the previous
+// calculation, or nil; by is the collector, and at the round. Operations without any counts in the
+// whole history are removed, unless parts of the history are missing. If there are more than
+// o.MaxOperations, existing operations take precedence.
 func Calculate(o Options, h *History, before *sampling.Calculation, by string, at time.Time) *sampling.Calculation {
 	out := &sampling.Calculation{By: by, At: at}
-	known := map[sampling.Target]bool{}
+	known := map[sampling.OperationKey]bool{}
 	if before != nil {
 		for _, d := range before.Decisions {
-			buckets, seen := h.All[d.Target]
-			if len(out.Decisions) == o.Most || !seen && h.Covered >= h.Keep {
+			buckets, seen := h.All[d.OperationKey]
+			if len(out.Decisions) == o.MaxOperations || !seen && h.Covered >= h.Size {
 				continue
 			}
-			known[d.Target] = true
+			known[d.OperationKey] = true
 			if seen {
 				o.decide(&d, buckets, h.Length, at)
 			} else {
@@ -71,24 +76,25 @@ func Calculate(o Options, h *History, before *sampling.Calculation, by string, a
 		}
 	}
 	fresh := slices.SortedFunc(maps.Keys(h.All), compare)
-	fresh = slices.DeleteFunc(fresh, func(t sampling.Target) bool { return known[t] })
-	for _, t := range fresh[:min(len(fresh), o.Most-len(out.Decisions))] {
-		d := sampling.Decision{Target: t, Probability: o.Initial, Changed: at}
+	fresh = slices.DeleteFunc(fresh, func(t sampling.OperationKey) bool { return known[t] })
+	for _, t := range fresh[:min(len(fresh), o.MaxOperations-len(out.Decisions))] {
+		d := sampling.Decision{OperationKey: t, Probability: o.Initial, Changed: at}
 		o.decide(&d, h.All[t], h.Length, at)
 		out.Decisions = append(out.Decisions, d)
 	}
-	slices.SortFunc(out.Decisions, func(a, b sampling.Decision) int { return compare(a.Target, b.Target) })
+	slices.SortFunc(out.Decisions, func(a, b sampling.Decision) int { return compare(a.OperationKey, b.OperationKey) })
 	return out
 }
 
-func compare(a, b sampling.Target) int {
+// compare orders operations by tenant, service and name.
+func compare(a, b sampling.OperationKey) int {
 	return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation))
 }
 
-// decide makes of the last decision about an operation the next one.
+// decide updates the decision about an operation.
 func (o Options) decide(d *sampling.Decision, buckets []Bucket, length time.Duration, at time.Time) {
 	samples := o.samples(d, buckets, length)
-	e := weigh(samples[:window(samples, min(o.Buckets, len(samples)))], o.Buckets)
+	e := weigh(samples[:window(samples, min(o.MinBuckets, len(samples)))], o.MinBuckets)
 	d.Before, d.QPS = d.Probability, e.rate*d.Probability
 	next := d.Probability
 	switch {
@@ -111,38 +117,41 @@ func (o Options) decide(d *sampling.Decision, buckets []Bucket, length time.Dura
 	}
 }
 
-// samples estimates buckets.
+// samples returns the samples of buckets.
 func (o Options) samples(d *sampling.Decision, buckets []Bucket, length time.Duration) []sample {
-	least := min(o.Initial, d.Probability)
+	minimum := min(o.Initial, d.Probability)
 	if len(d.Recent) > 0 {
-		least = min(slices.Min(d.Recent), d.Probability)
+		minimum = min(slices.Min(d.Recent), d.Probability)
 	}
 	out := make([]sample, len(buckets))
 	for i := range buckets {
-		out[i] = buckets[i].sample(length, least)
+		out[i] = buckets[i].sample(length, minimum)
 	}
 	return out
 }
 
-// adaptive reports whether clients sample with a probability that they were told. Of an operation that is new, the initial one counts, too.
+// adaptive reports whether clients sample with a probability that they got from a calculation, or
+// the initial probability.
 func (o Options) adaptive(d *sampling.Decision, buckets []Bucket) bool {
-	told := func(s sampling.Seen) bool {
+	known := func(s sampling.ProbabilityCount) bool {
 		return same(s.Probability, d.Probability) || same(s.Probability, o.Initial) ||
 			slices.ContainsFunc(d.Recent, func(p float64) bool { return same(s.Probability, p) })
 	}
-	return slices.ContainsFunc(buckets, func(b Bucket) bool { return b.Bounded > 0 || slices.ContainsFunc(b.Seen, told) })
+	return slices.ContainsFunc(buckets, func(b Bucket) bool { return b.ByLowerBound > 0 || slices.ContainsFunc(b.Counts, known) })
 }
 
-// doubled is for an operation of which nothing was sampled, though so much was looked at. The probability is not raised beyond the one at
-// which the target would be sampled if one trace had been: more than that is not known until clients have what they were told last.
+// doubled returns the next probability of an operation without sampled traces; exposure is in
+// seconds of all traces. The result is not above the probability that reaches the target if one
+// trace had been sampled. A higher one is not justified until the effect of the last change is
+// visible.
 func (o Options) doubled(p, exposure float64) (float64, string) {
-	if next := min(greatestStep*p, o.Target*exposure); next > p {
+	if next := min(maxRaise*p, o.Target*exposure); next > p {
 		return next, ReasonNothing
 	}
 	return p, ReasonUnsettled
 }
 
-// follow is for an operation whose rate is known.
+// follow returns the next probability of an operation whose rate is known.
 func (o Options) follow(d *sampling.Decision, e estimate) (float64, string) {
 	reason := ReasonFollowed
 	if e.buckets >= settledBuckets && o.tolerable(d.QPS, e.samples) {
@@ -155,22 +164,24 @@ func (o Options) follow(d *sampling.Decision, e estimate) (float64, string) {
 	if next >= 1 {
 		next, reason = 1, ReasonAll
 	}
-	if most := greatestStep * d.Probability; next > most {
+	if limit := maxRaise * d.Probability; next > limit {
 		d.Samples = 0
-		return most, ReasonCapped
+		return limit, ReasonCapped
 	}
 	d.Samples = e.samples
 	return next, reason
 }
 
-// tolerable reports whether a rate that rests on so many samples may stay as it is: within the tolerance, but in its outer half only where
-// chance may have put it there.
+// tolerable reports whether a rate, estimated from the number of samples, is close enough to the
+// target. In the inner half of the tolerance it always is; in the outer half only if the difference
+// is not significant.
 func (o Options) tolerable(qps, samples float64) bool {
 	off := math.Abs(qps-o.Target) / o.Target
-	return off < o.Tolerance/2 || off < o.Tolerance && off*math.Sqrt(samples) < sure
+	return off < o.Tolerance/2 || off < o.Tolerance && off*math.Sqrt(samples) < significance
 }
 
-// rounded returns a probability with few digits, so that it is the same again after clients have written it down.
+// rounded returns a probability with few digits, so that it stays the same when clients format and
+// parse it.
 func rounded(p float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(p, 'g', digits, 64), 64)
 	if err != nil {

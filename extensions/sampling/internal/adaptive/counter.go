@@ -10,36 +10,37 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// Counter counts the traces that begin, by operation and the probability with which they were sampled.
+// Counter counts new traces by operation and sampling probability. It is safe for concurrent use.
 type Counter struct {
-	most       int     // operations
-	mostNames  int     // bytes
-	lowerBound float64 // traces per second of the strategies' lower bound
+	maxOperations int
+	maxNameBytes  int
+	lowerBound    float64 // lower bound of the strategies, in traces per second
 
-	unobserved atomic.Int64 // roots beyond the bounds
+	unobserved atomic.Int64 // root spans that were not counted
 
 	mu    sync.Mutex
-	all   map[sampling.Target]*tally
-	names int // bytes of the names in all
+	all   map[sampling.OperationKey]*tally
+	names int // total length of the names in all, in bytes
 }
 
-// averageName is how long the names of an operation, its service and its tenant may be together, on average where there are as many as may be.
-// All intervals that are kept have them.
+// averageName limits the total length of names: the average length of the names of tenant, service
+// and operation together, at the maximum number of operations. Each kept interval stores all names.
 const averageName = 200
 
-// tally is what was seen of an operation since the last Take.
+// tally holds the counts of an operation since the last Take.
 type tally struct {
-	seen    [sampling.MaxSeen]sampling.Seen
-	n       int // of seen
+	seen    [sampling.MaxProbabilities]sampling.ProbabilityCount
+	n       int // number of used elements of seen
 	bounded int64
 	any     bool
 }
 
-// NewCounter returns a counter for so many operations. lowerBound is the lower bound of the strategies: some clients say no more of a trace
-// that was sampled because of it than that they have this limit.
-func NewCounter(most int, lowerBound float64) *Counter {
-	return &Counter{most: most, mostNames: max(most*averageName, 3*sampling.MaxName), lowerBound: lowerBound,
-		all: map[sampling.Target]*tally{}}
+// NewCounter returns a counter for at most maxOperations operations. lowerBound is the lower bound
+// of the strategies, in traces per second: some clients report it as a rate limit when it was the
+// reason for sampling.
+func NewCounter(maxOperations int, lowerBound float64) *Counter {
+	return &Counter{maxOperations: maxOperations, maxNameBytes: max(maxOperations*averageName, 3*sampling.MaxName), lowerBound: lowerBound,
+		all: map[sampling.OperationKey]*tally{}}
 }
 
 // Observe implements sampling.Observer.
@@ -48,7 +49,7 @@ func (c *Counter) Observe(tenant string, roots []sampling.Root) {
 	defer c.mu.Unlock()
 	for i := range roots {
 		r := &roots[i]
-		t, ok := c.all[sampling.Target{Tenant: tenant, Service: r.Service, Operation: r.Operation}]
+		t, ok := c.all[sampling.OperationKey{Tenant: tenant, Service: r.Service, Operation: r.Operation}]
 		if !ok {
 			if t = c.begin(tenant, r); t == nil {
 				continue
@@ -58,31 +59,34 @@ func (c *Counter) Observe(tenant string, roots []sampling.Root) {
 	}
 }
 
-// Unobserved returns how many roots were not counted: their names cannot be used, or there were too many operations.
+// Unobserved returns the number of root spans that were not counted because of invalid names or too
+// many operations.
 func (c *Counter) Unobserved() int64 { return c.unobserved.Load() }
 
-// begin makes the tally of an operation, nil if it shall not be counted. The caller holds mu.
+// begin adds an operation. It returns nil if the operation must not be counted. The caller holds
+// mu.
 func (c *Counter) begin(tenant string, r *sampling.Root) *tally {
 	usable := func(name string) bool { return len(name) <= sampling.MaxName && utf8.ValidString(name) }
 	names := len(tenant) + len(r.Service) + len(r.Operation)
-	if len(c.all) >= c.most || c.names+names > c.mostNames || r.Service == "" || r.Operation == "" ||
+	if len(c.all) >= c.maxOperations || c.names+names > c.maxNameBytes || r.Service == "" || r.Operation == "" ||
 		!usable(tenant) || !usable(r.Service) || !usable(r.Operation) {
 		c.unobserved.Add(1)
 		return nil
 	}
 	c.names += names
 	t := new(tally)
-	c.all[sampling.Target{Tenant: strings.Clone(tenant), Service: strings.Clone(r.Service), Operation: strings.Clone(r.Operation)}] = t
+	c.all[sampling.OperationKey{Tenant: strings.Clone(tenant), Service: strings.Clone(r.Service), Operation: strings.Clone(r.Operation)}] = t
 	return t
 }
 
-// add counts a trace. One that was not sampled by a probability makes its operation known, and no more.
+// add counts a trace. A trace that was not sampled with a probability only makes its operation
+// known.
 func (t *tally) add(r *sampling.Root, lowerBound float64) {
 	t.any = true
 	switch r.Sampler {
 	case sampling.SamplerProbabilistic:
 		t.note(r.Param, 1)
-	case sampling.SamplerLowerBound: // its parameter is the probability that would have decided
+	case sampling.SamplerLowerBound: // Param is the probability that did not sample the trace
 		t.bounded++
 		t.note(r.Param, 0)
 	case sampling.SamplerRateLimiting:
@@ -92,14 +96,17 @@ func (t *tally) add(r *sampling.Root, lowerBound float64) {
 	}
 }
 
-// sameProbability is the relative difference of two probabilities that are one: clients write them as text, or with few digits.
+// sameProbability is the maximum relative difference of two probabilities that count as equal:
+// clients write them as text, or with few digits.
 const sameProbability = 1e-4
 
+// same reports whether two probabilities count as equal.
 func same(a, b float64) bool { return math.Abs(a-b) <= b*sameProbability }
 
-// note counts n traces with a probability. Beyond MaxSeen, they count with the nearest one.
+// note counts n traces with a probability. If there are already MaxProbabilities others, the
+// nearest one is used.
 func (t *tally) note(p float64, n int64) {
-	if !(p >= sampling.LeastSeen && p <= 1) {
+	if !(p >= sampling.MinProbability && p <= 1) {
 		return
 	}
 	nearest := 0
@@ -116,22 +123,23 @@ func (t *tally) note(p float64, n int64) {
 		t.seen[nearest].Count += n
 		return
 	}
-	t.seen[t.n] = sampling.Seen{Probability: p, Count: n}
+	t.seen[t.n] = sampling.ProbabilityCount{Probability: p, Count: n}
 	t.n++
 }
 
-// Take returns what was seen since the last call. Operations of which nothing was seen make room for others.
-func (c *Counter) Take() []sampling.Row {
+// Take returns the counts since the last call, and resets them. Operations without counts are
+// removed.
+func (c *Counter) Take() []sampling.ThroughputRow {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	rows := make([]sampling.Row, 0, len(c.all))
+	rows := make([]sampling.ThroughputRow, 0, len(c.all))
 	for target, t := range c.all {
 		if !t.any {
 			delete(c.all, target)
 			c.names -= len(target.Tenant) + len(target.Service) + len(target.Operation)
 			continue
 		}
-		rows = append(rows, sampling.Row{Target: target, Seen: append([]sampling.Seen(nil), t.seen[:t.n]...), Bounded: t.bounded})
+		rows = append(rows, sampling.ThroughputRow{OperationKey: target, Counts: append([]sampling.ProbabilityCount(nil), t.seen[:t.n]...), ByLowerBound: t.bounded})
 		*t = tally{}
 	}
 	return rows

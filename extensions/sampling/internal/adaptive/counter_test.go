@@ -20,21 +20,22 @@ func TestCounter(t *testing.T) {
 	c.Observe("tenant", []sampling.Root{root("a", "probabilistic", 1)}) // the fourth operation
 	c.Observe("", []sampling.Root{root("", "const", 1), root(strings.Repeat("x", sampling.MaxName+1), "const", 1), root("\xff", "const", 1)})
 	rows := c.Take()
-	slices.SortFunc(rows, func(a, b sampling.Row) int { return compare(a.Target, b.Target) })
+	slices.SortFunc(rows, func(a, b sampling.ThroughputRow) int { return compare(a.OperationKey, b.OperationKey) })
 	const want = "[{{ s a} [{0.5 2} {0.25 0}] 1} {{ s b} [] 1} {{ s c} [] 0}]"
 	if got := fmt.Sprint(rows); got != want || c.Unobserved() != 4 {
 		t.Errorf("%s, %d not observed\nwant %s, 4", got, c.Unobserved(), want)
 	}
 	if rows := c.Take(); len(rows) != 0 {
-		t.Errorf("%v are counted twice", rows)
+		t.Errorf("counted twice: %v", rows)
 	}
 	c.Observe("tenant", []sampling.Root{root("a", "probabilistic", 1)})
 	if rows := c.Take(); len(rows) != 1 || rows[0].Tenant != "tenant" {
-		t.Errorf("operations that are not seen any more make no room: %v", rows)
+		t.Errorf("unused operations were not removed: %v", rows)
 	}
 }
 
-// Long names do not take more memory than as many of usual length, and make room when they are gone.
+// Long names reduce the number of operations, so that the memory stays limited. Unused operations
+// are removed.
 func TestLongNames(t *testing.T) {
 	c := NewCounter(100, 1)
 	long := func(first rune) sampling.Root {
@@ -43,22 +44,22 @@ func TestLongNames(t *testing.T) {
 	for first := 'a'; first <= 'z'; first++ {
 		c.Observe("", []sampling.Root{long(first)})
 	}
-	const most = 100 * averageName / (sampling.MaxName + 1)
-	if n := len(c.Take()); n != most || c.Unobserved() != 26-most {
-		t.Errorf("%d are counted, %d are not", n, c.Unobserved())
+	const want = 100 * averageName / (sampling.MaxName + 1)
+	if n := len(c.Take()); n != want || c.Unobserved() != 26-want {
+		t.Errorf("%d counted, %d not", n, c.Unobserved())
 	}
 	c.Take()
 	c.Observe("", []sampling.Root{long('z')})
 	if n := len(c.Take()); n != 1 || c.names != sampling.MaxName+1 {
-		t.Errorf("%d are counted, with names of %d bytes", n, c.names)
+		t.Errorf("%d counted, with names of %d bytes", n, c.names)
 	}
 	c.Observe("\xff", []sampling.Root{root("o", "const", 1)})
 	if n := len(c.Take()); n != 0 {
-		t.Error("a tenant is counted that has no text for a name")
+		t.Error("counted a tenant whose name is not valid UTF-8")
 	}
 }
 
-// However many probabilities clients have, a few are told apart, and no trace is lost.
+// The number of distinct probabilities is limited, but all traces are counted.
 func TestManyProbabilities(t *testing.T) {
 	c := NewCounter(1, 1)
 	for i := range 100 {
@@ -66,11 +67,11 @@ func TestManyProbabilities(t *testing.T) {
 	}
 	n := int64(0)
 	row := c.Take()[0]
-	for _, s := range row.Seen {
+	for _, s := range row.Counts {
 		n += s.Count
 	}
-	if len(row.Seen) != sampling.MaxSeen || n != 100 {
-		t.Errorf("%v", row.Seen)
+	if len(row.Counts) != sampling.MaxProbabilities || n != 100 {
+		t.Errorf("%v", row.Counts)
 	}
 }
 

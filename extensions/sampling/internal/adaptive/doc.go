@@ -1,9 +1,11 @@
-// Package adaptive finds the probabilities with which clients sample so many traces per second of each operation as are wanted.
+// Package adaptive calculates sampling probabilities so that each operation has a target number of
+// sampled traces per second.
 //
-// Root spans say with which probability p they were sampled, so each stands for 1/p traces. What was seen is therefore an estimate of how
-// many traces began, whatever probability clients had at the time, and neither the delay of the data nor that of the clients leads to
-// oscillation: a calculation never takes the effect of an older probability for that of the newest.
+// Root spans record the probability p with which they were sampled, so each stands for 1/p traces.
+// The counts therefore give an estimate of the rate of new traces, whatever probability clients
+// used at the time. Delays of the data or of clients do not cause oscillation, because a
+// calculation never attributes the effect of an older probability to the newest one.
 //
-// Files: counter.go counts what a collector sees, history.go joins what all saw, window.go says how much of the past is like the present,
-// calculate.go decides.
+// Files: counter.go counts the traces of one collector, history.go joins the counts of all
+// collectors, window.go selects the intervals with the current rate, calculate.go decides.
 package adaptive

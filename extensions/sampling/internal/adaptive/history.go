@@ -6,50 +6,52 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// History is what all collectors saw, by operation, in buckets of equal length.
+// History holds the counts of all collectors, by operation, in buckets of equal length.
 type History struct {
-	Until  time.Time     // the end of the newest bucket
+	Until  time.Time     // end of the newest bucket
 	Length time.Duration // of a bucket
-	Keep   int           // buckets
-	// Covered: so many of the buckets hold what at least one collector saw, were it nothing.
+	Size   int           // number of buckets
+	// Covered is the number of buckets for which at least one collector has reported, even if it
+	// has no counts.
 	Covered int
-	All     map[sampling.Target][]Bucket // Keep buckets of each, the newest first
+	All     map[sampling.OperationKey][]Bucket // Size buckets for each operation, the newest first
 }
 
-// Bucket is what was seen of an operation in an interval.
+// Bucket holds the counts of an operation in an interval.
 type Bucket struct {
-	Seen    []sampling.Seen
-	Bounded int64
+	Counts       []sampling.ProbabilityCount
+	ByLowerBound int64
 }
 
-// NewHistory joins what collectors saw. Intervals of other collectors that are shorter, or end at other times, belong to the bucket in which
-// they end. A bucket is left empty in which a collector died: some of the traces that began then were counted by nobody. all reaches one
-// bucket further back than the history.
-func NewHistory(all []sampling.Throughput, until time.Time, length time.Duration, keep int) *History {
-	h := &History{Until: until, Length: length, Keep: keep, All: map[sampling.Target][]Bucket{}}
-	saidBy := make([]map[string]bool, keep+1) // who said something, and whether that was the last of it
+// NewHistory joins the counts of all collectors. Intervals that are shorter than a bucket, or end
+// at other times, belong to the bucket in which they end. If a collector crashed during a bucket,
+// the bucket stays empty, because some of the traces that began then were not counted. all must
+// reach one bucket further back than the history.
+func NewHistory(all []sampling.Throughput, until time.Time, length time.Duration, size int) *History {
+	h := &History{Until: until, Length: length, Size: size, All: map[sampling.OperationKey][]Bucket{}}
+	reporters := make([]map[string]bool, size+1) // by bucket: the collectors that reported, and whether it was their last report
 	index := func(t *sampling.Throughput) (int, bool) {
 		age := until.Sub(t.Until)
-		return int(age / length), age >= 0 && int(age/length) <= keep
+		return int(age / length), age >= 0 && int(age/length) <= size
 	}
 	for i := range all {
 		if b, ok := index(&all[i]); ok {
-			if saidBy[b] == nil {
-				saidBy[b] = map[string]bool{}
+			if reporters[b] == nil {
+				reporters[b] = map[string]bool{}
 			}
-			saidBy[b][all[i].By] = saidBy[b][all[i].By] || all[i].Last
+			reporters[b][all[i].By] = reporters[b][all[i].By] || all[i].Last
 		}
 	}
 	for i := range all {
 		b, ok := index(&all[i])
-		if !ok || b == keep || died(saidBy[b+1], saidBy[b]) {
+		if !ok || b == size || crashed(reporters[b+1], reporters[b]) {
 			continue
 		}
 		for j := range all[i].Rows {
 			h.add(&all[i].Rows[j], b)
 		}
 	}
-	for _, by := range saidBy[:keep] {
+	for _, by := range reporters[:size] {
 		if by != nil {
 			h.Covered++
 		}
@@ -57,50 +59,55 @@ func NewHistory(all []sampling.Throughput, until time.Time, length time.Duration
 	return h
 }
 
-// died reports whether a collector said something before, was not stopped, and then is silent.
-func died(before, then map[string]bool) bool {
+// crashed reports whether a collector reported in the bucket before, was not stopped, and did not
+// report in the next one.
+func crashed(before, next map[string]bool) bool {
 	for by, last := range before {
-		if _, said := then[by]; !said && !last {
+		if _, reported := next[by]; !reported && !last {
 			return true
 		}
 	}
 	return false
 }
 
-func (h *History) add(r *sampling.Row, i int) {
-	buckets, ok := h.All[r.Target]
+// add adds counts of an operation to bucket i.
+func (h *History) add(r *sampling.ThroughputRow, i int) {
+	buckets, ok := h.All[r.OperationKey]
 	if !ok {
-		buckets = make([]Bucket, h.Keep)
-		h.All[r.Target] = buckets
+		buckets = make([]Bucket, h.Size)
+		h.All[r.OperationKey] = buckets
 	}
 	b := &buckets[i]
-	b.Bounded += r.Bounded
-	for _, s := range r.Seen {
+	b.ByLowerBound += r.ByLowerBound
+	for _, s := range r.Counts {
 		b.add(s)
 	}
 }
 
-func (b *Bucket) add(s sampling.Seen) {
-	for i := range b.Seen {
-		if same(s.Probability, b.Seen[i].Probability) {
-			b.Seen[i].Count += s.Count
+// add adds a count. Equal probabilities are joined.
+func (b *Bucket) add(s sampling.ProbabilityCount) {
+	for i := range b.Counts {
+		if same(s.Probability, b.Counts[i].Probability) {
+			b.Counts[i].Count += s.Count
 			return
 		}
 	}
-	b.Seen = append(b.Seen, s)
+	b.Counts = append(b.Counts, s)
 }
 
-// sample is what a bucket says of how many traces began: exposure seconds of all traces were looked at, and count were found in them. It
-// says nothing where exposure is 0.
+// sample is the evidence of a bucket for the rate of new traces: count traces in exposure seconds
+// during which all traces were sampled. A bucket without information has exposure 0.
 type sample struct{ count, exposure float64 }
 
-// sample estimates a bucket. least is the probability of clients that do not say which one they have.
+// sample returns the sample of a bucket. minimum is the assumed probability if clients do not
+// report one.
 //
-// Each trace stands for 1/p. Where there are several p, the traces count as many as would be as certain if they had one: few with a small p
-// among many with a great one say little, and most of what is estimated rests on them.
-func (b *Bucket) sample(length time.Duration, least float64) sample {
+// Each sampled trace stands for 1/p traces. With several p, the count is the number of traces with
+// a single p that would give the same certainty. Few traces with a small p among many with a large
+// p contribute most of the estimate, but little certainty.
+func (b *Bucket) sample(length time.Duration, minimum float64) sample {
 	var begun, variance, sum float64
-	for _, s := range b.Seen {
+	for _, s := range b.Counts {
 		n := float64(s.Count)
 		begun, variance, sum = begun+n/s.Probability, variance+n/(s.Probability*s.Probability), sum+s.Probability
 	}
@@ -109,10 +116,10 @@ func (b *Bucket) sample(length time.Duration, least float64) sample {
 	case begun > 0:
 		count := begun * begun / variance
 		return sample{count, seconds * count / begun}
-	case len(b.Seen) > 0:
-		return sample{0, seconds * sum / float64(len(b.Seen))}
-	case b.Bounded > 0:
-		return sample{0, seconds * least}
+	case len(b.Counts) > 0:
+		return sample{0, seconds * sum / float64(len(b.Counts))}
+	case b.ByLowerBound > 0:
+		return sample{0, seconds * minimum}
 	}
 	return sample{}
 }

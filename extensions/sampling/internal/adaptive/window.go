@@ -5,27 +5,29 @@ import (
 	"slices"
 )
 
-// surprise is how many standard deviations two rates are apart that are not one. It is asked of each operation and interval about as often as
-// there are buckets: with four, chance took a steady rate for two, and put it off by a fifth, in six of forty simulated hours of a hundred
-// services; with five in none.
-const surprise = 5.
+// changeThreshold is the number of standard deviations at which two rates count as different. The
+// test runs for each operation and interval about as often as there are buckets. In simulations of
+// 40 hours with a hundred services, a threshold of 4 split a steady rate by chance in 6 of the
+// hours, with errors of up to a fifth; a threshold of 5 in none.
+const changeThreshold = 5.
 
-// window returns how many of the newest samples, at least least, have one rate: they end where the rate last changed. The interval in which
-// it did has some of either rate, and is left out once later ones say something.
-func window(all []sample, least int) int {
-	n := sameRate(all, least)
-	if n < len(all) && n > least && slices.ContainsFunc(all[:n-1], func(s sample) bool { return s.exposure > 0 }) {
+// window returns how many of the newest samples, at least minimum, have the same rate. The interval
+// in which the rate changed contains both rates; it is left out once a later one has information.
+func window(all []sample, minimum int) int {
+	n := sameRate(all, minimum)
+	if n < len(all) && n > minimum && slices.ContainsFunc(all[:n-1], func(s sample) bool { return s.exposure > 0 }) {
 		n--
 	}
 	return n
 }
 
-// sameRate is window with the interval of the change, if that differs more from those before it than from those behind it.
-func sameRate(all []sample, least int) int {
+// sameRate is like window, but includes the interval of the change if it differs more from older
+// samples than from newer ones.
+func sameRate(all []sample, minimum int) int {
 	n := len(all)
 	for {
-		worst, at := surprise, 0
-		for split := max(1, least); split < n; split++ {
+		worst, at := changeThreshold, 0
+		for split := max(1, minimum); split < n; split++ {
 			if d := distance(all[:split], all[split:n]); d > worst {
 				worst, at = d, split
 			}
@@ -37,7 +39,8 @@ func sameRate(all []sample, least int) int {
 	}
 }
 
-// distance returns how many standard deviations the rates of two lots of samples are apart; 0 where one of them says nothing.
+// distance returns the difference of the rates of two groups of samples in standard deviations; 0
+// if a group has no information.
 func distance(a, b []sample) float64 {
 	rateA, varianceA := rateOf(a)
 	rateB, varianceB := rateOf(b)
@@ -47,8 +50,8 @@ func distance(a, b []sample) float64 {
 	return math.Abs(rateA-rateB) / math.Sqrt(varianceA+varianceB)
 }
 
-// rateOf returns the rate of samples, all of which count the same, and its variance, which is that of a count, and infinite without any
-// exposure. That one more is counted for it keeps a count of nothing from being certain.
+// rateOf returns the rate of samples with equal weights, and its variance. The variance is that of
+// a count plus one, so that a count of zero is not certain; without exposure it is infinite.
 func rateOf(all []sample) (rate, variance float64) {
 	var sum sample
 	for _, s := range all {
@@ -61,29 +64,30 @@ func rateOf(all []sample) (rate, variance float64) {
 	return sum.count / sum.exposure, (sum.count + 1) / (sum.exposure * sum.exposure)
 }
 
-// estimate is what the samples of a window say together.
+// estimate is the result of weighing the samples of a window.
 type estimate struct {
-	rate    float64 // traces that began per second
-	samples float64 // on which that rests
-	total   sample  // of all of them, each counting the same
-	buckets int     // that say something
+	rate    float64 // new traces per second
+	samples float64 // effective number of sampled traces
+	total   sample  // unweighted sum
+	buckets int     // number of buckets with information
 }
 
-// weights returns the weights of n samples, the newest first: of the newest, so many as most says, the fourth power of their place from the
-// oldest of these. Older ones, which are there only because the rate was the same, count as much as that one.
-func weights(n, most int) []float64 {
+// weights returns the weights of n samples, the newest first. Among the newest minBuckets samples,
+// the weight is the fourth power of the position counted from the oldest one. All older samples
+// have the weight of that oldest one, 1.
+func weights(n, minBuckets int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		out[i] = math.Pow(float64(max(1, min(n, most)-i)), 4)
+		out[i] = math.Pow(float64(max(1, min(n, minBuckets)-i)), 4)
 	}
 	return out
 }
 
-// weigh estimates a rate. Newer samples weigh more, and those more that looked at more traces.
-func weigh(all []sample, most int) estimate {
+// weigh estimates a rate. Newer samples, and samples with more exposure, have more weight.
+func weigh(all []sample, minBuckets int) estimate {
 	var e estimate
 	var counted, exposed, squares float64
-	for i, w := range weights(len(all), most) {
+	for i, w := range weights(len(all), minBuckets) {
 		s := all[i]
 		counted, exposed, squares = counted+w*s.count, exposed+w*s.exposure, squares+w*w*s.count
 		e.total.count += s.count

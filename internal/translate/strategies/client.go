@@ -11,9 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 )
 
-// Asker returns who makes the gRPC call of a handler.
-func Asker(ctx context.Context) sampling.Asker {
-	a := sampling.Asker{Transport: sampling.TransportGRPC, Client: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
+// Client returns the client of the gRPC call that ctx belongs to.
+func Client(ctx context.Context) sampling.Client {
+	a := sampling.Client{Transport: sampling.TransportGRPC, UserAgent: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address = p.Addr.String()
 		if host, _, err := net.SplitHostPort(a.Address); err == nil {
