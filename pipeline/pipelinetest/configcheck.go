@@ -7,11 +7,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// checkConfig loads the configuration, and looks for the name and the sentence of every key.
+// checkConfig loads the configuration, and checks that every key has a name and a doc tag.
 func checkConfig(s *suite) {
 	f := s.sub.factory
 	if f.Summary() == "" {
-		s.Errorf("%s %s: nothing says what it is for; give the factory a Doc", f.Kind(), f.Type())
+		s.Errorf("%s %s: no summary; give the factory a Doc", f.Kind(), f.Type())
 	}
 	typ := reflect.TypeOf(f.Defaults()).Elem()
 	s.documented(typ.String(), typ, map[reflect.Type]bool{})
@@ -21,7 +21,7 @@ func checkConfig(s *suite) {
 	}
 }
 
-// documented walks the types of a config. Types that read themselves from text are single values.
+// documented checks a type and the types of its fields.
 func (s *suite) documented(where string, typ reflect.Type, seen map[reflect.Type]bool) {
 	if seen[typ] {
 		return
@@ -50,7 +50,7 @@ func (s *suite) documented(where string, typ reflect.Type, seen map[reflect.Type
 		case key == "":
 			s.Errorf("%s: field %s has no yaml tag", where, f.Name)
 		case !strings.HasSuffix(doc, "."):
-			s.Errorf("%s: key %s needs a doc tag that is a sentence, not %q", where, key, doc)
+			s.Errorf("%s: key %s needs a doc tag that ends with a full stop, not %q", where, key, doc)
 		}
 		s.documented(where+"."+f.Name, f.Type, seen)
 	}

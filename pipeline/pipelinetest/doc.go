@@ -1,24 +1,30 @@
-// Package pipelinetest holds components to the contracts of package pipeline: one call in a test runs a suite against a receiver, a
-// processor or an exporter, those of this repository as well as those of anybody who extends it.
+// Package pipelinetest tests that components keep the contracts of package pipeline. One call in a
+// test runs a suite of checks for a receiver, a processor or an exporter:
 //
 //	func TestConformance(t *testing.T) {
 //		pipelinetest.Processor(t, myprocessor.Factory(), "key: value")
 //	}
 //
-// The component is configured by YAML and runs in a real program, between parts that belong to the suite: spans are sent in at the front,
-// and what arrives behind is written down in a ledger, which also decides how the component is answered. The checks then compare what each
-// sender was told with what became of its spans:
+// The component is configured by YAML and runs in a real program, between a source and a
+// destination that belong to the suite. The source sends spans. The destination records what
+// arrives, and decides how the component is answered. The checks compare the answer that each
+// sender got with what became of its spans:
 //
-//   - every key of the configuration has a name and a sentence, and the configuration loads;
-//   - building opens no port and no file and starts no goroutine;
-//   - it starts, stops and starts again; it stops under load, and at the end of the deadline; no goroutine stays behind;
-//   - who is told yes finds each span exactly once behind the component, who is told no finds none;
-//   - the class of an error gets through: what is permanent, overloaded or to be tried again stays so;
-//   - many callers at once, answered at random, are each told the truth about their own spans;
-//   - a call returns when its context ends;
-//   - no batch is written to, neither one that was given nor one that was passed on.
+//   - Every key of the configuration has a doc tag, and the configuration loads.
+//   - Building opens no port and no file and starts no goroutine.
+//   - The component starts, stops and starts again. It stops under load and when the deadline has
+//     passed. No goroutine stays behind.
+//   - If a request is acknowledged, each of its spans has arrived exactly once. If it is refused,
+//     none has.
+//   - The class of an error is passed on: permanent, overloaded or temporary.
+//   - Concurrent callers get the outcome of their own spans.
+//   - A call returns when its context ends.
+//   - Batches are not modified, neither those that were received nor those that were passed on.
 //
-// Spans are known by their names, which are unique, so a protocol that carries nothing but names can be tested. Run the suite with the race
-// detector as well: it sees what the ledger cannot. A test that calls it must not run in parallel with others, which would be taken for
-// what the component left behind.
+// Spans are identified by their names, which are unique, so that a protocol that transports only
+// names can be tested. Run the suite with the race detector, too. A test that calls it must not run
+// in parallel with others, whose goroutines it would report.
+//
+// The package also has helpers for the tests of a single component: [StartReceiver], [StartHop],
+// [Fixture] and [Sink].
 package pipelinetest

@@ -10,13 +10,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// deliveryConfig is that of an exporter whose retries are the framework's.
+// deliveryConfig is the configuration of an exporter that embeds pipeline.Delivery.
 type deliveryConfig struct {
 	pipeline.Delivery
-	Destination string `yaml:"destination" doc:"Where to send."`
+	Destination string `yaml:"destination" doc:"Destination."`
 }
 
-// sender makes a subject of an exporter whose next hop is one function call away.
+// sender returns a subject for an exporter that calls f to send to its next hop.
 func sender(f func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error) *subject {
 	var hop pipeline.Consumer
 	factory := pipeline.Exporter("sender", func() deliveryConfig { return deliveryConfig{Delivery: pipeline.DefaultDelivery()} },
@@ -29,36 +29,36 @@ func sender(f func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer
 	}})
 }
 
-// shelf is a store.
-type shelf struct {
+// memoryStore is a store.
+type memoryStore struct {
 	mu      sync.Mutex
 	batches []*otlpdata.Batch
 }
 
-func (s *shelf) Consume(ctx context.Context, b *otlpdata.Batch) error {
+func (s *memoryStore) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.batches = append(s.batches, b)
 	return nil
 }
 
-func (s *shelf) all() []*otlpdata.Batch {
+func (s *memoryStore) all() []*otlpdata.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*otlpdata.Batch(nil), s.batches...)
 }
 
-// oblivious is a store that loses what it was given by a caller who has left.
-type oblivious struct{ shelf }
+// lossyStore is a store that loses the spans of callers whose context has ended.
+type lossyStore struct{ memoryStore }
 
-func (o *oblivious) Consume(ctx context.Context, b *otlpdata.Batch) error {
+func (o *lossyStore) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return o.shelf.Consume(ctx, b)
+	return o.memoryStore.Consume(ctx, b)
 }
 
-// store makes a subject of a store.
+// store returns a subject for a store.
 func store[S interface {
 	pipeline.Consumer
 	all() []*otlpdata.Batch
@@ -70,41 +70,42 @@ func store[S interface {
 	})
 }
 
-func TestRightExportersPass(t *testing.T) {
+func TestCorrectExportersPass(t *testing.T) {
 	t.Run("sender", func(t *testing.T) {
 		run(t, sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error { return hop.Consume(ctx, b) }))
 	})
-	t.Run("store", func(t *testing.T) { run(t, store(func() *shelf { return &shelf{} })) })
-	t.Run("nowhere", func(t *testing.T) {
-		f := pipeline.Exporter("nowhere", stepDefaults, func(pipeline.Settings, stepConfig) (*step, error) {
+	t.Run("store", func(t *testing.T) { run(t, store(func() *memoryStore { return &memoryStore{} })) })
+	t.Run("discard", func(t *testing.T) {
+		f := pipeline.Exporter("discard", stepDefaults, func(pipeline.Settings, stepConfig) (*step, error) {
 			return &step{consume: func(context.Context, *otlpdata.Batch) error { return nil }}, nil
 		})
-		run(t, exporterSubject(f.Doc("Forgets."), ExporterOptions{Forgets: true, Config: fixed("")}))
+		run(t, exporterSubject(f.Doc("Discards spans."), ExporterOptions{Discards: true, Config: fixed("")}))
 	})
 }
 
-func TestWrongExporters(t *testing.T) {
-	expect(t, "outcomes are told", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
-		hop.Consume(ctx, b) //nolint:errcheck // that is what is wrong
+func TestFaultyExporters(t *testing.T) {
+	expect(t, "outcomes are passed on", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
+		hop.Consume(ctx, b) //nolint:errcheck // this is the fault
 		return nil
-	}), "told yes")
-	expect(t, "outcomes are told", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
+	}), "acknowledged")
+	expect(t, "outcomes are passed on", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 		if err := hop.Consume(ctx, b); err != nil {
 			return errors.New("sending failed")
 		}
 		return nil
-	}), "is permanent, and was told as to be tried again")
+	}), "is permanent, but the answer is temporary")
 	expect(t, "the context ends a call", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
 		return hop.Consume(context.Background(), b)
 	}), "did not return")
-	expect(t, "many callers at once", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
-		return errors.Join(hop.Consume(ctx, b), hop.Consume(ctx, b)) // sends all again, also what arrived
+	expect(t, "concurrent callers", sender(func(ctx context.Context, b *otlpdata.Batch, hop pipeline.Consumer) error {
+		return errors.Join(hop.Consume(ctx, b), hop.Consume(ctx, b)) // sends spans again that have arrived
 	}), "would be sent again")
-	expect(t, "the context ends a call", store(func() *oblivious { return &oblivious{} }), "did not arrive")
+	expect(t, "the context ends a call", store(func() *lossyStore { return &lossyStore{} }), "did not arrive")
 }
 
-// The ledger itself: a component that passes on what cannot be read is not taken for one that passes on nothing.
-func TestBatchThatCannotBeRead(t *testing.T) {
+// TestUndecodableBatch checks that a batch that cannot be decoded is reported as such, not as
+// missing.
+func TestUndecodableBatch(t *testing.T) {
 	expect(t, "every span arrives once", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		buf := []byte{0x0a, 0x02, 0x0a, 0x00}
 		broken, err := otlpdata.FromOTLP(buf, b.Meta(), otlpdata.Limits{})
@@ -113,5 +114,5 @@ func TestBatchThatCannotBeRead(t *testing.T) {
 		}
 		buf[1] = 0xff
 		return next.Consume(ctx, broken)
-	}), "cannot be read")
+	}), "cannot decode")
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Fixture provides the settings of a component in a test, and records what the component does with them.
+// Fixture provides the settings of a component in a test, and records what the component does with
+// them.
 type Fixture struct {
-	// Settings are passed to the component. A test may change them before it builds the component. The clock, the files and the
-	// network are those of the system.
+	// Settings are passed to the component. A test may change them before it builds the component.
+	// The clock, the files and the network are those of the system.
 	Settings pipeline.Settings
 	// Registry has the metrics of the component.
 	Registry *prometheus.Registry
@@ -30,7 +31,8 @@ type Fixture struct {
 	reports []error
 }
 
-// NewFixture returns a fixture for a component of the given type. budget is the number of bytes that may be in flight.
+// NewFixture returns a fixture for a component of the given type. budget is the number of bytes
+// that may be in flight.
 func NewFixture(typ string, budget int64) *Fixture {
 	f := &Fixture{Registry: prometheus.NewRegistry()}
 	core, logs := observer.New(zap.DebugLevel)
@@ -46,15 +48,16 @@ func (f *Fixture) report(err error) {
 	f.reports = append(f.reports, err)
 }
 
-// Reports returns what the component has reported with Settings.Report, oldest first. nil means healthy.
+// Reports returns what the component has reported with Settings.Report, oldest first. nil means
+// healthy.
 func (f *Fixture) Reports() []error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.reports)
 }
 
-// Samples returns the values of a metric by the values of the given labels, joined with spaces. It adds up the samples that
-// have the same ones.
+// Samples returns the values of a metric by the values of the given labels, joined with spaces. It
+// adds up the samples that have the same ones.
 func (f *Fixture) Samples(tb testing.TB, metric string, labels ...string) map[string]float64 {
 	tb.Helper()
 	families, err := f.Registry.Gather()
@@ -79,15 +82,15 @@ func (f *Fixture) Samples(tb testing.TB, metric string, labels ...string) map[st
 	return out
 }
 
-// Refused returns the number of requests that the listeners of the component have refused, by listener and reason, which are
-// separated by a space.
+// Refused returns the number of requests that the listeners of the component have refused, by
+// listener and reason, which are separated by a space.
 func (f *Fixture) Refused(tb testing.TB) map[string]float64 {
 	tb.Helper()
 	return f.Samples(tb, "tracing_server_refused_requests_total", "listener", "reason")
 }
 
-// Start starts a component that a test has built, and stops it when the test ends. A component without Start or Stop is fine. The
-// returned function stops the component earlier.
+// Start starts a component that a test has built, and stops it when the test ends. A component
+// without Start or Stop is fine. The returned function stops the component earlier.
 func Start(tb testing.TB, component any) (stop func()) {
 	tb.Helper()
 	if c, ok := component.(pipeline.Starter); ok {
@@ -101,7 +104,7 @@ func Start(tb testing.TB, component any) (stop func()) {
 		if !ok {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), defaultPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 		defer cancel()
 		if err := c.Stop(ctx); err != nil {
 			tb.Errorf("Stop: %v", err)
@@ -111,8 +114,9 @@ func Start(tb testing.TB, component any) (stop func()) {
 	return stop
 }
 
-// StartReceiver builds a receiver with the settings of a fixture, starts it, and stops it when the test ends. Then it checks that
-// the receiver has reported nothing and has released all bytes in flight. The returned function stops the receiver earlier.
+// StartReceiver builds a receiver with the settings of a fixture, starts it, and stops it when the
+// test ends. Then it checks that the receiver has reported nothing and has released all bytes in
+// flight. The returned function stops the receiver earlier.
 func StartReceiver[R any](tb testing.TB, f *Fixture, next pipeline.Consumer,
 	build func(pipeline.Settings, pipeline.Consumer) (R, error)) (receiver R, stop func()) {
 	tb.Helper()

@@ -11,57 +11,59 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// checkArrival sends one request after the other. Each is there when its sender has been told yes, not later.
+// checkArrival sends requests one after the other. The spans of each must have arrived when it is
+// acknowledged.
 func checkArrival(s *suite) {
 	p := s.start()
 	for range 12 {
 		r := s.request()
 		err := s.send(p, r)
 		if err != nil {
-			s.Errorf("the spans were refused: %v", err)
+			s.Errorf("the request was refused: %v", err)
 		}
-		s.truth(p, told{r, err})
+		s.verify(p, outcome{r, err})
 		s.origin(r)
 	}
-	if s.sub.forgets {
+	if s.sub.discards {
 		return
 	}
 	if got, want := len(s.arrivals(p)), s.made*s.sub.requestSpans(); got != want {
-		s.Errorf("%d different spans arrived, %d were sent", got, want)
+		s.Errorf("%d distinct spans arrived, %d were sent", got, want)
 	}
 }
 
-// checkArrivalByTheEnd stops the component after many have sent at once. What was sent before is there then.
-func checkArrivalByTheEnd(s *suite) {
+// checkArrivalAfterStop stops the component after concurrent senders. All spans must have arrived
+// then.
+func checkArrivalAfterStop(s *suite) {
 	p := s.start()
 	all := s.callers(p, 4, 8, func(int) bool { return true })
 	p.stop()
 	for _, t := range all {
 		if t.err != nil {
-			s.Errorf("request %d could not be sent: %v", t.request.number, t.err)
+			s.Errorf("sending request %d: %v", t.request.number, t.err)
 			return
 		}
 	}
-	s.truth(p, all...)
+	s.verify(p, all...)
 	s.origin(all[0].request)
 }
 
-// origin checks what a batch says about where it came from.
+// origin checks the metadata of a batch that has arrived.
 func (s *suite) origin(r request) {
 	s.Helper()
-	switch meta := s.ledger.metaOf(r.names[0]); s.sub.factory.Kind() {
+	switch meta := s.destination.metaOf(r.names[0]); s.sub.factory.Kind() {
 	case pipeline.KindReceiver:
 		if meta.Format == "" {
-			s.Errorf("request %d: the batch does not say its format (Meta.Format), which metrics are labelled by", r.number)
+			s.Errorf("request %d: Meta.Format of the batch is empty; metrics need it as a label", r.number)
 		}
 	case pipeline.KindProcessor:
 		if meta.Tenant != r.tenant() {
-			s.Errorf("request %d: of tenant %q, and arrived as one of tenant %q", r.number, r.tenant(), meta.Tenant)
+			s.Errorf("request %d: sent with tenant %q, arrived with tenant %q", r.number, r.tenant(), meta.Tenant)
 		}
 	}
 }
 
-// checkEmpty consumes a batch of no spans, which some clients send.
+// checkEmpty consumes a batch without spans, which some clients send.
 func checkEmpty(s *suite) {
 	p := s.start()
 	b := otlpdata.FromTraces(ptrace.NewTraces(), otlpdata.Meta{})
@@ -70,72 +72,73 @@ func checkEmpty(s *suite) {
 	}
 }
 
-// checkBatches looks at all batches again, those that were given and those that were passed on, when the component has had its chance to
-// write to them.
+// checkBatches checks that the component has not modified the batches that it received and those
+// that it passed on.
 func checkBatches(s *suite) {
 	p := s.start()
-	if all := s.callers(p, 4, 8, func(int) bool { return true }); s.sub.tellsAnswers() {
-		s.truth(p, all...)
+	if all := s.callers(p, 4, 8, func(int) bool { return true }); s.sub.passesAnswersOn() {
+		s.verify(p, all...)
 	}
 	p.stop()
 	for i, k := range s.sent {
 		if what := k.changed(); what != "" {
-			s.Errorf("batch %d, given to the component: %s", i, what)
+			s.Errorf("batch %d, passed to the component: %s", i, what)
 		}
 	}
-	for i, k := range s.ledger.passed() {
+	for i, k := range s.destination.passed() {
 		if what := k.changed(); what != "" {
-			s.Errorf("batch %d, passed on by the component, after its Consume had returned: %s", i, what)
+			s.Errorf("batch %d, passed on by the component, after Consume has returned: %s", i, what)
 		}
 	}
 }
 
-// checkOutcomes has the component refused in every way, and taken from in between.
+// checkOutcomes refuses a request with every class of error, and accepts one in between.
 func checkOutcomes(s *suite) {
 	p := s.start()
 	for _, refusal := range refusals() {
-		s.ledger.always(refusal)
+		s.destination.always(refusal)
 		r := s.request()
 		err := s.send(p, r)
 		if err == nil {
-			s.Errorf("the spans were refused as %s, but the sender was told yes", classOf(refusal))
+			s.Errorf("the spans were refused (%s), but the request was acknowledged", classOf(refusal))
 		}
-		s.truth(p, told{r, err})
-		s.ledger.always(nil)
+		s.verify(p, outcome{r, err})
+		s.destination.always(nil)
 		r = s.request()
 		if err = s.send(p, r); err != nil {
-			s.Errorf("still refused after the end of %q: %v", refusal, err)
+			s.Errorf("refused, although the destination accepts spans again after %q: %v", refusal, err)
 		}
-		s.truth(p, told{r, err})
+		s.verify(p, outcome{r, err})
 	}
 	s.partial(p)
 }
 
-// partial has some spans of a request refused for good. Sending them again would duplicate the others.
+// partial rejects some spans of a request permanently. Sending the request again would duplicate
+// the others.
 func (s *suite) partial(p *program) {
 	s.Helper()
-	refusal := &pipeline.Partial{Rejected: 1, Err: errors.New("one span is not wanted")}
-	s.ledger.always(refusal)
+	refusal := &pipeline.Partial{Rejected: 1, Err: errors.New("invalid span")}
+	s.destination.always(refusal)
 	switch err := s.send(p, s.request()); {
 	case errors.Is(err, errHung):
 	case s.sub.factory.Kind() == pipeline.KindProcessor:
 		if got := partialOf(err); got == nil || got.Rejected != refusal.Rejected {
-			s.Errorf("a partial refusal of %d spans was told as: %v", refusal.Rejected, err)
+			s.Errorf("%d spans were rejected, but the caller got: %v", refusal.Rejected, err)
 		}
 	case s.sub.factory.Kind() == pipeline.KindReceiver:
 		if err != nil && !pipeline.IsPermanent(err) {
-			s.Errorf("a part of the spans was taken, but the client was told to send all again: %v", err)
+			s.Errorf("some spans were accepted, but the client would send all of them again: %v", err)
 		}
 	}
-	s.ledger.always(nil)
+	s.destination.always(nil)
 }
 
-// checkCallers has many callers answered at random.
+// checkCallers answers concurrent callers at random.
 func checkCallers(s *suite) {
 	const callers, rounds, seed = 64, 4, 1
 	random := rand.New(rand.NewPCG(seed, seed))
 	errs := refusals()
-	s.ledger.decide(func() error {
+	s.destination.decide(func() error {
 		if i := random.IntN(2 * len(errs)); i < len(errs) {
 			return errs[i]
 		}
@@ -143,8 +146,8 @@ func checkCallers(s *suite) {
 	})
 	p := s.start()
 	all := s.callers(p, callers, rounds, func(int) bool { return true })
-	s.truth(p, all...)
-	if !s.sub.answered() {
+	s.verify(p, all...)
+	if !s.sub.hasDestination() {
 		for _, t := range all {
 			if t.err != nil {
 				s.Errorf("request %d was refused: %v", t.request.number, t.err)
@@ -153,25 +156,26 @@ func checkCallers(s *suite) {
 	}
 }
 
-// checkContext ends the context of a call that hangs behind the component or, where nothing can, one that has not begun.
+// checkContext ends the context of a call that waits for the destination. Without a destination it
+// makes a call whose context has ended.
 func checkContext(s *suite) {
 	p := s.start()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r := s.request()
-	if !s.sub.answered() {
+	if !s.sub.hasDestination() {
 		cancel()
-		s.truth(p, told{r, s.sendWith(ctx, p, r)})
+		s.verify(p, outcome{r, s.sendWith(ctx, p, r)})
 		return
 	}
-	s.ledger.block()
+	s.destination.block()
 	answer := make(chan error, 1)
 	go func() { answer <- s.sendWith(ctx, p, r) }()
-	if !s.ledger.await(1, s.patience) {
-		s.Fatalf("a request did not arrive behind the component before its sender was answered")
+	if !s.destination.await(1, s.timeout) {
+		s.Fatalf("the request was answered before it arrived at the destination")
 	}
 	cancel()
 	if err := <-answer; err == nil {
-		s.Errorf("the context ended before the spans were taken, but the sender was told yes")
+		s.Errorf("the context ended before the spans were accepted, but the request was acknowledged")
 	}
 }

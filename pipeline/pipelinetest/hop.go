@@ -17,8 +17,8 @@ type Hop struct {
 	Stop func()
 }
 
-// StartHop starts a gRPC server with the services that register adds, and stops it when the test ends. addr is an address of
-// localhost; port 0 stands for a free one.
+// StartHop starts a gRPC server with the services that register adds, and stops it when the test
+// ends. addr is an address of localhost; port 0 stands for a free one.
 func StartHop(tb testing.TB, addr string, register func(*grpc.Server), opts ...grpc.ServerOption) *Hop {
 	tb.Helper()
 	ln, err := net.Listen("tcp", addr)

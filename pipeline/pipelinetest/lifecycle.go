@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// checkBuild builds without starting, as `validate` does on machines where the program does not run.
+// checkBuild builds the component without starting it, as the command `validate` does.
 func checkBuild(s *suite) {
 	block, dir := s.config()
 	running := goleak.IgnoreCurrent()
@@ -26,14 +26,14 @@ func checkBuild(s *suite) {
 		s.Errorf("building %s; do that in Start", e)
 	}
 	if _, err := os.Stat(dir); err == nil {
-		s.Errorf("building made files in the component's folder; do that in Start")
+		s.Errorf("building wrote to the folder of the component; do that in Start")
 	}
 	if err := goleak.Find(running); err != nil {
 		s.Errorf("building started a goroutine; do that in Start: %v", err)
 	}
 }
 
-// openFiles returns the files and sockets that the process has open, where the operating system tells.
+// openFiles returns the open files and sockets of the process, or nil if the system has no /proc.
 func openFiles() []string {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
@@ -44,7 +44,7 @@ func openFiles() []string {
 	for _, e := range entries {
 		target, err := os.Readlink(filepath.Join(dir, e.Name()))
 		if err != nil || strings.HasPrefix(target, "/proc/") {
-			continue // closed again, or the listing itself
+			continue // the file is closed, or it is the directory itself
 		}
 		if strings.HasPrefix(target, "/") || strings.HasPrefix(target, "socket:") {
 			open = append(open, target)
@@ -53,7 +53,7 @@ func openFiles() []string {
 	return open
 }
 
-// checkLifecycle starts and stops without a single span, and again with what the first run left.
+// checkLifecycle starts and stops the component without spans, twice with the same folder.
 func checkLifecycle(s *suite) {
 	block, dir := s.config()
 	for range 2 {
@@ -63,7 +63,7 @@ func checkLifecycle(s *suite) {
 	}
 }
 
-// checkLeaks looks for goroutines that outlive Stop.
+// checkLeaks checks that no goroutine is left after Stop.
 func checkLeaks(s *suite) {
 	block, dir := s.config()
 	running := goleak.IgnoreCurrent()
@@ -71,7 +71,7 @@ func checkLeaks(s *suite) {
 	p.start()
 	for range 3 {
 		if err := s.send(p, s.request()); err != nil {
-			s.Errorf("the spans were refused: %v", err)
+			s.Errorf("the request was refused: %v", err)
 		}
 	}
 	p.stop()
@@ -80,21 +80,22 @@ func checkLeaks(s *suite) {
 	}
 }
 
-// checkStopUnderLoad stops while callers send: each gets an answer, and a yes is kept.
+// checkStopUnderLoad stops the component while callers send. Every caller gets an answer, and
+// acknowledged spans have arrived.
 func checkStopUnderLoad(s *suite) {
-	const callers, enough, most = 8, 64, 1 << 20
+	const callers, enough, maxRounds = 8, 64, 1 << 20
 	p := s.start()
 	loaded, stopped := make(chan struct{}), make(chan struct{})
-	var all []told
+	var all []outcome
 	go func() {
 		defer close(stopped)
 		select {
 		case <-loaded:
-		case <-time.After(s.patience): // the callers hang, and say so
+		case <-time.After(s.timeout): // the callers hang and report it
 		}
 		p.stop()
 	}()
-	all = s.callers(p, callers, most, func(done int) bool {
+	all = s.callers(p, callers, maxRounds, func(done int) bool {
 		if done == enough {
 			close(loaded)
 		}
@@ -106,42 +107,44 @@ func checkStopUnderLoad(s *suite) {
 		}
 	})
 	<-stopped
-	if s.sub.tellsAnswers() {
-		s.truth(p, all...)
+	if s.sub.passesAnswersOn() {
+		s.verify(p, all...)
 	}
-	if !slices.ContainsFunc(all, func(t told) bool { return t.err == nil }) {
-		s.Errorf("all of %d requests were refused, also before Stop; the first: %v", len(all), all[0].err)
+	if !slices.ContainsFunc(all, func(o outcome) bool { return o.err == nil }) {
+		s.Errorf("all %d requests were refused, some of them before Stop; the first: %v", len(all), all[0].err)
 	}
 }
 
-// cutOffWithin is how long the sender of a call that is cut off waits for its answer at most.
-const cutOffWithin = 200 * time.Millisecond
+// cancelTimeout is the time within which a canceled call is answered.
+const cancelTimeout = 200 * time.Millisecond
 
-// checkStopDeadline stops while a call hangs behind the component, with a deadline that is over.
+// checkStopDeadline stops the component with an expired deadline while a call waits for the
+// destination.
 func checkStopDeadline(s *suite) {
 	p := s.start()
-	s.ledger.block()
-	answer := make(chan told, 1)
+	s.destination.block()
+	answer := make(chan outcome, 1)
 	r := s.request()
-	go func() { answer <- told{r, s.send(p, r)} }()
-	if !s.ledger.await(1, s.patience) {
-		s.Fatalf("a request did not arrive behind the component before its sender was answered")
+	go func() { answer <- outcome{r, s.send(p, r)} }()
+	if !s.destination.await(1, s.timeout) {
+		s.Fatalf("the request was answered before it arrived at the destination")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := p.stopWithin(ctx); err == nil {
-		s.Errorf("Stop cut off a call when its context ended, and returned nil")
+		s.Errorf("Stop returned nil, although its context ended while a call was waiting")
 	}
-	var t told
+	var o outcome
 	select {
-	case t = <-answer:
-		s.ledger.awaitEnd(1, s.patience) // over a network it takes a moment until the call knows; before that it must not be answered
-		s.ledger.release()
-	case <-time.After(cutOffWithin): // it is not cut off
-		s.ledger.release()
-		t = <-answer
+	case o = <-answer:
+		// Over a network, the call ends a moment later. Until then it must not be answered.
+		s.destination.awaitEnd(1, s.timeout)
+		s.destination.release()
+	case <-time.After(cancelTimeout): // the call was not canceled
+		s.destination.release()
+		o = <-answer
 	}
-	if s.sub.tellsAnswers() {
-		s.truth(p, t)
+	if s.sub.passesAnswersOn() {
+		s.verify(p, o)
 	}
 }

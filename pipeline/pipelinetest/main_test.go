@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// caught runs one check against a component that breaks the check's promise, and returns what the check has to say.
+// caught runs one check for a faulty component and returns the failures.
 func caught(t *testing.T, name string, sub *subject) []string {
 	t.Helper()
 	for _, c := range checks() {
@@ -30,17 +30,17 @@ func caught(t *testing.T, name string, sub *subject) []string {
 			defer close(done)
 			defer r.cleanUp()
 			s := newSuite(r, sub)
-			s.patience = time.Second // what hangs on purpose hangs as long
+			s.timeout = time.Second
 			c.run(s)
 		}()
 		<-done
 		return r.messages
 	}
-	t.Fatalf("there is no check %q", name)
+	t.Fatalf("no check %q", name)
 	return nil
 }
 
-// recorder is a testing.TB whose failures fail nobody, and which cleans up before the test goes on.
+// recorder is a testing.TB that records failures. The test calls cleanUp.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -67,11 +67,11 @@ func (r *recorder) cleanUp() {
 	}
 }
 
-// expect runs the check against a wrong component and looks for what it must say.
+// expect runs a check for a faulty component, and checks that a failure contains want.
 func expect(t *testing.T, check string, sub *subject, want string) {
 	t.Helper()
 	got := caught(t, check, sub)
 	if !slices.ContainsFunc(got, func(m string) bool { return strings.Contains(m, want) }) {
-		t.Errorf("%q says %q, want something with %q", check, got, want)
+		t.Errorf("check %q: failures %q, want one with %q", check, got, want)
 	}
 }

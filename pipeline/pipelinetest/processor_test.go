@@ -19,7 +19,7 @@ import (
 
 type consume func(ctx context.Context, b *otlpdata.Batch) error
 
-// step is a processor, or a destination's exporter, made of a function.
+// step is a processor or an exporter that calls a function.
 type step struct {
 	consume consume
 	stop    func(ctx context.Context) error
@@ -37,12 +37,12 @@ func (s *step) Stop(ctx context.Context) error {
 var _ pipeline.Stopper = (*step)(nil)
 
 type stepConfig struct {
-	Level int `yaml:"level" doc:"How much to do."`
+	Level int `yaml:"level" doc:"Level."`
 }
 
 func stepDefaults() stepConfig { return stepConfig{Level: 1} }
 
-// processor makes a subject of what a processor does with a batch.
+// processor returns a subject for a processor.
 func processor(make func(set pipeline.Settings, next pipeline.Consumer) *step) *subject {
 	f := pipeline.Processor("step", stepDefaults, func(set pipeline.Settings, _ stepConfig, next pipeline.Consumer) (*step, error) {
 		return make(set, next), nil
@@ -50,21 +50,21 @@ func processor(make func(set pipeline.Settings, next pipeline.Consumer) *step) *
 	return processorSubject(f.Doc("Does something."), "level: 2")
 }
 
-// through is a processor that is wrong in what it does with a batch.
+// through returns a subject for a processor that calls f for each batch.
 func through(f func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error) *subject {
 	return processor(func(_ pipeline.Settings, next pipeline.Consumer) *step {
 		return &step{consume: func(ctx context.Context, b *otlpdata.Batch) error { return f(ctx, b, next) }}
 	})
 }
 
-// tells is a processor that is wrong in what it makes of an outcome.
-func tells(f func(err error) error) *subject {
+// mapsErrors returns a subject for a processor that returns f of the result of the next component.
+func mapsErrors(f func(err error) error) *subject {
 	return through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		return f(next.Consume(ctx, b))
 	})
 }
 
-// onBuild is a processor that does something when it is built.
+// onBuild returns a subject for a processor that calls f when it is built.
 func onBuild(f func(set pipeline.Settings)) *subject {
 	return processor(func(set pipeline.Settings, next pipeline.Consumer) *step {
 		f(set)
@@ -72,8 +72,8 @@ func onBuild(f func(set pipeline.Settings)) *subject {
 	})
 }
 
-func TestRightProcessorPasses(t *testing.T) {
-	run(t, tells(func(err error) error { return err }))
+func TestCorrectProcessorPasses(t *testing.T) {
+	run(t, mapsErrors(func(err error) error { return err }))
 }
 
 func TestProcessorThatLosesSpans(t *testing.T) {
@@ -94,10 +94,10 @@ func TestProcessorThatLosesSpans(t *testing.T) {
 			return err
 		}
 		return next.Consume(ctx, otlpdata.FromTraces(td, otlpdata.Meta{}))
-	}), "of tenant")
+	}), "arrived with tenant")
 }
 
-// It says yes, and passes spans on when the next ones come.
+// TestProcessorThatAnswersEarly tests a processor that acknowledges a batch before it passes it on.
 func TestProcessorThatAnswersEarly(t *testing.T) {
 	var held atomic.Pointer[otlpdata.Batch]
 	expect(t, "every span arrives once", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
@@ -108,51 +108,52 @@ func TestProcessorThatAnswersEarly(t *testing.T) {
 	}), "did not arrive")
 }
 
-func TestProcessorThatMislabelsErrors(t *testing.T) {
-	const check = "outcomes are told"
-	expect(t, check, tells(func(error) error { return nil }), "told yes")
-	expect(t, check, tells(func(err error) error {
+func TestProcessorThatChangesErrors(t *testing.T) {
+	const check = "outcomes are passed on"
+	expect(t, check, mapsErrors(func(error) error { return nil }), "acknowledged")
+	expect(t, check, mapsErrors(func(err error) error {
 		if err == nil {
 			return nil
 		}
 		return errors.New(err.Error())
-	}), "told as to be tried again")
-	expect(t, check, tells(pipeline.Permanent), "told as permanent")
-	expect(t, check, tells(func(err error) error { return pipeline.Overloaded(err, time.Second) }), "after 1s")
-	expect(t, check, tells(func(err error) error {
+	}), "but the answer is temporary")
+	expect(t, check, mapsErrors(pipeline.Permanent), "but the answer is permanent")
+	expect(t, check, mapsErrors(func(err error) error { return pipeline.Overloaded(err, time.Second) }), "after 1s")
+	expect(t, check, mapsErrors(func(err error) error {
 		if partialOf(err) != nil {
 			return nil
 		}
 		return err
-	}), "partial refusal")
-	expect(t, check, tells(func(err error) error {
-		return errors.Join(err, errors.New("taken, and told as refused"))
+	}), "were rejected, but the caller got")
+	expect(t, check, mapsErrors(func(err error) error {
+		return errors.Join(err, errors.New("refused after the spans have arrived"))
 	}), "would be sent again")
 }
 
 func TestProcessorThatWritesToBatches(t *testing.T) {
-	const check = "batches stay as they are"
+	const check = "batches are not modified"
 	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		err := next.Consume(ctx, b)
 		if td, terr := b.Traces(); terr == nil {
 			td.ResourceSpans().At(0).Resource().Attributes().PutStr("seen", "yes")
 		}
 		return err
-	}), "given to the component: its objects")
+	}), "passed to the component: the objects")
 	expect(t, check, through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		err := next.Consume(ctx, b)
 		if chunks, serr := b.Chunks(); serr == nil {
 			clear(chunks[0])
 		}
 		return err
-	}), "given to the component: its bytes")
+	}), "passed to the component: the encoded")
 }
 
-// A buffer may be used again only when nobody can have the batch that was made of it: never.
-func TestProcessorThatKeepsABuffer(t *testing.T) {
+// TestProcessorThatReusesABuffer tests a processor that reuses the memory of a batch that it passed
+// on.
+func TestProcessorThatReusesABuffer(t *testing.T) {
 	var mu sync.Mutex
 	var buf []byte
-	expect(t, "batches stay as they are", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+	expect(t, "batches are not modified", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		chunks, err := b.Chunks()
 		if err != nil {
 			return err
@@ -174,10 +175,10 @@ func TestProcessorThatIgnoresItsContext(t *testing.T) {
 	}), "did not return")
 }
 
-// The batch waits in a place that another caller can overwrite.
+// TestProcessorThatIsNotSafeConcurrently tests a processor whose callers share a variable.
 func TestProcessorThatIsNotSafeConcurrently(t *testing.T) {
 	var last atomic.Pointer[otlpdata.Batch]
-	expect(t, "many callers at once", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+	expect(t, "concurrent callers", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		last.Store(b)
 		for range 100 {
 			runtime.Gosched()
@@ -193,7 +194,7 @@ func TestProcessorThatPanics(t *testing.T) {
 	}), "internal error")
 }
 
-func TestComponentThatDoesThingsWhenItIsBuilt(t *testing.T) {
+func TestComponentWithSideEffectsWhenBuilt(t *testing.T) {
 	const check = "building opens nothing"
 	var opened []interface{ Close() error }
 	keep := func(c interface{ Close() error }, err error) {
@@ -212,7 +213,7 @@ func TestComponentThatDoesThingsWhenItIsBuilt(t *testing.T) {
 		if err := os.MkdirAll(set.Dir, 0o700); err != nil {
 			t.Error(err)
 		}
-	}), "made files")
+	}), "wrote to the folder")
 	end := make(chan struct{})
 	expect(t, check, onBuild(func(pipeline.Settings) { go func() { <-end }() }), "started a goroutine")
 	close(end)
@@ -223,7 +224,7 @@ func TestComponentThatDoesThingsWhenItIsBuilt(t *testing.T) {
 
 func TestComponentThatLeaksAGoroutine(t *testing.T) {
 	end := make(chan struct{})
-	expect(t, "nothing stays behind", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
+	expect(t, "no goroutines after Stop", through(func(ctx context.Context, b *otlpdata.Batch, next pipeline.Consumer) error {
 		go func() { <-end }()
 		return next.Consume(ctx, b)
 	}), "found unexpected goroutines")
@@ -246,7 +247,7 @@ func TestComponentThatDoesNotStop(t *testing.T) {
 	expect(t, "starts, stops and starts again", sub, "cannot")
 }
 
-func TestConfigThatIsNotDocumented(t *testing.T) {
+func TestUndocumentedConfig(t *testing.T) {
 	type inner struct {
 		Size int
 		Wait int `yaml:"wait" doc:"no sentence"`

@@ -17,20 +17,22 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// probeType is the type name of the suite's own components.
+// probeType is the type name of the components of the suite.
 const probeType = "pipelinetest"
 
-// program is the component under test in a program of its own: a source in front of it and the ledger behind it, as its kind needs.
+// program is a program with the component under test. Depending on the kind of the component, it
+// has a source before it and the destination after it.
 type program struct {
 	suite    *suite
 	app      *app.App
-	source   *source // in front of processors and exporters
-	exporter any     // what an exporter's factory built
+	source   *source // before processors and exporters
+	exporter any     // the value that the factory of an exporter has built
 	effects  effects
 	stopped  bool
 }
 
-// build loads the configuration and builds everything, without starting it. The block and the folder are those of [suite.config].
+// build loads the configuration and builds the program without starting it. block and dir come from
+// [suite.config].
 func (s *suite) build(block, dir string) *program {
 	s.Helper()
 	p := &program{suite: s}
@@ -45,17 +47,18 @@ func (s *suite) build(block, dir string) *program {
 	return p
 }
 
-// config returns the component's block, and a folder for its files that does not exist yet.
+// config returns the configuration of the component, and a folder for its files that does not exist
+// yet.
 func (s *suite) config() (block, dir string) {
 	s.Helper()
-	block = s.sub.config(s, s.ledger)
+	block = s.sub.config(s, s.destination)
 	if strings.TrimSpace(block) == "" {
 		block = "{}"
 	}
 	return block, filepath.Join(s.TempDir(), "data")
 }
 
-// start builds a program and starts it. The end of the check stops it.
+// start builds and starts a program, and stops it when the check ends.
 func (s *suite) start() *program {
 	s.Helper()
 	p := s.build(s.config())
@@ -72,23 +75,23 @@ func (p *program) start() {
 	}
 	s.Cleanup(func() {
 		if !p.stopped {
-			s.ledger.release()
+			s.destination.release()
 			p.stop()
 		}
 	})
 }
 
-// stop stops the program, which must succeed and not take for ever.
+// stop stops the program. An error or a timeout fails the check.
 func (p *program) stop() {
 	p.suite.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), p.suite.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), p.suite.timeout)
 	defer cancel()
 	if err := p.stopWithin(ctx); err != nil {
 		p.suite.Errorf("Stop: %v", err)
 	}
 }
 
-// stopWithin stops the program and waits at most as long as the suite's patience for that.
+// stopWithin stops the program and returns the error, or reports a timeout.
 func (p *program) stopWithin(ctx context.Context) error {
 	p.suite.Helper()
 	p.stopped = true
@@ -109,7 +112,7 @@ extensions: {pipelinetest: {exporter: %[1]s}}
 service: {extensions: [pipelinetest], pipelines: {traces: {receivers: [pipelinetest], exporters: [%[1]s]}}}`
 )
 
-// load reads the configuration of a program as the program's command line would.
+// load loads the configuration of a program as the command line does.
 func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 	const name = "pipelinetest.yaml"
 	f := s.sub.factory
@@ -122,7 +125,7 @@ func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 	case pipeline.KindExporter:
 		file, section = exporterFile, "exporters"
 	default:
-		s.Fatalf("%s %s: the suite is for receivers, processors and exporters", f.Kind(), f.Type())
+		s.Fatalf("%s %s: the suite tests receivers, processors and exporters", f.Kind(), f.Type())
 	}
 	o := app.LoadOptions{Factories: append(p.probes(), f), Files: []string{name}}
 	o.ReadFile = func(path string) ([]byte, error) {
@@ -132,7 +135,7 @@ func (s *suite) load(p *program, block, dir string) (*app.Config, error) {
 		return os.ReadFile(path)
 	}
 	o.Overrides = []app.Override{
-		{Flag: "the block under test", Path: []string{section, f.Type()}, Value: block},
+		{Flag: "the configuration under test", Path: []string{section, f.Type()}, Value: block},
 		{Flag: "the suite", Path: []string{"service", "data_dir"}, Value: dir},
 	}
 	if t := reflect.TypeOf(f.Defaults()).Elem(); delivers(t) {
@@ -159,7 +162,7 @@ type (
 	holder struct{}
 )
 
-// probes are the suite's own components.
+// probes returns the components of the suite.
 func (p *program) probes() []pipeline.Factory {
 	none := func() noConfig { return noConfig{} }
 	return []pipeline.Factory{
@@ -167,7 +170,7 @@ func (p *program) probes() []pipeline.Factory {
 			p.source = &source{next: next}
 			return p.source, nil
 		}),
-		pipeline.Exporter(probeType, none, func(pipeline.Settings, noConfig) (*ledger, error) { return p.suite.ledger, nil }),
+		pipeline.Exporter(probeType, none, func(pipeline.Settings, noConfig) (*destination, error) { return p.suite.destination, nil }),
 		pipeline.Extension(probeType, func() holderConfig { return holderConfig{} },
 			func(_ pipeline.Settings, c holderConfig) (*holder, error) {
 				p.exporter = c.Exporter.Get()
@@ -176,7 +179,8 @@ func (p *program) probes() []pipeline.Factory {
 	}
 }
 
-// source is a receiver that the suite itself sends to. As a receiver must, it ends its calls before what is behind it is stopped.
+// source is a receiver that the suite calls. Like every receiver, it waits for its calls when it
+// stops.
 type source struct {
 	next pipeline.Consumer
 
@@ -190,7 +194,7 @@ var _ pipeline.Stopper = (*source)(nil)
 // Start does nothing.
 func (*source) Start(context.Context) error { return nil }
 
-// Consume passes b on, until the source is stopped.
+// Consume passes b on until the source is stopped.
 func (s *source) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	s.mu.Lock()
 	if s.closed {
@@ -203,7 +207,7 @@ func (s *source) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return s.next.Consume(ctx, b)
 }
 
-// Stop waits for the calls under way.
+// Stop waits for running calls.
 func (s *source) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -221,7 +225,7 @@ func (s *source) Stop(ctx context.Context) error {
 	}
 }
 
-// effects notes what is done to the network before it is allowed.
+// effects records the use of the network while it is not allowed.
 type effects struct {
 	allowed atomic.Bool
 	mu      sync.Mutex
@@ -243,6 +247,7 @@ func (e *effects) noted() []string {
 	return e.early
 }
 
+// watch returns an environment that records the use of the network.
 func (e *effects) watch(env pipeline.Env) pipeline.Env {
 	listen, listenPacket, dial := env.Listen, env.ListenPacket, env.Dial
 	env.Listen = func(ctx context.Context, network, address string) (net.Listener, error) {

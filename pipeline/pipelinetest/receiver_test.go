@@ -18,7 +18,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/server"
 )
 
-// inlet receives OTLP over HTTP, in the smallest way.
+// inlet is a minimal receiver for OTLP over HTTP.
 type inlet struct {
 	*server.HTTP
 	stop func(ctx context.Context, stop func(context.Context) error) error
@@ -33,11 +33,11 @@ var (
 	_ pipeline.Stopper   = (*inlet)(nil)
 )
 
-// answerer makes the answer to the body of a request.
-type answerer func(ctx context.Context, body []byte, next pipeline.Consumer) error
+// handler handles the body of a request.
+type handler func(ctx context.Context, body []byte, next pipeline.Consumer) error
 
-// right is what a receiver does.
-func right(ctx context.Context, body []byte, next pipeline.Consumer) error {
+// handle is a correct handler.
+func handle(ctx context.Context, body []byte, next pipeline.Consumer) error {
 	b, err := otlpdata.FromOTLP(body, otlpdata.Meta{Format: "otlp", Transport: "http"}, otlpdata.Limits{})
 	if err != nil {
 		return pipeline.Permanent(err)
@@ -47,14 +47,14 @@ func right(ctx context.Context, body []byte, next pipeline.Consumer) error {
 
 func stopAtOnce(ctx context.Context, stop func(context.Context) error) error { return stop(ctx) }
 
-// receiver makes a subject of an inlet.
-func receiver(a answerer, stop func(context.Context, func(context.Context) error) error) *subject {
+// receiver returns a subject for an inlet.
+func receiver(h handler, stop func(context.Context, func(context.Context) error) error) *subject {
 	f := pipeline.Receiver("inlet", func() server.HTTPConfig { return server.DefaultHTTPConfig("localhost:4000") },
 		func(set pipeline.Settings, c server.HTTPConfig, next pipeline.Consumer) (*inlet, error) {
 			s, err := server.NewHTTP(set, "http", c, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := server.ReadBody(r)
 				if err == nil {
-					err = a(r.Context(), body, next)
+					err = h(r.Context(), body, next)
 				}
 				if partialOf(err) != nil {
 					err = nil
@@ -67,7 +67,7 @@ func receiver(a answerer, stop func(context.Context, func(context.Context) error
 	return receiverSubject(f.Doc("Receives."), ReceiverOptions{Config: "endpoint: localhost:0", Send: post})
 }
 
-// post is a client of an inlet.
+// post sends spans to an inlet.
 func post(ctx context.Context, addr string, td ptrace.Traces) error {
 	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
@@ -94,28 +94,28 @@ func post(ctx context.Context, addr string, td ptrace.Traces) error {
 	return pipeline.Permanent(errors.New(resp.Status))
 }
 
-func TestRightReceiverPasses(t *testing.T) {
-	sub := receiver(right, stopAtOnce)
+func TestCorrectReceiverPasses(t *testing.T) {
+	sub := receiver(handle, stopAtOnce)
 	Receiver(t, sub.factory, ReceiverOptions{Config: "endpoint: localhost:0", Send: sub.send})
 }
 
-func TestWrongReceivers(t *testing.T) {
-	expect(t, "outcomes are told", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
-		right(ctx, body, next) //nolint:errcheck // that is what is wrong
+func TestFaultyReceivers(t *testing.T) {
+	expect(t, "outcomes are passed on", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
+		handle(ctx, body, next) //nolint:errcheck // this is the fault
 		return nil
-	}, stopAtOnce), "told yes")
-	expect(t, "outcomes are told", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
-		return pipeline.Permanent(right(ctx, body, next))
-	}, stopAtOnce), "told as permanent")
-	expect(t, "outcomes are told", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
-		if err := right(ctx, body, next); partialOf(err) != nil {
-			return fmt.Errorf("not all were taken: %s", err)
+	}, stopAtOnce), "acknowledged")
+	expect(t, "outcomes are passed on", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
+		return pipeline.Permanent(handle(ctx, body, next))
+	}, stopAtOnce), "but the answer is permanent")
+	expect(t, "outcomes are passed on", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
+		if err := handle(ctx, body, next); partialOf(err) != nil {
+			return fmt.Errorf("some spans were rejected: %s", err)
 		} else {
 			return err
 		}
-	}, stopAtOnce), "told to send all again")
+	}, stopAtOnce), "would send all of them again")
 	expect(t, "every span arrives once", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
-		return errors.Join(right(ctx, body, next), right(ctx, body, next))
+		return errors.Join(handle(ctx, body, next), handle(ctx, body, next))
 	}, stopAtOnce), "arrived 2 times")
 	expect(t, "every span arrives once", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
 		b, err := otlpdata.FromOTLP(body, otlpdata.Meta{}, otlpdata.Limits{})
@@ -123,19 +123,20 @@ func TestWrongReceivers(t *testing.T) {
 			return err
 		}
 		return next.Consume(ctx, b)
-	}, stopAtOnce), "does not say its format")
+	}, stopAtOnce), "Meta.Format of the batch is empty")
 }
 
-// A receiver that answers nothing is held to what it has taken when it stops.
+// TestUnansweredReceivers tests receivers for protocols without answers.
 func TestUnansweredReceivers(t *testing.T) {
 	var lose atomic.Bool
 	silent := func(send func(context.Context, string, ptrace.Traces) error) ReceiverOptions {
-		return ReceiverOptions{Config: "endpoint: localhost:0", Unanswered: true, Send: func(ctx context.Context, addr string, td ptrace.Traces) error {
-			send(ctx, addr, td) //nolint:errcheck // nothing is told
+		discard := func(ctx context.Context, addr string, td ptrace.Traces) error {
+			send(ctx, addr, td) //nolint:errcheck // the protocol has no answers
 			return nil
-		}}
+		}
+		return ReceiverOptions{Config: "endpoint: localhost:0", Unanswered: true, Send: discard}
 	}
-	sub := receiver(right, stopAtOnce)
+	sub := receiver(handle, stopAtOnce)
 	Receiver(t, sub.factory, silent(post))
 	lossy := receiverSubject(sub.factory, silent(func(ctx context.Context, addr string, td ptrace.Traces) error {
 		if lose.CompareAndSwap(false, true) {
@@ -143,44 +144,47 @@ func TestUnansweredReceivers(t *testing.T) {
 		}
 		return post(ctx, addr, td)
 	}))
-	expect(t, "every span has arrived by the end", lossy, "did not arrive")
+	expect(t, "every span has arrived after Stop", lossy, "did not arrive")
 }
 
-// The next request is read into the memory of the one before.
-func TestReceiverThatKeepsABuffer(t *testing.T) {
+// TestReceiverThatReusesABuffer tests a receiver that reuses the memory of a batch that it passed
+// on.
+func TestReceiverThatReusesABuffer(t *testing.T) {
 	var mu sync.Mutex
 	var buf []byte
-	expect(t, "batches stay as they are", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
+	expect(t, "batches are not modified", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
 		mu.Lock()
 		defer mu.Unlock()
 		buf = append(buf[:0], body...)
-		return right(ctx, buf, next)
+		return handle(ctx, buf, next)
 	}, stopAtOnce), "passed on by the component")
 }
 
-// While it stops, it says yes to everything.
+// TestReceiverThatLosesSpansWhenItStops tests a receiver that acknowledges everything while it
+// stops.
 func TestReceiverThatLosesSpansWhenItStops(t *testing.T) {
-	stopping, lied := make(chan struct{}), make(chan struct{})
+	stopping, lost := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	expect(t, "stops under load", receiver(func(ctx context.Context, body []byte, next pipeline.Consumer) error {
 		select {
 		case <-stopping:
-			once.Do(func() { close(lied) })
+			once.Do(func() { close(lost) })
 			return nil
 		default:
-			return right(ctx, body, next)
+			return handle(ctx, body, next)
 		}
 	}, func(ctx context.Context, stop func(context.Context) error) error {
 		close(stopping)
-		<-lied
+		<-lost
 		return stop(ctx)
 	}), "did not arrive")
 }
 
-// It cuts calls off and does not say so.
-func TestReceiverThatDoesNotReportWhatItLeft(t *testing.T) {
-	expect(t, "stops at the deadline", receiver(right, func(ctx context.Context, stop func(context.Context) error) error {
-		stop(ctx) //nolint:errcheck // that is what is wrong
+// TestReceiverThatDoesNotReportCanceledCalls tests a receiver whose Stop cancels calls and returns
+// nil.
+func TestReceiverThatDoesNotReportCanceledCalls(t *testing.T) {
+	expect(t, "stops at the deadline", receiver(handle, func(ctx context.Context, stop func(context.Context) error) error {
+		stop(ctx) //nolint:errcheck // this is the fault
 		return nil
 	}), "returned nil")
 }

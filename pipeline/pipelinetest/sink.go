@@ -8,16 +8,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Sink is the rest of a pipeline, for tests of what stands in front of it. The zero value takes everything. It is safe for concurrent use.
+// Sink is a Consumer that stores batches, for tests of the component before it. The zero value
+// accepts everything. Sink is safe for concurrent use.
 type Sink struct {
-	// Answer decides about a batch before it is taken; nil takes all. It must not be changed while batches come.
+	// Answer is called for each batch. The batch is stored if it returns nil. A nil Answer accepts
+	// all batches. Set it before the first batch.
 	Answer func(context.Context, *otlpdata.Batch) error
 
-	mu    sync.Mutex
-	taken []*otlpdata.Batch
+	mu      sync.Mutex
+	batches []*otlpdata.Batch
 }
 
-// Consume takes a batch if Answer lets it.
+// Consume stores a batch if Answer returns nil.
 func (s *Sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if s.Answer != nil {
 		if err := s.Answer(ctx, b); err != nil {
@@ -26,18 +28,18 @@ func (s *Sink) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken = append(s.taken, b)
+	s.batches = append(s.batches, b)
 	return nil
 }
 
-// Batches returns what was taken, in order.
+// Batches returns the stored batches in order.
 func (s *Sink) Batches() []*otlpdata.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.taken)
+	return slices.Clone(s.batches)
 }
 
-// Spans returns how many spans were taken.
+// Spans returns the number of stored spans.
 func (s *Sink) Spans() (n int) {
 	for _, b := range s.Batches() {
 		n += b.Len()

@@ -13,14 +13,14 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// What requests are made of.
+// Content of the requests.
 const (
 	spansPerRequest = 3
 	serviceName     = "pipelinetest"
 	startNanos      = 1_700_000_000_000_000_000
 )
 
-// request is a number of spans to send, all of one trace.
+// request is a number of spans of one trace.
 type request struct {
 	number int
 	names  []string
@@ -29,7 +29,7 @@ type request struct {
 
 func (s *subject) requestSpans() int { return cmp.Or(s.spans, spansPerRequest) }
 
-// request makes a request whose span names no other request of this check has.
+// request returns a request with span names that are unique in the check.
 func (s *suite) request() request {
 	s.mu.Lock()
 	s.made++
@@ -53,7 +53,8 @@ func (s *suite) request() request {
 	return r
 }
 
-// batch returns the request as a Batch, every other one as objects, and remembers what it looked like.
+// batch returns the request as a Batch and takes a snapshot of it. Batches are encoded or objects,
+// in turn.
 func (s *suite) batch(r request) *otlpdata.Batch {
 	s.Helper()
 	meta := otlpdata.Meta{Tenant: r.tenant(), Format: "pipelinetest", Transport: "none"}
@@ -64,24 +65,25 @@ func (s *suite) batch(r request) *otlpdata.Batch {
 	b := otlpdata.FromTraces(r.traces, meta)
 	if r.number%2 == 0 {
 		if b, err = otlpdata.FromOTLP(bytes.Clone(enc), meta, otlpdata.Limits{}); err != nil {
-			s.Fatalf("reading a request: %v", err)
+			s.Fatalf("decoding a request: %v", err)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = append(s.sent, kept{b, image{encoded: enc, decoded: enc}})
+	s.sent = append(s.sent, snapshot{b, image{encoded: enc, decoded: enc}})
 	return b
 }
 
-// Tenants returns the tenants that the spans of the suite belong to, in turn; the first is the default one.
+// Tenants returns the tenants of the spans, which the suite uses in turn. The first one is the
+// default tenant.
 func Tenants() []string { return []string{"", "tenant-a", "tenant-b"} }
 
 func (r request) tenant() string { return Tenants()[r.number%len(Tenants())] }
 
-// image is what a Batch holds, in both forms.
+// image is the content of a Batch in both forms.
 type image struct{ encoded, decoded []byte }
 
-// imageOf reads the forms of b. It copies: the image stays when b changes.
+// imageOf copies the content of b.
 func imageOf(b *otlpdata.Batch) (image, error) {
 	chunks, err := b.Chunks()
 	if err != nil {
@@ -98,22 +100,22 @@ func imageOf(b *otlpdata.Batch) (image, error) {
 	return image{encoded: bytes.Join(chunks, nil), decoded: dec}, nil
 }
 
-// kept is a Batch and what it looked like when it was passed from one to another.
-type kept struct {
+// snapshot is a Batch and its content at the time it was passed on.
+type snapshot struct {
 	batch  *otlpdata.Batch
 	before image
 }
 
-// changed says what has happened to the batch since, or "".
-func (k kept) changed() string {
-	now, err := imageOf(k.batch)
+// changed describes how the batch has changed since, or returns "".
+func (s snapshot) changed() string {
+	now, err := imageOf(s.batch)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("it cannot be read any more: %v", err)
-	case !bytes.Equal(now.encoded, k.before.encoded):
-		return "its bytes are not those that it had"
-	case !bytes.Equal(now.decoded, k.before.decoded):
-		return "its objects are not those that it had"
+		return fmt.Sprintf("cannot be decoded any more: %v", err)
+	case !bytes.Equal(now.encoded, s.before.encoded):
+		return "the encoded spans have changed"
+	case !bytes.Equal(now.decoded, s.before.decoded):
+		return "the objects have changed"
 	}
 	return ""
 }
@@ -127,12 +129,13 @@ func namesIn(b *otlpdata.Batch) ([]string, error) {
 	var n nameReader
 	for _, chunk := range chunks {
 		if err := otlpdata.Walk(chunk, &n); err != nil {
-			return nil, fmt.Errorf("reading the spans of a batch: %w", err)
+			return nil, fmt.Errorf("decoding a batch: %w", err)
 		}
 	}
 	return n.names, nil
 }
 
+// nameReader collects the names of spans.
 type nameReader struct{ names []string }
 
 // Resource does nothing.
@@ -141,7 +144,7 @@ func (*nameReader) Resource(*otlpdata.Resource) error { return nil }
 // Scope does nothing.
 func (*nameReader) Scope(*otlpdata.Scope) error { return nil }
 
-// Span notes the name, in memory of its own.
+// Span adds a copy of the name.
 func (n *nameReader) Span(s *otlpdata.Span) error {
 	n.names = append(n.names, strings.Clone(s.Name))
 	return nil

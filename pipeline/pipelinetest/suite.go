@@ -12,23 +12,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// defaultPatience is how long the suite waits for what should take no time, before it calls it hung.
-const defaultPatience = 20 * time.Second
+// defaultTimeout is the time after which the suite reports an operation as hung.
+const defaultTimeout = 20 * time.Second
 
-// ReceiverOptions say how to configure a receiver and how to talk to it.
+// ReceiverOptions describe the configuration of a receiver and a client for it.
 type ReceiverOptions struct {
-	// Config is the YAML of the receiver's block. Listeners bind port 0.
+	// Config is the configuration of the receiver in YAML. Its listeners use port 0.
 	Config string
-	// Listener is the name that the receiver's Addr (see [pipeline.Addressed]) knows the listener by.
+	// Listener is the name of the listener, as in [pipeline.Addressed].
 	Listener string
-	// Spans is how many spans a request has; 0 is a few. It is 1 for a protocol that answers each span by itself.
+	// Spans is the number of spans of a request. 0 is a small number. Set it to 1 for a protocol
+	// that answers each span separately.
 	Spans int
-	// Unanswered is set for a protocol without answers, such as one of datagrams. Send returns nil once a request has been sent, and the
-	// suite looks for its spans when the receiver has been stopped: by then it has taken all that was sent before.
+	// Unanswered is set for a protocol without answers, such as datagrams. Send returns nil when it
+	// has sent a request. The suite looks for the spans when the receiver has stopped: by then it
+	// has received everything that was sent before.
 	Unanswered bool
-	// Send makes one attempt to send spans to an address, as a client of the protocol does, and returns how the client understands the
-	// answer: nil for yes, an error that [pipeline.IsPermanent] holds for when the client would give up, any other when it would try
-	// again. It is called by many goroutines at once and leaves no connection open that outlives the receiver.
+	// Send makes one attempt to send spans to an address, as a client of the protocol does. It
+	// returns nil if the client would take the spans as accepted, a permanent error (see
+	// [pipeline.IsPermanent]) if the client would give up, and another error if it would try again.
+	// Send is called concurrently. It closes its connections before the receiver is stopped.
 	Send func(ctx context.Context, addr string, spans ptrace.Traces) error
 }
 
@@ -41,7 +44,8 @@ func receiverSubject(f pipeline.Factory, o ReceiverOptions) *subject {
 	return &subject{factory: f, config: fixed(o.Config), listener: o.Listener, spans: o.Spans, send: o.Send, silent: o.Unanswered}
 }
 
-// Processor runs the suite for a processor type. config is the YAML of its block, with which it lets every span pass.
+// Processor runs the suite for a processor type. config is its configuration in YAML, with which it
+// passes every span on.
 func Processor(t *testing.T, f pipeline.Factory, config string) {
 	run(t, processorSubject(f, config))
 }
@@ -50,17 +54,18 @@ func processorSubject(f pipeline.Factory, config string) *subject {
 	return &subject{factory: f, config: fixed(config)}
 }
 
-// ExporterOptions say how to configure an exporter and how to find what it exported.
+// ExporterOptions describe the configuration of an exporter and how to find what it has exported.
 type ExporterOptions struct {
-	// Config returns the YAML of the exporter's block, and is called once for each check. For an exporter that sends to a next hop it
-	// first starts a server which gives everything it receives to next and answers with the outcome; tb.Cleanup stops the server.
-	// Retries of [pipeline.Delivery] are switched off, since they are not the exporter's; a sending_queue must not be configured.
+	// Config returns the configuration of the exporter in YAML. It is called once for each check.
+	// For an exporter that sends to a next hop, Config starts a server that passes everything it
+	// receives to next and answers with the outcome. tb.Cleanup stops the server. The suite
+	// disables the retries of [pipeline.Delivery]; the configuration must not have a sending_queue.
 	Config func(tb testing.TB, next pipeline.Consumer) string
-	// Read is set for a store: it returns everything that exporter, which is what the factory built, holds for the tenants of [Tenants].
-	// next is not used then.
+	// Read is set for a store. It returns all spans of the [Tenants] in exporter, which is the
+	// value that the factory has built. Config does not use next then.
 	Read func(exporter any) ([]*otlpdata.Batch, error)
-	// Forgets is set for an exporter that keeps spans nowhere. What became of them is not checked then.
-	Forgets bool
+	// Discards is set for an exporter that discards spans. The suite does not look for them then.
+	Discards bool
 }
 
 // Exporter runs the suite for an exporter type.
@@ -69,39 +74,42 @@ func Exporter(t *testing.T, f pipeline.Factory, o ExporterOptions) {
 }
 
 func exporterSubject(f pipeline.Factory, o ExporterOptions) *subject {
-	return &subject{factory: f, config: o.Config, read: o.Read, forgets: o.Forgets}
+	return &subject{factory: f, config: o.Config, read: o.Read, discards: o.Discards}
 }
 
 func fixed(config string) func(testing.TB, pipeline.Consumer) string {
 	return func(testing.TB, pipeline.Consumer) string { return config }
 }
 
-// subject is the component type under test, of whichever kind.
+// subject is the component type under test.
 type subject struct {
 	factory  pipeline.Factory
 	config   func(tb testing.TB, next pipeline.Consumer) string
 	listener string
-	spans    int                                                               // of a request; 0: spansPerRequest
-	send     func(ctx context.Context, addr string, spans ptrace.Traces) error // nil: the suite calls Consume
-	read     func(exporter any) ([]*otlpdata.Batch, error)                     // nil: spans arrive in the ledger
-	forgets  bool
-	silent   bool // senders are told nothing
+	spans    int                                                               // of a request; 0 is spansPerRequest
+	send     func(ctx context.Context, addr string, spans ptrace.Traces) error // nil if the suite calls Consume
+	read     func(exporter any) ([]*otlpdata.Batch, error)                     // nil if spans arrive at the destination
+	discards bool
+	silent   bool // senders get no answer
 }
 
-// called reports whether the suite calls the component's Consume itself.
-func (s *subject) called() bool { return s.factory.Kind() != pipeline.KindReceiver }
+// isConsumer reports whether the suite calls the component's Consume.
+func (s *subject) isConsumer() bool { return s.factory.Kind() != pipeline.KindReceiver }
 
-// answered reports whether the ledger stands behind the component and answers it.
-func (s *subject) answered() bool { return s.read == nil && !s.forgets }
+// hasDestination reports whether the component passes spans on to the destination.
+func (s *subject) hasDestination() bool { return s.read == nil && !s.discards }
 
-// isSilent reports whether senders learn nothing; tells that they learn the outcome.
+// isSilent reports whether senders get no answer.
 func (s *subject) isSilent() bool { return s.silent }
-func (s *subject) tells() bool    { return !s.silent }
 
-// tellsAnswers reports whether they learn the ledger's.
-func (s *subject) tellsAnswers() bool { return s.answered() && s.tells() }
+// answers reports whether senders get an answer.
+func (s *subject) answers() bool { return !s.silent }
 
-// check is one promise. on says which subjects make it; nil: all.
+// passesAnswersOn reports whether senders get the answer of the destination.
+func (s *subject) passesAnswersOn() bool { return s.hasDestination() && s.answers() }
+
+// check is one check of the suite. It runs for the subjects that on selects, or for all if on is
+// nil.
 type check struct {
 	name string
 	on   func(*subject) bool
@@ -113,16 +121,16 @@ func checks() []check {
 		{"the configuration is documented", nil, checkConfig},
 		{"building opens nothing", nil, checkBuild},
 		{"starts, stops and starts again", nil, checkLifecycle},
-		{"nothing stays behind", nil, checkLeaks},
-		{"every span arrives once", (*subject).tells, checkArrival},
-		{"every span has arrived by the end", (*subject).isSilent, checkArrivalByTheEnd},
-		{"a batch without spans", (*subject).called, checkEmpty},
-		{"batches stay as they are", nil, checkBatches},
-		{"outcomes are told", (*subject).tellsAnswers, checkOutcomes},
-		{"many callers at once", (*subject).tells, checkCallers},
-		{"the context ends a call", (*subject).called, checkContext},
+		{"no goroutines after Stop", nil, checkLeaks},
+		{"every span arrives once", (*subject).answers, checkArrival},
+		{"every span has arrived after Stop", (*subject).isSilent, checkArrivalAfterStop},
+		{"a batch without spans", (*subject).isConsumer, checkEmpty},
+		{"batches are not modified", nil, checkBatches},
+		{"outcomes are passed on", (*subject).passesAnswersOn, checkOutcomes},
+		{"concurrent callers", (*subject).answers, checkCallers},
+		{"the context ends a call", (*subject).isConsumer, checkContext},
 		{"stops under load", nil, checkStopUnderLoad},
-		{"stops at the deadline", (*subject).answered, checkStopDeadline},
+		{"stops at the deadline", (*subject).hasDestination, checkStopDeadline},
 	}
 }
 
@@ -134,20 +142,20 @@ func run(t *testing.T, sub *subject) {
 	}
 }
 
-// suite is one check under way.
+// suite is the state of one running check.
 type suite struct {
 	testing.TB
-	sub      *subject
-	patience time.Duration
-	ledger   *ledger
+	sub         *subject
+	timeout     time.Duration
+	destination *destination
 
 	mu   sync.Mutex
-	made int    // requests
-	sent []kept // batches given to the component
+	made int        // number of requests
+	sent []snapshot // batches passed to the component
 }
 
 func newSuite(tb testing.TB, sub *subject) *suite {
-	s := &suite{TB: tb, sub: sub, patience: defaultPatience, ledger: newLedger()}
-	tb.Cleanup(s.ledger.release) // whoever still waits must not outlive the check
+	s := &suite{TB: tb, sub: sub, timeout: defaultTimeout, destination: newDestination()}
+	tb.Cleanup(s.destination.release) // so that no call outlives the check
 	return s
 }

@@ -33,7 +33,7 @@ func Shuffled(requests iter.Seq[bench.Request]) iter.Seq[bench.Request] {
 const (
 	spansPerRequest = 100
 	requestsAtOnce  = 4
-	requestInterval = 10 * time.Millisecond // a rate that the ledger keeps up with
+	requestInterval = 10 * time.Millisecond // slow enough to record every span
 
 	// SteadyLoadInFlight is the maximum number of spans that are sent and not yet answered.
 	SteadyLoadInFlight = spansPerRequest * requestsAtOnce
@@ -54,8 +54,8 @@ type SteadyLoad struct {
 }
 
 // StartSteadyLoad starts to send requests of the data set with the given seed to an OTLP receiver for gRPC, and records them
-// in ledger.
-func StartSteadyLoad(t *testing.T, target string, seed uint64, ledger *Ledger) *SteadyLoad {
+// in sent.
+func StartSteadyLoad(t *testing.T, target string, seed uint64, sent *SentSpans) *SteadyLoad {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
 	s := &SteadyLoad{t: t, stop: stop, done: make(chan struct{})}
@@ -64,7 +64,7 @@ func StartSteadyLoad(t *testing.T, target string, seed uint64, ledger *Ledger) *
 		tick := time.NewTicker(requestInterval)
 		defer tick.Stop()
 		for r := range bench.New(seed, time.Now()).Requests(1<<30, spansPerRequest) {
-			ledger.Record(t, r.Body, false)
+			sent.Record(t, r.Body, false)
 			if stopped.Err() != nil || !yield(r) {
 				return
 			}
@@ -72,7 +72,7 @@ func StartSteadyLoad(t *testing.T, target string, seed uint64, ledger *Ledger) *
 		}
 	}
 	acked := func(r bench.Request) {
-		ledger.Record(t, r.Body, true)
+		sent.Record(t, r.Body, true)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.acked++

@@ -260,8 +260,8 @@ func debugExporter(t *testing.T) {
 	for _, verbosity := range []string{"basic", "normal", "detailed"} {
 		t.Run(verbosity, func(t *testing.T) {
 			pipelinetest.Exporter(t, debug.Factory(), pipelinetest.ExporterOptions{
-				Config:  func(testing.TB, pipeline.Consumer) string { return "verbosity: " + verbosity },
-				Forgets: true,
+				Config:   func(testing.TB, pipeline.Consumer) string { return "verbosity: " + verbosity },
+				Discards: true,
 			})
 		})
 	}
@@ -269,7 +269,7 @@ func debugExporter(t *testing.T) {
 
 func nopExporter(t *testing.T) {
 	pipelinetest.Exporter(t, nop.Factory(), pipelinetest.ExporterOptions{
-		Config:  func(testing.TB, pipeline.Consumer) string { return "" },
-		Forgets: true,
+		Config:   func(testing.TB, pipeline.Consumer) string { return "" },
+		Discards: true,
 	})
 }

@@ -22,7 +22,7 @@ func TestKill(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
 	for round := range rounds {
-		l := harness.NewLedger()
+		l := harness.NewSentSpans()
 		settings := []string{"exporters::disk::reserve=0",
 			"exporters::disk::memtable::max_spans=" + []string{"1000", "4000", "500000"}[rnd.IntN(3)]}
 		loadAndKill(t, harness.RunAllInOne(t, dir, settings...), rnd, l)
@@ -43,7 +43,7 @@ func TestKill(t *testing.T) {
 }
 
 // loadAndKill sends spans to a process and kills it at a random time after the first acknowledgement.
-func loadAndKill(t *testing.T, p *harness.Process, rnd *rand.Rand, l *harness.Ledger) {
+func loadAndKill(t *testing.T, p *harness.Process, rnd *rand.Rand, l *harness.SentSpans) {
 	t.Helper()
 	target := p.OTLPGRPC()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

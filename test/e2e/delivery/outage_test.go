@@ -49,7 +49,7 @@ func TestOutage(t *testing.T) {
 	agent := harness.Run(t, "--config", config)
 	agent.AwaitReady()
 
-	l := harness.NewLedger()
+	l := harness.NewSentSpans()
 	before := harness.StartSteadyLoad(t, agent.OTLPGRPC(), 1, l)
 	before.Await(20)
 	first.Kill()

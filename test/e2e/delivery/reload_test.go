@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 	p.AwaitReady()
 	admin := p.AdminURL()
 
-	l := harness.NewLedger()
+	l := harness.NewSentSpans()
 	steady := harness.StartSteadyLoad(t, p.OTLPGRPC(), 1, l)
 	callers := startCallers(t, "http://"+p.OTLPHTTP()+"/v1/traces", l)
 	for i := 1; i <= reloads; i++ {
@@ -116,7 +116,7 @@ func configurationOf(tb testing.TB, admin string) status.Reload {
 
 // startCallers sends requests over HTTP, each on a new connection, until the returned function is called, which returns their
 // number. Every request must be accepted.
-func startCallers(t *testing.T, url string, l *harness.Ledger) (end func() int64) {
+func startCallers(t *testing.T, url string, l *harness.SentSpans) (end func() int64) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	var requests atomic.Int64
 	var callers sync.WaitGroup

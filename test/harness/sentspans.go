@@ -9,17 +9,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Ledger records which spans a test has sent and which of them were acknowledged. It is safe for concurrent use.
-type Ledger struct {
+// SentSpans records the spans that a test has sent, and which of them were acknowledged. It is safe
+// for concurrent use.
+type SentSpans struct {
 	mu     sync.Mutex
 	traces map[string]map[string]bool // trace id -> span id -> acknowledged
 }
 
-// NewLedger returns an empty ledger.
-func NewLedger() *Ledger { return &Ledger{traces: make(map[string]map[string]bool)} }
+// NewSentSpans returns an empty record.
+func NewSentSpans() *SentSpans { return &SentSpans{traces: make(map[string]map[string]bool)} }
 
 // Record records the spans of an OTLP request, before it is sent and again when it is acknowledged.
-func (l *Ledger) Record(tb testing.TB, body []byte, acknowledged bool) {
+func (l *SentSpans) Record(tb testing.TB, body []byte, acknowledged bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := otlpdata.Walk(body, recorder{l, acknowledged}); err != nil {
@@ -27,9 +28,9 @@ func (l *Ledger) Record(tb testing.TB, body []byte, acknowledged bool) {
 	}
 }
 
-// recorder adds the spans of a request to a ledger, whose lock the caller holds.
+// recorder adds the spans of a request to sent. The caller holds its lock.
 type recorder struct {
-	ledger       *Ledger
+	sent         *SentSpans
 	acknowledged bool
 }
 
@@ -38,7 +39,7 @@ func (recorder) Resource(*otlpdata.Resource) error { return nil }
 func (recorder) Scope(*otlpdata.Scope) error { return nil }
 
 func (r recorder) Span(s *otlpdata.Span) error {
-	traces := r.ledger.traces
+	traces := r.sent.traces
 	spans := traces[s.TraceID.String()]
 	if spans == nil {
 		spans = make(map[string]bool)
@@ -48,9 +49,10 @@ func (r recorder) Span(s *otlpdata.Span) error {
 	return nil
 }
 
-// Check queries every trace and checks that each acknowledged span is found exactly once, and that no span is found that was
-// not sent. It returns the number of acknowledged spans and of spans found.
-func (l *Ledger) Check(tb testing.TB, queryURL string) (acknowledged, found int) {
+// Check queries every trace and checks that each acknowledged span is found exactly once, and that
+// no span is found that was not sent. It returns the number of acknowledged spans and of spans
+// found.
+func (l *SentSpans) Check(tb testing.TB, queryURL string) (acknowledged, found int) {
 	tb.Helper()
 	for trace, spans := range l.traces {
 		have := SpanCounts(tb, queryURL, trace)

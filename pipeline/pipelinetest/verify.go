@@ -1,0 +1,202 @@
+package pipelinetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/tracing-backend/tracing/pipeline"
+)
+
+// errHung is the outcome of a call that did not return. It has been reported.
+var errHung = errors.New("no answer")
+
+// within runs f, and reports a failure and returns errHung if f does not return before the timeout.
+func (s *suite) within(what string, f func() error) error {
+	s.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	late := time.NewTimer(s.timeout)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		s.Errorf("%s did not return after %s", what, s.timeout)
+		return errHung
+	}
+}
+
+// send sends a request to the component and returns the answer.
+func (s *suite) send(p *program, r request) error {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	return s.sendWith(ctx, p, r)
+}
+
+func (s *suite) sendWith(ctx context.Context, p *program, r request) error {
+	s.Helper()
+	if s.sub.isConsumer() {
+		b := s.batch(r)
+		return s.within("Consume", func() error { return p.source.Consume(ctx, b) })
+	}
+	id := pipeline.ID{Type: s.sub.factory.Type()}
+	addr := p.app.Addr(id, s.sub.listener)
+	return s.within("sending", func() error { return s.sub.send(ctx, addr, r.traces) })
+}
+
+// outcome is the answer to a request.
+type outcome struct {
+	request request
+	err     error
+}
+
+// callers sends requests from several goroutines until each has sent the given number of rounds, or
+// until more returns false.
+func (s *suite) callers(p *program, callers, rounds int, more func(done int) bool) []outcome {
+	var (
+		all     []outcome
+		mu      sync.Mutex
+		sending sync.WaitGroup
+	)
+	for range callers {
+		sending.Go(func() {
+			for range rounds {
+				r := s.request()
+				o := outcome{r, s.send(p, r)}
+				mu.Lock()
+				all = append(all, o)
+				n := len(all)
+				mu.Unlock()
+				if !more(n) {
+					return
+				}
+			}
+		})
+	}
+	sending.Wait()
+	return all
+}
+
+// arrivals returns how often each span has arrived.
+func (s *suite) arrivals(p *program) map[string]int {
+	s.Helper()
+	if s.sub.read == nil {
+		arrived, err := s.destination.arrivals()
+		if err != nil {
+			s.Errorf("cannot decode a batch that was passed on: %v", err)
+		}
+		return arrived
+	}
+	arrived := map[string]int{}
+	batches, err := s.sub.read(p.exporter)
+	if err != nil {
+		s.Fatalf("reading the store: %v", err)
+	}
+	for _, b := range batches {
+		names, err := namesIn(b)
+		if err != nil {
+			s.Fatalf("reading the store: %v", err)
+		}
+		for _, n := range names {
+			arrived[n]++
+		}
+	}
+	return arrived
+}
+
+// verify compares answers with what became of the spans, and reports the first mismatch of each
+// request.
+func (s *suite) verify(p *program, all ...outcome) {
+	s.Helper()
+	if s.sub.discards {
+		return
+	}
+	arrived := s.arrivals(p)
+	for _, o := range all {
+		if text := s.mismatch(o, arrived); text != "" {
+			s.Errorf("request %d: %s", o.request.number, text)
+		}
+	}
+}
+
+// mismatch describes how an answer differs from what became of the spans, or returns "".
+func (s *suite) mismatch(o outcome, arrived map[string]int) string {
+	if errors.Is(o.err, errHung) {
+		return ""
+	}
+	for _, name := range o.request.names {
+		n := arrived[name]
+		switch {
+		case o.err == nil && n == 0:
+			return fmt.Sprintf("acknowledged, but %s did not arrive", name)
+		case o.err == nil && n > 1:
+			return fmt.Sprintf("%s was sent once and arrived %d times", name, n)
+		case o.err != nil && n > 0:
+			return fmt.Sprintf("refused (%v), but %s arrived and would be sent again", o.err, name)
+		}
+	}
+	return s.wrongClass(o.err, s.destination.refusal(o.request.names[0]))
+}
+
+// wrongClass describes how the class of an error differs from that of the refusal by the
+// destination, or returns "". A processor passes the class on unchanged. Over a network, a
+// permanent error stays permanent and any other error does not become permanent.
+func (s *suite) wrongClass(got, refusal error) string {
+	if got == nil || refusal == nil {
+		return ""
+	}
+	if s.sub.factory.Kind() != pipeline.KindProcessor {
+		if g, w := pipeline.IsPermanent(got), pipeline.IsPermanent(refusal); g != w {
+			return fmt.Sprintf("the refusal %q is %s, but the answer is %s: %v", refusal, permanence(w), permanence(g), got)
+		}
+		return ""
+	}
+	if g, w := classOf(got), classOf(refusal); g != w {
+		return fmt.Sprintf("the refusal %q is %s, but the answer is %s: %v", refusal, w, g, got)
+	}
+	return ""
+}
+
+func permanence(permanent bool) string {
+	if permanent {
+		return "permanent"
+	}
+	return "temporary"
+}
+
+// classOf describes the class of an error by the answers that it maps to.
+func classOf(err error) string {
+	code, after := pipeline.HTTPStatus(err)
+	s := fmt.Sprintf("%s (%d, %s)", permanence(pipeline.IsPermanent(err)), code, pipeline.GRPCStatus(err).Code())
+	if after > 0 {
+		s += fmt.Sprintf(" after %s", after)
+	}
+	if p := partialOf(err); p != nil {
+		s += fmt.Sprintf(" for %d spans", p.Rejected)
+	}
+	return s
+}
+
+func partialOf(err error) *pipeline.Partial {
+	var p *pipeline.Partial
+	errors.As(err, &p)
+	return p
+}
+
+// refusals returns errors of every class, also errors of a next hop.
+func refusals() []error {
+	return []error{
+		pipeline.Permanent(errors.New("invalid spans")),
+		pipeline.Overloaded(errors.New("too many requests"), 7*time.Second),
+		errors.New("temporarily unavailable"),
+		fmt.Errorf("next hop: %w", status.Error(codes.Unavailable, "temporarily unavailable")),
+		fmt.Errorf("next hop: %w", status.Error(codes.InvalidArgument, "invalid spans")),
+	}
+}
