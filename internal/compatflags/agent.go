@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// ThriftUDPReceiver returns the flags of receiver thriftudp. Each processor has two names: the documented one and the one that
-// existing command lines use.
+// ThriftUDPReceiver returns the flags of receiver thriftudp. Each processor has two names: the
+// documented one and the one that existing command lines use.
 func ThriftUDPReceiver() []pipeline.Flag {
 	return slices.Concat(
 		processorFlags("tracing-compact", "compact"), processorFlags("jaeger-compact", "compact"),
@@ -39,8 +39,10 @@ func processorFlags(name, key string) []pipeline.Flag {
 // NativeExporter returns the flags of exporter native.
 func NativeExporter() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "reporter.type", Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
-		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts, Doc: "Addresses of collectors, host:port, separated by commas."},
+		{Name: "reporter.type",
+			Instead: "the exporters of the pipelines determine where spans go; exporter native sends them to a collector"},
+		{Name: "reporter.grpc.host-port", Key: "endpoint", Value: hostPorts,
+			Doc: "Addresses of collectors, host:port, separated by commas."},
 		{Name: "reporter.grpc.retry.max", Instead: "retries are limited by time: set exporters.native.retry_on_failure.max_elapsed_time"},
 		{Name: "reporter.grpc.discovery.min-peers", Instead: "the agent connects to all addresses and balances the load"},
 	}, clientTLSFlags("reporter.grpc", "tls"))
@@ -66,7 +68,8 @@ func clientTLSFlags(prefix, key string) []pipeline.Flag {
 
 // ResourceTags returns the flags of processor resource_tags.
 func ResourceTags() []pipeline.Flag {
-	const doc = "Tags to add to the process of every span: k=v,k2=${NAME:default}. A tag is omitted if its variable is not set and has no default."
+	const doc = "Tags to add to the process of every span: k=v,k2=${NAME:default}. " +
+		"A tag is omitted if its variable is not set and has no default."
 	return []pipeline.Flag{
 		{Name: "agent.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 		{Name: "collector.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
@@ -104,8 +107,8 @@ func variable(value string) (inside string, ok bool) {
 	return strings.CutSuffix(inside, "}")
 }
 
-// fromEnv returns the value of `NAME` or `NAME:default`. A variable that is set to the empty text counts as not set. The
-// default may be empty.
+// fromEnv returns the value of `NAME` or `NAME:default`. A variable that is set to the empty string
+// counts as not set. The default may be empty.
 func fromEnv(variable string) (value string, ok bool) {
 	name, otherwise, ok := strings.Cut(variable, ":")
 	if set := os.Getenv(name); set != "" {
@@ -128,8 +131,8 @@ func hostPorts(text string) (any, error) {
 	return strings.Join(addresses, ","), nil
 }
 
-// Limits of the keys of a UDP listener, in bytes. datagramSize is what a datagram counts for in the queue: clients send up to
-// 65,000 bytes in one.
+// Limits of the keys of a UDP listener, in bytes. datagramSize is what a datagram counts for in the
+// queue: clients send up to 65,000 bytes in one.
 const (
 	datagramSize  = 64 << 10
 	minQueueSize  = 1 << 20
@@ -137,7 +140,8 @@ const (
 	maxPacketSize = 65_527
 )
 
-// packets converts a number of datagrams to their maximum size in bytes, so that the queue holds at least that number.
+// packets converts a number of datagrams to their maximum size in bytes, so that the queue holds at
+// least that number.
 func packets(text string) (any, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > math.MaxInt32 {
@@ -155,6 +159,7 @@ func packetSize(text string) (any, error) {
 	return nil, err
 }
 
+// number parses a number that is at least 0.
 func number(text string) (any, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -163,6 +168,7 @@ func number(text string) (any, error) {
 	return n, nil
 }
 
+// negation parses a boolean and returns its opposite.
 func negation(text string) (any, error) {
 	on, err := strconv.ParseBool(text)
 	if err != nil {

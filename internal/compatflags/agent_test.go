@@ -76,7 +76,8 @@ func TestTagFlags(t *testing.T) {
 	t.Setenv("TAG_SET", "from, env")
 	const text = "a=b, c = ${TAG_UNSET} ,empty=${TAG_UNSET:},d=${TAG_UNSET:x y},e=${TAG_SET:no},f=x=$y"
 	for _, flag := range []string{"agent.tags", "collector.tags"} {
-		want := strings.ReplaceAll("a: b # F\nd: x y # F\ne: from, env # F\nempty: \"\" # F\nf: x=$$y # F\nprocessors: [resource_tags, batch] # F", "F", "--"+flag)
+		const lines = "a: b # F\nd: x y # F\ne: from, env # F\nempty: \"\" # F\nf: x=$$y # F\nprocessors: [resource_tags, batch] # F"
+		want := strings.ReplaceAll(lines, "F", "--"+flag)
 		if got := changedLinesOf(t, "agent", "--"+flag, text); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}

@@ -22,7 +22,8 @@ func NativeReceiver() []pipeline.Flag {
 			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
 		{Name: "collector.grpc-server.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
 			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
-		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: hostPort, Doc: "Address on which to accept Thrift over HTTP."},
+		{Name: "collector.http-server.host-port", Key: http + "::endpoint", Value: hostPort,
+			Doc: "Address on which to accept Thrift over HTTP."},
 		{Name: "collector.http-server.idle-timeout", Block: http, Key: http + "::idle_timeout",
 			Doc: "Maximum time a connection may be idle."},
 		{Name: "collector.http-server.read-timeout", Block: http, Key: http + "::read_timeout",
@@ -44,7 +45,8 @@ func ZipkinReceiver() []pipeline.Flag {
 	}, tlsFlags("collector.zipkin", "tls"), corsFlags("collector.zipkin", ""), tenancyFlags(""))
 }
 
-// downsamplingFlags returns flags that have no effect and are accepted so that existing command lines work.
+// downsamplingFlags returns flags that have no effect and are accepted so that existing command
+// lines work.
 func downsamplingFlags() []pipeline.Flag {
 	const instead = "all spans are stored; add the processor probabilistic_sampler to store a share of them"
 	return []pipeline.Flag{

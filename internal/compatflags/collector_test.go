@@ -38,8 +38,8 @@ func TestCollectorFlags(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSamplingFlags checks that adaptive sampling replaces the strategies file, uses the store of the configuration, and
-// adds its processor to the pipeline.
+// TestAdaptiveSamplingFlags checks that adaptive sampling replaces the strategies file, uses the
+// store of the configuration, and adds its processor to the pipeline.
 func TestAdaptiveSamplingFlags(t *testing.T) {
 	t.Setenv("SAMPLING_CONFIG_TYPE", "file")
 	if got := changedLinesOf(t, "collector"); got != "" {
@@ -52,10 +52,12 @@ func TestAdaptiveSamplingFlags(t *testing.T) {
 	if got := changedLinesOf(t, "collector", "--sampling.delay=1m", "--sampling.target-samples-per-second=7"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := changedLinesOf(t, "collector", "--span-storage.type=memory"); strings.Contains(got, "disk") || strings.Count(got, "storage: memory") != 2 {
+	got := changedLinesOf(t, "collector", "--span-storage.type=memory")
+	if strings.Contains(got, "disk") || strings.Count(got, "storage: memory") != 2 {
 		t.Errorf("with another store, got\n%s", got)
 	}
-	// The variable may be set for all processes of a host. An agent still gets the strategies from its collector.
+	// The variable may be set for all processes of a host. An agent still gets the strategies from
+	// its collector.
 	want = "sampling: sampling" + env + "\nprocessors: [adaptive_sampling, batch]" + env
 	if got := changedLinesOf(t, "agent"); got != want {
 		t.Errorf("in an agent, got\n%s\nwant\n%s", got, want)
@@ -77,15 +79,20 @@ func TestZipkinFlags(t *testing.T) {
 		if got := changedLinesOf(t, preset, origin, ""); got != "" {
 			t.Errorf("%s: with an empty address, got\n%s", preset, got)
 		}
-		if got := changedLinesOf(t, preset, "--collector.zipkin.tls.enabled"); !strings.Contains(got, "no receiver of type zipkin is configured; "+origin+" adds one") {
+		const problem = "no receiver of type zipkin is configured; " + origin + " adds one"
+		if got := changedLinesOf(t, preset, "--collector.zipkin.tls.enabled"); !strings.Contains(got, problem) {
 			t.Errorf("%s: %q", preset, got)
 		}
 	}
 	t.Setenv("COLLECTOR_ZIPKIN_HOST_PORT", ":9411")
 	got := changedLinesOf(t, "collector", "--collector.zipkin.tls.enabled", "--collector.zipkin.tls.cert=c", "--collector.zipkin.tls.key=k",
 		"--collector.zipkin.cors.allowed-origins=*", "--multi-tenancy.enabled")
-	for _, line := range []string{"endpoint: :9411 # environment COLLECTOR_ZIPKIN_HOST_PORT", "cert_file: c # --collector.zipkin.tls.cert",
-		"allowed_origins: ['*'] # --collector.zipkin.cors.allowed-origins", "receivers: [otlp, native, zipkin] # environment COLLECTOR_ZIPKIN_HOST_PORT"} {
+	for _, line := range []string{
+		"endpoint: :9411 # environment COLLECTOR_ZIPKIN_HOST_PORT",
+		"cert_file: c # --collector.zipkin.tls.cert",
+		"allowed_origins: ['*'] # --collector.zipkin.cors.allowed-origins",
+		"receivers: [otlp, native, zipkin] # environment COLLECTOR_ZIPKIN_HOST_PORT",
+	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("%s is missing in\n%s", line, got)
 		}

@@ -1,6 +1,7 @@
-// Package compatflags defines the command-line flags that established tracing tools have, so that their command lines work
-// unchanged. Each flag sets a key of a component's configuration, or has no effect and names the key to use instead. The list
-// of components attaches the flags to the factories.
+// Package compatflags defines the command-line flags that established tracing tools have, so that
+// their command lines work unchanged. Each flag sets a key of a component's configuration, or has
+// no effect and names the key to use instead. The list of components attaches the flags to the
+// factories.
 package compatflags
 
 import (
@@ -22,22 +23,26 @@ func OTLPReceiver() []pipeline.Flag {
 	)
 	return slices.Concat([]pipeline.Flag{
 		{Name: "collector.otlp.enabled", Switch: true, Doc: "Whether to accept spans over OTLP."},
-		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: hostPort, Doc: "Address on which to accept OTLP over gRPC."},
+		{Name: "collector.otlp.grpc.host-port", Key: grpc + "::endpoint", Value: hostPort,
+			Doc: "Address on which to accept OTLP over gRPC."},
 		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
 			Doc: "Maximum message size in bytes, rounded up to MiB."},
 		{Name: "collector.otlp.grpc.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
 			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
 		{Name: "collector.otlp.grpc.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
 			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
-		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: hostPort, Doc: "Address on which to accept OTLP over HTTP."},
+		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: hostPort,
+			Doc: "Address on which to accept OTLP over HTTP."},
 		{Name: "collector.otlp.http.idle-timeout", Block: http, Key: http + "::idle_timeout",
 			Doc: "Maximum time a connection may be idle."},
 		{Name: "collector.otlp.http.read-timeout", Block: http, Key: http + "::read_timeout",
 			Doc: "Maximum time to read a request."},
 		{Name: "collector.otlp.http.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
 			Doc: "Maximum time to read the headers of a request."},
-		{Name: "collector.num-workers", Instead: "requests are handled as they arrive; service.limits.inflight limits their total size in bytes"},
-		{Name: "collector.queue-size", Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
+		{Name: "collector.num-workers",
+			Instead: "requests are handled as they arrive; service.limits.inflight limits their total size in bytes"},
+		{Name: "collector.queue-size",
+			Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
 		{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight to limit the bytes of requests in memory"},
 	},
 		tlsFlags("collector.otlp.grpc", grpc+"::tls"), tlsFlags("collector.otlp.http", http+"::tls"),
@@ -48,9 +53,12 @@ func OTLPReceiver() []pipeline.Flag {
 func DiskExporter() []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "Retention time of the embedded store."},
-		{Name: "badger.ephemeral", Instead: "the embedded store always writes files; use --span-storage.type=memory for a store without files"},
-		{Name: "badger.directory-key", Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
-		{Name: "badger.directory-value", Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
+		{Name: "badger.ephemeral",
+			Instead: "the embedded store always writes files; use --span-storage.type=memory for a store without files"},
+		{Name: "badger.directory-key",
+			Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
+		{Name: "badger.directory-value",
+			Instead: "the embedded store has one directory: set exporters.disk.directory, or service.data_dir for all components"},
 		{Name: "badger.consistency", Instead: "acknowledged spans are always synced; set exporters.disk.sync to change this"},
 		{Name: "badger.maintenance-interval", Instead: "expired spans are deleted as soon as they expire"},
 		{Name: "badger.metrics-update-interval", Instead: "metrics are computed when they are read"},
@@ -76,8 +84,10 @@ func Query() []pipeline.Flag {
 		{Name: "query.log-static-assets-access", Instead: "requests are not logged; metrics count them"},
 		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
 			Doc: "Maximum clock-skew correction. 0 disables it."},
-		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true, Doc: "Whether to forward bearer tokens to a remote store."},
-		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers, Doc: "Headers of every response, one `Name: value` per line."},
+		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true,
+			Doc: "Whether to forward bearer tokens to a remote store."},
+		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
+			Doc: "Headers of every response, one `Name: value` per line."},
 		{Name: "query.enable-tracing", Instead: "the program does not trace itself"},
 	}, tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
 }
@@ -99,7 +109,8 @@ func headers(text string) (any, error) {
 func Admin() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
 		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address of the health check and the metrics."},
-		{Name: "metrics-backend", Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
+		{Name: "metrics-backend",
+			Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
 		{Name: "metrics-http-route", Instead: "metrics are always served at /metrics by the extension admin"},
 	}, tlsFlags("admin.http", "tls"))
 }
@@ -110,7 +121,8 @@ func tlsFlags(prefix, key string) []pipeline.Flag {
 	flags := []pipeline.Flag{
 		{Name: "cert", Key: "cert_file", Doc: "Certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
-		{Name: "client-ca", Key: "client_ca_file", Doc: "File of the authorities that must have signed client certificates, in PEM format."},
+		{Name: "client-ca", Key: "client_ca_file",
+			Doc: "File of the authorities that must have signed client certificates, in PEM format."},
 		{Name: "cipher-suites", Key: "cipher_suites", Value: list, Doc: "Cipher suites for TLS 1.2 and older, separated by commas."},
 		{Name: "min-version", Key: "min_version", Doc: "Minimum TLS version."},
 		{Name: "max-version", Key: "max_version", Doc: "Maximum TLS version."},
@@ -139,12 +151,13 @@ func corsFlags(prefix, key string) []pipeline.Flag {
 	}
 }
 
-// tenancyFlags returns the tenancy flags of the listener at key, or of the component if key is "". They apply to all listeners
-// that have them.
+// tenancyFlags returns the tenancy flags of the listener at key, or of the component if key is "".
+// They apply to all listeners that have them.
 func tenancyFlags(key string) []pipeline.Flag {
 	block := below(key, "tenancy")
 	return []pipeline.Flag{
-		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true, Doc: "Whether to separate tenants by a request header."},
+		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true,
+			Doc: "Whether to separate tenants by a request header."},
 		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "Header with the name of the tenant."},
 		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: list,
 			Doc: "Names of the allowed tenants, separated by commas. Empty allows all."},

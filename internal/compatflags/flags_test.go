@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// changedLines returns the lines of print-config --origin that differ from those of the preset all-in-one, and the warnings
-// and errors.
+// changedLines returns the lines of print-config --origin that differ from those of the preset
+// all-in-one, and the warnings and errors.
 func changedLines(t *testing.T, args ...string) string {
 	t.Helper()
 	return changedLinesOf(t, "all-in-one", args...)
@@ -61,8 +61,9 @@ func TestFlags(t *testing.T) {
 }
 
 func TestSecurityFlags(t *testing.T) {
-	got := changedLines(t, "--multi-tenancy.enabled", "--multi-tenancy.tenants=a,b", "--collector.otlp.grpc.tls.cert=c.pem", "--collector.otlp.grpc.tls.key", "k.pem",
-		"--collector.otlp.grpc.tls.enabled=true", "--collector.otlp.http.cors.allowed-origins=https://a, https://b", "--query.http.tls.enabled=false")
+	got := changedLines(t, "--multi-tenancy.enabled", "--multi-tenancy.tenants=a,b",
+		"--collector.otlp.grpc.tls.cert=c.pem", "--collector.otlp.grpc.tls.key", "k.pem", "--collector.otlp.grpc.tls.enabled=true",
+		"--collector.otlp.http.cors.allowed-origins=https://a, https://b", "--query.http.tls.enabled=false")
 	const tenancy = "enabled: true # --multi-tenancy.enabled\ntenants: [a, b] # --multi-tenancy.tenants"
 	want := strings.Join([]string{
 		"cert_file: c.pem # --collector.otlp.grpc.tls.cert",
@@ -79,8 +80,9 @@ func TestSecurityFlags(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	t.Setenv("ADMIN_HTTP_TLS_CERT", "c.pem")
-	if got, want := changedLines(t), "ADMIN_HTTP_TLS_CERT=c.pem: admin.http.tls.* options cannot be used when admin.http.tls.enabled is false\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	const problem = "ADMIN_HTTP_TLS_CERT=c.pem: admin.http.tls.* options cannot be used when admin.http.tls.enabled is false\n"
+	if got := changedLines(t); got != problem {
+		t.Errorf("got %q, want %q", got, problem)
 	}
 }
 

@@ -39,8 +39,9 @@ func Sampling() []pipeline.Flag {
 	return slices.Concat(flags, tls)
 }
 
-// samplingType is the flag of the environment variable SAMPLING_CONFIG_TYPE. It is applied when components are added: before
-// --span-storage.type replaces the references to the disk store of the presets.
+// samplingType is the flag of the environment variable SAMPLING_CONFIG_TYPE. It is applied when
+// components are added: before --span-storage.type replaces the references to the disk store of the
+// presets.
 const samplingType = "sampling-config.type"
 
 // AdaptiveSampling returns the flags of processor adaptive_sampling.
@@ -49,7 +50,8 @@ func AdaptiveSampling() []pipeline.Flag {
 		Doc: "Source of sampling strategies: file or adaptive. Adaptive strategies are calculated from the observed traces."}}
 }
 
-// whenAdaptive returns a [pipeline.Flag.Value] with one value for "adaptive" and another one for "file".
+// whenAdaptive returns a [pipeline.Flag.Value] with one value for "adaptive" and another one for
+// "file".
 func whenAdaptive(adaptive, file any) func(string) (any, error) {
 	return func(text string) (any, error) {
 		switch text {

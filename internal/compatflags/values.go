@@ -13,8 +13,8 @@ func list(text string) (any, error) {
 	return items, nil
 }
 
-// hostPort is a [pipeline.Flag.Value] for addresses. A bare number is a port on all addresses of the
-// host.
+// hostPort is a [pipeline.Flag.Value] for addresses. A bare number is a port on all addresses of
+// the host.
 func hostPort(text string) (any, error) {
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		return ":" + text, nil

@@ -18,29 +18,29 @@ const (
 	scopeCount
 )
 
-// Scope names an instrumentation scope.
+// Scope is an instrumentation scope.
 type Scope struct{ Name, Version string }
 
-// Scopes returns the instrumentation scopes, to which Span.Scope is an index.
+// Scopes returns the instrumentation scopes. Span.Scope is an index in this list.
 func Scopes() []Scope {
 	return []Scope{{"instrumentation/http", "0.58.0"}, {"instrumentation/rpc", "0.58.0"}, {"instrumentation/sql", "1.4.2"},
 		{"instrumentation/cache", "1.4.2"}, {"instrumentation/queue", "0.9.1"}, {"shop/app", ""}}
 }
 
-// Shares of the spans that failed, and of the others that have events, in thousandths.
+// Shares in thousandths: of spans that failed, and of the other spans that have events.
 const (
 	failedShare = 30
 	eventShare  = 72
 )
 
-// finish gives span i all that does not depend on its place in the trace.
+// finish sets the fields of span i that do not depend on its position in the trace.
 func (b *builder) finish(i, service int, kind int32, name string, scope int) {
 	s := &b.spans[i]
 	s.Kind, s.Name, s.Scope = kind, name, scope
 	p := b.profile(service, s)
 	failed := b.IntN(1000) < failedShare
-	s.Attributes = make([]otlpdata.KeyValue, 0, mostAttributes)
-	s.Attributes = append(s.Attributes, b.own(s, service, failed)...)
+	s.Attributes = make([]otlpdata.KeyValue, 0, maxAttributes)
+	s.Attributes = append(s.Attributes, b.instrumentationAttributes(s, service, failed)...)
 	for _, n := range p.always {
 		s.Attributes = append(s.Attributes, b.extra(n))
 	}
@@ -74,8 +74,8 @@ func number(key string, value int) otlpdata.KeyValue {
 	return otlpdata.KeyValue{Key: key, Value: otlpdata.IntValue(int64(value))}
 }
 
-// own returns the five attributes of the span's instrumentation.
-func (b *builder) own(s *Span, service int, failed bool) []otlpdata.KeyValue {
+// instrumentationAttributes returns the five attributes that the instrumentation of the span sets.
+func (b *builder) instrumentationAttributes(s *Span, service int, failed bool) []otlpdata.KeyValue {
 	of := &b.services[service]
 	switch s.Scope {
 	case httpScope:
@@ -101,7 +101,8 @@ func (b *builder) own(s *Span, service int, failed bool) []otlpdata.KeyValue {
 			text("db.collection.name", table), text("db.query.text", statement(verb, table))}
 	case cacheScope:
 		return []otlpdata.KeyValue{text("db.system.name", "redis"), text("server.address", "cache-"+of.name), number("server.port", 6379),
-			text("cache.key", fmt.Sprintf("%s:%d", of.noun, b.IntN(100_000))), {Key: "cache.hit", Value: otlpdata.BoolValue(b.IntN(4) > 0)}}
+			text("cache.key", fmt.Sprintf("%s:%d", of.noun, b.IntN(100_000))),
+			{Key: "cache.hit", Value: otlpdata.BoolValue(b.IntN(4) > 0)}}
 	case queueScope:
 		verb, topic, _ := strings.Cut(s.Name, " ")
 		return []otlpdata.KeyValue{text("messaging.system", "kafka"), text("messaging.operation.name", verb),
@@ -122,13 +123,14 @@ func statement(verb, table string) string {
 	return "UPDATE " + table + " SET state = $2 WHERE id = $1"
 }
 
-// extraCount is how many attributes extra knows.
+// extraCount is the number of attributes that extra can return.
 const extraCount = 10
 
-// mostAttributes is the greatest number of a span: its instrumentation's, four and two of its profile, and the error.
-const mostAttributes = 5 + 4 + len(optionalShares) + 1
+// maxAttributes is the maximum number of attributes of a span: those of the instrumentation, those
+// of the profile (always and sometimes), and the error.
+const maxAttributes = 5 + 4 + len(optionalShares) + 1
 
-// extra returns one of the attributes that any span may have.
+// extra returns attribute n of those that any span may have, with a random value.
 func (b *builder) extra(n int) otlpdata.KeyValue {
 	regions := []string{"eu-central-1", "us-east-1", "ap-south-1"}
 	switch n {
@@ -154,7 +156,7 @@ func (b *builder) extra(n int) otlpdata.KeyValue {
 	return text("customer.tier", []string{"basic", "plus", "business"}[b.IntN(3)])
 }
 
-// at returns a time within the span.
+// at returns a random time within the span.
 func (b *builder) at(s *Span) uint64 { return s.Start + b.Uint64N(s.End-s.Start+1) }
 
 func (b *builder) event(s *Span) otlpdata.Event {
@@ -167,7 +169,8 @@ func (b *builder) exception(s *Span, service int) otlpdata.Event {
 	of := &b.services[service]
 	types := []string{"TimeoutError", "ConnectionRefused", "ConstraintViolation"}
 	typ := types[b.IntN(len(types))]
-	trace := fmt.Sprintf("%s: %s is not available\n\tat shop.%s.load(%s.go:%d)\n\tat shop.%s.handle(%s.go:%d)\n\tat shop.server.serve(server.go:212)",
+	trace := fmt.Sprintf("%s: %s is not available\n\tat shop.%s.load(%s.go:%d)\n\tat shop.%s.handle(%s.go:%d)\n"+
+		"\tat shop.server.serve(server.go:212)",
 		typ, of.noun, of.noun, of.name, b.IntN(400), of.noun, of.name, b.IntN(400))
 	return otlpdata.Event{Time: b.at(s), Name: "exception", Attributes: []otlpdata.KeyValue{text("exception.type", typ),
 		text("exception.message", of.noun+" is not available"), text("exception.stacktrace", trace)}}

@@ -7,7 +7,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// TracesPerSecond is how densely traces follow each other in time.
+// TracesPerSecond is the number of traces that start in each second of the data set's time.
 const TracesPerSecond = 100
 
 // Dataset is an endless sequence of traces. It is immutable and safe for concurrent use.
@@ -24,21 +24,23 @@ type Resource struct {
 	Attributes []otlpdata.KeyValue
 }
 
-// Span is a span as a server must give it back: every field that was sent. Raw is nil.
+// Span is a span with every field that is sent, as a server must return it. Raw is nil.
 type Span struct {
 	Resource int // index in Dataset.Resources
 	Scope    int // index in Scopes
 	otlpdata.Span
 }
 
-// New returns the data set of a seed. Its first trace starts at start, which should lie within the retention of what is tested.
+// New returns the data set of a seed. Its first trace starts at start, which should lie within the
+// retention time of the tested store.
 func New(seed uint64, start time.Time) *Dataset {
 	d := &Dataset{seed: seed, start: start}
 	d.services, d.resources = topology(rand.New(rand.NewPCG(seed, 0)))
 	return d
 }
 
-// Resources returns the instances, to which Span.Resource is an index. The caller must not change them.
+// Resources returns the instances of all services. Span.Resource is an index in this list. The
+// caller must not change it.
 func (d *Dataset) Resources() []Resource { return d.resources }
 
 // Services returns the names of all services.
@@ -50,7 +52,8 @@ func (d *Dataset) Services() []string {
 	return names
 }
 
-// Traces returns how many traces hold at least that many spans; all but the last one hold fewer.
+// Traces returns the minimum n for which the first n traces have at least the given number of
+// spans.
 func (d *Dataset) Traces(spans int) int {
 	n := 0
 	for ; spans > 0; n++ {
@@ -59,14 +62,16 @@ func (d *Dataset) Traces(spans int) int {
 	return n
 }
 
-// random returns the source of trace i. The multiplication spreads neighbours over the whole range of seeds.
+// random returns the random source of trace i. The multiplication spreads consecutive indexes over
+// the whole range of seeds.
 func (d *Dataset) random(i int) *rand.Rand {
 	return rand.New(rand.NewPCG(d.seed, (uint64(i)+1)*0x9e3779b97f4a7c15))
 }
 
-// traceSize draws the number of spans: 5 to 60, most of them below 20. It is the first thing that is drawn for a trace.
+// traceSize draws the number of spans of a trace: 5 to 60, and below 20 for most traces. It must be
+// the first value that is drawn from the source of a trace.
 func traceSize(r *rand.Rand) int {
-	const least, most = 5, 60
+	const minimum, maximum = 5, 60
 	u := r.Float64()
-	return least + int(u*u*u*(most-least+1))
+	return minimum + int(u*u*u*(maximum-minimum+1))
 }

@@ -22,7 +22,7 @@ func TestTracesAreAPureFunction(t *testing.T) {
 		continue
 	}
 	if !reflect.DeepEqual(d.Trace(41), want) || !reflect.DeepEqual(testSet(7).Trace(41), want) {
-		t.Error("trace 41 depends on what was asked before")
+		t.Error("trace 41 depends on earlier calls")
 	}
 	if reflect.DeepEqual(testSet(8).Trace(41), want) || reflect.DeepEqual(d.Trace(42), want) {
 		t.Error("another seed or index gives the same trace")
@@ -47,22 +47,22 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-func within(t *testing.T, what string, got, least, most float64) {
+func within(t *testing.T, what string, got, minimum, maximum float64) {
 	t.Helper()
-	if math.IsNaN(got) || got < least || got > most {
-		t.Errorf("%s: got %.3f, want %.3f to %.3f", what, got, least, most)
+	if math.IsNaN(got) || got < minimum || got > maximum {
+		t.Errorf("%s: got %.3f, want %.3f to %.3f", what, got, minimum, maximum)
 	}
 }
 
-// TestStatistics holds what the package's documentation says of the traces.
+// TestStatistics checks the numbers in the documentation of the package.
 func TestStatistics(t *testing.T) {
 	d := testSet(7)
 	const traces = 3000
 	names, shapes, used := map[string]bool{}, map[string]bool{}, map[int]bool{}
-	spans, attributes, withEvents, failed, smallest, greatest := 0, 0, 0, 0, math.MaxInt, 0
+	spans, attributes, withEvents, failed, smallest, largest := 0, 0, 0, 0, math.MaxInt, 0
 	for i := range traces {
 		trace := d.Trace(i)
-		smallest, greatest = min(smallest, len(trace)), max(greatest, len(trace))
+		smallest, largest = min(smallest, len(trace)), max(largest, len(trace))
 		for _, s := range trace {
 			spans++
 			names[s.Name], shapes[shapeOf(d, &s)], used[s.Resource] = true, true, true
@@ -77,7 +77,7 @@ func TestStatistics(t *testing.T) {
 		}
 	}
 	within(t, "smallest trace", float64(smallest), 5, 5)
-	within(t, "greatest trace", float64(greatest), 58, 60)
+	within(t, "largest trace", float64(largest), 58, 60)
 	within(t, "spans of a trace", float64(spans)/traces, 18, 20)
 	within(t, "attributes", float64(attributes)/float64(spans), 8, 9)
 	within(t, "spans with events", float64(withEvents)/float64(spans), 0.09, 0.11)
@@ -89,7 +89,8 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// shapeOf returns what the spans of an operation have in common: everything but ids, times and values.
+// shapeOf returns what the spans of an operation have in common: everything except ids, times and
+// values of attributes.
 func shapeOf(d *Dataset, s *Span) string {
 	shape := fmt.Sprint(d.Resources()[s.Resource].Service, s.Scope, s.Name, s.Kind, s.StatusCode, len(s.Events))
 	for _, kv := range s.Attributes {
@@ -98,8 +99,9 @@ func shapeOf(d *Dataset, s *Span) string {
 	return shape
 }
 
-// TestShape checks that every trace is a tree, whose spans lie within their parents' times.
-func TestShape(t *testing.T) {
+// TestTracesAreTrees checks that every trace is a tree, and that every span lies within the time of
+// its parent.
+func TestTracesAreTrees(t *testing.T) {
 	d := testSet(3)
 	for i := range 300 {
 		byID := map[otlpdata.SpanID]Span{}
@@ -109,17 +111,17 @@ func TestShape(t *testing.T) {
 			case n == 0 && !s.ParentID.IsZero():
 				t.Errorf("trace %d: the first span has a parent", i)
 			case n > 0 && (!ok || s.Start < parent.Start || s.End > parent.End || s.TraceID != parent.TraceID):
-				t.Errorf("trace %d: span %d does not fit its parent", i, n)
+				t.Errorf("trace %d: span %d has no parent in the trace or lies outside of its time", i, n)
 			}
 			if _, twice := byID[s.SpanID]; twice || s.SpanID.IsZero() || s.TraceID.IsZero() || s.End <= s.Start {
-				t.Errorf("trace %d: span %d has a bad id or no length", i, n)
+				t.Errorf("trace %d: span %d has an invalid id or no duration", i, n)
 			}
 			keys := map[string]bool{}
 			for _, kv := range s.Attributes {
 				keys[kv.Key] = true
 			}
 			if len(keys) != len(s.Attributes) {
-				t.Errorf("trace %d: span %d has an attribute twice", i, n)
+				t.Errorf("trace %d: span %d has duplicate attributes", i, n)
 			}
 			byID[s.SpanID] = s
 		}
@@ -128,7 +130,7 @@ func TestShape(t *testing.T) {
 	within(t, "seconds between traces", float64(later.Start-first.Start)/1e9, 99.9, 100.1)
 }
 
-// collector gathers the spans of requests by trace, as a server would.
+// collector collects the spans of requests by trace, like a server.
 type collector struct {
 	resources []otlpdata.Resource
 	scope     otlpdata.Scope
@@ -148,24 +150,24 @@ func (c *collector) Scope(s *otlpdata.Scope) error {
 }
 
 func (c *collector) Span(s *otlpdata.Span) error {
-	kept := keep(s)
-	c.traces[s.TraceID] = append(c.traces[s.TraceID], kept)
+	c.traces[s.TraceID] = append(c.traces[s.TraceID], normalized(s))
 	c.services[s.SpanID] = c.resources[len(c.resources)-1].Service
 	c.scopes[s.SpanID] = Scope{c.scope.Name, c.scope.Version}
 	return nil
 }
 
-// keep returns a copy of a span that outlives the walk, without Raw, and with nil for each empty list.
-func keep(s *otlpdata.Span) otlpdata.Span {
-	kept := *s
-	kept.Raw, kept.Attributes, kept.Events, kept.Links = nil, cloned(s.Attributes), cloned(s.Events), cloned(s.Links)
-	for i := range kept.Events {
-		kept.Events[i].Attributes = cloned(kept.Events[i].Attributes)
+// normalized returns a copy of a span that is valid after the walk. It has no Raw, and nil for each
+// empty list.
+func normalized(s *otlpdata.Span) otlpdata.Span {
+	out := *s
+	out.Raw, out.Attributes, out.Events, out.Links = nil, cloned(s.Attributes), cloned(s.Events), cloned(s.Links)
+	for i := range out.Events {
+		out.Events[i].Attributes = cloned(out.Events[i].Attributes)
 	}
-	for i := range kept.Links {
-		kept.Links[i].Attributes = cloned(kept.Links[i].Attributes)
+	for i := range out.Links {
+		out.Links[i].Attributes = cloned(out.Links[i].Attributes)
 	}
-	return kept
+	return out
 }
 
 func cloned[T any](s []T) []T {
@@ -175,11 +177,12 @@ func cloned[T any](s []T) []T {
 	return slices.Clone(s)
 }
 
-// TestRequestsHoldTheTraces collects what the requests hold, and compares it with Trace.
+// TestRequestsHoldTheTraces compares the spans in the requests with those of Trace.
 func TestRequestsHoldTheTraces(t *testing.T) {
 	d := testSet(5)
 	const spans = 20_000
-	c := collector{traces: map[otlpdata.TraceID][]otlpdata.Span{}, services: map[otlpdata.SpanID]string{}, scopes: map[otlpdata.SpanID]Scope{}}
+	c := collector{traces: map[otlpdata.TraceID][]otlpdata.Span{},
+		services: map[otlpdata.SpanID]string{}, scopes: map[otlpdata.SpanID]Scope{}}
 	total, size := 0, 0
 	for r := range d.Requests(spans, 100) {
 		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
@@ -206,8 +209,8 @@ func TestRequestsHoldTheTraces(t *testing.T) {
 			byID[s.SpanID] = s
 		}
 		for n, s := range want {
-			if !reflect.DeepEqual(byID[s.SpanID],
-				s.Span) || c.services[s.SpanID] != d.Resources()[s.Resource].Service || c.scopes[s.SpanID] != Scopes()[s.Scope] {
+			if !reflect.DeepEqual(byID[s.SpanID], s.Span) || c.scopes[s.SpanID] != Scopes()[s.Scope] ||
+				c.services[s.SpanID] != d.Resources()[s.Resource].Service {
 				t.Fatalf("trace %d span %d: got %+v, want %+v", i, n, byID[s.SpanID], s)
 			}
 		}
@@ -221,13 +224,15 @@ func TestRequestsAreValidForPdata(t *testing.T) {
 			t.Fatal(err)
 		}
 		if req.Traces().SpanCount() != r.Spans || req.Traces().ResourceSpans().Len() != 1 {
-			t.Errorf("got %d spans of %d resources, want %d of one", req.Traces().SpanCount(), req.Traces().ResourceSpans().Len(), r.Spans)
+			t.Errorf("got %d spans of %d resources, want %d spans of 1 resource",
+				req.Traces().SpanCount(), req.Traces().ResourceSpans().Len(), r.Spans)
 		}
 	}
 }
 
-func TestRequestsCanBeLeft(t *testing.T) {
-	for _, perRequest := range []int{10, 1000} { // left at a full request, and at a remainder
+// TestRequestsStopAtBreak breaks at a full request and at the remainder of a resource.
+func TestRequestsStopAtBreak(t *testing.T) {
+	for _, perRequest := range []int{10, 1000} {
 		n := 0
 		for range testSet(5).Requests(1000, perRequest) {
 			n++

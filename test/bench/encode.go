@@ -9,14 +9,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// The encoders of SDKs write fields in ascending order, which pdata (and so every collector that uses it) does not. Requests are
-// therefore written here, by field number of opentelemetry-proto.
+// The encoders of SDKs write fields in ascending order of their numbers. pdata, and therefore every
+// collector that uses it, does not. The functions below encode requests like an SDK, with the field
+// numbers of opentelemetry-proto.
 
 func appendMessage(dst []byte, num protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, num, protowire.BytesType), content)
 }
 
-// appendText leaves out an empty string, and the others a zero, as proto3 does.
+// appendText omits an empty string, as proto3 does. The functions for numbers omit a zero.
 func appendText(dst []byte, num protowire.Number, s string) []byte {
 	if s == "" {
 		return dst
@@ -78,7 +79,8 @@ func appendAttributes(dst []byte, num protowire.Number, kvs []otlpdata.KeyValue)
 	return dst
 }
 
-// encodeValue writes zeros, too: the member of a oneof says what the value is.
+// encodeValue also writes zeros, because the field number of a oneof determines the type of the
+// value.
 func encodeValue(kv otlpdata.KeyValue) []byte {
 	switch v := kv.Value; v.Kind() {
 	case otlpdata.ValueString:

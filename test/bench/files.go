@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// FileBytes returns the size of all files below dir whose names end with suffix, in bytes.
+// FileBytes returns the total size in bytes of the files in dir and its subdirectories whose names
+// end with suffix.
 func FileBytes(dir, suffix string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(d.Name(), suffix) {

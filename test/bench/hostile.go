@@ -11,27 +11,28 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Hostile is a way in which spans can be what no server is made for: a mistake of a program or the intent of an attacker. Everything else
-// about the spans is as in the data set.
+// Hostile is a kind of unusual data that is expensive for a server, such as a faulty program or an
+// attacker sends. In all other respects the spans are those of the data set.
 type Hostile int
 
 // The hostile kinds of data.
 const (
-	// UniqueNames gives every span a name of its own.
+	// UniqueNames gives every span a unique name.
 	UniqueNames Hostile = iota
-	// SomeKeys adds three attributes to every span, whose keys are three of 1024 at random.
+	// SomeKeys adds three attributes to every span. Their keys are selected at random from 1024.
 	SomeKeys
-	// AllKeys gives every attribute of spans and events a key of its own.
+	// AllKeys gives every attribute of spans and events a unique key.
 	AllKeys
-	// LargeValues adds a text of 1 MB to every span.
+	// LargeValues adds an attribute with a string of 1 MB to every span.
 	LargeValues
 	// WrongClocks moves every tenth span in time, by up to a year in either direction.
 	WrongClocks
 	// OneTrace puts all spans into one trace, with one root.
 	OneTrace
-	// UniqueServices gives every span a resource of its own with a service.name of its own. A request holds many resources.
+	// UniqueServices gives every span its own resource with a unique service.name. A request holds
+	// many resources.
 	UniqueServices
-	// UniqueResources gives every request an instance of its own.
+	// UniqueResources gives the resource of every request a unique service.instance.id.
 	UniqueResources
 )
 
@@ -40,17 +41,18 @@ func HostileKinds() []Hostile {
 	return []Hostile{UniqueNames, SomeKeys, AllKeys, LargeValues, WrongClocks, OneTrace, UniqueServices, UniqueResources}
 }
 
-// String returns the kind as benchmarks name it.
+// String returns the name of the kind in benchmarks.
 func (h Hostile) String() string {
 	return [...]string{"unique-names", "some-keys", "all-keys", "large-values", "wrong-clocks", "one-trace", "unique-services",
 		"unique-resources"}[h]
 }
 
-// largeValue is the size of the texts of LargeValues, in bytes.
+// largeValue is the size of the values of LargeValues in bytes.
 const largeValue = 1_000_000
 
-// Hostile ranges over the requests of [Dataset.Requests], turned hostile. They are the same for the same arguments. With UniqueServices,
-// Request.Resource is that of the first span.
+// Hostile iterates over the requests of [Dataset.Requests], changed as kind says. The same
+// arguments give the same requests. With UniqueServices, Request.Resource is the resource of the
+// first span.
 func (d *Dataset) Hostile(kind Hostile, spans, perRequest int) iter.Seq[Request] {
 	switch kind {
 	case UniqueServices:
@@ -114,7 +116,8 @@ func (d *Dataset) oneTrace() func(int, *Span) {
 func someKeys(r *rand.Rand) []otlpdata.KeyValue {
 	const keys, each = 1024, 3
 	var out []otlpdata.KeyValue
-	for n := r.IntN(keys); len(out) < each; n += 1 + r.IntN(keys/each) { // distinct: two steps do not come round
+	// The keys are distinct, because two steps are shorter than the number of keys.
+	for n := r.IntN(keys); len(out) < each; n += 1 + r.IntN(keys/each) {
 		out = append(out, text(fmt.Sprintf("custom.key.%d", n%keys), fmt.Sprint(r.IntN(1000))))
 	}
 	return out
@@ -126,12 +129,13 @@ func rename(r *rand.Rand, kvs []otlpdata.KeyValue) {
 	}
 }
 
-// largeText looks like a dump of some program's state: words that repeat, and numbers that do not.
+// largeText returns a string like a dump of a program's state: words repeat, and numbers do not.
 func largeText(r *rand.Rand) string {
 	var b strings.Builder
 	b.Grow(largeValue + 128)
 	for b.Len() < largeValue {
-		fmt.Fprintf(&b, "worker %d handles order %016x of shop.checkout, state=waiting, since=%d ms\n", r.IntN(64), r.Uint64(), r.IntN(100_000))
+		fmt.Fprintf(&b, "worker %d handles order %016x of shop.checkout, state=waiting, since=%d ms\n",
+			r.IntN(64), r.Uint64(), r.IntN(100_000))
 	}
 	return b.String()[:largeValue]
 }
@@ -143,8 +147,8 @@ func shift(s *Span, by uint64) {
 	}
 }
 
-// joined makes one request of several, until it holds perRequest spans: requests are one repeated field, so that their concatenation is
-// one, too.
+// joined concatenates requests until they have perRequest spans. A concatenation of requests is a
+// valid request, because a request consists of one repeated field.
 func joined(parts iter.Seq[Request], perRequest int) iter.Seq[Request] {
 	return func(yield func(Request) bool) {
 		var all Request

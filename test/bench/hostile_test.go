@@ -7,13 +7,13 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// census counts what is unusual in requests.
+// census counts what is hostile in requests.
 type census struct {
 	spans, requests          int
 	names, keys, traces, ids map[string]bool
 	services, instances      map[string]bool
-	roots, astray, large     int
-	begin                    uint64 // of the data set
+	roots, misdated, large   int    // spans
+	begin                    uint64 // start of the data set
 }
 
 func (c *census) Resource(r *otlpdata.Resource) error {
@@ -32,7 +32,7 @@ func (c *census) Span(s *otlpdata.Span) error {
 		c.roots++
 	}
 	if s.Start < c.begin || s.Start > c.begin+100e9 {
-		c.astray++
+		c.misdated++
 	}
 	for _, kv := range s.Attributes {
 		c.keys[kv.Key] = true
@@ -50,7 +50,7 @@ func takeCensus(t *testing.T, d *Dataset, kind Hostile, spans, perRequest int) *
 	for r := range d.Hostile(kind, spans, perRequest) {
 		b, err := otlpdata.FromOTLP(r.Body, otlpdata.Meta{}, otlpdata.Limits{})
 		if err != nil || b.Len() != r.Spans || r.Spans > perRequest {
-			t.Fatalf("a request of %d spans: %v", r.Spans, err)
+			t.Fatalf("request with %d spans: decoded %d, %v", r.Spans, b.Len(), err)
 		}
 		if err := otlpdata.Walk(r.Body, c); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestHostileKinds(t *testing.T) {
 		SomeKeys:        func(c *census) bool { return len(c.keys) > 1024 && len(c.keys) < 1100 },
 		AllKeys:         func(c *census) bool { return len(c.keys) > 8*c.spans },
 		LargeValues:     func(c *census) bool { return c.large == c.spans },
-		WrongClocks:     func(c *census) bool { return c.astray > spans/11 && c.astray < spans/9 },
+		WrongClocks:     func(c *census) bool { return c.misdated > spans/11 && c.misdated < spans/9 },
 		OneTrace:        func(c *census) bool { return len(c.traces) == 1 && c.roots == 1 },
 		UniqueServices:  func(c *census) bool { return len(c.services) == c.spans },
 		UniqueResources: func(c *census) bool { return len(c.instances) == c.requests },
@@ -79,8 +79,9 @@ func TestHostileKinds(t *testing.T) {
 			}
 			c := takeCensus(t, d, kind, n, 20)
 			if !check(c) || len(c.ids) != c.spans || c.spans < n {
-				t.Errorf("%d spans (%d ids, %d roots, %d astray, %d large) in %d requests: %d names, %d keys, %d traces, %d services, %d instances",
-					c.spans, len(c.ids), c.roots, c.astray, c.large, c.requests, len(c.names), len(c.keys), len(c.traces), len(c.services),
+				t.Errorf("%d spans (%d ids, %d roots, %d misdated, %d large) in %d requests: "+
+					"%d names, %d keys, %d traces, %d services, %d instances",
+					c.spans, len(c.ids), c.roots, c.misdated, c.large, c.requests, len(c.names), len(c.keys), len(c.traces), len(c.services),
 					len(c.instances))
 			}
 		})
@@ -100,7 +101,7 @@ func TestHostileKindsHaveNames(t *testing.T) {
 func TestHostileRequestsAreAPureFunction(t *testing.T) {
 	for _, kind := range HostileKinds() {
 		if kind == LargeValues {
-			continue // as SomeKeys, and large
+			continue // built like SomeKeys, and large
 		}
 		var all [2][]byte
 		for i := range all {
@@ -112,12 +113,12 @@ func TestHostileRequestsAreAPureFunction(t *testing.T) {
 			t.Errorf("%s differs from run to run", kind)
 		}
 		n := 0
-		for range testSet(7).Hostile(kind, 500, 50) { // and it can be left
+		for range testSet(7).Hostile(kind, 500, 50) { // a break stops the iteration
 			n++
 			break
 		}
 		if n != 1 {
-			t.Errorf("%s: got %d requests", kind, n)
+			t.Errorf("%s: got %d requests before the break", kind, n)
 		}
 	}
 }

@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(harness.Cleanup))
 }
 
-// decodeServer is an environment variable. If it is set, the test program is a gRPC server that decodes OTLP requests into pdata
-// and discards them. Its CPU time is the lower bound for servers that use pdata.
+// decodeServer is an environment variable. If it is set, the test program is a gRPC server that
+// decodes OTLP requests into pdata and discards them. Its CPU time is the lower bound for servers
+// that use pdata.
 const decodeServer = "TRACING_TEST_DECODE_SERVER"
 
 func runDecodeServer() {

@@ -5,27 +5,30 @@ import (
 	"math/rand/v2"
 )
 
-// profile says what the spans of one operation have besides the attributes of their instrumentation. As in programs, where every operation
-// is one piece of code, the list of a span's keys follows from its operation, with a few variants.
+// profile is what the spans of one operation have in addition to the attributes of their
+// instrumentation. In real programs an operation is one piece of code. Therefore the operation
+// determines the keys of a span here, too, except for a few variants.
 type profile struct {
-	always    []int // of extra: every span has them
-	sometimes []int // of extra: one span in so many has them as optionalShares says
-	events    int   // how many events a span has, if it has any
+	always    []int // attributes of every span, as arguments of builder.extra
+	sometimes []int // attributes of some spans, with the probabilities in optionalShares
+	events    int   // number of events of a span that has events
 }
 
-// optionalShares are the probabilities of the attributes in profile.sometimes, as one in so many.
+// optionalShares are the probabilities of the attributes in profile.sometimes: n means one span in
+// n.
 var optionalShares = [...]int{2, 4}
 
-// profile returns that of an operation: what the service does under this name, on this side of a call.
+// profile returns the profile of the operation of s, which depends on the service, the name, the
+// kind and the scope.
 func (d *Dataset) profile(service int, s *Span) profile {
 	h := fnv.New64a()
 	h.Write([]byte(d.services[service].name))
 	h.Write([]byte{byte(s.Kind), byte(s.Scope)})
 	h.Write([]byte(s.Name))
 	r := rand.New(rand.NewPCG(d.seed, h.Sum64()))
-	const most = 4
-	always := max(r.IntN(most+1), r.IntN(most+1), r.IntN(most+1)) // rather many
-	sometimes := max(0, r.IntN(2*len(optionalShares))-1)          // none for half of the operations
+	const maxAlways = 4
+	always := max(r.IntN(maxAlways+1), r.IntN(maxAlways+1), r.IntN(maxAlways+1)) // high numbers are more likely
+	sometimes := max(0, r.IntN(2*len(optionalShares))-1)                         // none for half of the operations
 	extras := r.Perm(extraCount)
 	return profile{extras[:always], extras[always : always+sometimes], 1 + r.IntN(2)}
 }

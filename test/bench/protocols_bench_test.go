@@ -47,8 +47,9 @@ service:
   pipelines: {traces: {receivers: [native, thriftudp, zipkin], processors: [batch], exporters: [%s]}}
 `
 
-// BenchmarkProtocols measures the CPU time per span of a process that receives spans in the format of a client and discards or
-// forwards them. It reports the ratio to D, the CPU time of decoding the same spans from OTLP into pdata, measured in turns.
+// BenchmarkProtocols measures the CPU time per span of a process that receives spans in the format
+// of a client and discards or forwards them. It reports the ratio to D, the CPU time of decoding
+// the same spans from OTLP into pdata. Both are measured alternately.
 func BenchmarkProtocols(b *testing.B) {
 	dataset := bench.New(1, time.Now())
 	for _, w := range []protocol{
@@ -87,11 +88,12 @@ func (w *protocol) measure(b *testing.B, dataset *bench.Dataset) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// run sends all payloads to a process, and returns its CPU time and the number of spans that it passed to its exporter.
+// run sends all payloads to a process, and returns its CPU time and the number of spans that it
+// passed to its exporter.
 func (w *protocol) run(b *testing.B, payloads [][]byte) (cpu time.Duration, spans float64) {
 	b.Helper()
 	start := func(exporter, next string) *harness.Process {
-		file := filepath.Join(b.TempDir(), "wires.yaml")
+		file := filepath.Join(b.TempDir(), "protocols.yaml")
 		if err := os.WriteFile(file, fmt.Appendf(nil, protocolsConfig, next, exporter), 0o600); err != nil {
 			b.Fatal(err)
 		}
@@ -138,7 +140,8 @@ func sendDatagrams(b *testing.B, addr string, payloads [][]byte) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	// The rate is lower than that of the process, so that almost nothing is lost. The benchmark measures CPU time.
+	// The rate is lower than that of the process, so that almost nothing is lost. The benchmark
+	// measures CPU time.
 	const bytesPerSecond, datagramsPerSecond = 150e6, 40_000
 	started, bytesSent := time.Now(), 0
 	for i, p := range payloads {

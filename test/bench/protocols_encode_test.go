@@ -29,14 +29,16 @@ func postSpans(b *testing.B, r bench.Request) (p []byte) {
 	return p
 }
 
-// binaryBatch encodes a request as Batch in the binary Thrift protocol, with the code of the Jaeger client.
+// binaryBatch encodes a request as Batch in the binary Thrift protocol, with the code of the Jaeger
+// client.
 func binaryBatch(b *testing.B, r bench.Request) []byte {
 	return thriftBytes(b, func(p *thrift.TMemoryBuffer) error {
 		return thriftBatch(b, r).Write(context.Background(), thrift.NewTBinaryProtocolConf(p, nil))
 	})
 }
 
-// compactMessage encodes a request as emitBatch in the compact Thrift protocol, with the code of the Jaeger client.
+// compactMessage encodes a request as emitBatch in the compact Thrift protocol, with the code of
+// the Jaeger client.
 func compactMessage(b *testing.B, r bench.Request) []byte {
 	return thriftBytes(b, func(p *thrift.TMemoryBuffer) error {
 		client := agent.NewAgentClientFactory(p, thrift.NewTCompactProtocolFactoryConf(nil))
@@ -60,7 +62,8 @@ func thriftBatch(b *testing.B, r bench.Request) *jaeger.Batch {
 	return &v.batch
 }
 
-// thriftVisitor builds the batch that Thrift clients send. Fields that the model does not have become tags.
+// thriftVisitor builds the batch that Thrift clients send. Fields that the model does not have
+// become tags.
 type thriftVisitor struct{ batch jaeger.Batch }
 
 func (v *thriftVisitor) Resource(r *otlpdata.Resource) error {

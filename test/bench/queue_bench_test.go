@@ -24,8 +24,9 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [otlp]}}
 `
 
-// BenchmarkQueue measures the CPU time per span of a process that forwards spans through a sending queue, in memory and on disk.
-// It reports the ratios to F, see [BenchmarkServer], and the difference between disk and memory.
+// BenchmarkQueue measures the CPU time per span of a process that forwards spans through a sending
+// queue, in memory and on disk. It reports the ratios to F, see [BenchmarkServer], and the
+// difference between disk and memory.
 func BenchmarkQueue(b *testing.B) {
 	requests := slices.Values(slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512)))
 	var floor, memory, disk float64

@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// BenchmarkRatio measures pdata and the walk in turns, so that both see the same machine, and reports the quotient of their CPU time.
-// Collections during a turn count; what it leaves behind is collected before the next one starts, and does not.
+// BenchmarkRatio measures pdata and the walk alternately, so that both run under the same
+// conditions, and reports the ratio of their CPU times. Garbage collections during a round count.
+// The collection of the remaining garbage before the next round does not.
 func BenchmarkRatio(b *testing.B) {
 	for _, w := range workloads() {
 		requests := w.requests(b)
 		b.Run(w.name, func(b *testing.B) {
 			var pdata, walk time.Duration
-			turns := 0
+			rounds := 0
 			for b.Loop() {
-				pdata += turn(b, requests, decodePdata)
-				walk += turn(b, requests, decodeWalk)
-				turns++
+				pdata += measureRound(b, requests, decodePdata)
+				walk += measureRound(b, requests, decodeWalk)
+				rounds++
 			}
-			spans := float64(turns * len(requests) * w.perRequest)
+			spans := float64(rounds * len(requests) * w.perRequest)
 			b.ReportMetric(float64(pdata.Nanoseconds())/spans, "pdata-cpu-ns/span")
 			b.ReportMetric(float64(walk.Nanoseconds())/spans, "walk-cpu-ns/span")
 			b.ReportMetric(float64(walk)/float64(pdata), "walk/D")
@@ -30,8 +31,8 @@ func BenchmarkRatio(b *testing.B) {
 	}
 }
 
-// turn decodes all requests, and returns the CPU time that it took the process.
-func turn(b *testing.B, requests []Request, decode func([]byte) error) time.Duration {
+// measureRound decodes all requests, and returns the CPU time that the process used for it.
+func measureRound(b *testing.B, requests []Request, decode func([]byte) error) time.Duration {
 	runtime.GC()
 	from := cpuTime(b)
 	for _, r := range requests {

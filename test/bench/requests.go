@@ -8,21 +8,25 @@ import (
 
 // Request is one encoded ExportTraceServiceRequest.
 type Request struct {
-	Resource int // index in Dataset.Resources: all spans are of one
+	Resource int // index in Dataset.Resources; all spans have the same resource
 	Spans    int
 	Body     []byte
 }
 
-// Requests ranges over the requests of the first Traces(spans) traces, complete: as an SDK's batches, each holds spans of one resource,
-// perRequest of them, but for the last one of each resource.
+// Requests iterates over the requests with all spans of the first Traces(spans) traces. Like the
+// batches of an SDK, each request holds perRequest spans of one resource. The last request of each
+// resource may hold fewer.
 func (d *Dataset) Requests(spans, perRequest int) iter.Seq[Request] {
 	return d.requests(spans, perRequest, edits{})
 }
 
-// edits change what is sent; nil leaves it as it is.
+// edits are functions that change what is sent. A nil function changes nothing.
 type edits struct {
-	span     func(n int, s *Span)                                    // n counts spans, in the order of traces
-	resource func(n int, of []otlpdata.KeyValue) []otlpdata.KeyValue // n counts requests; a changed list is a new one
+	// span changes span n, counted in the order of traces.
+	span func(n int, s *Span)
+	// resource returns the attributes of the resource of request n. It must not change its
+	// argument.
+	resource func(n int, of []otlpdata.KeyValue) []otlpdata.KeyValue
 }
 
 func (d *Dataset) requests(spans, perRequest int, e edits) iter.Seq[Request] {
@@ -49,15 +53,15 @@ func (d *Dataset) requests(spans, perRequest int, e edits) iter.Seq[Request] {
 	}
 }
 
-// requests collects spans until there are enough of them for a request.
+// requests collects spans until there are enough for a request.
 type requests struct {
 	*Dataset
 	edits
 	pending []group // by resource
-	made    int
+	made    int     // number of requests so far
 }
 
-// group collects the spans of one resource, encoded, by scope.
+// group holds the encoded spans of one resource by scope.
 type group struct {
 	scopes [scopeCount][]byte
 	spans  int

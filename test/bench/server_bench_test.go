@@ -18,7 +18,8 @@ import (
 // benchSpans is the minimum number of spans of one measurement.
 const benchSpans = 500_000
 
-// measureCPU sends requests to target, stops the process with stop, and returns its CPU time per span in nanoseconds.
+// measureCPU sends requests to target, stops the process with stop, and returns its CPU time per
+// span in nanoseconds.
 func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], cmd *exec.Cmd, stop func()) float64 {
 	b.Helper()
 	r, err := load.Run(b.Context(), load.Options{Target: target, Connections: 4, InFlight: 2, Retry: time.Minute}, requests)
@@ -30,9 +31,11 @@ func measureCPU(b *testing.B, target string, requests iter.Seq[bench.Request], c
 	return float64(cpu.Nanoseconds()) / float64(r.Acked)
 }
 
-// BenchmarkServer measures the CPU time per span of servers that run as processes of their own. Requests have 512 spans and are
-// sent over gRPC. The servers are the floor F, which decodes requests into pdata, and this program with otlp -> batch -> nop and
-// with otlp -> batch -> otlp. They take turns in one run, and the benchmark reports the ratios to F.
+// BenchmarkServer measures the CPU time per span of servers that run in separate processes.
+// Requests have 512 spans and are sent over gRPC. The servers are the baseline F, which decodes
+// requests into pdata and discards them, and this program with otlp -> batch -> nop and with otlp
+// -> batch -> otlp. They are measured alternately in one run. The benchmark reports the ratios to
+// F.
 func BenchmarkServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all := slices.Values(requests)
@@ -50,6 +53,7 @@ func BenchmarkServer(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// measureFloor measures F, the lower bound for servers that use pdata.
 func measureFloor(b *testing.B, requests iter.Seq[bench.Request]) float64 {
 	self, err := os.Executable()
 	if err != nil {
@@ -90,7 +94,8 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [%s]}}
 `
 
-// startBench runs the program with benchConfig, and returns the process and the address of its receiver.
+// startBench runs the program with benchConfig, and returns the process and the address of its
+// receiver.
 func startBench(b *testing.B, exporter, nextHop string) (*harness.Process, string) {
 	file := filepath.Join(b.TempDir(), "bench.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, benchConfig, nextHop, exporter), 0o600); err != nil {
@@ -117,7 +122,8 @@ func measureHop(b *testing.B, requests iter.Seq[bench.Request]) float64 {
 	return cpu
 }
 
-// checkSent checks that a stopped process has passed at least the given number of spans to its exporters.
+// checkSent checks that a stopped process has passed at least the given number of spans to its
+// exporters.
 func checkSent(p *harness.Process, spans float64) {
 	p.T.Helper()
 	if n := spansSent(p); n < spans {

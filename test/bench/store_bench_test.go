@@ -29,9 +29,10 @@ type stored struct {
 	peak int     // peak resident memory in MiB
 }
 
-// BenchmarkStoreServer measures the CPU time per span of a server with otlp -> batch -> disk, which syncs before it acknowledges,
-// until all spans are in segments and the process has stopped. It reports the ratio to F, see [BenchmarkServer], the size of the
-// segments per span, and the peak resident memory.
+// BenchmarkStoreServer measures the CPU time per span of a server with otlp -> batch -> disk, which
+// syncs before it acknowledges, until all spans are in segments and the process has stopped. It
+// reports the ratio to F, see [BenchmarkServer], the size of the segments per span, and the peak
+// resident memory.
 func BenchmarkStoreServer(b *testing.B) {
 	requests := slices.Collect(bench.New(1, time.Now()).Requests(benchSpans+512*200, 512))
 	all, spans := slices.Values(requests), 0

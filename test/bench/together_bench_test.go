@@ -38,10 +38,11 @@ const phaseTime = 10 * time.Second
 // queryRate is the number of queries per second. Queries do not wait for earlier answers.
 const queryRate = 50
 
-// BenchmarkTogether sends spans and queries to a server at the same time. Its phases are: spans as fast as possible, queries
-// alone, spans alone at 60 % of the maximum rate, and both together. The sender and the clients share the machine with the
-// server. The benchmark reports the achieved rate of the last phase as a share of the requested one, and the CPU time per query,
-// alone and together with spans. The CPU time of the spans is subtracted.
+// BenchmarkTogether sends spans and queries to a server at the same time. Its phases are: spans as
+// fast as possible, queries alone, spans alone at 60 % of the maximum rate, and both together. The
+// sender and the clients share the machine with the server. The benchmark reports the achieved rate
+// of the last phase as a share of the requested one, and the CPU time per query, alone and together
+// with spans. The CPU time of the spans is subtracted.
 func BenchmarkTogether(b *testing.B) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		b.Skip("needs /proc to read the CPU time of a running process: ", err)
@@ -57,10 +58,10 @@ type together struct {
 	b      *testing.B
 	p      *harness.Process
 	data   *bench.Dataset
-	send   string // address of the OTLP receiver
-	query  string // URL of the query API
-	stored int    // number of complete traces in the store
-	next   func() (bench.Request, bool)
+	send   string                       // address of the OTLP receiver
+	query  string                       // URL of the query API
+	stored int                          // number of complete traces in the store
+	next   func() (bench.Request, bool) // returns the next request of data
 }
 
 func newTogether(b *testing.B) *together {
@@ -96,11 +97,11 @@ func (t *together) measure() {
 
 	before, start = t.cpu(), time.Now()
 	var both queryResult
-	var asking sync.WaitGroup
-	asking.Go(func() { both = t.queries() })
+	var querying sync.WaitGroup
+	querying.Go(func() { both = t.queries() })
 	n = t.spans(int(rate*phaseTime.Seconds()), rate)
 	kept := float64(n) / time.Since(start).Seconds() / rate
-	asking.Wait()
+	querying.Wait()
 	perQuery := ((t.cpu() - before).Seconds() - perSpan*float64(n)) / float64(both.n)
 
 	t.b.ReportMetric(maximum, "max-spans/s")
@@ -112,8 +113,8 @@ func (t *together) measure() {
 	t.b.ReportMetric(1e3*both.median.Seconds(), "together-p50-ms")
 }
 
-// spans sends at least n spans at a rate in spans per second, or as fast as possible if the rate is 0. It returns the number of
-// acknowledged spans.
+// spans sends at least n spans at a rate in spans per second, or as fast as possible if the rate is
+// 0. It returns the number of acknowledged spans.
 func (t *together) spans(n int, rate float64) int {
 	t.b.Helper()
 	start := time.Now()
@@ -149,7 +150,7 @@ func (t *together) queries() queryResult {
 	services := t.data.Services()
 	var mu sync.Mutex
 	var took []time.Duration
-	var asked sync.WaitGroup
+	var sent sync.WaitGroup
 	before, start := t.cpu(), time.Now()
 	for i := range int(phaseTime.Seconds() * queryRate) {
 		due := start.Add(time.Duration(i) * time.Second / queryRate)
@@ -158,7 +159,7 @@ func (t *together) queries() queryResult {
 			url = fmt.Sprintf("%s/api/traces/%s", t.query, t.data.Trace(random.IntN(t.stored))[0].TraceID)
 		}
 		time.Sleep(time.Until(due))
-		asked.Go(func() {
+		sent.Go(func() {
 			if err := get(url); err != nil {
 				t.b.Error(err)
 			}
@@ -167,12 +168,12 @@ func (t *together) queries() queryResult {
 			mu.Unlock()
 		})
 	}
-	asked.Wait()
+	sent.Wait()
 	slices.Sort(took)
 	return queryResult{len(took), t.cpu() - before, took[len(took)/2]}
 }
 
-// get gets a URL, which must not return an empty answer.
+// get sends a GET request and returns an error unless the answer has status 200 and a body.
 func get(url string) error {
 	r, err := http.Get(url)
 	if err != nil {
@@ -205,7 +206,7 @@ func (t *together) cpu() time.Duration {
 	if err != nil {
 		t.b.Fatal(err)
 	}
-	const user, system, tick = 11, 12, 10 * time.Millisecond // fields after the name; the unit of Linux
+	const user, system, tick = 11, 12, 10 * time.Millisecond // indexes of fields after the name; unit of Linux
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
 	u, err1 := strconv.Atoi(fields[user])
 	s, err2 := strconv.Atoi(fields[system])

@@ -8,24 +8,25 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// service is one of the 40. It serves operations to the tiers above, calls those below, and may own a database.
+// service is one of the 40 services. It serves operations to the tiers above it, calls services of
+// the tiers below it, and may have a database.
 type service struct {
 	name       string
-	noun       string // what it deals with
+	noun       string // the entity that it manages
 	tier       int
 	operations []string
 	instances  []int // indexes in Dataset.resources
 	callees    []int // indexes in Dataset.services
 }
 
-// The tiers, from the edge inwards: `service:noun`.
+// tiers returns the services of each tier as `service:noun`, from the edge inwards.
 func tiers() [][]string {
 	return [][]string{
 		{"web-gateway:page", "mobile-gateway:screen", "partner-gateway:feed"},
 		{"storefront:shelf", "checkout:order", "account:profile", "helpdesk:ticket", "back-office:report", "search:query", "wishlist:wish"},
 		{"basket:basket", "catalogue:product", "pricing:price", "promotions:coupon", "inventory:stock", "shipping:parcel", "returns:return",
 			"payments:payment", "invoicing:invoice", "reviews:review", "recommendations:suggestion", "loyalty:point", "addresses:address"},
-		{"identity:user", "sessions:session", "ledger:entry", "warehouse:bin", "carriers:route", "suppliers:supplier", "fraud-check:score",
+		{"identity:user", "sessions:session", "journal:entry", "warehouse:bin", "carriers:route", "suppliers:supplier", "fraud-check:score",
 			"tax:rate", "translations:phrase", "images:image", "audit:record"},
 		{"mail-sender:mail", "sms-sender:message", "card-acquirer:charge", "exchange-rates:currency", "geo-coder:place",
 			"document-store:document"},
@@ -37,7 +38,8 @@ func topology(r *rand.Rand) ([]service, []Resource) {
 	for tier, names := range tiers() {
 		for _, n := range names {
 			name, noun, _ := strings.Cut(n, ":")
-			services = append(services, service{name: name, noun: noun, tier: tier, operations: operations(name, noun, tier)})
+			services = append(services, service{name: name, noun: noun, tier: tier,
+				operations: operations(name, noun, tier)})
 		}
 	}
 	var resources []Resource
@@ -52,7 +54,8 @@ func topology(r *rand.Rand) ([]service, []Resource) {
 	return services, resources
 }
 
-// operations are five: HTTP routes in the two outer tiers, RPC methods in the others.
+// operations returns five operations: HTTP routes in the two outer tiers, RPC methods in the
+// others.
 func operations(name, noun string, tier int) []string {
 	if tier < 2 {
 		p := "/" + noun + "s"
@@ -66,21 +69,22 @@ func operations(name, noun string, tier int) []string {
 	return ops
 }
 
-// callees returns three services of the next two tiers. The services of a tier take turns, so that every service is called by some.
+// callees returns three services of the next two tiers. It distributes the services of these tiers
+// over their callers in round-robin order, so that every service has a caller.
 func callees(services []service, caller int) []int {
 	var below []int
-	turn := 0
+	position := 0 // of the caller in its tier
 	for i := range services {
 		switch t := services[i].tier - services[caller].tier; {
 		case t == 0 && i < caller:
-			turn++
+			position++
 		case t == 1 || t == 2:
 			below = append(below, i)
 		}
 	}
 	var out []int
 	for n := range min(3, len(below)) {
-		out = append(out, below[(3*turn+n)%len(below)])
+		out = append(out, below[(3*position+n)%len(below)])
 	}
 	return out
 }

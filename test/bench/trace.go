@@ -9,31 +9,35 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// builder makes one trace: it begins with a root and lets random spans call others until the trace has its size.
+// builder builds one trace. It starts with the root span, and adds calls below random spans until
+// the trace has the drawn size.
 type builder struct {
 	*Dataset
 	*rand.Rand
 	spans []Span
 	open  []parent // spans that may get children
-	size  int
+	size  int      // number of spans of the complete trace
 }
 
-// parent is a span whose service does something below it.
+// parent is a span that may get children, and the service that creates them.
 type parent struct {
 	span    int // index in builder.spans
 	service int
 }
 
-// leastParent is the shortest span that gets children, in nanoseconds; theirs are microseconds then.
-const leastParent = 20_000
+// minParent is the minimum duration of a span with children in nanoseconds. It ensures that
+// children last at least some microseconds.
+const minParent = 20_000
 
-// Services from firstDatabaseTier to queueTier own a database; those of queueTier take messages.
+// Services of the tiers firstDatabaseTier to queueTier have a database. Services of queueTier
+// consume messages.
 const (
 	firstDatabaseTier = 2
 	queueTier         = 3
 )
 
-// Trace returns the spans of trace i, parents before children. All times lie within those of the parent.
+// Trace returns the spans of trace i, parents before children. A span lies within the time of its
+// parent.
 func (d *Dataset) Trace(i int) []Span {
 	b := &builder{Dataset: d, Rand: d.random(i)}
 	b.size = traceSize(b.Rand)
@@ -74,13 +78,13 @@ func (b *builder) operation(service int) string {
 	return of[b.IntN(len(of))]
 }
 
-// grow adds a span below an open one, or two where one side of a call waits for the other.
+// grow adds a span below a random open span, or two spans for a call or message.
 func (b *builder) grow() {
 	p := b.open[b.IntN(len(b.open))]
 	s := &b.services[p.service]
-	room := b.size - len(b.spans)
+	missing := b.size - len(b.spans)
 	switch n := b.IntN(100); {
-	case n < 62 && room >= 2 && len(s.callees) > 0:
+	case n < 62 && missing >= 2 && len(s.callees) > 0:
 		callee := s.callees[b.IntN(len(s.callees))]
 		if n < 12 && b.services[callee].tier == queueTier {
 			b.message(p, callee)
@@ -99,7 +103,7 @@ func (b *builder) grow() {
 	}
 }
 
-// call adds the client's and the server's side of a request.
+// call adds the client span and the server span of a request.
 func (b *builder) call(p parent, callee int) {
 	scope := rpcScope
 	if b.services[callee].tier < 2 {
@@ -111,7 +115,7 @@ func (b *builder) call(p parent, callee int) {
 	b.mayOpen(server, callee)
 }
 
-// message adds a sent message and its processing, which links back to it.
+// message adds a producer span and a consumer span that links to it.
 func (b *builder) message(p parent, consumer int) {
 	topic := b.services[consumer].name + ".events"
 	sent := b.child(p, otlpdata.KindProducer, "send "+topic, queueScope)
@@ -120,13 +124,14 @@ func (b *builder) message(p parent, consumer int) {
 	b.mayOpen(got, consumer)
 }
 
+// mayOpen lets a span have children of a service if it is long enough.
 func (b *builder) mayOpen(span, service int) {
-	if s := &b.spans[span]; s.End-s.Start >= leastParent {
+	if s := &b.spans[span]; s.End-s.Start >= minParent {
 		b.open = append(b.open, parent{span, service})
 	}
 }
 
-// child adds a span of p's service within the time of p's span, and returns its index.
+// child adds a span of p.service within the time of p.span, and returns its index.
 func (b *builder) child(p parent, kind int32, name string, scope int) int {
 	above := &b.spans[p.span]
 	length := float64(above.End - above.Start)

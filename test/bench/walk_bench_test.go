@@ -9,14 +9,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// benchmarkSpans is how many spans a benchmark reads in turn: 8 MB, so that requests have left the nearer caches when they come again.
+// benchmarkSpans is the number of different spans that a benchmark reads repeatedly. They take 8
+// MB, so that requests are no longer in the L1 and L2 caches when they are read again.
 const benchmarkSpans = 20_000
 
-// workload is a kind of request, as name/spans.
+// workload is a kind of request.
 type workload struct {
-	name       string
+	name       string // encoder and number of spans
 	perRequest int
-	collector  bool // written by pdata, fields in descending order
+	collector  bool // encoded by pdata, with fields in descending order
 }
 
 func workloads() []workload {
@@ -36,14 +37,15 @@ func (w workload) requests(b *testing.B) []Request {
 			continue
 		}
 		if w.collector {
-			r.Body = rewrite(b, r.Body)
+			r.Body = reencode(b, r.Body)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-func rewrite(b *testing.B, body []byte) []byte {
+// reencode encodes a request with pdata.
+func reencode(b *testing.B, body []byte) []byte {
 	b.Helper()
 	req := ptraceotlp.NewExportRequest()
 	if err := req.UnmarshalProto(body); err != nil {
@@ -66,6 +68,7 @@ func decodeWalk(body []byte) error {
 	return err
 }
 
+// BenchmarkDecode measures pdata and the walk with each kind of request.
 func BenchmarkDecode(b *testing.B) {
 	for _, w := range workloads() {
 		requests := w.requests(b)

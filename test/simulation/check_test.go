@@ -16,8 +16,9 @@ import (
 // readerAddr is the machine from which stores are read.
 const readerAddr = "10.0.9.1"
 
-// check compares what was sent with what the stores have, and every program's accounts with the law. Only what a full queue has counted as given
-// up may be missing, and what was in memory when an agent died.
+// check compares what was sent with what the stores have, and every program's accounts with the
+// law. Only what a full queue has counted as given up may be missing, and what was in memory when
+// an agent died.
 func (w *world) check() {
 	have := make(map[uint64]int) // stores that have a span
 	for _, n := range w.collectors {

@@ -51,7 +51,8 @@ func (l *spanLedger) ack(numbers []uint64, by lifespan) {
 	}
 }
 
-// sender is an application: it sends spans to one agent over gRPC, HTTP or in datagrams, and notes what it is told.
+// sender is an application: it sends spans to one agent over gRPC, HTTP or in datagrams, and notes
+// what it is told.
 type sender struct {
 	w     *world
 	rng   *rand.Rand

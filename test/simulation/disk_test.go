@@ -41,8 +41,9 @@ func (d *diskFaults) inject(l *life, mem *vfstest.Mem) vfs.FS {
 		&vfstest.Rule{Op: vfstest.OpChanges, Hook: l.operation}, &d.broken, &d.once, &d.full)}
 }
 
-// sparse is a file system on which zeros behind the end of a file cost nothing: logs are filled with megabytes of them ahead of what is written,
-// which in memory would be half the work of a scenario.
+// sparse is a file system on which zeros behind the end of a file cost nothing: logs are filled
+// with megabytes of them ahead of what is written, which in memory would be half the work of a
+// scenario.
 type sparse struct{ vfs.FS }
 
 func (s sparse) Create(name string) (vfs.File, error) { return sparsely(s.FS.Create(name)) }
@@ -70,8 +71,8 @@ func (f sparseFile) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// sync lets time pass in the syncs that acknowledgements wait for, and only in those: others are made under locks, and while somebody waits
-// for a lock fake time stands still.
+// sync lets time pass in the syncs that acknowledgements wait for, and only in those: others are
+// made under locks, and while somebody waits for a lock fake time stands still.
 func (d *diskFaults) sync(l *life) {
 	if !calledBy("pipeline/storage/wal.(*Log).Commit", "pipeline/storage/wal.(*Dir).newPart") {
 		return
@@ -112,8 +113,8 @@ func calledBy(function, but string) bool {
 	}
 }
 
-// shortHang is how long syncs may take during a reload, so that none takes longer than callers are waited for: the next thing would be to close
-// the files, under a lock.
+// shortHang is how long syncs may take during a reload, so that none takes longer than callers are
+// waited for: the next thing would be to close the files, under a lock.
 const shortHang = time.Second
 
 // hang makes syncs wait for so long.
@@ -173,7 +174,8 @@ func (d *diskFaults) begin() {
 	d.begun++
 }
 
-// failOnce makes one sync fail, after so long, as disks do that have tried again and again. A life has no more than one of these.
+// failOnce makes one sync fail, after so long, as disks do that have tried again and again. A life
+// has no more than one of these.
 func (d *diskFaults) failOnce(how time.Duration) {
 	d.once.Switch(true)
 	d.hang(how)

@@ -66,7 +66,8 @@ func newNode(w *world, name, addr string, configure func(variant) string) *node 
 	return &node{w: w, name: name, addr: addr, seed: w.plan.seed, configure: configure, disk: vfstest.NewMem()}
 }
 
-// boot starts a life, and as many more as it takes when the first ones fail for a reason: the disk is full, or they are struck while they start.
+// boot starts a life, and as many more as it takes when the first ones fail for a reason: the disk
+// is full, or they are struck while they start.
 func (n *node) boot(strikes ...deathblow) {
 	for {
 		l, err := n.begin(strikes)
@@ -179,7 +180,8 @@ func (l *life) last() bool {
 	return false
 }
 
-// disarm lets the program live, unless its last operation has come: then it returns when it is dead.
+// disarm lets the program live, unless its last operation has come: then it returns when it is
+// dead.
 func (l *life) disarm() {
 	l.arms.Lock()
 	l.after.Store(0)

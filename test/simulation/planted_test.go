@@ -15,8 +15,9 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// plantedBug is a bug that the simulation must find. In a program with the bug, instead replaces piece, which occurs once in file.
-// Both are complete statements, because the piece becomes a branch of an if statement. It declares nothing that is used later.
+// plantedBug is a bug that the simulation must find. In a program with the bug, instead replaces
+// piece, which occurs once in file. Both are complete statements, because the piece becomes a
+// branch of an if statement. It declares nothing that is used later.
 type plantedBug struct {
 	name           string
 	promise        string // the guarantee that it breaks
@@ -66,14 +67,17 @@ var plantedBugs = []plantedBug{
 		instead: `e.count.in.Add(float64(e.queue.state().spans))`},
 }
 
-// plantedRounds times simulationRuns is the number of scenarios after which a planted bug must have been found.
+// plantedRounds times simulationRuns is the number of scenarios after which a planted bug must have
+// been found.
 const plantedRounds = 5
 
-// plantedName is the environment variable with the name of the bug that is active. Without it no bug is active.
+// plantedName is the environment variable with the name of the bug that is active. Without it no
+// bug is active.
 const plantedName = "SIMULATION_PLANTED"
 
-// TestPlantedBugs builds the simulation with all bugs, each behind a condition, and checks that the simulation finds each bug, and
-// that the scenario that finds it passes without the bug. The build uses an overlay; the source files do not change.
+// TestPlantedBugs builds the simulation with all bugs, each behind a condition, and checks that the
+// simulation finds each bug, and that the scenario that finds it passes without the bug. The build
+// uses an overlay; the source files do not change.
 func TestPlantedBugs(t *testing.T) {
 	harness.SkipIfShort(t)
 	program, err := buildPlanted(harness.Root(t), t.TempDir(), plantedBugs)
@@ -108,8 +112,8 @@ func (b *plantedBug) mustBeFound(t *testing.T, program string) {
 	}
 }
 
-// simulateIn runs the simulation in a program with one of the bugs, or with none if bug is "". It runs the scenario of one seed,
-// or all scenarios if seed is "". It returns the output.
+// simulateIn runs the simulation in a program with one of the bugs, or with none if bug is "". It
+// runs the scenario of one seed, or all scenarios if seed is "". It returns the output.
 func simulateIn(t *testing.T, program, bug, seed string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSimulation$")
 	if seed != "" {
@@ -120,7 +124,8 @@ func simulateIn(t *testing.T, program, bug, seed string) (string, error) {
 	return string(out), err
 }
 
-// buildPlanted builds the test program of this package from source files with bugs, which it writes to dir.
+// buildPlanted builds the test program of this package from source files with bugs, which it writes
+// to dir.
 func buildPlanted(root, dir string, bugs []plantedBug) (program string, err error) {
 	sources, err := plantedSources(root, bugs)
 	if err != nil {
@@ -151,8 +156,8 @@ func buildPlanted(root, dir string, bugs []plantedBug) (program string, err erro
 	return program, nil
 }
 
-// plantedSources returns the changed files by name: those with bugs, and a new one in each of their packages that reads the name
-// of the active bug.
+// plantedSources returns the changed files by name: those with bugs, and a new one in each of their
+// packages that reads the name of the active bug.
 func plantedSources(root string, bugs []plantedBug) (map[string]string, error) {
 	sources := map[string]string{}
 	for _, b := range bugs {

@@ -12,7 +12,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// variant is what reloads change in a node's configuration; the zero value is what a node begins with. Receivers stay as they are.
+// variant is what reloads change in a node's configuration; the zero value is what a node begins
+// with. Receivers stay as they are.
 type variant struct {
 	processors  int
 	concurrency int           // beyond 1, of the processor batch
@@ -103,7 +104,8 @@ func (n *node) load() (*app.Config, error) {
 		Presets: []app.Preset{{Name: n.name, YAML: []byte(n.configure(n.variant))}}})
 }
 
-// write changes the node's configuration, as a file that a program reads when it starts or is told to.
+// write changes the node's configuration, as a file that a program reads when it starts or is told
+// to.
 func (n *node) write(v variant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -113,8 +115,8 @@ func (n *node) write(v variant) {
 // pauses is how much shorter than those of other faults the times between two reloads are.
 const pauses = 20
 
-// reload gives a program other configurations, one after the other. It may be struck in the middle of one. Who is left without components, because
-// a disk fails, is started again.
+// reload gives a program other configurations, one after the other. It may be struck in the middle
+// of one. Who is left without components, because a disk fails, is started again.
 func (f fault) reload(w *world, n *node) {
 	l := n.take()
 	if l == nil {
@@ -152,8 +154,8 @@ func (f fault) reload(w *world, n *node) {
 	f.revive(n)
 }
 
-// reload makes a program read its configuration again. Nothing but its disk, and its death, may keep it from what it reads; and then it goes on as
-// it was.
+// reload makes a program read its configuration again. Nothing but its disk, and its death, may
+// keep it from what it reads; and then it goes on as it was.
 func (l *life) reload() {
 	n, w := l.node, l.node.w
 	l.reloads.Add(1)

@@ -13,14 +13,15 @@ import (
 // simulationSeed replays one scenario.
 var simulationSeed = flag.Uint64("seed", 0, "run TestSimulation with this seed only")
 
-// TestSimulation runs clients, agents with queues, and collectors with stores in one process, on a simulated network, simulated
-// disks and in fake time. It injects faults: partitions, resets, slow links, process and machine crashes between any two
-// operations of a disk, full, failing and hanging disks, clock jumps, and reloads. When the faults have ended, every
-// acknowledged span is found exactly once in each store, no span is found that was not sent, and the accounts of every program
-// balance.
+// TestSimulation runs clients, agents with queues, and collectors with stores in one process, on a
+// simulated network, simulated disks and in fake time. It injects faults: partitions, resets, slow
+// links, process and machine crashes between any two operations of a disk, full, failing and
+// hanging disks, clock jumps, and reloads. When the faults have ended, every acknowledged span is
+// found exactly once in each store, no span is found that was not sent, and the accounts of every
+// program balance.
 //
-// A seed determines a scenario, except for the order in which goroutines run at the same time. Consecutive seeds start at
-// TRACING_SEED.
+// A seed determines a scenario, except for the order in which goroutines run at the same time.
+// Consecutive seeds start at TRACING_SEED.
 func TestSimulation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	first, runs := *simulationSeed, 1
@@ -40,7 +41,8 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d scenarios: %+v", runs, sum)
 }
 
-// simulationRuns is the number of scenarios of TestSimulation. Together they cover everything that can happen.
+// simulationRuns is the number of scenarios of TestSimulation. Together they cover everything that
+// can happen.
 const simulationRuns = 200
 
 // simulate runs the scenario of one seed.

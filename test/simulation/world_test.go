@@ -110,7 +110,8 @@ func (w *world) play() {
 	w.tasks.Wait()
 }
 
-// Once all is well queues become empty within longestHeal. What is under way outside of queues ends within quietAfter.
+// Once all is well queues become empty within longestHeal. What is under way outside of queues ends
+// within quietAfter.
 const longestHeal, quietAfter = 15 * time.Minute, 5 * time.Second
 
 // heal waits until everything that was queued has been sent.

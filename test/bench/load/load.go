@@ -1,5 +1,6 @@
-// Package load sends the requests of the data set to a server over OTLP/gRPC, as many at once as it is told to, and counts what became
-// of every span. The end-to-end tests and `make bench` use it.
+// Package load sends the requests of the data set to a server over OTLP/gRPC, with a given number of
+// connections and concurrent requests, and counts the outcome of every span. The end-to-end tests
+// and `make bench` use it.
 package load
 
 import (
@@ -21,48 +22,50 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// Options say where to send to, and how. Zero values mean what is said with each.
+// Options are the options of [Run]. The default for a zero value is in parentheses.
 type Options struct {
 	// Target is the server's host:port.
 	Target string
-	// Connections is how many connections are opened (1).
+	// Connections is the number of connections (1).
 	Connections int
-	// InFlight is how many requests each connection has under way at once (1).
+	// InFlight is the number of concurrent requests on each connection (1).
 	InFlight int
-	// Headers are sent with each request, such as that of the tenant.
+	// Headers are sent with each request, for example the header with the tenant.
 	Headers map[string]string
-	// Timeout ends an attempt (30 s).
+	// Timeout is the maximum duration of one attempt (30 s).
 	Timeout time.Duration
-	// Retry is how long a request is tried again that the server refuses for the moment (0: it is sent once).
+	// Retry is the time after the first failure during which a request is retried (0: no retries).
 	Retry time.Duration
-	// Dial is added to what a connection without TLS needs.
+	// Dial are options in addition to those for a connection without TLS.
 	Dial []grpc.DialOption
-	// Acked, if set, is called with every request that was acknowledged in full, by many goroutines at once.
+	// Acked, if set, is called with every request of which all spans were acknowledged. Calls are
+	// concurrent.
 	Acked func(bench.Request)
 }
 
-// Result counts what became of the requests. Spans is the sum of Acked, Rejected and Refused.
+// Result is the outcome of the requests. Spans is the sum of Acked, Rejected and Refused.
 type Result struct {
 	Requests int
 	Bytes    int64
 	Spans    int
-	Acked    int                // spans acknowledged
-	Rejected int                // spans refused in an answer of partial success
-	Refused  int                // spans of requests that failed in the end
-	Failures map[codes.Code]int // attempts that failed, by their status
-	Retries  int                // attempts beyond the first
+	Acked    int                // acknowledged spans
+	Rejected int                // spans rejected in answers with partial success
+	Refused  int                // spans of requests whose last attempt failed
+	Failures map[codes.Code]int // failed attempts by status code
+	Retries  int                // attempts after the first one
 	Elapsed  time.Duration
 }
 
 const (
 	exportMethod   = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 	defaultTimeout = 30 * time.Second
-	firstDelay     = 50 * time.Millisecond // doubled with every attempt, where the server names none
-	longestDelay   = 5 * time.Second
+	firstDelay     = 50 * time.Millisecond // doubled after each attempt, unless the server specifies a delay
+	maxDelay       = 5 * time.Second
 )
 
-// Run sends all requests and returns when each has its answer. When ctx ends, requests under way fail, no other is sent, and the error
-// is that of ctx. A server that refuses is no error of Run, but is counted.
+// Run sends all requests and returns after the last answer. When ctx ends, Run sends no more
+// requests, requests in flight fail, and Run returns the error of ctx. Answers with errors are
+// counted; Run does not return them.
 func Run(ctx context.Context, o Options, requests iter.Seq[bench.Request]) (Result, error) {
 	o.Connections, o.InFlight = max(1, o.Connections), max(1, o.InFlight)
 	if o.Timeout <= 0 {
@@ -129,11 +132,11 @@ type sender struct {
 	result Result
 }
 
-// send tries a request until it has a final answer, and counts it.
+// send sends a request until it has a final answer, and counts the outcome.
 func (s *sender) send(ctx context.Context, c *grpc.ClientConn, r bench.Request) {
 	var until time.Time
 	rejected, err := s.attempt(ctx, c, r)
-	for delay := firstDelay; err != nil; delay = min(2*delay, longestDelay) {
+	for delay := firstDelay; err != nil; delay = min(2*delay, maxDelay) {
 		s.failed(err)
 		if until.IsZero() {
 			until = time.Now().Add(s.Retry)
@@ -167,25 +170,26 @@ func (s *sender) attempt(ctx context.Context, c *grpc.ClientConn, r bench.Reques
 	return int(response.PartialSuccess().RejectedSpans()), nil
 }
 
-// retryDelay tells whether the OTLP specification lets a request be sent again after err, and when.
+// retryDelay reports whether the OTLP specification allows a retry after err, and returns the time
+// to wait before it: the given delay, or that of the server.
 func retryDelay(err error, delay time.Duration) (time.Duration, bool) {
 	st := status.Convert(err)
-	named := false
+	fromServer := false
 	for _, d := range st.Details() {
 		if ri, ok := d.(*errdetails.RetryInfo); ok {
-			delay, named = ri.GetRetryDelay().AsDuration(), true
+			delay, fromServer = ri.GetRetryDelay().AsDuration(), true
 		}
 	}
 	switch st.Code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 		return delay, true
 	case codes.ResourceExhausted:
-		return delay, named
+		return delay, fromServer
 	}
 	return 0, false
 }
 
-// sleep waits, and reports false when ctx ended first.
+// sleep waits, and reports false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

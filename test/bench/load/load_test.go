@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server answers as answer says for the n-th attempt, and counts the spans of what it takes.
+// server calls answer for the n-th attempt, and counts the spans that it accepts.
 type server struct {
 	ptraceotlp.UnimplementedGRPCServer
 	answer func(ctx context.Context, n int, resp ptraceotlp.ExportResponse) error
@@ -51,7 +51,7 @@ func (s *server) Export(ctx context.Context, req ptraceotlp.ExportRequest) (ptra
 	return resp, nil
 }
 
-// start serves on a free port until the test ends.
+// start serves on a free port until the test ends, and returns the address.
 func start(t *testing.T, s *server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,7 +75,7 @@ func requests(spans, perRequest int) iter.Seq[bench.Request] {
 	return bench.New(1, time.Unix(1_800_000_000, 0)).Requests(spans, perRequest)
 }
 
-// check holds for every result, whatever the server did.
+// check checks what is true for every result.
 func check(t *testing.T, r Result) {
 	t.Helper()
 	if r.Spans != r.Acked+r.Rejected+r.Refused {
@@ -112,11 +112,12 @@ func TestAllAcknowledged(t *testing.T) {
 			defer mu.Unlock()
 			acked += r.Spans
 		}}, requests(5000, 50))
-	if r.Requests != wantRequests || r.Spans != wantSpans || r.Bytes != wantBytes || r.Acked != wantSpans || len(r.Failures) != 0 || r.Retries != 0 {
+	if r.Requests != wantRequests || r.Spans != wantSpans || r.Bytes != wantBytes || r.Acked != wantSpans ||
+		len(r.Failures) != 0 || r.Retries != 0 {
 		t.Errorf("got %+v, want %d requests, %d spans, %d bytes", r, wantRequests, wantSpans, wantBytes)
 	}
 	if s.spans != wantSpans || acked != wantSpans || r.Elapsed <= 0 {
-		t.Errorf("the server has %d spans, Acked heard of %d, want %d; elapsed %v", s.spans, acked, wantSpans, r.Elapsed)
+		t.Errorf("the server has %d spans, Acked was called with %d, want %d; elapsed %v", s.spans, acked, wantSpans, r.Elapsed)
 	}
 }
 
@@ -138,8 +139,8 @@ func TestPartialSuccess(t *testing.T) {
 		resp.PartialSuccess().SetRejectedSpans(1)
 		return nil
 	}}
-	r := run(t, Options{Target: start(t, s), Acked: func(bench.Request) { t.Error("a partial success is no acknowledgement of the request") }},
-		requests(200, 50))
+	acked := func(bench.Request) { t.Error("Acked was called for a partial success") }
+	r := run(t, Options{Target: start(t, s), Acked: acked}, requests(200, 50))
 	if r.Rejected != r.Requests || r.Refused != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -174,11 +175,11 @@ func TestNoRetries(t *testing.T) {
 		retry time.Duration
 		err   error
 	}{
-		"not asked for":        {0, retryable(t, codes.Unavailable)},
-		"exhausted, no delay":  {time.Hour, status.Error(codes.ResourceExhausted, "no")},
-		"delay after the end":  {time.Microsecond, status.Error(codes.Unavailable, "no")},
-		"permanently refused":  {time.Hour, status.Error(codes.PermissionDenied, "no")},
-		"the server has a bug": {time.Hour, status.Error(codes.Internal, "no")},
+		"retries disabled":            {0, retryable(t, codes.Unavailable)},
+		"exhausted without delay":     {time.Hour, status.Error(codes.ResourceExhausted, "no")},
+		"delay longer than the limit": {time.Microsecond, status.Error(codes.Unavailable, "no")},
+		"permission denied":           {time.Hour, status.Error(codes.PermissionDenied, "no")},
+		"internal error":              {time.Hour, status.Error(codes.Internal, "no")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: func(context.Context, int, ptraceotlp.ExportResponse) error { return c.err }}
@@ -235,6 +236,6 @@ func TestBadTarget(t *testing.T) {
 	}
 	r := run(t, Options{Target: addr}, requests(50, 50))
 	if r.Refused != r.Spans || r.Failures[codes.Unavailable] != r.Requests {
-		t.Errorf("nobody listens: got %+v", r)
+		t.Errorf("without a listener, got %+v", r)
 	}
 }

@@ -72,7 +72,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// stale reports whether the other end belongs to an earlier life of its machine, which is there again.
+// stale reports whether the other end belongs to an earlier life of its machine, which is there
+// again.
 func (c *conn) stale() bool {
 	now := c.host.net.hosts[c.peer.host.addr]
 	return c.peer.host.state == dark && now != c.peer.host && now.state != dark && !c.out.link.Down

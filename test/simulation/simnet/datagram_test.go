@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// datagrams sends so many datagrams of one byte, their numbers, and returns the order in which they arrive.
+// datagrams sends so many datagrams of one byte, their numbers, and returns the order in which they
+// arrive.
 func datagrams(t *testing.T, c Conditions, n byte) (got []byte) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -34,8 +34,8 @@ const (
 // firstPort is where the ports begin that are given to those who did not choose one.
 const firstPort = 32768
 
-// Host begins a life of the machine with an IP address, which must not be running. Connections of an earlier life without power
-// are reset when something comes on them.
+// Host begins a life of the machine with an IP address, which must not be running. Connections of
+// an earlier life without power are reset when something comes on them.
 func (n *Network) Host(addr string) *Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()

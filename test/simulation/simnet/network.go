@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Network connects hosts. All its state, and that of what belongs to it, is guarded by one lock: nobody computes while holding it.
+// Network connects hosts. All its state, and that of what belongs to it, is guarded by one lock:
+// nobody computes while holding it.
 type Network struct {
 	seed uint64
 
@@ -39,12 +40,14 @@ type Conditions struct {
 	Duplicate float64       // share of datagrams that arrive twice
 }
 
-// New returns a network without hosts. The same seed and the same order of connections make the same delays.
+// New returns a network without hosts. The same seed and the same order of connections make the
+// same delays.
 func New(seed uint64) *Network {
 	return &Network{seed: seed, hosts: map[string]*Host{}, links: map[pair]*link{}}
 }
 
-// Set changes the conditions between two machines, given by their addresses. They need not exist yet.
+// Set changes the conditions between two machines, given by their addresses. They need not exist
+// yet.
 func (n *Network) Set(a, b string, c Conditions) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,15 +57,16 @@ func (n *Network) Set(a, b string, c Conditions) {
 	l.changed = make(chan struct{})
 }
 
-// Cut resets the connection between two machines that carries the next bytes, in the middle of them: after so many have passed.
+// Cut resets the connection between two machines that carries the next bytes, in the middle of
+// them: after so many have passed.
 func (n *Network) Cut(a, b string, after int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.link(a, b).cutAfter = after
 }
 
-// Fingerprint is a number that two runs have in common if everything that was sent in them on connections was of the same length, at the same
-// time and in the same order.
+// Fingerprint is a number that two runs have in common if everything that was sent in them on
+// connections was of the same length, at the same time and in the same order.
 func (n *Network) Fingerprint() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -94,7 +98,8 @@ func (n *Network) rng(a, b string) *rand.Rand {
 	return rand.New(rand.NewPCG(n.seed^h.Sum64(), n.conns))
 }
 
-// wait lets the lock go until one of the channels is closed or the time has come; the zero time never comes.
+// wait lets the lock go until one of the channels is closed or the time has come; the zero time
+// never comes.
 func (n *Network) wait(until time.Time, changed, also <-chan struct{}) {
 	n.mu.Unlock()
 	defer n.mu.Lock()
