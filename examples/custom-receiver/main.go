@@ -1,4 +1,4 @@
-// Command custom-receiver is the tracing backend with one more receiver: lines.
+// Command custom-receiver is the tracing backend with an additional receiver: lines.
 package main
 
 import (

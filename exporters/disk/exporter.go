@@ -102,7 +102,7 @@ func newExporter(set pipeline.Settings, c Config) (*exporter, error) {
 	return e, nil
 }
 
-// Keeps tells whether an acknowledged span is synced.
+// Durability returns whether acknowledged spans are synced.
 func (e *exporter) Durability() pipeline.Durability {
 	if wal.Mode(e.config.Sync) == wal.SyncAlways {
 		return pipeline.DurabilityStored

@@ -115,8 +115,8 @@ func TestStopLeavesOnlySegments(t *testing.T) {
 	n.check(t, e)
 }
 
-// TestKeeps: where an acknowledged span is not synced yet, nobody is told that it is stored.
-func TestKeeps(t *testing.T) {
+// TestDurability checks that only synced spans are reported as stored.
+func TestDurability(t *testing.T) {
 	for sync, want := range map[string]pipeline.Durability{"always": pipeline.DurabilityStored, "interval": pipeline.DurabilityWritten, "os": pipeline.DurabilityWritten} {
 		s := small(vfstest.NewMem())
 		s.config.Sync = sync

@@ -2,8 +2,8 @@
 //
 //	printf 'backup copy 5300\n' | nc -N localhost 4320
 //
-// A line is `service operation duration_ms`, and becomes a span of its own trace which ended when the line came. Each line is answered
-// with a line: `ok`, or what is wrong.
+// A line is `service operation duration_ms`. It becomes a trace of one span that ended when the line
+// arrived. Each line is answered with a line: `ok`, or what is wrong.
 package lines
 
 import (
@@ -21,7 +21,7 @@ import (
 
 type config struct {
 	server.TCPConfig
-	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Greatest duration that a line may tell."`
+	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Maximum span duration accepted."`
 }
 
 func defaults() config {
@@ -30,21 +30,21 @@ func defaults() config {
 	return c
 }
 
-// Validate checks the keys that are not the listener's.
+// Validate checks max_duration. The keys of the listener are checked separately.
 func (c *config) Validate() error {
 	if c.MaxDuration <= 0 {
-		return pipeline.BadKey("max_duration", "must be above 0, or no line is taken")
+		return pipeline.BadKey("max_duration", "must be above 0; otherwise every line is refused")
 	}
 	return nil
 }
 
-// Factory makes receivers of type lines.
+// Factory returns the factory of receivers of type lines.
 func Factory() pipeline.Factory {
 	return pipeline.Receiver("lines", defaults, newReceiver).
 		Doc("Accepts spans as lines of text over TCP: service, operation and duration in milliseconds.")
 }
 
-// receiver listens, stops and drains as the server does that it embeds.
+// receiver has Start and Stop from the server that it embeds.
 type receiver struct {
 	*server.TCP
 	set         pipeline.Settings
@@ -64,7 +64,7 @@ func newReceiver(set pipeline.Settings, c config, next pipeline.Consumer) (*rece
 	return r, err
 }
 
-// Addr returns the address of the one listener, whatever it is called.
+// Addr returns the address of the only listener.
 func (r *receiver) Addr(string) string { return r.TCP.Addr() }
 
 // serve answers the lines of one connection.
@@ -74,8 +74,8 @@ func (r *receiver) serve(ctx context.Context, conn *server.Conn) {
 		if err == io.EOF {
 			return
 		}
-		if err != nil { // too long, too slow, no memory for it: the last that can be said
-			io.WriteString(conn, answer(err)) //nolint:errcheck // the client is gone, nothing is left to tell it
+		if err != nil { // too long, too slow, or over the memory budget
+			io.WriteString(conn, answer(err)) //nolint:errcheck // the connection is closed anyway
 			return
 		}
 		if _, err := io.WriteString(conn, answer(r.take(ctx, string(text)))); err != nil {
@@ -84,14 +84,14 @@ func (r *receiver) serve(ctx context.Context, conn *server.Conn) {
 	}
 }
 
-// bytesPerSpan is what a line may cost in memory beside its text: the objects of a span.
+// bytesPerSpan is the memory of the objects of a span, without the text of the line.
 const bytesPerSpan = 2048
 
-// take hands on the span of a line.
+// take passes the span of a line on.
 func (r *receiver) take(ctx context.Context, text string) error {
 	l, err := parseLine(text)
 	if err == nil && l.duration > r.maxDuration {
-		err = fmt.Errorf("the duration is above max_duration, which is %s", r.maxDuration)
+		err = fmt.Errorf("duration exceeds max_duration (%s)", r.maxDuration)
 	}
 	if err != nil {
 		r.CountRefused(server.ReasonUndecodable)
@@ -108,17 +108,18 @@ func (r *receiver) take(ctx context.Context, text string) error {
 	meta := otlpdata.Meta{Format: "lines", Transport: "tcp", Received: now}
 	err = r.next.Consume(ctx, otlpdata.FromTraces(l.traces(now, r.set.Env.Rand), meta))
 	if partial := (*pipeline.Partial)(nil); errors.As(err, &partial) {
-		return pipeline.Permanent(err) // of one span, a part is all
+		return pipeline.Permanent(err) // the only span was rejected
 	}
 	return err
 }
 
-// answer is a line: clients see from its first word whether, and when, to try again.
+// answer returns the line for an outcome. Its first word tells clients whether, and when, to send the
+// span again.
 func answer(err error) string {
 	if err == nil {
 		return "ok\n"
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ") // the text of a next hop may have lines
+	text := strings.Join(strings.Fields(err.Error()), " ") // errors of next hops may have several lines
 	if _, after := pipeline.HTTPStatus(err); after > 0 {
 		return fmt.Sprintf("retry after %s: %s\n", after, text)
 	}

@@ -22,18 +22,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The receiver keeps every promise that the framework's users rely on.
+// The receiver passes the conformance suite.
 func TestConformance(t *testing.T) {
 	pipelinetest.Receiver(t, Factory(), pipelinetest.ReceiverOptions{
 		Config: "endpoint: localhost:0",
-		Spans:  1, // each line has an answer of its own
+		Spans:  1, // per message: each line has its own answer
 		Send: func(ctx context.Context, addr string, spans ptrace.Traces) error {
 			return send(ctx, addr, written(spans))
 		},
 	})
 }
 
-// written is how a script would write a span.
+// written returns the line for a span.
 func written(td ptrace.Traces) string {
 	rs := td.ResourceSpans().At(0)
 	service, _ := rs.Resource().Attributes().Get("service.name")
@@ -41,7 +41,7 @@ func written(td ptrace.Traces) string {
 	return fmt.Sprintf("%s %s %d\n", service.Str(), span.Name(), (span.EndTimestamp()-span.StartTimestamp())/1e6)
 }
 
-// send writes a line and returns what a client makes of the answer.
+// send sends a line and returns the outcome as a client sees it.
 func send(ctx context.Context, addr, line string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -64,7 +64,7 @@ func send(ctx context.Context, addr, line string) error {
 	return errors.New(answer)
 }
 
-// sink takes spans of all services but two.
+// sink accepts spans of all services but two.
 type sink struct{}
 
 func (sink) Consume(_ context.Context, b *otlpdata.Batch) error {
@@ -77,7 +77,7 @@ func (sink) Consume(_ context.Context, b *otlpdata.Batch) error {
 	return nil
 }
 
-// start runs the receiver in a program, in front of a sink, and returns a connection to it.
+// start runs a program with the receiver and a sink, and returns a connection to the receiver.
 func start(t *testing.T, config string) net.Conn {
 	t.Helper()
 	file := fmt.Sprintf(`
@@ -122,9 +122,9 @@ func TestAnswers(t *testing.T) {
 		{" shop  pay\t20\r\n", "ok\n"},
 		{"backup copy\n", "refused: 2 words; " + formatHint + "\n"},
 		{"\n", "refused: 0 words; " + formatHint + "\n"},
-		{"shop pay -1\n", "refused: the duration is not a whole number of milliseconds; " + formatHint + "\n"},
+		{"shop pay -1\n", "refused: duration is not a whole number of milliseconds; " + formatHint + "\n"},
 		{"shop pay 60000\n", "ok\n"},
-		{"shop pay 60001\n", "refused: the duration is above max_duration, which is 1m0s\n"},
+		{"shop pay 60001\n", "refused: duration exceeds max_duration (1m0s)\n"},
 		{"busy pay 20\n", "retry after 7s: too much at once\n"},
 		{"unwanted pay 20\n", "refused: 1 spans rejected: not wanted\n"},
 		{"shop " + strings.Repeat("y", 200) + " 20\n", "refused: message exceeds max_message_size of 100 bytes\n"},
@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	if rest, err := io.ReadAll(answers); err != nil || len(rest) > 0 {
-		t.Errorf("after a line that is too long: %q %v", rest, err)
+		t.Errorf("more data after a line that is too long: %q %v", rest, err)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// FuzzParseLine: a line that is read says what was written, whatever it is.
+// FuzzParseLine checks that a parsed line is the same when it is written and parsed again.
 func FuzzParseLine(f *testing.F) {
 	for _, s := range []string{"backup copy 5300", "", "a b", "a b 4294967296", "\xff \x00 0", "a\u00a0b c 1"} {
 		f.Add(s)
@@ -181,7 +181,7 @@ func FuzzParseLine(f *testing.F) {
 		}
 		again, err := parseLine(fmt.Sprintf("%s %s %d", l.service, l.operation, l.duration.Milliseconds()))
 		if err != nil || again != l {
-			t.Errorf("%q is %+v, and written again %+v, %v", s, l, again, err)
+			t.Errorf("%q is %+v; written and parsed again %+v, %v", s, l, again, err)
 		}
 	})
 }

@@ -13,13 +13,14 @@ import (
 
 const formatHint = "want: service operation duration_ms, for example: backup copy 5300"
 
-// line is what a line says.
+// line is a parsed line.
 type line struct {
 	service, operation string
 	duration           time.Duration
 }
 
-// parseLine reads `service operation duration_ms`. The duration is a whole number of milliseconds below 2^32, about 49 days.
+// parseLine parses `service operation duration_ms`. The duration is a whole number of milliseconds
+// below 2^32, about 49 days.
 func parseLine(s string) (line, error) {
 	fields := strings.Fields(s)
 	if len(fields) != 3 {
@@ -27,12 +28,12 @@ func parseLine(s string) (line, error) {
 	}
 	ms, err := strconv.ParseUint(fields[2], 10, 32)
 	if err != nil {
-		return line{}, fmt.Errorf("the duration is not a whole number of milliseconds; %s", formatHint)
+		return line{}, fmt.Errorf("duration is not a whole number of milliseconds; %s", formatHint)
 	}
 	return line{fields[0], fields[1], time.Duration(ms) * time.Millisecond}, nil
 }
 
-// traces returns the span, which ended now, in a trace of its own.
+// traces returns a trace of one span that ended now.
 func (l line) traces(now time.Time, random func() uint64) ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
