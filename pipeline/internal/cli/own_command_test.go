@@ -21,7 +21,7 @@ func greet(name string) pipeline.Command {
 		return func(ctx context.Context, in pipeline.Invocation) error {
 			switch strings.Join(in.Args, " ") {
 			case "":
-				return fmt.Errorf("greeting: %w", pipeline.BadUsage("nobody is there"))
+				return fmt.Errorf("greeting: %w", pipeline.BadUsage("missing name"))
 			case "ghost":
 				return errors.New("it is gone")
 			case "Sisyphus":
@@ -49,7 +49,7 @@ func TestCommandsOfComponents(t *testing.T) {
 	f("wave Ann", 0, "wave false [Ann]\n", "")
 	f("say hello --help", 0, "usage: tracing say hello NAME [--loud]\n\ngreet.\n  --loud  Says so.\n", "")
 	f("say hello ghost", 1, "", "tracing: it is gone\n")
-	f("say hello", 2, "", "tracing: greeting: nobody is there\n\nusage: tracing say hello NAME")
+	f("say hello", 2, "", "tracing: greeting: missing name\n\nusage: tracing say hello NAME")
 	f("say hello Ann --lout", 2, "", "unknown flag --lout; did you mean \"loud\"?\n\nusage: tracing say hello")
 	f("say hello Ann --config x", 2, "", "unknown flag --config")
 	const group = "usage: tracing say hello NAME [--loud]    greet\n       tracing say goodbye NAME [--loud]  greet\n"

@@ -124,7 +124,7 @@ func (c *capacity) wait(ctx context.Context, w *waiter) error {
 		return <-w.answer
 	}
 	c.waiters = slices.Delete(c.waiters, i, i+1)
-	c.admit() // the waiters behind it may need less
+	c.admit() // the next waiters may need less
 	return pipeline.Overloaded(fmt.Errorf("%w, also after waiting", errQueueFull), 0)
 }
 

@@ -80,7 +80,7 @@ func manySpans(t *testing.T, name string, n int) *otlpdata.Batch {
 }
 
 // Small requests do not overtake a large one that waits for capacity. When the large one gives up,
-// the requests behind it are admitted.
+// the requests after it are admitted.
 func TestQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []string

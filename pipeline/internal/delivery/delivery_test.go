@@ -324,7 +324,7 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 		return nil
 	}
 	p, source := hosttest.StartNet(t, "timeout: 3s, retry_on_failure: {max_elapsed_time: 20s}, "+strings.TrimSuffix(settings, "\n"), send)
-	told := map[string]error{}
+	reported := map[string]error{}
 	var wg sync.WaitGroup
 	for c := range 64 {
 		wg.Go(func() {
@@ -332,7 +332,7 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 				name := fmt.Sprint(c, ".", r)
 				err := source.Consume(t.Context(), hosttest.OneSpan(name))
 				mu.Lock()
-				told[name] = err
+				reported[name] = err
 				mu.Unlock()
 			}
 		})
@@ -346,7 +346,7 @@ func randomDestination(t *testing.T, settings string, seed uint64) {
 	if int(got["sent"]) != len(arrived) {
 		t.Errorf("%d arrived, %v", len(arrived), got)
 	}
-	for name, err := range told {
+	for name, err := range reported {
 		if settings == "" && (err == nil) != (arrived[name] == 1) {
 			t.Errorf("%s: outcome %v, arrived %d times", name, err, arrived[name])
 		}

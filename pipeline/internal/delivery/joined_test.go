@@ -49,17 +49,17 @@ func TestConsumeJoined(t *testing.T) {
 	for i := range n {
 		batches = append(batches, hosttest.Spans(1, fmt.Sprint("s", i)))
 	}
-	told := 0
+	reported := 0
 	pipeline.ConsumeJoined(t.Context(), w.Source["source"], batches, func(of []*otlpdata.Batch, err error) {
 		for _, b := range of {
-			if b != batches[told] || (err != nil) != (told == 13) {
-				t.Errorf("batch %d: %v", told, err)
+			if b != batches[reported] || (err != nil) != (reported == 13) {
+				t.Errorf("batch %d: %v", reported, err)
 			}
-			told++
+			reported++
 		}
 	})
-	if told != n || len(took["sink/a"]) != n-1 || len(took["sink/b"]) != n || sends > 2*10 {
-		t.Errorf("%d outcomes, spans of %d and %d services, %d sends", told, len(took["sink/a"]), len(took["sink/b"]), sends)
+	if reported != n || len(took["sink/a"]) != n-1 || len(took["sink/b"]) != n || sends > 2*10 {
+		t.Errorf("%d outcomes, spans of %d and %d services, %d sends", reported, len(took["sink/a"]), len(took["sink/b"]), sends)
 	}
 	for id, services := range took {
 		for service, times := range services {

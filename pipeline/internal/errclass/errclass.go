@@ -1,5 +1,5 @@
 // Package errclass maps errors to classes. The class of an error decides whether the framework
-// retries, and what a client is told. All protocols share this mapping.
+// retries, and what a client is answered. All protocols share this mapping.
 package errclass
 
 import (

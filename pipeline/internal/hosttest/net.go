@@ -104,7 +104,7 @@ func (h *NextHop) Send(_ context.Context, b *otlpdata.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.away {
-		return errors.New("nobody is there")
+		return errors.New("next hop is away")
 	}
 	m := b.Meta()
 	h.got = append(h.got, fmt.Sprint(m.Tenant, " ", m.Format, " ", m.Transport, " ", b.Services()[0].Service))
