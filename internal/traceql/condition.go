@@ -6,39 +6,39 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-func (p *parser) any() (tracestore.Expr, error) {
-	e, err := p.all()
+func (p *parser) parseOr() (tracestore.Expr, error) {
+	e, err := p.parseAnd()
 	parts := tracestore.Or{e}
 	for err == nil && p.skip("||") {
-		e, err = p.all()
+		e, err = p.parseAnd()
 		parts = append(parts, e)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return either(parts), nil
+	return joinOr(parts), nil
 }
 
-func (p *parser) all() (tracestore.Expr, error) {
-	e, err := p.one()
+func (p *parser) parseAnd() (tracestore.Expr, error) {
+	e, err := p.parseTerm()
 	parts := tracestore.And{e}
 	for err == nil && p.skip("&&") {
-		e, err = p.one()
+		e, err = p.parseTerm()
 		parts = append(parts, e)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return both(parts), nil
+	return joinAnd(parts), nil
 }
 
-// both returns the shortest form of a conjunction: no And is part of an And, and none has one part.
-func both(parts tracestore.And) tracestore.Expr { return shortest(parts) }
+// joinAnd returns a conjunction, without And directly in And and without And of a single part.
+func joinAnd(parts tracestore.And) tracestore.Expr { return flatten(parts) }
 
-// either is both for disjunctions.
-func either(parts tracestore.Or) tracestore.Expr { return shortest(parts) }
+// joinOr is like joinAnd, for disjunctions.
+func joinOr(parts tracestore.Or) tracestore.Expr { return flatten(parts) }
 
-func shortest[L interface {
+func flatten[L interface {
 	~[]tracestore.Expr
 	tracestore.Expr
 }](parts L) tracestore.Expr {
@@ -63,21 +63,21 @@ func not(e tracestore.Expr) tracestore.Expr {
 	return tracestore.Not{Expr: e}
 }
 
-func (p *parser) one() (e tracestore.Expr, err error) {
-	negated, asked := false, p.peek().is("!")
+func (p *parser) parseTerm() (e tracestore.Expr, err error) {
+	negated, afterNot := false, p.peek().is("!")
 	for p.skip("!") {
 		negated = !negated
 	}
 	t := p.take()
 	switch {
 	case t.is("("):
-		e, err = p.group(t)
+		e, err = p.parseGroup(t)
 	case t.isWord("exists") && p.peek().is("("):
-		e, err = p.exists(t)
+		e, err = p.parseExists(t)
 	case t.kind == word || t.kind == number || t.kind == quoted:
-		e, err = p.comparison(t, asked)
+		e, err = p.parseComparison(t, afterNot)
 	default:
-		err = p.noCondition(t)
+		err = p.errNoCondition(t)
 	}
 	if err != nil {
 		return nil, err
@@ -88,27 +88,27 @@ func (p *parser) one() (e tracestore.Expr, err error) {
 	return e, nil
 }
 
-func (p *parser) group(open token) (tracestore.Expr, error) {
-	if err := p.nest(open); err != nil {
+func (p *parser) parseGroup(open token) (tracestore.Expr, error) {
+	if err := p.enter(open); err != nil {
 		return nil, err
 	}
-	defer p.unnest()
-	e, err := p.any()
+	defer p.leave()
+	e, err := p.parseOr()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.take(); !t.is(")") {
 		if t.kind == end {
-			return nil, p.fail(open, "this ( is not closed")
+			return nil, p.fail(open, "missing closing )")
 		}
-		return nil, p.behindCondition(t)
+		return nil, p.errAfterCondition(t)
 	}
 	return e, nil
 }
 
-// exists reads a field in brackets.
-func (p *parser) exists(t token) (tracestore.Expr, error) {
-	if err := p.condition(t); err != nil {
+// parseExists parses the field in parentheses after exists.
+func (p *parser) parseExists(t token) (tracestore.Expr, error) {
+	if err := p.countCondition(t); err != nil {
 		return nil, err
 	}
 	p.take()
@@ -117,42 +117,43 @@ func (p *parser) exists(t token) (tracestore.Expr, error) {
 		return nil, err
 	}
 	if t := p.take(); !t.is(")") {
-		return nil, p.fail(t, "expected ) behind the field, not %s", describe(t))
+		return nil, p.fail(t, "expected ) after the field, found %s", describe(t))
 	}
 	return tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, nil
 }
 
-// comparison reads a comparison, of which left is read, or a field that is true. Behind a ! only the latter may stand.
-func (p *parser) comparison(left token, negated bool) (tracestore.Expr, error) {
-	if err := p.condition(left); err != nil {
+// parseComparison parses a comparison whose left side was taken, or a bare field. After ! only a
+// bare field is permitted.
+func (p *parser) parseComparison(left token, negated bool) (tracestore.Expr, error) {
+	if err := p.countCondition(left); err != nil {
 		return nil, err
 	}
 	op := p.peek()
 	if !isComparison(op) {
-		return p.lone(left)
+		return p.bareField(left)
 	}
 	if negated {
-		return nil, p.fail(op, "what ! is about stands in brackets: !(a %s b)", op.text)
+		return nil, p.fail(op, "! requires parentheses around a comparison: !(a %s b)", op.text)
 	}
 	p.take()
 	right := p.take()
 	switch right.kind {
 	case word, number, quoted:
 	default:
-		return nil, p.noConstant(op, right)
+		return nil, p.errNoValue(op, right)
 	}
 	if next := p.peek(); isComparison(next) {
-		return nil, p.fail(next, "comparisons are joined by && or ||: a < b && b < c")
+		return nil, p.fail(next, "join comparisons with && or ||: a < b && b < c")
 	}
 	return p.compare(left, op, right)
 }
 
 func isComparison(t token) bool {
-	return t.kind == mark && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, t.text)
+	return t.kind == operator && slices.Contains([]string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, t.text)
 }
 
-// lone reads what stands without a comparison: true, false, or a field that must be true.
-func (p *parser) lone(t token) (tracestore.Expr, error) {
+// bareField interprets a token without a comparison: true, false, or a field that must be true.
+func (p *parser) bareField(t token) (tracestore.Expr, error) {
 	switch {
 	case t.isWord("true"):
 		return tracestore.And{}, nil
@@ -162,79 +163,79 @@ func (p *parser) lone(t token) (tracestore.Expr, error) {
 		return nil, p.fail(t, "expected a comparison with a field, such as duration > 1s")
 	}
 	if next := p.peek(); next.is("(") && t.plain == len(t.text) {
-		return nil, p.fail(t, "%s(...) is not supported; exists(field) is", clipped(t.text))
+		return nil, p.fail(t, "%s(...) is not supported; the only function is exists(field)", shorten(t.text))
 	}
 	f, err := p.field(t)
 	if err != nil {
 		return nil, err
 	}
 	switch f.class {
-	case anything:
+	case anyType:
 		return equal(f, "true"), nil
-	case boolean:
-		return f.holds, nil
+	case boolType:
+		return f.condition, nil
 	}
 	if next := p.peek(); next.is("==") {
-		return nil, p.behindCondition(next)
+		return nil, p.errAfterCondition(next)
 	}
-	return nil, p.fail(t, "%s is neither true nor false; compare it, or write exists(%s)", t.text, t.text)
+	return nil, p.fail(t, "%s is not a boolean; compare it with a value, or use exists(%s)", t.text, t.text)
 }
 
 func equal(f field, text string) tracestore.Cond {
 	return tracestore.Cond{Field: f.Field, Op: tracestore.Eq, Value: tracestore.Text(text)}
 }
 
-// noCondition says what is wrong with t, which stands where a condition belongs.
-func (p *parser) noCondition(t token) error {
+// errNoCondition returns the error for t, which is not the start of a condition.
+func (p *parser) errNoCondition(t token) error {
 	switch {
 	case t.is("{"):
-		return p.fail(t, "{ } do not stand within { }; group conditions by ( )")
+		return p.fail(t, "{ } cannot be nested; group conditions with ( )")
 	case t.kind == end || t.is("}") || t.is(")") || t.is("&&") || t.is("||"):
-		return p.fail(t, "expected a condition, such as duration > 1s, not %s", describe(t))
+		return p.fail(t, "expected a condition, such as duration > 1s, found %s", describe(t))
 	case isArithmetic(t):
 		return p.fail(t, arithmetic)
 	}
-	return p.fail(t, "expected a field, not %s", describe(t))
+	return p.fail(t, "expected a field, found %s", describe(t))
 }
 
-// noConstant says what is wrong with t, which stands behind a comparison.
-func (p *parser) noConstant(op, t token) error {
+// errNoValue returns the error for t, which follows a comparison operator and is not a value.
+func (p *parser) errNoValue(op, t token) error {
 	switch {
 	case op.text == "=" && (t.is("=") || t.is("==")):
-		return p.fail(t, "equality is written with one =")
+		return p.fail(t, "use a single = for equality")
 	case isArithmetic(t):
 		return p.fail(t, arithmetic)
 	case t.is("("):
-		return p.fail(t, "expected a value behind %s; brackets stand around whole conditions", op.text)
+		return p.fail(t, "expected a value after %s; parentheses are allowed only around whole conditions", op.text)
 	}
-	return p.fail(t, "expected a value behind %s, not %s", op.text, describe(t))
+	return p.fail(t, "expected a value after %s, found %s", op.text, describe(t))
 }
 
 const arithmetic = "arithmetic is not supported; compare a field with a number or text"
 
 func isArithmetic(t token) bool {
-	return t.kind == mark && slices.Contains([]string{"+", "-", "*", "/", "%", "^"}, t.text) || t.kind == number && t.text[0] == '-'
+	return t.kind == operator && slices.Contains([]string{"+", "-", "*", "/", "%", "^"}, t.text) || t.kind == number && t.text[0] == '-'
 }
 
-// behindCondition says what is wrong with t, which stands behind a condition.
-func (p *parser) behindCondition(t token) error {
+// errAfterCondition returns the error for t, which follows a condition.
+func (p *parser) errAfterCondition(t token) error {
 	switch {
 	case isArithmetic(t):
 		return p.fail(t, arithmetic)
 	case t.is("=="):
-		return p.fail(t, "equality is written with one =")
+		return p.fail(t, "use a single = for equality")
 	case t.is("&"), t.isWord("and"), t.isWord("AND"):
-		return p.fail(t, "and is written &&")
+		return p.fail(t, "use && for AND")
 	case t.is("|"), t.isWord("or"), t.isWord("OR"):
-		return p.fail(t, "or is written ||")
+		return p.fail(t, "use || for OR")
 	case t.is(","):
-		return p.fail(t, "conditions are joined by && or ||")
+		return p.fail(t, "join conditions with && or ||")
 	case isComparison(t):
-		return p.fail(t, "what is compared is one field with one value, without brackets; !(a = b) negates")
+		return p.fail(t, "compare one field with one value, without parentheses; negate with !(a = b)")
 	case t.is("~"):
-		return p.fail(t, "a regular expression is asked for with =~")
-	case t.kind == mark && (t.text[0] == '>' || t.text[0] == '<' || t.text[0] == '!' || t.text[0] == '&'):
-		return p.fail(t, "%s does not stand within { }; structure is { ... } >> { ... }", t.text)
+		return p.fail(t, "use =~ for regular expressions")
+	case t.kind == operator && (t.text[0] == '>' || t.text[0] == '<' || t.text[0] == '!' || t.text[0] == '&'):
+		return p.fail(t, "%s is not allowed within { }; for structure, write { ... } >> { ... }", t.text)
 	}
-	return p.fail(t, "expected &&, || or a closing bracket, not %s", describe(t))
+	return p.fail(t, "expected &&, || or a closing bracket, found %s", describe(t))
 }

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Error says what is wrong with a search, and where.
+// Error describes what is wrong in a search, and where.
 type Error struct {
 	Text           string // the search
-	Offset, Length int    // of what is wrong, in bytes of Text; the length is 0 where something is missing
-	Msg            string // what is wrong, and what to write instead
+	Offset, Length int    // position of the error in bytes of Text; Length is 0 if something is missing
+	Msg            string // what is wrong and what to write instead
 }
 
-// Error returns one line.
+// Error returns the position and the message as one line.
 func (e *Error) Error() string {
 	line, column := e.position()
 	if line == 1 {
@@ -24,23 +24,24 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", line, column, e.Msg)
 }
 
-// position returns the line and the column of Offset, from 1; columns are characters.
+// position returns the line and the column of Offset, counted from 1. Columns are characters.
 func (e *Error) position() (line, column int) {
 	before := e.Text[:e.Offset]
 	begin := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[begin:])
 }
 
-// How much Detail shows of a line around the place, in characters.
+// Parts of a line that Detail shows before, at and after the error, in characters.
 const (
 	shownBefore = 50
 	shownMarked = 40
-	shownBehind = 20
-	cutMark     = "..."
+	shownAfter  = 20
+	ellipsis    = "..."
 )
 
-// Detail returns three lines without a final line feed: the error, the line of the search with the place, and marks under the place. Of a
-// long line it shows what is near. Each character that has no shape of its own is shown as one that has.
+// Detail returns three lines without a final line feed: the error, the line of the search, and
+// marks under the error. Of a long line it shows only the part near the error. Characters that are
+// not visible are replaced.
 func (e *Error) Detail() string {
 	begin := strings.LastIndexByte(e.Text[:e.Offset], '\n') + 1
 	end := len(e.Text)
@@ -49,24 +50,25 @@ func (e *Error) Detail() string {
 	}
 	before := []rune(e.Text[begin:e.Offset])
 	marked := []rune(e.Text[e.Offset:min(e.Offset+e.Length, end)])
-	behind := []rune(e.Text[e.Offset+min(e.Length, end-e.Offset) : end])
+	after := []rune(e.Text[e.Offset+min(e.Length, end-e.Offset) : end])
 
 	left, right := "", ""
 	if len(before) > shownBefore {
-		before, left = before[len(before)-shownBefore:], cutMark
+		before, left = before[len(before)-shownBefore:], ellipsis
 	}
 	if len(marked) > shownMarked {
-		marked, behind, right = marked[:shownMarked], nil, cutMark
+		marked, after, right = marked[:shownMarked], nil, ellipsis
 	}
-	if len(behind) > shownBehind {
-		behind, right = behind[:shownBehind], cutMark
+	if len(after) > shownAfter {
+		after, right = after[:shownAfter], ellipsis
 	}
-	shown := left + visible(before) + visible(marked) + visible(behind) + right
+	shown := left + visible(before) + visible(marked) + visible(after) + right
 	return fmt.Sprintf("%s\n  %s\n  %s%s", e.Error(), strings.TrimRight(shown, " "),
 		strings.Repeat(" ", len(left)+width(before)), strings.Repeat("^", max(1, width(marked))))
 }
 
-// width returns how many columns a terminal takes for a text that is visible, besides characters that are rare in searches.
+// width returns the number of terminal columns of a visible text. It does not cover all wide
+// characters.
 func width(text []rune) int {
 	n := len(text)
 	for _, c := range text {
@@ -77,7 +79,8 @@ func width(text []rune) int {
 	return n
 }
 
-// visible replaces what a terminal would not show as one column: tabs, controls, marks that join with the letter before them.
+// visible replaces characters that a terminal does not show as one column: white space, control
+// characters and combining marks.
 func visible(text []rune) string {
 	for i, c := range text {
 		switch {
@@ -90,14 +93,14 @@ func visible(text []rune) string {
 	return string(text)
 }
 
-// clipped returns a piece of a search for a message, which stays a short line.
-func clipped(s string) string {
-	const most = 40 // characters
-	short := []rune(s[:min(len(s), most*utf8.UTFMax)])
-	if len(short) > most {
-		return visible(short[:most]) + cutMark
+// shorten returns the beginning of a text, for use in a message.
+func shorten(s string) string {
+	const maxChars = 40 // characters
+	short := []rune(s[:min(len(s), maxChars*utf8.UTFMax)])
+	if len(short) > maxChars {
+		return visible(short[:maxChars]) + ellipsis
 	}
 	return visible(short)
 }
 
-func quote(s string) string { return strconv.Quote(clipped(s)) }
+func quote(s string) string { return strconv.Quote(shorten(s)) }

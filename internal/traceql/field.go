@@ -7,70 +7,70 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// class says what a field can be compared with.
+// class is the kind of values that a field can be compared with.
 type class uint8
 
 // The classes of fields.
 const (
-	anything class = iota // attributes
-	textual
-	oneOf // kind and status: one of a few words
-	timed // durations
-	boolean
+	anyType class = iota // attributes
+	textType
+	enumType     // kind and status
+	durationType // durations
+	boolType
 )
 
-// field is what a name stands for.
+// field is a resolved field name.
 type field struct {
 	tracestore.Field
-	class class
-	holds tracestore.Expr // of a boolean one: what it says
+	class     class
+	condition tracestore.Expr // of a boolType field: the condition that it stands for
 }
 
 func place(p tracestore.Place, c class) field {
 	return field{Field: tracestore.Field{Place: p}, class: c}
 }
 
-// intrinsic returns the field of a name that is none of an attribute. These are the names of TraceQL, of which the first in a case is the
-// one to print, and a few of our own.
+// intrinsic returns the field for a name that is not an attribute. The names are those of TraceQL
+// and some additional ones. The first name of each case is the one that Format writes.
 func intrinsic(name string) (f field, ok bool) {
 	switch name {
 	case "name", "span:name":
-		return place(tracestore.Name, textual), true
+		return place(tracestore.Name, textType), true
 	case "service", "service.name", "resource.service.name", ".service.name":
-		return place(tracestore.Service, textual), true
+		return place(tracestore.Service, textType), true
 	case "statusMessage", "span:statusMessage":
-		return place(tracestore.StatusMessage, textual), true
+		return place(tracestore.StatusMessage, textType), true
 	case "instrumentation:name":
-		return place(tracestore.ScopeName, textual), true
+		return place(tracestore.ScopeName, textType), true
 	case "instrumentation:version":
-		return place(tracestore.ScopeVersion, textual), true
+		return place(tracestore.ScopeVersion, textType), true
 	case "event:name":
-		return place(tracestore.EventName, textual), true
+		return place(tracestore.EventName, textType), true
 	case "span:parentID":
-		return place(tracestore.ParentID, textual), true
+		return place(tracestore.ParentID, textType), true
 	case "trace.rootService", "trace:rootService", "rootServiceName":
-		return place(tracestore.RootService, textual), true
+		return place(tracestore.RootService, textType), true
 	case "trace.rootName", "trace:rootName", "rootName":
-		return place(tracestore.RootName, textual), true
+		return place(tracestore.RootName, textType), true
 	case "kind", "span:kind":
-		return place(tracestore.Kind, oneOf), true
+		return place(tracestore.Kind, enumType), true
 	case "status", "span:status":
-		return place(tracestore.Status, oneOf), true
+		return place(tracestore.Status, enumType), true
 	case "duration", "span:duration":
-		return place(tracestore.Duration, timed), true
+		return place(tracestore.Duration, durationType), true
 	case "trace.duration", "trace:duration", "traceDuration":
-		return place(tracestore.TraceDuration, timed), true
+		return place(tracestore.TraceDuration, durationType), true
 	case "error":
-		f := place(tracestore.Status, oneOf)
-		return field{class: boolean, holds: equal(f, "error")}, true
+		f := place(tracestore.Status, enumType)
+		return field{class: boolType, condition: equal(f, "error")}, true
 	case "root":
 		parent := tracestore.Field{Place: tracestore.ParentID}
-		return field{class: boolean, holds: tracestore.Not{Expr: tracestore.Cond{Field: parent, Op: tracestore.Exists}}}, true
+		return field{class: boolType, condition: tracestore.Not{Expr: tracestore.Cond{Field: parent, Op: tracestore.Exists}}}, true
 	}
 	return field{}, false
 }
 
-// scope is where attributes are looked for, and what stands before their names.
+// scope is a place of attributes and its prefix in names.
 type scope struct {
 	prefix string
 	place  tracestore.Place
@@ -90,7 +90,7 @@ func scopes() [6]scope {
 // field resolves a name.
 func (p *parser) field(t token) (field, error) {
 	if t.kind != word {
-		return field{}, p.fail(t, "expected a field, not %s", describe(t))
+		return field{}, p.fail(t, "expected a field, found %s", describe(t))
 	}
 	if f, ok := intrinsic(t.text); ok {
 		return f, nil
@@ -98,26 +98,26 @@ func (p *parser) field(t token) (field, error) {
 	for _, s := range scopes() {
 		if key, ok := strings.CutPrefix(t.text, s.prefix); ok && t.plain >= len(s.prefix) {
 			if key == "" && t.end-t.begin == len(t.text) { // without quotes
-				return field{}, p.fail(t, "the name of the attribute is missing behind %q", t.text)
+				return field{}, p.fail(t, "missing attribute name after %q", t.text)
 			}
 			return p.attribute(t, s.place, key)
 		}
 	}
 	if plain := t.text[:t.plain]; !strings.Contains(plain, ".") || strings.Contains(plain, ":") || isReserved(plain) {
-		return field{}, p.unknown(t)
+		return field{}, p.errUnknownField(t)
 	}
 	return p.attribute(t, tracestore.AnyAttribute, t.text)
 }
 
-// attribute refuses the attribute that no answer shows.
+// attribute returns the field of an attribute, and an error for the reserved one.
 func (p *parser) attribute(t token, place tracestore.Place, key string) (field, error) {
 	if key == otlpdata.FlagsAttribute {
-		return field{}, p.fail(t, "this name is reserved; no span shows an attribute of it")
+		return field{}, p.fail(t, "reserved attribute name; no span shows this attribute")
 	}
 	return field{Field: tracestore.Field{Place: place, Key: key}}, nil
 }
 
-// isReserved reports whether a dotted name begins like something else than an attribute.
+// isReserved reports whether a name with a dot has a prefix that is not one of attributes.
 func isReserved(name string) bool {
 	return strings.HasPrefix(name, "trace.") || strings.HasPrefix(name, "parent.")
 }
@@ -125,22 +125,22 @@ func isReserved(name string) bool {
 // value resolves the name of a field that has values.
 func (p *parser) value(t token) (field, error) {
 	f, err := p.field(t)
-	if err == nil && f.class == boolean {
-		return f, p.fail(t, "%s is a condition, not a field with a value; there are status and span:parentID", t.text)
+	if err == nil && f.class == boolType {
+		return f, p.fail(t, "%s is a condition and has no value; use status or span:parentID", t.text)
 	}
 	return f, err
 }
 
-// unknown says what is wrong with a name.
-func (p *parser) unknown(t token) error {
-	scope, name, colon := strings.Cut(clipped(t.text), ":")
+// errUnknownField returns the error for an unknown name.
+func (p *parser) errUnknownField(t token) error {
+	scope, name, colon := strings.Cut(shorten(t.text), ":")
 	switch {
 	case t.text == "trace:id" || t.text == "span:id" || t.text == "span:parent" || t.text == "link:traceID" || t.text == "link:spanID":
-		return p.fail(t, "ids are not searched for; ask for the trace by its id")
+		return p.fail(t, "searching by id is not supported; look up the trace by its id")
 	case strings.HasPrefix(t.text, "parent."):
-		return p.fail(t, "parent. is not supported; write { ... } > { ... }, and .%s for an attribute of that name", clipped(t.text))
+		return p.fail(t, "parent. is not supported; write { ... } > { ... }, or .%s for an attribute of that name", shorten(t.text))
 	case strings.HasPrefix(t.text, "nestedSet"):
-		return p.fail(t, "%s is not supported; write root for spans without a parent, and >> or > for structure", clipped(t.text))
+		return p.fail(t, "%s is not supported; use root for spans without a parent, and >> or > for structure", shorten(t.text))
 	case t.text == "childCount" || t.text == "span:childCount" || t.text == "event:timeSinceStart":
 		return p.fail(t, "%s is not supported", t.text)
 	case strings.HasPrefix(t.text, "trace.") || colon && scope == "trace":
@@ -150,7 +150,7 @@ func (p *parser) unknown(t token) error {
 	case colon:
 		return p.fail(t, "unknown scope %s; use span, resource, event, link or instrumentation", quote(scope))
 	}
-	return p.fail(t, "unknown field %s; write .%s for an attribute of that name, and text in quotes", quote(t.text), clipped(t.text))
+	return p.fail(t, "unknown field %s; write .%s for an attribute of that name, or put text in quotes", quote(t.text), shorten(t.text))
 }
 
 func isScope(name string) bool {

@@ -11,8 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// Format returns a set as a search. [Parse] reads it as the same set, as long as that came from Parse and the text is within MaxText. Of
-// other sets, what the language has no words for is written in a way that shows what is meant.
+// Format returns the text of a set. If the set is a result of [Parse] and the text has at most
+// MaxText bytes, parsing the text returns the same set. Parts of other sets that the language
+// cannot express are written in a similar notation.
 func Format(set storequery.SpanSet) string {
 	var w printer
 	w.set(set, setOr)
@@ -21,25 +22,25 @@ func Format(set storequery.SpanSet) string {
 
 type printer struct{ strings.Builder }
 
-// How tightly operators bind.
+// Precedence of operators, in ascending order.
 const (
 	setOr = iota
 	setAnd
 	setRelation
-	setAlone
+	setAtom
 
 	exprOr
 	exprAnd
-	exprAlone
+	exprAtom
 )
 
-// set writes a set, in brackets where it binds less tightly than its place asks for.
+// set writes a set, in parentheses if its precedence is below the one required at its position.
 func (w *printer) set(s storequery.SpanSet, place int) {
 	switch s := s.(type) {
 	case nil:
-		w.choice(nil)
+		w.selectNode(nil)
 	case storequery.Select:
-		w.choice(s.Where)
+		w.selectNode(s.Where)
 	case storequery.Or:
 		w.binary(s.Left, " || ", s.Right, setOr, place)
 	case storequery.And:
@@ -52,14 +53,14 @@ func (w *printer) set(s storequery.SpanSet, place int) {
 }
 
 func (w *printer) binary(left storequery.SpanSet, op string, right storequery.SpanSet, own, place int) {
-	w.bracketed(own < place, func() {
+	w.parenthesized(own < place, func() {
 		w.set(left, own)
 		w.WriteString(op)
 		w.set(right, own+1)
 	})
 }
 
-func (w *printer) bracketed(needed bool, write func()) {
+func (w *printer) parenthesized(needed bool, write func()) {
 	if !needed {
 		write()
 		return
@@ -69,7 +70,7 @@ func (w *printer) bracketed(needed bool, write func()) {
 	w.WriteByte(')')
 }
 
-func (w *printer) choice(e tracestore.Expr) {
+func (w *printer) selectNode(e tracestore.Expr) {
 	if e == nil {
 		w.WriteString("{}")
 		return
@@ -99,7 +100,7 @@ func (w *printer) or(parts tracestore.Or, place int) {
 		w.WriteString("false")
 		return
 	}
-	w.bracketed(exprOr < place && len(parts) > 1, func() {
+	w.parenthesized(exprOr < place && len(parts) > 1, func() {
 		for i, part := range parts {
 			if i > 0 {
 				w.WriteString(" || ")
@@ -114,23 +115,23 @@ func (w *printer) and(parts tracestore.And, place int) {
 		w.WriteString("true")
 		return
 	}
-	w.bracketed(exprAnd < place, func() {
+	w.parenthesized(exprAnd < place, func() {
 		for i := 0; i < len(parts); i++ {
 			if i > 0 {
 				w.WriteString(" && ")
 			}
-			if like, ok := unlike(parts[i:]); ok {
+			if like, ok := isNotLike(parts[i:]); ok {
 				w.comparison(like, " !~ ", literal(like))
 				i++
 				continue
 			}
-			w.expr(parts[i], exprAlone)
+			w.expr(parts[i], exprAtom)
 		}
 	})
 }
 
-// unlike reports whether parts begin with the two that !~ stands for.
-func unlike(parts tracestore.And) (like tracestore.Cond, ok bool) {
+// isNotLike reports whether parts begin with the two conditions that !~ stands for.
+func isNotLike(parts tracestore.And) (like tracestore.Cond, ok bool) {
 	if len(parts) < 2 {
 		return like, false
 	}
@@ -153,16 +154,16 @@ func (w *printer) not(e tracestore.Expr) {
 		w.WriteByte('!')
 		w.cond(c)
 		return
-	case ok && isLone(c):
+	case ok && isBareField(c):
 		w.WriteByte('!')
-		w.WriteString(lone(c.Field))
+		w.WriteString(bareFieldText(c.Field))
 		return
 	}
 	w.WriteByte('!')
-	w.bracketed(!isConstantExpr(e), func() { w.expr(e, exprOr) })
+	w.parenthesized(!isConstantExpr(e), func() { w.expr(e, exprOr) })
 }
 
-// isConstantExpr reports whether an expression is written as true or false.
+// isConstantExpr reports whether an expression is formatted as true or false.
 func isConstantExpr(e tracestore.Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -175,8 +176,8 @@ func isConstantExpr(e tracestore.Expr) bool {
 	return false
 }
 
-// isLone reports whether a condition can be written as a field without a comparison.
-func isLone(c tracestore.Cond) bool {
+// isBareField reports whether a condition can be written as a field without a comparison.
+func isBareField(c tracestore.Cond) bool {
 	if c.Op != tracestore.Eq || c.Value.IsNumber {
 		return false
 	}
@@ -185,7 +186,7 @@ func isLone(c tracestore.Cond) bool {
 
 func isAttribute(f tracestore.Field) bool { return f.Place <= tracestore.LinkAttribute }
 
-func lone(f tracestore.Field) string {
+func bareFieldText(f tracestore.Field) string {
 	if f.Place == tracestore.Status {
 		return "error"
 	}
@@ -227,7 +228,7 @@ func opText(op tracestore.Op) string {
 	return " >= "
 }
 
-// FormatField returns the name of a field. Parse reads it as the same field, as in Format.
+// FormatField returns the name of a field, which Parse parses as the same field, as in Format.
 func FormatField(f tracestore.Field) string {
 	for _, s := range scopes() {
 		if f.Place == s.place {
@@ -299,7 +300,7 @@ func literal(c tracestore.Cond) string {
 	return quotedText(v.Text)
 }
 
-// quotedText returns a text in double quotes, as Parse reads it, with as few escapes as possible.
+// quotedText returns a text in double quotes with as few escape sequences as possible.
 func quotedText(s string) string {
 	b := append(make([]byte, 0, len(s)+2), '"')
 	for rest := s; rest != ""; {
@@ -316,7 +317,7 @@ func quotedText(s string) string {
 	return string(append(b, '"'))
 }
 
-// rawText returns a text in backquotes where escapes would make it hard to read.
+// rawText is like quotedText, but uses backquotes if that avoids escape sequences.
 func rawText(s string) string {
 	if strings.ContainsAny(s, `\"`) && !strings.Contains(s, "`") && utf8.ValidString(s) {
 		return "`" + s + "`"
@@ -331,7 +332,7 @@ func durationText(ns float64) string {
 	return formatDuration(time.Duration(ns))
 }
 
-// formatDuration is time.Duration.String without the zeros at the end.
+// formatDuration is like time.Duration.String without trailing zero units.
 func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%T: %v", err, err)
 		}
 		if e.Offset < 0 || e.Length < 0 || e.Offset+e.Length > len(e.Text) {
-			t.Fatalf("%d bytes from %d on of %d", e.Length, e.Offset, len(e.Text))
+			t.Fatalf("error position: %d bytes at %d in a text of %d", e.Length, e.Offset, len(e.Text))
 		}
 		lines := strings.Split(e.Detail(), "\n")
 		if len(lines) != 3 || len(e.Detail()) > 4000 || !strings.Contains(lines[2], "^") {

@@ -13,38 +13,38 @@ type kind uint8
 
 // The kinds of tokens.
 const (
-	end    kind = iota
-	word        // field names, kinds, statuses, true, false, nil
-	number      // and durations
-	quoted      // "..." or `...`
-	mark        // operators and brackets
-	wrong       // what is none of these; msg says why
+	end      kind = iota
+	word          // field names, kinds, statuses, true, false, nil
+	number        // numbers and durations
+	quoted        // "..." or `...`
+	operator      // operators and brackets
+	invalid       // anything else; msg describes the error
 )
 
-// token is a piece of a search.
+// token is one token of a search.
 type token struct {
 	kind       kind
 	text       string // without quotes
-	plain      int    // of a word: how many bytes of text come before its first quoted part
-	begin, end int    // bytes of the search
+	plain      int    // of a word: number of bytes of text before its first quoted part
+	begin, end int    // offsets in the search
 	msg        string
 }
 
-// is reports whether the token is that operator or bracket.
-func (t token) is(text string) bool { return t.kind == mark && t.text == text }
+// is reports whether the token is the given operator or bracket.
+func (t token) is(text string) bool { return t.kind == operator && t.text == text }
 
-// isWord reports whether the token is that word, without quotes.
+// isWord reports whether the token is the given word, without quotes.
 func (t token) isWord(text string) bool {
 	return t.kind == word && t.text == text && t.plain == len(text)
 }
 
-// tokens returns the pieces of a search, up to the first that is wrong. The last one is wrong or the end.
+// tokens returns the tokens of a search. The last one is an invalid token or the end.
 func tokens(text string) []token {
 	l := lexer{text: text}
 	var all []token
 	for {
 		t := l.next()
-		if all = append(all, t); t.kind == end || t.kind == wrong {
+		if all = append(all, t); t.kind == end || t.kind == invalid {
 			return all
 		}
 	}
@@ -66,27 +66,28 @@ func (l *lexer) next() token {
 	case c == '"' || c == '`':
 		t.kind = quoted
 		l.quoted(&t)
-	case beginsNumber(rest):
+	case startsNumber(rest):
 		t.kind = number
 		l.at += numberLen(rest)
 		t.text = l.text[t.begin:l.at]
 	case c == '.' || c == '_' || unicode.IsLetter(c):
 		l.word(&t)
 	default:
-		l.mark(&t, size)
+		l.operator(&t, size)
 	}
 	t.end = l.at
 	return t
 }
 
-// fail makes the token a wrong one, n bytes long.
+// fail turns the token into an invalid one with n bytes.
 func (t *token) fail(l *lexer, n int, msg string) {
-	t.kind, t.msg = wrong, msg
+	t.kind, t.msg = invalid, msg
 	l.at = min(t.begin+n, len(l.text))
 }
 
-// isMark reports whether s is an operator or bracket. Those that the grammar does not know are there for what it says of them.
-func isMark(s string) bool {
+// isOperator reports whether s is an operator or bracket. It includes unsupported operators, for
+// which the parser has specific errors.
+func isOperator(s string) bool {
 	switch s {
 	case "!>>", "!<<", "&>>", "&<<",
 		"&&", "||", ">>", "<<", ">=", "<=", "!=", "!~", "=~", "==", "!>", "!<", "&>", "&<", "&~",
@@ -96,29 +97,30 @@ func isMark(s string) bool {
 	return false
 }
 
-// mark reads the longest operator.
-func (l *lexer) mark(t *token, size int) {
+// operator reads the longest operator.
+func (l *lexer) operator(t *token, size int) {
 	rest := l.text[l.at:]
 	for n := min(3, len(rest)); n > 0; n-- {
-		if isMark(rest[:n]) {
-			t.kind, t.text = mark, rest[:n]
+		if isOperator(rest[:n]) {
+			t.kind, t.text = operator, rest[:n]
 			l.at += n
 			return
 		}
 	}
-	msg := "this character means nothing here; text stands in quotes, and so do names with such: span.\"a b\""
+	msg := "unexpected character; put text in quotes, and also names with such characters: span.\"a b\""
 	if rest[0] == '\'' {
-		msg = "text stands in double quotes or in backquotes"
+		msg = "use double quotes or backquotes for text"
 	}
 	t.fail(l, size, msg)
 }
 
-func beginsNumber(s string) bool {
+func startsNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	return s != "" && s[0] >= '0' && s[0] <= '9'
 }
 
-// numberLen returns how long the number or duration is with which s begins, and the letters that are not set apart from it.
+// numberLen returns the length of the number or duration at the beginning of s, including letters
+// that directly follow it.
 func numberLen(s string) int {
 	for i, c := range s {
 		switch {
@@ -134,12 +136,12 @@ func numberLen(s string) int {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// isWordRune says which characters names consist of that need no quotes.
+// isWordRune reports whether names may contain c without quotes.
 func isWordRune(c rune) bool {
 	return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_.-/:@", c)
 }
 
-// word reads a name, parts of which may be in double quotes behind a dot: span."a b".c.
+// word reads a name. Parts after a dot may be in double quotes: span."a b".c.
 func (l *lexer) word(t *token) {
 	var text strings.Builder
 	t.kind, t.plain = word, -1
@@ -150,7 +152,7 @@ func (l *lexer) word(t *token) {
 				t.plain = text.Len()
 			}
 			part := token{begin: l.at}
-			if l.quoted(&part); part.kind == wrong {
+			if l.quoted(&part); part.kind == invalid {
 				part.end = l.at
 				*t = part
 				return
@@ -176,7 +178,7 @@ func (l *lexer) word(t *token) {
 	}
 }
 
-const unclosed = "this text is not closed"
+const unclosed = "missing closing quote"
 
 // quoted reads "..." with the escapes of Go, or `...` without escapes.
 func (l *lexer) quoted(t *token) {
@@ -199,22 +201,23 @@ func (l *lexer) quoted(t *token) {
 		n++
 	}
 	if n >= len(rest) || rest[n] == '\n' {
-		t.fail(l, min(n, len(rest)), unclosed+"; a line feed in it is written \\n")
+		t.fail(l, min(n, len(rest)), unclosed+"; write \\n for a line feed")
 		return
 	}
 	text, at, err := unquote(rest[1:n])
 	if err != nil {
 		t.begin += 1 + at
-		t.fail(l, 2, "there is no such escape; write \\\\ for a backslash, or put the text in backquotes")
+		t.fail(l, 2, "unknown escape sequence; write \\\\ for a backslash, or use backquotes")
 		return
 	}
 	t.text = text
 	l.at += n + 1
 }
 
-var errEscape = errors.New("no escape")
+var errEscape = errors.New("unknown escape sequence")
 
-// unquote returns what s means between double quotes, or where it has no meaning.
+// unquote interprets the escape sequences in s, the content of double quotes. With an error it
+// returns the offset of the invalid sequence.
 func unquote(s string) (text string, at int, err error) {
 	if !strings.Contains(s, `\`) {
 		return s, 0, nil

@@ -8,16 +8,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// parser reads tokens by recursive descent; each method begins at its first token and ends behind its last one.
+// parser is a recursive descent parser. Each method begins at the first token of its rule and ends
+// after the last one.
 //
-//	query     = set [ "|" "select" "(" field { "," field } ")" ]
-//	set       = both { "||" both }
-//	both      = below { "&&" below }
-//	below     = spans { ( ">>" | ">" ) spans }
-//	spans     = "{" [ any ] "}" | "(" set ")"
-//	any       = all { "||" all }
-//	all       = one { "&&" one }
-//	one       = { "!" } ( "(" any ")" | "exists" "(" field ")" | "true" | "false" | field ) | comparison
+//	query      = set [ "|" "select" "(" field { "," field } ")" ]
+//	set        = setAnd { "||" setAnd }
+//	setAnd     = relation { "&&" relation }
+//	relation   = spans { ( ">>" | ">" ) spans }
+//	spans      = "{" [ or ] "}" | "(" set ")"
+//	or         = and { "||" and }
+//	and        = term { "&&" term }
+//	term       = { "!" } ( "(" or ")" | exists | "true" | "false" | field ) | comparison
+//	exists     = "exists" "(" field ")"
 type parser struct {
 	text       string
 	tokens     []token
@@ -27,10 +29,10 @@ type parser struct {
 	steps      int // of regular expressions
 }
 
-// peek returns the token to be read.
+// peek returns the next token.
 func (p *parser) peek() token { return p.tokens[p.at] }
 
-// take reads a token. The last one can be read again and again.
+// take returns the next token and advances. It does not advance beyond the last token.
 func (p *parser) take() token {
 	t := p.tokens[p.at]
 	if p.at < len(p.tokens)-1 {
@@ -39,7 +41,7 @@ func (p *parser) take() token {
 	return t
 }
 
-// skip reads an operator or bracket if it is the next token.
+// skip takes the next token if it is the given operator or bracket.
 func (p *parser) skip(text string) bool {
 	if p.peek().is(text) {
 		p.take()
@@ -48,95 +50,95 @@ func (p *parser) skip(text string) bool {
 	return false
 }
 
-// fail returns an error about a token; a token that is none has an error of its own.
+// fail returns an error at a token. For an invalid token, it returns the error of that token.
 func (p *parser) fail(t token, format string, args ...any) error {
 	e := &Error{Text: p.text, Offset: t.begin, Length: t.end - t.begin, Msg: fmt.Sprintf(format, args...)}
-	if t.kind == wrong {
+	if t.kind == invalid {
 		e.Msg = t.msg
 	}
 	return e
 }
 
-// nest goes into a bracket, whose token is t; unnest leaves it.
-func (p *parser) nest(t token) error {
+// enter counts an opening bracket t; leave counts its end.
+func (p *parser) enter(t token) error {
 	if p.depth++; p.depth > MaxDepth {
-		return p.fail(t, "brackets stand in each other more than %d deep", MaxDepth)
+		return p.fail(t, "brackets are nested more than %d deep", MaxDepth)
 	}
 	return nil
 }
 
-func (p *parser) unnest() { p.depth-- }
+func (p *parser) leave() { p.depth-- }
 
-// condition counts one, which begins at t.
-func (p *parser) condition(t token) error {
+// countCondition counts a condition, which begins at t.
+func (p *parser) countCondition(t token) error {
 	if p.conditions++; p.conditions > MaxConditions {
-		return p.fail(t, "a search has at most %d conditions", MaxConditions)
+		return p.fail(t, "search has more than %d conditions", MaxConditions)
 	}
 	return nil
 }
 
-func (p *parser) query() (q Query, err error) {
-	if q.Set, err = p.set(); err != nil {
+func (p *parser) parseQuery() (q Query, err error) {
+	if q.Set, err = p.parseSet(); err != nil {
 		return q, err
 	}
 	if p.skip("|") {
-		if q.Select, err = p.selection(); err != nil {
+		if q.Select, err = p.parseSelection(); err != nil {
 			return q, err
 		}
 	}
 	if t := p.peek(); t.kind != end {
-		return q, p.behindSet(t)
+		return q, p.errAfterSet(t)
 	}
 	return q, nil
 }
 
-// behindSet says what is wrong with t, which stands where a search could end.
-func (p *parser) behindSet(t token) error {
+// errAfterSet returns the error for t, which follows a complete set.
+func (p *parser) errAfterSet(t token) error {
 	switch {
 	case t.is("<<") || t.is("<"):
-		return p.fail(t, "%s is not supported; { a } %s { b } chooses spans of b, so name first what stands above",
+		return p.fail(t, "%s is not supported; { a } %s { b } selects spans of b, so write the ancestor first",
 			t.text, strings.ReplaceAll(t.text, "<", ">"))
 	case t.is("~"):
-		return p.fail(t, "siblings (~) are not supported; >> (below) and > (directly below) are")
-	case t.kind == mark && len(t.text) > 1 && (t.text[0] == '!' || t.text[0] == '&'):
-		return p.fail(t, "%s is not supported between sets of spans; >>, >, && and || are", t.text)
+		return p.fail(t, "~ (sibling) is not supported; use >> (descendant) or > (child)")
+	case t.kind == operator && len(t.text) > 1 && (t.text[0] == '!' || t.text[0] == '&'):
+		return p.fail(t, "%s is not supported between { }; use >>, >, && or ||", t.text)
 	case t.is("|"):
 		return p.fail(t, "only one select(...) can follow a search")
 	case t.is("}") || t.is(")"):
-		return p.fail(t, "%s without an opening bracket", t.text)
+		return p.fail(t, "%s has no opening bracket", t.text)
 	case t.isWord("with"):
 		return p.fail(t, "with (...) is not supported")
 	}
-	return p.fail(t, "expected &&, ||, >> or > between sets of spans, or the end, not %s", describe(t))
+	return p.fail(t, "expected &&, ||, >> or > between { }, or the end, found %s", describe(t))
 }
 
-// selection reads what follows the bar.
-func (p *parser) selection() ([]tracestore.Field, error) {
+// parseSelection parses the part after |.
+func (p *parser) parseSelection() ([]tracestore.Field, error) {
 	switch t := p.take(); {
 	case t.kind == end:
 		return nil, p.fail(t, "expected select(...)")
 	case !t.isWord("select"):
-		return nil, p.fail(t, "%s is not supported behind |; only select(...) is, and conditions stand in { }", describe(t))
+		return nil, p.fail(t, "%s is not supported after |, only select(...); put conditions in { }", describe(t))
 	}
 	if t := p.take(); !t.is("(") {
 		return nil, p.fail(t, "expected ( and the fields to select")
 	}
-	fields, err := p.fields()
+	fields, err := p.parseFields()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.take(); !t.is(")") {
-		return nil, p.fail(t, "expected , or ) in select(...), not %s", describe(t))
+		return nil, p.fail(t, "expected , or ) in select(...), found %s", describe(t))
 	}
 	return fields, nil
 }
 
-// fields reads names with commas between them. They count as conditions, so that there are not too many.
-func (p *parser) fields() ([]tracestore.Field, error) {
+// parseFields parses comma-separated fields. They count as conditions, which limits their number.
+func (p *parser) parseFields() ([]tracestore.Field, error) {
 	var fields []tracestore.Field
 	for {
 		t := p.take()
-		if err := p.condition(t); err != nil {
+		if err := p.countCondition(t); err != nil {
 			return nil, err
 		}
 		f, err := p.value(t)
@@ -149,32 +151,32 @@ func (p *parser) fields() ([]tracestore.Field, error) {
 	}
 }
 
-func (p *parser) set() (storequery.SpanSet, error) {
-	left, err := p.both()
+func (p *parser) parseSet() (storequery.SpanSet, error) {
+	left, err := p.parseSetAnd()
 	for err == nil && p.skip("||") {
 		var right storequery.SpanSet
-		right, err = p.both()
+		right, err = p.parseSetAnd()
 		left = storequery.Or{Left: left, Right: right}
 	}
 	return left, err
 }
 
-func (p *parser) both() (storequery.SpanSet, error) {
-	left, err := p.below()
+func (p *parser) parseSetAnd() (storequery.SpanSet, error) {
+	left, err := p.parseRelation()
 	for err == nil && p.skip("&&") {
 		var right storequery.SpanSet
-		right, err = p.below()
+		right, err = p.parseRelation()
 		left = storequery.And{Left: left, Right: right}
 	}
 	return left, err
 }
 
-func (p *parser) below() (storequery.SpanSet, error) {
-	left, err := p.spans()
+func (p *parser) parseRelation() (storequery.SpanSet, error) {
+	left, err := p.parseSpans()
 	for err == nil && (p.peek().is(">>") || p.peek().is(">")) {
 		child := p.take().is(">")
 		var right storequery.SpanSet
-		right, err = p.spans()
+		right, err = p.parseSpans()
 		if child {
 			left = storequery.Child{Parents: left, Spans: right}
 		} else {
@@ -184,61 +186,61 @@ func (p *parser) below() (storequery.SpanSet, error) {
 	return left, err
 }
 
-func (p *parser) spans() (storequery.SpanSet, error) {
+func (p *parser) parseSpans() (storequery.SpanSet, error) {
 	t := p.take()
 	switch {
 	case t.is("("):
-		return p.inBrackets(t)
+		return p.parseParenthesizedSet(t)
 	case t.is("{"):
-		return p.choice(t)
+		return p.parseSelect(t)
 	case t.kind == end:
-		return nil, p.fail(t, "expected conditions on spans in { }, such as { duration > 1s }; {} is all spans")
+		return nil, p.fail(t, "expected conditions on spans in { }, such as { duration > 1s }; {} selects all spans")
 	case t.is("!"):
-		return nil, p.fail(t, "! stands within { }, before a condition; there is no ! for sets of spans")
+		return nil, p.fail(t, "! is allowed only within { }, before a condition")
 	}
-	return nil, p.fail(t, "expected {: conditions on spans stand in { }, such as { duration > 1s }")
+	return nil, p.fail(t, "expected {; put conditions in { }, such as { duration > 1s }")
 }
 
-func (p *parser) inBrackets(open token) (storequery.SpanSet, error) {
-	if err := p.nest(open); err != nil {
+func (p *parser) parseParenthesizedSet(open token) (storequery.SpanSet, error) {
+	if err := p.enter(open); err != nil {
 		return nil, err
 	}
-	defer p.unnest()
-	s, err := p.set()
+	defer p.leave()
+	s, err := p.parseSet()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.take(); !t.is(")") {
 		if t.kind == end {
-			return nil, p.fail(open, "this ( is not closed")
+			return nil, p.fail(open, "missing closing )")
 		}
 		if t.is("|") {
-			return nil, p.fail(t, "select(...) stands at the end of the search")
+			return nil, p.fail(t, "select(...) is allowed only at the end of the search")
 		}
-		return nil, p.behindSet(t)
+		return nil, p.errAfterSet(t)
 	}
 	return s, nil
 }
 
-// choice reads what stands behind a {.
-func (p *parser) choice(open token) (storequery.SpanSet, error) {
+// parseSelect parses the conditions after {.
+func (p *parser) parseSelect(open token) (storequery.SpanSet, error) {
 	if p.skip("}") {
-		return storequery.Select{}, p.condition(open)
+		return storequery.Select{}, p.countCondition(open)
 	}
-	e, err := p.any()
+	e, err := p.parseOr()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.take(); !t.is("}") {
 		if t.kind == end {
-			return nil, p.fail(open, "this { is not closed")
+			return nil, p.fail(open, "missing closing }")
 		}
-		return nil, p.behindCondition(t)
+		return nil, p.errAfterCondition(t)
 	}
 	return storequery.Select{Where: e}, nil
 }
 
-// describe names a token in a message.
+// describe describes a token for a message.
 func describe(t token) string {
 	switch t.kind {
 	case end:

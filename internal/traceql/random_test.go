@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRandom writes and reads random searches.
+// TestRandom formats and parses random searches.
 func TestRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {

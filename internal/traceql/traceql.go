@@ -1,5 +1,6 @@
-// Package traceql reads and writes the search language, a subset of TraceQL; docs/search-language.md is its reference. What it reads is a
-// [storequery.SpanSet], which every store answers through storequery.Find.
+// Package traceql parses and formats the search language, a subset of TraceQL;
+// docs/search-language.md is its reference. The result of parsing is a [storequery.SpanSet], with
+// which storequery.Find searches a store.
 package traceql
 
 import (
@@ -11,47 +12,47 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// What a search may hold at most. Each is an error that names it.
+// Limits of a search. Exceeding a limit is an error that names it.
 const (
 	MaxText         = 16 << 10 // bytes
-	MaxDepth        = 64       // brackets within each other
-	MaxConditions   = 256      // conditions; an empty {} is one
+	MaxDepth        = 64       // nested brackets
+	MaxConditions   = 256      // conditions; an empty {} counts as one
 	MaxPattern      = 1 << 10  // bytes of one regular expression
-	MaxPatternSteps = 1024     // of all regular expressions, with what they repeat written out
+	MaxPatternSteps = 1024     // of all regular expressions, with repetitions expanded
 )
 
-// Query is a search.
+// Query is a parsed search.
 type Query struct {
 	Set storequery.SpanSet
-	// Select is what `| select(...)` asks for beside the usual; often empty.
+	// Select lists the additional fields requested with `| select(...)`.
 	Select []tracestore.Field
 }
 
-// Parse reads a search. The error is an [*Error].
+// Parse parses a search. The error is an [*Error].
 func Parse(text string) (Query, error) {
 	p, err := newParser(text)
 	if err != nil {
 		return Query{}, err
 	}
-	q, err := p.query()
+	q, err := p.parseQuery()
 	if err != nil {
 		return Query{}, err
 	}
 	return q, nil
 }
 
-// ParseFields reads names of fields with commas between them, as they stand in select(...). The error is an [*Error].
+// ParseFields parses a comma-separated list of fields, as in select(...). The error is an [*Error].
 func ParseFields(text string) ([]tracestore.Field, error) {
 	p, err := newParser(text)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := p.fields()
+	fields, err := p.parseFields()
 	if err != nil {
 		return nil, err
 	}
 	if t := p.peek(); t.kind != end {
-		return nil, p.fail(t, "expected a comma between fields, not %s", describe(t))
+		return nil, p.fail(t, "expected a comma between fields, found %s", describe(t))
 	}
 	return fields, nil
 }
@@ -73,7 +74,7 @@ func tooLong(text string) error {
 	}
 	return &Error{
 		Text: strings.Clone(text[:cut]), Offset: cut,
-		Msg: fmt.Sprintf("the search is %d bytes long; at most %d are read", len(text), MaxText),
+		Msg: fmt.Sprintf("search has %d bytes; the maximum is %d", len(text), MaxText),
 	}
 }
 
@@ -82,7 +83,7 @@ func notUTF8(text string) error {
 	for {
 		c, n := utf8.DecodeRuneInString(text[at:])
 		if c == utf8.RuneError && n <= 1 {
-			return &Error{Text: text, Offset: at, Length: n, Msg: "this byte is not UTF-8"}
+			return &Error{Text: text, Offset: at, Length: n, Msg: "invalid UTF-8"}
 		}
 		at += n
 	}

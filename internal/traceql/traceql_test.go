@@ -24,8 +24,8 @@ func cmp(place tracestore.Place, key string, op tracestore.Op, value tracestore.
 
 func selected(e tracestore.Expr) storequery.SpanSet { return storequery.Select{Where: e} }
 
-// TestMeaning says what sets the language's words stand for.
-func TestMeaning(t *testing.T) {
+// TestParse checks the sets that searches stand for.
+func TestParse(t *testing.T) {
 	str, num := tracestore.Text, tracestore.Number
 	like := func(s string) tracestore.Literal { return tracestore.Pattern(regexp.MustCompile("^(?s:" + s + ")$")) }
 	var (
@@ -93,13 +93,13 @@ func TestMeaning(t *testing.T) {
 			continue
 		}
 		if !reflect.DeepEqual(q.Set, test.want) {
-			t.Errorf("%s means %s (%#v)", test.text, Format(q.Set), q.Set)
+			t.Errorf("%s is parsed as %s (%#v)", test.text, Format(q.Set), q.Set)
 		}
 		checkFormat(t, q.Set)
 	}
 }
 
-// checkFormat checks that a set is read again as it was written.
+// checkFormat checks that parsing the formatted set returns the same set.
 func checkFormat(t *testing.T, set storequery.SpanSet) {
 	t.Helper()
 	text := Format(set)
@@ -108,13 +108,13 @@ func checkFormat(t *testing.T, set storequery.SpanSet) {
 	}
 	again, err := Parse(text)
 	if err != nil {
-		t.Errorf("%s is written, but not read: %v", text, err)
+		t.Errorf("parsing formatted set %s: %v", text, err)
 	} else if !reflect.DeepEqual(again.Set, set) {
-		t.Errorf("%s was written, and is read as %s", text, Format(again.Set))
+		t.Errorf("formatted set %s is parsed as %s", text, Format(again.Set))
 	}
 }
 
-// TestFields says what places the names stand for.
+// TestFields checks the fields that names stand for.
 func TestFields(t *testing.T) {
 	for place, names := range map[tracestore.Place]string{
 		tracestore.Service:       "service service.name .service.name resource.service.name",
@@ -160,7 +160,7 @@ func checkField(t *testing.T, name string, want tracestore.Field) {
 		return
 	}
 	if got := q.Set.(storequery.Select).Where.(tracestore.Cond).Field; got != want || len(q.Select) != 2 || q.Select[1] != want {
-		t.Errorf("%s is %v, selected %v; want %v", name, got, q.Select, want)
+		t.Errorf("%s is %v and selects %v, want %v", name, got, q.Select, want)
 	}
 	checkFormat(t, q.Set)
 }
@@ -181,7 +181,7 @@ func TestParseFields(t *testing.T) {
 	}
 }
 
-// TestFormat shows what canonical text looks like.
+// TestFormat checks the canonical text of searches.
 func TestFormat(t *testing.T) {
 	for text, want := range map[string]string{
 		"{(.a)}||( {error}>{duration>60m&&!root} )":   `{ .a = true } || { status = error } > { duration > 1h && !root }`,
@@ -198,13 +198,14 @@ func TestFormat(t *testing.T) {
 			continue
 		}
 		if got := Format(q.Set); got != want {
-			t.Errorf("%s is written as\n%s, not\n%s", text, got, want)
+			t.Errorf("%s is formatted as\n%s, want\n%s", text, got, want)
 		}
 		checkFormat(t, q.Set)
 	}
 }
 
-// TestErrors compares with testdata/errors.txt: searches, each followed by an empty line, what the error says, and a line of dashes.
+// TestErrors compares errors with testdata/errors.txt, which contains searches, each followed by an
+// empty line, the error and a line of dashes.
 func TestErrors(t *testing.T) {
 	const rule = "\n----------------\n"
 	file := filepath.Join("testdata", "errors.txt")
@@ -219,7 +220,7 @@ func TestErrors(t *testing.T) {
 		_, err := Parse(text)
 		var e *Error
 		if !errors.As(err, &e) {
-			t.Errorf("%s: no error, but %v", text, err)
+			t.Errorf("%s: error %v is not an *Error", text, err)
 			continue
 		}
 		all.WriteString(e.Detail() + rule)
@@ -239,24 +240,24 @@ func TestLimits(t *testing.T) {
 		{"256 conditions", strings.Repeat("{}>>", MaxConditions-1) + "{}", strings.Repeat("{}>>", MaxConditions) + "{}"},
 		{"256 conditions", "{} | select(.a" + strings.Repeat(",.a", MaxConditions-2) + ")",
 			"{} | select(.a" + strings.Repeat(",.a", MaxConditions-1) + ")"},
-		{"1024 are allowed", `{.a=~"` + strings.Repeat("a", MaxPattern) + `"}`, `{.a=~"` + strings.Repeat("a", MaxPattern+1) + `"}`},
+		{"maximum is 1024", `{.a=~"` + strings.Repeat("a", MaxPattern) + `"}`, `{.a=~"` + strings.Repeat("a", MaxPattern+1) + `"}`},
 		{"1024 steps", `{.a=~"(a{15}){30}"}`, `{.a=~"(abcdefghi){500}"}`},
 		{"1024 steps", `{.a=~"a{200}"||.b=~"a{200}"}`, `{` + strings.Repeat(`.a=~"a{200}"||`, 5) + `.a}`},
 		{"1024 steps", `{.a=~"\\pL{5}\\PL*[^\\pN]"}`, "{.a=~`" + strings.Repeat(`\pL`, 300) + "`}"},
-		{"106751d at most", `{duration<106751d}`, `{duration<106751d1ns}`},
+		{"maximum is 106751d", `{duration<106751d}`, `{duration<106751d1ns}`},
 	} {
 		if _, err := Parse(test.within); err != nil {
-			t.Errorf("within %q: %v", test.name, err)
+			t.Errorf("within the limit %q: %v", test.name, err)
 		}
 		_, err := Parse(test.beyond)
 		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(e.Msg, test.name) || len(e.Detail()) > 1000 {
-			t.Errorf("beyond %q: %v", test.name, err)
+			t.Errorf("beyond the limit %q: %v", test.name, err)
 		}
 	}
 }
 
-// TestHostile reads what could take long, overflow the stack or fill the memory.
+// TestHostile parses searches that could take long, overflow the stack or use much memory.
 func TestHostile(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("(", MaxText), "{" + strings.Repeat("(", MaxText-1), "{" + strings.Repeat("!", MaxText-1),
@@ -270,7 +271,7 @@ func TestHostile(t *testing.T) {
 			t.Fatalf("%.20s: %v", text, err)
 		}
 		if len(e.Detail()) > 1000 {
-			t.Errorf("%.20s: the error has %d bytes", text, len(e.Detail()))
+			t.Errorf("%.20s: error has %d bytes", text, len(e.Detail()))
 		}
 	}
 }

@@ -13,19 +13,20 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// isConstant reports whether a token is none of a field, nor a word that means something to one field only.
+// isConstant reports whether a token is a value in every context, unlike fields, kinds and
+// statuses.
 func isConstant(t token) bool {
 	return t.kind == number || t.kind == quoted || t.isWord("true") || t.isWord("false") || t.isWord("nil")
 }
 
-// compare returns what a comparison asks for. The field may stand on either side.
+// compare returns the condition for a comparison. The field may be on either side.
 func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
-	if isConstant(left) || isOneOf(right) && isValue(left) {
+	if isConstant(left) || isEnumField(right) && isEnumValue(left) {
 		if isConstant(right) {
 			return nil, p.fail(left, "expected a field on one side of %s", op.text)
 		}
 		if op.text == "=~" || op.text == "!~" {
-			return nil, p.fail(left, "the regular expression stands behind %s, the field before it", op.text)
+			return nil, p.fail(left, "write the field before %s and the regular expression after it", op.text)
 		}
 		left, right, op.text = right, left, mirrored(op.text)
 	}
@@ -36,31 +37,31 @@ func (p *parser) compare(left, op, right token) (tracestore.Expr, error) {
 	case right.isWord("nil"):
 		return p.compareNil(f, left, op)
 	case op.text == "=~" || op.text == "!~":
-		return p.compareLike(f, left, op, right)
+		return p.comparePattern(f, left, op, right)
 	}
 	switch f.class {
-	case boolean:
+	case boolType:
 		return p.compareBoolean(f, op, right)
-	case oneOf:
-		return p.compareWord(f, left, op, right)
-	case timed:
+	case enumType:
+		return p.compareEnum(f, left, op, right)
+	case durationType:
 		return p.compareDuration(f, left, op, right)
-	case textual:
+	case textType:
 		if right.kind != quoted {
-			return nil, p.noText(left, right)
+			return nil, p.errNotText(left, right)
 		}
 		return cond(f, op, tracestore.Text(right.text)), nil
 	}
 	return p.compareAttribute(f, op, right)
 }
 
-func isOneOf(t token) bool {
+func isEnumField(t token) bool {
 	f, ok := intrinsic(t.text)
-	return t.kind == word && ok && f.class == oneOf
+	return t.kind == word && ok && f.class == enumType
 }
 
-// isValue reports whether a word is a kind or a status.
-func isValue(t token) bool {
+// isEnumValue reports whether a word is a kind or a status.
+func isEnumValue(t token) bool {
 	return t.kind == word && (slices.Contains(kinds(), t.text) || slices.Contains(statuses(), t.text))
 }
 
@@ -95,19 +96,19 @@ func cond(f field, op token, value tracestore.Literal) tracestore.Cond {
 
 func isEquality(op token) bool { return op.text == "=" || op.text == "!=" }
 
-func (p *parser) noText(left, right token) error {
+func (p *parser) errNotText(left, right token) error {
 	if right.kind == word && right.plain == len(right.text) {
-		return p.fail(right, "%s is text, which stands in quotes: %s; fields are not compared with each other", left.text, quote(right.text))
+		return p.fail(right, "put the text for %s in quotes: %s; comparing two fields is not supported", left.text, quote(right.text))
 	}
-	return p.fail(right, "%s is text, which stands in quotes: %s", left.text, quote(right.text))
+	return p.fail(right, "put the text for %s in quotes: %s", left.text, quote(right.text))
 }
 
 func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 	switch {
 	case !isEquality(op):
-		return nil, p.fail(op, "nil is compared by = and != only")
-	case f.class == boolean:
-		return nil, p.fail(left, "%s is always true or false", left.text)
+		return nil, p.fail(op, "nil supports only = and !=")
+	case f.class == boolType:
+		return nil, p.fail(left, "%s always has a value: true or false", left.text)
 	}
 	e := tracestore.Cond{Field: f.Field, Op: tracestore.Exists}
 	if op.text == "=" {
@@ -116,13 +117,14 @@ func (p *parser) compareNil(f field, left, op token) (tracestore.Expr, error) {
 	return e, nil
 }
 
-// compareLike asks for a regular expression. !~ holds where there is a value and none matches.
-func (p *parser) compareLike(f field, left, op, right token) (tracestore.Expr, error) {
-	if f.class == timed || f.class == boolean {
-		return nil, p.fail(op, "%s is no text; regular expressions are for text", left.text)
+// comparePattern returns the condition for a regular expression. !~ holds if there is a value and
+// none matches.
+func (p *parser) comparePattern(f field, left, op, right token) (tracestore.Expr, error) {
+	if f.class == durationType || f.class == boolType {
+		return nil, p.fail(op, "%s is not text; regular expressions apply only to text", left.text)
 	}
 	if right.kind != quoted {
-		return nil, p.fail(right, "a regular expression stands in quotes: %s", quote(right.text))
+		return nil, p.fail(right, "put the regular expression in quotes: %s", quote(right.text))
 	}
 	re, err := p.pattern(right)
 	if err != nil {
@@ -135,7 +137,7 @@ func (p *parser) compareLike(f field, left, op, right token) (tracestore.Expr, e
 	return tracestore.And{tracestore.Cond{Field: f.Field, Op: tracestore.Exists}, tracestore.Not{Expr: like}}, nil
 }
 
-// What stands around a regular expression that must match all of a text.
+// Anchors around a regular expression, which must match the whole text.
 const (
 	anchorBegin = "^(?s:"
 	anchorEnd   = ")$"
@@ -143,36 +145,36 @@ const (
 
 func (p *parser) pattern(t token) (*regexp.Regexp, error) {
 	if len(t.text) > MaxPattern {
-		return nil, p.fail(t, "this regular expression is %d bytes long; at most %d are allowed", len(t.text), MaxPattern)
+		return nil, p.fail(t, "regular expression has %d bytes; the maximum is %d", len(t.text), MaxPattern)
 	}
 	tree, err := syntax.Parse(t.text, syntax.Perl)
 	if err != nil {
-		return nil, p.fail(t, "this is no regular expression (RE2): %s", patternProblem(err))
+		return nil, p.fail(t, "invalid regular expression (RE2): %s", syntaxProblem(err))
 	}
 	if p.steps += steps(tree); p.steps > MaxPatternSteps {
-		return nil, p.fail(t, "the regular expressions, with what they repeat written out, have more than %d steps", MaxPatternSteps)
+		return nil, p.fail(t, "regular expressions have more than %d steps with repetitions expanded", MaxPatternSteps)
 	}
 	re, err := regexp.Compile(anchorBegin + t.text + anchorEnd)
-	if err != nil { // of an open \Q, which would take in what stands behind
+	if err != nil { // an open \Q would include the closing anchor
 		re, err = regexp.Compile(anchorBegin + t.text + `\E` + anchorEnd)
 	}
-	if err != nil { // it stands deeper than alone
-		return nil, p.fail(t, "this is no regular expression (RE2): %s", patternProblem(err))
+	if err != nil { // nested too deeply with the anchors
+		return nil, p.fail(t, "invalid regular expression (RE2): %s", syntaxProblem(err))
 	}
 	return re, nil
 }
 
-func patternProblem(err error) string {
+func syntaxProblem(err error) string {
 	if e, ok := err.(*syntax.Error); ok {
 		return e.Code.String() + ": " + quote(e.Expr)
 	}
 	return err.Error()
 }
 
-// steps returns about how long the program of a regular expression is, which bounds what it costs to build and to run. It does not count
-// beyond what is too much.
+// steps estimates the length of the program of a regular expression, which determines the cost of
+// compiling and running it. The result is at most one more than the maximum.
 func steps(re *syntax.Regexp) int {
-	const bounds = 16 // of ranges in a class of characters that cost as much as a step
+	const bounds = 16 // range bounds in a character class that cost as much as one step
 	n := 1 + len(re.Rune)/bounds
 	if re.Op == syntax.OpLiteral {
 		n = len(re.Rune)
@@ -192,22 +194,22 @@ func (p *parser) compareBoolean(f field, op, right token) (tracestore.Expr, erro
 		return nil, p.fail(right, "expected = true or = false")
 	}
 	if yes != (op.text == "=") {
-		return not(f.holds), nil
+		return not(f.condition), nil
 	}
-	return f.holds, nil
+	return f.condition, nil
 }
 
-// compareWord compares a kind or a status.
-func (p *parser) compareWord(f field, left, op, right token) (tracestore.Expr, error) {
+// compareEnum returns the condition for a kind or a status.
+func (p *parser) compareEnum(f field, left, op, right token) (tracestore.Expr, error) {
 	if !isEquality(op) {
-		return nil, p.fail(op, "%s is compared by = and != only", left.text)
+		return nil, p.fail(op, "%s supports only = and !=", left.text)
 	}
 	words := statuses()
 	if f.Place == tracestore.Kind {
 		words = kinds()
 	}
 	if right.kind == number || !slices.Contains(words, right.text) {
-		return nil, p.fail(right, "unknown %s %s; use %s", strings.TrimPrefix(left.text, "span:"), quote(right.text), listed(words))
+		return nil, p.fail(right, "unknown %s %s; use %s", strings.TrimPrefix(left.text, "span:"), quote(right.text), orList(words))
 	}
 	value := right.text
 	if value == unspecified {
@@ -216,7 +218,7 @@ func (p *parser) compareWord(f field, left, op, right token) (tracestore.Expr, e
 	return cond(f, op, tracestore.Text(value)), nil
 }
 
-// unspecified is the word for a kind that the store knows as "".
+// unspecified is the word for the kind that stores represent as "".
 const unspecified = "unspecified"
 
 func kinds() []string {
@@ -225,17 +227,17 @@ func kinds() []string {
 
 func statuses() []string { return []string{"error", "ok", "unset"} }
 
-func listed(words []string) string {
+func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func (p *parser) compareDuration(f field, left, op, right token) (tracestore.Expr, error) {
 	if right.kind != number {
-		return nil, p.fail(right, "%s is compared with a duration, such as 500ms, 1.5s or 2m30s", left.text)
+		return nil, p.fail(right, "compare %s with a duration, such as 500ms, 1.5s or 2m30s", left.text)
 	}
 	if _, err := strconv.ParseFloat(right.text, 64); err == nil {
-		return nil, p.fail(right, "a duration has a unit: %[1]sms or %[1]ss", clipped(right.text))
+		return nil, p.fail(right, "missing unit of the duration: write %[1]sms or %[1]ss", shorten(right.text))
 	}
 	d, problem := parseDuration(right.text)
 	if problem != "" {
@@ -244,42 +246,42 @@ func (p *parser) compareDuration(f field, left, op, right token) (tracestore.Exp
 	return cond(f, op, tracestore.Number(float64(d))), nil
 }
 
-// compareAttribute compares a value whose type is not known.
+// compareAttribute returns the condition for an attribute, whose type is unknown.
 func (p *parser) compareAttribute(f field, op, right token) (tracestore.Expr, error) {
 	switch {
 	case right.kind == quoted:
 		return cond(f, op, tracestore.Text(right.text)), nil
 	case right.isWord("true") || right.isWord("false"):
 		if !isEquality(op) {
-			return nil, p.fail(op, "%s is compared by = and != only", right.text)
+			return nil, p.fail(op, "%s supports only = and !=", right.text)
 		}
 		return cond(f, op, tracestore.Text(right.text)), nil
 	case right.kind == word && isDigits(strings.TrimPrefix(right.text, ".")):
-		return nil, p.fail(right, "a number begins with a digit: 0%s", clipped(right.text))
+		return nil, p.fail(right, "numbers start with a digit: write 0%s", shorten(right.text))
 	case right.kind == word:
-		return nil, p.fail(right, "fields are not compared with each other; text stands in quotes: %s", quote(right.text))
+		return nil, p.fail(right, "comparing two fields is not supported; put text in quotes: %s", quote(right.text))
 	}
 	n, err := strconv.ParseFloat(right.text, 64)
 	switch {
 	case err == nil && !strings.ContainsAny(right.text, "_xXpPiInN"):
 		return cond(f, op, tracestore.Number(n)), nil
 	case math.IsInf(n, 0):
-		return nil, p.fail(right, "this number is too large for 64-bit floats")
+		return nil, p.fail(right, "number is too large for a 64-bit float")
 	}
 	if _, problem := parseDuration(right.text); problem == "" {
-		return nil, p.fail(right, "attributes have no unit; write the number alone, in the unit that the attribute is in")
+		return nil, p.fail(right, "attributes have no unit; write only the number, in the unit of the attribute")
 	}
-	return nil, p.fail(right, "%s is no number; text stands in quotes", quote(right.text))
+	return nil, p.fail(right, "invalid number %s; put text in quotes", quote(right.text))
 }
 
-// maxDuration is what fits the nanoseconds of a time.Duration, in whole days.
+// maxDuration is the maximum of time.Duration in whole days.
 const maxDuration = 106_751 * 24 * time.Hour
 
-// parseDuration reads whole numbers and decimal fractions with the units d, h, m, s, ms, us, µs and ns, one after the other. Otherwise it
-// says what is wrong.
+// parseDuration parses a sequence of numbers with the units d, h, m, s, ms, us, µs and ns. Numbers
+// may have a decimal fraction. problem describes what is wrong; it is "" on success.
 func parseDuration(s string) (sum time.Duration, problem string) {
 	if strings.HasPrefix(s, "-") {
-		return 0, "durations are not negative"
+		return 0, "durations cannot be negative"
 	}
 	for rest := s; rest != ""; {
 		digits := max(0, strings.IndexFunc(rest, unicode.IsLetter))
@@ -293,10 +295,10 @@ func parseDuration(s string) (sum time.Duration, problem string) {
 		}
 		d, err := time.ParseDuration(part)
 		if err != nil || digits == 0 {
-			return 0, quote(s) + " is no duration; write it as 500ms, 1.5s or 2m30s, with the units d, h, m, s, ms, us and ns"
+			return 0, "invalid duration " + quote(s) + "; write 500ms, 1.5s or 2m30s, with the units d, h, m, s, ms, us and ns"
 		}
 		if d > (maxDuration-sum)/days {
-			return 0, "this duration is too long; it can be 106751d at most"
+			return 0, "duration is too long; the maximum is 106751d"
 		}
 		sum += d * days
 		rest = rest[digits+n:]
