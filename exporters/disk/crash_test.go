@@ -40,7 +40,7 @@ func seeds(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 // acknowledged is always there, which also means that no acknowledgement comes before its sync,
 // since a crash takes a random part of what was not synced.
 func TestCrashes(t *testing.T) {
-	seeds(t, soak.Rounds(t, 400, 80), crashAndReopen)
+	seeds(t, soak.Rounds(t, 200, 40), crashAndReopen)
 }
 
 // outage is a power cut or, less often, the death of the process. It comes once.

@@ -107,7 +107,7 @@ func (d *erased) check(t testing.TB, e *exporter) {
 // written, deleted, merged and marks removed: what was deleted stays deleted, though it is in the
 // log or in files that come back, and what was acknowledged and not deleted is there.
 func TestCrashesAfterDeletions(t *testing.T) {
-	seeds(t, soak.Rounds(t, 200, 40), deleteAndCrash)
+	seeds(t, soak.Rounds(t, 100, 20), deleteAndCrash)
 }
 
 func deleteAndCrash(t testing.TB, seed uint64) {

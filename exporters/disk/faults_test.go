@@ -20,7 +20,7 @@ import (
 // there once, and what was deleted is not, also where the operation that failed was done again,
 // given up, or had taken place all the same.
 func TestFaults(t *testing.T) {
-	seeds(t, soak.Rounds(t, 200, 40), failAndGoOn)
+	seeds(t, soak.Rounds(t, 100, 20), failAndGoOn)
 }
 
 func failAndGoOn(t testing.TB, seed uint64) {

@@ -20,7 +20,7 @@ import (
 // those of the memory store and of the suite's own model.
 func TestModel(t *testing.T) {
 	const machines = 4
-	operations, first := soak.Rounds(t, 4000, 1000), soak.Seed(t)
+	operations, first := soak.Rounds(t, 2000, 400), soak.Seed(t)
 	for i := range uint64(machines) {
 		t.Run(strconv.FormatUint(i, 10), func(t *testing.T) {
 			t.Parallel()

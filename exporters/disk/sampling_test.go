@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/sampling/samplingtest"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
@@ -67,7 +68,7 @@ func decidedOn(p float64) *sampling.Calculation {
 // A power cut at any operation on the disk leaves the last calculation that was acknowledged, or
 // the one that was under way.
 func TestSamplingCrashes(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(soak.Rounds(t, 100, 30)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		mem := vfstest.NewMem()
 		s := openSampling(t, mem, time.Now)

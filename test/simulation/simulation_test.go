@@ -26,7 +26,7 @@ func TestSimulation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	first, runs := *simulationSeed, 1
 	if first == 0 {
-		first, runs = soak.Seed(t), soak.Rounds(t, simulationRuns, 20)
+		first, runs = soak.Seed(t), soak.Rounds(t, simulationRuns, 10)
 	}
 	var sum simulationResult
 	for i := range runs {
@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 
 // simulationRuns is the number of scenarios of TestSimulation. Together they cover everything that
 // can happen.
-const simulationRuns = 200
+const simulationRuns = 100
 
 // simulate runs the scenario of one seed.
 func simulate(t *testing.T, seed uint64, sum *simulationResult) {

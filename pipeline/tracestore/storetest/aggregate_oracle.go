@@ -309,7 +309,7 @@ func checkRandomAggregates(s *suite) {
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 4))}
 	var sent []*otlpdata.Batch
-	for range 10 {
+	for range rounds(5, 3) {
 		for range 4 {
 			b := s.encode(g.tenant(), g.request())
 			s.maybeResend(&g, sent)

@@ -157,7 +157,7 @@ func checkRandomDeletes(s *suite) {
 	g := generator{rand.New(rand.NewPCG(seed, 4))}
 	var c callGenerator
 	var sent []*otlpdata.Batch
-	for range 15 {
+	for range rounds(8, 4) {
 		for range 4 {
 			s.maybeResend(&g, sent)
 			b := s.encode(g.tenant(), g.request())

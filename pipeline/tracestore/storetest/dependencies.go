@@ -352,7 +352,7 @@ func checkRandomCalls(s *suite) {
 	g := generator{rand.New(rand.NewPCG(seed, 2))}
 	var c callGenerator
 	var sent []*otlpdata.Batch
-	for range 12 {
+	for range rounds(6, 3) {
 		for range 5 {
 			b := s.encode(callsTenant, c.request(&g))
 			s.maybeResend(&g, sent)

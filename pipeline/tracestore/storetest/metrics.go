@@ -278,7 +278,7 @@ func checkRandomMetrics(s *suite) {
 	g := generator{rand.New(rand.NewPCG(seed, 3))}
 	var c callGenerator
 	var sent []*otlpdata.Batch
-	for range 12 {
+	for range rounds(6, 3) {
 		for range 5 {
 			tenant, td := callsTenant, c.request(&g)
 			if g.IntN(2) == 0 {

@@ -2,19 +2,19 @@ package storetest
 
 import (
 	"math/rand/v2"
-	"os"
 	"regexp"
-	"strconv"
+	"testing"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // seedVariable is the environment variable with the seed of random checks.
-const seedVariable = "STORETEST_SEED"
+const seedVariable = soak.SeedVariable
 
 // checkRandom alternates between random requests and random queries. There are few distinct values,
 // so that conditions hold often, traces consist of several requests, and many starts are equal.
@@ -22,7 +22,7 @@ func checkRandom(s *suite) {
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	var last *otlpdata.Batch
-	for range 12 {
+	for range rounds(8, 4) {
 		for range 5 {
 			b := s.encode(g.tenant(), g.request())
 			if last != nil && last.Meta().Tenant == b.Meta().Tenant && g.IntN(3) == 0 {
@@ -53,16 +53,17 @@ func checkRandom(s *suite) {
 // randomSeed returns and logs the seed of a run.
 func randomSeed(s *suite) uint64 {
 	s.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv(seedVariable); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			s.Fatalf("%s=%q is not a number", seedVariable, text)
-		}
-		seed = n
+	return soak.Seed(s)
+}
+
+// rounds returns the number of rounds of a random check: normal, or short with -short. TRACING_SOAK
+// does not multiply it, because the time of a round grows with the number of rounds; `make soak`
+// repeats the checks with other seeds.
+func rounds(normal, short int) int {
+	if testing.Short() {
+		return short
 	}
-	s.Logf("%s=%d", seedVariable, seed)
-	return seed
+	return normal
 }
 
 // checkRandomQuery compares the results of a random query, sometimes in pages.

@@ -375,7 +375,7 @@ func withoutLimit(q tracestore.Query) tracestore.Query {
 func checkRandomSets(s *suite) {
 	seed := randomSeed(s)
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
-	for range 8 {
+	for range rounds(5, 3) {
 		for range 8 {
 			s.consume(s.encode(g.tenant(), g.relatedRequest()))
 		}
