@@ -73,7 +73,8 @@ func newSimulation(seed uint64, change func(*AdaptiveConfig)) *simulation {
 	s.steps = int(s.config.Interval.Std() / simStep)
 	for i := range simServices {
 		for j := range 1 + s.rnd.IntN(3) {
-			o := &simOperation{service: fmt.Sprintf("service-%02d", i), name: fmt.Sprintf("GET /%d", j), rate: simBusiest / math.Pow(float64(i+1), 1.4) / float64(1+j*j)}
+			o := &simOperation{service: fmt.Sprintf("service-%02d", i), name: fmt.Sprintf("GET /%d", j),
+				rate: simBusiest / math.Pow(float64(i+1), 1.4) / float64(1+j*j)}
 			if s.rnd.IntN(3) == 0 {
 				o.burst = []float64{0.2, 0.5, 2, 5, 20}[s.rnd.IntN(5)]
 				o.begins = (25 + s.rnd.IntN(10)) * s.steps
@@ -95,11 +96,12 @@ func (s *simulation) start(t *testing.T, behind time.Duration) *adaptiveSource {
 	env := pipeline.SystemEnv()
 	env.Now = func() time.Time { return time.Now().Add(-behind) }
 	env.Rand = s.rnd.Uint64
-	src, err := newAdaptiveSource(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: env, Report: func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	}}, s.config)
+	src, err := newAdaptiveSource(pipeline.Settings{Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: env,
+		Report: func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		}}, s.config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,8 @@ func (s *simulation) send(o *simOperation, p *simProcess, n int) {
 		all[i] = sampling.Root{Service: o.service, Operation: o.name, Sampler: sampling.SamplerProbabilistic, Param: p.probability}
 	}
 	if n == 0 && s.rnd.IntN(s.steps) == 0 {
-		all = append(all, sampling.Root{Service: o.service, Operation: o.name, Sampler: sampling.SamplerRateLimiting, Param: s.config.LowerBound})
+		all = append(all, sampling.Root{Service: o.service, Operation: o.name, Sampler: sampling.SamplerRateLimiting,
+			Param: s.config.LowerBound})
 	}
 	for len(all) > 0 {
 		part := all[:min(len(all), 1+n/2)]
@@ -248,7 +251,8 @@ func (s *simulation) reachableRounds(o *simOperation) []int {
 	ideal := s.ideal(o)
 	for round := range simRounds {
 		reachable++
-		if math.Abs(ideal[round]*o.traffic[round]-s.config.Target) > 0.001*s.config.Target || round > 0 && o.traffic[round] != o.traffic[round-1] {
+		if math.Abs(ideal[round]*o.traffic[round]-s.config.Target) > 0.001*s.config.Target || round > 0 &&
+			o.traffic[round] != o.traffic[round-1] {
 			reachable = 0
 		}
 		if reachable > settleRounds {

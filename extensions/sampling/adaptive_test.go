@@ -71,7 +71,8 @@ func checkAdaptive(t *testing.T, seed uint64) {
 		judged += min(1, len(rounds))
 		for _, round := range rounds {
 			if off := o.expected[round]/s.config.Target - 1; math.Abs(off) > 0.2 {
-				t.Errorf("%s %s, %.3g traces per second: round %d is %.1f %% off the target", o.service, o.name, o.traffic[round], round, 100*off)
+				t.Errorf("%s %s, %.3g traces per second: round %d is %.1f %% off the target", o.service, o.name, o.traffic[round], round,
+					100*off)
 			}
 		}
 		if n := s.reversals(o, rounds); n > 1 {
@@ -163,7 +164,8 @@ func stop(t *testing.T, e *extension) {
 
 // observe observes n traces that were sampled with probability p, and waits for a minute.
 func observe(e *extension, n int, p float64) {
-	e.Observe("", slices.Repeat([]sampling.Root{{Service: "cart", Operation: "GET /", Sampler: sampling.SamplerProbabilistic, Param: p}}, n))
+	e.Observe("", slices.Repeat([]sampling.Root{{Service: "cart", Operation: "GET /", Sampler: sampling.SamplerProbabilistic, Param: p}},
+		n))
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
@@ -225,14 +227,16 @@ func checkAdaptiveExplained(t *testing.T, e *extension) {
 	if err := (tool{pipeline.SystemEnv()}).show(&out, x); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cart, operation GET /: probabilistic 0.0001\n", "from     adaptive calculated by ", "target 1 traces per second",
+	for _, want := range []string{"cart, operation GET /: probabilistic 0.0001\n", "from     adaptive calculated by ",
+		"target 1 traces per second",
 		"current leader: ", "GET /: probability 0.0001, previously 0.0001 (1 traces per second); " + adaptive.ReasonKept,
 		"sampled 10 of 1e+04 traces per second, weight "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())
 		}
 	}
-	if x, err := e.Explain(t.Context(), "", "cart", ""); err != nil || len(x.Adaptive.Operations) != 1 || x.Adaptive.Operations[0].Intervals != nil {
+	if x, err := e.Explain(t.Context(), "", "cart", ""); err != nil || len(x.Adaptive.Operations) != 1 ||
+		x.Adaptive.Operations[0].Intervals != nil {
 		t.Errorf("all operations: %+v, %v", x.Adaptive, err)
 	}
 	if x, err := e.Explain(t.Context(), "", "unseen", "GET /"); err != nil || len(x.Adaptive.Operations) != 0 {
@@ -348,7 +352,8 @@ func TestAdaptiveClockSetBack(t *testing.T) {
 func TestBadAdaptiveConfig(t *testing.T) {
 	c := AdaptiveConfig{Buckets: -1, Tolerance: 1, Initial: 2, LowerBound: -1}
 	err := c.Validate()
-	if err == nil || strings.Count(err.Error(), "\n") != 11 || !strings.Contains(err.Error(), "must name a store, for example storage: disk") {
+	if err == nil || strings.Count(err.Error(), "\n") != 11 ||
+		!strings.Contains(err.Error(), "must name a store, for example storage: disk") {
 		t.Errorf("%v", err)
 	}
 	both := fileConfig("")

@@ -19,7 +19,8 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 	t.Helper()
 	env := pipeline.SystemEnv()
 	env.Now = func() time.Time { return time.Date(2026, 1, 2, 12, 30, 0, 0, time.UTC) }
-	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": tool{env}.explain, "check": tool{env}.check}
+	tools := map[string]func(*flag.FlagSet) func(context.Context, pipeline.Invocation) error{"explain": tool{env}.explain,
+		"check": tool{env}.check}
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	f := tools[name](fs)
 	if err := fs.Parse(args); err != nil {
@@ -32,7 +33,8 @@ func run(t *testing.T, name string, args ...string) (stdout, stderr string, err 
 
 func TestCheckCommand(t *testing.T) {
 	out, warnings, err := run(t, "check", "testdata/strategies.json")
-	if err != nil || out != "strategies are valid: 4 services have their own strategy\n" || strings.Count(warnings, "unknown member ignored") != 2 {
+	if err != nil || out != "strategies are valid: 4 services have their own strategy\n" ||
+		strings.Count(warnings, "unknown member ignored") != 2 {
 		t.Errorf("%q %q %v", out, warnings, err)
 	}
 	for _, args := range [][]string{{"testdata/bad/no-type.json"}, {"testdata/none.json"}, {}, {"a", "b"}} {
@@ -45,13 +47,15 @@ func TestCheckCommand(t *testing.T) {
 // unknown is an explanation without a strategy.
 const unknown = `{"service":"cart","sampler":{"type":"","param":0},
 	"origin":{"source":"remote","place":"host:14250","rule":"collector not available","problem":"no route to host"},"strategy":null,"askers":[
-	{"address":"10.0.0.1","client":"sdk","transport":"http","at":"2026-01-02T12:29:50Z","told":"error: no route to host","current":false,"failed":true,
+	{"address":"10.0.0.1","client":"sdk","transport":"http","at":"2026-01-02T12:29:50Z","told":"error: no route to host",
+		"current":false,"failed":true,
 		"kept":"probabilistic 0.2"},
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"error: no route to host","current":false,"failed":true},
 	{"address":"10.0.0.3","transport":"grpc","at":"2026-01-02T10:30:00Z","told":"probabilistic 1","current":false}]}`
 
 const explanation = `{"service":"cart","operation":"GET /","sampler":{"type":"probabilistic","param":0.2,"ofOperation":true},
-	"origin":{"source":"file","place":"s.json:17","rule":"entry of the service","since":"2026-01-02T12:00:00Z","problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
+	"origin":{"source":"file","place":"s.json:17","rule":"entry of the service","since":"2026-01-02T12:00:00Z",
+		"problem":"s.json:1:1: one mistake\ns.json:2:1: another"},
 	"strategy":{"strategyType":"PROBABILISTIC"},"askers":[
 	{"address":"10.0.0.1","client":"sdk\u001b[2J","transport":"http","at":"2026-01-02T12:29:50Z","told":"probabilistic 0.2","current":true},
 	{"address":"10.0.0.2","transport":"grpc","at":"2026-01-02T11:30:00Z","told":"probabilistic 1","current":false}],"notes":["Note this."]}`
@@ -84,7 +88,8 @@ func TestExplainCommand(t *testing.T) {
 	if out, _, err = run(t, "explain", append([]string{"--json"}, args...)...); err != nil || out != explanation {
 		t.Errorf("%q, %v", out, err)
 	}
-	if _, _, err := run(t, "explain", slices.Delete(slices.Clone(args), 2, 3)...); err == nil || !strings.HasSuffix(err.Error(), ": 403 Forbidden: missing tenant header") {
+	if _, _, err := run(t, "explain", slices.Delete(slices.Clone(args), 2, 3)...); err == nil ||
+		!strings.HasSuffix(err.Error(), ": 403 Forbidden: missing tenant header") {
 		t.Errorf("%v", err)
 	}
 	for want, args := range map[string][]string{

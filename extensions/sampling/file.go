@@ -54,7 +54,8 @@ func (c *FileConfig) Validate() error {
 		errs = append(errs, pipeline.BadKey("max_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxFileSize), c.MaxSize))
 	}
 	if c.Timeout <= 0 {
-		errs = append(errs, pipeline.BadKey("timeout", "must be above 0; without a timeout, a server that does not answer would block reloads"))
+		errs = append(errs, pipeline.BadKey("timeout",
+			"must be above 0; without a timeout, a server that does not answer would block reloads"))
 	}
 	return errors.Join(errs...)
 }

@@ -183,7 +183,8 @@ func TestURL(t *testing.T) {
 	step(200, good, "5 traces per second", "url", "")
 	step(302, good, "5 traces per second", "url", failed+"reading URL/s.json: unexpected response 302 Found")
 	step(200, "<html>", "5 traces per second", "url", failed+"URL/s.json:1:1: not JSON: invalid character '<' looking for beginning of value")
-	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url", failed+"reading URL/s.json: response (200 OK) is larger than 4096 bytes")
+	step(200, strings.Repeat(" ", 5000), "5 traces per second", "url",
+		failed+"reading URL/s.json: response (200 OK) is larger than 4096 bytes")
 	step(200, good, "5 traces per second", "url", "")
 	step(200, "null", "probabilistic 0.01", "built-in", "")
 }

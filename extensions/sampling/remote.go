@@ -46,7 +46,8 @@ const (
 func (c *RemoteConfig) Validate() error {
 	var errs []error
 	if c.Timeout <= 0 {
-		errs = append(errs, pipeline.BadKey("timeout", "must be above 0; without a timeout, a collector that does not answer would block clients"))
+		errs = append(errs, pipeline.BadKey("timeout",
+			"must be above 0; without a timeout, a collector that does not answer would block clients"))
 	}
 	if c.StaleFor < c.FreshFor {
 		errs = append(errs, pipeline.BadKey("stale_for", "must be at least fresh_for, which is %s", c.FreshFor))
@@ -56,7 +57,8 @@ func (c *RemoteConfig) Validate() error {
 			pipeline.ByteSize(minCacheSize), pipeline.ByteSize(maxCacheSize), c.CacheSize))
 	}
 	if c.MaxAnswer < 1 || c.MaxAnswer > maxAnswerSize {
-		errs = append(errs, pipeline.BadKey("max_answer_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxAnswerSize), c.MaxAnswer))
+		errs = append(errs, pipeline.BadKey("max_answer_size", "must be from 1 to %s, not %s", pipeline.ByteSize(maxAnswerSize),
+			c.MaxAnswer))
 	}
 	return errors.Join(errs...)
 }
@@ -100,7 +102,8 @@ func (s *remoteSource) decide(ctx context.Context, tenant, service string) (deci
 		return s.serve(*known, now)
 	}
 	if wait == nil {
-		a := s.cache.end(key, s.request(context.WithoutCancel(ctx), key)) // not cancelled, because other callers wait for the answer
+		// Not cancelled, because other callers wait for the answer.
+		a := s.cache.end(key, s.request(context.WithoutCancel(ctx), key))
 		return s.serve(a, s.set.Env.Now())
 	}
 	select {
@@ -138,7 +141,8 @@ func (s *remoteSource) request(ctx context.Context, key serviceKey) answer {
 	if key.tenant != "" && s.cfg.TenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, s.cfg.TenantHeader, key.tenant)
 	}
-	params := &api_v2.SamplingStrategyParameters{ServiceName: strings.ToValidUTF8(key.service, "\uFFFD")} // gRPC rejects invalid UTF-8
+	// gRPC rejects invalid UTF-8.
+	params := &api_v2.SamplingStrategyParameters{ServiceName: strings.ToValidUTF8(key.service, "\uFFFD")}
 	var response api_v2.SamplingStrategyResponse
 	err := s.conn.Invoke(ctx, s.method, params, &response)
 	now := s.set.Env.Now()
@@ -151,6 +155,6 @@ func (s *remoteSource) request(ctx context.Context, key serviceKey) answer {
 		out.err = fmt.Errorf("answer of %s: %w", s.cfg.Endpoint, err)
 		return out
 	}
-	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, rule: "answer of the collector; run `tracing sampling explain` against it for the reason", since: out.at}
+	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, rule: "answer of the collector", since: out.at}
 	return out
 }

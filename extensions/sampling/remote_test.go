@@ -33,7 +33,8 @@ type collector struct {
 	answer func(service, tenant string) (*api_v2.SamplingStrategyResponse, error)
 }
 
-func (c *collector) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse, error) {
+func (c *collector) GetSamplingStrategy(ctx context.Context, p *api_v2.SamplingStrategyParameters) (*api_v2.SamplingStrategyResponse,
+	error) {
 	c.calls.Add(1)
 	c.mu.Lock()
 	answer := c.answer
@@ -62,7 +63,10 @@ func fails(string, string) (*api_v2.SamplingStrategyResponse, error) {
 func startCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{}
-	c.addr = pipelinetest.StartHop(t, "127.0.0.1:0", func(srv *grpc.Server) { wire.Register(srv, &api_v2.SamplingManager_ServiceDesc, c) }).Addr
+	c.addr = pipelinetest.StartHop(t, "127.0.0.1:0", func(srv *grpc.Server) {
+		wire.Register(srv, &api_v2.SamplingManager_ServiceDesc,
+			c)
+	}).Addr
 	return c
 }
 
@@ -128,7 +132,8 @@ func TestRemote(t *testing.T) {
 	a.advance(2 * time.Second)
 	step(200, seven, 1)
 	x, err := a.Explain(t.Context(), "", "cart", "")
-	if err != nil || !strings.Contains(x.Origin.Problem, "using its answer from 59m13s ago: rpc error") || x.Origin.Place != c.addr || len(x.Clients) != 1 {
+	if err != nil || !strings.Contains(x.Origin.Problem, "using its answer from 59m13s ago: rpc error") || x.Origin.Place != c.addr ||
+		len(x.Clients) != 1 {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if a.reports.get() == "" {
@@ -138,15 +143,18 @@ func TestRemote(t *testing.T) {
 	step(500, failed, 1)
 	step(500, failed, 0)
 	x, err = a.Explain(t.Context(), "", "cart", "GET /")
-	if err != nil || x.Strategy != nil || x.Sampler.Type != "" || x.Origin.Problem+"\n" != strings.TrimPrefix(failed, "collector error: ") ||
+	if err != nil || x.Strategy != nil || x.Sampler.Type != "" ||
+		x.Origin.Problem+"\n" != strings.TrimPrefix(failed, "collector error: ") ||
 		!strings.HasSuffix(x.Origin.Rule, "no answer in the last 1h0m0s") || x.Origin.Place != c.addr || len(x.Clients) != 1 ||
-		!x.Clients[0].Failed || x.Clients[0].Previous != "7 traces per second" || !strings.Contains(strings.Join(x.Notes, "\n"), "keep their previous strategy") {
+		!x.Clients[0].Failed || x.Clients[0].Previous != "7 traces per second" ||
+		!strings.Contains(strings.Join(x.Notes, "\n"), "keep their previous strategy") {
 		t.Errorf("%+v, %v", x, err)
 	}
 	c.answers(limit(7))
 	a.advance(time.Minute)
 	step(200, seven, 1)
-	if x, err = a.Explain(t.Context(), "", "cart", ""); err != nil || !x.Origin.Since.Equal(begin) || x.Origin.Problem != "" || a.reports.get() != "" {
+	if x, err = a.Explain(t.Context(), "", "cart", ""); err != nil || !x.Origin.Since.Equal(begin) || x.Origin.Problem != "" ||
+		a.reports.get() != "" {
 		t.Errorf("%+v, %v, reported %q", x, err, a.reports.get())
 	}
 }
@@ -183,8 +191,10 @@ func TestBadAnswers(t *testing.T) {
 	}
 	f(&api_v2.SamplingStrategyResponse{}, "failed to get sampling strategy: answer of "+c.addr+": sampling strategy is empty")
 	f(&api_v2.SamplingStrategyResponse{StrategyType: 9}, "unknown type 9")
-	f(&api_v2.SamplingStrategyResponse{OperationSampling: &api_v2.PerOperationSamplingStrategies{PerOperationStrategies: []*api_v2.OperationSamplingStrategy{
-		{Operation: strings.Repeat("x", 2000), ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{}}}}}, "received message larger than max")
+	large := []*api_v2.OperationSamplingStrategy{
+		{Operation: strings.Repeat("x", 2000), ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{}}}
+	f(&api_v2.SamplingStrategyResponse{OperationSampling: &api_v2.PerOperationSamplingStrategies{PerOperationStrategies: large}},
+		"received message larger than max")
 }
 
 // A service name that is not valid UTF-8 belongs to an unknown service, and is not reported as a

@@ -67,7 +67,8 @@ func (c *Config) Validate() error {
 			"adaptive cannot be combined with file or remote; keep one of them"))
 	}
 	if c.RememberedServices < 0 || c.RememberedServices > maxRememberedServices {
-		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", maxRememberedServices, c.RememberedServices))
+		errs = append(errs, pipeline.BadKey("remembered_services", "must be from 0 to %d, not %d", maxRememberedServices,
+			c.RememberedServices))
 	}
 	return errors.Join(errs...)
 }

@@ -45,7 +45,8 @@ func (r *reports) get() string {
 }
 
 func settings(r *reports) pipeline.Settings {
-	return pipeline.Settings{ID: pipeline.ID{Type: "sampling"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(),
+	return pipeline.Settings{ID: pipeline.ID{Type: "sampling"}, Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(),
+		Env:    pipeline.SystemEnv(),
 		Budget: pipeline.NewBudget(64 << 20), Report: r.report}
 }
 
@@ -132,13 +133,15 @@ func TestGRPC(t *testing.T) {
 	for _, name := range []string{"tracing", "jaeger"} {
 		for service, want := range map[string]string{"limited": "7 traces per second", "": "probabilistic 0.8; 2 operation strategies"} {
 			var r api_v2.SamplingStrategyResponse
-			err := conn.Invoke(t.Context(), "/"+name+".api_v2.SamplingManager/GetSamplingStrategy", &api_v2.SamplingStrategyParameters{ServiceName: service}, &r)
+			err := conn.Invoke(t.Context(), "/"+name+".api_v2.SamplingManager/GetSamplingStrategy",
+				&api_v2.SamplingStrategyParameters{ServiceName: service}, &r)
 			if err != nil || (service == "limited") != (r.GetRateLimitingSampling().GetMaxTracesPerSecond() == 7) {
 				t.Errorf("%s: %v, %v, want %s", name, &r, err, want)
 			}
 		}
 	}
-	if got := e.clients.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" || !strings.Contains(got[0].UserAgent, "grpc-go") {
+	if got := e.clients.of("", "limited", nil); len(got) != 1 || got[0].Transport != "grpc" || got[0].Address != "127.0.0.1" ||
+		!strings.Contains(got[0].UserAgent, "grpc-go") {
 		t.Errorf("clients: %+v", got)
 	}
 }
@@ -158,7 +161,8 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	f("service=cart&operation=health", func(x sampling.Explanation) bool {
-		return x.Sampler == sampling.Sampler{Type: "probabilistic", PerOperation: true} && x.Origin.Source == "file" && x.Origin.Place == "testdata/strategies.json:8" &&
+		return x.Sampler == sampling.Sampler{Type: "probabilistic", PerOperation: true} && x.Origin.Source == "file" &&
+			x.Origin.Place == "testdata/strategies.json:8" &&
 			x.Origin.Rule == "entry of the operation in default_strategy" && !x.Origin.Since.IsZero() && len(x.Notes) == 1 &&
 			len(x.Clients) == 2 && x.Clients[0].Transport == "legacy" && x.Clients[1].Transport == "http" && x.Clients[1].Current &&
 			x.Clients[1].Answer == "probabilistic 0.5; 3 operation strategies"
@@ -167,7 +171,8 @@ func TestExplain(t *testing.T) {
 		return x.Sampler.Param == 0.5 && x.Origin.Place == "testdata/strategies.json:12"
 	})
 	f("service=limited", func(x sampling.Explanation) bool {
-		return x.Sampler.Type == "ratelimiting" && len(x.Clients) == 0 && strings.Contains(strings.Join(x.Notes, "\n"), "applies to each process") &&
+		return x.Sampler.Type == "ratelimiting" && len(x.Clients) == 0 &&
+			strings.Contains(strings.Join(x.Notes, "\n"), "applies to each process") &&
 			strings.Contains(strings.Join(x.Notes, "\n"), "No client has requested")
 	})
 }
@@ -186,11 +191,13 @@ func TestExplainLegacyError(t *testing.T) {
 		t.Errorf("%d %q", code, body)
 	}
 	x, err := e.Explain(t.Context(), "", "cart", "")
-	if err != nil || len(x.Clients) != 2 || !x.Clients[0].Failed || x.Clients[0].Current || !strings.HasPrefix(x.Clients[0].Answer, "error: ") ||
+	if err != nil || len(x.Clients) != 2 || !x.Clients[0].Failed || x.Clients[0].Current ||
+		!strings.HasPrefix(x.Clients[0].Answer, "error: ") ||
 		x.Clients[1].Failed || !x.Clients[1].Current {
 		t.Errorf("%+v, %v", x, err)
 	}
-	for query, want := range map[string]int{"service=cart&operation=a": 200, "service=cart&operation=a&operation=b": 400, "operation=a": 400} {
+	for query, want := range map[string]int{"service=cart&operation=a": 200, "service=cart&operation=a&operation=b": 400,
+		"operation=a": 400} {
 		if code, body := e.get(t, "GET", "/api/sampling/explain?"+query); code != want {
 			t.Errorf("%s: %d %s", query, code, body)
 		}
@@ -211,10 +218,12 @@ func TestBadStart(t *testing.T) {
 	large := filepath.Join(dir, "large.json")
 	write(t, large, "0."+strings.Repeat("1", 5000))
 	for want, c := range map[string]Config{
-		"file::path: stat testdata/none.json: no such file or directory":                                         fileConfig("testdata/none.json"),
-		"file::path: " + dir + " is not a regular file":                                                          fileConfig(dir),
-		"file::path: " + large + " is larger than 4KiB; increase file::max_size":                                 fileConfig(large, func(f *FileConfig) { f.MaxSize = 4 << 10 }),
-		"file::path: testdata/bad/no-type.json:2:23: type is missing; use \"probabilistic\" or \"ratelimiting\"": fileConfig("testdata/bad/no-type.json"),
+		"file::path: stat testdata/none.json: no such file or directory": fileConfig("testdata/none.json"),
+		"file::path: " + dir + " is not a regular file":                  fileConfig(dir),
+		"file::path: " + large + " is larger than 4KiB; increase file::max_size": fileConfig(large,
+			func(f *FileConfig) { f.MaxSize = 4 << 10 }),
+		"file::path: testdata/bad/no-type.json:2:23: type is missing; use \"probabilistic\" or \"ratelimiting\"": fileConfig(
+			"testdata/bad/no-type.json"),
 	} {
 		e, err := newExtension(settings(&reports{}), withListeners(c))
 		if err != nil {
@@ -263,7 +272,8 @@ func TestRecentClientsAreLimited(t *testing.T) {
 		request("a", strings.Repeat("c", i+1))
 	}
 	request("a", "c")
-	if got := a.of("", "a", strategy); len(got) != clientsPerService || got[0].UserAgent != "c" || got[1].UserAgent != strings.Repeat("c", 20) || !got[0].Current {
+	if got := a.of("", "a", strategy); len(got) != clientsPerService || got[0].UserAgent != "c" ||
+		got[1].UserAgent != strings.Repeat("c", 20) || !got[0].Current {
 		t.Errorf("%+v", got)
 	}
 	request("b", "c")

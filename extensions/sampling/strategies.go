@@ -155,7 +155,8 @@ func (r *reader) operations(m member) []fileOperation {
 		lines[o.name] = r.doc.line(item.at)
 		typ, ok := r.typ(item, all)
 		if ok && typ == sampling.RateLimiting {
-			r.problem(all[keyType].value.at, "clients do not support rate limits for operations; use type %q with a probability", typeProbabilistic)
+			r.problem(all[keyType].value.at, "clients do not support rate limits for operations; use type %q with a probability",
+				typeProbabilistic)
 		} else if ok {
 			o.probability = r.param(item, all, typ)
 		}

@@ -12,7 +12,9 @@ type table struct {
 	services map[string]*entry
 	other    *entry // for services that are not in the table
 	ignored  []string
-	removed  map[string]time.Time // services whose entry was deleted, with the time since when their strategy is unchanged
+	// removed holds services whose entry was deleted, with the time since when their strategy is
+	// unchanged.
+	removed map[string]time.Time
 }
 
 // maxRemoved is the maximum size of table.removed.

@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// maxErrorBody is how much is read of an answer that is an error, in bytes.
+	// maxErrorBody is how much of an error response is read, in bytes.
 	maxErrorBody = 64 << 10
-	// maxQuoted is how much is quoted of an answer that is not understood, in bytes.
+	// maxQuoted is how much of an unexpected response is quoted, in bytes.
 	maxQuoted = 300
-	// defaultMaxAnswer is enough for a trace of as many spans as the service shows by default.
+	// defaultMaxAnswer is enough for a trace with the default maximum number of spans of the
+	// service.
 	defaultMaxAnswer = 512 << 20
 	defaultTimeout   = time.Minute
 )
 
-// client asks a query service.
+// client sends requests to a query service.
 type client struct {
-	base      string // without a slash at the end
+	base      string // without trailing slash
 	header    http.Header
 	timeout   time.Duration
 	maxAnswer int64
 	transport http.RoundTripper
 }
 
-// get asks for a path, and lets read have the body of an answer with status 200. Other answers are errors, as are those that end too early
-// or are too long.
+// get sends a GET request and calls read with the body of the response. Status codes other than
+// 200, truncated bodies and bodies longer than maxAnswer are errors.
 func (c *client) get(ctx context.Context, path string, query url.Values, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -51,43 +52,43 @@ func (c *client) get(ctx context.Context, path string, query url.Values, read fu
 		return err
 	}
 	maps.Copy(req.Header, c.header)
-	resp, err := c.transport.RoundTrip(req) // redirects are not followed, since headers may hold secrets
+	resp, err := c.transport.RoundTrip(req) // does not follow redirects, because headers may hold secrets
 	if err != nil {
 		return c.unreachable(ctx, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // all that matters was read
+	defer resp.Body.Close() //nolint:errcheck // only read
 	if resp.StatusCode != http.StatusOK || isPage(resp) {
-		return c.refusal(resp)
+		return c.responseError(resp)
 	}
-	body := &bounded{r: resp.Body, left: c.maxAnswer}
+	body := &limitedBody{r: resp.Body, left: c.maxAnswer}
 	switch err := read(body); {
 	case err == nil:
 		return nil
 	case errors.Is(err, errOutput):
 		return err
 	case errors.Is(body.err, errTooLong):
-		return fmt.Errorf("the answer of %s is longer than %s; --max-answer allows more", c.base, pipeline.ByteSize(c.maxAnswer))
+		return fmt.Errorf("response of %s is longer than %s; increase --max-answer", c.base, pipeline.ByteSize(c.maxAnswer))
 	case body.err != nil && !errors.Is(body.err, io.EOF):
-		return fmt.Errorf("reading the answer of %s: %w", c.base, c.late(ctx, body.err))
+		return fmt.Errorf("reading response of %s: %w", c.base, c.timeoutError(ctx, body.err))
 	default:
-		return fmt.Errorf("the answer of %s cannot be read: %w", c.base, cleanError(err))
+		return fmt.Errorf("decoding response of %s: %w", c.base, cleanError(err))
 	}
 }
 
-// errOutput is an error of writing, not of reading.
+// errOutput marks errors of writing the output.
 var errOutput = errors.New("writing")
 
 var errTooLong = errors.New("too long")
 
-// bounded is a body of limited length, and keeps the error that ended it.
-type bounded struct {
+// limitedBody is a reader with a maximum length. It keeps the error that ended reading.
+type limitedBody struct {
 	r    io.Reader
 	left int64
 	err  error
 }
 
 // Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -99,43 +100,43 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// late replaces the error of a request that took too long.
-func (c *client) late(ctx context.Context, err error) error {
+// timeoutError replaces the error of a request that timed out.
+func (c *client) timeoutError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s; --timeout allows more", c.timeout)
+		return fmt.Errorf("no response within %s; increase --timeout", c.timeout)
 	}
 	return err
 }
 
-// unreachable says why there was no answer.
+// unreachable returns the error for a request without a response.
 func (c *client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("nothing listens at %s (%w): is the query service running there? --query URL names another place", c.base, err)
+		return fmt.Errorf("cannot connect to %s: %w; check that the query service runs there, or set --query", c.base, err)
 	}
-	return fmt.Errorf("asking %s: %w", c.base, c.late(ctx, err))
+	return fmt.Errorf("requesting %s: %w", c.base, c.timeoutError(ctx, err))
 }
 
-// isPage says whether the answer is for browsers: a proxy asks for a login, or a page is served where there is no API.
+// isPage reports whether the response is an HTML page, for example the login page of a proxy.
 func isPage(resp *http.Response) bool {
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return err == nil && media == "text/html"
 }
 
-// statusError is an answer that is none of the API's success.
+// statusError is a response with an error status, or not from the API.
 type statusError struct {
 	status  int
 	msg     string
-	unknown bool // the path is none of the API, as far as can be told
+	unknown bool // the path does not seem to belong to the API
 }
 
 // Error implements error.
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.msg) }
 
-// refusal reads an answer that has another status, or is a page.
-func (c *client) refusal(resp *http.Response) error {
+// responseError returns the error for a response with an error status or an HTML page.
+func (c *client) responseError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil {
-		return fmt.Errorf("status %d, and reading the answer failed: %w", resp.StatusCode, err)
+		return fmt.Errorf("status %d; reading the response failed: %w", resp.StatusCode, err)
 	}
 	e := &statusError{status: resp.StatusCode, msg: messageOf(body)}
 	text := quoted(body)
@@ -145,7 +146,7 @@ func (c *client) refusal(resp *http.Response) error {
 		e.msg = "redirected to " + clean(resp.Header.Get("Location"))
 	case e.status == http.StatusNotFound || e.status == http.StatusOK:
 		e.unknown = true
-		e.msg = fmt.Sprintf("%s is not the address of a query API; it may need a base path", c.base)
+		e.msg = fmt.Sprintf("%s is not a query API; check the base path", c.base)
 	case text == "" || isPage(resp):
 		e.msg = http.StatusText(e.status)
 	default:
@@ -157,7 +158,8 @@ func (c *client) refusal(resp *http.Response) error {
 	return e
 }
 
-// messageOf returns what an error of the API says, of either version; "" for an answer of something else.
+// messageOf returns the error messages of an API response, of version 2 or 3; "" if it is not from
+// the API.
 func messageOf(body []byte) string {
 	var envelope struct {
 		Errors []apiError `json:"errors"`
@@ -183,7 +185,7 @@ func quoted(body []byte) string {
 	return clean(strings.ToValidUTF8(text[:min(len(text), maxQuoted)], ""))
 }
 
-// cleanError is an error whose text quotes an answer.
+// cleanError makes an error text, which may quote a response, printable.
 func cleanError(err error) error {
 	if text := err.Error(); !isClean(text) {
 		return errors.New(clean(text))

@@ -15,40 +15,41 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// Commands returns the commands.
+// Commands returns the commands trace, search and services.
 func Commands() []pipeline.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, zone: time.Local}
 	return []pipeline.Command{
 		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Setup: t.trace,
-			Doc: "show a trace of a running query service on the terminal"},
+			Doc: "show a trace from a running query service"},
 		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Setup: t.search,
-			Doc: "list the traces of a running query service that fit"},
+			Doc: "search for traces in a running query service"},
 		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Setup: t.services,
 			Doc: "list the services of a running query service, or the operations of one"},
 	}
 }
 
-// tool is what the commands need of the outside.
+// tool implements the commands. Its fields give access to the environment.
 type tool struct {
 	env    pipeline.Env
 	getenv func(string) string
-	zone   *time.Location // of times that are shown
+	zone   *time.Location // for displayed times
 }
 
 type runner = func(context.Context, pipeline.Invocation) error
 
-// defaultMaxSpans is how many spans of a trace are shown.
+// defaultMaxSpans is the default of --max-spans.
 const defaultMaxSpans = 1000
 
 func (t tool) trace(fs *flag.FlagSet) runner {
-	var c common
+	var c commonFlags
 	c.define(fs)
-	raw := fs.Bool("raw", false, "Shows the spans as they are stored, without the service's corrections.")
-	verbose := fs.Bool("v", false, "Also tags, logs and links of every span.")
-	maxSpans := fs.Int("max-spans", defaultMaxSpans, fmt.Sprintf("How many spans are shown, level by level (%d).", defaultMaxSpans))
+	raw := fs.Bool("raw", false, "Show stored spans, without the adjustments of the service.")
+	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
+	maxSpans := fs.Int("max-spans", defaultMaxSpans, fmt.Sprintf("Maximum number of spans shown; the deepest are left out first (%d).",
+		defaultMaxSpans))
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		if len(in.Args) != 1 || in.Args[0] == "" {
-			return pipeline.BadUsage("name one trace by its id, not %d", len(in.Args))
+			return pipeline.BadUsage("expected one trace id, got %d", len(in.Args))
 		}
 		if *maxSpans <= 0 {
 			return pipeline.BadUsage("--max-spans must be above 0, not %d", *maxSpans)
@@ -61,7 +62,7 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 		if c.json {
 			read = t.copyJSON(in)
 		}
-		return t.ask(ctx, &c, func(ctx context.Context, api *client) error {
+		return t.withClient(ctx, &c, func(ctx context.Context, api *client) error {
 			err := api.get(ctx, "/api/traces/"+url.PathEscape(in.Args[0]), query, read)
 			if refused := (*statusError)(nil); errors.As(err, &refused) {
 				return fmt.Errorf("trace %s: %w", clean(in.Args[0]), err)
@@ -71,7 +72,7 @@ func (t tool) trace(fs *flag.FlagSet) runner {
 	}
 }
 
-// showTrace writes the traces of an answer, which are one.
+// showTrace prints the trace of a response.
 func (t tool) showTrace(in pipeline.Invocation, body io.Reader, verbose bool, maxSpans int) error {
 	r := newReader(body, verbose)
 	problems, err := r.answer("data", func() error {
@@ -86,18 +87,18 @@ func (t tool) showTrace(in pipeline.Invocation, body io.Reader, verbose bool, ma
 }
 
 func (t tool) services(fs *flag.FlagSet) runner {
-	var c common
+	var c commonFlags
 	c.define(fs)
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		path, query, read := "/api/services", url.Values{}, t.listServices
 		switch {
 		case len(in.Args) > 1:
-			return pipeline.BadUsage("name one service, not %d", len(in.Args))
+			return pipeline.BadUsage("expected one service, got %d", len(in.Args))
 		case len(in.Args) == 1:
 			path, read = "/api/operations", t.listOperations
 			query.Set("service", in.Args[0])
 		}
-		return t.ask(ctx, &c, func(ctx context.Context, api *client) error {
+		return t.withClient(ctx, &c, func(ctx context.Context, api *client) error {
 			if c.json {
 				return api.get(ctx, path, query, t.copyJSON(in))
 			}
@@ -106,7 +107,7 @@ func (t tool) services(fs *flag.FlagSet) runner {
 	}
 }
 
-// output marks an error of writing.
+// output marks an error as an error of writing the output.
 func output(err error) error {
 	if err == nil {
 		return nil
@@ -114,26 +115,27 @@ func output(err error) error {
 	return fmt.Errorf("%w: %w", errOutput, err)
 }
 
-// marked is an output whose errors are marked.
-type marked struct{ w io.Writer }
+// outputWriter is a writer whose errors are marked by output.
+type outputWriter struct{ w io.Writer }
 
 // Write implements io.Writer.
-func (m marked) Write(p []byte) (int, error) {
+func (m outputWriter) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	return n, output(err)
 }
 
-// warn writes what an answer says that is wrong with it.
+// warn prints the problems that a response reports.
 func warn(stderr io.Writer, problems []string) {
 	for _, p := range problems {
 		fmt.Fprintln(stderr, "warning:", clean(p))
 	}
 }
 
-// copyJSON writes an answer as it is, with a line feed behind it. On a terminal, what is not printable is escaped as JSON does.
+// copyJSON copies a response and adds a line feed. On a terminal, characters that are not printable
+// are escaped.
 func (t tool) copyJSON(in pipeline.Invocation) func(io.Reader) error {
 	return func(body io.Reader) error {
-		out := marked{in.Stdout}
+		out := outputWriter{in.Stdout}
 		if !screenOf(in.Stdout, t.getenv).terminal {
 			_, err := io.Copy(out, body)
 			return errors.Join(err, lineFeed(out))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serve answers every request, and returns a URL with a base path.
+// serve starts a server and returns its URL with a base path.
 func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(answer))
@@ -22,7 +22,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) st
 	return srv.URL + "/base/"
 }
 
-// reply answers one status and body.
+// reply returns a handler that responds with a status and body.
 func reply(status int, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -30,7 +30,7 @@ func reply(status int, body string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-func TestFlagsThatCannotWork(t *testing.T) {
+func TestInvalidFlags(t *testing.T) {
 	f := func(want, name string, args ...string) {
 		t.Helper()
 		_, _, err := command(t.Context(), t, name, args...)
@@ -38,22 +38,24 @@ func TestFlagsThatCannotWork(t *testing.T) {
 			t.Errorf("%s %q: got %v\nwant %s", name, args, err, want)
 		}
 	}
-	f("name one trace by its id, not 0", "trace")
-	f("name one trace by its id, not 2", "trace", "a", "b")
+	f("expected one trace id, got 0", "trace")
+	f("expected one trace id, got 2", "trace", "a", "b")
 	f("--max-spans must be above 0, not 0", "trace", "--max-spans=0", "a")
-	f(`--query: "localhost:16686" is no URL; write http://localhost:16686`, "trace", "--query=localhost:16686", "a")
-	f(`--query: "http://user:password@host" is no URL; write http://localhost:16686`, "trace", "--query=http://user:password@host", "a")
+	f(`--query: "localhost:16686" is not a valid URL; expected something like http://localhost:16686`, "trace",
+		"--query=localhost:16686", "a")
+	f(`--query: "http://user:password@host" is not a valid URL; expected something like http://localhost:16686`, "trace",
+		"--query=http://user:password@host", "a")
 	f("--timeout must be above 0\n--max-answer must be above 0", "services", "--timeout=0", "--max-answer=0")
 	f("invalid value \"x\" for flag -header: \"x\" is not of the form `Name: value`", "services", "--header=x")
-	f("name one service, not 2", "services", "a", "b")
-	f("give one search in quotes, as '{ duration > 1s }', not 2 arguments", "search", "a", "b")
-	f("the search is empty; {} is all spans", "search", "")
+	f("expected one service, got 2", "services", "a", "b")
+	f("expected one search in quotes, for example '{ duration > 1s }', got 2 arguments", "search", "a", "b")
+	f("empty search; use {} for all spans", "search", "")
 	f("column 12: unknown field \"durration\"; write .durration for an attribute of that name, and text in quotes\n"+
 		"  { error && durration > 1s }\n             ^^^^^^^^^", "search", "{ error && durration > 1s }")
 	f("invalid value \"x\" for flag -tag: \"x\" is not of the form `key=value`", "search", "--tag=x")
-	f(`invalid value "x=2" for flag -tag: "x" is asked for twice`, "search", "--tag=x=1", "--tag=x=2")
-	f(`--from: "soon" is no time; write 2026-11-21T17:00:00Z, or 30m, 1h or 7d for so long ago`, "search", "--from=soon")
-	f("--from must be before --to\n--limit must be above 0, not 0\n--max is below --min\n--errors and --tag error=false exclude each other",
+	f(`invalid value "x=2" for flag -tag: duplicate key "x"`, "search", "--tag=x=1", "--tag=x=2")
+	f(`--from: "soon" is not a time; use 2026-11-21T17:00:00Z, or 30m, 1h or 7d for a time before now`, "search", "--from=soon")
+	f("--from must be before --to\n--limit must be above 0, not 0\n--max is below --min\n--errors and --tag error=false cannot be combined",
 		"search", "--from=1h", "--to=2h", "--limit=0", "--min=2s", "--max=1s", "--errors", "--tag=error=false")
 }
 
@@ -89,8 +91,8 @@ func TestRequests(t *testing.T) {
 		"query.startTimeMin=2026-11-21T17%3A00%3A00Z", "search", "{ error }")
 }
 
-// What goes wrong is said in words that help.
-func TestRefusals(t *testing.T) {
+// Each error message says what went wrong.
+func TestErrorResponses(t *testing.T) {
 	f := func(want string, answer func(http.ResponseWriter, *http.Request), args ...string) {
 		t.Helper()
 		url := serve(t, answer)
@@ -104,11 +106,12 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	envelope := func(status int, msg string) func(http.ResponseWriter, *http.Request) {
-		return reply(status, fmt.Sprintf(`{"data":null,"total":0,"limit":0,"offset":0,"errors":[{"code":%d,"msg":"%s"}]}`+"\n", status, msg))
+		return reply(status, fmt.Sprintf(`{"data":null,"total":0,"limit":0,"offset":0,"errors":[{"code":%d,"msg":"%s"}]}`+"\n", status,
+			msg))
 	}
 	f("trace 7ace: status 404: trace not found", envelope(404, "trace not found"))
 	f(`trace 7ace: status 400: bad id \x1b[2J`, envelope(400, `bad id \u001b[2J`))
-	f("trace 7ace: status 404: URL is not the address of a query API; it may need a base path", reply(404, "404 page not found\n"))
+	f("trace 7ace: status 404: URL is not a query API; check the base path", reply(404, "404 page not found\n"))
 	f("trace 7ace: status 401: missing tenant header", reply(401, "missing tenant header"))
 	f("trace 7ace: status 500: Internal Server Error", reply(500, ""))
 	f(`trace 7ace: status 502: \x1b]0;x`, reply(502, "\x1b]0;x"))
@@ -120,27 +123,27 @@ func TestRefusals(t *testing.T) {
 		reply(429, "too many")(w, r)
 	})
 	f("trace 7ace: status 400: malformed", reply(400, `{"error":{"httpCode":400,"message":"malformed"}}`))
-	f("trace 7ace: status 200: URL is not the address of a query API; it may need a base path", reply(200, "<!doctype html>"))
+	f("trace 7ace: status 200: URL is not a query API; check the base path", reply(200, "<!doctype html>"))
 	f("trace 7ace: status 503: Service Unavailable", reply(503, "<html><body>Sorry</body></html>"))
-	f("the answer of URL cannot be read: invalid character 'x' looking for beginning of value", reply(200, "x"))
-	f("the answer of URL cannot be read: it has no data", reply(200, `{}`))
-	f("the answer of URL cannot be read: unexpected EOF", reply(200, `{"data":[{"spans":[{`))
-	f(`the answer of URL cannot be read: "\x1b" stands where "[" belongs (byte 16)`, reply(200, `{"data":"\u001b"}`))
+	f("decoding response of URL: invalid character 'x' looking for beginning of value", reply(200, "x"))
+	f("decoding response of URL: missing member \"data\"", reply(200, `{}`))
+	f("decoding response of URL: unexpected EOF", reply(200, `{"data":[{"spans":[{`))
+	f(`decoding response of URL: unexpected "\x1b" at byte 16, expected "["`, reply(200, `{"data":"\u001b"}`))
 	long := reply(200, `{"x":"`+strings.Repeat(" ", 2000))
-	f("the answer of URL is longer than 1KiB; --max-answer allows more", long, "--max-answer=1KiB")
-	f("the answer of URL is longer than 1KiB; --max-answer allows more", long, "--max-answer=1KiB", "--json")
-	f("reading the answer of URL: unexpected EOF", func(w http.ResponseWriter, r *http.Request) {
+	f("response of URL is longer than 1KiB; increase --max-answer", long, "--max-answer=1KiB")
+	f("response of URL is longer than 1KiB; increase --max-answer", long, "--max-answer=1KiB", "--json")
+	f("reading response of URL: unexpected EOF", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		reply(200, `{"data":[`)(w, r)
 	})
 	_, _, err := command(t.Context(), t, "services", "--query=http://127.0.0.1:1")
-	if err == nil || !strings.HasPrefix(err.Error(), "nothing listens at http://127.0.0.1:1 (") ||
-		!strings.Contains(err.Error(), "--query URL") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot connect to http://127.0.0.1:1: ") ||
+		!strings.Contains(err.Error(), "set --query") {
 		t.Error(err)
 	}
 }
 
-func TestAnswersThatTakeTooLong(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	done := make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/base/api/services" {
@@ -155,7 +158,7 @@ func TestAnswersThatTakeTooLong(t *testing.T) {
 	t.Cleanup(func() { close(done) })
 	for _, args := range [][]string{{"trace", "7ace"}, {"services"}} {
 		_, _, err := command(t.Context(), t, args[0], append(args[1:], "--query", url, "--timeout=20ms")...)
-		if err == nil || !strings.HasSuffix(err.Error(), "no answer within 20ms; --timeout allows more") {
+		if err == nil || !strings.HasSuffix(err.Error(), "no response within 20ms; increase --timeout") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -170,7 +173,8 @@ func TestTrace(t *testing.T) {
 	text := answer(made{id: "1", service: "web", operation: "GET /", duration: 1000})
 	url := serve(t, reply(200, strings.Replace(text, `"errors":null`, `"errors":[{"msg":"result is incomplete: \u0007"}]`, 1)))
 	stdout, stderr, err := command(t.Context(), t, "trace", "--query", url, "7ace", "--max-spans=5")
-	if want := render(t, text, false, 5, screen{width: 80}); err != nil || stdout != want || stderr != "warning: result is incomplete: \\a\n" {
+	if want := render(t, text, false, 5, screen{width: 80}); err != nil || stdout != want ||
+		stderr != "warning: result is incomplete: \\a\n" {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
 	stdout, _, err = command(t.Context(), t, "trace", "--query", serve(t, reply(200, text)), "--json", "7ace")
@@ -186,7 +190,7 @@ func TestSearchTable(t *testing.T) {
 		`"minStartTimeUnixNano":"1700000090000000000","maxEndTimeUnixNano":"1","spanCount":4},{}],"warnings":["result is incomplete"]}`
 	url := serve(t, reply(200, body))
 	stdout, stderr, err := command(t.Context(), t, "search", "--query", url, "--limit=3")
-	if err != nil || stderr != "warning: result is incomplete\nthere may be more than these 3: --limit\n" {
+	if err != nil || stderr != "warning: result is incomplete\nshowing 3 traces; there may be more (--limit)\n" {
 		t.Errorf("%v: %s", err, stderr)
 	}
 	checkGolden(t, "search", stdout)
@@ -195,12 +199,12 @@ func TestSearchTable(t *testing.T) {
 		t.Errorf("%v: %s", err, stdout)
 	}
 	stdout, stderr, err = command(t.Context(), t, "search", "--query", serve(t, reply(200, `{"summaries":[]}`)))
-	if err != nil || stdout != "" || stderr != "no trace fits\n" {
+	if err != nil || stdout != "" || stderr != "no matching traces\n" {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
 }
 
-// A service that has no summaries answers with traces, or with a page or nothing where they would be.
+// A service without summaries is searched for whole traces. It may respond with 404 or with a page.
 func TestSearchWithoutSummaries(t *testing.T) {
 	one := answer(
 		made{id: "2", parent: "1", service: "cart", operation: "load", start: 50, duration: 2000, failed: true},
@@ -209,11 +213,11 @@ func TestSearchWithoutSummaries(t *testing.T) {
 	two := strings.ReplaceAll(answer(
 		made{id: "1", parent: "2", service: "cart", operation: "child", duration: 1},
 		made{id: "2", parent: "3", service: "cart", operation: "late\n", start: 90_000_000, duration: 1}), "7ace", "0ff")
-	circle := strings.ReplaceAll(answer(made{id: "1", parent: "1", service: "cart", operation: "self"}), "7ace", "c0c")
+	cycle := strings.ReplaceAll(answer(made{id: "1", parent: "1", service: "cart", operation: "self"}), "7ace", "c0c")
 	data := func(a string) string {
 		return strings.TrimSuffix(strings.TrimPrefix(a, `{"data":[`), `],"total":0,"limit":0,"offset":0,"errors":null}`)
 	}
-	body := `{"data":[` + strings.Join([]string{data(one), data(two), data(circle), data(answer())}, ",") +
+	body := `{"data":[` + strings.Join([]string{data(one), data(two), data(cycle), data(answer())}, ",") +
 		`],"errors":[{"msg":"trace not found","traceID":"5"}]}`
 	for _, missing := range []func(http.ResponseWriter, *http.Request){http.NotFound, reply(200, "<!doctype html>")} {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -230,8 +234,8 @@ func TestSearchWithoutSummaries(t *testing.T) {
 		}
 		checkGolden(t, "search-traces", stdout)
 		if _, _, err := command(t.Context(), t, "search", "--query", url, "--service=wb", "{ error }"); err == nil ||
-			!strings.Contains(err.Error(), "too old for searches of this kind") {
-			t.Errorf("an expression that is ignored: %v", err)
+			!strings.Contains(err.Error(), "too old for search expressions") {
+			t.Errorf("search expression without support by the service: %v", err)
 		}
 	}
 }
@@ -259,14 +263,14 @@ func TestServices(t *testing.T) {
 		}
 	}
 	f(`{"data":["b","a\nc","漢"],"total":3}`, "a\\nc\nb\n漢\n", "")
-	f(`{"data":null}`, "", "there are no services\n")
+	f(`{"data":null}`, "", "no services found\n")
 	f(`{"data":["b"]}`, `{"data":["b"]}`+"\n", "", "--json")
 	f(`{"data":[{"name":"b","spanKind":"server"},{"name":"a","spanKind":"client"},{"name":"a","spanKind":""}]}`,
 		"KIND    OPERATION\n        a\nclient  a\nserver  b\n", "", "web")
 	f(`{"data":[]}`, "", `service \x1b has no operations`+"\n", "\x1b")
 }
 
-// JSON that goes to a terminal is the same JSON, without what could steer it.
+// JSON for a terminal has escapes for characters that could control it, and the same value.
 func TestJSONOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	w := bufio.NewWriter(&b)
@@ -280,13 +284,13 @@ func TestJSONOnATerminal(t *testing.T) {
 	}
 }
 
-// More than a view is made of is refused before it is in memory.
+// Responses with too many items are rejected before they are in memory.
 func TestTooManyItems(t *testing.T) {
 	for _, body := range []string{
 		`{"data":[{"spans":[{},{},{}]}]}`, `{"data":[{},{},{}]}`, `{"data":[{"processes":{"1":{},"2":{},"3":{}}}]}`,
 	} {
 		r := newReader(strings.NewReader(body), false)
-		r.room = 2
+		r.remaining = 2
 		if _, err := r.answer("data", func() error { _, err := r.trace(); return err }); !errors.Is(err, errTooMany) {
 			t.Errorf("%s: %v", body, err)
 		}
@@ -294,7 +298,7 @@ func TestTooManyItems(t *testing.T) {
 	r := newReader(strings.NewReader(answer(made{id: "1", more: `,"warnings":[` + strings.Repeat(`"w",`, 99) + `"w"]`})), false)
 	_, err := r.answer("data", func() error {
 		trace, err := r.trace()
-		if w := trace.spans[0].warnings; len(w) != maxWarnings+1 || w[maxWarnings] != "and more, which --json prints" {
+		if w := trace.spans[0].warnings; len(w) != maxWarnings+1 || w[maxWarnings] != "more warnings omitted; use --json to see them" {
 			t.Errorf("got %q", w)
 		}
 		return err
@@ -304,7 +308,7 @@ func TestTooManyItems(t *testing.T) {
 	}
 }
 
-func TestEveryCommandIsDescribed(t *testing.T) {
+func TestCommands(t *testing.T) {
 	for _, c := range Commands() {
 		if c.Name == "" || c.Doc == "" || c.Setup == nil || strings.HasSuffix(c.Doc, ".") {
 			t.Errorf("%+v", c)

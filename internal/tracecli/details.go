@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// details writes what is shown of a span on demand: its id, links, tags and logs.
+// details prints the details of a span: its id, links, tags and logs.
 func (w *waterfall) details(i int32, indent string) {
 	s := &w.trace.spans[i]
 	w.line(indent, w.screen.paint(dim, "span "+clean(s.id)+w.when(s.start)))
@@ -26,17 +26,17 @@ func (w *waterfall) details(i int32, indent string) {
 		return nil
 	})
 	w.unreadable(indent, err)
-	if p := w.trace.processes[s.process]; !w.told[s.process] && len(p.tags) > len("[]") {
-		w.told[s.process] = true
-		w.line(indent, w.screen.paint(dim, "process "+clean(s.process)+", here and below"))
+	if p := w.trace.processes[s.process]; !w.printed[s.process] && len(p.tags) > len("[]") {
+		w.printed[s.process] = true
+		w.line(indent, w.screen.paint(dim, "process "+clean(s.process)+" (for all its spans)"))
 		w.tags(indent+"  ", p.tags)
 	}
 }
 
-// when returns a time as an offset.
+// when formats a time as an offset to the start of the trace.
 func (w *waterfall) when(at int64) string {
 	if at == 0 {
-		return ", at no time"
+		return ", no time"
 	}
 	d := time.Duration(at-w.from) * time.Microsecond
 	if d < 0 {
@@ -45,7 +45,7 @@ func (w *waterfall) when(at int64) string {
 	return ", at +" + d.String()
 }
 
-// links writes the references but for the parent, which the tree shows.
+// links prints the references except the parent, which the tree shows.
 func (w *waterfall) links(indent string, d *details) {
 	i := -1
 	err := elements(d.references, func(list *reader) error {
@@ -61,7 +61,7 @@ func (w *waterfall) links(indent string, d *details) {
 	w.unreadable(indent, err)
 }
 
-// tags writes a list of tags.
+// tags prints a list of tags.
 func (w *waterfall) tags(indent string, tags json.RawMessage) {
 	err := elements(tags, func(list *reader) error {
 		var t tag
@@ -74,14 +74,15 @@ func (w *waterfall) tags(indent string, tags json.RawMessage) {
 	w.unreadable(indent, err)
 }
 
-// unreadable says that a list ended too early.
+// unreadable prints an error of decoding a list.
 func (w *waterfall) unreadable(indent string, err error) {
 	if err != nil {
 		w.line(indent, w.screen.paint(yellow, "? unreadable: "+clean(err.Error())))
 	}
 }
 
-// valueText returns a value as it is written in JSON, but text without its quotes, unless it could be taken for something else.
+// valueText returns a value as JSON. Strings have no quotes, unless they could be mistaken for
+// something else.
 func valueText(v json.RawMessage) string {
 	var s string
 	if len(v) == 0 || v[0] != '"' || json.Unmarshal(v, &s) != nil {

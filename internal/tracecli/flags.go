@@ -19,8 +19,8 @@ const (
 	tenantHeader = "X-Tenant"
 )
 
-// common are the flags of all commands.
-type common struct {
+// commonFlags holds the flags of all commands.
+type commonFlags struct {
 	query, tenant string
 	header        http.Header
 	timeout       pipeline.Duration
@@ -28,18 +28,18 @@ type common struct {
 	json          bool
 }
 
-func (c *common) define(fs *flag.FlagSet) {
+func (c *commonFlags) define(fs *flag.FlagSet) {
 	c.header = http.Header{}
-	fs.StringVar(&c.query, "query", defaultQuery, "URL of the query API, with its base path if it has one ("+defaultQuery+").")
-	fs.StringVar(&c.tenant, "tenant", "", "Tenant whose traces are shown, sent as "+strings.ToLower(tenantHeader)+".")
-	fs.Func("header", "Header of all requests, as `Name: value`; may be repeated.", c.addHeader)
-	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), fmt.Sprintf("How long an answer may take (%s).", defaultTimeout))
+	fs.StringVar(&c.query, "query", defaultQuery, "URL of the query API, including its base path ("+defaultQuery+").")
+	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent as "+strings.ToLower(tenantHeader)+".")
+	fs.Func("header", "Request header `Name: value`; may be repeated.", c.addHeader)
+	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), fmt.Sprintf("Timeout of requests (%s).", defaultTimeout))
 	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer),
-		fmt.Sprintf("How much is read of an answer (%s).", pipeline.ByteSize(defaultMaxAnswer)))
-	fs.BoolVar(&c.json, "json", false, "Prints the answer of the API.")
+		fmt.Sprintf("Maximum size of a response (%s).", pipeline.ByteSize(defaultMaxAnswer)))
+	fs.BoolVar(&c.json, "json", false, "Print the response as JSON.")
 }
 
-func (c *common) addHeader(s string) error {
+func (c *commonFlags) addHeader(s string) error {
 	name, value, ok := strings.Cut(s, ":")
 	if name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)); !ok || name == "" {
 		return fmt.Errorf("%q is not of the form `Name: value`", s)
@@ -48,11 +48,11 @@ func (c *common) addHeader(s string) error {
 	return nil
 }
 
-// check reports every value that cannot work.
-func (c *common) check() error {
+// check returns an error for each invalid value.
+func (c *commonFlags) check() error {
 	var errs []error
 	if !isURL(c.query) {
-		errs = append(errs, fmt.Errorf("--query: %q is no URL; write %s", c.query, defaultQuery))
+		errs = append(errs, fmt.Errorf("--query: %q is not a valid URL; expected something like %s", c.query, defaultQuery))
 	}
 	if c.timeout <= 0 {
 		errs = append(errs, errors.New("--timeout must be above 0"))
@@ -68,11 +68,11 @@ func isURL(s string) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return false
 	}
-	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // which would be shown, or sent with no request
+	return u.User == nil && u.RawQuery == "" && u.Fragment == "" // these would be printed, or not be sent
 }
 
-// ask runs f with a client, once the flags were found to be right.
-func (t tool) ask(ctx context.Context, c *common, f func(context.Context, *client) error) error {
+// withClient checks the flags and calls f with a client.
+func (t tool) withClient(ctx context.Context, c *commonFlags, f func(context.Context, *client) error) error {
 	if err := c.check(); err != nil {
 		return pipeline.BadUsage("%w", err)
 	}
@@ -87,14 +87,14 @@ func (t tool) ask(ctx context.Context, c *common, f func(context.Context, *clien
 	})
 }
 
-// moment reads a time: RFC 3339, or how long ago it was.
-func moment(flag, text string, now time.Time) (time.Time, error) {
+// parseTime parses a time in RFC 3339 format, or a duration before now.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at, nil
 	}
 	var ago pipeline.Duration
 	if ago.UnmarshalText([]byte(text)) != nil {
-		return time.Time{}, fmt.Errorf("--%s: %q is no time; write 2026-11-21T17:00:00Z, or 30m, 1h or 7d for so long ago", flag, text)
+		return time.Time{}, fmt.Errorf("--%s: %q is not a time; use 2026-11-21T17:00:00Z, or 30m, 1h or 7d for a time before now", flag, text)
 	}
 	return now.Add(-ago.Std()), nil
 }

@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// forest is the spans of a trace as trees: usually one, more where parents are missing. Spans are known by their place in the trace.
+// forest holds the spans of a trace as trees: usually one, more if parents are missing. Spans are
+// identified by their index in the trace.
 type forest struct {
 	trace *trace
 	nodes []node
 	order []int32 // all spans, the earliest first
 	roots []int32
-	shown int // how many spans are shown
-	// hiddenFailures is how many spans with errors are not.
+	shown int // number of shown spans
+	// hiddenFailures is the number of spans with errors that are not shown.
 	hiddenFailures int
-	uses           map[string]int // of ids that repeat, how often
+	uses           map[string]int // number of spans by id; only duplicate ids
 }
 
-// node is a span's place in its tree.
+// node is a span's position in its tree.
 type node struct {
-	parent   int32 // -1: none that is there
+	parent   int32 // noParent if it is missing
 	children []int32
 	depth    int
 	shown    bool
-	last     bool // of the children, or roots, that are shown
-	hidden   int  // how many of the spans below it are not shown
-	circle   int  // how many spans are in the circle of parents that was opened here
+	last     bool // last shown child of its parent, or last shown root
+	hidden   int  // number of descendants that are not shown
+	cycle    int  // number of spans in the cycle of parents that was opened here
 }
 
-const nobody = -1
+const noParent = -1
 
-// newForest arranges the spans, and marks the first max of them, level by level, as shown.
+// newForest builds the trees, and marks the first max spans, level by level, as shown.
 func newForest(t *trace, max int) *forest {
 	f := &forest{trace: t, nodes: make([]node, len(t.spans)), order: make([]int32, len(t.spans))}
 	for i := range f.order {
@@ -43,9 +44,9 @@ func newForest(t *trace, max int) *forest {
 		return cmp.Or(cmp.Compare(x.start, y.start), cmp.Compare(y.duration, x.duration))
 	})
 	f.findParents()
-	f.breakCircles()
+	f.breakCycles()
 	for _, i := range f.order {
-		if p := f.nodes[i].parent; p != nobody {
+		if p := f.nodes[i].parent; p != noParent {
 			f.nodes[p].children = append(f.nodes[p].children, i)
 		} else {
 			f.roots = append(f.roots, i)
@@ -55,7 +56,8 @@ func newForest(t *trace, max int) *forest {
 	return f
 }
 
-// findParents takes, of several spans with the id of a parent, the earliest.
+// findParents sets the parent of each span. If several spans have the id of the parent, it takes
+// the earliest.
 func (f *forest) findParents() {
 	spans := f.trace.spans
 	byID := make(map[string]int32, len(spans))
@@ -69,45 +71,45 @@ func (f *forest) findParents() {
 		}
 	}
 	for i := range spans {
-		f.nodes[i].parent = nobody
+		f.nodes[i].parent = noParent
 		if parent, there := byID[spans[i].parent]; there && spans[i].parent != "" {
 			f.nodes[i].parent = parent
 		}
 	}
 }
 
-// breakCircles makes a root of the earliest span of each circle of parents.
-func (f *forest) breakCircles() {
-	const unseen, onWay, done = 0, 1, 2
+// breakCycles makes the earliest span of each cycle of parents a root.
+func (f *forest) breakCycles() {
+	const unseen, inProgress, done = 0, 1, 2
 	state := make([]uint8, len(f.nodes))
 	for i := range f.nodes {
-		var way []int32
+		var path []int32
 		at := int32(i)
-		for ; at != nobody && state[at] == unseen; at = f.nodes[at].parent {
-			state[at] = onWay
-			way = append(way, at)
+		for ; at != noParent && state[at] == unseen; at = f.nodes[at].parent {
+			state[at] = inProgress
+			path = append(path, at)
 		}
-		if at != nobody && state[at] == onWay {
-			f.openCircle(way[slices.Index(way, at):])
+		if at != noParent && state[at] == inProgress {
+			f.openCycle(path[slices.Index(path, at):])
 		}
-		for _, w := range way {
+		for _, w := range path {
 			state[w] = done
 		}
 	}
 }
 
-func (f *forest) openCircle(circle []int32) {
+func (f *forest) openCycle(cycle []int32) {
 	start := func(i int32) int64 { return f.trace.spans[i].start }
-	first := slices.MinFunc(circle, func(a, b int32) int { return cmp.Or(cmp.Compare(start(a), start(b)), cmp.Compare(a, b)) })
-	f.nodes[first].parent, f.nodes[first].circle = nobody, len(circle)
+	first := slices.MinFunc(cycle, func(a, b int32) int { return cmp.Or(cmp.Compare(start(a), start(b)), cmp.Compare(a, b)) })
+	f.nodes[first].parent, f.nodes[first].cycle = noParent, len(cycle)
 }
 
-// choose marks what is shown, and counts below each shown span what is not.
+// choose marks the shown spans, and counts the hidden descendants of each span.
 func (f *forest) choose(max int) {
 	levels := slices.Clone(f.roots) // all spans, parents before their children
 	for at := 0; at < len(levels); at++ {
 		n := &f.nodes[levels[at]]
-		if n.parent != nobody {
+		if n.parent != noParent {
 			n.depth = f.nodes[n.parent].depth + 1
 		}
 		levels = append(levels, n.children...)
@@ -120,7 +122,7 @@ func (f *forest) choose(max int) {
 		if f.trace.spans[i].failed {
 			f.hiddenFailures++
 		}
-		if p := f.nodes[i].parent; p != nobody {
+		if p := f.nodes[i].parent; p != noParent {
 			f.nodes[p].hidden += 1 + f.nodes[i].hidden
 		}
 	}
@@ -130,7 +132,7 @@ func (f *forest) choose(max int) {
 	}
 }
 
-// markLast marks the last of those that are shown, which are the first of them.
+// markLast marks the last shown sibling. Shown siblings come before hidden ones.
 func (f *forest) markLast(siblings []int32) {
 	for _, i := range slices.Backward(siblings) {
 		if f.nodes[i].shown {
@@ -140,38 +142,39 @@ func (f *forest) markLast(siblings []int32) {
 	}
 }
 
-// isOrphan says whether the span names a parent that is not there.
-func (f *forest) isOrphan(i int32) bool {
+// hasMissingParent reports whether the span has a parent that is not in the trace.
+func (f *forest) hasMissingParent(i int32) bool {
 	n := &f.nodes[i]
-	return n.parent == nobody && n.circle == 0 && f.trace.spans[i].parent != ""
+	return n.parent == noParent && n.cycle == 0 && f.trace.spans[i].parent != ""
 }
 
-// notes returns what is odd about a span's place: in the tree, and in time, where it says what no clock can have seen.
+// notes returns the inconsistencies of a span: of its position in the tree, and of its times.
 func (f *forest) notes(i int32) (notes []string) {
 	s, n := &f.trace.spans[i], &f.nodes[i]
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case f.isOrphan(i):
-		note("its parent %s is not in the answer", clean(s.parent))
-	case n.circle == 1:
-		note("it names itself as its parent")
-	case n.circle > 1:
-		note("its parents make a circle of %d spans", n.circle)
+	case f.hasMissingParent(i):
+		note("parent %s is missing", clean(s.parent))
+	case n.cycle == 1:
+		note("span is its own parent")
+	case n.cycle > 1:
+		note("parents form a cycle of %d spans", n.cycle)
 	}
 	if uses := f.uses[s.id]; uses > 1 {
-		note("its id %s is that of %d spans", clean(s.id), uses)
+		note("id %s is used by %d spans", clean(s.id), uses)
 	}
 	switch {
 	case s.start == 0:
-		note("it has no start time")
-	case n.parent != nobody && s.start < f.trace.spans[n.parent].start:
+		note("no start time")
+	case n.parent != noParent && s.start < f.trace.spans[n.parent].start:
 		early := time.Duration(f.trace.spans[n.parent].start-s.start) * time.Microsecond
-		note("it starts %s before its parent: their clocks differ", short(early))
+		note("starts %s before its parent: clocks differ", short(early))
 	}
 	return notes
 }
 
-// walk calls visit for the spans that are shown, parents before children, in the order of their starts.
+// walk calls visit for each shown span, parents before children, siblings in the order of their
+// starts.
 func (f *forest) walk(visit func(i int32) error) error {
 	var stack []int32
 	push := func(siblings []int32) {

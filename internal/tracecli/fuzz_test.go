@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// FuzzAnswer shows any answer in all ways: what is written holds nothing that steers a terminal, and every span once, in its columns.
+// FuzzAnswer displays arbitrary responses in all ways. The output must not contain characters that
+// control a terminal, and must show each span once.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(answer(made{id: "1", service: "web", operation: "GET /", duration: 1000},
 		made{id: "2", parent: "1", service: "cart", operation: "load", start: 100, duration: 500, failed: true})), 1)
@@ -33,7 +34,7 @@ func FuzzAnswer(f *testing.F) {
 			return writeWaterfall(&out, forest, s, time.UTC)
 		})
 		if err == nil && !json.Valid(body[:r.dec.InputOffset()]) {
-			t.Error("an answer that is no JSON was read")
+			t.Error("invalid JSON accepted")
 		}
 		for list, element := range map[string]func(*reader) (summary, error){"data": (*reader).summarize, "summaries": (*reader).summary} {
 			r := newReader(bytes.NewReader(body), false)
@@ -47,7 +48,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Error(err)
 		}
 		if text := strings.ReplaceAll(out.String(), "\n", ""); !isClean(text) {
-			t.Errorf("%q was written", text)
+			t.Errorf("unprintable output: %q", text)
 		}
 		it := tool{zone: time.UTC, getenv: func(string) string { return "" }}
 		in := invocation(io.Discard)
@@ -56,17 +57,19 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// checkForest checks that every span is in one tree, and that as many are shown as can be.
+// checkForest checks that each span is in exactly one tree, and that the maximum number of spans is
+// shown.
 func checkForest(t *testing.T, f *forest, maxSpans int) {
 	t.Helper()
 	hidden, walked := 0, 0
-	f.walk(func(i int32) error { walked++; hidden += f.nodes[i].hidden; return nil }) //nolint:errcheck // of the function
+	//nolint:errcheck // the function returns no error
+	f.walk(func(i int32) error { walked++; hidden += f.nodes[i].hidden; return nil })
 	for _, i := range f.roots {
 		if !f.nodes[i].shown {
 			hidden += 1 + f.nodes[i].hidden
 		}
 	}
 	if want := min(maxSpans, len(f.nodes)); f.shown != want || walked != want || walked+hidden != len(f.nodes) {
-		t.Errorf("%d of %d spans are shown (%d asked for), %d of them walked, %d are hidden", f.shown, len(f.nodes), maxSpans, walked, hidden)
+		t.Errorf("%d of %d spans shown (maximum %d), %d visited, %d hidden", f.shown, len(f.nodes), maxSpans, walked, hidden)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline"
 )
 
-// listServices writes names, one on a line.
+// listServices prints the service names, one per line.
 func (t tool) listServices(in pipeline.Invocation, body io.Reader) error {
 	r := newReader(body, false)
 	var names []string
@@ -27,7 +27,7 @@ func (t tool) listServices(in pipeline.Invocation, body io.Reader) error {
 	}
 	warn(in.Stderr, problems)
 	if len(names) == 0 {
-		fmt.Fprintln(in.Stderr, "there are no services")
+		fmt.Fprintln(in.Stderr, "no services found")
 	}
 	slices.Sort(names)
 	w := bufio.NewWriter(in.Stdout)
@@ -37,7 +37,7 @@ func (t tool) listServices(in pipeline.Invocation, body io.Reader) error {
 	return output(w.Flush())
 }
 
-// listOperations writes a table of names and kinds.
+// listOperations prints a table of operations and span kinds.
 func (t tool) listOperations(in pipeline.Invocation, body io.Reader) error {
 	r := newReader(body, false)
 	var rows [][]string
@@ -65,7 +65,8 @@ func (t tool) listOperations(in pipeline.Invocation, body io.Reader) error {
 	return output(writeTable(in.Stdout, screenOf(in.Stdout, t.getenv), columns, rows))
 }
 
-// copyPrintable copies JSON and escapes what is not printable. Outside of strings JSON has nothing of that kind.
+// copyPrintable copies JSON and escapes characters that are not printable. In JSON, these occur
+// only in strings.
 func copyPrintable(w *bufio.Writer, body io.Reader) error {
 	in := bufio.NewReader(body)
 	for {
@@ -75,7 +76,7 @@ func copyPrintable(w *bufio.Writer, body io.Reader) error {
 			return nil
 		case err != nil:
 			return err
-		case size == 1 && r > 0x7f: // no UTF-8
+		case size == 1 && r > 0x7f: // invalid UTF-8
 			_, err = w.WriteString(`\ufffd`)
 		case isPrintable(r) || isJSONSpace(r):
 			_, err = w.WriteRune(r)

@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// now is when commands of tests run.
+// now is the time of the clock in tests.
 var now = time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 
-// command runs a command as the program does.
+// command runs a command like the program does.
 func command(ctx context.Context, t *testing.T, name string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	env := pipeline.SystemEnv()
@@ -31,7 +31,7 @@ func command(ctx context.Context, t *testing.T, name string, args ...string) (st
 	fs.SetOutput(io.Discard)
 	run := setup(fs)
 	var operands []string
-	for ; len(args) > 0; args = args[1:] { // flags stand before and behind what is none
+	for ; len(args) > 0; args = args[1:] { // flags may be before and after operands
 		if err := fs.Parse(args); err != nil {
 			return "", "", err
 		}
@@ -51,7 +51,7 @@ func checkGolden(t *testing.T, name, got string) {
 	golden.Check(t, filepath.Join("testdata", name+".golden"), got)
 }
 
-// invocation writes everything to out.
+// invocation returns an invocation that writes everything to out.
 func invocation(out io.Writer) pipeline.Invocation {
 	return pipeline.Invocation{Args: []string{"service"}, Stdout: out, Stderr: out}
 }

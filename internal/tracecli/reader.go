@@ -8,29 +8,30 @@ import (
 )
 
 const (
-	// maxItems is how many spans, processes, traces and names are read of one answer: five times the spans that the service shows of a trace
-	// by default.
+	// maxItems is the maximum number of spans, processes, traces and names in a response: five
+	// times the default maximum number of spans of a trace in the service.
 	maxItems = 1_000_000
-	// maxWarnings is how many warnings are kept of a span, of a trace, and of an answer.
+	// maxWarnings is the maximum number of warnings kept for a span, a trace, or a response.
 	maxWarnings = 20
 )
 
-var errTooMany = errors.New("it has more spans and names than a view is made of; --json prints what there is")
+var errTooMany = errors.New("too many spans and names to display; use --json")
 
-// reader reads answers of the API. It holds one member of the JSON at a time, never more than that.
+// reader decodes responses of the API. It holds only one element of the JSON in memory at a time.
 type reader struct {
-	dec     *json.Decoder
-	details bool              // keep tags and logs
-	room    int               // how many items may come yet
-	texts   map[string]string // names that occur again and again
+	dec       *json.Decoder
+	details   bool              // keep tags and logs
+	remaining int               // number of items that may still be read
+	texts     map[string]string // shared strings
 }
 
 func newReader(r io.Reader, details bool) *reader {
-	return &reader{dec: json.NewDecoder(r), details: details, room: maxItems, texts: map[string]string{}}
+	return &reader{dec: json.NewDecoder(r), details: details, remaining: maxItems, texts: map[string]string{}}
 }
 
-// answer reads an answer: element is called where each element of the list of that name begins, and must read it. It returns what the answer
-// says of itself, in errors or warnings. What follows the answer is not looked at.
+// answer decodes a response. It calls element at the start of each element of the list name;
+// element must decode it. It returns the errors and warnings in the response. Data after the
+// response is ignored.
 func (r *reader) answer(name string, element func() error) (problems []string, err error) {
 	found := false
 	err = r.object(func(key string) error {
@@ -46,25 +47,25 @@ func (r *reader) answer(name string, element func() error) (problems []string, e
 				if err := r.dec.Decode(&e); err != nil {
 					return err
 				}
-				problems = appendBounded(problems, e.String())
+				problems = appendLimited(problems, e.String())
 				return nil
 			})
 		}
 		return r.skip()
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("it has no %s", name)
+		err = fmt.Errorf("missing member %q", name)
 	}
 	return problems, err
 }
 
-// apiError is an element of errors.
+// apiError is an element of the list errors.
 type apiError struct {
 	Msg     string `json:"msg"`
 	TraceID string `json:"traceID"`
 }
 
-// String returns the message and what it is about.
+// String returns the message and the trace id.
 func (e apiError) String() string {
 	if e.TraceID == "" {
 		return e.Msg
@@ -72,7 +73,8 @@ func (e apiError) String() string {
 	return e.Msg + ": " + e.TraceID
 }
 
-// object reads an object, or null. member is called where the value of each member begins, and must read it.
+// object decodes an object or null. It calls member at the start of the value of each member;
+// member must decode it.
 func (r *reader) object(member func(key string) error) error {
 	begun, err := r.begin('{')
 	if err != nil || !begun {
@@ -83,7 +85,7 @@ func (r *reader) object(member func(key string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := member(t.(string)); err != nil { // JSON has no keys of other types, and the decoder sees to it
+		if err := member(t.(string)); err != nil { // the decoder guarantees that keys are strings
 			return err
 		}
 	}
@@ -91,7 +93,8 @@ func (r *reader) object(member func(key string) error) error {
 	return err
 }
 
-// list reads a list, or null. element is called where each element begins, and must read it.
+// list decodes a list or null. It calls element at the start of each element; element must decode
+// it.
 func (r *reader) list(element func() error) error {
 	begun, err := r.begin('[')
 	if err != nil || !begun {
@@ -106,14 +109,14 @@ func (r *reader) list(element func() error) error {
 	return err
 }
 
-// begin reports whether there is more than null.
+// begin consumes the opening delimiter. It returns false for null.
 func (r *reader) begin(delim json.Delim) (bool, error) {
 	t, err := r.dec.Token()
 	if err != nil || t == nil {
 		return false, err
 	}
 	if t != delim {
-		return false, fmt.Errorf("%q stands where %q belongs (byte %d)", fmt.Sprint(t), delim, r.dec.InputOffset())
+		return false, fmt.Errorf("unexpected %q at byte %d, expected %q", fmt.Sprint(t), r.dec.InputOffset(), delim)
 	}
 	return true, nil
 }
@@ -123,9 +126,9 @@ func (r *reader) skip() error {
 	return r.dec.Decode(&nothing)
 }
 
-// item counts what is kept, before or after it is read.
+// item counts an item, and returns an error above maxItems.
 func (r *reader) item() error {
-	if r.room--; r.room < 0 {
+	if r.remaining--; r.remaining < 0 {
 		return errTooMany
 	}
 	return nil
@@ -133,7 +136,7 @@ func (r *reader) item() error {
 
 func (r *reader) text(to *string) error { return r.dec.Decode(to) }
 
-// shared returns the same text, in one copy for all spans.
+// shared returns a shared copy of s.
 func (r *reader) shared(s string) string {
 	if known, ok := r.texts[s]; ok {
 		return known
@@ -146,18 +149,18 @@ func (r *reader) warnings(to *[]string) error {
 	return r.list(func() error {
 		var s string
 		err := r.text(&s)
-		*to = appendBounded(*to, s)
+		*to = appendLimited(*to, s)
 		return err
 	})
 }
 
-// appendBounded appends a text, and says once that there are more than are kept.
-func appendBounded(to []string, s string) []string {
+// appendLimited appends a text. Above maxWarnings, it appends a notice once.
+func appendLimited(to []string, s string) []string {
 	switch {
 	case len(to) < maxWarnings:
 		return append(to, s)
 	case len(to) == maxWarnings:
-		return append(to, "and more, which --json prints")
+		return append(to, "more warnings omitted; use --json to see them")
 	}
 	return to
 }

@@ -21,9 +21,9 @@ const (
 	defaultFrom  = "1h"
 )
 
-// search are the flags of the command of that name.
+// search holds the flags of the command search.
 type search struct {
-	common
+	commonFlags
 	service, operation, from, to string
 	tags                         map[string]string
 	min, max                     pipeline.Duration
@@ -33,17 +33,17 @@ type search struct {
 }
 
 func (s *search) define(fs *flag.FlagSet) {
-	s.common.define(fs)
+	s.commonFlags.define(fs)
 	s.tags = map[string]string{}
-	fs.StringVar(&s.service, "service", "", "Service of the span.")
-	fs.StringVar(&s.operation, "operation", "", "Its operation.")
-	fs.Func("tag", "A tag that it has, as `key=value`; may be repeated. One span must fit everything.", s.addTag)
-	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Its shortest duration.")
-	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Its longest duration.")
-	fs.StringVar(&s.from, "from", defaultFrom, "When it starts at the earliest: RFC 3339, or how long ago ("+defaultFrom+").")
-	fs.StringVar(&s.to, "to", "0", "When it starts at the latest (now).")
-	fs.IntVar(&s.limit, "limit", defaultLimit, fmt.Sprintf("How many traces are listed (%d).", defaultLimit))
-	fs.BoolVar(&s.errors, "errors", false, "Only spans with an error, as --tag error=true.")
+	fs.StringVar(&s.service, "service", "", "Service name.")
+	fs.StringVar(&s.operation, "operation", "", "Operation name.")
+	fs.Func("tag", "Tag `key=value`; may be repeated. One span must match all conditions.", s.addTag)
+	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum duration.")
+	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Maximum duration.")
+	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now ("+defaultFrom+").")
+	fs.StringVar(&s.to, "to", "0", "Latest start time (now).")
+	fs.IntVar(&s.limit, "limit", defaultLimit, fmt.Sprintf("Maximum number of traces (%d).", defaultLimit))
+	fs.BoolVar(&s.errors, "errors", false, "Only spans with an error, like --tag error=true.")
 }
 
 func (s *search) addTag(text string) error {
@@ -52,26 +52,26 @@ func (s *search) addTag(text string) error {
 		return fmt.Errorf("%q is not of the form `key=value`", text)
 	}
 	if _, again := s.tags[key]; again {
-		return fmt.Errorf("%q is asked for twice", key)
+		return fmt.Errorf("duplicate key %q", key)
 	}
 	s.tags[key] = value
 	return nil
 }
 
-// conditions are what a search asks for.
+// conditions are the conditions of a search.
 type conditions struct {
 	service, operation string
 	from, to           time.Time
-	min, max           time.Duration // 0: any
-	tags               string        // a JSON object; "" for none
-	expression         string        // in the search language; "" for none
+	min, max           time.Duration // 0 means any
+	tags               string        // a JSON object; "" if there are none
+	expression         string        // in the search language; "" if there is none
 	limit              int
 }
 
-// conditions checks the flags.
+// conditions checks the flags and returns the conditions.
 func (s *search) conditions(now time.Time) (*conditions, error) {
-	from, errFrom := moment("from", s.from, now)
-	to, errTo := moment("to", s.to, now)
+	from, errFrom := parseTime("from", s.from, now)
+	to, errTo := parseTime("to", s.to, now)
 	errs := []error{errFrom, errTo}
 	if errFrom == nil && errTo == nil && !from.Before(to) {
 		errs = append(errs, errors.New("--from must be before --to"))
@@ -84,7 +84,7 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 	}
 	if s.errors {
 		if value, ok := s.tags["error"]; ok && value != "true" {
-			errs = append(errs, fmt.Errorf("--errors and --tag error=%s exclude each other", value))
+			errs = append(errs, fmt.Errorf("--errors and --tag error=%s cannot be combined", value))
 		}
 		s.tags["error"] = "true"
 	}
@@ -99,7 +99,8 @@ func (s *search) conditions(now time.Time) (*conditions, error) {
 	return c, errors.Join(errs...)
 }
 
-// checkExpression finds mistakes before a service is asked, and shows where they are.
+// checkExpression parses a search expression, and returns an error that shows the position of a
+// mistake.
 func checkExpression(text string) error {
 	if text == "" {
 		return nil
@@ -128,7 +129,7 @@ func (c *conditions) tracesQuery() url.Values {
 	}, func(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) })
 }
 
-// params returns those conditions that are set, under the names of an API.
+// params returns the conditions that are set, with the parameter names of an API.
 func (c *conditions) params(names map[string]string, timeText func(time.Time) string) url.Values {
 	v := url.Values{names["limit"]: {strconv.Itoa(c.limit)}, names["from"]: {timeText(c.from)}, names["to"]: {timeText(c.to)}}
 	set := func(name, value string) {
@@ -158,19 +159,19 @@ func (t tool) search(fs *flag.FlagSet) runner {
 		case 1:
 			s.expression = in.Args[0]
 			if s.expression == "" {
-				return pipeline.BadUsage("the search is empty; {} is all spans")
+				return pipeline.BadUsage("empty search; use {} for all spans")
 			}
 		default:
-			return pipeline.BadUsage("give one search in quotes, as '{ duration > 1s }', not %d arguments", len(in.Args))
+			return pipeline.BadUsage("expected one search in quotes, for example '{ duration > 1s }', got %d arguments", len(in.Args))
 		}
 		c, err := s.conditions(t.env.Now())
 		if err != nil {
 			return pipeline.BadUsage("%w", err)
 		}
 		if err := checkExpression(c.expression); err != nil {
-			return err // without the usage, which would push out of sight what it shows
+			return err // without usage, which would hide the position of the mistake
 		}
-		return t.ask(ctx, &s.common, func(ctx context.Context, api *client) error {
+		return t.withClient(ctx, &s.commonFlags, func(ctx context.Context, api *client) error {
 			if s.json {
 				return api.get(ctx, summariesPath, c.summariesQuery(), t.copyJSON(in))
 			}
@@ -178,14 +179,15 @@ func (t tool) search(fs *flag.FlagSet) runner {
 			if err != nil {
 				return err
 			}
-			return t.showFound(in, found, c.limit)
+			return t.showSummaries(in, found, c.limit)
 		})
 	}
 }
 
 const summariesPath = "/api/v3/trace-summaries"
 
-// find asks for summaries, or for whole traces where the service has no summaries: those of before 2.x have not.
+// find requests trace summaries. If the service does not support them (before version 2), it
+// requests whole traces.
 func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]summary, error) {
 	var found []summary
 	gather := func(list string, element func(*reader) (summary, error)) func(io.Reader) error {
@@ -202,22 +204,22 @@ func find(ctx context.Context, api *client, c *conditions, stderr io.Writer) ([]
 	}
 	err := api.get(ctx, summariesPath, c.summariesQuery(), gather("summaries", (*reader).summary))
 	if refused := (*statusError)(nil); errors.As(err, &refused) && refused.unknown {
-		if c.expression != "" { // which would be ignored
-			return nil, fmt.Errorf("%w; or the service is too old for searches of this kind", err)
+		if c.expression != "" { // would be ignored
+			return nil, fmt.Errorf("%w; the service may be too old for search expressions", err)
 		}
 		err = api.get(ctx, "/api/traces", c.tracesQuery(), gather("data", (*reader).summarize))
 	}
 	return found, err
 }
 
-// showFound writes a table, and what there is to say about it.
-func (t tool) showFound(in pipeline.Invocation, found []summary, limit int) error {
+// showSummaries prints a table of traces.
+func (t tool) showSummaries(in pipeline.Invocation, found []summary, limit int) error {
 	if len(found) == 0 {
-		fmt.Fprintln(in.Stderr, "no trace fits")
+		fmt.Fprintln(in.Stderr, "no matching traces")
 		return nil
 	}
 	if len(found) >= limit {
-		fmt.Fprintf(in.Stderr, "there may be more than these %d: --limit\n", len(found))
+		fmt.Fprintf(in.Stderr, "showing %d traces; there may be more (--limit)\n", len(found))
 	}
 	return writeSummaries(in.Stdout, screenOf(in.Stdout, t.getenv), t.zone, found)
 }

@@ -9,13 +9,13 @@ import (
 // summary is a line in the list of traces.
 type summary struct {
 	id                     string
-	start                  int64 // microseconds; 0: unknown
+	start                  int64 // microseconds since the epoch; 0 if unknown
 	duration               time.Duration
 	spans, errors, orphans int
 	root                   string // service and operation of the root
 }
 
-// summaryJSON is an element of /api/v3/trace-summaries. Members that are zero are left out there.
+// summaryJSON is an element of /api/v3/trace-summaries. Zero members are omitted there.
 type summaryJSON struct {
 	ID        string      `json:"traceId"`
 	Service   string      `json:"rootServiceName"`
@@ -27,14 +27,15 @@ type summaryJSON struct {
 	Orphans   int         `json:"orphanSpanCount"`
 }
 
-// summary reads a summary.
+// summary decodes a summary.
 func (r *reader) summary() (summary, error) {
 	var in summaryJSON
 	if err := r.dec.Decode(&in); err != nil {
 		return summary{}, err
 	}
 	sum := summary{
-		id: in.ID, start: microsOf(in.Start), spans: in.Spans, errors: in.Errors, orphans: in.Orphans, root: title(in.Service, in.Operation),
+		id: in.ID, start: microsOf(in.Start), spans: in.Spans, errors: in.Errors, orphans: in.Orphans,
+		root: title(in.Service, in.Operation),
 	}
 	if end := microsOf(in.End); sum.start > 0 && end > sum.start {
 		sum.duration = time.Duration(end-sum.start) * time.Microsecond
@@ -42,7 +43,7 @@ func (r *reader) summary() (summary, error) {
 	return sum, r.item()
 }
 
-// microsOf returns a time that is given in nanoseconds; 0 for one that is none.
+// microsOf converts nanoseconds to microseconds; invalid values become 0.
 func microsOf(n json.Number) int64 {
 	ns, err := strconv.ParseInt(n.String(), 10, 64)
 	if err != nil || ns < 0 {
@@ -51,8 +52,8 @@ func microsOf(n json.Number) int64 {
 	return min(ns/1000, maxMicros)
 }
 
-// summarize makes the summary of a trace. The root is the first span without a parent, else the first whose parent is not there, else the
-// first, as in summaries that come from the service.
+// summarize decodes a trace and returns its summary. As in the service, the root is the first span
+// without a parent, otherwise the first span with a missing parent, otherwise the first span.
 func (r *reader) summarize() (summary, error) {
 	t, err := r.trace()
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *reader) summarize() (summary, error) {
 	return sum, nil
 }
 
-// title returns what a span is called, as text that can be shown.
+// title returns the display name of a span.
 func title(service, operation string) string {
 	if service == "" && operation == "" {
 		return ""

@@ -11,14 +11,15 @@ import (
 
 const columnGap = 2
 
-// column is one of a table.
+// column is a column of a table.
 type column struct {
 	head   string
 	right  bool // aligned to the right
-	shrink int  // to how many columns it may be cut where the screen is narrow; 0: never
+	shrink int  // minimum width on narrow screens; 0 means that it is never cut
 }
 
-// writeTable writes rows of printable text, aligned, without blanks at the end of a line. On a terminal columns are cut where they may be.
+// writeTable prints aligned rows of printable text, without trailing spaces. On a terminal, columns
+// with shrink are cut to fit.
 func writeTable(out io.Writer, s screen, columns []column, rows [][]string) error {
 	widths := make([]int, len(columns))
 	total := columnGap * (len(columns) - 1)
@@ -47,7 +48,7 @@ func writeTable(out io.Writer, s screen, columns []column, rows [][]string) erro
 			}
 		}
 		text := strings.TrimRight(strings.Join(parts, strings.Repeat(" ", columnGap)), " ")
-		w.WriteString(s.paint(colour, text) + "\n") //nolint:errcheck // kept by the writer
+		w.WriteString(s.paint(colour, text) + "\n") //nolint:errcheck // Flush returns it
 	}
 	heads := make([]string, len(columns))
 	for i, c := range columns {
@@ -60,7 +61,8 @@ func writeTable(out io.Writer, s screen, columns []column, rows [][]string) erro
 	return w.Flush()
 }
 
-// writeSummaries writes a table of traces, the latest first. Orphans, spans whose parents are missing, have a column where there are any.
+// writeSummaries prints a table of traces, the latest first. It has a column ORPHANS for spans with
+// missing parents if there are any.
 func writeSummaries(out io.Writer, s screen, zone *time.Location, all []summary) error {
 	slices.SortStableFunc(all, func(a, b summary) int { return int(min(max(b.start-a.start, -1), 1)) })
 	columns := []column{{head: "START (" + zoneName(zone, all) + ")"}, {head: "DURATION", right: true}, {head: "SPANS", right: true},
@@ -71,7 +73,8 @@ func writeSummaries(out io.Writer, s screen, zone *time.Location, all []summary)
 		if sum.start > 0 {
 			start = time.UnixMicro(sum.start).In(zone).Format("2006-01-02 15:04:05.000")
 		}
-		rows[i] = []string{start, short(sum.duration), strconv.Itoa(sum.spans), strconv.Itoa(sum.errors), strconv.Itoa(sum.orphans), sum.root,
+		rows[i] = []string{start, short(sum.duration), strconv.Itoa(sum.spans), strconv.Itoa(sum.errors), strconv.Itoa(sum.orphans),
+			sum.root,
 			clean(sum.id)}
 	}
 	if !slices.ContainsFunc(all, func(sum summary) bool { return sum.orphans > 0 }) {
@@ -89,7 +92,8 @@ func withoutColumn(columns []column, rows [][]string, head string) ([]column, []
 	return slices.Delete(columns, at, at+1), rows
 }
 
-// zoneName returns the name of the zone at the time of the first trace: it changes with summer.
+// zoneName returns the name of the time zone at the time of the first trace; it depends on daylight
+// saving time.
 func zoneName(zone *time.Location, all []summary) string {
 	if len(all) == 0 {
 		return zone.String()

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	defaultWidth = 80 // columns, where there is no terminal
-	minWidth     = 40 // below which lines are broken by the terminal
+	defaultWidth = 80 // columns, if the output is not a terminal
+	minWidth     = 40 // on narrower terminals, lines wrap
 	maxWidth     = 400
 )
 
-// screen is where the output goes.
+// screen describes the output.
 type screen struct {
 	width    int  // columns
-	terminal bool // lines that are longer would be broken
+	terminal bool // longer lines would wrap
 	colour   bool
 }
 
-// screenOf looks at the output and at the environment: colours are for terminals, and for those who do not set NO_COLOR.
+// screenOf returns the properties of an output. Colours are used on terminals, unless NO_COLOR is
+// set.
 func screenOf(w io.Writer, getenv func(string) string) screen {
 	s := screen{width: defaultWidth}
 	f, ok := w.(*os.File)
@@ -35,7 +36,7 @@ func screenOf(w io.Writer, getenv func(string) string) screen {
 	return s
 }
 
-// Parameters of the escape sequence that sets how characters look.
+// Parameters of the escape sequence for text attributes.
 const (
 	bold    = "1"
 	dim     = "2"
@@ -44,7 +45,7 @@ const (
 	palette = 6 // colours of services: cyan, green, blue, magenta, and the bright forms of the first two
 )
 
-// paint returns text in a colour, where there are colours.
+// paint returns text with a colour, if the screen supports it.
 func (s screen) paint(colour, text string) string {
 	if !s.colour || text == "" {
 		return text

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxText is how much is shown of a value, in bytes; JSON has the rest.
+	// maxText is how much of a value is shown, in bytes.
 	maxText = 2000
-	// maxRunesPerCell bounds the characters without a width that are shown in a column.
+	// maxRunesPerCell limits the number of zero-width characters for each column.
 	maxRunesPerCell = 8
 	ellipsis        = "…"
 )
 
-// clean returns text that can be written to a terminal: what is not printable, and what is no UTF-8, becomes an escape as in Go, and what is
-// longer than maxText is cut, which the text then says.
+// clean returns text that is safe to print on a terminal: characters that are not printable, and
+// invalid UTF-8, are escaped like in Go. Text longer than maxText is truncated with a notice.
 func clean(s string) string {
 	rest := 0
 	if len(s) > maxText {
@@ -37,8 +37,8 @@ func clean(s string) string {
 	return s
 }
 
-// isPrintable says whether a terminal shows the character, or joins its neighbours, and does nothing else. Controls, and what changes the
-// direction of text, are not.
+// isPrintable reports whether a character is displayed, or joins its neighbours, without other
+// effects. Control characters and characters that change the text direction are not printable.
 func isPrintable(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	return unicode.IsPrint(r) || r == nonJoiner || r == joiner
@@ -64,8 +64,8 @@ func escaped(s string) string {
 	return b.String()
 }
 
-// wide are the characters that take two cells: those that Unicode's East Asian Width calls wide or fullwidth, without gaps that are not
-// assigned.
+// wide holds the characters that take two columns: those with the Unicode property East Asian Width
+// wide or fullwidth, without unassigned gaps.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3}, {0x25fd, 0x25fe, 1},
@@ -88,7 +88,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// cells returns how many columns of a terminal a printable character takes.
+// cells returns the number of terminal columns of a printable character.
 func cells(r rune) int {
 	switch {
 	case r < 0x300:
@@ -109,15 +109,15 @@ func width(s string) int {
 	return n
 }
 
-// fit returns printable text in exactly so many columns: cut, or with blanks behind it.
+// fit returns printable text in exactly the given number of columns, cut or padded with spaces.
 func fit(s string, columns int) string {
 	s = shorten(s, columns)
 	return s + strings.Repeat(" ", max(0, columns-width(s)))
 }
 
-// shorten returns printable text in no more than so many columns.
+// shorten returns printable text in at most the given number of columns.
 func shorten(s string, columns int) string {
-	runes, used, end := 0, 0, 0 // end: how much fits beside an ellipsis
+	runes, used, end := 0, 0, 0 // end: bytes that fit before an ellipsis
 	for i, r := range s {
 		used += cells(r)
 		runes++
@@ -131,12 +131,12 @@ func shorten(s string, columns int) string {
 	return s
 }
 
-// alignRight returns text with blanks before it, which may be longer than the columns.
+// alignRight pads text with spaces on the left. Longer text is not cut.
 func alignRight(s string, columns int) string {
 	return strings.Repeat(" ", max(0, columns-width(s))) + s
 }
 
-// short returns a duration in three digits, and from a minute on to the tenth of a second.
+// short formats a duration with three digits; from one minute, with a precision of 0.1 s.
 func short(d time.Duration) string {
 	unit := time.Nanosecond
 	for limit := d.Abs(); limit >= 1000*unit && unit < 100*time.Millisecond; unit *= 10 {
@@ -144,7 +144,7 @@ func short(d time.Duration) string {
 	return d.Round(unit).String()
 }
 
-// count returns a number with the name of what was counted.
+// count formats a number with a singular or plural noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCleanTextSteersNothing(t *testing.T) {
+func TestClean(t *testing.T) {
 	for s, want := range map[string]string{
 		"GET /a?b=ü 漢字 🚀":         "GET /a?b=ü 漢字 🚀",
 		"\x1b[2J\x07\r\n\t\x00":   `\x1b[2J\a\r\n\t\x00`,
@@ -41,7 +41,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-func TestTextFitsIntoColumns(t *testing.T) {
+func TestFit(t *testing.T) {
 	f := func(s string, columns int, want string) {
 		t.Helper()
 		if got := fit(s, columns); got != want {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// trace is what is kept of a trace.
+// trace holds the parts of a trace that are shown.
 type trace struct {
 	id        string
 	spans     []span
@@ -17,27 +17,28 @@ type trace struct {
 	warnings  []string
 }
 
-// span is what is kept of a span. Nothing in it is trusted: ids may repeat, times be anything.
+// span holds the parts of a span that are shown. The data is not trusted: ids may repeat, and times
+// may be arbitrary.
 type span struct {
-	id, parent string // parent is "" for a span without one in its own trace
+	id, parent string // parent is "" if the span has no parent in its trace
 	process    string
 	operation  string
 	start      int64 // microseconds since the epoch
 	duration   time.Duration
 	failed     bool
 	warnings   []string
-	details    *details // nil unless they are wanted
+	details    *details // nil unless requested
 }
 
-// details are what is shown on demand only: lists as they came, in JSON.
+// details holds the undecoded JSON lists that are shown with -v.
 type details struct {
 	references, tags, logs json.RawMessage
-	parent                 int // which reference is the parent; -1: none
+	parent                 int // index of the parent reference; -1 if there is none
 }
 
 type process struct {
 	service string
-	tags    json.RawMessage // a list; nil unless details are wanted
+	tags    json.RawMessage // a list; nil unless details are requested
 }
 
 type reference struct {
@@ -53,7 +54,7 @@ type tag struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// trace reads a trace.
+// trace decodes a trace.
 func (r *reader) trace() (*trace, error) {
 	t := &trace{processes: map[string]process{}}
 	err := r.object(func(key string) error {
@@ -94,7 +95,7 @@ func (r *reader) process() (p process, err error) {
 	return p, errors.Join(err, r.item())
 }
 
-// spanJSON is a span in the API. Its lists are read one element at a time.
+// spanJSON is a span in the API. Its lists are decoded one element at a time.
 type spanJSON struct {
 	TraceID    string          `json:"traceID"`
 	ID         string          `json:"spanID"`
@@ -117,19 +118,19 @@ func (r *reader) span() (s span, err error) {
 	err = elements(in.Warnings, func(list *reader) error {
 		var text string
 		err := list.text(&text)
-		s.warnings = appendBounded(s.warnings, text)
+		s.warnings = appendLimited(s.warnings, text)
 		return err
 	})
 	parent, errParent := s.findParent(&in)
 	err = errors.Join(err, errParent, s.findError(in.Tags), r.item())
-	s.takeDuration(in.Duration)
+	s.setDuration(in.Duration)
 	if r.details {
 		s.details = &details{references: in.References, tags: in.Tags, logs: in.Logs, parent: parent}
 	}
 	return s, err
 }
 
-// elements calls element for each element of a list, which it must read.
+// elements calls element for each element of a list; element must decode it.
 func elements(list json.RawMessage, element func(*reader) error) error {
 	if len(list) <= len("[]") {
 		return nil
@@ -138,7 +139,8 @@ func elements(list json.RawMessage, element func(*reader) error) error {
 	return r.list(func() error { return element(r) })
 }
 
-// findParent takes the first reference that is one of a child, else the first one to a span of the same trace, and returns its place.
+// findParent sets the parent to the first CHILD_OF reference, otherwise the first reference to a
+// span of the same trace, and returns the index of the reference, or -1.
 func (s *span) findParent(in *spanJSON) (at int, err error) {
 	at = -1
 	i, isChild := -1, false
@@ -154,7 +156,8 @@ func (s *span) findParent(in *spanJSON) (at int, err error) {
 	return at, err
 }
 
-// findError looks for the tag that says that a span has an error. Few have; in the JSON of others the key does not occur.
+// findError looks for the tag error. Most spans do not have it, so the JSON is searched for the key
+// before it is decoded.
 func (s *span) findError(tags json.RawMessage) error {
 	if !bytes.Contains(tags, []byte(`"error"`)) {
 		return nil
@@ -169,7 +172,7 @@ func (s *span) findError(tags json.RawMessage) error {
 	})
 }
 
-// timeOf returns a time. One that is none, or beyond all calendars, is 0, which is shown as no time.
+// timeOf parses a time in microseconds. Invalid times become 0, which is shown as no time.
 func timeOf(n json.Number) int64 {
 	v, err := strconv.ParseInt(n.String(), 10, 64)
 	if err != nil || v < 0 || v > maxMicros {
@@ -178,14 +181,16 @@ func timeOf(n json.Number) int64 {
 	return v
 }
 
-// maxMicros is the latest time and the longest duration, in microseconds, such that their sum can be given in nanoseconds. It is in 2116.
+// maxMicros is the maximum time (in the year 2116) and the maximum duration, in microseconds. Their
+// sum in nanoseconds does not overflow.
 const maxMicros = (1 << 62) / 1000
 
-// takeDuration takes the duration. One that cannot be is 0 and a warning: services that compute it from an end before the start send such.
-func (s *span) takeDuration(n json.Number) {
+// setDuration sets the duration. An invalid duration becomes 0 with a warning: some services
+// subtract an end time that is before the start.
+func (s *span) setDuration(n json.Number) {
 	v, err := strconv.ParseInt(n.String(), 10, 64)
 	if err != nil || v < 0 || v > maxMicros {
-		s.warnings = appendBounded(s.warnings, fmt.Sprintf("its duration cannot be right: %s µs", n))
+		s.warnings = appendLimited(s.warnings, fmt.Sprintf("invalid duration: %s µs", n))
 		return
 	}
 	s.duration = time.Duration(v) * time.Microsecond
@@ -199,7 +204,8 @@ func (t *trace) service(s *span) string {
 	return "(no process)"
 }
 
-// extent returns when the first span starts and the last one ends, in microseconds; spans without a time do not count.
+// extent returns the start of the first span and the end of the last one, in microseconds. Spans
+// without a start time are ignored.
 func (t *trace) extent() (from, to int64) {
 	for i := range t.spans {
 		s := &t.spans[i]
@@ -214,10 +220,10 @@ func (t *trace) extent() (from, to int64) {
 	return from, to
 }
 
-// end returns when the span ends, in microseconds.
+// end returns the end time of the span, in microseconds.
 func (s *span) end() int64 { return s.start + s.duration.Microseconds() }
 
-// failures returns how many spans have an error.
+// failures returns the number of spans with an error.
 func (t *trace) failures() (n int) {
 	for i := range t.spans {
 		if t.spans[i].failed {

@@ -12,26 +12,28 @@ import (
 const (
 	durationColumns = 8
 	minLabel        = 20
-	shownServices   = 8 // in the line of services
+	shownServices   = 8 // maximum number of services in the header
 )
 
-// waterfall writes a forest, one row for each span: its place in the tree, service and operation; a bar where it is in time; its duration.
+// waterfall prints a forest, one row for each span: its label with the position in the tree,
+// service and operation; a bar for its time; its duration.
 type waterfall struct {
 	*forest
 	screen     screen
 	zone       *time.Location
 	out        *bufio.Writer
-	colours    map[string]string // of services
+	colours    map[string]string // by service
 	from, to   int64             // microseconds
 	label, bar int               // columns
-	told       map[string]bool   // processes whose tags were written
+	printed    map[string]bool   // processes whose tags were printed
 }
 
-// writeWaterfall writes the trace. Lines of spans fit into the screen's width; notes and details are not broken.
+// writeWaterfall prints a trace. Rows of spans fit in the screen width; notes and details are not
+// wrapped.
 func writeWaterfall(out io.Writer, f *forest, s screen, zone *time.Location) error {
-	w := &waterfall{forest: f, screen: s, zone: zone, out: bufio.NewWriter(out), colours: map[string]string{}, told: map[string]bool{}}
+	w := &waterfall{forest: f, screen: s, zone: zone, out: bufio.NewWriter(out), colours: map[string]string{}, printed: map[string]bool{}}
 	w.from, w.to = f.trace.extent()
-	w.layOut()
+	w.computeLayout()
 	w.head()
 	w.scale()
 	err := w.walk(func(i int32) error {
@@ -46,7 +48,7 @@ func writeWaterfall(out io.Writer, f *forest, s screen, zone *time.Location) err
 	return w.out.Flush()
 }
 
-// failed reports whether there is anybody to write for.
+// failed returns the write error of the output, if any.
 func (w *waterfall) failed() error {
 	_, err := w.out.Write(nil)
 	return err
@@ -54,15 +56,15 @@ func (w *waterfall) failed() error {
 
 func (w *waterfall) line(parts ...string) {
 	line := strings.Join(parts, "")
-	w.out.WriteString(strings.TrimRight(line, " ")) //nolint:errcheck // kept by the writer
+	w.out.WriteString(strings.TrimRight(line, " ")) //nolint:errcheck // Flush returns it
 	w.out.WriteByte('\n')                           //nolint:errcheck // as above
 }
 
-// layOut divides the width: half of it at most is for labels, of which the deepest are cut.
-func (w *waterfall) layOut() {
+// computeLayout divides the width. Labels have at most half of it; longer labels are cut.
+func (w *waterfall) computeLayout() {
 	longest := minLabel
 	cap := max(minLabel, w.screen.width/2)
-	w.walk(func(i int32) error { //nolint:errcheck // of the function below
+	w.walk(func(i int32) error { //nolint:errcheck // the function returns no error
 		tree, service, operation := w.labelOf(i, cap)
 		longest = max(longest, width(tree)+width(service)+width(operation))
 		return nil
@@ -71,7 +73,7 @@ func (w *waterfall) layOut() {
 	w.bar = max(1, w.screen.width-w.label-durationColumns-len(" ! ")-len(" "))
 }
 
-// head writes what is true of the trace as a whole.
+// head prints the header: facts about the whole trace.
 func (w *waterfall) head() {
 	t := w.trace
 	w.line(w.screen.paint(bold, "trace "+clean(t.id)))
@@ -84,11 +86,11 @@ func (w *waterfall) head() {
 			services[name] = true
 			names = append(names, clean(name))
 		}
-		if w.isOrphan(i) {
+		if w.hasMissingParent(i) {
 			orphans++
 		}
 	}
-	start := "no start"
+	start := "no start time"
 	if w.from > 0 {
 		start = time.UnixMicro(w.from).In(w.zone).Format("2006-01-02 15:04:05.000000 MST")
 	}
@@ -97,7 +99,7 @@ func (w *waterfall) head() {
 		facts = append(facts, w.screen.paint(red, count(n, "error", "errors")))
 	}
 	if orphans > 0 {
-		facts = append(facts, w.screen.paint(yellow, count(orphans, "span without its parent", "spans without their parents")))
+		facts = append(facts, w.screen.paint(yellow, count(orphans, "span with a missing parent", "spans with missing parents")))
 	}
 	w.line(strings.Join(facts, ", "))
 	w.line(count(len(names), "service", "services"), ": ", someOf(names, shownServices))
@@ -106,7 +108,7 @@ func (w *waterfall) head() {
 	}
 }
 
-// someOf joins the first few.
+// someOf joins at most the first few names.
 func someOf(names []string, few int) string {
 	if more := len(names) - few; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), more)
@@ -116,7 +118,7 @@ func someOf(names []string, few int) string {
 
 func (w *waterfall) total() time.Duration { return time.Duration(w.to-w.from) * time.Microsecond }
 
-// scale writes the line of times above the bars.
+// scale prints the time scale above the bars.
 func (w *waterfall) scale() {
 	w.line()
 	middle, end := short(w.total()/2), short(w.total())
@@ -130,7 +132,7 @@ func (w *waterfall) scale() {
 	w.line(strings.Repeat(" ", w.label+len(" ! ")), w.screen.paint(dim, line))
 }
 
-// row writes the line of a span.
+// row prints the row of a span.
 func (w *waterfall) row(i int32) {
 	s := &w.trace.spans[i]
 	tree, service, operation := w.labelOf(i, w.label)
@@ -139,20 +141,20 @@ func (w *waterfall) row(i int32) {
 	switch {
 	case s.failed:
 		mark, barColour = w.screen.paint(red, "!"), red
-	case len(s.warnings) > 0 || w.isOdd(i):
+	case len(s.warnings) > 0 || w.hasNotes(i):
 		mark = w.screen.paint(yellow, "?")
 	}
-	room := max(0, w.label-width(tree))
-	service = shorten(service, room)
-	operation = fit(operation, room-width(service))
+	available := max(0, w.label-width(tree))
+	service = shorten(service, available)
+	operation = fit(operation, available-width(service))
 	before, bar, after := w.barOf(s)
 	w.line(w.screen.paint(dim, tree), w.screen.paint(colour, service), operation, " ", mark, " ",
 		before, w.screen.paint(barColour, bar), after, " ", alignRight(short(s.duration), durationColumns))
 }
 
-func (w *waterfall) isOdd(i int32) bool { return len(w.notes(i)) > 0 }
+func (w *waterfall) hasNotes(i int32) bool { return len(w.notes(i)) > 0 }
 
-// colour returns the colour of a service: the next one, when it is new.
+// colour returns the colour of a service. New services get the next one.
 func (w *waterfall) colour(service string) string {
 	c, ok := w.colours[service]
 	if !ok {
@@ -162,24 +164,24 @@ func (w *waterfall) colour(service string) string {
 	return c
 }
 
-// labelOf returns the parts of a label, which may be too long together.
+// labelOf returns the parts of a label. Together they may be too long.
 func (w *waterfall) labelOf(i int32, columns int) (tree, service, operation string) {
 	s, n := &w.trace.spans[i], &w.nodes[i]
 	service, operation = clean(w.trace.service(s)), ": "+clean(s.operation)
 	if n.hidden > 0 {
-		operation = " (+" + strconv.Itoa(n.hidden) + " below)" + operation
+		operation = " (+" + strconv.Itoa(n.hidden) + " hidden)" + operation
 	}
 	return w.tree(i, columns), service, operation
 }
 
-// Pieces of the lines between spans.
+// Parts of the lines of a tree.
 const (
 	branch, lastBranch = "├ ", "└ "
 	trunk, noTrunk     = "│ ", "  "
 )
 
-// tree returns what stands before the name of a span: lines to its parent and past it. Where that would take more than half of the label it
-// is the depth as a number.
+// tree returns the tree lines before the label of a span. If they took more than half of the label,
+// it returns the depth as a number.
 func (w *waterfall) tree(i int32, columns int) string {
 	n := &w.nodes[i]
 	if n.depth == 0 {
@@ -194,7 +196,7 @@ func (w *waterfall) tree(i int32, columns int) string {
 	return w.trunks(n.parent) + branch
 }
 
-// trunks returns the lines that pass below a span, on the way to those that come after it.
+// trunks returns the vertical lines below a span that lead to later spans.
 func (w *waterfall) trunks(i int32) string {
 	pieces := make([]string, w.nodes[i].depth)
 	for at := i; w.nodes[at].depth > 0; at = w.nodes[at].parent {
@@ -206,8 +208,8 @@ func (w *waterfall) trunks(i int32) string {
 	return strings.Join(pieces, "")
 }
 
-// barOf returns the bar, which takes one column at least, and the blanks around it. A span without a duration is a thin line, one without a
-// start has no bar.
+// barOf returns the bar of a span, at least one column, and the spaces around it. A span without
+// duration is a thin line; a span without start time has no bar.
 func (w *waterfall) barOf(s *span) (before, bar, after string) {
 	if s.start == 0 {
 		return "", "", strings.Repeat(" ", w.bar)
@@ -222,7 +224,7 @@ func (w *waterfall) barOf(s *span) (before, bar, after string) {
 	return strings.Repeat(" ", from), strings.Repeat(piece, to-from), strings.Repeat(" ", w.bar-to)
 }
 
-// below writes what belongs to a span and is no row: warnings, what is odd, and details where they are wanted.
+// below prints warnings, notes, and details of a span below its row.
 func (w *waterfall) below(i int32) {
 	s := &w.trace.spans[i]
 	notes := w.notes(i)
@@ -238,7 +240,7 @@ func (w *waterfall) below(i int32) {
 	}
 }
 
-// indent returns what stands before lines below a span's row.
+// indent returns the indentation of the lines below a span's row.
 func (w *waterfall) indent(i int32) string {
 	n := &w.nodes[i]
 	if n.depth*2 > w.label/2 {
@@ -251,22 +253,22 @@ func (w *waterfall) indent(i int32) string {
 	return w.screen.paint(dim, indent)
 }
 
-// hasShownChildren looks at the first child alone: those that are shown come first.
+// hasShownChildren checks only the first child, because shown children come first.
 func (w *waterfall) hasShownChildren(i int32) bool {
 	c := w.nodes[i].children
 	return len(c) > 0 && w.nodes[c[0]].shown
 }
 
-// foot says what was left out.
+// foot prints how many spans are not shown.
 func (w *waterfall) foot() {
 	left := len(w.nodes) - w.shown
 	if left == 0 {
 		return
 	}
-	text := count(left, "span is", "spans are") + " left out"
+	text := count(left, "span", "spans") + " hidden"
 	if w.hiddenFailures > 0 {
 		text += " (" + count(w.hiddenFailures, "error", "errors") + ")"
 	}
 	w.line()
-	w.line(w.screen.paint(yellow, fmt.Sprintf("%s, the deepest first; --max-spans %d shows all", text, len(w.nodes))))
+	w.line(w.screen.paint(yellow, fmt.Sprintf("%s, the deepest first; use --max-spans %d to show all", text, len(w.nodes))))
 }

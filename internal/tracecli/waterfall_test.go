@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// made is a span of a test, in milliseconds since second 1,700,000,000.
+// made describes a span of a test. Times are in milliseconds since second 1,700,000,000.
 type made struct {
 	id, parent, service, operation string
 	start, duration                int
@@ -17,7 +17,7 @@ type made struct {
 	more                           string // members of the JSON, each with a comma before it
 }
 
-// answer returns what the API says of a trace.
+// answer returns the API response for a trace.
 func answer(spans ...made) string {
 	var list, processes []string
 	quote := func(s string) string {
@@ -44,7 +44,7 @@ func answer(spans ...made) string {
 		`},"warnings":null}],"total":0,"limit":0,"offset":0,"errors":null}`
 }
 
-// render returns the waterfall of an answer.
+// render returns the waterfall of a response.
 func render(t testing.TB, answer string, verbose bool, maxSpans int, s screen) string {
 	t.Helper()
 	var b strings.Builder
@@ -89,7 +89,8 @@ func TestWaterfalls(t *testing.T) {
 		made{id: "2", parent: "1", service: "cart", operation: "starts before its parent", start: 40, duration: 100},
 		made{id: "3", parent: "1", service: "cart", operation: "ends after it", start: 150, duration: 100},
 		made{id: "4", parent: "1", service: "cart", operation: "no start", start: -1_700_000_000_000},
-		made{id: "5", parent: "1", service: "cart", operation: "ends before its start", start: 150, more: `,"duration":18446744073709551615`})
+		made{id: "5", parent: "1", service: "cart", operation: "ends before its start", start: 150,
+			more: `,"duration":18446744073709551615`})
 	f("orphans",
 		made{id: "2", parent: "1", service: "cart", operation: "load", start: 100, duration: 500},
 		made{id: "3", parent: "2", service: "db", operation: "SELECT", start: 200, duration: 100},
@@ -109,7 +110,7 @@ func TestWaterfalls(t *testing.T) {
 	f("none")
 }
 
-// Below some depth the tree is a number, and everything stays in its columns.
+// Beyond some depth the tree is shown as a number, and all lines keep their columns.
 func TestDeepTraces(t *testing.T) {
 	spans := []made{{id: "0", service: "s", operation: "step 0", duration: 1000}}
 	for i := 1; i < 40; i++ {
@@ -132,7 +133,7 @@ func TestDeepTraces(t *testing.T) {
 	}
 }
 
-func TestSpansThatAreLeftOut(t *testing.T) {
+func TestHiddenSpans(t *testing.T) {
 	spans := []made{
 		{id: "1", service: "web", operation: "GET /", duration: 100},
 		{id: "2", parent: "1", service: "a", operation: "first", start: 10, duration: 10},
@@ -161,7 +162,7 @@ func TestDetails(t *testing.T) {
 	text = strings.Replace(text, `"db","tags":[]`, `"db","tags":[{"key":"host","value":"h1"}]`, 1)
 	checkGolden(t, "details", render(t, text, true, 10, screen{width: 80}))
 	if plain := render(t, text, false, 10, screen{width: 80}); strings.Contains(plain, "retry") || strings.Count(plain, "\n") != 5+3 {
-		t.Errorf("details that were not asked for:\n%s", plain)
+		t.Errorf("details without -v:\n%s", plain)
 	}
 	broken := render(t, answer(made{id: "1", more: `,"tags":{"a":1},"logs":7.5`}), true, 1, screen{width: 80})
 	checkGolden(t, "unreadable", broken)
@@ -182,12 +183,12 @@ func TestScreens(t *testing.T) {
 	}
 	plain, painted := screen{}, screen{colour: true}
 	if plain.paint(red, "x") != "x" || painted.paint(red, "x") != "\x1b[1;31mx\x1b[0m" || painted.paint(red, "") != "" {
-		t.Error("colours where there are none, or none where there are some")
+		t.Error("wrong colours")
 	}
 }
 
-// Who does not listen any more gets no more spans.
-func TestWritingEndsWithItsReader(t *testing.T) {
+// Writing stops after a write error.
+func TestWriteError(t *testing.T) {
 	spans := make([]made, 5000)
 	for i := range spans {
 		spans[i] = made{id: fmt.Sprint(i), service: "s", operation: "o"}

@@ -171,7 +171,8 @@ func (c *Calculation) check() error {
 	}
 	for i := range c.Decisions {
 		d := &c.Decisions[i]
-		ok := isProbability(d.Probability) && isProbability(d.Before) && isCount(d.QPS) && isCount(d.Samples) && len(d.Recent) <= MaxRecent &&
+		ok := isProbability(d.Probability) && isProbability(d.Before) && isCount(d.QPS) && isCount(d.Samples) &&
+			len(d.Recent) <= MaxRecent &&
 			!slices.ContainsFunc(d.Recent, func(p float64) bool { return !isProbability(p) })
 		if d.isTooLong() || !ok {
 			return fmt.Errorf("invalid calculation: decision %d", i)

@@ -38,7 +38,8 @@ var forms = map[string]struct {
 			`"defaultLowerBoundTracesPerSecond":0.016666666666666666,"perOperationStrategies":[],"defaultUpperBoundTracesPerSecond":0}}`,
 	},
 	"rate limiting with operations": {
-		&Strategy{Type: RateLimiting, Limit: new(int32(5)), Operations: &Operations{Default: 0.001, PerOperation: []Operation{{"<op>", 1}}}},
+		&Strategy{Type: RateLimiting, Limit: new(int32(5)),
+			Operations: &Operations{Default: 0.001, PerOperation: []Operation{{"<op>", 1}}}},
 		`{"strategyType":"RATE_LIMITING","rateLimitingSampling":{"maxTracesPerSecond":5},"operationSampling":{"defaultSamplingProbability":0.001,` +
 			`"defaultLowerBoundTracesPerSecond":0,"perOperationStrategies":[{"operation":"\u003cop\u003e","probabilisticSampling":{"samplingRate":1}}],` +
 			`"defaultUpperBoundTracesPerSecond":0}}`,
@@ -137,14 +138,16 @@ func TestErrors(t *testing.T) {
 	f(&provider{err: errors.New("gone")}, standard, "GET", "?service=a", 500, "collector error: gone\n")
 	f(&provider{strategy: NewProbabilistic(math.NaN())}, standard, "GET", "?service=a", 500, "cannot marshall to JSON\n")
 	f(&provider{strategy: NewRateLimiting(32768)}, legacy, "GET", "?service=a", 500, "cannot marshall to JSON\n")
-	f(&provider{strategy: NewRateLimiting(32767)}, legacy, "GET", "?service=a", 200, `{"strategyType":1,"rateLimitingSampling":{"maxTracesPerSecond":32767}}`)
+	f(&provider{strategy: NewRateLimiting(32767)}, legacy, "GET", "?service=a", 200,
+		`{"strategyType":1,"rateLimitingSampling":{"maxTracesPerSecond":32767}}`)
 }
 
 // explaining is a provider with explanations.
 type explaining struct{ provider }
 
 func (p *explaining) Explain(_ context.Context, tenant, service, operation string) (*Explanation, error) {
-	return &Explanation{Service: tenant + "/" + service, Operation: operation, Strategy: p.strategy, Sampler: p.strategy.Sampler(operation)}, p.err
+	return &Explanation{Service: tenant + "/" + service, Operation: operation, Strategy: p.strategy,
+		Sampler: p.strategy.Sampler(operation)}, p.err
 }
 
 func TestExplain(t *testing.T) {
@@ -158,7 +161,8 @@ func TestExplain(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
 		t.Fatalf("%d %v %s", w.Code, err, w.Body)
 	}
-	if got.Service != "acme/a" || got.Operation != "op1" || got.Sampler != (Sampler{Type: "probabilistic", Param: 0.2, PerOperation: true}) {
+	if got.Service != "acme/a" || got.Operation != "op1" ||
+		got.Sampler != (Sampler{Type: "probabilistic", Param: 0.2, PerOperation: true}) {
 		t.Errorf("%+v", got)
 	}
 	p.err = errors.New("gone")

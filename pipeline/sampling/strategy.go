@@ -71,7 +71,8 @@ func (o *Operations) equal(p *Operations) bool {
 	if o == nil || p == nil {
 		return o == p
 	}
-	return o.Default == p.Default && o.LowerBound == p.LowerBound && o.UpperBound == p.UpperBound && slices.Equal(o.PerOperation, p.PerOperation)
+	return o.Default == p.Default && o.LowerBound == p.LowerBound && o.UpperBound == p.UpperBound &&
+		slices.Equal(o.PerOperation, p.PerOperation)
 }
 
 func same[T comparable](a, b *T) bool {

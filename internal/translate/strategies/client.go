@@ -13,7 +13,8 @@ import (
 
 // Client returns the client of the gRPC call that ctx belongs to.
 func Client(ctx context.Context) sampling.Client {
-	a := sampling.Client{Transport: sampling.TransportGRPC, UserAgent: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
+	a := sampling.Client{Transport: sampling.TransportGRPC,
+		UserAgent: strings.Join(metadata.ValueFromIncomingContext(ctx, "user-agent"), " ")}
 	if p, ok := peer.FromContext(ctx); ok {
 		a.Address = p.Addr.String()
 		if host, _, err := net.SplitHostPort(a.Address); err == nil {

@@ -24,8 +24,9 @@ func ToProto(s *sampling.Strategy) *api_v2.SamplingStrategyResponse {
 		out.OperationSampling = &api_v2.PerOperationSamplingStrategies{DefaultSamplingProbability: o.Default,
 			DefaultLowerBoundTracesPerSecond: o.LowerBound, DefaultUpperBoundTracesPerSecond: o.UpperBound}
 		for _, e := range o.PerOperation {
-			out.OperationSampling.PerOperationStrategies = append(out.OperationSampling.PerOperationStrategies, &api_v2.OperationSamplingStrategy{
-				Operation: e.Name, ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{SamplingRate: e.Probability}})
+			out.OperationSampling.PerOperationStrategies = append(out.OperationSampling.PerOperationStrategies,
+				&api_v2.OperationSamplingStrategy{
+					Operation: e.Name, ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{SamplingRate: e.Probability}})
 		}
 	}
 	return out

@@ -49,10 +49,11 @@ func TestInvalidStrategies(t *testing.T) {
 			PerOperationStrategies: []*api_v2.OperationSamplingStrategy{o}}}
 	}
 	for want, m := range map[string]*api_v2.SamplingStrategyResponse{
-		"sampling strategy has unknown type 2":                                 {StrategyType: 2, ProbabilisticSampling: rate(1)},
-		"sampling strategy is empty":                                           {},
-		"sampling strategy contains NaN; want a finite number":                 {ProbabilisticSampling: rate(math.NaN())},
-		"sampling strategy contains +Inf; want a finite number":                {OperationSampling: &api_v2.PerOperationSamplingStrategies{DefaultLowerBoundTracesPerSecond: math.Inf(1)}},
+		"sampling strategy has unknown type 2":                 {StrategyType: 2, ProbabilisticSampling: rate(1)},
+		"sampling strategy is empty":                           {},
+		"sampling strategy contains NaN; want a finite number": {ProbabilisticSampling: rate(math.NaN())},
+		"sampling strategy contains +Inf; want a finite number": {OperationSampling: &api_v2.PerOperationSamplingStrategies{
+			DefaultLowerBoundTracesPerSecond: math.Inf(1)}},
 		`sampling strategy of operation "a" is empty`:                          operation(&api_v2.OperationSamplingStrategy{Operation: "a"}),
 		`operation "a": sampling strategy contains -Inf; want a finite number`: operation(&api_v2.OperationSamplingStrategy{Operation: "a", ProbabilisticSampling: rate(math.Inf(-1))}),
 	} {

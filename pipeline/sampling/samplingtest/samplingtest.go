@@ -41,12 +41,14 @@ func (o Options) store(t *testing.T) sampling.Store {
 func throughput(n int, service string) sampling.Throughput {
 	return sampling.Throughput{By: "me", Last: n == 3, Until: noon.Add(time.Duration(n) * time.Minute), Length: time.Minute,
 		Rows: []sampling.ThroughputRow{
-			{OperationKey: sampling.OperationKey{Tenant: "t", Service: service, Operation: "GET /"}, Counts: []sampling.ProbabilityCount{{Probability: 0.5, Count: int64(n)}}, ByLowerBound: 2},
+			{OperationKey: sampling.OperationKey{Tenant: "t", Service: service, Operation: "GET /"},
+				Counts: []sampling.ProbabilityCount{{Probability: 0.5, Count: int64(n)}}, ByLowerBound: 2},
 		}}
 }
 
 func calculation(p float64) *sampling.Calculation {
-	return &sampling.Calculation{By: "me", At: noon, Decisions: []sampling.Decision{{OperationKey: sampling.OperationKey{Service: "s", Operation: "\"o\n"},
+	return &sampling.Calculation{By: "me", At: noon, Decisions: []sampling.Decision{{OperationKey: sampling.OperationKey{Service: "s",
+		Operation: "\"o\n"},
 		Probability: p, Before: 0.25, QPS: 3, Samples: 7, Reason: "because", Changed: noon, Recent: []float64{0.25, 1}}}}
 }
 

@@ -52,17 +52,17 @@ func TestTraceCommands(t *testing.T) {
 	f(0, found, "search")
 	f(0, found, "search", "--service=cart", "--errors", "--min=100ms", "--max=500ms")
 	f(0, found, "search", "--service=cart", "--tag", "user=ann", "--operation=late")
-	f(0, "no trace fits\n", "search", "--service=shop", "--errors")
-	f(0, "no trace fits\n", "search", "--from=7d", "--to=1h")
+	f(0, "no matching traces\n", "search", "--service=shop", "--errors")
+	f(0, "no matching traces\n", "search", "--from=7d", "--to=1h")
 	f(0, `trace 5b8efff798038103d269b633813fc60c
-`+when+`000 UTC, 1s, 3 spans, 1 error, 1 span without its parent
+`+when+`000 UTC, 1s, 3 spans, 1 error, 1 span with a missing parent
 2 services: shop, cart
 
                        0s                    500ms                   1s
 shop: GET /cart        ████████████████████████████████████████████████       1s
 └ cart: load\x1b[2J  !     █████████████████████████                       500ms
 cart: late           ?                                                │       0s
-  ? its parent 000000000000000f is not in the answer
+  ? parent 000000000000000f is missing
 `, "trace", "--raw", id)
 	f(1, "tracing: trace 1: status 404: trace not found\n", "trace", "1")
 	_, stdout, _ := traceCommand(t, "trace", "--query", query, "--json", "--raw", id)

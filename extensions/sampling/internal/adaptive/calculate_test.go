@@ -44,7 +44,8 @@ func TestDecisions(t *testing.T) {
 	steady := []Bucket{bucket(0.1, 60), bucket(0.1, 62), bucket(0.1, 58)}
 	f("on target", decided(options, 0.1, nil, steady...), 0.1, ReasonKept)
 	f("within the tolerance", decided(options, 0.1, nil, bucket(0.1, 75), bucket(0.1, 75), bucket(0.1, 75)), 0.1, ReasonKept)
-	f("within the tolerance, but significantly off", decided(options, 0.1, nil, bucket(0.1, 75), bucket(0.1, 76), bucket(0.1, 74), bucket(0.1, 75), bucket(0.1, 75)), 0.08, ReasonFollowed)
+	f("within the tolerance, but significantly off", decided(options, 0.1, nil, bucket(0.1, 75), bucket(0.1, 76), bucket(0.1, 74),
+		bucket(0.1, 75), bucket(0.1, 75)), 0.08, ReasonFollowed)
 	f("within the tolerance, but just changed", decided(options, 0.1, nil, bucket(0.1, 75), bucket(0.1, 6)), 0.08, ReasonFollowed)
 	f("above", decided(options, 0.1, nil, bucket(0.1, 600)), 0.01, ReasonFollowed)
 	f("far above", decided(options, 0.001, nil, bucket(0.001, 60_000_000)), 1e-5, ReasonLimited)
@@ -62,7 +63,8 @@ func TestDecisions(t *testing.T) {
 	f("an older probability, already correct", decided(options, 0.01, []float64{0.1}, bucket(0.1, 600)), 0.01, ReasonFollowed)
 	f("two probabilities at once", decided(options, 0.01, []float64{0.1},
 		Bucket{Counts: []sampling.ProbabilityCount{{Probability: 0.1, Count: 300}, {Probability: 0.01, Count: 30}}}), 0.01, ReasonFollowed)
-	f("a configuration with another minimum", decided(Options{Target: 1, Tolerance: 0.3, Initial: 0.5, Min: 0.5, MinBuckets: 1}, 0.1, nil, steady...), 0.5, ReasonLimited)
+	f("a configuration with another minimum", decided(Options{Target: 1, Tolerance: 0.3, Initial: 0.5, Min: 0.5, MinBuckets: 1}, 0.1,
+		nil, steady...), 0.5, ReasonLimited)
 
 	unsure := sampling.Decision{Probability: 0.1, Samples: 20}
 	options.decide(&unsure, []Bucket{bucket(0.1, 66), bucket(0.1, 66), bucket(0.1, 66)}, minute, noon)
@@ -114,7 +116,8 @@ func TestWindow(t *testing.T) {
 // Counts of several collectors are joined in one bucket. Counts outside the history are ignored.
 func TestHistory(t *testing.T) {
 	row := func(p float64, n int64) []sampling.ThroughputRow {
-		return []sampling.ThroughputRow{{OperationKey: target, Counts: []sampling.ProbabilityCount{{Probability: p, Count: n}}, ByLowerBound: 1}}
+		return []sampling.ThroughputRow{{OperationKey: target, Counts: []sampling.ProbabilityCount{{Probability: p, Count: n}},
+			ByLowerBound: 1}}
 	}
 	h := NewHistory([]sampling.Throughput{
 		{Until: noon, Length: minute, Rows: row(0.1, 1)}, {Until: noon, Length: minute, Rows: row(0.1000001, 2)},
@@ -122,7 +125,8 @@ func TestHistory(t *testing.T) {
 		{Until: noon.Add(-3 * minute), Length: minute, Rows: row(0.1, 100)}, {Until: noon.Add(1), Length: minute, Rows: row(0.1, 100)},
 	}, noon, minute, 3)
 	b := h.All[target]
-	if h.Covered != 2 || len(b) != 3 || len(b[0].Counts) != 2 || b[0].Counts[0].Count != 3 || b[0].Counts[1].Count != 4 || b[0].ByLowerBound != 3 || len(b[2].Counts) != 0 {
+	if h.Covered != 2 || len(b) != 3 || len(b[0].Counts) != 2 || b[0].Counts[0].Count != 3 || b[0].Counts[1].Count != 4 ||
+		b[0].ByLowerBound != 3 || len(b[2].Counts) != 0 {
 		t.Errorf("%+v", h)
 	}
 }
@@ -149,7 +153,8 @@ func TestCrashedCollectors(t *testing.T) {
 func TestForgetting(t *testing.T) {
 	before := &sampling.Calculation{Decisions: []sampling.Decision{{OperationKey: target, Probability: 0.5}}}
 	h := &History{Until: noon, Length: minute, Size: 3, Covered: 2, All: map[sampling.OperationKey][]Bucket{}}
-	if c := Calculate(options, h, before, "me", noon); len(c.Decisions) != 1 || c.Decisions[0].Probability != 0.5 || c.Decisions[0].Reason != ReasonNoNews {
+	if c := Calculate(options, h, before, "me", noon); len(c.Decisions) != 1 || c.Decisions[0].Probability != 0.5 ||
+		c.Decisions[0].Reason != ReasonNoNews {
 		t.Errorf("%+v", c)
 	}
 	h.Covered = 3
@@ -159,7 +164,8 @@ func TestForgetting(t *testing.T) {
 	b := sampling.OperationKey{Service: "s", Operation: "p"}
 	h.All[b], h.All[target] = []Bucket{bucket(0.001, 60), {}, {}}, []Bucket{bucket(0.5, 300), {}, {}}
 	c := Calculate(options, h, before, "me", noon)
-	if len(c.Decisions) != 2 || c.Decisions[0].OperationKey != target || c.Decisions[0].Probability != 0.1 || c.Decisions[1].Probability != 0.001 {
+	if len(c.Decisions) != 2 || c.Decisions[0].OperationKey != target || c.Decisions[0].Probability != 0.1 ||
+		c.Decisions[1].Probability != 0.001 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -167,12 +173,15 @@ func TestForgetting(t *testing.T) {
 // An extreme probability in a single span does not break the calculation, and does not raise the
 // result.
 func TestHostileProbabilities(t *testing.T) {
-	for _, p := range []float64{1, 1e-5, sampling.MinProbability, 1e-100, 1e-160, 1e-200, 5e-324, 0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+	for _, p := range []float64{1, 1e-5, sampling.MinProbability, 1e-100, 1e-160, 1e-200, 5e-324, 0, -1, math.NaN(), math.Inf(1),
+		math.Inf(-1)} {
 		c := NewCounter(10, 0)
-		c.Observe("", append(slices.Repeat([]sampling.Root{root("o", sampling.SamplerProbabilistic, 0.001)}, 600), root("o", sampling.SamplerProbabilistic, p)))
+		c.Observe("", append(slices.Repeat([]sampling.Root{root("o", sampling.SamplerProbabilistic, 0.001)}, 600),
+			root("o", sampling.SamplerProbabilistic, p)))
 		seen := sampling.Throughput{By: "me", Until: noon, Length: minute, Rows: c.Take()}
 		made := Calculate(options, NewHistory([]sampling.Throughput{seen}, noon, minute, 10), nil, "me", noon)
-		if err := sampling.NewMemory(time.Now).SaveCalculation(t.Context(), made); err != nil || len(made.Decisions) != 1 || made.Decisions[0].Probability > 1e-4 {
+		if err := sampling.NewMemory(time.Now).SaveCalculation(t.Context(), made); err != nil || len(made.Decisions) != 1 ||
+			made.Decisions[0].Probability > 1e-4 {
 			t.Errorf("with %v: %v, %+v", p, err, made.Decisions)
 		}
 	}

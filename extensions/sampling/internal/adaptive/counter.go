@@ -75,7 +75,8 @@ func (c *Counter) begin(tenant string, r *sampling.Root) *tally {
 	}
 	c.names += names
 	t := new(tally)
-	c.all[sampling.OperationKey{Tenant: strings.Clone(tenant), Service: strings.Clone(r.Service), Operation: strings.Clone(r.Operation)}] = t
+	c.all[sampling.OperationKey{Tenant: strings.Clone(tenant), Service: strings.Clone(r.Service),
+		Operation: strings.Clone(r.Operation)}] = t
 	return t
 }
 
@@ -139,7 +140,8 @@ func (c *Counter) Take() []sampling.ThroughputRow {
 			c.names -= len(target.Tenant) + len(target.Service) + len(target.Operation)
 			continue
 		}
-		rows = append(rows, sampling.ThroughputRow{OperationKey: target, Counts: append([]sampling.ProbabilityCount(nil), t.seen[:t.n]...), ByLowerBound: t.bounded})
+		rows = append(rows, sampling.ThroughputRow{OperationKey: target,
+			Counts: append([]sampling.ProbabilityCount(nil), t.seen[:t.n]...), ByLowerBound: t.bounded})
 		*t = tally{}
 	}
 	return rows

@@ -16,9 +16,11 @@ func root(operation, sampler string, param float64) sampling.Root {
 func TestCounter(t *testing.T) {
 	c := NewCounter(3, 1./60)
 	c.Observe("", []sampling.Root{root("a", "probabilistic", 0.5), root("a", "probabilistic", 0.5000001), root("a", "lowerbound", 0.25),
-		root("b", "ratelimiting", 0.016666666), root("b", "ratelimiting", 7), root("c", "const", 1), root("a", "probabilistic", 0), root("a", "probabilistic", 2)})
+		root("b", "ratelimiting", 0.016666666), root("b", "ratelimiting", 7), root("c", "const", 1), root("a", "probabilistic", 0),
+		root("a", "probabilistic", 2)})
 	c.Observe("tenant", []sampling.Root{root("a", "probabilistic", 1)}) // the fourth operation
-	c.Observe("", []sampling.Root{root("", "const", 1), root(strings.Repeat("x", sampling.MaxName+1), "const", 1), root("\xff", "const", 1)})
+	c.Observe("", []sampling.Root{root("", "const", 1), root(strings.Repeat("x", sampling.MaxName+1), "const", 1),
+		root("\xff", "const", 1)})
 	rows := c.Take()
 	slices.SortFunc(rows, func(a, b sampling.ThroughputRow) int { return compare(a.OperationKey, b.OperationKey) })
 	const want = "[{{ s a} [{0.5 2} {0.25 0}] 1} {{ s b} [] 1} {{ s c} [] 0}]"

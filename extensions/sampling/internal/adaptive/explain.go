@@ -19,7 +19,8 @@ func Explain(o Options, h *History, d *sampling.Decision) []sampling.AdaptiveInt
 	}
 	out := make([]sampling.AdaptiveInterval, len(buckets))
 	for i := range buckets {
-		x := sampling.AdaptiveInterval{Until: h.Until.Add(-time.Duration(i) * h.Length), Counts: buckets[i].Counts, ByLowerBound: buckets[i].ByLowerBound}
+		x := sampling.AdaptiveInterval{Until: h.Until.Add(-time.Duration(i) * h.Length), Counts: buckets[i].Counts,
+			ByLowerBound: buckets[i].ByLowerBound}
 		for _, s := range x.Counts {
 			x.Sampled += float64(s.Count) / h.Length.Seconds()
 		}

@@ -29,7 +29,8 @@ type Bucket struct {
 // reach one bucket further back than the history.
 func NewHistory(all []sampling.Throughput, until time.Time, length time.Duration, size int) *History {
 	h := &History{Until: until, Length: length, Size: size, All: map[sampling.OperationKey][]Bucket{}}
-	reporters := make([]map[string]bool, size+1) // by bucket: the collectors that reported, and whether it was their last report
+	// By bucket: the collectors that reported, and whether it was their last report.
+	reporters := make([]map[string]bool, size+1)
 	index := func(t *sampling.Throughput) (int, bool) {
 		age := until.Sub(t.Until)
 		return int(age / length), age >= 0 && int(age/length) <= size
