@@ -184,7 +184,7 @@ func (s *simulation) request(o *simOperation, p *simProcess) {
 	}
 	d, err := s.collectors[p.collector].decide(context.Background(), "", o.service)
 	if err == nil {
-		p.probability = d.strategy.Sampler(o.name).Param
+		p.probability = d.entry.strategy.Sampler(o.name).Param
 	}
 }
 

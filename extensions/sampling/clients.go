@@ -32,11 +32,13 @@ type recentClients struct {
 // serviceKey identifies a service of a tenant.
 type serviceKey struct{ tenant, service string }
 
+// serviceClients holds the recent clients of a service.
 type serviceClients struct {
 	serviceKey
-	by []clientRecord // the latest first, each client once
+	clients []clientRecord // the latest first, each client once
 }
 
+// clientRecord is the last request of a client.
 type clientRecord struct {
 	sampling.ServedRequest
 	sum uint64 // see [recentClients.sum]; 0 if the answer was an error
@@ -48,12 +50,12 @@ func newRecentClients(maxServices int) *recentClients {
 
 // sum returns a hash that is equal for equal strategies. The sum of nil, which stands for an error,
 // is 0.
-func (a *recentClients) sum(s *sampling.Strategy) uint64 {
+func (c *recentClients) sum(s *sampling.Strategy) uint64 {
 	if s == nil {
 		return 0
 	}
 	var h maphash.Hash
-	h.SetSeed(a.seed)
+	h.SetSeed(c.seed)
 	add(&h, s.Type)
 	addOptional(&h, s.Probability)
 	addOptional(&h, s.Limit)
@@ -75,8 +77,8 @@ func addOptional[T comparable](h *maphash.Hash, v *T) {
 }
 
 // remember records a request and its answer, which is a strategy or an error.
-func (a *recentClients) remember(r sampling.Request, now time.Time, strategy *sampling.Strategy, err error) {
-	if a.maxServices == 0 || r.Client == (sampling.Client{}) || len(r.Tenant)+len(r.Service) > 2*maxRemembered {
+func (c *recentClients) remember(r sampling.Request, now time.Time, strategy *sampling.Strategy, err error) {
+	if c.maxServices == 0 || r.Client == (sampling.Client{}) || len(r.Tenant)+len(r.Service) > 2*maxRemembered {
 		return
 	}
 	r.Client.UserAgent, r.Client.Address = short(r.Client.UserAgent), short(r.Client.Address)
@@ -84,20 +86,20 @@ func (a *recentClients) remember(r sampling.Request, now time.Time, strategy *sa
 	if err != nil {
 		next.Answer, next.Failed = short("error: "+err.Error()), true
 	} else {
-		next.Answer, next.sum = short(strategy.String()), a.sum(strategy)
+		next.Answer, next.sum = short(strategy.String()), c.sum(strategy)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := serviceKey{r.Tenant, r.Service}
-	e, ok := a.services[key]
+	e, ok := c.services[key]
 	if ok {
-		a.recent.MoveToFront(e)
+		c.recent.MoveToFront(e)
 	} else {
-		e = a.recent.PushFront(&serviceClients{serviceKey: key})
-		a.services[key] = e
+		e = c.recent.PushFront(&serviceClients{serviceKey: key})
+		c.services[key] = e
 	}
 	s := e.Value.(*serviceClients)
-	s.by = slices.DeleteFunc(s.by, func(o clientRecord) bool {
+	s.clients = slices.DeleteFunc(s.clients, func(o clientRecord) bool {
 		if o.Client != r.Client {
 			return false
 		}
@@ -108,28 +110,28 @@ func (a *recentClients) remember(r sampling.Request, now time.Time, strategy *sa
 		}
 		return true
 	})
-	s.by = slices.Insert(s.by, 0, next)
-	s.by = s.by[:min(len(s.by), clientsPerService)]
-	if len(a.services) > a.maxServices {
-		oldest := a.recent.Remove(a.recent.Back()).(*serviceClients)
-		delete(a.services, oldest.serviceKey)
+	s.clients = slices.Insert(s.clients, 0, next)
+	s.clients = s.clients[:min(len(s.clients), clientsPerService)]
+	if len(c.services) > c.maxServices {
+		oldest := c.recent.Remove(c.recent.Back()).(*serviceClients)
+		delete(c.services, oldest.serviceKey)
 	}
 }
 
 // of returns the recent clients of a service, the latest first. current is the strategy that the
 // service has now.
-func (a *recentClients) of(tenant, service string, current *sampling.Strategy) []sampling.ServedRequest {
-	sum := a.sum(current)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (c *recentClients) of(tenant, service string, current *sampling.Strategy) []sampling.ServedRequest {
+	sum := c.sum(current)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	out := []sampling.ServedRequest{}
-	e, ok := a.services[serviceKey{tenant, service}]
+	e, ok := c.services[serviceKey{tenant, service}]
 	if !ok {
 		return out
 	}
-	for _, by := range e.Value.(*serviceClients).by {
-		by.Current = by.sum != 0 && by.sum == sum
-		out = append(out, by.ServedRequest)
+	for _, r := range e.Value.(*serviceClients).clients {
+		r.Current = r.sum != 0 && r.sum == sum
+		out = append(out, r.ServedRequest)
 	}
 	return out
 }

@@ -220,7 +220,7 @@ func (s *fileSource) decide(_ context.Context, _, service string) (decision, err
 	state := s.state.Load()
 	d := decision{entry: state.table.of(service), source: "file", problem: state.problem}
 	switch {
-	case d.place == "":
+	case d.entry.place == "":
 		d.source = "built-in"
 	case s.http != nil:
 		d.source = "url"

@@ -155,6 +155,7 @@ func (s *remoteSource) request(ctx context.Context, key serviceKey) answer {
 		out.err = fmt.Errorf("answer of %s: %w", s.cfg.Endpoint, err)
 		return out
 	}
-	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, rule: "answer of the collector", since: out.at}
+	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, since: out.at,
+		rule: "answer of the collector; query the collector for the reason"}
 	return out
 }

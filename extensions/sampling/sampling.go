@@ -101,13 +101,13 @@ type source interface {
 
 // decision is the strategy of a service with its origin.
 type decision struct {
-	*entry
+	entry   *entry
 	source  string // see sampling.Origin.Source
 	problem string
 }
 
 func (d decision) origin() sampling.Origin {
-	return sampling.Origin{Source: d.source, Place: d.place, Rule: d.rule, Since: d.since, Problem: d.problem}
+	return sampling.Origin{Source: d.source, Place: d.entry.place, Rule: d.entry.rule, Since: d.entry.since, Problem: d.problem}
 }
 
 type extension struct {
@@ -189,17 +189,17 @@ func (e *extension) Strategy(ctx context.Context, r sampling.Request) (sampling.
 	d, err := e.source.decide(ctx, r.Tenant, r.Service)
 	answerErr, result := err, "ok"
 	if err == nil && r.Client.Transport == sampling.TransportLegacy {
-		answerErr = d.strategy.CheckLegacy() // the legacy form cannot represent every strategy
+		answerErr = d.entry.strategy.CheckLegacy() // the legacy form cannot represent every strategy
 	}
 	if answerErr != nil {
 		result = "err"
 	}
 	e.requests.WithLabelValues(cmp.Or(r.Client.Transport, "other"), result).Inc()
-	e.clients.remember(r, e.set.Env.Now(), d.strategy, answerErr)
+	e.clients.remember(r, e.set.Env.Now(), d.entry.strategy, answerErr)
 	if err != nil {
 		return sampling.Answer{}, err
 	}
-	return sampling.Answer{Strategy: d.strategy, Origin: d.origin()}, nil
+	return sampling.Answer{Strategy: d.entry.strategy, Origin: d.origin()}, nil
 }
 
 // Observe implements sampling.Observer. It has no effect unless sampling is adaptive.
@@ -212,15 +212,15 @@ func (e *extension) Observe(tenant string, roots []sampling.Root) {
 // Explain implements sampling.Explainer.
 func (e *extension) Explain(ctx context.Context, tenant, service, operation string) (*sampling.Explanation, error) {
 	d, err := e.source.decide(ctx, tenant, service)
-	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.strategy, Origin: d.origin(),
-		Clients: e.clients.of(tenant, service, d.strategy)}
+	out := &sampling.Explanation{Service: service, Operation: operation, Strategy: d.entry.strategy, Origin: d.origin(),
+		Clients: e.clients.of(tenant, service, d.entry.strategy)}
 	if err != nil {
 		out.Origin.Problem = err.Error()
 		out.Notes = notes(out)
 		return out, nil
 	}
-	out.Sampler = d.strategy.Sampler(operation)
-	if o, ok := d.operations[operation]; ok {
+	out.Sampler = d.entry.strategy.Sampler(operation)
+	if o, ok := d.entry.operations[operation]; ok {
 		out.Origin.Place, out.Origin.Rule = o.place, o.rule
 	}
 	if a, ok := e.source.(*adaptiveSource); ok {

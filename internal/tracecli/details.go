@@ -9,7 +9,7 @@ import (
 
 // details prints the details of a span: its id, links, tags and logs.
 func (w *waterfall) details(i int32, indent string) {
-	s := &w.trace.spans[i]
+	s := &w.forest.trace.spans[i]
 	w.line(indent, w.screen.paint(dim, "span "+clean(s.id)+w.when(s.start)))
 	w.links(indent, s.details)
 	w.tags(indent, s.details.tags)
@@ -26,7 +26,7 @@ func (w *waterfall) details(i int32, indent string) {
 		return nil
 	})
 	w.unreadable(indent, err)
-	if p := w.trace.processes[s.process]; !w.printed[s.process] && len(p.tags) > len("[]") {
+	if p := w.forest.trace.processes[s.process]; !w.printed[s.process] && len(p.tags) > len("[]") {
 		w.printed[s.process] = true
 		w.line(indent, w.screen.paint(dim, "process "+clean(s.process)+" (for all its spans)"))
 		w.tags(indent+"  ", p.tags)

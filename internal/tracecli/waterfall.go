@@ -18,7 +18,7 @@ const (
 // waterfall prints a forest, one row for each span: its label with the position in the tree,
 // service and operation; a bar for its time; its duration.
 type waterfall struct {
-	*forest
+	forest     *forest
 	screen     screen
 	zone       *time.Location
 	out        *bufio.Writer
@@ -36,7 +36,7 @@ func writeWaterfall(out io.Writer, f *forest, s screen, zone *time.Location) err
 	w.computeLayout()
 	w.head()
 	w.scale()
-	err := w.walk(func(i int32) error {
+	err := w.forest.walk(func(i int32) error {
 		w.row(i)
 		w.below(i)
 		return w.failed()
@@ -64,7 +64,7 @@ func (w *waterfall) line(parts ...string) {
 func (w *waterfall) computeLayout() {
 	longest := minLabel
 	cap := max(minLabel, w.screen.width/2)
-	w.walk(func(i int32) error { //nolint:errcheck // the function returns no error
+	w.forest.walk(func(i int32) error { //nolint:errcheck // the function returns no error
 		tree, service, operation := w.labelOf(i, cap)
 		longest = max(longest, width(tree)+width(service)+width(operation))
 		return nil
@@ -75,18 +75,18 @@ func (w *waterfall) computeLayout() {
 
 // head prints the header: facts about the whole trace.
 func (w *waterfall) head() {
-	t := w.trace
+	t := w.forest.trace
 	w.line(w.screen.paint(bold, "trace "+clean(t.id)))
 	services := map[string]bool{}
 	var names []string
 	orphans := 0
-	for _, i := range w.order {
+	for _, i := range w.forest.order {
 		name := t.service(&t.spans[i])
 		if !services[name] {
 			services[name] = true
 			names = append(names, clean(name))
 		}
-		if w.hasMissingParent(i) {
+		if w.forest.hasMissingParent(i) {
 			orphans++
 		}
 	}
@@ -134,9 +134,9 @@ func (w *waterfall) scale() {
 
 // row prints the row of a span.
 func (w *waterfall) row(i int32) {
-	s := &w.trace.spans[i]
+	s := &w.forest.trace.spans[i]
 	tree, service, operation := w.labelOf(i, w.label)
-	colour := w.colour(w.trace.service(s))
+	colour := w.colour(w.forest.trace.service(s))
 	mark, barColour := " ", colour
 	switch {
 	case s.failed:
@@ -152,7 +152,7 @@ func (w *waterfall) row(i int32) {
 		before, w.screen.paint(barColour, bar), after, " ", alignRight(short(s.duration), durationColumns))
 }
 
-func (w *waterfall) hasNotes(i int32) bool { return len(w.notes(i)) > 0 }
+func (w *waterfall) hasNotes(i int32) bool { return len(w.forest.notes(i)) > 0 }
 
 // colour returns the colour of a service. New services get the next one.
 func (w *waterfall) colour(service string) string {
@@ -166,8 +166,8 @@ func (w *waterfall) colour(service string) string {
 
 // labelOf returns the parts of a label. Together they may be too long.
 func (w *waterfall) labelOf(i int32, columns int) (tree, service, operation string) {
-	s, n := &w.trace.spans[i], &w.nodes[i]
-	service, operation = clean(w.trace.service(s)), ": "+clean(s.operation)
+	s, n := &w.forest.trace.spans[i], &w.forest.nodes[i]
+	service, operation = clean(w.forest.trace.service(s)), ": "+clean(s.operation)
 	if n.hidden > 0 {
 		operation = " (+" + strconv.Itoa(n.hidden) + " hidden)" + operation
 	}
@@ -183,7 +183,7 @@ const (
 // tree returns the tree lines before the label of a span. If they took more than half of the label,
 // it returns the depth as a number.
 func (w *waterfall) tree(i int32, columns int) string {
-	n := &w.nodes[i]
+	n := &w.forest.nodes[i]
 	if n.depth == 0 {
 		return ""
 	}
@@ -198,11 +198,11 @@ func (w *waterfall) tree(i int32, columns int) string {
 
 // trunks returns the vertical lines below a span that lead to later spans.
 func (w *waterfall) trunks(i int32) string {
-	pieces := make([]string, w.nodes[i].depth)
-	for at := i; w.nodes[at].depth > 0; at = w.nodes[at].parent {
-		pieces[w.nodes[at].depth-1] = trunk
-		if w.nodes[at].last {
-			pieces[w.nodes[at].depth-1] = noTrunk
+	pieces := make([]string, w.forest.nodes[i].depth)
+	for at := i; w.forest.nodes[at].depth > 0; at = w.forest.nodes[at].parent {
+		pieces[w.forest.nodes[at].depth-1] = trunk
+		if w.forest.nodes[at].last {
+			pieces[w.forest.nodes[at].depth-1] = noTrunk
 		}
 	}
 	return strings.Join(pieces, "")
@@ -226,8 +226,8 @@ func (w *waterfall) barOf(s *span) (before, bar, after string) {
 
 // below prints warnings, notes, and details of a span below its row.
 func (w *waterfall) below(i int32) {
-	s := &w.trace.spans[i]
-	notes := w.notes(i)
+	s := &w.forest.trace.spans[i]
+	notes := w.forest.notes(i)
 	if len(notes)+len(s.warnings) == 0 && s.details == nil {
 		return
 	}
@@ -242,7 +242,7 @@ func (w *waterfall) below(i int32) {
 
 // indent returns the indentation of the lines below a span's row.
 func (w *waterfall) indent(i int32) string {
-	n := &w.nodes[i]
+	n := &w.forest.nodes[i]
 	if n.depth*2 > w.label/2 {
 		return strings.Repeat(" ", w.label/4*2)
 	}
@@ -255,20 +255,20 @@ func (w *waterfall) indent(i int32) string {
 
 // hasShownChildren checks only the first child, because shown children come first.
 func (w *waterfall) hasShownChildren(i int32) bool {
-	c := w.nodes[i].children
-	return len(c) > 0 && w.nodes[c[0]].shown
+	c := w.forest.nodes[i].children
+	return len(c) > 0 && w.forest.nodes[c[0]].shown
 }
 
 // foot prints how many spans are not shown.
 func (w *waterfall) foot() {
-	left := len(w.nodes) - w.shown
+	left := len(w.forest.nodes) - w.forest.shown
 	if left == 0 {
 		return
 	}
 	text := count(left, "span", "spans") + " hidden"
-	if w.hiddenFailures > 0 {
-		text += " (" + count(w.hiddenFailures, "error", "errors") + ")"
+	if w.forest.hiddenFailures > 0 {
+		text += " (" + count(w.forest.hiddenFailures, "error", "errors") + ")"
 	}
 	w.line()
-	w.line(w.screen.paint(yellow, fmt.Sprintf("%s, the deepest first; use --max-spans %d to show all", text, len(w.nodes))))
+	w.line(w.screen.paint(yellow, fmt.Sprintf("%s, the deepest first; use --max-spans %d to show all", text, len(w.forest.nodes))))
 }
