@@ -48,7 +48,7 @@ func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
 		return n > 0 && n < 20 // the target is 5 of about 300 traces per second
 	})
 	code, stdout, stderr := harness.RunCommand(t, "sampling", "explain", "cart", "--operation", "GET /", "--url", http)
-	if code != 0 || !strings.Contains(stdout, "from     adaptive calculated by ") || !strings.Contains(stdout, "5 traces per second are wanted") {
+	if code != 0 || !strings.Contains(stdout, "from     adaptive calculated by ") || !strings.Contains(stdout, "target 5 traces per second") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
@@ -56,7 +56,7 @@ func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
 // TestAdaptiveSamplingWithoutAStore checks that a store that does not support adaptive sampling is a configuration error.
 func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 	err := loadAdaptive(t, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc")
-	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that can keep what adaptive sampling learns; these are: disk"
+	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that supports adaptive sampling; these are: disk"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -65,7 +65,7 @@ func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 // TestAdaptiveSamplingWithoutABlock checks that the processor requires an extension with adaptive sampling.
 func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
 	err := loadAdaptive(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
-	const want = "processors.adaptive_sampling.sampling: extension sampling is not an extension that samples adaptively: it has no block adaptive"
+	const want = "processors.adaptive_sampling.sampling: extension sampling is not an extension that samples adaptively: block adaptive is missing"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

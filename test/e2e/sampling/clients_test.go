@@ -192,7 +192,7 @@ func checkLimit(t *testing.T, c samplingClient, limit float64) {
 func checkExplained(t *testing.T, collector *harness.Program, file string) {
 	t.Helper()
 	code, stdout, stderr := harness.RunCommand(t, "sampling", "explain", "cart", "--url", "http://"+collector.Addr("native", "http"))
-	for _, want := range []string{"cart: ratelimiting 7\n", "file " + file + ":1\n", "over http", "over grpc", "one of each process"} {
+	for _, want := range []string{"cart: ratelimiting 7\n", "file " + file + ":1\n", "over http", "over grpc", "applies to each process"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing, exit code %d: %s%s", want, code, stdout, stderr)
 		}
