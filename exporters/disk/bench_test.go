@@ -20,16 +20,15 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// What a benchmark of the store sends, and how.
+// Load of the benchmarks of the store.
 const (
 	benchSpans   = 200_000
 	benchSenders = 8
 	usualRequest = 512 // spans
 )
 
-// workload is requests that are ready to be stored. Their bytes lie outside the heap, as if a
-// network had them: the garbage collector has the work, and the pace, that the store alone gives
-// it.
+// workload holds requests that are ready to be stored. Their bytes are outside the Go heap, so that
+// only the store causes work for the garbage collector.
 type workload struct {
 	batches []*otlpdata.Batch
 	spans   int
@@ -55,18 +54,18 @@ func newWorkload(tb testing.TB, requests iter.Seq[bench.Request]) *workload {
 	return w
 }
 
-// cost is what storing a workload took, from an empty store to a closed one that has everything in
-// segments.
+// cost is the cost of storing a workload, from starting an empty store to stopping it with all
+// spans in segments.
 type cost struct {
 	cpu  time.Duration // of the process
 	size int64         // of the segments, in bytes
-	heap heapSize      // its greatest growth
+	heap heapSize      // maximum growth
 }
 
-// heapSize is how much of the heap is in use, in bytes.
+// heapSize is the used part of the heap, in bytes.
 type heapSize struct {
-	all  int64 // garbage included that was not collected yet
-	live int64 // what the last collection left
+	all  int64 // including garbage that is not collected yet
+	live int64 // live after the last garbage collection
 }
 
 func readHeap() heapSize {
@@ -77,10 +76,11 @@ func readHeap() heapSize {
 
 func (h heapSize) max(o heapSize) heapSize { return heapSize{max(h.all, o.all), max(h.live, o.live)} }
 
-// store writes a workload to a store on the disk, as configured by default but for the reserve.
+// store writes the workload to a store on the real disk with the default configuration, except that
+// there is no reserve.
 func (w *workload) store(tb testing.TB) cost {
 	tb.Helper()
-	s := small(vfs.OS())
+	s := newSetup(vfs.OS())
 	s.config = defaults()
 	s.config.Directory, s.config.Reserve, s.config.MaxWait = tb.TempDir(), 0, pipeline.Duration(time.Minute)
 	e := s.build(tb)
@@ -94,7 +94,7 @@ func (w *workload) store(tb testing.TB) cost {
 	stopStore(tb, e)
 	c := cost{cpu: cpuTime(tb) - before, heap: heap(), size: segmentBytes(tb, s.config.Directory)}
 	if kept := int(testutil.ToFloat64(e.metrics.flushedSpans)) + int(testutil.ToFloat64(e.metrics.duplicates)); kept != w.spans {
-		tb.Fatalf("%d of %d spans are in segments", kept, w.spans)
+		tb.Fatalf("segments have %d spans, want %d", kept, w.spans)
 	}
 	return c
 }
@@ -138,11 +138,11 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// watchHeap samples the size of the heap until the function that it returns is called, which
-// returns its greatest growth.
+// watchHeap samples the size of the heap until the returned function is called, which returns the
+// maximum growth.
 func watchHeap() (growth func() heapSize) {
 	first := readHeap()
-	greatest := first
+	maximum := first
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
@@ -153,19 +153,19 @@ func watchHeap() (growth func() heapSize) {
 			case <-done:
 				return
 			case <-ticker.C:
-				greatest = greatest.max(readHeap())
+				maximum = maximum.max(readHeap())
 			}
 		}
 	})
 	return func() heapSize {
 		close(done)
 		watcher.Wait()
-		return heapSize{greatest.all - first.all, greatest.live - first.live}
+		return heapSize{maximum.all - first.all, maximum.live - first.live}
 	}
 }
 
-// decode builds pdata objects of a workload, and returns the CPU time of that: the floor of servers
-// that use them.
+// decode decodes the workload to pdata objects and returns the CPU time, as the baseline of servers
+// that use pdata.
 func (w *workload) decode(tb testing.TB) time.Duration {
 	tb.Helper()
 	runtime.GC()
@@ -182,12 +182,11 @@ func (w *workload) decode(tb testing.TB) time.Duration {
 	return cpuTime(tb) - before
 }
 
-// BenchmarkStore measures the store alone, from requests to segments, log and syncs included: CPU
-// time of the process and bytes in segments for a span, bytes in segments for a byte of the
-// requests, and the growth of the heap with and without garbage. Usual data takes turns with
-// building pdata objects of the same requests (D); every hostile kind of data takes turns with
-// usual data in requests of the same size, but for large values, and hostile/usual compares their
-// CPU time for a span, with large values for a byte.
+// BenchmarkStore measures the store alone, from requests to segments, including log and syncs. It
+// reports CPU time and segment bytes per span, segment bytes per byte sent, and the maximum growth
+// of the heap with and without garbage. "usual" alternates with decoding the same requests to pdata
+// (D). Each kind of hostile data alternates with usual data in requests of the same number of
+// spans; hostile/usual is the ratio of their CPU time per span, or per byte for large values.
 func BenchmarkStore(b *testing.B) {
 	d := bench.New(1, newClock().now())
 	b.Run("usual", func(b *testing.B) { benchmarkUsual(b, newWorkload(b, d.Requests(benchSpans, usualRequest))) })
@@ -223,7 +222,7 @@ func benchmarkUsual(b *testing.B, w *workload) {
 	b.ReportMetric(float64(sum.cpu)/float64(floor), "store/D")
 }
 
-// benchmarkHostile compares w with usual; share is how much less w is.
+// benchmarkHostile compares w with usual. share is the size of usual relative to w.
 func benchmarkHostile(b *testing.B, w, usual *workload, share float64) {
 	var base, sum cost
 	for b.Loop() {
@@ -238,7 +237,7 @@ func (c *cost) add(o cost) {
 	c.cpu, c.size, c.heap = c.cpu+o.cpu, c.size+o.size, c.heap.max(o.heap)
 }
 
-// report shows the sum of the costs of b.N turns.
+// report reports metrics; c is the sum over b.N iterations.
 func (c *cost) report(b *testing.B, w *workload) {
 	b.Helper()
 	spans := float64(b.N * w.spans)

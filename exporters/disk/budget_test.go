@@ -12,20 +12,22 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// What writing a segment may take: something fixed, and so many times the size of its memtable.
+// Limit of the memory for writing a segment: flushFixed bytes plus flushFactor times the size of
+// the memtable.
 const (
 	flushFixed  = 16 << 20
 	flushFactor = 3
 )
 
-// TestMemoryOfHostileSpans: what a memtable says of its size is true whatever the spans are, it is
-// full in time, and writing its segment takes no memory out of proportion.
+// TestMemoryOfHostileSpans checks with hostile spans that a memtable reports its size correctly,
+// that it becomes full at its limit, and that writing its segment takes memory in proportion to its
+// size.
 func TestMemoryOfHostileSpans(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs without -short: it measures memory, of which the race detector takes several times as much")
+		t.Skip("memory measurements are distorted by the race detector; run without -short")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the peak of a flush is what it needs, not its garbage
-	s := small(vfs.OS())
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the peak of a flush is not mostly garbage
+	s := newSetup(vfs.OS())
 	s.config.Memtable.MaxBytes = 4 << 20
 	s.config.Directory = t.TempDir()
 	e := s.build(t)
@@ -53,13 +55,13 @@ func checkMemory(t *testing.T, e *exporter, w *workload) {
 			t.Fatal(err)
 		}
 	}
-	const slack = 2 << 20 // a request, a chunk that is begun
-	said, used := table.Bytes(), liveHeap()-empty
-	if most := int64(e.config.Memtable.MaxBytes) + slack; said > most {
-		t.Errorf("a full memtable takes %d bytes, more than %d", said, most)
+	const slack = 2 << 20 // one request, one partly filled chunk
+	reported, used := table.Bytes(), liveHeap()-empty
+	if limit := int64(e.config.Memtable.MaxBytes) + slack; reported > limit {
+		t.Errorf("full memtable reports %d bytes, want at most %d", reported, limit)
 	}
-	if most := said + said/2 + slack; used > most {
-		t.Errorf("a memtable of %d spans says that it takes %d bytes; the heap grew by %d", table.Rows(), said, used)
+	if limit := reported + reported/2 + slack; used > limit {
+		t.Errorf("memtable with %d spans reports %d bytes, but the heap grew by %d", table.Rows(), reported, used)
 	}
 	growth := watchHeap()
 	info, err := segment.Write(vfs.OS(), t.TempDir()+"/s", segment.Input(table.Input()), segment.Meta{}, segment.Options{})
@@ -67,10 +69,10 @@ func checkMemory(t *testing.T, e *exporter, w *workload) {
 		t.Fatal(err)
 	}
 	flush := growth().live
-	if most := flushFixed + flushFactor*said; flush > most {
-		t.Errorf("writing a segment of %d spans took %d bytes, more than %d", info.Rows, flush, most)
+	if limit := flushFixed + flushFactor*reported; flush > limit {
+		t.Errorf("writing a segment with %d spans took %d bytes of memory, want at most %d", info.Rows, flush, limit)
 	}
-	t.Logf("%d spans: %.1f MiB said, %.1f MiB used, %.1f MiB to write", info.Rows, mib(said), mib(used), mib(flush))
+	t.Logf("%d spans: %.1f MiB reported, %.1f MiB used, %.1f MiB to flush", info.Rows, mib(reported), mib(used), mib(flush))
 	runtime.KeepAlive(table)
 }
 

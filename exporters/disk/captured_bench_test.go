@@ -21,12 +21,12 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// BenchmarkSize reports the size of stored spans, including all parts of the segments, for three
-// seeds of the data set and for the captured traces in test/e2e/query/testdata/real-traces, all
-// files in one store. The captured traces are few, so in "captured/once" the fixed parts of a
-// segment weigh too much. "captured/repeated" stores them again and again, a minute later and under
-// new ids each time, up to a hundred thousand spans; repeated attribute values then compress better
-// than unique ones would. The truth lies between the two.
+// BenchmarkSize reports the stored size of spans, including all parts of the segments, for three
+// seeds of the data set and for the captured traces in test/e2e/query/testdata/real-traces.
+// "captured/once" overstates the size because there are few captured spans and the fixed parts of a
+// segment dominate. "captured/repeated" stores them repeatedly, each time a minute later and with
+// new ids, up to 100 000 spans; it understates the size because repeated attribute values compress
+// well.
 func BenchmarkSize(b *testing.B) {
 	start := newClock().now()
 	seed := func(n uint64) iter.Seq[bench.Request] { return bench.New(n, start).Requests(benchSpans, usualRequest) }
@@ -53,7 +53,8 @@ func BenchmarkSize(b *testing.B) {
 	}
 }
 
-// repeated ranges over the captured requests, again and again until they have that many spans.
+// repeated repeats the captured requests, with new ids and times, until they have at least the
+// given number of spans.
 func repeated(tb testing.TB, spans int) iter.Seq[bench.Request] {
 	tb.Helper()
 	all := captured(tb)
@@ -114,7 +115,7 @@ func captured(tb testing.TB) (all []ptrace.Traces) {
 	return all
 }
 
-// relabel gives spans the ids and times of a round: what belonged together still does.
+// relabel changes ids and times by the number of the round. References between spans stay intact.
 func relabel(td ptrace.Traces, round int) {
 	trace := func(id pcommon.TraceID) pcommon.TraceID { scramble(id[:8], round); return id }
 	span := func(id pcommon.SpanID) pcommon.SpanID { scramble(id[:], round); return id }
@@ -143,8 +144,8 @@ func relabel(td ptrace.Traces, round int) {
 	}
 }
 
-// scramble maps the eight bytes of an id to others, one to one in every round, and as random as
-// before.
+// scramble changes the eight bytes of an id. It is one-to-one within a round and preserves
+// randomness.
 func scramble(id []byte, round int) {
 	binary.BigEndian.PutUint64(id, binary.BigEndian.Uint64(id)^uint64(round)*0x9e3779b97f4a7c15)
 }

@@ -57,9 +57,10 @@ func (e *exporter) checkClock() {
 	if retention == 0 || len(e.segments) == 0 {
 		return
 	}
-	newest := slices.MaxFunc(e.segments, func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) }).info.LastArrival
+	byArrival := func(a, b *handle) int { return a.info.LastArrival.Compare(b.info.LastArrival) }
+	newest := slices.MaxFunc(e.segments, byArrival).info.LastArrival
 	if now := e.env.Now(); e.clock.distrust(now, newest, retention) {
-		e.log.Warn("all spans are far older than their retention; they will be deleted when the hold period ends; check the clock", zap.Time("now", now),
-			zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
+		e.log.Warn("all spans are far older than their retention; they will be deleted when the hold period ends; check the clock",
+			zap.Time("now", now), zap.Time("newest_span", newest), zap.Duration("hold", jumpHold))
 	}
 }

@@ -99,10 +99,11 @@ func (c *Config) Validate() error {
 	check(c.SyncInterval > 0, "sync_interval", "must be positive")
 	check(c.SyncGap >= 0, "sync_gap", "must not be negative")
 	check(c.MaxWait >= 0, "max_wait", "must not be negative")
-	check(c.DiskFull == refuseWhenFull || c.DiskFull == dropWhenFull, "disk_full", "%q is not one of %s, %s", c.DiskFull, refuseWhenFull, dropWhenFull)
+	check(c.DiskFull == refuseWhenFull || c.DiskFull == dropWhenFull, "disk_full",
+		"%q is not one of %s, %s", c.DiskFull, refuseWhenFull, dropWhenFull)
 	check(c.Decoders >= 1 && c.Decoders <= maxDecoders, "decoders", "must be between 1 and %d", maxDecoders)
-	check(c.Retention.Time == 0 || time.Duration(c.Retention.Time) >= minRetention, "retention::time", "must be at least %s, or 0 for no limit",
-		minRetention)
+	check(c.Retention.Time == 0 || time.Duration(c.Retention.Time) >= minRetention, "retention::time",
+		"must be at least %s, or 0 for no limit", minRetention)
 	errs = append(errs, c.Merge.check())
 	m := &c.Memtable
 	check(m.MaxSpans >= minSpans && m.MaxSpans <= maxSpans, "memtable::max_spans", "must be between %d and %d", minSpans, maxSpans)

@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// seeds calls f with n seeds, several in parallel.
-func seeds(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
+// forEachSeed calls f with n seeds, several in parallel, and stops at the first failure.
+func forEachSeed(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 	t.Helper()
 	first := soak.Seed(t)
 	const workers = 4
@@ -22,7 +22,7 @@ func seeds(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 			for seed := range next {
 				if f(t, seed); t.Failed() {
 					t.Logf("%s=%d", soak.SeedVariable, seed)
-					for range next { // one failure is enough
+					for range next { // drain
 					}
 					return
 				}
@@ -36,17 +36,17 @@ func seeds(t *testing.T, n int, f func(t testing.TB, seed uint64)) {
 	wg.Wait()
 }
 
-// TestCrashes cuts the power at a random operation on the disk, again and again: what was
-// acknowledged is always there, which also means that no acknowledgement comes before its sync,
-// since a crash takes a random part of what was not synced.
+// TestCrashes repeatedly cuts the power at a random disk operation and checks that all acknowledged
+// spans survive. A crash loses a random part of unsynced data, so the test also checks that spans
+// are synced before they are acknowledged.
 func TestCrashes(t *testing.T) {
-	seeds(t, soak.Rounds(t, 200, 40), crashAndReopen)
+	forEachSeed(t, soak.Rounds(t, 200, 40), crashAndReopen)
 }
 
-// outage is a power cut or, less often, the death of the process. It comes once.
+// outage simulates one power cut or, less often, a killed process.
 type outage struct {
-	before, left *vfstest.Mem // left is what there is afterwards
-	power        *rand.Rand   // decides what a power cut takes
+	before, left *vfstest.Mem // left is the disk after the outage
+	power        *rand.Rand   // chooses what a power cut loses
 	kill         bool
 	once         sync.Once
 }
@@ -55,6 +55,7 @@ func newOutage(mem *vfstest.Mem, rnd *rand.Rand) *outage {
 	return &outage{before: mem, power: rand.New(rand.NewPCG(rnd.Uint64(), 1)), kill: rnd.IntN(4) == 0}
 }
 
+// strike triggers the outage. Only the first call has an effect.
 func (o *outage) strike() {
 	o.once.Do(func() {
 		if o.kill {
@@ -65,7 +66,7 @@ func (o *outage) strike() {
 	})
 }
 
-// after makes it strike after so many changes.
+// after returns a rule that triggers the outage after a number of changes to the disk.
 func (o *outage) after(changes int) *vfstest.Rule {
 	return &vfstest.Rule{Op: vfstest.OpChanges, Skip: changes, Times: 1, Hook: o.strike}
 }
@@ -77,9 +78,9 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	clock := newClock()
 	for range 1 + rnd.IntN(3) {
 		o := newOutage(mem, rnd)
-		s := small(vfstest.Inject(mem, o.after(rnd.IntN(60))))
+		s := newSetup(vfstest.Inject(mem, o.after(rnd.IntN(60))))
 		if soak.Repeating() {
-			s.logged(t)
+			s.withLog(t)
 		}
 		s.clock = clock
 		s.config.Memtable.MaxSpans = 10 + rnd.IntN(60)
@@ -89,14 +90,14 @@ func crashAndReopen(t testing.TB, seed uint64) {
 		if err := e.Start(t.Context()); err == nil {
 			writeUntilCrash(t, e, numbers, rnd, clock)
 			o.strike()
-			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+			e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 		}
 		o.strike()
 		mem = o.left
 	}
-	s := small(mem)
+	s := newSetup(mem)
 	if soak.Repeating() {
-		s.logged(t)
+		s.withLog(t)
 	}
 	s.clock, s.config.Merge.MinSegments = clock, 2
 	e := s.start(t)
@@ -104,13 +105,13 @@ func crashAndReopen(t testing.TB, seed uint64) {
 	checkNothingLost(t, e)
 	numbers.check(t, e)
 	numbers.send(t, e, 3)
-	flushed(t, e)
-	merged(t, e)
+	flushStore(t, e)
+	mergeAll(t, e)
 	numbers.check(t, e)
 }
 
-// writeUntilCrash sends requests, some at once, and merges segments meanwhile, until one fails or
-// there were enough.
+// writeUntilCrash sends 60 requests from concurrent writers and merges segments meanwhile. Requests
+// fail after the outage.
 func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand, clock *clock) {
 	t.Helper()
 	writers := 1 + rnd.IntN(3)
@@ -128,7 +129,7 @@ func writeUntilCrash(t testing.TB, e *exporter, numbers *numbers, rnd *rand.Rand
 				}
 				clock.advance(time.Millisecond)
 				if i%4 == 3 {
-					e.mergeNext(unhurried(e)) //nolint:errcheck // the disk may be gone
+					e.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
 				}
 			}
 		})

@@ -40,7 +40,8 @@ func (e *exporter) Delete(ctx context.Context, tenant string, d tracestore.Delet
 		return tracestore.Deleted{}, ctx.Err()
 	}
 	from, to, _ := d.Window()
-	rule := tombstone.NewRule(&tombstone.Tombstone{Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
+	rule := tombstone.NewRule(&tombstone.Tombstone{
+		Made: e.env.Now(), Tenant: tenant, Traces: d.Traces, Service: d.Service, From: from, To: to})
 	if err := e.deletions.checkCapacity(e, rule); err != nil {
 		return tracestore.Deleted{}, err
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// delete is an operation of the model.
+// delete deletes spans from both stores and the model.
 func (m *machine) delete() {
-	m.Delete(m.store, m.memory)
+	m.model.Delete(m.store, m.memory)
 	m.store.mu.Lock()
 	frozen := m.store.active == nil
 	m.store.mu.Unlock()
@@ -29,18 +29,20 @@ func (m *machine) delete() {
 	}
 }
 
-// erased is what numbers are when some are deleted: those that must be gone, and the service of
-// each.
-type erased struct {
+// deletedNumbers extends numbers for tests that delete spans. It records which spans must be
+// deleted, and the service of each span.
+type deletedNumbers struct {
 	*numbers
 	gone     map[int]bool
 	services []string
 }
 
-func newErased() *erased { return &erased{numbers: newNumbers(), gone: map[int]bool{}} }
+func newDeletedNumbers() *deletedNumbers {
+	return &deletedNumbers{numbers: newNumbers(), gone: map[int]bool{}}
+}
 
-// write sends spans. Without an acknowledgement they may be there or not.
-func (d *erased) write(t testing.TB, e *exporter, count int) {
+// write sends spans. If the request fails, check accepts them as present or absent.
+func (d *deletedNumbers) write(t testing.TB, e *exporter, count int) {
 	t.Helper()
 	b := d.next(count)
 	eachNumber(b, func(int) { d.services = append(d.services, b.Services()[0].Service) })
@@ -49,9 +51,9 @@ func (d *erased) write(t testing.TB, e *exporter, count int) {
 	}
 }
 
-// erase deletes something random and returns the error. After one, what is covered may be there or
-// not.
-func (d *erased) erase(t testing.TB, e *exporter, rnd *rand.Rand) error {
+// deleteRandom deletes random spans and returns the error. If the deletion fails, check accepts
+// these spans as present or absent.
+func (d *deletedNumbers) deleteRandom(t testing.TB, e *exporter, rnd *rand.Rand) error {
 	t.Helper()
 	if len(d.services) == 0 {
 		return nil
@@ -80,11 +82,11 @@ func (d *erased) erase(t testing.TB, e *exporter, rnd *rand.Rand) error {
 	return err
 }
 
-// startOf is when the span of a number started.
+// startOf returns the start time of a span by its number.
 func startOf(number int) time.Time { return time.Date(2026, 11, 21, 12, 0, 0, number*1000, time.UTC) }
 
-// check also sees to it that what was deleted is gone.
-func (d *erased) check(t testing.TB, e *exporter) {
+// check is like numbers.check and also checks that deleted spans are absent.
+func (d *deletedNumbers) check(t testing.TB, e *exporter) {
 	t.Helper()
 	d.numbers.check(t, e)
 	results, err := e.Find(t.Context(), everything(), tracestore.WantFull)
@@ -97,66 +99,66 @@ func (d *erased) check(t testing.TB, e *exporter) {
 		}
 		eachNumber(r.Spans, func(i int) {
 			if d.gone[i] {
-				t.Errorf("span %d was deleted and is there", i)
+				t.Errorf("span %d was deleted but is still visible", i)
 			}
 		})
 	}
 }
 
-// TestCrashesAfterDeletions cuts the power at a random operation on the disk while spans are
-// written, deleted, merged and marks removed: what was deleted stays deleted, though it is in the
-// log or in files that come back, and what was acknowledged and not deleted is there.
+// TestCrashesAfterDeletions cuts the power at a random disk operation while spans are written,
+// deleted and merged and tombstones removed. Deleted spans must stay deleted, even if they are in
+// the log or in files whose removal the crash undid; other acknowledged spans must survive.
 func TestCrashesAfterDeletions(t *testing.T) {
-	seeds(t, soak.Rounds(t, 100, 20), deleteAndCrash)
+	forEachSeed(t, soak.Rounds(t, 100, 20), deleteAndCrash)
 }
 
 func deleteAndCrash(t testing.TB, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	mem, clock, spans := vfstest.NewMem(), newClock(), newErased()
+	mem, clock, spans := vfstest.NewMem(), newClock(), newDeletedNumbers()
 	open := func(fs *setup) *setup {
 		fs.clock, fs.config.MaxWait, fs.config.Merge.MinSegments = clock, 0, 2
 		if soak.Repeating() {
-			fs.logged(t)
+			fs.withLog(t)
 		}
 		return fs
 	}
 	for range 1 + rnd.IntN(4) {
 		o := newOutage(mem, rnd)
-		e := open(small(vfstest.Inject(mem, o.after(rnd.IntN(150))))).build(t)
+		e := open(newSetup(vfstest.Inject(mem, o.after(rnd.IntN(150))))).build(t)
 		if err := e.Start(t.Context()); err == nil {
 			for range 60 {
 				spans.operate(t, e, rnd, clock)
 			}
 			o.strike()
-			e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+			e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 		}
 		o.strike()
 		mem = o.left
 	}
 	for range 2 {
-		e := open(small(mem)).start(t)
+		e := open(newSetup(mem)).start(t)
 		spans.check(t, e)
-		flushed(t, e)
+		flushStore(t, e)
 		clock.advance(2 * rewriteAfter)
 		for range 2 {
 			if err := e.cleanDeletions(t.Context()); err != nil {
 				t.Error(err)
 			}
-			merged(t, e)
+			mergeAll(t, e)
 			spans.check(t, e)
 		}
 		stopStore(t, e)
 	}
 }
 
-// operate does one random operation.
-func (d *erased) operate(t testing.TB, e *exporter, rnd *rand.Rand, clock *clock) {
+// operate executes one random operation.
+func (d *deletedNumbers) operate(t testing.TB, e *exporter, rnd *rand.Rand, clock *clock) {
 	t.Helper()
 	switch p := rnd.IntN(100); {
 	case p < 60:
 		d.write(t, e, 1+rnd.IntN(15))
 	case p < 75:
-		d.erase(t, e, rnd) //nolint:errcheck // the disk may be gone
+		d.deleteRandom(t, e, rnd) //nolint:errcheck // the disk may be gone
 	case p < 85:
 		e.intake.Lock()
 		e.mu.Lock()
@@ -166,16 +168,16 @@ func (d *erased) operate(t testing.TB, e *exporter, rnd *rand.Rand, clock *clock
 		e.mu.Unlock()
 		e.intake.Unlock()
 	case p < 95:
-		e.mergeNext(unhurried(e)) //nolint:errcheck // likewise
+		e.mergeNext(withoutPauses(e)) //nolint:errcheck // the disk may be gone
 	default:
 		clock.advance(rewriteAfter / 2)
-		e.cleanDeletions(t.Context()) //nolint:errcheck // likewise
+		e.cleanDeletions(t.Context()) //nolint:errcheck // the disk may be gone
 	}
 }
 
-// TestDeletionIsNotAllowed: without the key nothing is deleted, and the error names it.
+// TestDeletionIsNotAllowed: without allow_delete nothing is deleted, and the error names the key.
 func TestDeletionIsNotAllowed(t *testing.T) {
-	s := small(vfstest.NewMem())
+	s := newSetup(vfstest.NewMem())
 	s.config.AllowDelete = false
 	e, n := s.open(t), newNumbers()
 	n.send(t, e, 10)
@@ -186,14 +188,14 @@ func TestDeletionIsNotAllowed(t *testing.T) {
 	n.check(t, e)
 }
 
-// TestDeletionOfAbsentSpansFreezesNothing: a memtable without a match goes on taking spans, and
-// what comes later stays.
+// TestDeletionOfAbsentSpansFreezesNothing: a memtable without matching spans stays active, and the
+// deletion does not affect later spans.
 func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
-	e, d := small(vfstest.NewMem()).open(t), newErased()
+	e, d := newSetup(vfstest.NewMem()).open(t), newDeletedNumbers()
 	d.write(t, e, 10)
 	active := e.active
 	late := tracestore.Deletion{Traces: []otlpdata.TraceID{refOf(1000)[0].ID}}
-	for _, what := range []tracestore.Deletion{late, {Service: "nobody"}, {From: startOf(500)}} {
+	for _, what := range []tracestore.Deletion{late, {Service: "absent"}, {From: startOf(500)}} {
 		if got, err := e.Delete(t.Context(), "", what); err != nil || got.Spans != 0 {
 			t.Fatalf("%+v: %+v, %v", what, got, err)
 		}
@@ -207,26 +209,27 @@ func TestDeletionOfAbsentSpansFreezesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if e.active == active {
-		t.Error("the memtable goes on although spans of it were deleted")
+		t.Error("memtable with deleted spans is still active")
 	}
 }
 
-// TestDeletedSpaceIsGivenBack: a segment with enough deleted spans, or with old deletions, is
-// written again without them, one without any other span goes, and then the marks go, but for the
-// last one.
-func TestDeletedSpaceIsGivenBack(t *testing.T) {
+// TestDeletedSpaceIsReclaimed: a segment with many deleted spans, or with old deletions, is
+// rewritten without them; a segment with only deleted spans is removed. Then all tombstones except
+// the last are removed.
+func TestDeletedSpaceIsReclaimed(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
-	s := small(vfstest.NewMem())
+	s := newSetup(vfstest.NewMem())
 	s.log = zap.New(core)
-	e, d := s.open(t), newErased()
+	e, d := s.open(t), newDeletedNumbers()
 	write := func(count int) *handle {
 		d.write(t, e, count)
-		flushed(t, e)
+		flushStore(t, e)
 		return e.segments[len(e.segments)-1]
 	}
-	erase := func(from, to int) {
+	remove := func(from, to int) {
 		t.Helper()
-		if got, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(from), To: startOf(to - 1)}); err != nil || got.Spans != to-from {
+		got, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(from), To: startOf(to - 1)})
+		if err != nil || got.Spans != to-from {
 			t.Fatalf("delete %d to %d: %+v, %v", from, to, got, err)
 		}
 		for i := from; i < to; i++ {
@@ -234,31 +237,31 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 		}
 	}
 	many, few, all := write(100), write(100), write(100)
-	erase(0, 50)    // of many
-	erase(100, 101) // of few
-	erase(200, 300) // of all
+	remove(0, 50)    // of many
+	remove(100, 101) // of few
+	remove(200, 300) // of all
 	for _, step := range []struct {
-		wait  time.Duration
-		marks int
+		wait       time.Duration
+		tombstones int
 	}{{0, 2}, {2 * rewriteAfter, 1}} {
 		s.clock.advance(step.wait)
 		if err := e.cleanDeletions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		merged(t, e)
+		mergeAll(t, e)
 		if err := e.cleanDeletions(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d.check(t, e)
 		files, err := s.fs.ReadDir(folder + "/deletions")
-		if err != nil || len(files) != step.marks {
-			t.Errorf("after %s there are the marks %v, %v; want %d", step.wait, files, err, step.marks)
+		if err != nil || len(files) != step.tombstones {
+			t.Errorf("after %s: tombstones %v, %v; want %d", step.wait, files, err, step.tombstones)
 		}
 	}
 	rows := 0
 	for _, h := range e.segments {
 		if h == many || h == few || h == all {
-			t.Errorf("%s is still there", h.name)
+			t.Errorf("segment %s still exists", h.name)
 		}
 		rows += h.info.Rows
 		if _, filtered := e.sourceOf(h).(*tombstone.Filter); filtered {
@@ -266,20 +269,20 @@ func TestDeletedSpaceIsGivenBack(t *testing.T) {
 		}
 	}
 	if rows != 149 {
-		t.Errorf("%d rows are left, want 149", rows)
+		t.Errorf("segments have %d rows, want 149", rows)
 	}
 	reported := logs.FilterMessage("deleted spans on request").FilterField(zap.Int("spans", 50)).FilterField(zap.String("tenant", ""))
 	if reported.Len() != 1 {
-		t.Errorf("the log says %v", logs.All())
+		t.Errorf("log messages: %v", logs.All())
 	}
 }
 
-// TestDamagedMark: a mark that cannot be read is set aside and reported, its number is not given
-// again, and the store works.
-func TestDamagedMark(t *testing.T) {
+// TestDamagedTombstone: a damaged tombstone is moved to the quarantine and reported, its number is
+// not reused, and the store works.
+func TestDamagedTombstone(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := small(mem)
-	e, d := s.start(t), newErased()
+	s := newSetup(mem)
+	e, d := s.start(t), newDeletedNumbers()
 	d.write(t, e, 30)
 	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
 		t.Fatal(err)
@@ -296,55 +299,55 @@ func TestDamagedMark(t *testing.T) {
 	f.Close()
 	e = s.open(t)
 	if n := d.numbers.check(t, e); n != 30 {
-		t.Errorf("%d spans are visible", n)
+		t.Errorf("%d spans are visible, want 30", n)
 	}
 	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{To: startOf(4)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.deletions.rules[0].Number; got != 2 {
-		t.Errorf("the next mark has number %d", got)
+		t.Errorf("next tombstone has number %d, want 2", got)
 	}
 	if files, err := mem.ReadDir(folder + "/quarantine"); err != nil || len(files) != 1 {
-		t.Errorf("the quarantine has %v, %v", files, err)
+		t.Errorf("quarantine has %v, %v; want one file", files, err)
 	}
 }
 
-// TestLaterEpochsAreNotCovered: a clock that was set back before everything expired does not make
-// new spans look older than a deletion.
-func TestLaterEpochsAreNotCovered(t *testing.T) {
+// TestLaterEpochsAreNotDeleted: after the clock was set back, a deletion does not apply to new
+// spans.
+func TestLaterEpochsAreNotDeleted(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := small(mem)
-	e, d := s.start(t), newErased()
+	s := newSetup(mem)
+	e, d := s.start(t), newDeletedNumbers()
 	d.write(t, e, 30)
 	if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); err != nil {
 		t.Fatal(err)
 	}
-	flushed(t, e)
-	settled(e)
+	flushStore(t, e)
+	waitForLogRemoval(e)
 	if err := e.cleanDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(e.segments) > 0 {
-		t.Fatalf("a segment without visible spans is still there: %s", e.segments[0].name)
+		t.Fatalf("segment without visible spans still exists: %s", e.segments[0].name)
 	}
 	stopStore(t, e)
 	s.clock.advance(-48 * time.Hour)
 	e, again := s.open(t), newNumbers()
 	again.send(t, e, 30)
-	flushed(t, e)
+	flushStore(t, e)
 	if n := again.check(t, e); n != 30 {
 		t.Errorf("%d of 30 later spans are visible", n)
 	}
 }
 
-// TestMarksOutliveTheQuarantine: as long as an operator can bring a segment back, the mark that
-// hides its spans stays.
-func TestMarksOutliveTheQuarantine(t *testing.T) {
+// TestTombstonesOutliveTheQuarantine: as long as an operator can move a segment back from the
+// quarantine, the tombstone that hides its spans stays.
+func TestTombstonesOutliveTheQuarantine(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := small(mem)
-	e, d := s.start(t), newErased()
+	s := newSetup(mem)
+	e, d := s.start(t), newDeletedNumbers()
 	d.write(t, e, 30)
-	flushed(t, e)
+	flushStore(t, e)
 	remove := func(what tracestore.Deletion) {
 		t.Helper()
 		if _, err := e.Delete(t.Context(), "", what); err != nil {
@@ -360,8 +363,8 @@ func TestMarksOutliveTheQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = s.start(t)
-	remove(tracestore.Deletion{Service: "nobody"})
-	remove(tracestore.Deletion{Service: "nobody at all"})
+	remove(tracestore.Deletion{Service: "absent"})
+	remove(tracestore.Deletion{Service: "also absent"})
 	if err := e.cleanDeletions(t.Context()); err != nil {
 		t.Fatal(err)
 	}

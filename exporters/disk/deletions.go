@@ -29,10 +29,12 @@ const deletionDir = "deletions"
 
 // deletions holds the active tombstones.
 type deletions struct {
-	files  tombstone.Dir
-	slot   chan struct{}   // holds a token while a Delete or the maintenance of deletions runs
-	given  uint64          // the last assigned number; guarded by slot
-	unsure *tombstone.Rule // active, but writing its tombstone failed and the file may or may not exist; guarded by slot
+	files tombstone.Dir
+	slot  chan struct{} // holds a token while a Delete or the maintenance of deletions runs
+	given uint64        // the last assigned number; guarded by slot
+	// unsure is an active rule whose tombstone could not be written; its file may or may not exist.
+	// Guarded by slot.
+	unsure *tombstone.Rule
 
 	// Guarded by exporter.mu.
 	rules []*tombstone.Rule // by number; the slice is replaced or appended to, never changed in place
@@ -85,7 +87,8 @@ func (d *deletions) after(number uint64) int {
 	return i
 }
 
-var errTooManyDeletions = errors.New("too many deletions wait for segments to be merged; combine several traces in one deletion, or retry later")
+var errTooManyDeletions = errors.New(
+	"too many deletions wait for segments to be merged; combine several traces in one deletion, or retry later")
 
 // checkCapacity fails if there are too many tombstones for another one. The caller holds slot.
 func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {

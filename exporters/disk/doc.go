@@ -1,10 +1,10 @@
 // Package disk is the exporter "disk": the embedded span store. Acknowledged spans are synced to
 // its folder, searchable, and survive any crash.
 //
-//	Consume ──▶ memtable: interned rows ──▶ log: the same rows, group-committed, synced ──▶ nil
+//	Consume ──▶ memtable: interned rows ──▶ log: same rows, group commit, sync ──▶ nil
 //	               │ full or old
 //	               ▼
-//	            frozen memtable ── flush, in the background ──▶ segment: columns, filters, statistics
+//	            frozen memtable ── background flush ──▶ segment: columns, filters, statistics
 //	                                                               │ merge with neighbours, once,
 //	                                                               ▼ at low priority
 //	                                                            large segment

@@ -15,26 +15,26 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// TestFaults fails random operations on a disk that otherwise goes on, while spans are written,
-// deleted, merged and marks removed, and cuts the power now and then: what was acknowledged is
-// there once, and what was deleted is not, also where the operation that failed was done again,
-// given up, or had taken place all the same.
+// TestFaults makes random disk operations fail while spans are written, deleted and merged and
+// tombstones removed, and sometimes cuts the power. Acknowledged spans must be found exactly once,
+// and deleted spans not at all, whether a failed operation was retried, given up, or took effect
+// despite the error.
 func TestFaults(t *testing.T) {
-	seeds(t, soak.Rounds(t, 100, 20), failAndGoOn)
+	forEachSeed(t, soak.Rounds(t, 100, 20), operateWithFaults)
 }
 
-func failAndGoOn(t testing.TB, seed uint64) {
+func operateWithFaults(t testing.TB, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	mem, clock, spans := vfstest.NewMem(), newClock(), newErased()
+	mem, clock, spans := vfstest.NewMem(), newClock(), newDeletedNumbers()
 	open := func(s *setup) *setup {
 		s.clock, s.config.MaxWait, s.config.Merge.MinSegments = clock, 0, 2+rnd.IntN(2)
 		if soak.Repeating() {
-			s.logged(t)
+			s.withLog(t)
 		}
 		return s
 	}
 	for range 1 + rnd.IntN(4) {
-		e := open(small(vfstest.Inject(mem, randomFaults(rnd)...))).build(t)
+		e := open(newSetup(vfstest.Inject(mem, randomFaults(rnd)...))).build(t)
 		if err := e.Start(t.Context()); err == nil {
 			for range 60 {
 				spans.operate(t, e, rnd, clock)
@@ -43,22 +43,22 @@ func failAndGoOn(t testing.TB, seed uint64) {
 			if rnd.IntN(2) == 0 {
 				after = mem.Crash(rand.New(rand.NewPCG(rnd.Uint64(), 1)))
 			}
-			e.Stop(t.Context()) //nolint:errcheck // it fails where the disk does
+			e.Stop(t.Context()) //nolint:errcheck // fails if the disk does
 			mem = after
 		}
 	}
 	for range 2 {
-		e := open(small(mem)).start(t)
+		e := open(newSetup(mem)).start(t)
 		spans.check(t, e)
-		flushed(t, e)
+		flushStore(t, e)
 		if visible, counted := spans.numbers.check(t, e), rowsOf(t, e); visible != counted {
-			t.Errorf("%d spans are visible, and segments have %d", visible, counted)
+			t.Errorf("%d spans are visible, but the sources have %d", visible, counted)
 		}
 		stopStore(t, e)
 	}
 }
 
-// randomFaults fails a few operations, one or some of a kind in a row.
+// randomFaults returns rules that each fail one or several consecutive operations of a kind.
 func randomFaults(rnd *rand.Rand) (rules []*vfstest.Rule) {
 	kinds := []vfstest.Op{vfstest.OpChanges, vfstest.OpSyncDir, vfstest.OpRemove, vfstest.OpRename, vfstest.OpSync, vfstest.OpOpen}
 	places := []string{"", "", "*.seg*", "*.mark*", "20261121", "deletions", "log"}
@@ -69,7 +69,7 @@ func randomFaults(rnd *rand.Rand) (rules []*vfstest.Rule) {
 	return rules
 }
 
-// rowsOf returns how many spans the store shows, found in two places as two.
+// rowsOf returns the number of visible rows in all sources. Duplicates count each time.
 func rowsOf(t testing.TB, e *exporter) (n int) {
 	t.Helper()
 	if _, _, err := e.countHidden(t.Context(), 0); err != nil {
@@ -84,54 +84,54 @@ func rowsOf(t testing.TB, e *exporter) (n int) {
 	return n
 }
 
-// TestWithdrawnOutput: as long as the file of a merge that failed is there, no other merge makes a
-// segment of the same spans: after a crash both would be there, and each span counted twice.
+// TestWithdrawnOutput: while the output file of a failed merge exists, its inputs are not merged
+// again. Otherwise a crash could leave two segments with the same spans, which would count twice.
 func TestWithdrawnOutput(t *testing.T) {
 	mem := vfstest.NewMem()
 	unsynced := &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "20261121", Skip: 1, Err: syscall.EIO}
 	stays := &vfstest.Rule{Op: vfstest.OpRemove, Path: "1-*.seg", Err: syscall.EIO}
 	unsynced.Switch(false)
-	s := merging(vfstest.Inject(mem, unsynced, stays))
+	s := mergeSetup(vfstest.Inject(mem, unsynced, stays))
 	e, n := s.start(t), newNumbers()
 	sendSegments(t, s, e, n, 4)
 	unsynced.Switch(true)
-	if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("merging: %v", err)
+	if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("merge: %v, want an I/O error", err)
 	}
 	unsynced.Switch(false)
 	sendSegments(t, s, e, n, 1)
-	if merged(t, e) != 0 {
-		t.Error("the inputs were merged again beside the output of before")
+	if mergeAll(t, e) != 0 {
+		t.Error("inputs were merged again while the earlier output exists")
 	}
 	after := mem.Kill()
-	e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
-	again := merging(after).open(t)
+	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+	again := mergeSetup(after).open(t)
 	if visible, counted := n.check(t, again), rowsOf(t, again); visible != 150 || counted != 150 {
-		t.Errorf("of 150 spans %d are visible, and segments have %d", visible, counted)
+		t.Errorf("%d spans are visible and segments have %d, want 150", visible, counted)
 	}
 	stays.Switch(false)
 }
 
-// TestFailedDeletionHidesNothingLater: a mark that could not be written, and that may be there all
-// the same, is not taken at the next start for one that hides spans of later, which were merged
-// with those that it was for.
+// TestFailedDeletionHidesNothingLater: if a tombstone was possibly written despite an error, it
+// does not hide spans that arrived later and were merged with the spans it applied to.
 func TestFailedDeletionHidesNothingLater(t *testing.T) {
-	for name, times := range map[string]int{"taken back": 1, "in doubt": 2} {
+	for name, times := range map[string]int{"withdrawn": 1, "in doubt": 2} {
 		t.Run(name, func(t *testing.T) {
 			mem := vfstest.NewMem()
-			s := small(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "deletions", Times: times, Err: syscall.EIO}))
+			s := newSetup(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "deletions", Times: times, Err: syscall.EIO}))
 			s.config.Merge.MinSegments = 2
-			e, d := s.start(t), newErased()
+			e, d := s.start(t), newDeletedNumbers()
 			d.write(t, e, 30)
-			if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); errors.Is(err, tombstone.ErrInDoubt) != (times > 1) || err == nil {
+			_, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)})
+			if errors.Is(err, tombstone.ErrInDoubt) != (times > 1) || err == nil {
 				t.Fatalf("Delete: %v", err)
 			}
 			before := d.numbers.acked
-			d.numbers.acked = make([]bool, len(before)) // they may be there or not
-			flushed(t, e)
+			d.numbers.acked = make([]bool, len(before)) // the spans may be deleted or not
+			flushStore(t, e)
 			d.write(t, e, 30)
-			flushed(t, e)
-			merged(t, e)
+			flushStore(t, e)
+			mergeAll(t, e)
 			stopStore(t, e)
 			s.fs = mem
 			d.check(t, s.open(t))
@@ -139,13 +139,13 @@ func TestFailedDeletionHidesNothingLater(t *testing.T) {
 	}
 }
 
-// TestDoubtIsSettled: a deletion that is repeated after an error is there for good, although it
-// hides nothing that the first attempt does not hide, as long as that lasts.
-func TestDoubtIsSettled(t *testing.T) {
+// TestRepeatedDeletionIsDurable: a deletion that is repeated after an error is durable, even though
+// the first attempt already hides the same spans.
+func TestRepeatedDeletionIsDurable(t *testing.T) {
 	for seed := range uint64(20) {
 		mem := vfstest.NewMem()
-		s := small(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "deletions", Times: 2, Err: syscall.EIO}))
-		e, d := s.start(t), newErased()
+		s := newSetup(vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "deletions", Times: 2, Err: syscall.EIO}))
+		e, d := s.start(t), newDeletedNumbers()
 		d.write(t, e, 30)
 		for _, failed := range []bool{true, false, false} {
 			if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); (err != nil) != failed {
@@ -159,27 +159,27 @@ func TestDoubtIsSettled(t *testing.T) {
 			t.Fatal(err)
 		}
 		after := mem.Crash(rand.New(rand.NewPCG(seed, 0)))
-		e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
-		d.check(t, small(after).open(t))
+		e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+		d.check(t, newSetup(after).open(t))
 	}
 }
 
-// TestMarksOutliveUnsyncedRemovals: while the removal of a segment is not durable, a power cut
-// brings its spans back, and the mark that hides them stays.
-func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
+// TestTombstonesOutliveUnsyncedRemovals: the tombstones of a segment stay until the removal of the
+// segment is durable, because a power cut could bring it back.
+func TestTombstonesOutliveUnsyncedRemovals(t *testing.T) {
 	mem := vfstest.NewMem()
 	unsynced := &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "20261121", Err: syscall.EIO}
 	unsynced.Switch(false)
-	s := small(vfstest.Inject(mem, unsynced))
-	e, d := s.open(t), newErased()
+	s := newSetup(vfstest.Inject(mem, unsynced))
+	e, d := s.open(t), newDeletedNumbers()
 	d.write(t, e, 30)
-	for _, what := range []tracestore.Deletion{{From: startOf(0)}, {Service: "nobody"}} {
+	for _, what := range []tracestore.Deletion{{From: startOf(0)}, {Service: "absent"}} {
 		if _, err := e.Delete(t.Context(), "", what); err != nil {
 			t.Fatal(err)
 		}
 	}
-	flushed(t, e)
-	settled(e)
+	flushStore(t, e)
+	waitForLogRemoval(e)
 	unsynced.Switch(true)
 	for _, want := range []int{2, 1} {
 		for range 2 {
@@ -188,8 +188,8 @@ func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
 			}
 			e.retryRemovals()
 		}
-		if marks, err := mem.ReadDir(folder + "/deletions"); err != nil || len(marks) != want {
-			t.Errorf("there are the marks %v, %v; want %d", marks, err, want)
+		if files, err := mem.ReadDir(folder + "/deletions"); err != nil || len(files) != want {
+			t.Errorf("tombstones %v, %v; want %d", files, err, want)
 		}
 		unsynced.Switch(false)
 		if err := e.dir.RemoveEmptyDays(); err != nil {
@@ -201,19 +201,20 @@ func TestMarksOutliveUnsyncedRemovals(t *testing.T) {
 	}
 }
 
-// TestDeleteSaysWhatKeepsIt: where a memtable has to be written first and cannot be, a deletion
-// fails at once, with the reason.
-func TestDeleteSaysWhatKeepsIt(t *testing.T) {
+// TestDeleteReportsFailedFlush: if a deletion needs a memtable to be flushed first and the flush
+// fails, the deletion fails immediately with the error of the flush.
+func TestDeleteReportsFailedFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := &vfstest.Rule{Op: vfstest.OpCreate, Path: "*.seg.tmp", Err: syscall.EIO}
-		s := small(vfstest.Inject(vfstest.NewMem(), full))
+		s := newSetup(vfstest.Inject(vfstest.NewMem(), full))
 		s.config.Memtable.MaxSpans, s.config.MaxWait = 10, pipeline.Duration(time.Hour)
-		e, d := s.open(t), newErased()
+		e, d := s.open(t), newDeletedNumbers()
 		d.write(t, e, 10)
 		d.write(t, e, 5) // freezes the first memtable
 		time.Sleep(tick)
 		began := time.Now()
-		if _, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)}); !errors.Is(err, syscall.EIO) || time.Since(began) > 0 {
+		_, err := e.Delete(t.Context(), "", tracestore.Deletion{From: startOf(0)})
+		if !errors.Is(err, syscall.EIO) || time.Since(began) > 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		full.Switch(false)
@@ -221,14 +222,14 @@ func TestDeleteSaysWhatKeepsIt(t *testing.T) {
 	})
 }
 
-// TestLeftoverOfALog: what is left of a log that could not be made is not in the way of the next
-// one, also where the clock stands still.
-func TestLeftoverOfALog(t *testing.T) {
-	s := small(vfstest.Inject(vfstest.NewMem(), &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "log", Skip: 1, Times: 1, Err: syscall.EIO},
+// TestLeftoverLogFile: the file of a log that could not be created does not prevent creating the
+// next log, even if the clock stands still.
+func TestLeftoverLogFile(t *testing.T) {
+	s := newSetup(vfstest.Inject(vfstest.NewMem(), &vfstest.Rule{Op: vfstest.OpSyncDir, Path: "log", Skip: 1, Times: 1, Err: syscall.EIO},
 		&vfstest.Rule{Op: vfstest.OpRemove, Path: "*.log", Times: 1, Err: syscall.EIO}))
 	e, n := s.open(t), newNumbers()
 	if err := e.Consume(t.Context(), n.next(1)); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("Consume on a disk that fails: %v", err)
+		t.Fatalf("Consume on a failing disk: %v, want an I/O error", err)
 	}
 	n.send(t, e, 10)
 	n.check(t, e)

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const folder = "/data/disk"
 
-// clock is a settable time.
+// clock is a clock that tests set.
 type clock struct{ ns atomic.Int64 }
 
 func newClock() *clock {
@@ -32,7 +32,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.Unix(0, c.ns.Load()) }
 func (c *clock) advance(d time.Duration) { c.ns.Add(int64(d)) }
 
-// setup is how a test wants its store.
+// setup is the configuration and environment of a store under test.
 type setup struct {
 	fs     vfs.FS
 	clock  *clock
@@ -41,16 +41,17 @@ type setup struct {
 	report func(error)
 }
 
-// small is a store for tests in memory: no reserve, little memory, no check of free space, merges
-// only on demand.
-func small(fs vfs.FS) *setup {
+// newSetup returns the setup of a small store: no reserve, a small memtable, no check of free
+// space, merges only when a test calls for them.
+func newSetup(fs vfs.FS) *setup {
 	c := defaults()
 	c.Memtable.MaxBytes, c.Reserve, c.MinFree, c.Merge.Enabled = 4<<20, 0, 0, false
 	c.AllowDelete = true
 	return &setup{fs: fs, clock: newClock(), config: c, log: zap.NewNop(), report: func(error) {}}
 }
 
-func (s *setup) logged(tb testing.TB) *setup {
+// withLog sends the log of the store to the log of the test.
+func (s *setup) withLog(tb testing.TB) *setup {
 	s.log = zaptest.NewLogger(tb)
 	return s
 }
@@ -59,7 +60,8 @@ func (s *setup) build(tb testing.TB) *exporter {
 	tb.Helper()
 	env := pipeline.SystemEnv()
 	env.FS, env.Now = s.fs, s.clock.now
-	e, err := newExporter(pipeline.Settings{Logger: s.log, Metrics: prometheus.NewRegistry(), Dir: folder, Env: env, Report: s.report}, s.config)
+	settings := pipeline.Settings{Logger: s.log, Metrics: prometheus.NewRegistry(), Dir: folder, Env: env, Report: s.report}
+	e, err := newExporter(settings, s.config)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func (s *setup) build(tb testing.TB) *exporter {
 	return e
 }
 
-// start opens the store. The test stops it, or kills what is below it.
+// start starts the store. The test stops it or crashes its disk.
 func (s *setup) start(tb testing.TB) *exporter {
 	tb.Helper()
 	e := s.build(tb)
@@ -77,7 +79,7 @@ func (s *setup) start(tb testing.TB) *exporter {
 	return e
 }
 
-// open is start for a test that never crashes the store.
+// open starts the store and stops it at the end of the test.
 func (s *setup) open(tb testing.TB) *exporter {
 	tb.Helper()
 	e := s.start(tb)
@@ -92,8 +94,8 @@ func stopStore(tb testing.TB, e *exporter) {
 	}
 }
 
-// flushed makes a segment of what is in memory, and waits for it.
-func flushed(tb testing.TB, e *exporter) {
+// flushStore flushes the memtable to a segment and waits until that is done.
+func flushStore(tb testing.TB, e *exporter) {
 	tb.Helper()
 	e.intake.Lock()
 	e.mu.Lock()
@@ -102,7 +104,7 @@ func flushed(tb testing.TB, e *exporter) {
 	e.intake.Unlock()
 	for {
 		e.mu.Lock()
-		n, room, stuck := len(e.frozen), e.capacity, e.stuck
+		n, flushed, stuck := len(e.frozen), e.capacity, e.stuck
 		e.mu.Unlock()
 		if n == 0 {
 			return
@@ -110,11 +112,11 @@ func flushed(tb testing.TB, e *exporter) {
 		if stuck != nil {
 			tb.Fatalf("flush: %v", stuck)
 		}
-		<-room
+		<-flushed
 	}
 }
 
-// handles returns the segments at the moment.
+// handles returns the current segments.
 func (e *exporter) handles() []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()

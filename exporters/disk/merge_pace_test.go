@@ -15,7 +15,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// worker stands for a merge: it works in steps of a time and asks the pacer after each.
+// worker simulates a merge: it works in steps of workStep and calls the pacer after each.
 type worker struct {
 	pacer *pacer
 	done  int // steps
@@ -27,7 +27,7 @@ func newWorker(e *exporter, m *merge) *worker {
 	return &worker{pacer: &pacer{store: e, merge: m, load: &load{}, since: time.Now()}}
 }
 
-// work works for so long, pauses included, or until an error.
+// work works for a duration, including pauses, or until an error.
 func (w *worker) work(d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); w.done++ {
 		time.Sleep(workStep)
@@ -38,7 +38,7 @@ func (w *worker) work(d time.Duration) error {
 	return nil
 }
 
-// share is how much of a time was work.
+// share returns the part of a duration that was work.
 func (w *worker) share(d time.Duration) float64 {
 	return float64(w.done) * float64(workStep) / float64(d)
 }
@@ -47,17 +47,17 @@ func TestPace(t *testing.T) {
 	for name, c := range map[string]struct {
 		load  time.Duration // between requests; 0: none
 		merge merge
-		want  float64 // share of the time
+		want  float64 // part of the time that is work
 	}{
-		"spans come in":     {100 * time.Millisecond, merge{}, 0.25},
-		"now and then":      {5 * time.Second, merge{}, 0.8 + 0.2*0.25},
-		"no span comes":     {0, merge{}, 1},
+		"under load":        {100 * time.Millisecond, merge{}, 0.25},
+		"occasional spans":  {5 * time.Second, merge{}, 0.8 + 0.2*0.25},
+		"idle":              {0, merge{}, 1},
 		"too many segments": {100 * time.Millisecond, merge{hurry: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const long = 100 * time.Second
-				s := small(vfstest.NewMem())
+				s := newSetup(vfstest.NewMem())
 				e := s.open(t)
 				var sender sync.WaitGroup
 				if c.load > 0 {
@@ -75,23 +75,23 @@ func TestPace(t *testing.T) {
 				}
 				sender.Wait()
 				if got := w.share(long); got < c.want-0.03 || got > c.want+0.03 {
-					t.Errorf("the merge worked %.2f of the time, want %.2f", got, c.want)
+					t.Errorf("merge worked %.2f of the time, want %.2f", got, c.want)
 				}
 				if got, want := testutil.ToFloat64(e.metrics.mergePauses), (1-w.share(long))*long.Seconds(); got < want-1 || got > want+1 {
-					t.Errorf("%v s of pauses are counted, want %v", got, want)
+					t.Errorf("counted %v s of pauses, want %v", got, want)
 				}
 			})
 		})
 	}
 }
 
-// TestMergeWaitsForFlushes: while a memtable is written, or waits for that, a merge stands still; a
-// disk on which that fails, and one that is full, gets back what the merge has taken.
+// TestMergeWaitsForFlushes: a merge pauses while a memtable is flushed or waits for its flush,
+// unless the merge is urgent. If the disk is full, the merge is aborted to free its space.
 func TestMergeWaitsForFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 10 * time.Second
 		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "0-*.tmp", Hook: func() { time.Sleep(2 * long) }}
-		s := small(vfstest.Inject(vfstest.NewMem(), slow))
+		s := newSetup(vfstest.Inject(vfstest.NewMem(), slow))
 		e := s.open(t)
 		n := newNumbers()
 		n.send(t, e, 10)
@@ -101,30 +101,30 @@ func TestMergeWaitsForFlushes(t *testing.T) {
 		synctest.Wait()
 		w := newWorker(e, &merge{hurry: true, urgent: true})
 		if err := w.work(long); err != nil || w.done < 1000 {
-			t.Errorf("%d steps of an urgent merge during a flush; %v", w.done, err)
+			t.Errorf("urgent merge did %d steps during a flush, want at least 1000; error %v", w.done, err)
 		}
 		w = newWorker(e, &merge{hurry: true})
 		if err := w.work(long); err != nil || w.done != 1 {
-			t.Errorf("%d steps during a flush, want 1; %v", w.done, err)
+			t.Errorf("merge did %d steps during a flush, want 1; error %v", w.done, err)
 		}
 		if err := w.work(long); err != nil || w.done < 1000 {
-			t.Errorf("%d steps after a flush; %v", w.done, err)
+			t.Errorf("merge did %d steps after a flush, want at least 1000; error %v", w.done, err)
 		}
 		e.mu.Lock()
 		e.full = errors.New("full")
 		e.mu.Unlock()
 		if err := w.pacer.step(); !errors.Is(err, errDiskFull) || !aborted(err) {
-			t.Errorf("a merge on a full disk: %v", err)
+			t.Errorf("merge on a full disk: error %v, want errDiskFull", err)
 		}
 	})
 }
 
-// TestMergeInTheBackground: the store merges by itself, while it takes spans and after; Stop does
-// not wait for a merge to end.
-func TestMergeInTheBackground(t *testing.T) {
+// TestMergeInBackground: the store merges while it receives spans and when it is idle. Stop does
+// not wait for a merge to complete.
+func TestMergeInBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
-		s := merging(mem)
+		s := mergeSetup(mem)
 		s.config.Merge.Enabled = true
 		e := s.start(t)
 		n := newNumbers()
@@ -134,7 +134,7 @@ func TestMergeInTheBackground(t *testing.T) {
 		}
 		time.Sleep(3 * tick)
 		if left := len(e.handles()); left > 3+50/4 {
-			t.Errorf("%d segments are left of 50", left)
+			t.Errorf("%d of 50 segments are left", left)
 		}
 		n.check(t, e)
 		stopStore(t, e)
@@ -151,7 +151,7 @@ func TestMergeInTheBackground(t *testing.T) {
 		slow.Switch(true)
 		<-began
 		if err := e.Stop(t.Context()); err != nil {
-			t.Errorf("Stop in the middle of a merge: %v", err)
+			t.Errorf("Stop during a merge: %v", err)
 		}
 		slow.Switch(false)
 		e = s.start(t)
@@ -160,12 +160,11 @@ func TestMergeInTheBackground(t *testing.T) {
 	})
 }
 
-// TestMergeFailuresAreLoggedOnce: merges that fail are repeated less and less often, and told of
-// once.
+// TestMergeFailuresAreLoggedOnce: failed merges are retried with increasing delays and logged once.
 func TestMergeFailuresAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fault := &vfstest.Rule{Op: vfstest.OpCreate, Path: "1-*", Err: errors.New("no such luck")}
-		s := merging(vfstest.Inject(vfstest.NewMem(), fault))
+		fault := &vfstest.Rule{Op: vfstest.OpCreate, Path: "1-*", Err: errors.New("simulated failure")}
+		s := mergeSetup(vfstest.Inject(vfstest.NewMem(), fault))
 		core, logs := observer.New(zap.InfoLevel)
 		s.log = zap.New(core)
 		s.config.Merge.Enabled = true
@@ -176,12 +175,12 @@ func TestMergeFailuresAreLoggedOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		failures := testutil.ToFloat64(e.metrics.mergeFailures)
 		if failures < 12 || failures > 25 {
-			t.Errorf("%v attempts in an hour", failures)
+			t.Errorf("%v attempts in an hour, want 12 to 25", failures)
 		}
 		fault.Switch(false)
 		time.Sleep(maxMergeBackoff)
 		if n := len(e.handles()); n != 1 {
-			t.Errorf("%d segments after the trouble", n)
+			t.Errorf("%d segments after the fault, want 1", n)
 		}
 		bad, good := logs.FilterMessageSnippet("merge failed").Len(), logs.FilterMessageSnippet("merging segments recovered").Len()
 		if bad != 1 || good != 1 {

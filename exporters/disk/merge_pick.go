@@ -44,7 +44,8 @@ func (r *mergeRules) run(list []*handle) (run []*handle, done bool) {
 			return list[:i], false
 		}
 		sum.add(h)
-		if i == r.maxSegments || !mergeable(h) || h.name.Day != list[0].name.Day || i > 0 && h.name.First <= list[i-1].name.Last || r.exceeds(&sum) {
+		if i == r.maxSegments || !mergeable(h) || h.name.Day != list[0].name.Day ||
+			i > 0 && h.name.First <= list[i-1].name.Last || r.exceeds(&sum) {
 			return list[:i], true
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/segment"
 )
 
-// drawn makes segments of a drawing. Each word is one, a minute after the one before, with 10 rows,
-// 1 trace and 100 bytes: a letter for the day, and marks.
+// drawSegments makes segments from a drawing. Each word is a segment, one minute after the previous
+// one, with 10 rows, 1 trace and 100 bytes. The letter is the day; a sign may follow.
 //
-//	a   a segment of day a         a+  with 60 rows            a!  that cannot be merged
-//	a=  one that was merged        a~  with a log, still       a#  with 60 traces
-//	.   a memtable that is not a segment yet
-func drawn(drawing string) (all []*handle, unflushed []uint64) {
+//	a   segment of day a           a+  with 60 rows            a!  cannot be merged
+//	a=  merged segment             a~  its log still exists    a#  with 60 traces
+//	.   memtable that is not flushed yet
+func drawSegments(drawing string) (all []*handle, unflushed []uint64) {
 	for i, word := range strings.Fields(drawing) {
 		epoch := uint64(10 * (i + 1))
 		if word == "." {
@@ -48,7 +48,7 @@ func drawn(drawing string) (all []*handle, unflushed []uint64) {
 
 func TestPick(t *testing.T) {
 	for _, c := range []struct {
-		name, drawing, want string // want: first and last word that is merged, from 0
+		name, drawing, want string // want: index of the first and last merged word
 		change              func(*mergeRules)
 	}{
 		{"nothing", "", "", nil},
@@ -56,32 +56,37 @@ func TestPick(t *testing.T) {
 		{"enough", "b b b b", "0-3", nil},
 		{"as many as possible", "b b b b b b b b b", "0-5", nil},
 		{"the oldest first", "b= b b b b b", "1-5", nil},
-		{"two of a day that is over", "a a", "0-1", nil},
-		{"one of a day that is over", "a", "", nil},
+		{"two of a past day", "a a", "0-1", nil},
+		{"one of a past day", "a", "", nil},
 		{"days do not mix", "a a b b", "0-1", nil},
 		{"nothing to do", "a= b= b b", "", nil},
 		{"two between merged ones", "b= b b b=", "1-2", nil},
 		{"one between merged ones", "b= b b=", "", nil},
 		{"two before a damaged one", "b b b! b", "0-1", nil},
 		{"after a damaged one", "b! b b b b", "1-4", nil},
-		{"a memtable will come between", "b b . b b b b", "3-6", nil},
-		{"a memtable will come after", "b b b b .", "0-3", nil},
-		{"a memtable will come after a few", "b b .", "", nil},
-		{"a log is still there", "b~ b b b b", "1-4", nil},
-		{"the last log is still there", "b b b~", "", nil},
-		{"rows", "b+ b b b b b", "0-4", nil},
-		{"rows of two", "b b+ b+", "0-1", nil},
-		{"rows of one", "b+ b+ b", "1-2", func(r *mergeRules) { r.today = "c" }},
-		{"traces", "b# b b# b b b b", "0-1", nil},
-		{"bytes", "b b b b b b", "0-2", func(r *mergeRules) { r.bytes = 300 }},
-		{"arrivals", "b b b b b b", "0-2", func(r *mergeRules) { r.arrivals = 2 * time.Minute }},
+		{"unflushed memtable in between", "b b . b b b b", "3-6", nil},
+		{"unflushed memtable at the end", "b b b b .", "0-3", nil},
+		{"too few before an unflushed memtable", "b b .", "", nil},
+		{"first log still exists", "b~ b b b b", "1-4", nil},
+		{"last log still exists", "b b b~", "", nil},
+		{"row limit", "b+ b b b b b", "0-4", nil},
+		{"row limit after two", "b b+ b+", "0-1", nil},
+		{"row limit after one", "b+ b+ b", "1-2", func(r *mergeRules) { r.today = "c" }},
+		{"trace limit", "b# b b# b b b b", "0-1", nil},
+		{"byte limit", "b b b b b b", "0-2", func(r *mergeRules) { r.bytes = 300 }},
+		{"arrival limit", "b b b b b b", "0-2", func(r *mergeRules) { r.arrivals = 2 * time.Minute }},
 		{"arrivals too far apart", "b b b", "", func(r *mergeRules) { r.arrivals = time.Second }},
-		{"no room", "b b b b", "", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return false } }},
-		{"older ones make room", "b b b b b b b b", "2-7", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return older >= 200 } }},
-		{"room for few", "b b b b b a a", "3-4", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return bytes <= 200 } }},
+		{"no space", "b b b b", "", func(r *mergeRules) { r.fits = func(bytes, older int64) bool { return false } }},
+		{"space if older ones expire", "b b b b b b b b", "2-7", func(r *mergeRules) {
+			r.fits = func(bytes, older int64) bool { return older >= 200 }
+		}},
+		{"space for few", "b b b b b a a", "3-4", func(r *mergeRules) {
+			r.fits = func(bytes, older int64) bool { return bytes <= 200 }
+		}},
 	} {
-		all, unflushed := drawn(c.drawing)
-		r := &mergeRules{minSegments: 4, maxSegments: 6, rows: 100, traces: 100, today: "b", unflushed: unflushed, fits: func(bytes, older int64) bool { return true }}
+		all, unflushed := drawSegments(c.drawing)
+		r := &mergeRules{minSegments: 4, maxSegments: 6, rows: 100, traces: 100, today: "b", unflushed: unflushed,
+			fits: func(bytes, older int64) bool { return true }}
 		if c.change != nil {
 			c.change(r)
 		}
@@ -89,29 +94,29 @@ func TestPick(t *testing.T) {
 		if run := r.pick(all); run != nil {
 			got = fmt.Sprintf("%d-%d", run[0].name.First/10-1, run[len(run)-1].name.First/10-1)
 			if at := slices.Index(all, run[0]); !slices.Equal(run, all[at:at+len(run)]) {
-				t.Errorf("%s: the run is not of neighbours: %v", c.name, run)
+				t.Errorf("%s: picked segments are not adjacent: %v", c.name, run)
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: of %q %q is merged, want %q", c.name, c.drawing, got, c.want)
+			t.Errorf("%s: drawing %q: picked %q, want %q", c.name, c.drawing, got, c.want)
 		}
 	}
 }
 
-// TestSpace: which space a new segment may take, and which the expiry of older ones makes.
+// TestSpace checks when a new segment fits, now or after older ones have expired.
 func TestSpace(t *testing.T) {
 	for name, c := range map[string]struct {
 		space         space
 		bytes, older  int64
 		has, fitsOnce bool
 	}{
-		"enough":                      {space{folder: 10, disk: 10}, 10, 0, true, true},
-		"the folder is full":          {space{folder: 9, disk: 10}, 10, 0, false, false},
-		"older ones go":               {space{folder: -5, disk: 10}, 10, 15, false, true},
-		"too few older ones":          {space{folder: -6, disk: 10}, 10, 15, false, false},
-		"the disk is full":            {space{folder: 10, disk: 9}, 10, 100, false, false},
-		"older ones free the disk":    {space{folder: 10, disk: 9, drops: true}, 10, 1, false, true},
-		"queries hold what is wanted": {space{folder: 10, disk: 0, drops: true, doomed: 10}, 10, 0, false, true},
+		"enough":                   {space{folder: 10, disk: 10}, 10, 0, true, true},
+		"the folder is full":       {space{folder: 9, disk: 10}, 10, 0, false, false},
+		"older ones expire":        {space{folder: -5, disk: 10}, 10, 15, false, true},
+		"too few older ones":       {space{folder: -6, disk: 10}, 10, 15, false, false},
+		"the disk is full":         {space{folder: 10, disk: 9}, 10, 100, false, false},
+		"older ones free the disk": {space{folder: 10, disk: 9, drops: true}, 10, 1, false, true},
+		"queries hold the space":   {space{folder: 10, disk: 0, drops: true, doomed: 10}, 10, 0, false, true},
 	} {
 		if has, fits := c.space.has(c.bytes), c.space.fits(c.bytes, c.older); has != c.has || fits != c.fitsOnce {
 			t.Errorf("%s: has %v, fits %v; want %v, %v", name, has, fits, c.has, c.fitsOnce)

@@ -22,15 +22,15 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// merging is small for a store that merges four segments when told to.
-func merging(fs vfs.FS) *setup {
-	s := small(fs)
+// mergeSetup is like newSetup, for a store that merges four to six segments.
+func mergeSetup(fs vfs.FS) *setup {
+	s := newSetup(fs)
 	s.config.Merge.MinSegments, s.config.Merge.MaxSegments = 4, 6
 	return s
 }
 
-// unhurried is a pace without pauses. Whatever ends a merge ends it.
-func unhurried(e *exporter) func(*merge) func() error {
+// withoutPauses returns a pace without pauses. The usual conditions still abort the merge.
+func withoutPauses(e *exporter) func(*merge) func() error {
 	return func(m *merge) func() error {
 		return func() error {
 			e.mu.Lock()
@@ -40,14 +40,14 @@ func unhurried(e *exporter) func(*merge) func() error {
 	}
 }
 
-// merged merges what is due, and returns how many times.
-func merged(tb testing.TB, e *exporter) int {
+// mergeAll merges until nothing is due and returns the number of merges.
+func mergeAll(tb testing.TB, e *exporter) int {
 	tb.Helper()
-	settled(e)
+	waitForLogRemoval(e)
 	for n := 0; ; {
-		more, err := e.mergeNext(unhurried(e))
+		more, err := e.mergeNext(withoutPauses(e))
 		switch {
-		case errors.Is(err, errInputExpired): // all of it was deleted, or is too old
+		case errors.Is(err, errInputExpired): // all spans were deleted or expired
 		case err != nil:
 			tb.Fatal(err)
 		case !more:
@@ -58,8 +58,9 @@ func merged(tb testing.TB, e *exporter) int {
 	}
 }
 
-// settled waits until the logs of what was flushed are removed, which is the last step of a flush.
-func settled(e *exporter) {
+// waitForLogRemoval waits until the logs of flushed memtables are removed, the last step of a
+// flush.
+func waitForLogRemoval(e *exporter) {
 	for waiting := true; waiting; runtime.Gosched() {
 		e.mu.Lock()
 		waiting = len(e.leftover) > 0
@@ -67,19 +68,19 @@ func settled(e *exporter) {
 	}
 }
 
-// sendSegments makes so many segments, a second apart.
+// sendSegments writes count segments, one second apart.
 func sendSegments(tb testing.TB, s *setup, e *exporter, n *numbers, count int) {
 	tb.Helper()
 	for range count {
 		n.send(tb, e, 30)
-		flushed(tb, e)
+		flushStore(tb, e)
 		s.clock.advance(time.Second)
 	}
-	settled(e)
+	waitForLogRemoval(e)
 }
 
-// files lists the segment files, each as level-first-last with epochs by their rank.
-func files(tb testing.TB, d *directory.Dir) []string {
+// segmentFiles lists the segment files as level-first-last, with ranks instead of epochs.
+func segmentFiles(tb testing.TB, d *directory.Dir) []string {
 	tb.Helper()
 	names, err := d.Segments()
 	if err != nil {
@@ -100,16 +101,16 @@ func files(tb testing.TB, d *directory.Dir) []string {
 
 func expectFiles(tb testing.TB, e *exporter, want ...string) {
 	tb.Helper()
-	if got := files(tb, e.dir); !slices.Equal(got, want) {
+	if got := segmentFiles(tb, e.dir); !slices.Equal(got, want) {
 		tb.Errorf("segment files %v, want %v", got, want)
 	}
 }
 
-// TestMerge: a merged segment has all spans, each once, also of traces that were cut; its inputs
-// are gone, also after a restart.
+// TestMerge: a merged segment has all spans once, including those of traces that were split across
+// its inputs. The inputs are removed and stay removed after a restart.
 func TestMerge(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := merging(mem)
+	s := mergeSetup(mem)
 	e := s.start(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
@@ -118,41 +119,41 @@ func TestMerge(t *testing.T) {
 		if err := e.Consume(t.Context(), twice); err != nil {
 			t.Fatal(err)
 		}
-		flushed(t, e)
+		flushStore(t, e)
 	}
-	if times := merged(t, e); times != 1 {
+	if times := mergeAll(t, e); times != 1 {
 		t.Fatalf("%d merges, want 1", times)
 	}
 	expectFiles(t, e, "1-0-1")
 	h := e.handles()[0]
 	if h.info.Rows != 121 || h.info.Duplicates != 1 || len(h.info.Replaces) != 6 || h.info.FirstArrival.Equal(h.info.LastArrival) {
-		t.Errorf("the merged segment: %+v", h.info)
+		t.Errorf("merged segment: %+v", h.info)
 	}
 	m := e.metrics
-	if got := []float64{testutil.ToFloat64(m.merges), testutil.ToFloat64(m.mergedSpans), testutil.ToFloat64(m.mergeDuplicates)}; !slices.Equal(got,
-		[]float64{1, 121, 1}) {
-		t.Errorf("merges, spans and duplicates that were counted: %v", got)
+	got := []float64{testutil.ToFloat64(m.merges), testutil.ToFloat64(m.mergedSpans), testutil.ToFloat64(m.mergeDuplicates)}
+	if !slices.Equal(got, []float64{1, 121, 1}) {
+		t.Errorf("counted merges, spans and duplicates: %v, want 1, 121, 1", got)
 	}
 	if used, file := e.used()-e.fixed, h.info.Size; used != file || len(e.doomed) > 0 {
-		t.Errorf("%d bytes are in use, the segment has %d; %d files wait to be deleted", used, file, len(e.doomed))
+		t.Errorf("%d bytes are in use, the segment has %d; %d files are waiting for deletion", used, file, len(e.doomed))
 	}
 	sendSegments(t, s, e, n, 3)
-	if times := merged(t, e); times != 0 {
-		t.Error("three segments were merged, or one again")
+	if times := mergeAll(t, e); times != 0 {
+		t.Error("three segments were merged, or a merged one again")
 	}
 	stopStore(t, e)
 	s.clock.advance(48 * time.Hour)
 	e = s.open(t)
-	if times := merged(t, e); times != 1 {
-		t.Errorf("the rest of a day that is over was merged %d times", times)
+	if times := mergeAll(t, e); times != 1 {
+		t.Errorf("remaining segments of a past day were merged %d times, want 1", times)
 	}
 	expectFiles(t, e, "1-0-1", "1-2-3")
 }
 
-// TestMergeInTheMiddleOfAQuery: a search that has begun before a merge reads the inputs to its end,
-// whose files go then; one that begins afterwards sees the output.
-func TestMergeInTheMiddleOfAQuery(t *testing.T) {
-	s := merging(vfstest.NewMem())
+// TestMergeDuringQuery: a search that began before a merge reads the inputs until it ends; then
+// their files are removed. A search that begins afterwards reads the output.
+func TestMergeDuringQuery(t *testing.T) {
+	s := mergeSetup(vfstest.NewMem())
 	e := s.open(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
@@ -166,7 +167,7 @@ func TestMergeInTheMiddleOfAQuery(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spans == 0 {
-			if merged(t, e) != 1 {
+			if mergeAll(t, e) != 1 {
 				t.Fatal("nothing was merged")
 			}
 			expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "1-0-3")
@@ -175,17 +176,17 @@ func TestMergeInTheMiddleOfAQuery(t *testing.T) {
 		spans += r.Spans.Len()
 	}
 	if spans != 120 {
-		t.Errorf("the search found %d spans, want 120", spans)
+		t.Errorf("search found %d spans, want 120", spans)
 	}
 	expectFiles(t, e, "1-0-1")
 }
 
-// TestReplacedFiles: files of inputs that are there beside the output, because a crash came or a
-// query still read them, go at the next start. A segment that was set aside before the merge and
-// came back does not, although its epoch lies in the middle.
+// TestReplacedFiles: if files of inputs still exist beside the output, after a crash or because a
+// query read them, the next start removes them. It keeps a segment that was in the quarantine
+// during the merge and was moved back, although its epoch lies between those of the inputs.
 func TestReplacedFiles(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := merging(mem)
+	s := mergeSetup(mem)
 	e := s.start(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 5)
@@ -199,7 +200,7 @@ func TestReplacedFiles(t *testing.T) {
 	for _, h := range e.handles() {
 		before[h.name.String()] = read(t, mem, e.dir.Path(h.name))
 	}
-	if merged(t, e) != 1 {
+	if mergeAll(t, e) != 1 {
 		t.Fatal("nothing was merged")
 	}
 	stopStore(t, e)
@@ -210,37 +211,37 @@ func TestReplacedFiles(t *testing.T) {
 	e = s.open(t)
 	expectFiles(t, e, "0-1-1", "1-0-2")
 	n.check(t, e)
-	if merged(t, e) != 0 {
-		t.Error("a segment in the middle of a merged one was merged")
+	if mergeAll(t, e) != 0 {
+		t.Error("segment between the inputs of a merged one was merged")
 	}
 }
 
-// TestMergedLogs: a log is done with if a segment was made of it, or of its segment; not if it only
-// lies between those.
+// TestMergedLogs: a segment has the spans of a log if it was flushed from the log or merged from
+// such a segment, but not if the epoch of the log only lies between those of its inputs.
 func TestMergedLogs(t *testing.T) {
 	h := &handle{name: directory.Segment{Day: "20261121", Level: 2, First: 10, Last: 30}}
 	h.info.Replaces = []string{"20261121/1-000000000000000a-000000000000001e.seg", "20261121/0-000000000000000a-000000000000000a.seg",
 		"20261121/0-000000000000001e-000000000000001e.seg", "something else"}
 	for epoch, want := range map[uint64]bool{10: true, 20: false, 30: true, 31: false} {
 		if h.has(epoch) != want {
-			t.Errorf("the segment has the spans of log %d: %v", epoch, !want)
+			t.Errorf("segment has the spans of log %d: %v, want %v", epoch, !want, want)
 		}
 	}
 	if single := (&handle{name: directory.Segment{First: 5, Last: 5}}); !single.has(5) || single.has(6) {
-		t.Error("logs of a flushed segment")
+		t.Error("flushed segment must have the spans of exactly its own log")
 	}
 }
 
-// TestRewriteChain: a segment that was made of a merged one also takes the place of what that one
-// was made of, as long as those files are there.
+// TestRewriteChain: a segment that was rewritten from a merged one also replaces the inputs of that
+// merge while their files exist.
 func TestRewriteChain(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := merging(mem)
+	s := mergeSetup(mem)
 	e := s.start(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
-	reader := e.view() // keeps the files
-	merged(t, e)
+	reader := e.view() // keeps the files in use
+	mergeAll(t, e)
 	for range 2 {
 		e.mu.Lock()
 		m := &merge{inputs: slices.Clone(e.segments)}
@@ -250,18 +251,18 @@ func TestRewriteChain(t *testing.T) {
 	}
 	expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "3-0-3")
 	if replaces := e.handles()[0].info.Replaces; len(replaces) != 5 {
-		t.Errorf("the last file replaces %q", replaces)
+		t.Errorf("last file replaces %q, want 5 files", replaces)
 	}
 	killed := mem.Kill()
 	reader.Release()
-	e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+	e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 	s.fs = killed
 	e = s.open(t)
 	expectFiles(t, e, "3-0-1")
 	n.check(t, e)
 }
 
-// rewrite does a merge that no rule asks for.
+// rewrite executes a merge that no rule requires.
 func rewrite(t *testing.T, e *exporter, m *merge) {
 	t.Helper()
 	e.mu.Lock()
@@ -277,11 +278,11 @@ func rewrite(t *testing.T, e *exporter, m *merge) {
 	e.endMerge(m)
 }
 
-// TestMergeMeetsDamage: a segment with a damaged block is never merged away; the others are merged
+// TestMergeSkipsDamagedSegment: a segment with a damaged block is not merged; the others are merged
 // without it.
-func TestMergeMeetsDamage(t *testing.T) {
+func TestMergeSkipsDamagedSegment(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := merging(mem)
+	s := mergeSetup(mem)
 	e := s.start(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 9)
@@ -292,49 +293,49 @@ func TestMergeMeetsDamage(t *testing.T) {
 	b[40] ^= 1
 	write(t, mem, path, b)
 	e = s.open(t)
-	if _, err := e.mergeNext(unhurried(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
-		t.Fatalf("a merge with a damaged segment: %v", err)
+	if _, err := e.mergeNext(withoutPauses(e)); err == nil || !strings.Contains(err.Error(), bad.name.String()) {
+		t.Fatalf("merge with a damaged segment: %v, want an error that names it", err)
 	}
 	if got := testutil.ToFloat64(e.metrics.unmergeable); got != 1 {
-		t.Errorf("%v segments are left out", got)
+		t.Errorf("%v segments are counted as unmergeable, want 1", got)
 	}
-	if times := merged(t, e); times != 2 {
-		t.Errorf("%d merges beside the damaged segment, want 2", times)
+	if times := mergeAll(t, e); times != 2 {
+		t.Errorf("%d merges of the other segments, want 2", times)
 	}
 	expectFiles(t, e, "0-2-2", "1-0-1", "1-3-4")
 }
 
-// TestExpiryEndsAMerge: a merge whose inputs expire meanwhile comes to nothing, and brings nothing
-// back.
-func TestExpiryEndsAMerge(t *testing.T) {
+// TestExpiryAbortsMerge: a merge is aborted if its inputs expire meanwhile, and no expired span
+// comes back.
+func TestExpiryAbortsMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := &vfstest.Rule{Op: vfstest.OpSync, Path: "1-*.tmp", Times: 1}
-		s := merging(vfstest.Inject(vfstest.NewMem(), written))
+		s := mergeSetup(vfstest.Inject(vfstest.NewMem(), written))
 		s.config.Retention.Time = pipeline.Duration(30 * time.Minute)
 		written.Hook = func() {
 			s.clock.advance(30*time.Minute - 2*time.Second)
-			time.Sleep(2 * tick) // the keeper looks
+			time.Sleep(2 * tick) // the maintenance loop runs
 		}
 		e := s.open(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
-		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, errInputExpired) {
-			t.Errorf("merging what has expired: %v", err)
+		if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, errInputExpired) {
+			t.Errorf("merge of expired segments: %v, want errInputExpired", err)
 		}
-		if has(t, e, 0) {
-			t.Error("the spans are there after their time")
+		if hasSpan(t, e, 0) {
+			t.Error("expired spans are still visible")
 		}
 		expectFiles(t, e, "0-0-0", "0-1-1")
-		if merged(t, e); e.claimed != 0 || e.merging != nil {
-			t.Errorf("%d bytes are claimed for a merge", e.claimed)
+		if mergeAll(t, e); e.claimed != 0 || e.merging != nil {
+			t.Errorf("%d bytes are still claimed for a merge", e.claimed)
 		}
 	})
 }
 
-// TestMergeKeepsItsInputsUntilItIsThere: while the output gets its name, no input expires.
-// Otherwise a crash at that moment would bring its spans back. When the name cannot be made durable
-// the output goes, and as long as it cannot, no input expires either.
-func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
+// TestMergeKeepsInputsUntilPublished: no input expires while the output is being renamed; otherwise
+// a crash could bring its spans back. If the rename cannot be made durable, the output is removed,
+// and until that succeeds no input expires either.
+func TestMergeKeepsInputsUntilPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
 		var e *exporter
@@ -344,13 +345,13 @@ func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
 		for _, r := range []*vfstest.Rule{publish, sync, remove} {
 			r.Switch(false)
 		}
-		s := merging(vfstest.Inject(mem, publish, sync, remove))
+		s := mergeSetup(vfstest.Inject(mem, publish, sync, remove))
 		s.config.Retention.Time = pipeline.Duration(10 * time.Minute)
 		publish.Hook = func() {
 			s.clock.advance(30 * time.Minute)
-			time.Sleep(2 * tick) // the keeper looks
+			time.Sleep(2 * tick) // the maintenance loop runs
 			if left := len(e.handles()); left != 4 {
-				t.Errorf("%d of 4 inputs are there while the output gets its name", left)
+				t.Errorf("%d of 4 inputs exist while the output is renamed", left)
 			}
 			sync.Switch(true)
 			remove.Switch(true)
@@ -359,13 +360,13 @@ func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
 		publish.Switch(true)
-		if _, err := e.mergeNext(unhurried(e)); !errors.Is(err, syscall.EIO) {
-			t.Fatalf("a merge whose name is not durable: %v", err)
+		if _, err := e.mergeNext(withoutPauses(e)); !errors.Is(err, syscall.EIO) {
+			t.Fatalf("merge whose rename is not durable: %v, want an I/O error", err)
 		}
-		time.Sleep(2 * tick) // the keeper tries again, and looks
+		time.Sleep(2 * tick) // the maintenance loop retries
 		n.check(t, e)
-		if more, err := e.mergeNext(unhurried(e)); more || err != nil {
-			t.Errorf("a second merge while the output of the first one is there: %v, %v", more, err)
+		if more, err := e.mergeNext(withoutPauses(e)); more || err != nil {
+			t.Errorf("second merge while the output of the first one exists: %v, %v", more, err)
 		}
 		sync.Switch(false)
 		remove.Switch(false)
@@ -374,39 +375,39 @@ func TestMergeKeepsItsInputsUntilItIsThere(t *testing.T) {
 	})
 }
 
-// TestMergedSegmentStaysUntilItsInputsAreGone: were it to expire before, a crash would bring the
-// inputs back.
-func TestMergedSegmentStaysUntilItsInputsAreGone(t *testing.T) {
+// TestMergedSegmentOutlivesInputs: a merged segment does not expire before the files of its inputs
+// are removed; otherwise a crash could bring the inputs back.
+func TestMergedSegmentOutlivesInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := merging(vfstest.NewMem())
+		s := mergeSetup(vfstest.NewMem())
 		s.config.Retention.Time = pipeline.Duration(10 * time.Minute)
 		e := s.open(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
 		reader := e.view()
-		merged(t, e)
+		mergeAll(t, e)
 		s.clock.advance(30 * time.Minute)
-		time.Sleep(2 * tick) // the keeper looks
+		time.Sleep(2 * tick) // the maintenance loop runs
 		expectFiles(t, e, "0-0-0", "0-1-1", "0-2-2", "0-3-3", "1-0-3")
 		reader.Release()
-		time.Sleep(2 * tick) // the keeper looks
+		time.Sleep(2 * tick) // the maintenance loop runs
 		expectFiles(t, e)
 	})
 }
 
-// TestMergeFaults: whatever fails on the disk during a merge, nothing is lost, and a later merge
+// TestMergeFaults: if any disk operation of a merge fails, no span is lost and a later merge
 // succeeds.
 func TestMergeFaults(t *testing.T) {
 	for op := vfstest.OpCreate; op <= vfstest.OpClose; op <<= 1 {
 		for skip := range 8 {
 			fault := &vfstest.Rule{Op: op, Skip: skip, Times: 1, Err: syscall.ENOSPC, Path: "*.seg*", Short: true}
 			fault.Switch(false)
-			s := merging(vfstest.Inject(vfstest.NewMem(), fault))
+			s := mergeSetup(vfstest.Inject(vfstest.NewMem(), fault))
 			e := s.start(t)
 			n := newNumbers()
 			sendSegments(t, s, e, n, 4)
 			fault.Switch(true)
-			e.mergeNext(unhurried(e)) //nolint:errcheck // it fails or not
+			e.mergeNext(withoutPauses(e)) //nolint:errcheck // may fail or not
 			fault.Switch(false)
 			n.check(t, e)
 			e.mu.Lock()
@@ -415,12 +416,12 @@ func TestMergeFaults(t *testing.T) {
 			}
 			e.mu.Unlock()
 			e.retryRemovals()
-			merged(t, e)
+			mergeAll(t, e)
 			expectFiles(t, e, "1-0-1")
 			n.check(t, e)
 			stopStore(t, e)
 			if t.Failed() {
-				t.Fatalf("after failing %v number %d", op, skip)
+				t.Fatalf("after failing operation %v number %d", op, skip)
 			}
 		}
 	}
@@ -434,24 +435,24 @@ func TestMergeCrashes(t *testing.T) {
 		after := mem
 		crash := &vfstest.Rule{Op: vfstest.OpChanges, Skip: int(seed) % 50, Times: 1, Hook: func() { after = mem.Crash(rnd) }}
 		crash.Switch(false)
-		s := merging(vfstest.Inject(mem, crash))
+		s := mergeSetup(vfstest.Inject(mem, crash))
 		e := s.start(t)
 		n := newNumbers()
 		sendSegments(t, s, e, n, 4)
 		crash.Switch(true)
-		_, err := e.mergeNext(unhurried(e))
+		_, err := e.mergeNext(withoutPauses(e))
 		if after == mem {
 			after = mem.Crash(rnd)
 		}
-		e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+		e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 		s.fs = after
 		e = s.start(t)
 		if got := len(e.handles()); got != 1 && got != 4 {
-			t.Errorf("%d segments after a crash, the merge having ended with %v", got, err)
+			t.Errorf("%d segments after a crash, want 1 or 4; the merge returned %v", got, err)
 		}
 		checkNothingLost(t, e)
 		n.check(t, e)
-		merged(t, e)
+		mergeAll(t, e)
 		n.check(t, e)
 		expectFiles(t, e, "1-0-1")
 		stopStore(t, e)
@@ -461,8 +462,8 @@ func TestMergeCrashes(t *testing.T) {
 	}
 }
 
-// TestRetentionBySizeWithMerges: under constant load the folder stays below its size and one
-// segment, whatever is merged, and merging goes on.
+// TestRetentionBySizeWithMerges: under constant load with merges, the folder exceeds retention.size
+// by at most one segment, and merging continues.
 func TestRetentionBySizeWithMerges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 300 << 10
@@ -470,7 +471,7 @@ func TestRetentionBySizeWithMerges(t *testing.T) {
 		watch := &vfstest.Rule{Op: vfstest.OpSync | vfstest.OpRename | vfstest.OpRemove}
 		var mu sync.Mutex
 		largest := int64(0)
-		s := merging(vfstest.Inject(mem, watch))
+		s := mergeSetup(vfstest.Inject(mem, watch))
 		watch.Hook = func() {
 			size := folderSize(mem, folder)
 			mu.Lock()
@@ -493,25 +494,26 @@ func TestRetentionBySizeWithMerges(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if largest > limit+one {
-			t.Errorf("the folder took %d bytes, its limit is %d, and its largest segment has %d", largest, limit, one)
+			t.Errorf("folder had %d bytes, limit is %d, largest segment has %d", largest, limit, one)
 		}
-		if first, last := has(t, e, 0), has(t, e, 39_999); first || !last {
-			t.Errorf("the first span is there: %v, the last one: %v", first, last)
+		if first, last := hasSpan(t, e, 0), hasSpan(t, e, 39_999); first || !last {
+			t.Errorf("first span visible: %v, want false; last span visible: %v, want true", first, last)
 		}
 		if merges := testutil.ToFloat64(e.metrics.merges); merges < 20 {
 			t.Errorf("%v merges, want 20 or more", merges)
 		}
-		t.Logf("at most %d KiB, limit %d KiB, largest segment %d KiB, %v merges", largest>>10, limit>>10, one>>10, testutil.ToFloat64(e.metrics.merges))
+		t.Logf("at most %d KiB, limit %d KiB, largest segment %d KiB, %v merges",
+			largest>>10, limit>>10, one>>10, testutil.ToFloat64(e.metrics.merges))
 	})
 }
 
-// TestDropOldestWithMerges: on a disk that is full all the time merging still gets its space, at
-// the expense of the oldest spans.
+// TestDropOldestWithMerges: on a permanently full disk, merging continues at the expense of the
+// oldest spans.
 func TestDropOldestWithMerges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
 		mem.SetQuota(1 << 20)
-		s := merging(mem)
+		s := mergeSetup(mem)
 		s.config.Merge.Enabled = true
 		s.config.DiskFull, s.config.MinFree, s.config.Memtable.MaxSpans = dropWhenFull, 800<<10, 200
 		e := s.open(t)
@@ -524,16 +526,16 @@ func TestDropOldestWithMerges(t *testing.T) {
 		if merges := testutil.ToFloat64(e.metrics.merges); merges < 20 {
 			t.Errorf("%v merges, want 20 or more", merges)
 		}
-		if first, last := has(t, e, 0), has(t, e, 39_999); first || !last {
-			t.Errorf("the first span is there: %v, the last one: %v", first, last)
+		if first, last := hasSpan(t, e, 0), hasSpan(t, e, 39_999); first || !last {
+			t.Errorf("first span visible: %v, want false; last span visible: %v, want true", first, last)
 		}
 	})
 }
 
-// TestNoMergeOnAFullDisk: where nothing may be dropped, a merge that does not fit does not begin.
+// TestNoMergeOnAFullDisk: if no span may be dropped, a merge that does not fit does not begin.
 func TestNoMergeOnAFullDisk(t *testing.T) {
 	mem := vfstest.NewMem()
-	s := merging(mem)
+	s := mergeSetup(mem)
 	e := s.open(t)
 	n := newNumbers()
 	sendSegments(t, s, e, n, 4)
@@ -544,17 +546,17 @@ func TestNoMergeOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem.SetQuota(quota - free + sizeOf(e.handles()) - 1)
-	if merged(t, e) != 0 {
-		t.Error("a merge began without space for it")
+	if mergeAll(t, e) != 0 {
+		t.Error("merge began without enough space")
 	}
 	mem.SetQuota(quota - free + sizeOf(e.handles()))
-	if merged(t, e) != 1 {
-		t.Error("there was space for a merge, and it did not begin")
+	if mergeAll(t, e) != 1 {
+		t.Error("merge did not begin although there was enough space")
 	}
 	n.check(t, e)
 }
 
-// folderSize returns the bytes of all files of a folder.
+// folderSize returns the size of all files in a folder and its subfolders.
 func folderSize(fs vfs.FS, dir string) (n int64) {
 	entries, err := fs.ReadDir(dir)
 	if err != nil {

@@ -107,7 +107,6 @@ const (
 	levelMerged  = "merged"
 )
 
-// updateGauges sets the gauges.
 func (e *exporter) updateGauges() {
 	var stored, bytes, live, memory int64
 	e.mu.Lock()

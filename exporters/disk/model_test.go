@@ -16,8 +16,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// TestModel does random operations on stores, crashes included, and compares their answers with
-// those of the memory store and of the suite's own model.
+// TestModel executes random operations, including crashes, on the store and compares its answers
+// with those of the memory store and of the model of package storetest.
 func TestModel(t *testing.T) {
 	const machines = 4
 	operations, first := soak.Rounds(t, 2000, 400), soak.Seed(t)
@@ -30,7 +30,7 @@ func TestModel(t *testing.T) {
 }
 
 func runModel(t *testing.T, seed uint64, operations int) {
-	m := &machine{Model: storetest.NewModel(t, seed), t: t, mem: vfstest.NewMem(), clock: newClock(), counts: map[string]int{}}
+	m := &machine{model: storetest.NewModel(t, seed), t: t, mem: vfstest.NewMem(), clock: newClock(), counts: map[string]int{}}
 	m.open()
 	m.memory = openMemory(t)
 	for range operations {
@@ -39,14 +39,14 @@ func runModel(t *testing.T, seed uint64, operations int) {
 			t.Fatalf("after %v: %s=%d", m.counts, soak.SeedVariable, seed)
 		}
 	}
-	m.CheckAll(m.store, m.memory)
+	m.model.CheckAll(m.store, m.memory)
 	stopStore(t, m.store)
 	t.Logf("%v", m.counts)
 }
 
-// machine is the store under test and what is known of it.
+// machine holds the store under test, the memory store and the model.
 type machine struct {
-	*storetest.Model
+	model    *storetest.Model
 	t        *testing.T
 	mem      *vfstest.Mem
 	clock    *clock
@@ -54,11 +54,11 @@ type machine struct {
 	memory   storetest.Subject
 	segments []batchesUntil // oldest first
 	counts   map[string]int
-	// lastWrite is when the last request came that is not in a segment.
+	// lastWrite is the time of the last request that is not in a segment.
 	lastWrite time.Time
 }
 
-// batchesUntil is a segment: so many requests, the last of which came at a time.
+// batchesUntil describes a segment: the number of its requests and when the last one arrived.
 type batchesUntil struct {
 	requests int
 	last     time.Time
@@ -67,7 +67,7 @@ type batchesUntil struct {
 const modelRetention = time.Hour
 
 func (m *machine) open() {
-	s := small(m.mem)
+	s := newSetup(m.mem)
 	s.clock = m.clock
 	s.config.Retention.Time = pipeline.Duration(modelRetention)
 	s.config.Memtable.MaxAge = pipeline.Duration(1000 * time.Hour) // only the model flushes
@@ -75,7 +75,7 @@ func (m *machine) open() {
 	m.store = s.start(m.t)
 }
 
-// holder is an extension that names a store, which is how one gets hold of another component.
+// holder is an extension that references a store, which gives the test access to it.
 type holder struct {
 	Store pipeline.Ref[storetest.Subject] `yaml:"store" doc:"The store."`
 }
@@ -109,14 +109,14 @@ extensions: {holder: {store: memory}}
 service: {extensions: [holder]}
 `
 
-// step does one random operation.
+// step executes one random operation.
 func (m *machine) step() {
-	name := "ask"
-	switch p := m.Rand().IntN(1000); {
+	name := "query"
+	switch p := m.model.Rand().IntN(1000); {
 	case p < 600:
 		name = "write"
 		m.advance(time.Second)
-		m.Write(m.store, m.memory)
+		m.model.Write(m.store, m.memory)
 		m.lastWrite = m.clock.now()
 	case p < 630:
 		name = "flush"
@@ -140,21 +140,21 @@ func (m *machine) step() {
 		name = "delete"
 		m.delete()
 	default:
-		m.Check(m.store, m.memory)
+		m.model.Check(m.store, m.memory)
 	}
 	m.counts[name]++
 }
 
-// unsealed returns how many requests are not in a segment.
+// unsealed returns the number of requests that are not in a segment.
 func (m *machine) unsealed() int {
-	n := m.Written()
+	n := m.model.Written()
 	for _, s := range m.segments {
 		n -= s.requests
 	}
 	return n
 }
 
-// seal notes that what was in memory is a segment now.
+// seal records that the requests in memory are in a segment now.
 func (m *machine) seal(last time.Time) {
 	if n := m.unsealed(); n > 0 {
 		m.segments = append(m.segments, batchesUntil{n, last})
@@ -162,13 +162,13 @@ func (m *machine) seal(last time.Time) {
 }
 
 func (m *machine) flush() {
-	flushed(m.t, m.store)
+	flushStore(m.t, m.store)
 	m.seal(m.lastWrite)
 }
 
-// merge merges what is due. The last span of a merged segment keeps the others.
+// merge merges what is due. A merged segment expires when its latest span does.
 func (m *machine) merge() {
-	if merged(m.t, m.store) == 0 {
+	if mergeAll(m.t, m.store) == 0 {
 		return
 	}
 	m.counts["merged"]++
@@ -181,18 +181,18 @@ func (m *machine) merge() {
 	}
 }
 
-// crash replaces the disk by what is left of it. What was acknowledged is all there, and becomes a
-// segment of what the new store recovers.
+// crash crashes the disk and starts a new store on the rest, which must recover all acknowledged
+// spans. It flushes them to a segment.
 func (m *machine) crash(cut func(*rand.Rand) *vfstest.Mem) {
-	mem := cut(m.Rand())
-	m.store.Stop(m.t.Context()) //nolint:errcheck // the disk below it is gone
+	mem := cut(m.model.Rand())
+	m.store.Stop(m.t.Context()) //nolint:errcheck // its disk has crashed
 	m.mem = mem
 	m.open()
 	m.lastWrite = m.clock.now() // as far as the store knows
 	m.flush()
 }
 
-// expire lets time pass until the older half of the segments is due.
+// expire advances the clock until the older half of the segments has expired.
 func (m *machine) expire() {
 	m.flush()
 	if len(m.segments) == 0 {
@@ -204,23 +204,23 @@ func (m *machine) expire() {
 	}
 }
 
-// advance lets time pass. Segments that are due go, exactly these.
+// advance advances the clock and checks that exactly the expired segments are removed.
 func (m *machine) advance(d time.Duration) {
 	m.clock.advance(d)
 	limit := m.clock.now().Add(-modelRetention)
-	gone := 0
+	expired := 0
 	for len(m.segments) > 0 && m.segments[0].last.Before(limit) {
-		gone += m.segments[0].requests
+		expired += m.segments[0].requests
 		m.segments = m.segments[1:]
 	}
-	if gone == 0 {
+	if expired == 0 {
 		return
 	}
-	m.Forget(gone)
-	m.reopen() // the store expires at its start, and otherwise when it likes
+	m.model.Forget(expired)
+	m.reopen() // at start the store removes expired segments immediately
 	m.memory = openMemory(m.t)
-	m.Replay(m.memory)
-	m.CheckAll(m.store)
+	m.model.Replay(m.memory)
+	m.model.CheckAll(m.store)
 }
 
 func (m *machine) reopen() {

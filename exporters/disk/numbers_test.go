@@ -13,8 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// numbers sends spans with consecutive numbers, seven in a trace, and knows which of them a store
-// must have and which it may have. Safe for concurrent use.
+// numbers generates spans with consecutive numbers, seven per trace, and records which of them were
+// acknowledged. It is safe for concurrent use.
 type numbers struct {
 	mu    sync.Mutex
 	acked []bool // by number
@@ -24,7 +24,7 @@ func newNumbers() *numbers { return &numbers{} }
 
 const spansPerTrace = 7
 
-// next returns a request of n new spans.
+// next returns a request with count new spans.
 func (n *numbers) next(count int) *otlpdata.Batch {
 	n.mu.Lock()
 	first := len(n.acked)
@@ -47,7 +47,7 @@ func (n *numbers) next(count int) *otlpdata.Batch {
 	return batchOf(td)
 }
 
-// batchOf encodes a request.
+// batchOf encodes a request as a batch.
 func batchOf(td ptrace.Traces) *otlpdata.Batch {
 	enc, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	if err != nil {
@@ -60,7 +60,7 @@ func batchOf(td ptrace.Traces) *otlpdata.Batch {
 	return b
 }
 
-// ack notes that the spans of a request were acknowledged.
+// ack records that the spans of a request were acknowledged.
 func (n *numbers) ack(b *otlpdata.Batch) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,7 +77,7 @@ func eachNumber(b *otlpdata.Batch, visit func(i int)) {
 	}
 }
 
-// send sends spans that must be acknowledged.
+// send sends count spans and fails the test if they are not acknowledged.
 func (n *numbers) send(tb testing.TB, e *exporter, count int) {
 	tb.Helper()
 	b := n.next(count)
@@ -87,8 +87,8 @@ func (n *numbers) send(tb testing.TB, e *exporter, count int) {
 	n.ack(b)
 }
 
-// check reads everything and returns how many spans are there: what was acknowledged is, once each,
-// with its content, and nothing that was not sent.
+// check reads all spans and returns their number. It checks that acknowledged spans are found, that
+// no span is found twice, and that each has its content and was sent.
 func (n *numbers) check(tb testing.TB, e *exporter) int {
 	tb.Helper()
 	n.mu.Lock()
@@ -112,7 +112,7 @@ func (n *numbers) check(tb testing.TB, e *exporter) int {
 			have[i]++
 			found++
 			if v, ok := otlpdata.Get(s.Attributes, "number"); !ok || v.Int() != int64(i) || len(s.Attributes) != 2 {
-				tb.Errorf("span %d has the attributes %v", i, s.Attributes)
+				tb.Errorf("span %d has unexpected attributes %v", i, s.Attributes)
 			}
 			return nil
 		})
@@ -122,10 +122,10 @@ func (n *numbers) check(tb testing.TB, e *exporter) int {
 	}
 	for i, acked := range n.acked {
 		if acked && have[i] == 0 {
-			tb.Errorf("span %d was acknowledged and is lost", i)
+			tb.Errorf("span %d was acknowledged but is lost", i)
 		}
 		if have[i] > 1 {
-			tb.Errorf("span %d is there %d times", i, have[i])
+			tb.Errorf("span %d was found %d times", i, have[i])
 		}
 	}
 	return found
@@ -133,13 +133,13 @@ func (n *numbers) check(tb testing.TB, e *exporter) int {
 
 func everything() tracestore.Query { return tracestore.Query{} }
 
-// refOf names the trace of a span.
+// refOf returns a reference to the trace of a span.
 func refOf(number int) []tracestore.TraceRef {
 	return []tracestore.TraceRef{{ID: otlpdata.TraceID(binary.BigEndian.AppendUint64(make([]byte, 8), uint64(number/spansPerTrace+1)))}}
 }
 
-// emptySpans returns requests of spans without anything, which take more room in a log than in a
-// request. Of many kinds, so that each defines a shape of its own.
+// emptySpans returns requests with spans that have no data, which are larger in the log than in the
+// request. Each request has its own service and therefore its own shape.
 func emptySpans(tb testing.TB, service string, count, requests int) (out []*otlpdata.Batch) {
 	tb.Helper()
 	for i := range requests {

@@ -61,7 +61,8 @@ func (s *samplingStore) AddThroughput(ctx context.Context, t sampling.Throughput
 	return s.change(func() error { return s.Memory.AddThroughput(ctx, t, since) })
 }
 
-// SaveCalculation implements sampling.CalculationStore. The calculation is durable when it returns nil.
+// SaveCalculation implements sampling.CalculationStore. The calculation is durable when it returns
+// nil.
 func (s *samplingStore) SaveCalculation(ctx context.Context, c *sampling.Calculation) error {
 	return s.change(func() error { return s.Memory.SaveCalculation(ctx, c) })
 }
@@ -147,25 +148,25 @@ func decodeSampling(b []byte) (state sampling.State, err error) {
 	var version int
 	var sum uint32
 	if _, err := fmt.Sscanf(string(line)+"\n", samplingLine, &version, &sum); err != nil {
-		return state, fmt.Errorf("sampling state: invalid first line: %w", err)
+		return state, fmt.Errorf("adaptive sampling state: invalid first line: %w", err)
 	}
 	if version != samplingVersion {
-		return state, fmt.Errorf("sampling state: unsupported version %d; this program reads version %d", version, samplingVersion)
+		return state, fmt.Errorf("adaptive sampling state: unsupported version %d; this program reads version %d", version, samplingVersion)
 	}
 	if crc32.Checksum(body, samplingSums) != sum {
 		return state, errSamplingDamaged
 	}
 	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSamplingText))
 	if err != nil {
-		return state, fmt.Errorf("reading sampling state: %w", err)
+		return state, fmt.Errorf("reading adaptive sampling state: %w", err)
 	}
 	defer r.Close()
 	text, err := r.DecodeAll(body, nil)
 	if err != nil {
-		return state, fmt.Errorf("reading sampling state: %w", err)
+		return state, fmt.Errorf("reading adaptive sampling state: %w", err)
 	}
 	if err := json.Unmarshal(text, &state); err != nil {
-		return state, fmt.Errorf("reading sampling state: %w", err)
+		return state, fmt.Errorf("reading adaptive sampling state: %w", err)
 	}
 	return state, nil
 }

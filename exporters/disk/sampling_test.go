@@ -21,7 +21,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// openSampling opens a sampling store alone, as the exporter does.
+// openSampling opens a sampling store without an exporter.
 func openSampling(tb testing.TB, fsys vfs.FS, now func() time.Time) *samplingStore {
 	tb.Helper()
 	if err := fsys.MkdirAll(folder); err != nil {
@@ -44,29 +44,29 @@ func TestSamplingStore(t *testing.T) {
 	})
 }
 
-// The exporter has what it was told when it is stopped and started again, and takes nothing while
-// it is not open.
+// The exporter keeps calculations across restarts and refuses them while it is stopped.
 func TestSamplingInExporter(t *testing.T) {
 	fsys := vfstest.NewMem()
-	e := small(fsys).start(t)
+	e := newSetup(fsys).start(t)
 	if err := e.SaveCalculation(t.Context(), decidedOn(0.5)); err != nil {
 		t.Fatal(err)
 	}
 	stopStore(t, e)
 	if err := e.SaveCalculation(t.Context(), decidedOn(0.25)); err == nil {
-		t.Error("a store that is closed takes something")
+		t.Error("stopped store accepted a calculation")
 	}
-	if c, err := small(fsys).open(t).LatestCalculation(t.Context()); err != nil || c == nil || c.Decisions[0].Probability != 0.5 {
+	if c, err := newSetup(fsys).open(t).LatestCalculation(t.Context()); err != nil || c == nil || c.Decisions[0].Probability != 0.5 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
 
 func decidedOn(p float64) *sampling.Calculation {
-	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{OperationKey: sampling.OperationKey{Service: "s", Operation: "o"}, Probability: p}}}
+	key := sampling.OperationKey{Service: "s", Operation: "o"}
+	return &sampling.Calculation{By: "me", Decisions: []sampling.Decision{{OperationKey: key, Probability: p}}}
 }
 
-// A power cut at any operation on the disk leaves the last calculation that was acknowledged, or
-// the one that was under way.
+// After a power cut at any disk operation, the latest calculation is the last acknowledged one or
+// the one that was being saved.
 func TestSamplingCrashes(t *testing.T) {
 	for seed := range uint64(soak.Rounds(t, 100, 30)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -91,12 +91,12 @@ func TestSamplingCrashes(t *testing.T) {
 			found = c.Decisions[0].Probability
 		}
 		if found < acknowledged || found > acknowledged+0.0015 {
-			t.Fatalf("seed %d: %v is found, and %v was acknowledged", seed, found, acknowledged)
+			t.Fatalf("seed %d: found %v, but %v was acknowledged", seed, found, acknowledged)
 		}
 	}
 }
 
-// A damaged file is set aside, and said so; the store starts.
+// A damaged file is moved to the quarantine and logged, and the store starts.
 func TestDamagedSampling(t *testing.T) {
 	good, err := encodeSampling(sampling.State{Latest: decidedOn(0.5)})
 	if err != nil {
@@ -116,15 +116,15 @@ func TestDamagedSampling(t *testing.T) {
 				t.Fatal(err)
 			}
 			core, logs := observer.New(zap.ErrorLevel)
-			set := small(fsys)
+			set := newSetup(fsys)
 			set.log = zap.New(core)
 			e := set.open(t)
 			if c, err := e.LatestCalculation(t.Context()); c != nil || err != nil {
 				t.Errorf("%+v, %v", c, err)
 			}
-			aside, err := e.dir.Quarantined()
-			if err != nil || len(aside) != 1 || logs.FilterMessageSnippet("adaptive sampling").Len() != 1 {
-				t.Errorf("%v are set aside, %v; %v", aside, err, logs.All())
+			quarantined, err := e.dir.Quarantined()
+			if err != nil || len(quarantined) != 1 || logs.FilterMessageSnippet("adaptive sampling").Len() != 1 {
+				t.Errorf("quarantine has %v, %v; log messages %v", quarantined, err, logs.All())
 			}
 			if err := e.SaveCalculation(t.Context(), decidedOn(0.5)); err != nil {
 				t.Error(err)
@@ -133,7 +133,7 @@ func TestDamagedSampling(t *testing.T) {
 	}
 }
 
-// A disk that fails is told of; what was there stays.
+// If the disk fails, saving returns an error and the previous calculation stays.
 func TestSamplingOnAFailingDisk(t *testing.T) {
 	mem := vfstest.NewMem()
 	s := openSampling(t, mem, time.Now)
@@ -142,14 +142,14 @@ func TestSamplingOnAFailingDisk(t *testing.T) {
 	}
 	s.fs = vfstest.Inject(mem, &vfstest.Rule{Op: vfstest.OpSync, Err: syscall.EIO})
 	if err := s.SaveCalculation(t.Context(), decidedOn(0.25)); err == nil {
-		t.Error("a calculation that is not on the disk is acknowledged")
+		t.Error("calculation was acknowledged but not written")
 	}
 	if c, _ := openSampling(t, mem, time.Now).LatestCalculation(t.Context()); c == nil || c.Decisions[0].Probability != 0.5 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// Of more than fits into the file, the newest is kept, and calculations go on.
+// If throughputs do not fit into the file, the newest are kept.
 func TestSamplingOfManyLongNames(t *testing.T) {
 	state := sampling.State{Latest: decidedOn(0.5)}
 	for i := range 20 {
@@ -166,10 +166,10 @@ func TestSamplingOfManyLongNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(kept.Throughputs); n != 5 || !kept.Throughputs[n-1].Until.Equal(time.Unix(19, 0)) || kept.Latest == nil {
-		t.Errorf("%d are kept: %+v", n, kept.Throughputs)
+		t.Errorf("kept %d throughputs, want the newest 5: %+v", n, kept.Throughputs)
 	}
 	if _, err := samplingText(state, 10); !errors.Is(err, errSamplingTooBig) {
-		t.Errorf("a calculation that does not fit: %v", err)
+		t.Errorf("calculation that does not fit: %v, want errSamplingTooBig", err)
 	}
 }
 
@@ -187,7 +187,7 @@ func FuzzSamplingState(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := decodeSampling(again); err != nil {
-			t.Errorf("%q is read, and written as %q, which is not: %v", b, again, err)
+			t.Errorf("decoded %q and encoded it as %q, which cannot be decoded: %v", b, again, err)
 		}
 	})
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-// benchFolder names the folder of a store that is there already and has spans of the data set,
-// instead of benchSpans of them.
+// benchFolder is the environment variable with the folder of an existing store with spans of the
+// data set. If it is not set, the benchmark writes benchSpans spans to a new store.
 const benchFolder = "DISK_BENCH_FOLDER"
 
 // benchStore returns a store with spans of the data set in segments.
 func benchStore(b *testing.B) *exporter {
 	b.Helper()
-	s := small(vfs.OS())
+	s := newSetup(vfs.OS())
 	s.config = defaults()
 	s.config.Reserve, s.config.Merge.Enabled = 0, false
 	if s.config.Directory = os.Getenv(benchFolder); s.config.Directory != "" {
@@ -29,11 +29,11 @@ func benchStore(b *testing.B) *exporter {
 	s.config.Directory = b.TempDir()
 	e := s.open(b)
 	newWorkload(b, bench.New(1, newClock().now()).Requests(benchSpans, usualRequest)).send(b, e)
-	flushed(b, e)
+	flushStore(b, e)
 	return e
 }
 
-// BenchmarkSpanSets finds the newest twenty traces, as the list of results does.
+// BenchmarkSpanSets searches for the newest 20 traces, as the list of search results does.
 func BenchmarkSpanSets(b *testing.B) {
 	e := benchStore(b)
 	for name, text := range map[string]string{

@@ -10,40 +10,40 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )
 
-// TestRandomSearches asks random searches of a store with spans in memory and in segments, and of
-// the memory store, and compares the answers with the definition. Those that the language has words
-// for are written down and read again before.
+// TestRandomSearches executes random searches on this store, with spans in memory and in segments,
+// and on the memory store, and compares the answers with the definition. Searches that TraceQL can
+// express are formatted and parsed first.
 func TestRandomSearches(t *testing.T) {
-	const searches = 500 // of the same spans
+	const searches = 500 // per set of spans
 	rounds, seed := soak.Rounds(t, 4, 1), soak.Seed(t)
-	written := 0
-	as := func(set storequery.SpanSet) (meant, asked storequery.SpanSet) {
+	expressible := 0
+	as := func(set storequery.SpanSet) (meant, executed storequery.SpanSet) {
 		q, err := traceql.Parse(traceql.Format(set))
 		if err != nil {
 			return set, set
 		}
-		written++
-		return q.Set, writtenDown(t, q.Set)
+		expressible++
+		return q.Set, parsedAgain(t, q.Set)
 	}
 	for i := range rounds {
-		s := small(vfstest.NewMem())
+		s := newSetup(vfstest.NewMem())
 		s.config.Memtable.MaxSpans = 40
 		e := s.start(t)
 		storetest.CheckSpanSets(t, seed+uint64(i), searches, as, e, openMemory(t))
 		stopStore(t, e)
 	}
-	if written < rounds*searches/3 {
-		t.Errorf("%d of %d searches can be written down", written, rounds*searches)
+	if expressible < rounds*searches/3 {
+		t.Errorf("TraceQL can express %d of %d searches, want at least a third", expressible, rounds*searches)
 	}
 }
 
-// writtenDown returns what is read of a set when it is written down.
-func writtenDown(t *testing.T, set storequery.SpanSet) storequery.SpanSet {
+// parsedAgain formats and parses set, and checks that the text stays the same.
+func parsedAgain(t *testing.T, set storequery.SpanSet) storequery.SpanSet {
 	t.Helper()
 	text := traceql.Format(set)
 	q, err := traceql.Parse(text)
 	if err != nil || traceql.Format(q.Set) != text {
-		t.Errorf("%s is read as %s, %v", text, traceql.Format(q.Set), err)
+		t.Errorf("%s is parsed as %s, %v", text, traceql.Format(q.Set), err)
 	}
 	return q.Set
 }

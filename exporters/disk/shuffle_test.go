@@ -20,54 +20,55 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// TestShuffled: rates, errors, durations and calls are right for windows of any length, however
-// spans come: parents late, in other requests, in other segments, before a restart or a merge.
+// TestShuffled checks rates, errors, durations and calls for windows of any length when spans
+// arrive in any order: parents after children, in other requests or segments, before a restart or a
+// merge.
 func TestShuffled(t *testing.T) {
 	seed := soak.Seed(t)
-	s := &shuffled{T: t, rng: rand.New(rand.NewPCG(seed, 0)), setup: merging(vfstest.NewMem())}
+	s := &shuffled{t: t, rng: rand.New(rand.NewPCG(seed, 0)), setup: mergeSetup(vfstest.NewMem())}
 	s.setup.config.Memtable.MaxSpans = 250
 	s.make(150)
 	s.store = s.setup.start(t)
 	requests := s.requests()
 	half := len(requests) / 2
 	s.send(requests[:half])
-	s.check("half of it came")
+	s.check("half sent")
 	stopStore(t, s.store)
 	s.store = s.setup.start(t)
 	s.check("restarted")
-	merges := merged(t, s.store)
+	merges := mergeAll(t, s.store)
 	s.check("merged")
 	s.send(requests[half:])
-	s.check("all came")
+	s.check("all sent")
 	s.setup.fs = s.setup.fs.(*vfstest.Mem).Kill()
-	s.store.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
+	s.store.Stop(t.Context()) //nolint:errcheck // its disk has crashed
 	s.store = s.setup.start(t)
 	s.check("recovered")
-	flushed(t, s.store)
+	flushStore(t, s.store)
 	s.check("flushed")
-	if merges += merged(t, s.store); merges == 0 {
-		t.Error("nothing was merged")
+	if merges += mergeAll(t, s.store); merges == 0 {
+		t.Error("no segments were merged")
 	}
 	s.check("merged again")
 	stopStore(t, s.store)
 }
 
-// shuffled is spans in any order and a store that takes them.
+// shuffled holds spans in random order and the store that receives them.
 type shuffled struct {
-	*testing.T
+	t     *testing.T
 	rng   *rand.Rand
 	setup *setup
 	store *exporter
-	spans []ptrace.Traces   // one in each
-	sent  []*otlpdata.Batch // what the store took
+	spans []ptrace.Traces   // one span in each
+	sent  []*otlpdata.Batch // accepted by the store
 }
 
 var shuffledDay = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const shuffledMinutes = 8
 
-// make makes traces, some of which last minutes. Every span but the first of a trace has its parent
-// among those before it.
+// make generates traces, some of which last minutes. Each span except the root has an earlier span
+// of the trace as its parent.
 func (s *shuffled) make(traces int) {
 	for trace := range traces {
 		begin := shuffledDay.Add(time.Duration(s.rng.Int64N(int64(shuffledMinutes * time.Minute))))
@@ -97,7 +98,7 @@ func spanNumber(trace, n int) pcommon.SpanID {
 	return pcommon.SpanID(binary.BigEndian.AppendUint64(nil, uint64(trace)<<32|uint64(n)))
 }
 
-// requests returns all spans in any order, some in each request.
+// requests returns all spans in random order, 17 in each request.
 func (s *shuffled) requests() (out []*otlpdata.Batch) {
 	s.rng.Shuffle(len(s.spans), func(i, j int) { s.spans[i], s.spans[j] = s.spans[j], s.spans[i] })
 	for some := range slices.Chunk(s.spans, 17) {
@@ -112,19 +113,19 @@ func (s *shuffled) requests() (out []*otlpdata.Batch) {
 
 func (s *shuffled) send(requests []*otlpdata.Batch) {
 	for _, b := range requests {
-		if err := s.store.Consume(s.Context(), b); err != nil {
-			s.Fatalf("Consume: %v", err)
+		if err := s.store.Consume(s.t.Context(), b); err != nil {
+			s.t.Fatalf("Consume: %v", err)
 		}
 		s.sent = append(s.sent, b)
 		if s.rng.IntN(100) == 0 {
-			flushed(s, s.store)
+			flushStore(s.t, s.store)
 		}
 	}
 }
 
-// check compares the answers for windows of any length with what was sent.
+// check compares the answers for random windows with the spans that were sent.
 func (s *shuffled) check(when string) {
-	s.Helper()
+	s.t.Helper()
 	for range 15 {
 		length := time.Duration(s.rng.Uint64() >> (20 + s.rng.IntN(40)))
 		from := shuffledDay.Add(time.Duration(s.rng.Int64N(int64((shuffledMinutes + 2) * time.Minute))))
@@ -138,33 +139,33 @@ func (s *shuffled) check(when string) {
 	}
 	s.checkCalls(when, time.Time{}, time.Time{})
 	s.checkMetrics(when, tracestore.MetricsQuery{ByOperation: true})
-	if s.Failed() {
-		s.FailNow()
+	if s.t.Failed() {
+		s.t.FailNow()
 	}
 }
 
 func (s *shuffled) checkCalls(when string, from, to time.Time) {
-	s.Helper()
+	s.t.Helper()
 	want, err := storequery.CountCalls(from, to, s.sent...)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
-	got, err := s.store.Dependencies(s.Context(), "", from, to)
+	got, err := s.store.Dependencies(s.t.Context(), "", from, to)
 	if err != nil || !got.Complete || len(got.Edges)+len(want) > 0 && !reflect.DeepEqual(got.Edges, want) {
-		s.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
+		s.t.Errorf("%s: calls from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges, want)
 	}
 	peers, err := storequery.CountPeers(from, to, s.sent...)
 	if err != nil {
-		s.Fatal(err)
+		s.t.Fatal(err)
 	}
-	got, err = s.store.Peers(s.Context(), "", from, to)
+	got, err = s.store.Peers(s.t.Context(), "", from, to)
 	if err != nil || !got.Complete || len(got.Edges)+len(peers.Edges) > 0 && !reflect.DeepEqual(got.Edges, peers.Edges) {
-		s.Errorf("%s: calls to peers from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges,
+		s.t.Errorf("%s: calls to peers from %s to %s: %v, complete is %t\n got %+v\nwant %+v", when, from, to, err, got.Complete, got.Edges,
 			peers.Edges)
 	}
 }
 
-// rates is the truth about a point.
+// rates holds the expected values of a point.
 type rates struct {
 	errors    uint64
 	durations []uint64
@@ -193,7 +194,7 @@ func (s *shuffled) rates(q tracestore.MetricsQuery) map[string]*rates {
 			return nil
 		})
 		if err != nil {
-			s.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
 	return out
@@ -204,11 +205,11 @@ func rateKey(service, operation string, start uint64) string {
 }
 
 func (s *shuffled) checkMetrics(when string, q tracestore.MetricsQuery) {
-	s.Helper()
+	s.t.Helper()
 	want := s.rates(q)
-	got, err := s.store.Metrics(s.Context(), "", q)
+	got, err := s.store.Metrics(s.t.Context(), "", q)
 	if err != nil || !got.Complete {
-		s.Errorf("%s: %+v: %v, %q", when, q, err, got.Reason)
+		s.t.Errorf("%s: %+v: %v, %q", when, q, err, got.Reason)
 	}
 	points := 0
 	for _, series := range got.Series {
@@ -216,13 +217,13 @@ func (s *shuffled) checkMetrics(when string, q tracestore.MetricsQuery) {
 			p := &series.Points[i]
 			key := rateKey(series.Service, series.Operation, p.Start)
 			if w := want[key]; w == nil || p.Calls != uint64(len(w.durations)) || p.Errors != w.errors || !near(p, w.durations) {
-				s.Errorf("%s: %+v: %s: got %+v, want %+v", when, q, key, p, w)
+				s.t.Errorf("%s: %+v: %s: got %+v, want %+v", when, q, key, p, w)
 			}
 			points++
 		}
 	}
 	if points != len(want) {
-		s.Errorf("%s: %+v: %d points, want %d", when, q, points, len(want))
+		s.t.Errorf("%s: %+v: %d points, want %d", when, q, points, len(want))
 	}
 }
 

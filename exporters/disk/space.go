@@ -24,8 +24,8 @@ func (e *exporter) checkSpace() {
 		}
 	}
 	if free < need {
-		err = fmt.Errorf("span store: disk is full: %s free, less than min_free (%s); free space, shorten the retention, or set disk_full: drop_oldest",
-			pipeline.ByteSize(free), pipeline.ByteSize(need))
+		err = fmt.Errorf("span store: disk is full: %s free, less than min_free (%s); "+
+			"free space, shorten the retention, or set disk_full: drop_oldest", pipeline.ByteSize(free), pipeline.ByteSize(need))
 	}
 	e.mu.Lock()
 	e.full = err
@@ -95,9 +95,10 @@ func (e *exporter) giveUpReserve() {
 
 // space is the space for a new segment at one moment.
 type space struct {
-	folder, disk int64 // bytes until retention.size is reached; bytes until only min_free and the reserve are left
-	drops        bool  // expiry frees disk space (disk_full: drop_oldest)
-	doomed       int64 // bytes that are freed when queries have ended
+	folder int64 // bytes until retention::size is reached
+	disk   int64 // bytes until only min_free and the reserve are left
+	drops  bool  // expiry frees disk space (disk_full: drop_oldest)
+	doomed int64 // bytes that are freed when queries have ended
 }
 
 // spaceFor returns the space for a merge; free is the free space of the disk. The caller holds mu.

@@ -12,7 +12,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// callOf returns a span of a trace of one call: of who calls (1), or who is called (2).
+// callOf returns one span of a trace with one call: the caller (1) or the callee (2).
 func callOf(t *testing.T, part byte) *otlpdata.Batch {
 	t.Helper()
 	td := ptrace.NewTraces()
@@ -28,22 +28,21 @@ func callOf(t *testing.T, part byte) *otlpdata.Batch {
 	return batchOf(td)
 }
 
-// TestWarm: a while after a flush, and after a start, a query for calls between segments reads no
-// file.
+// TestWarm: some time after a flush or a start, a query for calls between segments reads no file.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := &vfstest.Rule{Op: vfstest.OpRead}
 		count := 0
 		reads.Hook = func() { count++ }
-		s := small(vfstest.Inject(vfstest.NewMem(), reads))
+		s := newSetup(vfstest.Inject(vfstest.NewMem(), reads))
 		e := s.start(t)
 		for part := byte(1); part <= 2; part++ {
 			if err := e.Consume(t.Context(), callOf(t, part)); err != nil {
 				t.Fatal(err)
 			}
-			flushed(t, e)
+			flushStore(t, e)
 		}
-		ask := func(when string) {
+		query := func(when string) {
 			t.Helper()
 			time.Sleep(2*tick + quietTime)
 			synctest.Wait()
@@ -56,26 +55,25 @@ func TestWarm(t *testing.T) {
 				t.Errorf("%s: %d reads", when, count)
 			}
 		}
-		ask("after flushes")
+		query("after flushes")
 		stopStore(t, e)
 		e = s.start(t)
-		ask("after a start")
+		query("after a start")
 		stopStore(t, e)
 	})
 }
 
-// TestWarmRests: while spans come it rests for most of the time, and Stop does not wait for the end
-// of that.
-func TestWarmRests(t *testing.T) {
+// TestWarmPauses: under load, warming pauses for most of the time. Stop does not wait for a pause.
+func TestWarmPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := small(vfstest.NewMem()).start(t)
+		e := newSetup(vfstest.NewMem()).start(t)
 		began := time.Now()
 		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 0 {
-			t.Errorf("nothing comes: %v after %s", err, time.Since(began))
+			t.Errorf("idle: %v after %s, want no pause", err, time.Since(began))
 		}
 		newNumbers().send(t, e, 1)
 		if err := e.paceWarm(time.Second, &load{}); err != nil || time.Since(began) != 99*time.Second {
-			t.Errorf("spans come: %v after %s", err, time.Since(began))
+			t.Errorf("under load: %v after %s, want a pause of 99s", err, time.Since(began))
 		}
 		ended := make(chan error)
 		go func() { ended <- e.paceWarm(time.Hour, &load{}) }()

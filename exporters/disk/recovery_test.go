@@ -18,12 +18,12 @@ import (
 )
 
 // TestEveryRecordFits: while records wait to be written, a request whose record is larger than the
-// request itself is taken or refused before it is interned. Were it refused afterwards, later
-// requests would use definitions that are in no log.
+// request itself is accepted or refused before it is interned. If it were refused afterwards, later
+// requests would refer to definitions that are in no log.
 func TestEveryRecordFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
-		s := small(mem)
+		s := newSetup(mem)
 		s.config.Memtable.MaxBytes, s.config.SyncGap = 256<<20, pipeline.Duration(time.Hour)
 		e := s.start(t)
 		n := newNumbers()
@@ -32,9 +32,9 @@ func TestEveryRecordFits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := e.Consume(ctx, late); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("a request that waits for a sync: %v", err)
+			t.Fatalf("request that waits for a sync: %v, want a timeout", err)
 		}
-		n.ack(late) // it stays in the log, and Kill comes after the next write
+		n.ack(late) // it is in the log, and later writes precede Kill
 		for _, b := range emptySpans(t, "new", 100_000, 8) {
 			if err := e.Consume(t.Context(), b); err != nil {
 				t.Fatalf("Consume: %v", err)
@@ -42,42 +42,42 @@ func TestEveryRecordFits(t *testing.T) {
 		}
 		n.send(t, e, 30)
 		after := mem.Kill()
-		e.Stop(t.Context()) //nolint:errcheck // the disk below it is gone
-		s = small(after)
+		e.Stop(t.Context()) //nolint:errcheck // its disk has crashed
+		s = newSetup(after)
 		s.config.Memtable.MaxBytes = 256 << 20
 		e = s.start(t)
 		defer stopStore(t, e)
 		checkNothingLost(t, e)
 		for i, acked := range n.acked {
-			if acked && !has(t, e, i) {
-				t.Errorf("span %d was acknowledged and is lost", i)
+			if acked && !hasSpan(t, e, i) {
+				t.Errorf("span %d was acknowledged but is lost", i)
 			}
 		}
 	})
 }
 
-// checkNothingLost checks what recovery reported.
+// checkNothingLost checks that recovery reported no lost spans or requests.
 func checkNothingLost(t testing.TB, e *exporter) {
 	t.Helper()
 	for name, c := range map[string]prometheus.Counter{"spans": e.metrics.lostSpans, "requests": e.metrics.lostRecords} {
 		if n := testutil.ToFloat64(c); n > 0 {
-			t.Errorf("%v acknowledged %s are reported lost, and none is", n, name)
+			t.Errorf("recovery reports %v acknowledged %s as lost, want none", n, name)
 		}
 	}
 }
 
-// TestDropOldestCountsWhatQueriesHold: files that a query still reads are deleted later. They count
-// as freed, or everything would go.
-func TestDropOldestCountsWhatQueriesHold(t *testing.T) {
+// TestDropOldestCountsDeferredDeletions: files that a query still reads are deleted later but count
+// as freed. Otherwise the store would drop everything.
+func TestDropOldestCountsDeferredDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := vfstest.NewMem()
-		s := small(fs)
+		s := newSetup(fs)
 		s.config.DiskFull, s.config.MinFree = dropWhenFull, 1<<20
 		e := s.open(t)
 		n := newNumbers()
 		for range 20 {
 			n.send(t, e, 1000)
-			flushed(t, e)
+			flushStore(t, e)
 		}
 		results, err := e.Find(t.Context(), everything(), tracestore.WantIDs)
 		if err != nil {
@@ -89,10 +89,10 @@ func TestDropOldestCountsWhatQueriesHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fs.SetQuota(large - free + 1<<20 - 100) // a little less than min_free is left
+		fs.SetQuota(large - free + 1<<20 - 100) // slightly less than min_free
 		time.Sleep(5 * tick)
 		if left := len(e.handles()); left < 18 {
-			t.Errorf("%d of 20 segments are left; one had to go", left)
+			t.Errorf("%d of 20 segments are left, want at least 18", left)
 		}
 		for _, err := range results.All {
 			if err != nil {
@@ -102,42 +102,42 @@ func TestDropOldestCountsWhatQueriesHold(t *testing.T) {
 	})
 }
 
-// TestOpenErrorsAreNotDamage: a segment that cannot be opened for the moment is not set aside. The
-// store does not start, and does when the trouble has passed.
+// TestOpenErrorsAreNotDamage: a segment that temporarily cannot be opened is not moved to the
+// quarantine. The store fails to start until the error is gone.
 func TestOpenErrorsAreNotDamage(t *testing.T) {
 	mem := vfstest.NewMem()
-	e := small(mem).start(t)
+	e := newSetup(mem).start(t)
 	n := newNumbers()
 	n.send(t, e, 100)
 	stopStore(t, e)
-	trouble := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.seg", Err: syscall.EMFILE}
-	s := small(vfstest.Inject(mem, trouble))
+	fault := &vfstest.Rule{Op: vfstest.OpOpen, Path: "*.seg", Err: syscall.EMFILE}
+	s := newSetup(vfstest.Inject(mem, fault))
 	if err := s.build(t).Start(t.Context()); !errors.Is(err, syscall.EMFILE) {
 		t.Fatalf("Start: %v", err)
 	}
-	trouble.Switch(false)
+	fault.Switch(false)
 	n.check(t, s.open(t))
 }
 
-// TestClockJumps: spans do not go because the clock was set, forwards or backwards.
+// TestClockJumps: spans do not expire because the clock was set forward or back.
 func TestClockJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := small(vfstest.NewMem())
+		s := newSetup(vfstest.NewMem())
 		e := s.open(t)
 		n := newNumbers()
 		n.send(t, e, 100)
-		flushed(t, e)
+		flushStore(t, e)
 		time.Sleep(2 * tick)
 		s.clock.advance(50 * 365 * 24 * time.Hour)
 		time.Sleep(5 * tick)
 		n.check(t, e)
-		s.clock.advance(-50 * 365 * 24 * time.Hour) // somebody noticed
+		s.clock.advance(-50 * 365 * 24 * time.Hour) // corrected
 		time.Sleep(jumpHold + 5*tick)
 		n.check(t, e)
 	})
-	synctest.Test(t, func(t *testing.T) { // a machine that does not know the time yet when the store starts
+	synctest.Test(t, func(t *testing.T) { // the clock is not set yet when the store first starts
 		mem := vfstest.NewMem()
-		s := small(mem)
+		s := newSetup(mem)
 		e := s.start(t)
 		n := newNumbers()
 		n.send(t, e, 100)
@@ -147,12 +147,12 @@ func TestClockJumps(t *testing.T) {
 		time.Sleep(5 * tick)
 		n.check(t, e)
 		time.Sleep(jumpHold)
-		if has(t, e, 0) {
-			t.Error("the clock was right after all, and the spans did not go")
+		if hasSpan(t, e, 0) {
+			t.Error("spans did not expire although the clock stayed at the new time")
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := small(vfstest.NewMem())
+		s := newSetup(vfstest.NewMem())
 		s.config.Retention.Size = 190 << 10
 		e := s.open(t)
 		n := newNumbers()
@@ -161,28 +161,28 @@ func TestClockJumps(t *testing.T) {
 				s.clock.advance(-2 * time.Hour)
 			}
 			n.send(t, e, 1000)
-			flushed(t, e)
+			flushStore(t, e)
 			s.clock.advance(time.Second)
 			time.Sleep(2 * tick)
 		}
-		if oldest, newest := has(t, e, 10), has(t, e, 29_999); oldest || !newest {
-			t.Errorf("the first span is there: %v, the last one: %v", oldest, newest)
+		if oldest, newest := hasSpan(t, e, 10), hasSpan(t, e, 29_999); oldest || !newest {
+			t.Errorf("old span visible: %v, want false; last span visible: %v, want true", oldest, newest)
 		}
 	})
 }
 
-// TestExpiredSpansStayAway: when the log of a segment cannot be removed, the segment does not
-// expire before that, for at the next start the log would bring its spans back.
+// TestExpiredSpansStayAway: a segment does not expire until its log is removed; otherwise the next
+// start would recover its spans from the log.
 func TestExpiredSpansStayAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := vfstest.NewMem()
 		stuck := &vfstest.Rule{Op: vfstest.OpRename | vfstest.OpRemove, Path: "*.log", Err: syscall.EIO}
-		s := small(vfstest.Inject(mem, stuck))
+		s := newSetup(vfstest.Inject(mem, stuck))
 		s.config.Retention.Time = pipeline.Duration(time.Minute)
 		e := s.start(t)
 		n := newNumbers()
 		n.send(t, e, 10)
-		flushed(t, e)
+		flushStore(t, e)
 		for range 120 {
 			s.clock.advance(tick)
 			time.Sleep(tick)
@@ -193,21 +193,21 @@ func TestExpiredSpansStayAway(t *testing.T) {
 			s.clock.advance(tick)
 			time.Sleep(tick)
 		}
-		if has(t, e, 0) {
-			t.Error("the spans are there after their time")
+		if hasSpan(t, e, 0) {
+			t.Error("expired spans are still visible")
 		}
 		stopStore(t, e)
-		if e = s.open(t); has(t, e, 0) {
-			t.Error("the spans came back")
+		if e = s.open(t); hasSpan(t, e, 0) {
+			t.Error("expired spans came back")
 		}
 	})
 }
 
-// TestStopKeepsItsDeadline: a disk that does not answer keeps Stop no longer than its context says.
-func TestStopKeepsItsDeadline(t *testing.T) {
+// TestStopDeadline: if the disk does not respond, Stop returns at the deadline of its context.
+func TestStopDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &vfstest.Rule{Op: vfstest.OpSync, Path: "*.tmp", Hook: func() { time.Sleep(time.Hour) }}
-		s := small(vfstest.Inject(vfstest.NewMem(), slow))
+		s := newSetup(vfstest.Inject(vfstest.NewMem(), slow))
 		e := s.start(t)
 		n := newNumbers()
 		n.send(t, e, 10)
@@ -220,7 +220,7 @@ func TestStopKeepsItsDeadline(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("Stop took %v", took)
 		}
-		time.Sleep(2 * time.Hour) // the segment is completed behind its back
+		time.Sleep(2 * time.Hour) // the segment is completed after Stop returned
 		n.check(t, s.open(t))
 	})
 }
