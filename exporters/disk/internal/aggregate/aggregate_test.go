@@ -263,7 +263,7 @@ func TestExemplarsWithoutRows(t *testing.T) {
 	if all := time.Duration(cells[len(cells)-1].Start - cells[0].Start); spread < all/2 || len(lengths) < 10 {
 		t.Errorf("exemplars span %v of %v and %d buckets of durations", spread, all, len(lengths))
 	}
-	q.Where = scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text("nobody"))
+	q.Where = scantest.Property(tracestore.Service, tracestore.Eq, tracestore.Text("absent"))
 	a = tracestore.Aggregation{Heatmap: tracestore.HeatmapQuery{Step: time.Minute}, Exemplars: 30}
 	if got, err := s.Aggregate(t.Context(), q, a); err != nil || len(got.Exemplars) > 0 || got.Scanned > 0 {
 		t.Errorf("%+v, %v", got, err)

@@ -192,7 +192,8 @@ func oneTrace(t *testing.T, ids ...[2]byte) (*Layout, input) {
 }
 
 func TestParents(t *testing.T) {
-	l, in := oneTrace(t, [2]byte{1, 0}, [2]byte{2, 1}, [2]byte{3, 3}, [2]byte{0, 4}, [2]byte{2, 2}, [2]byte{5, 9}, [2]byte{4, 0}, [2]byte{6, 8})
+	l, in := oneTrace(t, [2]byte{1, 0}, [2]byte{2, 1}, [2]byte{3, 3}, [2]byte{0, 4},
+		[2]byte{2, 2}, [2]byte{5, 9}, [2]byte{4, 0}, [2]byte{6, 8})
 	data, _ := in.encode(NewEncoder(column.Flush), nil, l)
 	c := check(t, l, in, data, &Pool{})
 	for row := range in.heads {

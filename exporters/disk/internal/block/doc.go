@@ -22,8 +22,8 @@
 //	shapes    Codes   per row
 //	spans     Fixed   per row: span id
 //	parents   Codes   per row: 0 none, 1 explicit, 2k the row k before (k > 0), 2k+3 the row
-//	                  k after (k = 0: the row itself). That row belongs to the same trace, and its span id
-//	                  is the parent id
+//	                  k after (k = 0: the row itself). That row belongs to the same trace, and
+//	                  its span id is the parent id
 //	explicit  Fixed   per row with an explicit parent: parent id
 //	resources Codes   per row: 0 that of the parent, which is an earlier row; 1 the next new one;
 //	                  2+i the i-th new one of the earlier rows whose shapes have the same

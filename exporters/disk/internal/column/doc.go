@@ -8,8 +8,8 @@
 //	numbers   method | transform<<4
 //	            constant  value
 //	            packed    base, factor, width, fields                  v = base+factor*x
-//	            classes   base, factor, [symbols: class of each x], mantissas as fields (classes.go)
-//	            table     size-1, base, width, fields, [symbols: codes]  most frequent value first
+//	            classes   base, factor, [symbols: class of each x], mantissas (classes.go)
+//	            table     size-1, base, width, fields, [symbols: codes] most frequent first
 //	doubles   method; decimal: exponent, numbers (v*10^exponent) | bits: numbers
 //	bools     [symbols]
 //	codes     method; planes: count, [symbols: lowest bytes], ... | numbers
@@ -21,7 +21,7 @@
 //	            table     count, strings: the distinct ones, codes
 //
 //	[symbols] width 0 to 8, [stream: fields]      small numbers
-//	[stream]  length<<1 | compressed, bytes       zstd frame without its magic number, or the bytes
+//	[stream]  length<<1 | compressed, bytes       zstd frame without magic number, or the bytes
 //
 // Single numbers are varints, zigzag if they can be negative. Fields are packed from the lowest bit
 // up. Everything is little-endian. Method bytes serve as the version: the meaning of a method never

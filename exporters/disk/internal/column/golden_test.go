@@ -158,7 +158,9 @@ func TestGoldenStrings(t *testing.T) {
 	checkGolden(t, texts(), "strings-split-numbers", stringsSplit, goldenStrings(300, func(i, x uint64) string {
 		return []string{"/orders/", "/carts/"}[i%2] + decimalOf(x+1e6, 7) + "/items/1" + decimalOf(x>>20, 2) + ":" + decimalOf(x>>30%60, 2)
 	}))
-	checkGolden(t, texts(), "strings-split-hex", stringsSplit, goldenStrings(300, func(_, x uint64) string { return "session:" + hexOf(x, 12) }))
+	checkGolden(t, texts(), "strings-split-hex", stringsSplit, goldenStrings(300, func(_, x uint64) string {
+		return "session:" + hexOf(x, 12)
+	}))
 	checkGolden(t, texts(), "strings-split-uneven", stringsSplit, goldenStrings(300, func(i, x uint64) string {
 		return hexOf(x, int(9+i%3)) + "-" + hexOf(x>>1, 11)
 	}))

@@ -93,7 +93,7 @@ func bounds(v []uint64, signed bool) (lo, hi uint64) {
 	return lo ^ flip, hi ^ flip
 }
 
-// commonFactor returns the greatest common divisor of all distances from lo. lo is the minimum, and
+// commonFactor returns the gcd of all distances from lo. lo is the minimum, and
 // not all values are equal.
 func commonFactor(v []uint64, lo uint64) uint64 {
 	g := uint64(0)

@@ -82,8 +82,8 @@ func (d *Dir) checkFormat() error {
 		return fmt.Errorf("%s does not contain the version of a span store; check that %s is the right folder", d.in(formatFile), d.path)
 	}
 	if v > Version {
-		return fmt.Errorf("span store %s has version %d, but this program reads up to version %d; run a newer program or configure another data_dir",
-			d.path, v, Version)
+		return fmt.Errorf("span store %s has version %d, but this program reads up to version %d; "+
+			"run a newer program or configure another data_dir", d.path, v, Version)
 	}
 	return nil
 }

@@ -128,7 +128,12 @@ func TestSegments(t *testing.T) {
 	a, b := directory.NewSegment(at(1), 0, 7, 7), directory.NewSegment(at(1).AddDate(0, 0, 1), 1, 8, 1<<60)
 	addSegment(t, fs, d, a)
 	addSegment(t, fs, d, b)
-	for _, other := range []string{"20261121/readme", "20261121/0-7-7.seg", "20261121/0-0000000000000009-0000000000000008.seg", "notes/0-0000000000000007-0000000000000007.seg"} {
+	for _, other := range []string{
+		"20261121/readme",
+		"20261121/0-7-7.seg",
+		"20261121/0-0000000000000009-0000000000000008.seg",
+		"notes/0-0000000000000007-0000000000000007.seg",
+	} {
 		if err := fs.MkdirAll(root + "/seg/notes"); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +200,9 @@ func TestStaging(t *testing.T) {
 	for seed := range uint64(20) {
 		mem := vfstest.NewMem()
 		d := open(t, mem)
-		staged, discarded, published := directory.NewSegment(at(3), 1, 1, 2), directory.NewSegment(at(3), 1, 3, 4), directory.NewSegment(at(3), 1, 5, 6)
+		staged := directory.NewSegment(at(3), 1, 1, 2)
+		discarded := directory.NewSegment(at(3), 1, 3, 4)
+		published := directory.NewSegment(at(3), 1, 5, 6)
 		if err := d.CreateDay(staged); err != nil {
 			t.Fatal(err)
 		}

@@ -54,11 +54,13 @@ func benchTable(b *testing.B) *memtable.Table {
 func benchQueries() map[string]tracestore.Query {
 	text, number := tracestore.Text, tracestore.Number
 	service := scantest.Property(tracestore.Service, tracestore.Eq, text("service-7"))
+	operation := scantest.Property(tracestore.Name, tracestore.Eq, text("operation 7"))
+	unique := text(fmt.Sprintf("order-%x", 50_000*2654435761))
 	return map[string]tracestore.Query{
 		"newest":              {Limit: 20},
 		"service":             {Limit: 20, Where: service},
-		"service+operation":   {Limit: 20, Where: tracestore.And{service, scantest.Property(tracestore.Name, tracestore.Eq, text("operation 7"))}},
-		"unique text":         {Limit: 20, Where: scantest.Attribute(tracestore.Eq, "order.id", text(fmt.Sprintf("order-%x", 50_000*2654435761)))},
+		"service+operation":   {Limit: 20, Where: tracestore.And{service, operation}},
+		"unique text":         {Limit: 20, Where: scantest.Attribute(tracestore.Eq, "order.id", unique)},
 		"absent text":         {Limit: 20, Where: scantest.Attribute(tracestore.Eq, "order.id", text("order-none"))},
 		"number, every block": {Limit: 20, Where: scantest.Attribute(tracestore.Eq, "user", number(-1))},
 		"word":                {Limit: 20, Where: scantest.Attribute(tracestore.Eq, "url.path", text("/cart/49"))},

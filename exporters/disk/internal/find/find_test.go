@@ -11,7 +11,7 @@ import (
 )
 
 // TestViewsAreReleased checks that views are released after all or some of the results were
-// iterated over, and when nobody iterates over them.
+// iterated over, and when the results are not used.
 func TestViewsAreReleased(t *testing.T) {
 	s := openStore(1, 5, scan.Options{})
 	scantest.Must(s.Consume(t.Context(), scantest.WideTrace(t, 10)))

@@ -37,19 +37,19 @@ func TestLargeTraceInPieces(t *testing.T) {
 		if most := 3 * arenaPieces * pieceBytes; cap(r.own.arena)+cap(r.spare) > 2*most {
 			t.Fatalf("arenas of %d and %d bytes", cap(r.own.arena), cap(r.spare))
 		}
-		first, greatest := ^uint64(0), uint64(0)
+		first, latest := ^uint64(0), uint64(0)
 		scantest.Must(tracestore.WalkSpans(piece, func(sp tracestore.Span) error {
 			if !seen.First(sp) {
 				t.Error("span returned twice")
 			}
-			first, greatest = min(first, sp.Start), max(greatest, sp.Start)
+			first, latest = min(first, sp.Start), max(latest, sp.Start)
 			total++
 			return nil
 		}))
 		if first < last {
 			t.Fatalf("piece %d begins at %d, before the end of the previous piece at %d", pieces, first, last)
 		}
-		last = greatest
+		last = latest
 		counts = append(counts, piece.Services()...)
 	}
 	v.Release()

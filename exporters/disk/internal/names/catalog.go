@@ -61,8 +61,8 @@ func (c *Catalog) Services(ctx context.Context, tenant string) ([]string, error)
 	return out[:min(len(out), s.Options.MaxValues)], nil
 }
 
-// Operations implements tracestore.Catalog. If a service has so many names that they are stored in
-// rows, it lists those of the newest spans.
+// Operations implements tracestore.Catalog. If the names of a service are too many for the catalog
+// and are stored in rows, it lists those of the newest spans.
 func (c *Catalog) Operations(ctx context.Context, tenant, service, kind string) ([]tracestore.Operation, error) {
 	s := c.store.Begin()
 	defer s.Release()

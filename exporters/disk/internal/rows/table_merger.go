@@ -2,8 +2,8 @@ package rows
 
 import "errors"
 
-// TableMerger merges the tables of several sources: equal definitions get one id. Not for concurrent
-// use.
+// TableMerger merges the tables of several sources: equal definitions get one id. Not for
+// concurrent use.
 type TableMerger struct {
 	tables  *Tables
 	columns map[Column]uint32
@@ -16,8 +16,8 @@ func NewTableMerger() *TableMerger {
 	return &TableMerger{tables: &Tables{}, columns: map[Column]uint32{}, defined: map[string]uint32{}}
 }
 
-// Translation maps the ids of a source to those of the merged tables. It does not retain the tables of
-// the source.
+// Translation maps the ids of a source to those of the merged tables. It does not retain the tables
+// of the source.
 type Translation struct {
 	Shapes, Resources []uint32
 	Words             [][]uint32 // by column of the merged tables and word of the source
@@ -28,8 +28,8 @@ var errLost = errors.New("missing definitions")
 // Tables returns the merged tables. Add extends them.
 func (m *TableMerger) Tables() *Tables { return m.tables }
 
-// Add adds the tables of a source, whose strings the merged tables retain. It fails if definitions are
-// missing.
+// Add adds the tables of a source, whose strings the merged tables retain. It fails if definitions
+// are missing.
 func (m *TableMerger) Add(t *Tables) (*Translation, error) {
 	if t.Lost() > 0 {
 		return nil, errLost

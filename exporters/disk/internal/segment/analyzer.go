@@ -75,7 +75,8 @@ func (p *position) varies() bool { return p.state >= counting }
 
 func newAnalyzer(t *rows.Tables) *analyzer {
 	p := &analyzer{in: t, first: make([]int, len(t.Shapes)), shapes: make([]uint32, len(t.Shapes)),
-		resources: make([]uint32, len(t.Resources)), columns: make([]textCounter, len(t.Columns)), textBudget: maxCounted, maxTexts: maxDictionary}
+		resources: make([]uint32, len(t.Resources)), columns: make([]textCounter, len(t.Columns)),
+		textBudget: maxCounted, maxTexts: maxDictionary}
 	n := 0
 	for i := range t.Shapes {
 		p.first[i] = n

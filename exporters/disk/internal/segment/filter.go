@@ -138,7 +138,8 @@ func (s *filterBuilder) enableIntegers() {
 }
 
 func newFilterBuilder(l *layout) *filterBuilder {
-	s := &filterBuilder{layout: l, maxSize: maxFilters, keys: make([]uint64, len(l.tables.Columns)), places: make([]rows.Place, len(l.tables.Columns))}
+	n := len(l.tables.Columns)
+	s := &filterBuilder{layout: l, maxSize: maxFilters, keys: make([]uint64, n), places: make([]rows.Place, n)}
 	for i := range l.tables.Columns {
 		s.keys[i], s.places[i] = keyHash(l.tables.Columns[i].Key), l.tables.Columns[i].Place
 	}

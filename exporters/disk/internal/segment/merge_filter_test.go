@@ -19,7 +19,8 @@ func TestMergeFiltered(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		s, fsys := randomSample(t, seed, 30), writeDir(t)
 		inputs := split(t, fsys, s, 1+rng.IntN(4), rng)
-		rules := []*tombstone.Rule{tombstone.NewRule(&tombstone.Tombstone{Number: 1, Through: 1, Tenant: "tenant 0", Service: "service 1", To: math.MaxUint64})}
+		rules := []*tombstone.Rule{tombstone.NewRule(&tombstone.Tombstone{
+			Number: 1, Through: 1, Tenant: "tenant 0", Service: "service 1", To: math.MaxUint64})}
 		if n := len(s.spans); n > 0 && seed%2 == 0 {
 			gone := []otlpdata.TraceID{s.spans[0].trace, s.spans[n/2].trace, s.spans[n-1].trace}
 			rules = append(rules, tombstone.NewRule(&tombstone.Tombstone{Number: 2, Through: 1, Tenant: "tenant 1", Traces: gone}))

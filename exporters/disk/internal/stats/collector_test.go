@@ -291,10 +291,11 @@ func TestOperationsAreBounded(t *testing.T) {
 	}
 	failed := name(7)
 	failed.Error = true
-	c.AddSpan(c.SeriesID(failed), 1, 1)                                                    // a known operation, another series
-	c.AddSpan(c.SeriesID(Series{Service: "t", Operation: "1", Kind: "server"}), 1, 1)      // another service
-	c.AddSpan(c.SeriesID(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)      // another tenant
-	c.AddSpan(c.SeriesID(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1) // another kind
+	// A known operation in another series, then another service, tenant and kind.
+	c.AddSpan(c.SeriesID(failed), 1, 1)
+	c.AddSpan(c.SeriesID(Series{Service: "t", Operation: "1", Kind: "server"}), 1, 1)
+	c.AddSpan(c.SeriesID(Series{Tenant: "x", Service: "s", Operation: "9999"}), 1, 1)
+	c.AddSpan(c.SeriesID(Series{Service: "s", Operation: "new", Kind: "client"}), 60e9, 1)
 	got := decodeSeries(t, c.AppendSeries(nil))
 	if len(got) != tracestore.MaxOperations+5 {
 		t.Errorf("%d series, want %d", len(got), tracestore.MaxOperations+5)

@@ -117,7 +117,7 @@ func (d Dir) read(name string, size int64) (*Tombstone, error) {
 
 // ErrInDoubt matches an error of Write after which the tombstone may or may not be found at the
 // next start: it could be neither made durable nor removed.
-var ErrInDoubt = errors.New("the deletion may have taken effect")
+var ErrInDoubt = errors.New("deletion may have taken effect despite the error")
 
 // Write makes a tombstone durable. After an error that does not match [ErrInDoubt] the tombstone
 // does not exist.

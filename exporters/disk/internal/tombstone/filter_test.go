@@ -44,7 +44,8 @@ func newStore(t *testing.T, rnd *rand.Rand, count int) *store {
 	tenants := 1 + rnd.IntN(2)
 	table := memtable.New(memtable.Options{BlockRows: 16})
 	for i := range count {
-		sp := span{tenant: []string{"", "a"}[rnd.IntN(tenants)], service: string(rune('p' + rnd.IntN(4))), trace: byte(rnd.IntN(20)), id: uint32(i + 1)}
+		sp := span{tenant: []string{"", "a"}[rnd.IntN(tenants)], service: string(rune('p' + rnd.IntN(4))),
+			trace: byte(rnd.IntN(20)), id: uint32(i + 1)}
 		sp.start = uint64(sp.trace)*10 + rnd.Uint64N(10)
 		s.spans = append(s.spans, sp)
 		if _, err := table.Append(sp.batch(t, rnd), 0); err != nil {
@@ -90,7 +91,8 @@ func (s *span) batch(t *testing.T, rnd *rand.Rand) *otlpdata.Batch {
 
 // randomRule returns a rule of a service, a service and time range, a time range, or traces.
 func randomRule(rnd *rand.Rand, number uint64) *Rule {
-	m := &Tombstone{Number: number, Through: 1, Made: time.Unix(int64(number), 0), Tenant: []string{"", "a", "b"}[rnd.IntN(3)], To: math.MaxUint64}
+	m := &Tombstone{Number: number, Through: 1, Made: time.Unix(int64(number), 0),
+		Tenant: []string{"", "a", "b"}[rnd.IntN(3)], To: math.MaxUint64}
 	switch rnd.IntN(4) {
 	case 0:
 		m.Service = string(rune('p' + rnd.IntN(5)))
@@ -314,7 +316,8 @@ func TestUnreadBlockStaysHidden(t *testing.T) {
 		if _, err := s.file.Blocks(); err != nil { // load the list of blocks into memory
 			t.Fatal(err)
 		}
-		rules := []*Rule{randomRule(rnd, 1), NewRule(&Tombstone{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant})}
+		ofTrace := &Tombstone{Number: 2, Traces: []otlpdata.TraceID{{s.spans[0].trace}}, Tenant: s.spans[0].tenant}
+		rules := []*Rule{randomRule(rnd, 1), NewRule(ofTrace)}
 		visible, _ := s.visible(rules)
 		m := NewFilter(s.file, rules, nil)
 		s.fail.Switch(true)

@@ -100,7 +100,9 @@ func TestDir(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, b := range map[string][]byte{"x.mark": nil, "0000000000000005.mark": encode(t, samples()[1]), "y.tombstone.tmp": {1}, "notes": {1}} {
+	for name, b := range map[string][]byte{
+		"x.mark": nil, "0000000000000005.mark": encode(t, samples()[1]), "y.tombstone.tmp": {1}, "notes": {1},
+	} {
 		if err := vfs.WriteFileAtomic(fs, d.Path+"/"+name, b); err != nil {
 			t.Fatal(err)
 		}
