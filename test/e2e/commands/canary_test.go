@@ -70,7 +70,7 @@ func TestCanaryFindsLossAndChange(t *testing.T) {
 		return td.ResourceSpans().At(i).ScopeSpans().At(0).Spans()
 	}
 	f(0, "60 ok", "started canary", func(int, ptrace.Traces) {})
-	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "no trace was found", func(n int, td ptrace.Traces) {
+	f(1, "58 ok, 0 late, 2 missing, 0 wrong", "trace not found", func(n int, td ptrace.Traces) {
 		if n == 7 {
 			td.ResourceSpans().RemoveIf(func(ptrace.ResourceSpans) bool { return true })
 		}

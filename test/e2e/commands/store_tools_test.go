@@ -75,7 +75,7 @@ func TestStoreToolsBesideAServer(t *testing.T) {
 	storeTool(t, 0, "repair", dir, "--dry-run")
 	exported := func() (spans int) {
 		out := storeTool(t, 0, "export", dir, "--format", "parquet", "--out", filepath.Join(t.TempDir(), "out"))
-		if _, err := fmt.Sscanf(string(out), "%d spans in", &spans); err != nil {
+		if _, err := fmt.Sscanf(string(out), "exported %d spans", &spans); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
 		return spans
