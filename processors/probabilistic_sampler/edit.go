@@ -1,8 +1,6 @@
 package probabilisticsampler
 
 import (
-	"iter"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -33,12 +31,12 @@ type edit struct {
 }
 
 func (e *edit) request(chunk []byte) {
-	for f := range fields(chunk) {
-		if f.num != fieldResourceSpans || !f.message {
-			e.out = append(e.out, f.raw...)
+	for f := range protoenc.Fields(chunk) {
+		if f.Num != fieldResourceSpans || !f.Bytes {
+			e.out = append(e.out, f.Raw...)
 			continue
 		}
-		e.nested(fieldResourceSpans, f.content, e.resourceSpans)
+		e.nested(fieldResourceSpans, f.Content, e.resourceSpans)
 	}
 }
 
@@ -57,33 +55,33 @@ func (e *edit) nested(num int, content []byte, write func([]byte)) {
 }
 
 func (e *edit) resourceSpans(content []byte) {
-	for f := range fields(content) {
-		if f.message && (f.num == fieldScopeSpans || f.num == fieldOldScopeSpans) {
-			e.nested(fieldScopeSpans, f.content, e.scopeSpans)
+	for f := range protoenc.Fields(content) {
+		if f.Bytes && (f.Num == fieldScopeSpans || f.Num == fieldOldScopeSpans) {
+			e.nested(fieldScopeSpans, f.Content, e.scopeSpans)
 			continue
 		}
-		e.out = append(e.out, f.raw...)
+		e.out = append(e.out, f.Raw...)
 	}
 }
 
 func (e *edit) scopeSpans(content []byte) {
-	for f := range fields(content) {
-		if f.message && f.num == fieldSpans {
+	for f := range protoenc.Fields(content) {
+		if f.Bytes && f.Num == fieldSpans {
 			e.span(f)
 			continue
 		}
-		e.out = append(e.out, f.raw...)
+		e.out = append(e.out, f.Raw...)
 	}
 }
 
-func (e *edit) span(span field) {
+func (e *edit) span(span protoenc.Field) {
 	var traceID, tracestate []byte
-	for f := range fields(span.content) {
+	for f := range protoenc.Fields(span.Content) {
 		switch {
-		case f.num == fieldSpanTraceID && f.message:
-			traceID = f.content
-		case f.num == fieldSpanTraceState && f.message:
-			tracestate = f.content
+		case f.Num == fieldSpanTraceID && f.Bytes:
+			traceID = f.Content
+		case f.Num == fieldSpanTraceState && f.Bytes:
+			tracestate = f.Content
 		}
 	}
 	state := otlpdata.ParseSamplingBytes(tracestate)
@@ -93,52 +91,19 @@ func (e *edit) span(span field) {
 	}
 	e.kept++
 	if state.HasThreshold && state.Threshold == t {
-		e.out = append(e.out, span.raw...)
+		e.out = append(e.out, span.Raw...)
 		return
 	}
 	e.state = otlpdata.AppendThreshold(e.state[:0], tracestate, t)
-	reserved := protowire.SizeVarint(uint64(len(span.content)))
+	reserved := protowire.SizeVarint(uint64(len(span.Content)))
 	var at int
 	e.out, at = protoenc.BeginMessage(e.out, fieldSpans, reserved)
-	for f := range fields(span.content) {
-		if f.num != fieldSpanTraceState {
-			e.out = append(e.out, f.raw...)
+	for f := range protoenc.Fields(span.Content) {
+		if f.Num != fieldSpanTraceState {
+			e.out = append(e.out, f.Raw...)
 		}
 	}
 	e.out = protowire.AppendTag(e.out, fieldSpanTraceState, protowire.BytesType)
 	e.out = protowire.AppendBytes(e.out, e.state)
 	e.out = protoenc.EndMessage(e.out, at, reserved)
-}
-
-// field is a field of an encoded message.
-type field struct {
-	num     protowire.Number
-	message bool   // length-delimited: a message, a string or bytes
-	raw     []byte // including the tag
-	content []byte
-}
-
-// fields yields the fields of a message. If the rest of the message is invalid, it is yielded as a
-// field with number 0, so that a copy is complete.
-func fields(message []byte) iter.Seq[field] {
-	return func(yield func(field) bool) {
-		for len(message) > 0 {
-			num, typ, tag := protowire.ConsumeTag(message)
-			n := -1
-			if tag >= 0 {
-				n = protowire.ConsumeFieldValue(num, typ, message[tag:])
-			}
-			if n < 0 {
-				yield(field{raw: message})
-				return
-			}
-			f := field{num: num, raw: message[:tag+n], message: typ == protowire.BytesType}
-			if f.message {
-				f.content, _ = protowire.ConsumeBytes(message[tag:])
-			}
-			if message = message[tag+n:]; !yield(f) {
-				return
-			}
-		}
-	}
 }

@@ -2,9 +2,10 @@ package resourcetags
 
 import (
 	"bytes"
-	"iter"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // Fields of an ExportTraceServiceRequest, a ResourceSpans, a Resource, a KeyValue and an AnyValue.
@@ -17,41 +18,8 @@ const (
 	fieldText          = 1
 )
 
-// field is a field of an encoded message.
-type field struct {
-	num     protowire.Number
-	raw     []byte // including the tag
-	content []byte // if it is length-delimited
-}
-
-// fields yields the fields of a message. If the rest of the message is invalid, it is yielded as a
-// field with number 0, so that a copy is complete.
-func fields(message []byte) iter.Seq[field] {
-	return func(yield func(field) bool) {
-		for len(message) > 0 {
-			num, typ, tag := protowire.ConsumeTag(message)
-			if tag < 0 {
-				yield(field{raw: message})
-				return
-			}
-			n := protowire.ConsumeFieldValue(num, typ, message[tag:])
-			if n < 0 {
-				yield(field{raw: message})
-				return
-			}
-			f := field{num: num, raw: message[:tag+n]}
-			if typ == protowire.BytesType {
-				f.content, _ = protowire.ConsumeBytes(message[tag:])
-			}
-			if message = message[tag+n:]; !yield(f) {
-				return
-			}
-		}
-	}
-}
-
 // isResourceSpans reports whether a field of a request is a non-empty ResourceSpans.
-func isResourceSpans(f field) bool { return f.num == fieldResourceSpans && len(f.content) > 0 }
+func isResourceSpans(f protoenc.Field) bool { return f.Num == fieldResourceSpans && len(f.Content) > 0 }
 
 // tag is an attribute that is added to resources.
 type tag struct {
@@ -67,8 +35,8 @@ func newTag(key, value string) tag {
 
 // isIn reports whether an encoded resource has the tag.
 func (t *tag) isIn(resource []byte) bool {
-	for f := range fields(resource) {
-		if f.num == fieldAttributes && t.equals(f.content) {
+	for f := range protoenc.Fields(resource) {
+		if f.Num == fieldAttributes && t.equals(f.Content) {
 			return true
 		}
 	}
@@ -78,19 +46,19 @@ func (t *tag) isIn(resource []byte) bool {
 // equals reports whether an encoded KeyValue is equal to the tag. Its fields may be in any order.
 func (t *tag) equals(attribute []byte) bool {
 	var key, value []byte
-	for f := range fields(attribute) {
-		switch f.num {
+	for f := range protoenc.Fields(attribute) {
+		switch f.Num {
 		case fieldKey:
-			key = f.content
+			key = f.Content
 		case fieldValue:
-			value = f.content
+			value = f.Content
 		}
 	}
 	if !bytes.Equal(key, t.key) {
 		return false
 	}
-	for f := range fields(value) {
-		if f.num == fieldText && bytes.Equal(f.content, t.value) {
+	for f := range protoenc.Fields(value) {
+		if f.Num == fieldText && bytes.Equal(f.Content, t.value) {
 			return true
 		}
 	}

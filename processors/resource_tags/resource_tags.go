@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
 // Config configures the processor.
@@ -92,20 +93,20 @@ func (t *tagger) addTags(chunks [][]byte) []byte {
 	out := make([]byte, 0, t.maxSize(chunks))
 	var resource []byte // scratch
 	for _, chunk := range chunks {
-		for f := range fields(chunk) {
+		for f := range protoenc.Fields(chunk) {
 			if !isResourceSpans(f) {
-				out = append(out, f.raw...)
+				out = append(out, f.Raw...)
 				continue
 			}
 			var replaced int
-			resource, replaced = t.appendResource(resource[:0], f.content)
-			size := protowire.SizeTag(fieldResource) + protowire.SizeBytes(len(resource)) + len(f.content) - replaced
+			resource, replaced = t.appendResource(resource[:0], f.Content)
+			size := protowire.SizeTag(fieldResource) + protowire.SizeBytes(len(resource)) + len(f.Content) - replaced
 			out = protowire.AppendTag(out, fieldResourceSpans, protowire.BytesType)
 			out = protowire.AppendVarint(out, uint64(size))
 			out = appendBytes(out, fieldResource, resource)
-			for inner := range fields(f.content) {
-				if inner.num != fieldResource {
-					out = append(out, inner.raw...)
+			for inner := range protoenc.Fields(f.Content) {
+				if inner.Num != fieldResource {
+					out = append(out, inner.Raw...)
 				}
 			}
 		}
@@ -121,7 +122,7 @@ func (t *tagger) maxSize(chunks [][]byte) int64 {
 	size := 0
 	for _, chunk := range chunks {
 		size += len(chunk)
-		for f := range fields(chunk) {
+		for f := range protoenc.Fields(chunk) {
 			if isResourceSpans(f) {
 				size += t.size + headerSize
 			}
@@ -133,10 +134,10 @@ func (t *tagger) maxSize(chunks [][]byte) int64 {
 // appendResource appends the resource of a ResourceSpans and the missing tags. It also returns the
 // number of bytes that the original fields had. If a resource has several fields, they are merged.
 func (t *tagger) appendResource(dst, resourceSpans []byte) (resource []byte, replaced int) {
-	for f := range fields(resourceSpans) {
-		if f.num == fieldResource {
-			dst = append(dst, f.content...)
-			replaced += len(f.raw)
+	for f := range protoenc.Fields(resourceSpans) {
+		if f.Num == fieldResource {
+			dst = append(dst, f.Content...)
+			replaced += len(f.Raw)
 		}
 	}
 	original := dst

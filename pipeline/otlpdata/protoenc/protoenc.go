@@ -1,4 +1,5 @@
-// Package protoenc appends protobuf fields to byte slices, without message types and reflection.
+// Package protoenc appends protobuf fields to byte slices and iterates over encoded fields, without
+// message types and reflection.
 //
 // All field numbers must be below 16, so that a tag takes one byte. As in proto3, strings and
 // numbers are left out when they have the default value; AppendBytes and AppendHeader always write.
