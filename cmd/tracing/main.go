@@ -1,4 +1,5 @@
-// Command tracing is the tracing backend: agent, collector, query service or all of them, depending on its configuration.
+// Command tracing is the tracing backend: agent, collector, query service or all of them, depending
+// on its configuration.
 package main
 
 import (

@@ -39,7 +39,8 @@ func TestBytesPassThrough(t *testing.T) {
 			t.Errorf("%s: %v", compression, err)
 		}
 		if !bytes.Equal(hop.bytes, want) || hop.spans != 5007 {
-			t.Errorf("%s: next hop received %d bytes, %d spans; want %d bytes, 5007 spans", compression, len(hop.bytes), hop.spans, len(want))
+			t.Errorf("%s: next hop received %d bytes, %d spans; want %d bytes, 5007 spans", compression,
+				len(hop.bytes), hop.spans, len(want))
 		}
 		if got := hop.header.Get("x-tenant"); !slices.Equal(got, []string{"acme"}) {
 			t.Errorf("%s: tenant %q", compression, got)
@@ -85,14 +86,16 @@ func TestStatusOfTheNextHop(t *testing.T) {
 			t.Errorf("%s: permanent is %t", code, !permanent)
 		}
 	}
-	for _, c := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss} {
+	for _, c := range []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange,
+		codes.Unavailable, codes.DataLoss} {
 		f(c, false)
 	}
 	for _, c := range []codes.Code{codes.Unknown, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
 		codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented, codes.Internal, codes.ResourceExhausted} {
 		f(c, true)
 	}
-	later, err := status.New(codes.ResourceExhausted, "full").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(7 * time.Second)})
+	later, err := status.New(codes.ResourceExhausted, "full").
+		WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(7 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}

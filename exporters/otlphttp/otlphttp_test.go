@@ -136,7 +136,8 @@ func TestBytesPassThrough(t *testing.T) {
 	if !bytes.Equal(hop.body, want) || hop.req.ContentLength != int64(len(want)) {
 		t.Errorf("next hop received %d bytes, content length %d; want %d", len(hop.body), hop.req.ContentLength, len(want))
 	}
-	got := []string{hop.req.URL.Path, hop.req.Header.Get("Content-Type"), hop.req.Header.Get("X-Tenant"), hop.req.Header.Get("Content-Encoding")}
+	got := []string{hop.req.URL.Path, hop.req.Header.Get("Content-Type"), hop.req.Header.Get("X-Tenant"),
+		hop.req.Header.Get("Content-Encoding")}
 	if want := []string{"/v1/traces", "application/x-protobuf", "acme", ""}; !slices.Equal(got, want) {
 		t.Errorf("next hop received %q, want %q", got, want)
 	}

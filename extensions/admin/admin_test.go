@@ -89,7 +89,8 @@ func TestHealth(t *testing.T) {
 
 	for _, path := range []string{"/", "/anything", "/health/live"} {
 		resp, body := get(t, a, path)
-		if want := `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}`; resp.StatusCode != 503 || strings.TrimSpace(body) != want {
+		if want := `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}`; resp.StatusCode != 503 ||
+			strings.TrimSpace(body) != want {
 			t.Errorf("not ready, %s: %d %s", path, resp.StatusCode, body)
 		}
 	}
@@ -111,7 +112,8 @@ func TestMetricsArePlainText(t *testing.T) {
 	a := start(t, p, nil)
 	defer a.Stop(context.Background())
 	resp, body := get(t, a, "/metrics", "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1", "Accept-Encoding", "gzip")
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Encoding") != "" ||
+		!strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
 	if !strings.Contains(body, "\ntracing_collector_spans_received 3\n") {

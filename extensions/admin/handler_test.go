@@ -43,10 +43,12 @@ func TestStatus(t *testing.T) {
 		p.status = status.Report{State: state, Pipelines: []status.Pipeline{{Pipeline: "traces", State: state,
 			Components: []status.Component{{Component: "memory", Kind: "exporter", State: state, Reason: "full",
 				Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}}}}, Beside: []status.Component{},
-			Configuration: status.Reload{Since: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Reloads: 2, Problem: "typo", ProblemSince: &problemSince}}
+			Configuration: status.Reload{Since: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), Reloads: 2, Problem: "typo",
+				ProblemSince: &problemSince}}
 		want := strings.ReplaceAll(`{"status":"S","pipelines":[{"pipeline":"traces","status":"S","components":[{"component":"memory",`+
 			`"kind":"exporter","status":"S","reason":"full","since":"2026-01-02T03:04:05Z"}]}],"beside":[],`+
-			`"configuration":{"since":"2026-01-02T03:04:06Z","reloads":2,"problem":"typo","problem_since":"2026-01-02T03:04:07Z"}}`, "S", string(state))
+			`"configuration":{"since":"2026-01-02T03:04:06Z","reloads":2,"problem":"typo","problem_since":"2026-01-02T03:04:07Z"}}`,
+			"S", string(state))
 		resp, body := get(t, a, "/status")
 		if resp.StatusCode != code || strings.TrimSpace(body) != want || resp.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s, want %d %s", state, resp.StatusCode, body, code, want)
@@ -122,7 +124,8 @@ func TestComponentRoutes(t *testing.T) {
 	const none = "no running component with this name has routes here\n"
 	for path, want := range map[string]string{"/exporters/disk/delete": "disk /delete", "/exporters/disk/second/a/b": "second /a/b",
 		"/exporters/disk/": "disk /", "/exporters/disk": "disk ", "/receivers/otlp/x": "otlp /x", "/exporters/otlp/x": none,
-		"/exporters/": none, "/processors/otlp/x": `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}` + "\n"} {
+		"/exporters/": none, "/processors/otlp/x": `{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}` +
+			"\n"} {
 		resp, body := get(t, a, path)
 		if body != want || want == none && resp.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d %q, want %q", path, resp.StatusCode, body, want)

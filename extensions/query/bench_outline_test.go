@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/test/bench"
 )
 
-var outlineData = flag.String("outline-data", "", "data folder of a store, a copy, to which BenchmarkOutline adds its trace; empty for a new one")
+var outlineData = flag.String("outline-data", "",
+	"data folder of a store, a copy, to which BenchmarkOutline adds its trace; empty for a new one")
 
 // cpuMillis returns the CPU time of the process in milliseconds.
 func cpuMillis(b *testing.B) float64 {

@@ -47,7 +47,8 @@ func TestStoreFails(t *testing.T) {
 		store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
 		store.Fail, store.FailAt = querytest.ErrStore, 2
 		h, _ := api(t, store)
-		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "disk on fire") {
+		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != http.StatusInternalServerError ||
+			!strings.Contains(w.Body.String(), "disk on fire") {
 			t.Errorf("%s: %d %.200s", path, w.Code, w.Body)
 		}
 	}

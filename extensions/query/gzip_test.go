@@ -26,7 +26,8 @@ func TestCompressedAnswers(t *testing.T) {
 			t.Errorf("%s: headers %v", path, plain.Header())
 		}
 		w := askEncoded(h, path, "br, gzip;q=0.5")
-		if w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Content-Type") != "application/json" || w.Body.Len() > plain.Body.Len()/2 {
+		if w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Content-Type") != "application/json" ||
+			w.Body.Len() > plain.Body.Len()/2 {
 			t.Fatalf("%s: %d of %d bytes, headers %v", path, w.Body.Len(), plain.Body.Len(), w.Header())
 		}
 		z, err := gzip.NewReader(w.Body)

@@ -43,7 +43,8 @@ func TestTooManyQueries(t *testing.T) {
 	slots := admitAll(t, b)
 	for _, path := range allPaths() {
 		w := querytest.Ask(t, routes, http.MethodGet, path)
-		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "max_concurrent_queries (10)") {
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
+			!strings.Contains(w.Body.String(), "max_concurrent_queries (10)") {
 			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
 		}
 	}
@@ -91,7 +92,8 @@ func TestSlowReaders(t *testing.T) {
 		}
 		for _, path := range []string{"/api/traces/2", "/api/traces?service=svc", "/api/v3/traces/3"} {
 			w := querytest.Ask(t, routes, http.MethodGet, path)
-			if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "max_answer_memory") {
+			if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" ||
+				!strings.Contains(w.Body.String(), "max_answer_memory") {
 				t.Errorf("%s: %d %v %.200s", path, w.Code, w.Header(), w.Body)
 			}
 		}

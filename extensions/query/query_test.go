@@ -152,7 +152,8 @@ func TestStartWithoutIndexPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "ui: cannot read the UI's index page") || q.Addr("http") != "" {
+	if err := q.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "ui: cannot read the UI's index page") ||
+		q.Addr("http") != "" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -179,8 +180,10 @@ func TestMetrics(t *testing.T) {
 	querytest.Record(h, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/traces/1", nil))
 	want := map[string]uint64{
 		"archive_trace err": 0, "archive_trace ok": 1, "find_trace_summaries err": 0, "find_trace_summaries ok": 1,
-		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1, "get_operations err": 0, "get_operations ok": 2,
-		"get_latencies err": 0, "get_latencies ok": 1, "get_call_rates err": 0, "get_call_rates ok": 1, "get_error_rates err": 1, "get_error_rates ok": 0,
+		"find_traces err": 1, "find_traces ok": 1, "get_dependencies err": 0, "get_dependencies ok": 1,
+		"get_operations err": 0, "get_operations ok": 2,
+		"get_latencies err": 0, "get_latencies ok": 1, "get_call_rates err": 0, "get_call_rates ok": 1, "get_error_rates err": 1,
+		"get_error_rates ok":        0,
 		"get_min_step_duration err": 0, "get_min_step_duration ok": 1, "get_tags err": 0, "get_tags ok": 2, "get_tag_values err": 0,
 		"get_tag_values ok": 1, "aggregate err": 0, "aggregate ok": 0,
 		"get_services err": 1, "get_services ok": 1, "get_trace err": 0, "get_trace ok": 4,
@@ -193,7 +196,8 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("latencies: %v", got)
 	}
 	results := gatherSums(t, reg, "tracing_query_responses")
-	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6, "get_services": 2, "get_trace": 2,
+	if want := map[string]float64{"find_trace_summaries": 2, "find_traces": 2, "get_dependencies": 1, "get_operations": 6,
+		"get_services": 2, "get_trace": 2,
 		"get_tags": 42, "get_tag_values": 3}; !reflect.DeepEqual(results, want) {
 		t.Errorf("results: %v", results)
 	}

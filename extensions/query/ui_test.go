@@ -62,7 +62,8 @@ func writeFile(t *testing.T, name, text string) {
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
 	now := querytest.Noon
-	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base, capabilities{Archive: true})
+	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base,
+		capabilities{Archive: true})
 	u.version = httpapi.Version{Commit: "abc", Version: "v1", Date: "today"}
 	if err := u.open(); err != nil {
 		t.Fatal(err)
@@ -80,13 +81,16 @@ func TestIndexPage(t *testing.T) {
 	settings := filepath.Join(t.TempDir(), "ui.json")
 	writeFile(t, settings, `{"menu": [{"label": "</script>$1"}]}`)
 	h, _ := pages(t, UIConfig{Path: uiFolder(t), ConfigFile: settings}, "/tracing", zap.NewNop())
-	for _, path := range []string{"/tracing/", "/tracing/search", "/tracing/trace/1...2", "/tracing/dependencies", "/tracing/index.html", "/tracing/secret.txt"} {
+	for _, path := range []string{"/tracing/", "/tracing/search", "/tracing/trace/1...2", "/tracing/dependencies", "/tracing/index.html",
+		"/tracing/secret.txt"} {
 		w := querytest.Ask(t, h, http.MethodGet, path)
-		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || w.Header().Get("Cache-Control") != "no-cache" {
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" ||
+			w.Header().Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
 		const able = `{"archiveStorage":true,"metricsStorage":false,"aiAssistant":false};`
-		for _, want := range []string{`<base href="/tracing/" data-x>`, `const JAEGER_CONFIG = {"menu":[{"label":"\u003c/script\u003e$1"}]};`,
+		for _, want := range []string{`<base href="/tracing/" data-x>`,
+			`const JAEGER_CONFIG = {"menu":[{"label":"\u003c/script\u003e$1"}]};`,
 			"const JAEGER_STORAGE_CAPABILITIES = " + able, "const JAEGER_BACKEND_CAPABILITIES = " + able,
 			`const JAEGER_VERSION = {"gitCommit":"abc","gitVersion":"v1","buildDate":"today"};`, "// JAEGER_CONFIG_JS\n"} {
 			if !strings.Contains(w.Body.String(), want) {
@@ -94,7 +98,8 @@ func TestIndexPage(t *testing.T) {
 			}
 		}
 	}
-	for path, status := range map[string]int{"/": 404, "/search": 404, "/tracing": 307, "/tracing/api/x": 404, "/tracing/api/services": 200} {
+	for path, status := range map[string]int{"/": 404, "/search": 404, "/tracing": 307, "/tracing/api/x": 404,
+		"/tracing/api/services": 200} {
 		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -107,7 +112,8 @@ func TestIndexPageWithScript(t *testing.T) {
 	writeFile(t, settings, strings.Replace(script, `<\/`, "</", 1))
 	h, _ := pages(t, UIConfig{Path: uiFolder(t), ConfigFile: settings}, "", zap.NewNop())
 	page := querytest.Ask(t, h, http.MethodGet, "/").Body.String()
-	if !strings.Contains(page, "}\n"+script+"\nconst") || strings.Contains(page, "may be replaced") || !strings.Contains(page, "JAEGER_CONFIG = DEFAULT_CONFIG;") {
+	if !strings.Contains(page, "}\n"+script+"\nconst") || strings.Contains(page, "may be replaced") ||
+		!strings.Contains(page, "JAEGER_CONFIG = DEFAULT_CONFIG;") {
 		t.Errorf("got %s", page)
 	}
 }
@@ -119,7 +125,8 @@ func TestStaticFiles(t *testing.T) {
 		!strings.HasPrefix(w.Header().Get("Content-Type"), "text/javascript") {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
-	for _, path := range []string{"/b/static/", "/b/static/none.js", "/b/static/link", "/b/static/%2e%2e/secret.txt", "/b/static/..%2fsecret.txt",
+	for _, path := range []string{"/b/static/", "/b/static/none.js", "/b/static/link", "/b/static/%2e%2e/secret.txt",
+		"/b/static/..%2fsecret.txt",
 		"/b/static//main.js", "/b/static/main.js/", "/static/main.js", "/b/static/%00"} {
 		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code == http.StatusOK || strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
@@ -139,7 +146,8 @@ func TestPageReloads(t *testing.T) {
 	f := func(after time.Duration, want string, warnings int) {
 		t.Helper()
 		*now = now.Add(after)
-		if page := querytest.Ask(t, h, http.MethodGet, "/").Body.String(); !strings.Contains(page, "JAEGER_CONFIG = "+want) || logs.Len() != warnings {
+		if page := querytest.Ask(t, h, http.MethodGet, "/").Body.String(); !strings.Contains(page, "JAEGER_CONFIG = "+want) ||
+			logs.Len() != warnings {
 			t.Errorf("%d warnings, %s", logs.Len(), page)
 		}
 	}
@@ -178,7 +186,8 @@ func TestInvalidUI(t *testing.T) {
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "null.json")}, "cannot parse UI config file")
 	writeFile(t, filepath.Join(dir, "a.js"), "function uiconfig() {}")
 	f(UIConfig{Path: folder, ConfigFile: filepath.Join(dir, "a.js")}, "UI config file must define function UIConfig(): ")
-	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "requires path", {Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {
+	for c, want := range map[UIConfig]string{{ConfigFile: "a.js"}: "requires path",
+		{Path: "x", ConfigFile: "a.yaml"}: "unrecognized UI config file format"} {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", c, err)
 		}

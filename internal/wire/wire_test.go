@@ -70,7 +70,8 @@ func serve(t *testing.T, c *collector) *grpc.ClientConn {
 	}
 	wire.Register(s, &api_v2.CollectorService_ServiceDesc, c)
 	// Reflection also describes services without handlers.
-	wire.Register(s, &grpc.ServiceDesc{ServiceName: "tracing.api_v2.SamplingManager", HandlerType: (*any)(nil), Metadata: api_v2.File_tracing_api_v2_sampling_proto.Path()}, c)
+	wire.Register(s, &grpc.ServiceDesc{ServiceName: "tracing.api_v2.SamplingManager", HandlerType: (*any)(nil),
+		Metadata: api_v2.File_tracing_api_v2_sampling_proto.Path()}, c)
 	s.AddDescriptors(wire.Originals())
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -176,7 +177,8 @@ func TestReflectionLists(t *testing.T) {
 		}
 	}
 	want := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
-		"jaeger.api_v2.CollectorService", "jaeger.api_v2.SamplingManager", "tracing.api_v2.CollectorService", "tracing.api_v2.SamplingManager"}
+		"jaeger.api_v2.CollectorService", "jaeger.api_v2.SamplingManager", "tracing.api_v2.CollectorService",
+		"tracing.api_v2.SamplingManager"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q\nwant %q", names, want)
 	}

@@ -231,8 +231,10 @@ func TestGRPCValidate(t *testing.T) {
 	f("", func(c *client.GRPCConfig) { c.Endpoint = "http://b.test:4317/" })
 	f("", func(c *client.GRPCConfig) { c.Endpoint, c.TLS.Insecure = "https://b.test:4317", false })
 	f("endpoint: must be set; write host:port, for example localhost:4317", func(c *client.GRPCConfig) { c.Endpoint = "" })
-	f(`endpoint: "localhost" is not a valid address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "localhost" })
-	f(`endpoint: "" is not a valid address; write host:port, for example localhost:4317`, func(c *client.GRPCConfig) { c.Endpoint = "a:1," })
+	f(`endpoint: "localhost" is not a valid address; write host:port, for example localhost:4317`,
+		func(c *client.GRPCConfig) { c.Endpoint = "localhost" })
+	f(`endpoint: "" is not a valid address; write host:port, for example localhost:4317`,
+		func(c *client.GRPCConfig) { c.Endpoint = "a:1," })
 	f(`endpoint: "dns:///a" is not a DNS target; write dns:///host:port`, func(c *client.GRPCConfig) { c.Endpoint = "dns:///a" })
 	f("endpoint: https:// contradicts tls::insecure: true; write host:port without a scheme",
 		func(c *client.GRPCConfig) { c.Endpoint = "https://a:1" })
@@ -249,7 +251,8 @@ func TestGRPCValidate(t *testing.T) {
 		c.Headers, c.Auth.BearerTokenFile = map[string]pipeline.Secret{"Authorization": "x"}, "file"
 	})
 	f("must have both cert_file and key_file or neither", func(c *client.GRPCConfig) { c.TLS = client.TLSConfig{CertFile: "x"} })
-	f("insecure: true disables TLS, but certificate files are set; remove insecure or the files", func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })
+	f("insecure: true disables TLS, but certificate files are set; remove insecure or the files",
+		func(c *client.GRPCConfig) { c.TLS.CAFile = "x" })
 	f(`min_version: unknown TLS version "1"; use 1.0, 1.1, 1.2 or 1.3`, func(c *client.GRPCConfig) { c.TLS.MinVersion = "1" })
 	f("max_version: 1.1 is below min_version (1.2)", func(c *client.GRPCConfig) { c.TLS.MaxVersion = "1.1" })
 }

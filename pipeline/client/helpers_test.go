@@ -50,7 +50,8 @@ func newFixture(t *testing.T) *fixture {
 	fix.clock.Store(1_000_000)
 	core, logs := observer.New(zap.InfoLevel)
 	fix.logs = logs
-	fix.set = pipeline.Settings{Logger: zap.New(core), Env: pipeline.SystemEnv(), Report: func(err error) { fix.reports = append(fix.reports, err) }}
+	fix.set = pipeline.Settings{Logger: zap.New(core), Env: pipeline.SystemEnv(),
+		Report: func(err error) { fix.reports = append(fix.reports, err) }}
 	fix.set.Env.Now = func() time.Time { return time.Unix(fix.clock.Load(), 0) }
 	fix.set.Env.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		fix.mu.Lock()
@@ -115,7 +116,8 @@ func call(t *testing.T, c *client.GRPC) (string, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var header metadata.MD
-	_, err := grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "some service"}, grpc.Header(&header))
+	_, err := grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "some service"},
+		grpc.Header(&header))
 	if err != nil {
 		return "", err
 	}
@@ -187,7 +189,8 @@ func (s *grpcServer) HandleRPC(_ context.Context, r stats.RPCStats) {
 func (fix *fixture) mutualTLS(f certstest.Files, protocols ...string) *tls.Config {
 	fix.t.Helper()
 	s := certs.NewServerTLS(&tls.Config{NextProtos: protocols}, certs.Files{Cert: f.Cert, Key: f.Key, CA: f.CA},
-		certs.ReloadOptions{Interval: time.Second, Now: fix.set.Env.Now, Report: func(err error) { fix.t.Errorf("server's certificates: %v", err) }})
+		certs.ReloadOptions{Interval: time.Second, Now: fix.set.Env.Now,
+			Report: func(err error) { fix.t.Errorf("server's certificates: %v", err) }})
 	if err := s.Load(); err != nil {
 		fix.t.Fatal(err)
 	}

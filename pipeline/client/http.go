@@ -113,7 +113,8 @@ func NewHTTP(set pipeline.Settings, cfg HTTPConfig) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HTTP{set: set, cfg: cfg, tls: source, headers: newHeaders(set, cfg.Headers, cfg.Auth), compressor: newBodyCompressor(cfg.Compression)}
+	h := &HTTP{set: set, cfg: cfg, tls: source, headers: newHeaders(set, cfg.Headers, cfg.Auth),
+		compressor: newBodyCompressor(cfg.Compression)}
 	h.transport = &http.Transport{
 		DialContext:            h.dial,
 		DialTLSContext:         h.dialTLS,

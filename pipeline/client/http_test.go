@@ -88,7 +88,8 @@ func TestHTTPJoinsChunks(t *testing.T) {
 		if err != nil || !bytes.Equal(b, want) {
 			t.Errorf("%s: body of %d bytes decodes to %d, error %v; want %d", compression, len(r.body), len(b), err, len(want))
 		}
-		if r.Header.Get("Content-Encoding") != strings.TrimSuffix(compression, "none") || r.ContentLength != int64(len(r.body)) || r.URL.Path != "/x" {
+		if r.Header.Get("Content-Encoding") != strings.TrimSuffix(compression, "none") ||
+			r.ContentLength != int64(len(r.body)) || r.URL.Path != "/x" {
 			t.Errorf("%s: sent to %s as %q, content length %d", compression, r.URL, r.Header.Get("Content-Encoding"), r.ContentLength)
 		}
 	}
@@ -272,8 +273,10 @@ func TestHTTPValidate(t *testing.T) {
 	f("", func(c *client.HTTPConfig) { c.Endpoint = "" })
 	f(`endpoint: "localhost:4318" is not a valid URL; write an http or https URL, for example http://localhost:4318`,
 		func(c *client.HTTPConfig) { c.Endpoint = "localhost:4318" })
-	f(`endpoint: "ftp://a" is not a valid URL; write an http or https URL, for example http://localhost:4318`, func(c *client.HTTPConfig) { c.Endpoint = "ftp://a" })
-	f("endpoint: must not contain a password, because URLs are logged; use headers instead", func(c *client.HTTPConfig) { c.Endpoint = "http://u:p@a" })
+	f(`endpoint: "ftp://a" is not a valid URL; write an http or https URL, for example http://localhost:4318`,
+		func(c *client.HTTPConfig) { c.Endpoint = "ftp://a" })
+	f("endpoint: must not contain a password, because URLs are logged; use headers instead",
+		func(c *client.HTTPConfig) { c.Endpoint = "http://u:p@a" })
 	f("max_conns_per_host: must be from 1 to 2147483647, not 0", func(c *client.HTTPConfig) { c.MaxConnsPerHost = 0 })
 	f("http2_ping_timeout: must be above 0 while pings are enabled", func(c *client.HTTPConfig) { c.PingTimeout = 0 })
 }

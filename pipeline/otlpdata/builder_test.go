@@ -65,8 +65,9 @@ func TestEmptyBuilder(t *testing.T) {
 func TestBuilderAllocatesNothingPerSpan(t *testing.T) {
 	var b Builder
 	resource := []KeyValue{{"service.name", StringValue("a")}}
-	s := &Span{TraceID: TraceID{1}, SpanID: SpanID{2}, Name: "op", Start: 1, End: math.MaxUint64, Attributes: []KeyValue{{"k", StringValue("v")}},
-		Links: []Link{{TraceID: TraceID{1}, Attributes: resource}}, Events: []Event{{Name: "e", Attributes: resource}}}
+	s := &Span{TraceID: TraceID{1}, SpanID: SpanID{2}, Name: "op", Start: 1, End: math.MaxUint64,
+		Attributes: []KeyValue{{"k", StringValue("v")}},
+		Links:      []Link{{TraceID: TraceID{1}, Attributes: resource}}, Events: []Event{{Name: "e", Attributes: resource}}}
 	allocs := testing.AllocsPerRun(10, func() {
 		b.Reset()
 		b.Resource(resource)

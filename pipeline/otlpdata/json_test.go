@@ -32,7 +32,8 @@ func TestFromJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := b.Services(); b.Len() != 1 || len(got) != 1 || got[0] != (ServiceCount{Service: "cart", Spans: 1, Roots: 1}) || b.Meta().Tenant != "t" {
+	if got := b.Services(); b.Len() != 1 || len(got) != 1 || got[0] != (ServiceCount{Service: "cart", Spans: 1, Roots: 1}) ||
+		b.Meta().Tenant != "t" {
 		t.Errorf("got %d spans, %+v, %+v", b.Len(), got, b.Meta())
 	}
 	chunks, err := b.Chunks()

@@ -149,11 +149,13 @@ func TestLimitOfDepthCannotBeLifted(t *testing.T) {
 
 func TestDeepJSON(t *testing.T) {
 	for name, text := range map[string]string{
-		"arrays":            strings.Repeat("[", 100_000),
-		"unknown member":    `{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}",
-		"objects":           strings.Repeat(`{"a":`, 100_000),
-		"values":            `{"resourceSpans":[{"resource":{"attributes":[{"key":"k","value":` + strings.Repeat(`{"arrayValue":{"values":[`, 100_000),
-		"unlimited, values": `{"resourceSpans":[{"resource":{"attributes":[{"key":"k","value":` + strings.Repeat(`{"arrayValue":{"values":[`, 100_000),
+		"arrays":         strings.Repeat("[", 100_000),
+		"unknown member": `{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}",
+		"objects":        strings.Repeat(`{"a":`, 100_000),
+		"values": `{"resourceSpans":[{"resource":{"attributes":[{"key":"k","value":` +
+			strings.Repeat(`{"arrayValue":{"values":[`, 100_000),
+		"unlimited, values": `{"resourceSpans":[{"resource":{"attributes":[{"key":"k","value":` +
+			strings.Repeat(`{"arrayValue":{"values":[`, 100_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			lim, depth := Limits{}, 64
@@ -195,8 +197,10 @@ func TestManyRepetitions(t *testing.T) {
 // memory.
 func TestValidationKeepsNoLists(t *testing.T) {
 	const n = 1 << 18
-	span := cat(bytes.Repeat(fieldLen(9), n), bytes.Repeat(fieldLen(11), n-1), bytes.Repeat(fieldLen(13), n), fieldLen(11, bytes.Repeat(fieldLen(3), n)))
-	resource := fieldLen(1, cat(bytes.Repeat(fieldLen(1), n-2), stringAttribute(1, "service.name", "cart"), stringAttribute(1, "service.name", "x")))
+	span := cat(bytes.Repeat(fieldLen(9), n), bytes.Repeat(fieldLen(11), n-1), bytes.Repeat(fieldLen(13), n),
+		fieldLen(11, bytes.Repeat(fieldLen(3), n)))
+	resource := fieldLen(1, cat(bytes.Repeat(fieldLen(1), n-2), stringAttribute(1, "service.name", "cart"),
+		stringAttribute(1, "service.name", "x")))
 	b := fieldLen(1, resource, fieldLen(2, fieldLen(1, bytes.Repeat(fieldLen(3), n)), fieldLen(2, span)))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

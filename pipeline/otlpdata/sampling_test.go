@@ -28,7 +28,8 @@ func TestParseSampling(t *testing.T) {
 	f("ot=th:ffffffffffffff", Sampling{Threshold: RejectAll - 1, HasThreshold: true})
 	f("ot=rv:8000000000000f;th:8", Sampling{Threshold: 1 << 55, HasThreshold: true, Randomness: 1<<55 | 15, HasRandomness: true})
 	f("ot=rv:00000000000000", Sampling{HasRandomness: true})
-	for _, s := range []string{"", ",", "=", ";", "ot", "ot=", "ot=th", "ot=th:", "ot=th:C", "ot=th:-1", "ot=th: 8", "ot=th:000000000000000",
+	for _, s := range []string{"", ",", "=", ";", "ot", "ot=", "ot=th", "ot=th:", "ot=th:C", "ot=th:-1", "ot=th: 8",
+		"ot=th:000000000000000",
 		"ot=TH:8", "OT=th:8", "xot=th:8", "ot =th:8", "o=th:8", "ot=a,ot=th:8", "ot=rv:8", "th:8", "a=ot=th:8"} {
 		f(s, Sampling{})
 	}
@@ -82,8 +83,9 @@ func TestAdjustedCounts(t *testing.T) {
 	f("ot=th:4", 1, 2)
 	f("ot=th:ffffff", MaxAdjustedCount, MaxAdjustedCount)
 	f("ot=th:fffffeffffffff", 1<<24-1, MaxAdjustedCount)
-	for _, unbelievable := range []string{"ot=rv:7fffffffffffff;th:8", "ot=th:ffffff00000001", "ot=th:ffffff8", "ot=th:ffffffffffffff", "ot=th:x", "ot=th:", "th:8"} {
-		f(unbelievable, 1, 1)
+	for _, implausible := range []string{"ot=rv:7fffffffffffff;th:8", "ot=th:ffffff00000001", "ot=th:ffffff8", "ot=th:ffffffffffffff",
+		"ot=th:x", "ot=th:", "th:8"} {
+		f(implausible, 1, 1)
 	}
 	rejected := Span{TraceState: "ot=th:8", TraceID: TraceID{8: 0xff, 9: 0x7f, 10: 0xff}}
 	if n := rejected.AdjustedCount(); n != 1 {

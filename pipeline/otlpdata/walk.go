@@ -242,7 +242,8 @@ func (w *walker) scopeSpans(b []byte, v Visitor) error {
 	return nil
 }
 
-// groupScope reads the scope of a ScopeSpans, checks the framing of the message and counts its spans.
+// groupScope reads the scope of a ScopeSpans, checks the framing of the message and counts its
+// spans.
 func (w *walker) groupScope(b []byte) error {
 	if err := w.countGroup(); err != nil {
 		return err

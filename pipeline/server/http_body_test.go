@@ -164,7 +164,8 @@ func TestCorruptBodiesAreRefused(t *testing.T) {
 	refused := 0.0
 	for name, compress := range compressors {
 		compressed := compress(bytes.Repeat([]byte("spans"), 1000))
-		for what, b := range map[string][]byte{"cut": compressed[:len(compressed)-3], "garbage": []byte("\x99no such thing, not at all"), "empty": nil} {
+		for what, b := range map[string][]byte{"cut": compressed[:len(compressed)-3],
+			"garbage": []byte("\x99no such thing, not at all"), "empty": nil} {
 			code, got := post(t, c, header(name), bytes.NewReader(b))
 			if what == "empty" && code == 200 && len(got) == 0 {
 				continue // an empty stream is valid in some formats

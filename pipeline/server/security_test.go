@@ -79,10 +79,12 @@ func callGRPC(t *testing.T, addr string, creds credentials.TransportCredentials,
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := healthpb.NewHealthClient(c).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil && status.Code(err) != codes.Unavailable {
+	if _, err := healthpb.NewHealthClient(c).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil &&
+		status.Code(err) != codes.Unavailable {
 		t.Errorf("health check: %v", err) // needs no credentials
 	}
-	stream, err := grpc_reflection_v1.NewServerReflectionClient(c).ServerReflectionInfo(metadata.AppendToOutgoingContext(t.Context(), md...))
+	stream, err := grpc_reflection_v1.NewServerReflectionClient(c).ServerReflectionInfo(
+		metadata.AppendToOutgoingContext(t.Context(), md...))
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,8 @@ func TestMutualTLS(t *testing.T) {
 	for who, c := range map[string]struct {
 		cert []tls.Certificate
 		in   bool
-	}{"with certificate": {[]tls.Certificate{client}, true}, "without": {nil, false}, "of another authority": {[]tls.Certificate{stranger}, false}} {
+	}{"with certificate": {[]tls.Certificate{client}, true}, "without": {nil, false},
+		"of another authority": {[]tls.Certificate{stranger}, false}} {
 		config := &tls.Config{RootCAs: pool, Certificates: c.cert, ServerName: certstest.Host}
 		if code, _, _, err := callHTTP(t, "https://"+web, config); (err == nil && code == 200) != c.in {
 			t.Errorf("HTTP, %s: %d %v", who, code, err)
@@ -198,7 +201,8 @@ func TestTLSFilesMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "http.tls: ") || !strings.Contains(err.Error(), "no-such.pem") {
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "http.tls: ") ||
+		!strings.Contains(err.Error(), "no-such.pem") {
 		t.Errorf("%v", err)
 	}
 }
@@ -244,11 +248,13 @@ func TestAuthentication(t *testing.T) {
 			}
 			for range 2 { // the second request uses the cache of verified credentials
 				code, body, h, err := callHTTP(t, "http://"+web, nil, header...)
-				if err != nil || c.want == "" && code != 200 || c.want != "" && (code != 401 || body != c.want || h.Get("WWW-Authenticate") == "") {
+				if err != nil || c.want == "" && code != 200 ||
+					c.want != "" && (code != 401 || body != c.want || h.Get("WWW-Authenticate") == "") {
 					t.Errorf("HTTP: %d %q %v", code, body, err)
 				}
 				err = callGRPC(t, rpc, insecure.NewCredentials(), header...)
-				if c.want == "" && err != nil || c.want != "" && (status.Code(err) != codes.Unauthenticated || status.Convert(err).Message() != c.want) {
+				if c.want == "" && err != nil ||
+					c.want != "" && (status.Code(err) != codes.Unauthenticated || status.Convert(err).Message() != c.want) {
 					t.Errorf("gRPC: %v", err)
 				}
 			}
@@ -257,7 +263,8 @@ func TestAuthentication(t *testing.T) {
 }
 
 func TestBadCredentialFiles(t *testing.T) {
-	for content, want := range map[string]string{"": "no client could authenticate", "ann:plain\n": "users:1: not a user with a bcrypt hash"} {
+	for content, want := range map[string]string{"": "no client could authenticate",
+		"ann:plain\n": "users:1: not a user with a bcrypt hash"} {
 		file := filepath.Join(t.TempDir(), "users")
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -301,7 +308,8 @@ func TestTenancy(t *testing.T) {
 				t.Errorf("HTTP: %d %q %v", code, body, err)
 			}
 			err = callGRPC(t, rpc, insecure.NewCredentials(), c.header...)
-			if c.denied && (status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != c.want) || !c.denied && err != nil {
+			if c.denied && (status.Code(err) != codes.PermissionDenied || status.Convert(err).Message() != c.want) ||
+				!c.denied && err != nil {
 				t.Errorf("gRPC: %v", err)
 			}
 		})

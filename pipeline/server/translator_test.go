@@ -46,7 +46,8 @@ func TestTranslationIsChargedToTheBudget(t *testing.T) {
 	}
 	b.Release()
 	broken := errors.New("broken")
-	if _, err := tr.Translate(t.Context(), body, 600, func(*TranslationMemory) (*otlpdata.Batch, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := tr.Translate(t.Context(), body, 600,
+		func(*TranslationMemory) (*otlpdata.Batch, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 	if budget.Used() != 0 {

@@ -29,10 +29,11 @@ func startBranches(t *testing.T, consume map[string]func(context.Context, *otlpd
 	t.Helper()
 	var head pipeline.Consumer
 	factories := []pipeline.Factory{Factory(),
-		pipeline.Receiver("source", func() none { return none{} }, func(_ pipeline.Settings, _ none, next pipeline.Consumer) (*source, error) {
-			head = next
-			return &source{}, nil
-		})}
+		pipeline.Receiver("source", func() none { return none{} },
+			func(_ pipeline.Settings, _ none, next pipeline.Consumer) (*source, error) {
+				head = next
+				return &source{}, nil
+			})}
 	for name, f := range consume {
 		factories = append(factories, pipeline.Exporter(name, func() none { return none{} },
 			func(pipeline.Settings, none) (*sink, error) { return &sink{consume: f}, nil }))
@@ -79,7 +80,8 @@ func TestPermanentErrorOfOneBranch(t *testing.T) {
 				return pipeline.Permanent(errors.New("invalid"))
 			}
 		}
-		head := startBranches(t, map[string]func(context.Context, *otlpdata.Batch) error{"strict": accept(strict, "invalid"), "open": accept(open, "")})
+		head := startBranches(t, map[string]func(context.Context, *otlpdata.Batch) error{"strict": accept(strict, "invalid"),
+			"open": accept(open, "")})
 		var wg sync.WaitGroup
 		for _, name := range []string{"first", "good", "invalid", "fine"} {
 			wg.Go(func() {

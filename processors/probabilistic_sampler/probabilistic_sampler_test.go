@@ -219,7 +219,8 @@ func TestShares(t *testing.T) {
 func TestOtherFieldsAreUnchanged(t *testing.T) {
 	td := randomTraces(rand.New(rand.NewPCG(3, 4)), 50)
 	td.ResourceSpans().AppendEmpty().Resource().Attributes().PutStr("service.name", "empty")
-	half, err := otlpdata.Concat(otlpdata.FromTraces(td, otlpdata.Meta{}), otlpdata.FromTraces(randomTraces(rand.New(rand.NewPCG(5, 6)), 50), otlpdata.Meta{}))
+	half, err := otlpdata.Concat(otlpdata.FromTraces(td, otlpdata.Meta{}),
+		otlpdata.FromTraces(randomTraces(rand.New(rand.NewPCG(5, 6)), 50), otlpdata.Meta{}))
 	if err != nil {
 		t.Fatal(err)
 	}

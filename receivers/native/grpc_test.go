@@ -41,7 +41,8 @@ func TestPostSpans(t *testing.T) {
 	conn := start(t, testConfig(), 64<<20, s).dial(t)
 	for i, name := range serviceNames {
 		for _, compression := range []string{"identity", "gzip"} {
-			if resp, err := post(t.Context(), conn, name, protoRequest(i+1), grpc.UseCompressor(compression)); err != nil || len(resp) != 0 {
+			if resp, err := post(t.Context(), conn, name, protoRequest(i+1), grpc.UseCompressor(compression)); err != nil ||
+				len(resp) != 0 {
 				t.Errorf("%s, %s: %q %v", name, compression, resp, err)
 			}
 		}
@@ -127,7 +128,8 @@ func TestGRPCRefusals(t *testing.T) {
 	}
 	for _, method := range []string{"/tracing.api_v2.CollectorService/Nothing", "/tracing.api_v2.SamplingManager/GetSamplingStrategy"} {
 		req := server.Raw{}
-		if err := conn.Invoke(t.Context(), method, &req, &req, grpc.ForceCodecV2(server.RawCodec())); status.Code(err) != codes.Unimplemented {
+		if err := conn.Invoke(t.Context(), method, &req, &req,
+			grpc.ForceCodecV2(server.RawCodec())); status.Code(err) != codes.Unimplemented {
 			t.Errorf("%s: %v", method, err)
 		}
 		want["protocols.grpc "+server.ReasonProtocol]++
@@ -145,7 +147,8 @@ func TestGRPCTenants(t *testing.T) {
 	s := &pipelinetest.Sink{}
 	tenancy := server.TenancyConfig{Enabled: true, Header: "x-tenant", Tenants: []string{"a", "b"}}
 	conn := start(t, testConfig(func(g *server.GRPCConfig, _ *server.HTTPConfig) { g.Tenancy = pipeline.Present(tenancy) }), 0, s).dial(t)
-	for want, tenants := range map[string][]string{"": {"a"}, "missing tenant header": nil, "extra tenant header": {"a", "b"}, "unknown tenant": {"c"}} {
+	for want, tenants := range map[string][]string{"": {"a"}, "missing tenant header": nil, "extra tenant header": {"a", "b"},
+		"unknown tenant": {"c"}} {
 		ctx := t.Context()
 		for _, tenant := range tenants {
 			ctx = metadata.AppendToOutgoingContext(ctx, "x-tenant", tenant)
@@ -186,10 +189,12 @@ func TestHealthAndReflection(t *testing.T) {
 	}
 	list := request(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
 	for _, name := range serviceNames {
-		if !slices.ContainsFunc(list.GetListServicesResponse().GetService(), func(s *reflectionpb.ServiceResponse) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(list.GetListServicesResponse().GetService(),
+			func(s *reflectionpb.ServiceResponse) bool { return s.Name == name }) {
 			t.Errorf("%s is not listed", name)
 		}
-		found := request(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}})
+		found := request(&reflectionpb.ServerReflectionRequest{
+			MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name}})
 		if len(found.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 			t.Errorf("no descriptor for %s: %v", name, found)
 		}
@@ -219,7 +224,8 @@ func TestTranslationIsCharged(t *testing.T) {
 	if _, err := post(t.Context(), conn, serviceNames[1], smallTags(20_000)); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
-	if _, err := post(t.Context(), conn, serviceNames[1], smallTags(100_000)); status.Code(err) != codes.ResourceExhausted || retryDelay(err) != 0 {
+	if _, err := post(t.Context(), conn, serviceNames[1], smallTags(100_000)); status.Code(err) != codes.ResourceExhausted ||
+		retryDelay(err) != 0 {
 		t.Errorf("larger than the budget: %v", err)
 	}
 	if n := f.Refused(t); n["protocols.grpc "+server.ReasonOverBudget] != 1 || n["protocols.grpc "+server.ReasonTooLarge] != 1 {

@@ -104,8 +104,9 @@ func spanNames(t testing.TB, b *otlpdata.Batch) (names []string) {
 func protoRequest(n int) []byte {
 	batch := &api_v2.Batch{Process: &api_v2.Process{ServiceName: "cart"}}
 	for i := range n {
-		s := &api_v2.Span{TraceId: make([]byte, 16), SpanId: []byte{1, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)}, OperationName: fmt.Sprint("get ", i),
-			StartTime: timestamppb.New(time.Unix(1_700_000_000, 0)), Duration: durationpb.New(time.Second)}
+		s := &api_v2.Span{TraceId: make([]byte, 16), SpanId: []byte{1, 0, 0, 0, 0, 0, byte(i >> 8), byte(i)},
+			OperationName: fmt.Sprint("get ", i),
+			StartTime:     timestamppb.New(time.Unix(1_700_000_000, 0)), Duration: durationpb.New(time.Second)}
 		for range 5 {
 			s.Tags = append(s.Tags, &api_v2.KeyValue{Key: "db.statement", VStr: "some value of ordinary size"})
 		}
@@ -123,7 +124,8 @@ func thriftRequest(n int) []byte {
 	text := "some value of ordinary size"
 	batch := &jaeger.Batch{Process: &jaeger.Process{ServiceName: "cart"}, Spans: []*jaeger.Span{}}
 	for i := range n {
-		s := &jaeger.Span{TraceIdLow: 1, SpanId: int64(i + 1), OperationName: fmt.Sprint("get ", i), StartTime: 1_700_000_000_000_000, Duration: 1e6}
+		s := &jaeger.Span{TraceIdLow: 1, SpanId: int64(i + 1), OperationName: fmt.Sprint("get ", i),
+			StartTime: 1_700_000_000_000_000, Duration: 1e6}
 		for range 5 {
 			s.Tags = append(s.Tags, &jaeger.Tag{Key: "db.statement", VStr: &text})
 		}

@@ -196,7 +196,8 @@ func TestTruncatedBody(t *testing.T) {
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", tracesPath, xThrift)
 	conn.(*net.TCPConn).CloseWrite()
 	response, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(response), "HTTP/1.1 500") || !strings.Contains(string(response), "Unable to process request body: unexpected EOF") {
+	if err != nil || !strings.HasPrefix(string(response), "HTTP/1.1 500") ||
+		!strings.Contains(string(response), "Unable to process request body: unexpected EOF") {
 		t.Errorf("%s %v", response, err)
 	}
 }
@@ -220,19 +221,22 @@ func TestTranslationMemory(t *testing.T) {
 	const n = 20_000
 	logs := func(fields int) []byte {
 		log := &jaeger.Log{Fields: slices.Repeat([]*jaeger.Tag{{Key: "k"}}, fields)}
-		return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{Logs: slices.Repeat([]*jaeger.Log{log}, n/(1+fields))}}})
+		return thriftBytes(&jaeger.Batch{Process: &jaeger.Process{},
+			Spans: []*jaeger.Span{{Logs: slices.Repeat([]*jaeger.Log{log}, n/(1+fields))}}})
 	}
 	for name, c := range map[string]struct {
 		format wireFormat
 		body   []byte
 		growth int
 	}{
-		"typical Thrift":        {thriftBatch, thriftRequest(1000), native.TypicalGrowth},
-		"tags":                  {thriftBatch, manyTags(n), native.TypicalGrowth},
-		"logs":                  {thriftBatch, logs(0), native.TypicalGrowth},
-		"logs with a field":     {thriftBatch, logs(1), native.TypicalGrowth},
-		"references":            {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.TypicalGrowth},
-		"spans":                 {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.TypicalGrowth},
+		"typical Thrift":    {thriftBatch, thriftRequest(1000), native.TypicalGrowth},
+		"tags":              {thriftBatch, manyTags(n), native.TypicalGrowth},
+		"logs":              {thriftBatch, logs(0), native.TypicalGrowth},
+		"logs with a field": {thriftBatch, logs(1), native.TypicalGrowth},
+		"references": {thriftBatch, thriftBytes(&jaeger.Batch{Process: &jaeger.Process{},
+			Spans: []*jaeger.Span{{References: slices.Repeat([]*jaeger.SpanRef{{}}, n)}}}), native.TypicalGrowth},
+		"spans": {thriftBatch,
+			thriftBytes(&jaeger.Batch{Process: &jaeger.Process{}, Spans: slices.Repeat([]*jaeger.Span{{}}, n)}), native.TypicalGrowth},
 		"typical protobuf":      {postSpans, protoRequest(1000), native.TypicalGrowth},
 		"tags in protobuf":      {postSpans, smallTags(n), native.TypicalGrowth},
 		"few tags in protobuf":  {postSpans, smallTags(1000), native.TypicalGrowth},
@@ -250,7 +254,8 @@ func TestTranslationMemory(t *testing.T) {
 		if allocated > charged*3 { // TotalAlloc includes discarded buffers
 			t.Errorf("%s: %d bytes charged for %d bytes of input, %d allocated", name, charged, len(c.body), allocated)
 		}
-		t.Logf("%s: %d bytes, charged %.1f times, allocated %.1f times", name, len(c.body), float64(charged)/float64(len(c.body)), float64(allocated)/float64(len(c.body)))
+		t.Logf("%s: %d bytes, charged %.1f times, allocated %.1f times", name, len(c.body), float64(charged)/float64(len(c.body)),
+			float64(allocated)/float64(len(c.body)))
 	}
 }
 

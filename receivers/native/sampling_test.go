@@ -84,7 +84,8 @@ func TestSamplingOverHTTP(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d %q", c.method, c.path, code, body, c.code, c.body)
 		}
 	}
-	if code, body := f.get(t, "GET", "/api/sampling/explain?service=cart&operation=x"); code != 200 || !strings.Contains(body, `"service": "acmecartx"`) {
+	if code, body := f.get(t, "GET", "/api/sampling/explain?service=cart&operation=x"); code != 200 ||
+		!strings.Contains(body, `"service": "acmecartx"`) {
 		t.Errorf("%d %s", code, body)
 	}
 }
@@ -97,7 +98,8 @@ func TestSamplingOverGRPC(t *testing.T) {
 		method := "/" + name + ".api_v2.SamplingManager/GetSamplingStrategy"
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "acme")
 		var r api_v2.SamplingStrategyResponse
-		if err := conn.Invoke(ctx, method, &api_v2.SamplingStrategyParameters{}, &r); err != nil || r.GetRateLimitingSampling().GetMaxTracesPerSecond() != 4 {
+		if err := conn.Invoke(ctx, method, &api_v2.SamplingStrategyParameters{}, &r); err != nil ||
+			r.GetRateLimitingSampling().GetMaxTracesPerSecond() != 4 {
 			t.Errorf("%s: %v, %v", name, &r, err)
 		}
 		err := conn.Invoke(ctx, method, &api_v2.SamplingStrategyParameters{ServiceName: "lost"}, &r)
@@ -119,7 +121,8 @@ func TestWithoutSamplingProvider(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "acme")
-	err := f.dial(t).Invoke(ctx, "/jaeger.api_v2.SamplingManager/GetSamplingStrategy", &api_v2.SamplingStrategyParameters{}, &api_v2.SamplingStrategyResponse{})
+	err := f.dial(t).Invoke(ctx, "/jaeger.api_v2.SamplingManager/GetSamplingStrategy", &api_v2.SamplingStrategyParameters{},
+		&api_v2.SamplingStrategyResponse{})
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("%v", err)
 	}

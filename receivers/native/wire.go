@@ -7,8 +7,8 @@ import (
 // wireFormat is an encoding of batches.
 type wireFormat struct {
 	transport string
-	// translate fails with [native.ErrOutputTooLarge] if the output exceeds maxOutput bytes. 0 disables the
-	// limit.
+	// translate fails with [native.ErrOutputTooLarge] if the output exceeds maxOutput bytes. 0
+	// disables the limit.
 	translate func(body []byte, maxOutput int) (otlp []byte, err error)
 	// memory returns the maximum memory of translate in bytes, without the body, if the output has
 	// at most growth*len(body) + [native.BaseMemory] bytes.

@@ -72,7 +72,8 @@ func BenchmarkUDP(b *testing.B) {
 			b.Fatal(err)
 		}
 		if sent++; sent%1000 == 0 {
-			for st := f.Listeners["compact"].(*udp.Server).Stats(); st.Processed+st.Dropped+st.KernelDrops < sent-1000; st = f.Listeners["compact"].(*udp.Server).Stats() {
+			stats := f.Listeners["compact"].(*udp.Server).Stats
+			for st := stats(); st.Processed+st.Dropped+st.KernelDrops < sent-1000; st = stats() {
 				time.Sleep(50 * time.Microsecond)
 			}
 		}

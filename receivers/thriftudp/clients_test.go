@@ -98,7 +98,8 @@ func TestClientsExpire(t *testing.T) {
 		}
 		started := f.Logs.FilterMessage("received batch from a new client, starting to keep stats")
 		expired := f.Logs.FilterMessage("have not heard from a client for a while, freeing stats").All()
-		if started.Len() != 2 || len(expired) != 1 || expired[0].ContextMap()["client-uuid"] != "old" || expired[0].ContextMap()["last-message"] == nil {
+		if started.Len() != 2 || len(expired) != 1 || expired[0].ContextMap()["client-uuid"] != "old" ||
+			expired[0].ContextMap()["last-message"] == nil {
 			t.Errorf("log: %v", f.Logs.All())
 		}
 	})

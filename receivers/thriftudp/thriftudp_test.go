@@ -98,7 +98,8 @@ func TestDatagramsAreJoined(t *testing.T) {
 	<-entered
 	const n = 300
 	for i := range n {
-		f.send("compact", message(t, native.Compact, "emitBatch", batch(fmt.Sprint(i))), message(t, native.Compact, "emitZipkinBatch", zipkinBatch("z")))
+		f.send("compact", message(t, native.Compact, "emitBatch", batch(fmt.Sprint(i))),
+			message(t, native.Compact, "emitZipkinBatch", zipkinBatch("z")))
 	}
 	f.await(func() bool { return f.Listeners["compact"].(*udp.Server).Stats().Waiting == 2*n })
 	close(gate)
@@ -174,7 +175,8 @@ func jsonOf(t *testing.T, td ptrace.Traces) string {
 
 func TestOverBudget(t *testing.T) {
 	f := start(t, testConfig(), 2000, &pipelinetest.Sink{})
-	f.send("compact", message(t, native.Compact, "emitBatch", batch(strings.Repeat("long", 100))), message(t, native.Compact, "emitBatch", batch("short")))
+	f.send("compact", message(t, native.Compact, "emitBatch", batch(strings.Repeat("long", 100))),
+		message(t, native.Compact, "emitBatch", batch("short")))
 	f.stop()
 	if got := names(t, f.sink); !slices.Equal(got, []string{"udp tracing cart short"}) {
 		t.Errorf("spans: %q", got)

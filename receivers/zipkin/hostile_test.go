@@ -29,28 +29,32 @@ func hostile() map[string]request {
 		return string([]byte{byte(n) | 0x80, byte(n>>7) | 0x80, byte(n>>14) | 0x80, byte(n >> 21)})
 	}
 	return map[string]request{
-		"a million tags":           v2(many(1_000_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
-		"tags within the limit":    v2(many(30_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
-		"tags for resources":       v2(many(30_000, `[`+span+`,"tags":{`, `"os.":1`, `}},{"id":"2","tags":{"os.a":1}}]`)),
-		"a resource in each span":  v2(many(10_000, `[`, span+`,"tags":{"os.a":"1","os.b":"2"}}`, `]`)),
-		"annotations":              v2(many(30_000, `[`+span+`,"annotations":[`, `{"value":"|"}`, `]}]`)),
-		"packed attributes":        v2(many(30_000, `[`+span+`,"annotations":[{"value":"n|{`, `\"\":1`, `}|0"}]}]`)),
-		"nested":                   v2(`[{"x":` + strings.Repeat(`[`, 1<<17)),
-		"nested in a tag":          v2(`[{"tags":{"x":` + strings.Repeat(`{"a":`, 1<<16)),
-		"nested when packed":       v2(`[` + span + `,"annotations":[{"value":"n|{\"a\":` + strings.Repeat(`[`, 1<<17) + `|0"}]}]`),
-		"huge numbers":             v2(`[{"id":"1","timestamp":` + strings.Repeat("9", 1<<17) + `,"duration":1e` + strings.Repeat("9", 1<<16) + `}]`),
-		"small spans":              v2(many(20_000, `[`, `{"id":"1"}`, `]`)),
-		"links":                    v2(many(10_000, `[`+span+`,"tags":{`, `"otlp.link.1":"1|1||{}|0"`, `}}]`)),
-		"services":                 v2(services(5_000)),
-		"gzip bomb":                {path: "/api/v2/spans", body: zipped(strings.Repeat(" ", 24<<20)), header: []string{"Content-Encoding", "gzip"}},
-		"small protobuf spans":     protobuf(strings.Repeat("\x0a\x0a\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01", 20_000)),
-		"empty protobuf tags":      protobuf("\x0a" + length(10+2*30_000) + "\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01" + strings.Repeat("\x5a\x00", 30_000)),
+		"a million tags":          v2(many(1_000_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
+		"tags within the limit":   v2(many(30_000, `[`+span+`,"tags":{`, `"":1`, `}}]`)),
+		"tags for resources":      v2(many(30_000, `[`+span+`,"tags":{`, `"os.":1`, `}},{"id":"2","tags":{"os.a":1}}]`)),
+		"a resource in each span": v2(many(10_000, `[`, span+`,"tags":{"os.a":"1","os.b":"2"}}`, `]`)),
+		"annotations":             v2(many(30_000, `[`+span+`,"annotations":[`, `{"value":"|"}`, `]}]`)),
+		"packed attributes":       v2(many(30_000, `[`+span+`,"annotations":[{"value":"n|{`, `\"\":1`, `}|0"}]}]`)),
+		"nested":                  v2(`[{"x":` + strings.Repeat(`[`, 1<<17)),
+		"nested in a tag":         v2(`[{"tags":{"x":` + strings.Repeat(`{"a":`, 1<<16)),
+		"nested when packed":      v2(`[` + span + `,"annotations":[{"value":"n|{\"a\":` + strings.Repeat(`[`, 1<<17) + `|0"}]}]`),
+		"huge numbers": v2(`[{"id":"1","timestamp":` + strings.Repeat("9", 1<<17) + `,"duration":1e` +
+			strings.Repeat("9", 1<<16) + `}]`),
+		"small spans": v2(many(20_000, `[`, `{"id":"1"}`, `]`)),
+		"links":       v2(many(10_000, `[`+span+`,"tags":{`, `"otlp.link.1":"1|1||{}|0"`, `}}]`)),
+		"services":    v2(services(5_000)),
+		"gzip bomb": {path: "/api/v2/spans", body: zipped(strings.Repeat(" ", 24<<20)),
+			header: []string{"Content-Encoding", "gzip"}},
+		"small protobuf spans": protobuf(strings.Repeat("\x0a\x0a\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01", 20_000)),
+		"empty protobuf tags": protobuf("\x0a" + length(10+2*30_000) + "\x1a\x08\x01\x01\x01\x01\x01\x01\x01\x01" +
+			strings.Repeat("\x5a\x00", 30_000)),
 		"protobuf wrong length":    protobuf("\x0a\xff\xff\xff\xff\x0f"),
 		"unterminated protobuf":    protobuf(strings.Repeat("\x0b", 1<<17)),
 		"Thrift wrong list size":   thrift("\x0c\x7f\xff\xff\xff"),
 		"Thrift wrong string size": thrift("\x0c\x00\x00\x00\x01\x0b\x00\x03\x7f\xff\xff\xff"),
 		"v1 binary annotations":    v1(many(20_000, v1Span+`"binaryAnnotations":[`, `{"key":"a"}`, `]}]`)),
-		"v1 hosts":                 v1(many(20_000, v1Span+`"annotations":[`, `{"value":1,"endpoint":{"port":1}},{"value":1,"endpoint":{"port":2}}`, `]}]`)),
+		"v1 hosts": v1(many(20_000, v1Span+`"annotations":[`,
+			`{"value":1,"endpoint":{"port":1}},{"value":1,"endpoint":{"port":2}}`, `]}]`)),
 		"v1 small spans":           v1(many(20_000, `[`, `{"traceId":"0000000000000001","id":"0000000000000001"}`, `]`)),
 		"v1 nested":                v1(`[{"x":` + strings.Repeat(`[`, 1<<17)),
 		"v1 annotations for times": v1(many(10_000, v1Span+`"annotations":[`, `{"value":"a"}`, `]}]`)),
@@ -108,7 +112,8 @@ func TestTranslationMemory(t *testing.T) {
 func TestMemoryOfTypicalSpans(t *testing.T) {
 	const host = `"endpoint":{"serviceName":"frontend","ipv4":"10.0.0.1","port":8080}`
 	const span = `{"traceId":"00000000000000a1","id":"fffffffffffffffe","name":"get /carts","timestamp":1500000000000001,"duration":7,` +
-		`"annotations":[{"timestamp":1500000000000001,"value":"sr",` + host + `},{"timestamp":1500000000000008,"value":"ss",` + host + `}],` +
+		`"annotations":[{"timestamp":1500000000000001,"value":"sr",` + host +
+		`},{"timestamp":1500000000000008,"value":"ss",` + host + `}],` +
 		`"binaryAnnotations":[{"key":"http.method","value":"GET",` + host + `},{"key":"http.path","value":"/api/carts/42",` + host + `}]},`
 	body := []byte("[" + strings.Repeat(span, 1000) + "null]")
 	const maxRatio = 15

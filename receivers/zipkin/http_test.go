@@ -24,15 +24,17 @@ const (
 		`"annotations":[{"timestamp":1500000000000000,"value":"sr","endpoint":{"serviceName":"cart"}}]}]`
 	// oneThrift is a list of one struct, the same span in the binary protocol.
 	oneThrift = "\x0c\x00\x00\x00\x01" +
-		"\x0a\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" + "\x0b\x00\x03\x00\x00\x00\x03get" + "\x0a\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02" +
+		"\x0a\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" + "\x0b\x00\x03\x00\x00\x00\x03get" +
+		"\x0a\x00\x04\x00\x00\x00\x00\x00\x00\x00\x02" +
 		"\x0f\x00\x06\x0c\x00\x00\x00\x01" + "\x0a\x00\x01\x00\x05\x54\x3d\xf7\x29\xc0\x00" + "\x0b\x00\x02\x00\x00\x00\x02sr" +
 		"\x0c\x00\x03\x0b\x00\x03\x00\x00\x00\x04cart\x00" + "\x00" +
 		"\x0a\x00\x0a\x00\x05\x54\x3d\xf7\x29\xc0\x00" + "\x0a\x00\x0b\x00\x00\x00\x00\x00\x00\x00\x05" + "\x00"
 )
 
 func oneProto(t *testing.T) string {
-	b, err := proto.Marshal(&pb.ListOfSpans{Spans: []*pb.Span{{TraceId: []byte{7: 1}, Id: []byte{7: 2}, Name: "get", Timestamp: 1500000000000000, Duration: 5,
-		LocalEndpoint: &pb.Endpoint{ServiceName: "cart"}}}})
+	b, err := proto.Marshal(&pb.ListOfSpans{Spans: []*pb.Span{
+		{TraceId: []byte{7: 1}, Id: []byte{7: 2}, Name: "get", Timestamp: 1500000000000000, Duration: 5,
+			LocalEndpoint: &pb.Endpoint{ServiceName: "cart"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,15 +71,18 @@ func visit(t *testing.T, b *otlpdata.Batch) *spanVisitor {
 func TestFormats(t *testing.T) {
 	f := start(t, nil, testBudget)
 	for name, r := range map[string]request{
-		"v2 JSON":                  {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", "application/json"}},
-		"v2 without a type":        {path: "/api/v2/spans", body: oneV2},
-		"v2 of any other type":     {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", ";;"}},
-		"v2 with a prefix":         {path: "/zipkin/api/v2/spans/", body: oneV2},
-		"v2 protobuf":              {path: "/api/v2/spans", body: oneProto(t), header: []string{"Content-Type", "application/x-protobuf"}},
-		"v2 protobuf, a parameter": {path: "/api/v2/spans", body: oneProto(t), header: []string{"Content-Type", "Application/X-Protobuf; v=1"}},
-		"v1 JSON":                  {path: "/api/v1/spans", body: oneV1, header: []string{"Content-Type", "application/json; charset=utf-8"}},
-		"v1 Thrift":                {path: "/api/v1/spans", body: oneThrift, header: []string{"Content-Type", "application/x-thrift"}},
-		"v1 Thrift, a parameter":   {path: "/api/v1/spans", body: oneThrift, header: []string{"Content-Type", "application/x-thrift; charset=utf-8"}},
+		"v2 JSON":              {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", "application/json"}},
+		"v2 without a type":    {path: "/api/v2/spans", body: oneV2},
+		"v2 of any other type": {path: "/api/v2/spans", body: oneV2, header: []string{"Content-Type", ";;"}},
+		"v2 with a prefix":     {path: "/zipkin/api/v2/spans/", body: oneV2},
+		"v2 protobuf":          {path: "/api/v2/spans", body: oneProto(t), header: []string{"Content-Type", "application/x-protobuf"}},
+		"v2 protobuf, a parameter": {path: "/api/v2/spans", body: oneProto(t),
+			header: []string{"Content-Type", "Application/X-Protobuf; v=1"}},
+		"v1 JSON": {path: "/api/v1/spans", body: oneV1,
+			header: []string{"Content-Type", "application/json; charset=utf-8"}},
+		"v1 Thrift": {path: "/api/v1/spans", body: oneThrift, header: []string{"Content-Type", "application/x-thrift"}},
+		"v1 Thrift, a parameter": {path: "/api/v1/spans", body: oneThrift,
+			header: []string{"Content-Type", "application/x-thrift; charset=utf-8"}},
 	} {
 		resp, body := f.do(t, r)
 		if resp.StatusCode != http.StatusAccepted || body != "" {
@@ -127,33 +132,42 @@ func TestResponses(t *testing.T) {
 		"no spans":          {request: request{path: "/api/v2/spans", body: `[]`}, code: 202},
 		"health":            {request: request{method: "GET", path: "/health"}, code: 200, body: `{"status":"UP"}`},
 		"health, head only": {request: request{method: "HEAD", path: "/health"}, code: 200},
-		"gzip":              {request: request{path: "/api/v2/spans", body: zipped(oneV2), header: []string{"Content-Encoding", "gzip"}}, code: 202},
-		"other path":        {request: request{method: "GET", path: "/zipkin"}, code: 404, body: "404 page not found\n"},
-		"post to health":    {request: request{path: "/health"}, code: 404, body: "404 page not found\n"},
-		"get":               {request: request{method: "GET", path: "/api/v2/spans"}, code: 405, body: "Method Not Allowed\n"},
-		"no JSON":           {request: request{path: "/api/v2/spans", body: `xyz`}, code: 400, body: "invalid character 'x' looking for beginning of value\n"},
-		"empty":             {request: request{path: "/api/v2/spans"}, code: 400, body: "unexpected end of JSON input\n"},
-		"no span id":        {request: request{path: "/api/v2/spans", body: `[{}]`}, code: 400, body: "valid span id required\n"},
+		"gzip": {request: request{path: "/api/v2/spans", body: zipped(oneV2), header: []string{"Content-Encoding", "gzip"}},
+			code: 202},
+		"other path":     {request: request{method: "GET", path: "/zipkin"}, code: 404, body: "404 page not found\n"},
+		"post to health": {request: request{path: "/health"}, code: 404, body: "404 page not found\n"},
+		"get":            {request: request{method: "GET", path: "/api/v2/spans"}, code: 405, body: "Method Not Allowed\n"},
+		"no JSON": {request: request{path: "/api/v2/spans", body: `xyz`}, code: 400,
+			body: "invalid character 'x' looking for beginning of value\n"},
+		"empty":      {request: request{path: "/api/v2/spans"}, code: 400, body: "unexpected end of JSON input\n"},
+		"no span id": {request: request{path: "/api/v2/spans", body: `[{}]`}, code: 400, body: "valid span id required\n"},
 		"v1 trace id": {request: request{path: "/api/v1/spans", body: `[{"traceId":"1","id":"0000000000000002"}]`}, code: 400,
 			body: "zipkinV1 span traceId: hex traceId span has wrong length (expected 16 or 32)\n"},
 		"bad gzip": {request: request{path: "/api/v2/spans", body: "0123456789", header: []string{"Content-Encoding", "gzip"}}, code: 400,
 			body: "gzip: invalid header\n"},
 		"unknown encoding": {request: request{path: "/api/v2/spans", body: oneV2, header: []string{"Content-Encoding", "br"}}, code: 400,
 			body: "unsupported Content-Encoding: br\n"},
-		"too large": {request: request{path: "/api/v2/spans", body: strings.Repeat(" ", 1<<20) + "[]"}, code: 413, body: "http: request body too large\n"},
+		"too large": {request: request{path: "/api/v2/spans", body: strings.Repeat(" ", 1<<20) + "[]"}, code: 413,
+			body: "http: request body too large\n"},
 		"too many spans": {request: request{path: "/api/v2/spans", body: `[{"id":"1"},{"id":"2"},{"id":"3"},{"id":"4"}]`}, code: 413,
 			body: "otlp: spans in one request: more than 3\n"},
 		"spans of as many services": {request: request{path: "/api/v2/spans", body: `[{"id":"1","localEndpoint":{"serviceName":"a"}},` +
 			`{"id":"2","localEndpoint":{"serviceName":"b"}},{"id":"3"}]`}, code: 202},
-		"as many tags as there may be": {request: request{path: "/api/v2/spans", body: `[{"id":"1","localEndpoint":{"ipv4":"1.2.3.4","port":1},` +
-			`"tags":{"a":1,"b":1,"c":1,"d":1,"e":1}}]`}, code: 202},
-		"too many tags": {request: request{path: "/api/v2/spans", body: `[{"id":"1","tags":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}}]`}, code: 400,
+		"as many tags as there may be": {request: request{path: "/api/v2/spans",
+			body: `[{"id":"1","localEndpoint":{"ipv4":"1.2.3.4","port":1},` +
+				`"tags":{"a":1,"b":1,"c":1,"d":1,"e":1}}]`}, code: 202},
+		"too many tags": {request: request{path: "/api/v2/spans", body: `[{"id":"1","tags":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}}]`},
+			code: 400,
 			body: "otlp: tags or annotations of one span: more than 5\n"},
-		"permanent": {request: request{path: "/api/v2/spans", body: oneV2}, err: pipeline.Permanent(errors.New("no")), code: 400, body: `"Bad Request"`},
-		"overloaded": {request: request{path: "/api/v2/spans", body: oneV2}, err: pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond),
+		"permanent": {request: request{path: "/api/v2/spans", body: oneV2}, err: pipeline.Permanent(errors.New("no")),
+			code: 400, body: `"Bad Request"`},
+		"overloaded": {request: request{path: "/api/v2/spans", body: oneV2},
+			err:  pipeline.Overloaded(errors.New("busy"), 1500*time.Millisecond),
 			code: 429, body: "busy\n", retry: "2"},
-		"transient": {request: request{path: "/api/v2/spans", body: oneV2}, err: errors.New("disk full \xff"), code: 503, body: "disk full \uFFFD\n", retry: "1"},
-		"partial":   {request: request{path: "/api/v2/spans", body: oneV2}, err: &pipeline.Partial{Rejected: 1, Err: errors.New("no")}, code: 202},
+		"transient": {request: request{path: "/api/v2/spans", body: oneV2}, err: errors.New("disk full \xff"), code: 503,
+			body: "disk full \uFFFD\n", retry: "1"},
+		"partial": {request: request{path: "/api/v2/spans", body: oneV2},
+			err: &pipeline.Partial{Rejected: 1, Err: errors.New("no")}, code: 202},
 	} {
 		f.setError(c.err)
 		resp, body := f.do(t, c.request)

@@ -100,7 +100,8 @@ func TestClockSkew(t *testing.T) {
 		root, leg{"b", 2, 1, 50, 60})
 	f(time.Hour, "1 100-200\n1 1-2; duplicate span IDs; skipping clock skew adjustment", root, leg{"b", 1, 0, 1, 2})
 	// A span with a missing parent is not moved, and its descendants are compared with it.
-	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 1-6"+moved+"1ms\n4 2-3"+moved+"1ms",
+	f(time.Hour, "2 1-2; parent span ID=0000000000000007 is not in the trace; skipping clock skew adjustment\n3 1-6"+moved+
+		"1ms\n4 2-3"+moved+"1ms",
 		leg{"b", 2, 7, 1, 2}, leg{"c", 3, 2, 0, 5}, leg{"c", 4, 3, 1, 2})
 	f(time.Hour, "2 1-2\n3 0-5", leg{"b", 2, 3, 1, 2}, leg{"c", 3, 2, 0, 5}) // parents of each other
 	f(time.Hour, "2 1-2", leg{"b", 2, 2, 1, 2})
@@ -167,7 +168,8 @@ func TestEverythingIsSorted(t *testing.T) {
 	ss := rs.ScopeSpans().AppendEmpty()
 	s := ss.Spans().AppendEmpty()
 	s.Events().AppendEmpty()
-	for _, m := range []pcommon.Map{rs.Resource().Attributes(), ss.Scope().Attributes(), s.Attributes(), s.Events().AppendEmpty().Attributes()} {
+	for _, m := range []pcommon.Map{rs.Resource().Attributes(), ss.Scope().Attributes(), s.Attributes(),
+		s.Events().AppendEmpty().Attributes()} {
 		for _, k := range []string{"b", "a", "c"} {
 			m.PutStr(k, "")
 		}
@@ -253,7 +255,8 @@ func TestLongChain(t *testing.T) {
 }
 
 func FuzzWalk(f *testing.F) {
-	for _, b := range []*otlpdata.Batch{batch(leg{"a", 1, 0, 5, 9}, leg{"b", 2, 1, 1, 2}), batch(leg{"b", 2, 1, 1, 2}, leg{"b", 2, 1, 1, 2})} {
+	for _, b := range []*otlpdata.Batch{batch(leg{"a", 1, 0, 5, 9}, leg{"b", 2, 1, 1, 2}),
+		batch(leg{"b", 2, 1, 1, 2}, leg{"b", 2, 1, 1, 2})} {
 		chunks, err := b.Chunks()
 		if err != nil {
 			f.Fatal(err)
@@ -271,7 +274,8 @@ func FuzzWalk(f *testing.F) {
 		if !reflect.DeepEqual(first, again) {
 			t.Errorf("%q and %q", first, again)
 		}
-		if n := b.Len(); len(first) > n || opt.MaxSpans > 0 && len(first) > opt.MaxSpans || opt.AsStored(b) && opt.MaxSpans == 0 && len(first) != n {
+		if n := b.Len(); len(first) > n || opt.MaxSpans > 0 && len(first) > opt.MaxSpans ||
+			opt.AsStored(b) && opt.MaxSpans == 0 && len(first) != n {
 			t.Errorf("%d of %d spans with %+v", len(first), n, opt)
 		}
 	})

@@ -45,7 +45,8 @@ func thriftCases() map[string]*jaeger.Batch {
 	kept := thriftBatch("s", thriftSpan())
 	kept.Process.Tags = []*jaeger.Tag{str("hostname", "h"), str("host.name", "there"), long("jaeger.version", 7)}
 	return map[string]*jaeger.Batch{
-		"tags": thriftBatch("svc", thriftSpan(str("s", "v"), str("s", ""), str("", "no key"), str("invalid \xff", "\xfe"), boolean("t", true),
+		"tags": thriftBatch("svc", thriftSpan(str("s", "v"), str("s", ""), str("", "no key"),
+			str("invalid \xff", "\xfe"), boolean("t", true),
 			boolean("f", false), long("l", math.MinInt64), long("l", 1), double("d", 0.1), double("inf", math.Inf(1)),
 			&jaeger.Tag{Key: "bin", VType: jaeger.TagType_BINARY, VBinary: []byte{0, 255}},
 			&jaeger.Tag{Key: "unknown", VType: 9}, &jaeger.Tag{Key: "unknown", VType: math.MinInt32},
@@ -64,11 +65,12 @@ func thriftCases() map[string]*jaeger.Batch {
 		"scopes": thriftBatch("svc", thriftSpan(), thriftSpan(str("otel.scope.name", "n"), str("otel.scope.version", "1")),
 			thriftSpan(str("otel.scope.version", "1"), str("otel.scope.name", "n")), thriftSpan(str("otel.scope.name", "n")),
 			thriftSpan(str("otel.scope.version", "kept")), thriftSpan(str("otel.scope.name", "n"), str("otel.scope.name", "second"))),
-		"process":          processed,
-		"process-kept":     kept,
-		"process-unnamed":  thriftBatch("OTLPResourceNoServiceName", thriftSpan()),
-		"empty":            thriftBatch("svc"),
-		"kind-and-status":  thriftBatch("svc", thriftSpan(str("span.kind", "server"), boolean("error", true), str("w3c.tracestate", "a=b"))),
+		"process":         processed,
+		"process-kept":    kept,
+		"process-unnamed": thriftBatch("OTLPResourceNoServiceName", thriftSpan()),
+		"empty":           thriftBatch("svc"),
+		"kind-and-status": thriftBatch("svc", thriftSpan(str("span.kind", "server"), boolean("error", true),
+			str("w3c.tracestate", "a=b"))),
 		"many-small-spans": thriftBatch("svc", slices.Repeat([]*jaeger.Span{{}}, 20)...),
 	}
 }
@@ -117,8 +119,9 @@ func timeSpans() (out []*jaeger.Span) {
 }
 
 func protoSpan(tags ...*api_v2.KeyValue) *api_v2.Span {
-	return &api_v2.Span{TraceId: idBytes(1, 2), SpanId: idBytes(3), OperationName: "op", StartTime: &timestamppb.Timestamp{Seconds: 1, Nanos: 1},
-		Duration: &durationpb.Duration{Nanos: 1}, Tags: tags}
+	return &api_v2.Span{TraceId: idBytes(1, 2), SpanId: idBytes(3), OperationName: "op",
+		StartTime: &timestamppb.Timestamp{Seconds: 1, Nanos: 1},
+		Duration:  &durationpb.Duration{Nanos: 1}, Tags: tags}
 }
 
 // protoCases returns batches that only protobuf can express.
@@ -133,7 +136,8 @@ func protoCases() map[string]*api_v2.Batch {
 	short := protoSpan()
 	short.TraceId, short.References = idBytes(2), []*api_v2.SpanRef{{TraceId: idBytes(0, 2), SpanId: idBytes(4)}}
 	times := protoSpan()
-	times.StartTime, times.Duration = &timestamppb.Timestamp{Seconds: -1, Nanos: 1_999_999_999}, &durationpb.Duration{Seconds: -1, Nanos: 500}
+	times.StartTime, times.Duration = &timestamppb.Timestamp{Seconds: -1, Nanos: 1_999_999_999},
+		&durationpb.Duration{Seconds: -1, Nanos: 500}
 	late := protoSpan()
 	late.StartTime, late.Duration = &timestamppb.Timestamp{Seconds: math.MaxInt64}, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: -1}
 	late.Logs = []*api_v2.Log{{Timestamp: &timestamppb.Timestamp{Seconds: math.MinInt64, Nanos: math.MinInt32}}, {}}

@@ -102,7 +102,8 @@ func TestGrowth(t *testing.T) {
 			} else {
 				err = tr.postSpans(in, 0)
 			}
-			t.Logf("%d bytes: output %.1f, held %.1f, %v", len(in), float64(len(tr.output()))/float64(len(in)), float64(tr.held())/float64(len(in)), err)
+			t.Logf("%d bytes: output %.1f, held %.1f, %v", len(in), float64(len(tr.output()))/float64(len(in)),
+				float64(tr.held())/float64(len(in)), err)
 			checkGrowth(t, len(in), &tr)
 		})
 	}
@@ -115,7 +116,8 @@ func TestOutputLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for most, want := range map[int]error{len(in): ErrOutputTooLarge, len(whole) - 100: ErrOutputTooLarge, len(whole): nil, 2 * len(whole): nil} {
+	for most, want := range map[int]error{len(in): ErrOutputTooLarge, len(whole) - 100: ErrOutputTooLarge,
+		len(whole): nil, 2 * len(whole): nil} {
 		if got, err := FromPostSpans(in, most); err != want || err == nil && !bytes.Equal(got, whole) {
 			t.Errorf("limit %d of %d bytes: got %d bytes, error %v", most, len(whole), len(got), err)
 		}

@@ -82,7 +82,8 @@ func TestChunksAreFull(t *testing.T) {
 		{"nothing", ChunkLimits{10, 1 << 20}, nil, nil},
 		{"fewer", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 9, 0)}, []int{9}},
 		{"as many", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 10, 0)}, []int{10}},
-		{"more, of several encoded and processes", ChunkLimits{10, 1 << 20}, [][]byte{service(t, "a", 7, 0), service(t, "b", 14, 0)}, []int{10, 10, 1}},
+		{"more, of several encoded and processes", ChunkLimits{10, 1 << 20},
+			[][]byte{service(t, "a", 7, 0), service(t, "b", 14, 0)}, []int{10, 10, 1}},
 		{"many bytes", ChunkLimits{10, 5000}, [][]byte{service(t, "a", 7, 1000)}, []int{4, 3}},
 		{"each too large", ChunkLimits{10, 100}, [][]byte{service(t, "a", 3, 1000)}, []int{1, 1, 1}},
 	} {

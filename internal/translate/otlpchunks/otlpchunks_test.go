@@ -226,8 +226,10 @@ func TestRepair(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		}
-		for _, kvs := range [][]*commonpb.KeyValue{rs.Resource.Attributes, ss.Scope.Attributes, s.Attributes, s.Events[0].Attributes, s.Links[0].Attributes} {
-			if len(kvs) != 4 || kvs[0].Key != good || kvs[0].Value.GetStringValue() != good || kvs[1].Value.GetStringValue() != "[\"bad \uFFFD\"]" ||
+		for _, kvs := range [][]*commonpb.KeyValue{rs.Resource.Attributes, ss.Scope.Attributes, s.Attributes, s.Events[0].Attributes,
+			s.Links[0].Attributes} {
+			if len(kvs) != 4 || kvs[0].Key != good || kvs[0].Value.GetStringValue() != good ||
+				kvs[1].Value.GetStringValue() != "[\"bad \uFFFD\"]" ||
 				kvs[2].Value.GetStringValue() != "{\"bad \uFFFD\":\"x\"}" || string(kvs[3].Value.GetBytesValue()) != "bad \xff" {
 				t.Errorf("%v", kvs)
 			}

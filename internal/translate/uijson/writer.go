@@ -41,7 +41,8 @@ var writers = sync.Pool{New: func() any { return &writer{known: make(map[string]
 // release returns the writer to the pool, unless it has grown large.
 func (w *writer) release() {
 	const maxPooled, maxPooledBytes = 1024, 64 << 10
-	if len(w.known) > maxPooled || cap(w.processTags) > maxPooled || cap(w.scopeTags) > maxPooled || cap(w.tags) > maxPooled || cap(w.encoded) > maxPooledBytes ||
+	if len(w.known) > maxPooled || cap(w.processTags) > maxPooled || cap(w.scopeTags) > maxPooled || cap(w.tags) > maxPooled ||
+		cap(w.encoded) > maxPooledBytes ||
 		cap(w.warnings) > maxPooled {
 		return
 	}

@@ -41,7 +41,8 @@ func (d *dump) Span(s *otlpdata.Span) error {
 		fmt.Fprintf(d, "      event %d %q%s%s\n", e.Time, e.Name, attributesText(e.Attributes), droppedText(e.DroppedAttributes))
 	}
 	for _, l := range s.Links {
-		fmt.Fprintf(d, "      link %s %s %q%s%s\n", l.TraceID, l.SpanID, l.TraceState, attributesText(l.Attributes), droppedText(l.DroppedAttributes))
+		fmt.Fprintf(d, "      link %s %s %q%s%s\n", l.TraceID, l.SpanID, l.TraceState, attributesText(l.Attributes),
+			droppedText(l.DroppedAttributes))
 	}
 	return nil
 }

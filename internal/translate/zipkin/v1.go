@@ -94,8 +94,10 @@ func newV1Translator(opt Options) *v1Translator {
 func (t *v1Translator) release() {
 	const maxPooled, maxPooledBytes = 4096, 1 << 20
 	s, in := &t.span, &t.in
-	if cap(in.annotations) > maxPooled || cap(in.tags) > maxPooled || cap(in.hosts) > maxPooled || cap(s.Attributes) > maxPooled || cap(s.Events) > maxPooled ||
-		cap(s.Links) > maxPooled || cap(t.fields) > maxPooled || cap(t.resource) > maxPooled || cap(t.next) > maxPooled || cap(t.text) > maxPooledBytes ||
+	if cap(in.annotations) > maxPooled || cap(in.tags) > maxPooled || cap(in.hosts) > maxPooled || cap(s.Attributes) > maxPooled ||
+		cap(s.Events) > maxPooled ||
+		cap(s.Links) > maxPooled || cap(t.fields) > maxPooled || cap(t.resource) > maxPooled || cap(t.next) > maxPooled ||
+		cap(t.text) > maxPooledBytes ||
 		cap(t.json.text) > maxPooledBytes || cap(t.out.Bytes()) > maxPooledBytes {
 		return
 	}

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// serviceFiles are the files for which gRPC code is generated: those whose services the program serves
-// or calls.
+// serviceFiles are the files for which gRPC code is generated: those whose services the program
+// serves or calls.
 var serviceFiles = []string{
 	"tracing/api_v2/collector.proto",
 	"tracing/api_v2/metrics/metricsquery.proto",
@@ -35,8 +35,8 @@ var serviceFiles = []string{
 	"tracing/storage_v2/trace_storage.proto",
 }
 
-// generate compiles the .proto files below in and runs both plugins on them. Each generated file goes
-// into the folder below out that its go_package names.
+// generate compiles the .proto files below in and runs both plugins on them. Each generated file
+// goes into the folder below out that its go_package names.
 func generate(in, out string) error {
 	files, err := compile(in)
 	if err != nil {
@@ -60,8 +60,8 @@ func generate(in, out string) error {
 	return nil
 }
 
-// compile compiles all .proto files below dir. Imports are resolved relative to dir. The OTLP files that
-// they import come from the descriptors in the generated code of OTLP.
+// compile compiles all .proto files below dir. Imports are resolved relative to dir. The OTLP files
+// that they import come from the descriptors in the generated code of OTLP.
 func compile(dir string) (linker.Files, error) {
 	var names []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -108,8 +108,8 @@ func appendFile(request *pluginpb.CodeGeneratorRequest, f protoreflect.FileDescr
 	request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(f))
 }
 
-// runPlugin runs a protoc plugin, which reads one request and writes one response, and writes the files
-// of the response below out.
+// runPlugin runs a protoc plugin, which reads one request and writes one response, and writes the
+// files of the response below out.
 func runPlugin(tool string, request *pluginpb.CodeGeneratorRequest, out string) error {
 	in, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 	if err != nil {

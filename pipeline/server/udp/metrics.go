@@ -31,7 +31,7 @@ func (s *Server) Stats() Stats {
 // metrics are the metrics of one listener.
 type metrics struct {
 	received, handled, readErrors atomic.Int64
-	processed, dropped, failed    atomic.Int64 // see Stats; not derived from other counters, which could make them decrease
+	processed, dropped, failed    atomic.Int64 // see Stats; not derived from other counters, so they never decrease
 	lastSize                      atomic.Int64 // bytes
 
 	refused *prometheus.CounterVec // by reason

@@ -40,10 +40,12 @@ func TestMetricsEqualHTTP(t *testing.T) {
 	conn := dial(t, store)
 	base := func(kinds ...metricspb.SpanKind) *metricspb.MetricsQueryBaseRequest {
 		return &metricspb.MetricsQueryBaseRequest{ServiceNames: []string{"web", "a/b"}, GroupByOperation: true, SpanKinds: kinds,
-			EndTime: timestamppb.New(querytest.Start.Add(3 * time.Minute)), Lookback: durationpb.New(3 * time.Minute), Step: durationpb.New(time.Second),
+			EndTime: timestamppb.New(querytest.Start.Add(3 * time.Minute)), Lookback: durationpb.New(3 * time.Minute),
+			Step:    durationpb.New(time.Second),
 			RatePer: durationpb.New(time.Minute)}
 	}
-	params := url.Values{"service": {"web", "a/b"}, "groupByOperation": {"true"}, "quantile": {"0.95"}, "endTs": {"1714557780000"}, "lookback": {"180000"},
+	params := url.Values{"service": {"web", "a/b"}, "groupByOperation": {"true"}, "quantile": {"0.95"},
+		"endTs": {"1714557780000"}, "lookback": {"180000"},
 		"step": {"1000"}, "ratePer": {"60000"}}
 	for _, c := range []struct {
 		method, path string
@@ -76,18 +78,21 @@ func TestMetricsDefaults(t *testing.T) {
 	store.OnMetrics = func(q tracestore.MetricsQuery) { asked <- q }
 	conn := dial(t, store)
 	before := time.Now()
-	if _, err := rates(t, conn, "GetCallRates", &metricspb.GetCallRatesRequest{BaseRequest: &metricspb.MetricsQueryBaseRequest{ServiceNames: []string{"web"}}}); err != nil {
+	if _, err := rates(t, conn, "GetCallRates",
+		&metricspb.GetCallRatesRequest{BaseRequest: &metricspb.MetricsQueryBaseRequest{ServiceNames: []string{"web"}}}); err != nil {
 		t.Fatal(err)
 	}
 	q := <-asked
 	// 60 points, of which the first describes 10 minutes, or one point less while the last minute
 	// settles. Both ends are inclusive.
-	if d := q.To.Sub(q.From) + 1; d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) || q.To.After(time.Now()) ||
+	if d := q.To.Sub(q.From) + 1; d < 68*time.Minute || d > 70*time.Minute || q.To.Before(before.Add(-2*time.Minute)) ||
+		q.To.After(time.Now()) ||
 		strings.Join(q.Kinds, " ") != "server" || q.ByOperation || q.Step != time.Minute {
 		t.Errorf("store query %+v", q)
 	}
 	var step metricspb.GetMinStepDurationResponse
-	err := conn.Invoke(t.Context(), "/tracing.api_v2.metrics.MetricsQueryService/GetMinStepDuration", &metricspb.GetMinStepDurationRequest{}, &step)
+	err := conn.Invoke(t.Context(), "/tracing.api_v2.metrics.MetricsQueryService/GetMinStepDuration",
+		&metricspb.GetMinStepDurationRequest{}, &step)
 	if err != nil || step.MinStep.AsDuration() != time.Minute {
 		t.Errorf("minimum step %v, %v", &step, err)
 	}
@@ -112,8 +117,10 @@ func TestMetricsErrors(t *testing.T) {
 		text   string
 	}{
 		{good, "GetCallRates", &metricspb.GetCallRatesRequest{}, codes.InvalidArgument, "please provide at least one service name"},
-		{good, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web}, codes.InvalidArgument, "please provide a quantile between (0, 1]"},
-		{good, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web, Quantile: 2}, codes.InvalidArgument, "please provide a quantile between (0, 1]"},
+		{good, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web}, codes.InvalidArgument,
+			"please provide a quantile between (0, 1]"},
+		{good, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web, Quantile: 2}, codes.InvalidArgument,
+			"please provide a quantile between (0, 1]"},
 		{good, "GetErrorRates", &metricspb.GetErrorRatesRequest{BaseRequest: base(func(r *metricspb.MetricsQueryBaseRequest) {
 			r.SpanKinds = []metricspb.SpanKind{9}
 		})}, codes.InvalidArgument, "unsupported span kind: '9'"},
@@ -123,11 +130,15 @@ func TestMetricsErrors(t *testing.T) {
 		{good, "GetErrorRates", &metricspb.GetErrorRatesRequest{BaseRequest: base(func(r *metricspb.MetricsQueryBaseRequest) {
 			r.EndTime, r.Lookback = timestamppb.New(querytest.Noon), durationpb.New(30*24*time.Hour)
 		})}, codes.InvalidArgument, "lookback has 43201 steps of 1 minutes, which is more than 11000"},
-		{plain, "GetCallRates", &metricspb.GetCallRatesRequest{BaseRequest: web}, codes.Unimplemented, "metrics querying is currently disabled"},
-		{plain, "GetMinStepDuration", &metricspb.GetMinStepDurationRequest{}, codes.Unimplemented, "metrics querying is currently disabled"},
-		{bad, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web, Quantile: 1}, codes.Internal, "failed to fetch latencies: disk on fire"},
+		{plain, "GetCallRates", &metricspb.GetCallRatesRequest{BaseRequest: web}, codes.Unimplemented,
+			"metrics querying is currently disabled"},
+		{plain, "GetMinStepDuration", &metricspb.GetMinStepDurationRequest{}, codes.Unimplemented,
+			"metrics querying is currently disabled"},
+		{bad, "GetLatencies", &metricspb.GetLatenciesRequest{BaseRequest: web, Quantile: 1}, codes.Internal,
+			"failed to fetch latencies: disk on fire"},
 		{bad, "GetCallRates", &metricspb.GetCallRatesRequest{BaseRequest: web}, codes.Internal, "failed to fetch call rates: disk on fire"},
-		{bad, "GetErrorRates", &metricspb.GetErrorRatesRequest{BaseRequest: web}, codes.Internal, "failed to fetch error rates: disk on fire"},
+		{bad, "GetErrorRates", &metricspb.GetErrorRatesRequest{BaseRequest: web}, codes.Internal,
+			"failed to fetch error rates: disk on fire"},
 	} {
 		_, err := rates(t, c.conn, c.method, c.in)
 		if s := status.Convert(err); s.Code() != c.code || s.Message() != c.text {

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func dial(t testing.TB, store core.Store, change ...func(*core.Options)) *grpc.ClientConn {
 	t.Helper()
 	b, _ := querytest.NewBackend(t, store, func(o *core.Options) {
-		o.Limits = core.Limits{Timeout: 30 * time.Second, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000, Aggregated: 200_000, Queries: 256}
+		o.Limits = core.Limits{Timeout: 30 * time.Second, Traces: 10_000, TraceSize: 200_000, Scanned: 50_000_000,
+			Aggregated: 200_000, Queries: 256}
 		o.Memory, o.Now = pipeline.NewBudget(512<<20), time.Now
 		for _, f := range change {
 			f(o)
@@ -85,7 +86,8 @@ func receive[T any](stream grpc.ServerStreamingClient[T], err error) ([]*T, erro
 
 // Failing calls have the codes and texts of the original services.
 func TestGRPCErrors(t *testing.T) {
-	good, broken := dial(t, querytest.NewStore(querytest.Shop())), dial(t, &querytest.Store{Spans: querytest.NewStore(querytest.Shop()).Spans, Fail: querytest.ErrStore})
+	good, broken := dial(t, querytest.NewStore(querytest.Shop())),
+		dial(t, &querytest.Store{Spans: querytest.NewStore(querytest.Shop()).Spans, Fail: querytest.ErrStore})
 	plain := dial(t, struct{ core.Store }{querytest.NewStore(querytest.Shop())})
 	one, times := make([]byte, 16), &timestamppb.Timestamp{Seconds: 1}
 	one[15] = 1
@@ -110,31 +112,57 @@ func TestGRPCErrors(t *testing.T) {
 		code   codes.Code
 		text   string
 	}{
-		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
-		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: make([]byte, 16)}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
-		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one[:7]}, codes.Internal, "grpc: error unmarshalling request: invalid length for TraceID"},
-		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: []byte("sixteen letters!")}, codes.NotFound, "trace not found"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{}, codes.InvalidArgument,
+			"uninitialized TraceID is not allowed"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: make([]byte, 16)}, codes.InvalidArgument,
+			"uninitialized TraceID is not allowed"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one[:7]}, codes.Internal,
+			"grpc: error unmarshalling request: invalid length for TraceID"},
+		{stream, good, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: []byte("sixteen letters!")},
+			codes.NotFound, "trace not found"},
 		{stream, good, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
-		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{}, codes.InvalidArgument, "uninitialized TraceID is not allowed"},
-		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{TraceId: one}, codes.Internal, "failed to archive trace: archive span storage was not configured"},
-		{unary, good, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: year1, EndTime: times}, codes.InvalidArgument, "StartTime and EndTime must be initialized."},
-		{unary, plain, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.Unimplemented, "the store does not know which services call each other"},
-		{stream, broken, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one}, codes.Internal, "failed to fetch spans from the backend: disk on fire"},
-		{stream, broken, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}, codes.Internal, "failed when searching for traces: disk on fire"},
-		{unary, broken, "api_v2.QueryService/GetServices", &api_v2.GetServicesRequest{}, codes.Internal, "failed to fetch services: disk on fire"},
-		{unary, broken, "api_v2.QueryService/GetOperations", &api_v2.GetOperationsRequest{}, codes.Internal, "failed to fetch operations: disk on fire"},
-		{unary, broken, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.Internal, "failed to fetch dependencies: disk on fire"},
-		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "zzz"}, codes.Unknown, `malform trace ID: strconv.ParseUint: parsing "zzz": invalid syntax`},
+		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{}, codes.InvalidArgument,
+			"uninitialized TraceID is not allowed"},
+		{unary, good, "api_v2.QueryService/ArchiveTrace", &api_v2.ArchiveTraceRequest{TraceId: one}, codes.Internal,
+			"failed to archive trace: archive span storage was not configured"},
+		{unary, good, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: year1, EndTime: times},
+			codes.InvalidArgument, "StartTime and EndTime must be initialized."},
+		{unary, plain, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times},
+			codes.Unimplemented, "store does not know which services call each other"},
+		{stream, broken, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one}, codes.Internal,
+			"failed to fetch spans from the backend: disk on fire"},
+		{stream, broken, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}},
+			codes.Internal, "failed when searching for traces: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetServices", &api_v2.GetServicesRequest{}, codes.Internal,
+			"failed to fetch services: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetOperations", &api_v2.GetOperationsRequest{}, codes.Internal,
+			"failed to fetch operations: disk on fire"},
+		{unary, broken, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times},
+			codes.Internal, "failed to fetch dependencies: disk on fire"},
+		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "zzz"}, codes.Unknown,
+			`malform trace ID: strconv.ParseUint: parsing "zzz": invalid syntax`},
 		{stream, good, "api_v3.QueryService/GetTrace", &api_v3.GetTraceRequest{TraceId: "77"}, codes.OK, ""},
 		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{}, codes.InvalidArgument, "missing query"},
-		{stream, good, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{}, codes.InvalidArgument, "missing query"},
-		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times}}, codes.InvalidArgument, "start time min and max are required parameters"},
-		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times, Filter: &api_v3.Filter{}}}, codes.InvalidArgument, "query.filter is not supported; use the other parameters"},
-		{stream, good, "api_v3.QueryService/FindTraces", &api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times, Pagination: &api_v3.Pagination{}}}, codes.InvalidArgument, "query.pagination is not supported; use search_depth"},
-		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{}, codes.InvalidArgument, "start_time is required"},
-		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times}, codes.InvalidArgument, "end_time is required"},
-		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times, EndTime: times}, codes.InvalidArgument, "end_time must be after start_time"},
-		{stream, broken, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times}}, codes.Internal, "failed when searching for traces: disk on fire"},
+		{stream, good, "api_v3.QueryService/FindTraceSummaries", &api_v3.FindTraceSummariesRequest{},
+			codes.InvalidArgument, "missing query"},
+		{stream, good, "api_v3.QueryService/FindTraces",
+			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times}}, codes.InvalidArgument,
+			"start time min and max are required parameters"},
+		{stream, good, "api_v3.QueryService/FindTraces",
+			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
+				Filter: &api_v3.Filter{}}}, codes.InvalidArgument, "query.filter is not supported; use the other parameters"},
+		{stream, good, "api_v3.QueryService/FindTraces",
+			&api_v3.FindTracesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times,
+				Pagination: &api_v3.Pagination{}}}, codes.InvalidArgument, "query.pagination is not supported; use search_depth"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{}, codes.InvalidArgument,
+			"start_time is required"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times}, codes.InvalidArgument,
+			"end_time is required"},
+		{unary, good, "api_v3.QueryService/GetDependencies", &api_v3.GetDependenciesRequest{StartTime: times, EndTime: times},
+			codes.InvalidArgument, "end_time must be after start_time"},
+		{stream, broken, "api_v3.QueryService/FindTraceSummaries",
+			&api_v3.FindTraceSummariesRequest{Query: &api_v3.TraceQueryParameters{StartTimeMin: times, StartTimeMax: times}},
+			codes.Internal, "failed when searching for traces: disk on fire"},
 	} {
 		if s := status.Convert(c.call(c.conn, c.method, c.in)); s.Code() != c.code || s.Message() != c.text {
 			t.Errorf("%s(%v): %v %q, want %v %q", c.method, c.in, s.Code(), s.Message(), c.code, c.text)
@@ -158,7 +186,8 @@ func tracesOfSizes(sizes ...int) ptrace.Traces {
 func TestGRPCChunks(t *testing.T) {
 	conn := dial(t, querytest.NewStore(tracesOfSizes(3, 25, 10)))
 	var got []string
-	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{ServiceName: "svc"}}))
+	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(),
+		&api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{ServiceName: "svc"}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +249,8 @@ func TestGRPCParameters(t *testing.T) {
 			Tags: map[string]string{"a": "b", "error": "true"}, MinDuration: time.Second, MaxDuration: time.Minute}).Where()}},
 	} {
 		c.want.Budget = tracestore.Budget{Spans: 9, TraceSpans: 5}
-		if _, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: c.in})); err != nil {
+		if _, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(),
+			&api_v2.FindTracesRequest{Query: c.in})); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(asked, c.want) {
@@ -229,7 +259,8 @@ func TestGRPCParameters(t *testing.T) {
 	}
 	var refs []tracestore.TraceRef
 	store.OnTraces = func(r []tracestore.TraceRef) { refs = append(refs, r...) }
-	request := &api_v2.GetTraceRequest{TraceId: []byte("\x00\x00\x00\x00\x00\x00\x00\x05"), StartTime: timestamppb.New(from), EndTime: timestamppb.New(to)}
+	request := &api_v2.GetTraceRequest{TraceId: []byte("\x00\x00\x00\x00\x00\x00\x00\x05"), StartTime: timestamppb.New(from),
+		EndTime: timestamppb.New(to)}
 	if _, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(), request)); status.Code(err) != codes.NotFound {
 		t.Error(err)
 	}
@@ -248,14 +279,16 @@ func TestGRPCAdjusts(t *testing.T) {
 	id := make([]byte, 16)
 	id[15] = 1
 	for _, raw := range []bool{false, true} {
-		chunks, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(), &api_v2.GetTraceRequest{TraceId: id, RawTraces: raw}))
+		chunks, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(),
+			&api_v2.GetTraceRequest{TraceId: id, RawTraces: raw}))
 		if err != nil || len(chunks) != 1 || len(chunks[0].Spans) != 2 {
 			t.Fatalf("%v, %v", chunks, err)
 		}
 		if adjusted := slices.Contains(chunks[0].Spans[0].Warnings, "Invalid span link removed"); adjusted == raw {
 			t.Errorf("version 2, raw %v: %v", raw, chunks[0])
 		}
-		messages, err := receive(api_v3.NewQueryServiceClient(conn).GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1", RawTraces: raw}))
+		messages, err := receive(api_v3.NewQueryServiceClient(conn).GetTrace(t.Context(),
+			&api_v3.GetTraceRequest{TraceId: "1", RawTraces: raw}))
 		if err != nil || len(messages) != 1 {
 			t.Fatalf("%v, %v", messages, err)
 		}
@@ -271,11 +304,13 @@ func TestGRPCIncompleteAnswersWarn(t *testing.T) {
 	store.Outcome = tracestore.Outcome{Reason: "gave up"}
 	client := api_v2.NewQueryServiceClient(dial(t, store, func(o *core.Options) { o.Limits.TraceSize = 5 }))
 	var trailer metadata.MD
-	chunks, err := receive(client.FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}, grpc.Trailer(&trailer)))
+	chunks, err := receive(client.FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}},
+		grpc.Trailer(&trailer)))
 	if err != nil || len(chunks) != 2 || !slices.Equal(trailer[WarningTrailer], []string{"result is incomplete: gave up"}) {
 		t.Fatalf("%v, %v, %v", chunks, err, trailer)
 	}
-	if s := chunks[1].Spans; len(s) != 5 || !slices.Equal(s[0].Warnings, []string{"trace has more than 5 spans, showing first 5 spans only"}) {
+	if s := chunks[1].Spans; len(s) != 5 || !slices.Equal(s[0].Warnings,
+		[]string{"trace has more than 5 spans, showing first 5 spans only"}) {
 		t.Errorf("of a trace of 8 spans: %v", s)
 	}
 	request := &api_v2.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start), EndTime: timestamppb.New(querytest.Noon)}
@@ -295,11 +330,13 @@ func TestGRPCNamesAreValidUTF8(t *testing.T) {
 	if err != nil || !slices.Equal(services.Services, []string{"bad \uFFFD", "worse \uFFFD"}) {
 		t.Errorf("%v, %v", services, err)
 	}
-	deps, err := v3.GetDependencies(t.Context(), &api_v3.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start), EndTime: timestamppb.New(querytest.Noon)})
+	deps, err := v3.GetDependencies(t.Context(), &api_v3.GetDependenciesRequest{StartTime: timestamppb.New(querytest.Start),
+		EndTime: timestamppb.New(querytest.Noon)})
 	if err != nil || len(deps.Dependencies) != 1 || deps.Dependencies[0].Parent != "bad \uFFFD" {
 		t.Errorf("%v, %v", deps, err)
 	}
-	if messages, err := receive(v3.GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1", RawTraces: true})); err != nil || len(messages) != 1 {
+	if messages, err := receive(v3.GetTrace(t.Context(), &api_v3.GetTraceRequest{TraceId: "1", RawTraces: true})); err != nil ||
+		len(messages) != 1 {
 		t.Errorf("%v, %v", messages, err)
 	}
 }
@@ -322,7 +359,8 @@ func TestGRPCCancelsStore(t *testing.T) {
 		t.Error(err)
 	}
 	conn = dial(t, store, func(o *core.Options) { o.Limits.Timeout = time.Millisecond })
-	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(), &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}))
+	chunks, err := receive(api_v2.NewQueryServiceClient(conn).FindTraces(t.Context(),
+		&api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}}))
 	if status.Code(err) != codes.DeadlineExceeded || len(chunks) != 1 || !strings.Contains(err.Error(), "query_timeout (1ms)") {
 		t.Errorf("%v, %v", chunks, err)
 	}

@@ -45,7 +45,8 @@ func TestArchiveCopiesStoredSpans(t *testing.T) {
 	}
 	again := querytest.NewArchive(t, "shop")
 	h = api(t, querytest.NewStore(querytest.Big()), func(o *core.Options) { o.Archive = again })
-	if w := querytest.Ask(t, h, http.MethodPost, "/api/archive/ab000000000000000000000000000002"); w.Code != http.StatusOK || len(again.Consumed) > 0 {
+	if w := querytest.Ask(t, h, http.MethodPost, "/api/archive/ab000000000000000000000000000002"); w.Code != http.StatusOK ||
+		len(again.Consumed) > 0 {
 		t.Errorf("a trace that is only in the archive was archived again: %d %s", w.Code, w.Body)
 	}
 }

@@ -21,7 +21,8 @@ func TestSearchLanguage(t *testing.T) {
 		if i == 2 {
 			s.Status().SetCode(ptrace.StatusCodeError)
 		}
-		child := querytest.AddSpan(rs.ScopeSpans().At(0), s.TraceID(), byte(10+i), byte(i), fmt.Sprint("child", i), time.Minute+time.Duration(i))
+		child := querytest.AddSpan(rs.ScopeSpans().At(0), s.TraceID(), byte(10+i), byte(i), fmt.Sprint("child", i),
+			time.Minute+time.Duration(i))
 		child.Attributes().PutBool("cached", i%2 == 0)
 	})))
 	f := func(q, narrowed, want string) {
@@ -42,7 +43,8 @@ func TestSearchLanguage(t *testing.T) {
 	f(`{ .cached } > {} || { http.response.status_code < 300 }`, "", "1")
 	f(`{ trace.rootName = "op" && name =~ "child(1|4)" }`, "&limit=1", "4")
 	f(`{ name = "op" }`,
-		fmt.Sprintf("&start=%d&end=%d", querytest.Start.Add(2*time.Millisecond).UnixMicro(), querytest.Start.Add(3*time.Millisecond).UnixMicro()), "3 2")
+		fmt.Sprintf("&start=%d&end=%d", querytest.Start.Add(2*time.Millisecond).UnixMicro(),
+			querytest.Start.Add(3*time.Millisecond).UnixMicro()), "3 2")
 	f(`{ error }`, "&traceID=1", "1") // ids override all other conditions
 }
 

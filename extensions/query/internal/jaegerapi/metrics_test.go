@@ -31,13 +31,15 @@ func TestMetricsStoreQuery(t *testing.T) {
 	store.OnMetrics = func(q tracestore.MetricsQuery) { asked = append(asked, q) }
 	h := api(t, store)
 	for _, path := range []string{"calls?service=web",
-		"errors?service=a&service=b&groupByOperation=true&spanKind=unspecified&spanKind=consumer&endTs=1714557899999&lookback=600000&step=120000&ratePer=180001"} {
+		"errors?service=a&service=b&groupByOperation=true&spanKind=unspecified&spanKind=consumer" +
+			"&endTs=1714557899999&lookback=600000&step=120000&ratePer=180001"} {
 		if w := querytest.Ask(t, h, http.MethodGet, "/api/metrics/"+path); w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	want := []tracestore.MetricsQuery{
-		{Services: []string{"web"}, Kinds: []string{"server"}, From: querytest.Noon.Add(-70 * time.Minute), To: querytest.Noon.Add(-time.Minute - 1), Step: time.Minute},
+		{Services: []string{"web"}, Kinds: []string{"server"}, From: querytest.Noon.Add(-70 * time.Minute),
+			To: querytest.Noon.Add(-time.Minute - 1), Step: time.Minute},
 		{Services: []string{"a", "b"}, Kinds: []string{"", "consumer"}, ByOperation: true,
 			From: querytest.Start.Add(-8 * time.Minute), To: querytest.Start.Add(4*time.Minute - 1), Step: 2 * time.Minute},
 	}

@@ -236,7 +236,8 @@ func TestIncompleteResultsWarn(t *testing.T) {
 	f("limit=3", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
 	f("limit=0", more, httpapi.Error{Msg: "result is incomplete: one answer holds at most max_limit (2) traces"})
 	f("limit=3", tracestore.Outcome{Complete: true})
-	f("limit=1", tracestore.Outcome{Reason: "1000 spans were examined"}, httpapi.Error{Msg: "result is incomplete: 1000 spans were examined"})
+	f("limit=1", tracestore.Outcome{Reason: "1000 spans were examined"},
+		httpapi.Error{Msg: "result is incomplete: 1000 spans were examined"})
 }
 
 func TestTooManyIDs(t *testing.T) {

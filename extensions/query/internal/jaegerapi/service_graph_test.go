@@ -18,7 +18,8 @@ func TestDetailedLinks(t *testing.T) {
 		`"errorCount":0,"durationSum":18446744073709551,"connectionType":"messaging_system"}`
 	peer := `{"parent":"a","child":"b","callCount":7,"errorCount":1,"durationSum":0,"connectionType":"virtual_node"}`
 	other := `{"parent":"b","child":"<c>","callCount":5,"errorCount":0,"durationSum":0,"connectionType":"virtual_node"}`
-	for service, want := range map[string][]string{"": {plain, messages, peer, other}, "a": {plain, messages, peer}, "<c>": {other}, "d": nil} {
+	for service, want := range map[string][]string{"": {plain, messages, peer, other}, "a": {plain, messages, peer},
+		"<c>": {other}, "d": nil} {
 		var got []string
 		for _, l := range detailedLinks(edges, peers, service) {
 			got = append(got, string(l.appendJSON(nil)))

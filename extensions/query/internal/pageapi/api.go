@@ -93,7 +93,7 @@ func (a *API) handler(op core.Operation, parse func(v url.Values) (query, error)
 }
 
 // errUnsupported is matched by errors that say that the store cannot answer a request.
-var errUnsupported = errors.New("this store cannot")
+var errUnsupported = errors.New("store cannot")
 
 func statusOf(err error) int {
 	if errors.Is(err, errUnsupported) {

@@ -61,7 +61,8 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 		Limits: limits{
 			Traces: l.Traces, TraceSize: l.TraceSize, Scanned: l.Scanned, Aggregated: l.Aggregated,
 			Timeout: l.Timeout.Nanoseconds(), Columns: tracestore.MaxColumns, Exemplars: tracestore.MaxExemplars,
-			Facets: tracestore.MaxFacets, FacetValues: tracestore.MaxFacetValues, SearchText: traceql.MaxText, TailRate: a.tails.config.MaxRate,
+			Facets: tracestore.MaxFacets, FacetValues: tracestore.MaxFacetValues, SearchText: traceql.MaxText,
+			TailRate: a.tails.config.MaxRate,
 		},
 		Language: language{
 			Fields: properties(), Comparisons: []string{"=", "!=", "<", "<=", ">", ">=", "=~", "!~"}, Logical: []string{"&&", "||", "!"},

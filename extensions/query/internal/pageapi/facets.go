@@ -92,7 +92,7 @@ func runFacets(agg core.Aggregation) (query, error) {
 	}, nil
 }
 
-var errNoSelection = errors.New("nothing is selected: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
+var errNoSelection = errors.New("no selection: set one of sel_start, sel_end, sel_min, sel_max and sel_q")
 
 // parseSelection parses the area of a heatmap that a user selects, and a further condition.
 func parseSelection(v url.Values, w core.Window) (*tracestore.Selection, error) {

@@ -46,7 +46,8 @@ func (o *outlined) draw(t *testing.T) string {
 			depth[i] = depth[p] + 1
 		}
 		at += o.Columns.Start[i]
-		fmt.Fprintf(&b, "%s%s %d @%d %c\n", strings.Repeat(" ", depth[i]), o.Names[o.Columns.Name[i]], o.Columns.ID[8*i+7], at, o.Columns.Flags[i])
+		fmt.Fprintf(&b, "%s%s %d @%d %c\n", strings.Repeat(" ", depth[i]), o.Names[o.Columns.Name[i]],
+			o.Columns.ID[8*i+7], at, o.Columns.Flags[i])
 	}
 	return b.String()
 }
@@ -93,9 +94,11 @@ func TestOutlineOrder(t *testing.T) {
 	f("orphans, roots, and a child that is too early", "op 5 @0 4\nop 1 @3 2\n op 2 @1 8\n",
 		testSpan{id: 1, start: 3}, testSpan{id: 2, parent: 1, start: 1}, testSpan{id: 5, parent: 99})
 	f("a ring, and what hangs on it", "op 1 @0 4\n op 2 @1 0\n  op 3 @2 0\n   op 4 @3 0\n",
-		testSpan{id: 1, parent: 3}, testSpan{id: 2, parent: 1, start: 1}, testSpan{id: 3, parent: 2, start: 2}, testSpan{id: 4, parent: 3, start: 3})
+		testSpan{id: 1, parent: 3}, testSpan{id: 2, parent: 1, start: 1}, testSpan{id: 3, parent: 2, start: 2},
+		testSpan{id: 4, parent: 3, start: 3})
 	f("what hangs on a ring starts before it", "op 1 @5 4\n op 2 @6 0\n  op 4 @0 8\n   op 5 @1 0\n",
-		testSpan{id: 1, parent: 2, start: 5}, testSpan{id: 2, parent: 1, start: 6}, testSpan{id: 4, parent: 2}, testSpan{id: 5, parent: 4, start: 1})
+		testSpan{id: 1, parent: 2, start: 5}, testSpan{id: 2, parent: 1, start: 6}, testSpan{id: 4, parent: 2},
+		testSpan{id: 5, parent: 4, start: 1})
 	f("its own parent", "op 1 @0 4\n", testSpan{id: 1, parent: 1})
 	f("both sides of a call with one id", "op 1 @0 2\n op 1 @1 0\n",
 		testSpan{id: 1, start: 1, kind: ptrace.SpanKindServer}, testSpan{id: 1, kind: ptrace.SpanKindClient})

@@ -69,7 +69,7 @@ func (d *dictionary) number(word string) int32 {
 	return n
 }
 
-var errOutlineFull = errors.New("the outline has the maximum number of spans")
+var errOutlineFull = errors.New("outline has the maximum number of spans")
 
 // addPieces adds the spans of a trace.
 func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
@@ -206,7 +206,8 @@ func (o *outline) resolveParents() (top []int32) {
 	calls := make([]storequery.CallSpan, len(o.spans))
 	for i := range o.spans {
 		s := &o.spans[i]
-		calls[i] = storequery.CallSpan{ID: s.id, Parent: s.parent, Start: s.start, Service: o.services.words[s.service], Kind: int32(s.kind)}
+		calls[i] = storequery.CallSpan{ID: s.id, Parent: s.parent, Start: s.start,
+			Service: o.services.words[s.service], Kind: int32(s.kind)}
 		s.first, s.next, s.answerIndex = -1, -1, -1
 	}
 	var parents storequery.ParentFinder

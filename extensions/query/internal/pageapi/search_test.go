@@ -78,7 +78,8 @@ func TestSearchSteps(t *testing.T) {
 		}
 	}
 	const begun = `{"progress":{"scanned":0}}`
-	f(time.Second, 1e6, []string{budget}, shopSearch, []int{100_000, 100_000, 100_000}, begun, "trace", `{"progress":{"scanned":70000}}`, "trace",
+	f(time.Second, 1e6, []string{budget}, shopSearch, []int{100_000, 100_000, 100_000}, begun, "trace",
+		`{"progress":{"scanned":70000}}`, "trace",
 		`{"progress":{"scanned":140000}}`, `{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
 	f(time.Millisecond, 1e6, []string{budget}, shopSearch, []int{100_000, 200_000, 400_000}, begun, "trace", "trace",
 		`{"outcome":{"complete":true,"reason":"","traces":2,"scanned":140000,"next":""}}`)
@@ -96,7 +97,8 @@ func TestSearchSteps(t *testing.T) {
 // again.
 func TestStepsOfLongTraces(t *testing.T) {
 	now := querytest.Noon
-	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second, reasons: []string{"it " + budgetAdvice}, long: true}
+	s := &stepStore{Store: querytest.NewStore(querytest.Shop()), now: &now, takes: time.Second,
+		reasons: []string{"it " + budgetAdvice}, long: true}
 	h := api(t, s, func(o *core.Options) {
 		o.Now = func() time.Time { return now }
 		o.Limits.Scanned = 1e7

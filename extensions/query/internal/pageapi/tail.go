@@ -26,7 +26,8 @@ type TailConfig struct {
 
 // DefaultTailConfig returns the default settings.
 func DefaultTailConfig() TailConfig {
-	return TailConfig{MaxClients: 16, MaxRate: 100, MaxExamined: 50_000, MaxDuration: pipeline.Duration(15 * time.Minute), MaxQueue: 4 << 20}
+	return TailConfig{MaxClients: 16, MaxRate: 100, MaxExamined: 50_000,
+		MaxDuration: pipeline.Duration(15 * time.Minute), MaxQueue: 4 << 20}
 }
 
 // Validate checks the limits.

@@ -99,7 +99,8 @@ func TestTailConfig(t *testing.T) {
 			keys = append(keys, key.Key)
 		}
 	}
-	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_clients", "max_duration"}; !slices.Equal(keys, want) {
+	if want := []string{"max_spans_per_second", "max_examined_per_second", "max_queue_size", "max_clients",
+		"max_duration"}; !slices.Equal(keys, want) {
 		t.Errorf("errors for %v, want %v", keys, want)
 	}
 }
@@ -116,7 +117,8 @@ func TestTail(t *testing.T) {
 		}
 		consume(t, store, namedSpans("no", 3))
 		consume(t, store, namedSpans("yes", 1))
-		expectEvents(t, a, "event: span\ndata: "+`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
+		expectEvents(t, a, "event: span\ndata: "+
+			`{"traceID":"00000000000000000000000000000001","spanID":"0000000000000001","parentID":"","service":"web",`+
 			`"name":"yes","kind":"","start":"1714557600000000000","duration":100000000,"error":false}`+"\n\n")
 		time.Sleep(tailInterval)
 		expectEvents(t, a, statusEvent(1, 0, 0))
@@ -179,7 +181,8 @@ func TestTailEnds(t *testing.T) {
 
 func TestTailReservesMemory(t *testing.T) {
 	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewBudget(1 << 20) })
-	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "max_answer_memory") {
+	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests ||
+		!strings.Contains(w.Body.String(), "max_answer_memory") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

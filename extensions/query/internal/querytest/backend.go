@@ -55,7 +55,8 @@ func Counts(t testing.TB, reg *prometheus.Registry, name string) map[string]uint
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			out[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = uint64(m.GetCounter().GetValue()) + m.GetHistogram().GetSampleCount()
+			out[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = uint64(m.GetCounter().GetValue()) +
+				m.GetHistogram().GetSampleCount()
 		}
 	}
 	return out

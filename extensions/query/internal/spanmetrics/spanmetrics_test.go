@@ -49,15 +49,19 @@ func TestGrid(t *testing.T) {
 		}
 	}
 	const hour, minute = time.Hour, time.Minute
-	f(Query{Lookback: hour, Step: 5 * time.Second, RatePer: 10 * minute}, "12:34:56", "60: 11:35 to 12:34, of 11:25:00 to 12:33:59.999999999 by 1m0s")
+	f(Query{Lookback: hour, Step: 5 * time.Second, RatePer: 10 * minute}, "12:34:56",
+		"60: 11:35 to 12:34, of 11:25:00 to 12:33:59.999999999 by 1m0s")
 	// At 12:34:00, the calls of the last minute are not reported yet.
 	f(Query{Lookback: hour, Step: minute, RatePer: minute}, "12:34:00", "60: 11:34 to 12:33, of 11:33:00 to 12:32:59.999999999 by 1m0s")
 	f(Query{Lookback: hour, Step: minute + 1, RatePer: 1}, "12:34:10", "30: 11:36 to 12:34, of 11:35:00 to 12:33:59.999999999 by 1m0s")
-	f(Query{Lookback: hour, Step: 20 * minute, RatePer: 10 * minute}, "12:34:56", "3: 11:50 to 12:30, of 11:40:00 to 12:29:59.999999999 by 10m0s")
-	f(Query{Lookback: 6 * hour, Step: 2 * hour, RatePer: 4 * hour}, "12:34:56", "3: 08:00 to 12:00, of 04:00:00 to 11:59:59.999999999 by 1h0m0s")
+	f(Query{Lookback: hour, Step: 20 * minute, RatePer: 10 * minute}, "12:34:56",
+		"3: 11:50 to 12:30, of 11:40:00 to 12:29:59.999999999 by 10m0s")
+	f(Query{Lookback: 6 * hour, Step: 2 * hour, RatePer: 4 * hour}, "12:34:56",
+		"3: 08:00 to 12:00, of 04:00:00 to 11:59:59.999999999 by 1h0m0s")
 	f(Query{Lookback: 0, Step: minute, RatePer: minute}, "12:34:56", "none")
 	f(Query{Lookback: hour, Step: hour, RatePer: 0, End: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}, "12:34:56", "none")
-	f(Query{Lookback: hour, Step: minute, RatePer: minute, End: time.Unix(90, 0)}, "12:34:56", "2: 00:00 to 00:01, of 00:00:00 to 00:00:59.999999999 by 1m0s")
+	f(Query{Lookback: hour, Step: minute, RatePer: minute, End: time.Unix(90, 0)}, "12:34:56",
+		"2: 00:00 to 00:01, of 00:00:00 to 00:00:59.999999999 by 1m0s")
 	f(Query{Lookback: hour, End: time.Unix(math.MinInt64, 0)}, "12:34:56", "none")
 	f(Query{Lookback: math.MaxInt64, Step: math.MaxInt64, RatePer: math.MaxInt64, End: time.Unix(math.MaxInt64, 0)}, "12:34:56", "none")
 	_, err := NewGrid(&Query{Lookback: maxSteps*minute + minute, End: noon}, noon)

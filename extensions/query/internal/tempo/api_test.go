@@ -122,7 +122,8 @@ func long() ptrace.Traces {
 	td := ptrace.NewTraces()
 	ss := querytest.AddService(td, "svc")
 	for i := range 600 {
-		querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(i), byte(i>>8), "op", time.Duration(i)).Attributes().PutStr("k", strings.Repeat("x", 1000))
+		querytest.AddSpan(ss, pcommon.TraceID{15: 1}, byte(i), byte(i>>8), "op", time.Duration(i)).Attributes().PutStr("k",
+			strings.Repeat("x", 1000))
 	}
 	return td
 }
@@ -161,7 +162,8 @@ func search200(t *testing.T, h http.Handler, query string) (a foundTraces) {
 }
 
 func TestShownNames(t *testing.T) {
-	for want, f := range map[string]tracestore.Field{"a b": {Place: tracestore.LinkAttribute, Key: "a b"}, "": {Place: tracestore.SpanAttribute},
+	for want, f := range map[string]tracestore.Field{"a b": {Place: tracestore.LinkAttribute, Key: "a b"},
+		"":             {Place: tracestore.SpanAttribute},
 		"service.name": {Place: tracestore.Service}, "kind": {Place: tracestore.Kind}, "event:name": {Place: tracestore.EventName}} {
 		if got := shownName(f); got != want {
 			t.Errorf("%+v: %q, want %q", f, got, want)
@@ -202,12 +204,16 @@ func TestSearchIsBounded(t *testing.T) {
 func TestHostileRequests(t *testing.T) {
 	h := api(t, querytest.FullStore{Store: querytest.NewStore(querytest.Market())})
 	for _, path := range []string{
-		"traces/zz", "traces/" + strings.Repeat("1", 33), "traces/1%00", "traces/%2F", "v2/traces/-1", "traces/1?start=x", "traces/1?start=9&end=9",
+		"traces/zz", "traces/" + strings.Repeat("1", 33), "traces/1%00", "traces/%2F", "v2/traces/-1", "traces/1?start=x",
+		"traces/1?start=9&end=9",
 		"search?limit=-1", "search?limit=0", "search?limit=1e9", "search?spss=-1", "search?limit=" + strings.Repeat("9", 1000),
-		"search?q=" + strings.Repeat("(", 10_000), "search?q={name=~%22" + strings.Repeat("(a*)*", 1000) + "%22}", "search?q=%ff", "search?q=" + strings.Repeat("x", 1<<20),
-		"search?tags=" + strings.Repeat("a%20", 100_000), "search?tags=a=%22", "search?tags==", "search?start=99999999999", "search?start=2&end=1", "search?start=4000000000",
+		"search?q=" + strings.Repeat("(", 10_000), "search?q={name=~%22" + strings.Repeat("(a*)*", 1000) + "%22}", "search?q=%ff",
+		"search?q=" + strings.Repeat("x", 1<<20),
+		"search?tags=" + strings.Repeat("a%20", 100_000), "search?tags=a=%22", "search?tags==", "search?start=99999999999",
+		"search?start=2&end=1", "search?start=4000000000",
 		"search?q=%zz", "search?minDuration=x", "search?minDuration=2s&maxDuration=1s", "search?q={}&tags=a=b", "search/tags?scope=moon",
-		"search/tags?limit=-5", "v2/search/tags?start=x", "v2/search/tag//values", "v2/search/tag/a,b/values", "v2/search/tag/span.x)%20%7C%20by(y/values",
+		"search/tags?limit=-5", "v2/search/tags?start=x", "v2/search/tag//values", "v2/search/tag/a,b/values",
+		"v2/search/tag/span.x)%20%7C%20by(y/values",
 		"v2/search/tag/span.x/values?limit=x", "search/tag/a/values?start=x",
 	} {
 		w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/"+path)
@@ -234,7 +240,8 @@ func TestSlowStore(t *testing.T) {
 		})
 	}
 	const text = "the store did not finish within query_timeout (1m0s); narrow the query"
-	for _, path := range []string{"traces/1", "v2/traces/1", "search", "search/tags", "v2/search/tags", "search/tag/x/values", "v2/search/tag/.x/values",
+	for _, path := range []string{"traces/1", "v2/traces/1", "search", "search/tags", "v2/search/tags", "search/tag/x/values",
+		"v2/search/tag/.x/values",
 		"v2/search/tag/name/values"} {
 		f(path, 0, http.StatusGatewayTimeout, text)
 	}
@@ -245,14 +252,17 @@ func TestStoreFails(t *testing.T) {
 	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
 	store.Fail, store.FailAt = querytest.ErrStore, 2
 	h := api(t, store)
-	if w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/search"); w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "disk on fire") {
+	if w := querytest.Ask(t, h, http.MethodGet, "/tempo/api/search"); w.Code != http.StatusInternalServerError ||
+		!strings.Contains(w.Body.String(), "disk on fire") {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 }
 
 func FuzzSearch(f *testing.F) {
-	for _, s := range []string{"", "q={}&limit=1000000000&spss=0&start=1&end=2", "tags=a=b&minDuration=1s&maxDuration=2s", "q={a=1}&tags=b", "q={.a=1}>>{.b=2}|select(.c)",
-		"limit=-1", "spss=x", "start=4294967295", "end=1", "start=4294967295&end=4294967296", "q={}&maxDuration=-1s", "q=({}&&{})||{}&minDuration=1h", "%zz"} {
+	for _, s := range []string{"", "q={}&limit=1000000000&spss=0&start=1&end=2", "tags=a=b&minDuration=1s&maxDuration=2s",
+		"q={a=1}&tags=b", "q={.a=1}>>{.b=2}|select(.c)",
+		"limit=-1", "spss=x", "start=4294967295", "end=1", "start=4294967295&end=4294967296", "q={}&maxDuration=-1s",
+		"q=({}&&{})||{}&minDuration=1h", "%zz"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -264,7 +274,8 @@ func FuzzSearch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if q.set == nil || q.limit < 1 || q.limit > 50 || q.spans < 1 || q.spans > maxSpans || len(q.fields) > maxShownFields || !q.window.From.Before(q.window.To) {
+		if q.set == nil || q.limit < 1 || q.limit > 50 || q.spans < 1 || q.spans > maxSpans || len(q.fields) > maxShownFields ||
+			!q.window.From.Before(q.window.To) {
 			t.Errorf("%q is %+v", text, q)
 		}
 	})

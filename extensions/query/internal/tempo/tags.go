@@ -35,7 +35,8 @@ const (
 
 // intrinsics returns the fields of searches that are not attributes.
 func intrinsics() []string {
-	return []string{"duration", "event:name", "instrumentation:name", "instrumentation:version", "kind", "name", "rootName", "rootServiceName",
+	return []string{"duration", "event:name", "instrumentation:name", "instrumentation:version", "kind", "name",
+		"rootName", "rootServiceName",
 		"span:duration", "span:kind", "span:name", "span:parentID", "span:status", "span:statusMessage", "status", "statusMessage",
 		"trace:duration", "trace:rootName", "trace:rootService", "traceDuration"}
 }
