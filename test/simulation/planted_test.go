@@ -70,7 +70,7 @@ var plantedBugs = []plantedBug{
 
 // plantedRounds times simulationRuns is the number of scenarios after which a planted bug must have
 // been found.
-const plantedRounds = 10
+const plantedRounds = 5
 
 // plantedName is the environment variable with the name of the bug that is active. Without it no
 // bug is active.
@@ -116,8 +116,8 @@ func (b *plantedBug) mustBeFound(t *testing.T, program string) {
 // start returns the setting of the environment for the first seed.
 func (b *plantedBug) start() string { return fmt.Sprint(soak.SeedVariable, "=", max(b.first, 1)) }
 
-// simulateIn runs the simulation in a program with one of the bugs, or with none if its name is "". It
-// runs the scenario of one seed, or all scenarios if seed is "". It returns the output.
+// simulateIn runs the simulation in a program with one of the bugs, or with none if its name is "".
+// It runs the scenario of one seed, or all scenarios if seed is "". It returns the output.
 func simulateIn(t *testing.T, program string, bug *plantedBug, seed string) (string, error) {
 	cmd := exec.CommandContext(t.Context(), program, "-test.run", "^TestSimulation$")
 	if seed != "" {

@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 
 // simulationRuns is the number of scenarios of TestSimulation. Together they cover everything that
 // can happen.
-const simulationRuns = 100
+const simulationRuns = 200
 
 // simulate runs the scenario of one seed.
 func simulate(t *testing.T, seed uint64, sum *simulationResult) {
