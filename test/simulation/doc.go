@@ -1,3 +1,3 @@
-// Package simulation runs agents, collectors and clients in one process, on a network and disks in
-// memory and in fake time, and lets go wrong what can. The network is in package simnet.
+// Package simulation tests agents, collectors and clients in one process, with a network and disks
+// in memory and in fake time, and injects faults. The network is package simnet.
 package simulation

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// rawCodec passes encoded messages through, so that the sender uses little CPU time compared with the
-// measured server.
+// rawCodec passes encoded messages through, so that the sender uses little CPU time compared with
+// the measured server.
 type rawCodec struct{}
 
 // Marshal takes a []byte, which must not change until the call has ended.

@@ -1,6 +1,6 @@
-// Package load sends the requests of the data set to a server over OTLP/gRPC, with a given number of
-// connections and concurrent requests, and counts the outcome of every span. The end-to-end tests
-// and `make bench` use it.
+// Package load sends the requests of the data set to a server over OTLP/gRPC, with a given number
+// of connections and concurrent requests, and counts the outcome of every span. The end-to-end
+// tests and `make bench` use it.
 package load
 
 import (

@@ -19,7 +19,7 @@ type conn struct {
 	readDeadline, writeDeadline time.Time
 }
 
-// Read returns what has arrived, waiting for something.
+// Read waits until something has arrived and returns it.
 func (c *conn) Read(p []byte) (int, error) {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// Write returns when all bytes are under way.
+// Write returns when all bytes are in transit.
 func (c *conn) Write(p []byte) (int, error) {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
@@ -72,14 +72,14 @@ func (c *conn) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// stale reports whether the other end belongs to an earlier life of its machine, which is there
-// again.
+// stale reports whether the other end belongs to an earlier incarnation of a machine that has been
+// restarted since.
 func (c *conn) stale() bool {
 	now := c.host.net.hosts[c.peer.host.addr]
-	return c.peer.host.state == dark && now != c.peer.host && now.state != dark && !c.out.link.Down
+	return c.peer.host.state == powerless && now != c.peer.host && now.state != powerless && !c.out.link.Down
 }
 
-// Close ends both directions: the other end reads what was written before.
+// Close closes both directions. The other end can still read what was written before.
 func (c *conn) Close() error {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *conn) close() {
 	c.forget()
 }
 
-// CloseWrite tells the other end that nothing more comes.
+// CloseWrite closes the outgoing direction. The other end reads io.EOF after the last byte.
 func (c *conn) CloseWrite() error {
 	c.host.net.mu.Lock()
 	defer c.host.net.mu.Unlock()
@@ -127,10 +127,10 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return c.deadline(&t, &t)
 }
 
-// SetReadDeadline ends reads that wait at a time, and those that come later.
+// SetReadDeadline sets the time at which pending and future reads fail.
 func (c *conn) SetReadDeadline(t time.Time) error { return c.deadline(&t, nil) }
 
-// SetWriteDeadline ends writes that wait at a time, and those that come later.
+// SetWriteDeadline sets the time at which pending and future writes fail.
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.deadline(nil, &t) }
 
 func (c *conn) deadline(read, write *time.Time) error {

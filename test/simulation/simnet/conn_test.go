@@ -17,7 +17,7 @@ import (
 
 const here, there = "10.0.0.1", "10.0.0.2"
 
-// A connection behaves as any other net.Conn.
+// TestConnIsANetConn checks that a connection behaves like any other net.Conn.
 func TestConnIsANetConn(t *testing.T) {
 	nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
 		w := newPairOfHosts(Conditions{})
@@ -26,7 +26,7 @@ func TestConnIsANetConn(t *testing.T) {
 	})
 }
 
-// pairOfHosts is two machines, one of which listens on port 80.
+// pairOfHosts is two machines. b listens on port 80.
 type pairOfHosts struct {
 	net      *Network
 	a, b     *Host
@@ -53,7 +53,7 @@ func (w *pairOfHosts) connect(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// inBubble runs a test of two connected machines in fake time.
+// inBubble runs a test with two connected machines in fake time.
 func inBubble(t *testing.T, c Conditions, f func(t *testing.T, w *pairOfHosts, a, b net.Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func say(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// hear reads exactly the text.
+// hear checks that the next bytes are the text.
 func hear(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	b := make([]byte, len(text))
@@ -82,7 +82,7 @@ func hear(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// hearEnd reads nothing but this error.
+// hearEnd checks that the next read returns only this error.
 func hearEnd(t *testing.T, c net.Conn, want error) {
 	t.Helper()
 	if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, want) {
@@ -102,7 +102,7 @@ func TestDelayAndRate(t *testing.T) {
 	})
 }
 
-// What one end writes before it closes is read by the other, then the end.
+// TestCloseComesLast checks that one end reads what the other end wrote before Close, and then EOF.
 func TestCloseComesLast(t *testing.T) {
 	inBubble(t, Conditions{Delay: time.Second}, func(t *testing.T, _ *pairOfHosts, a, b net.Conn) {
 		say(t, a, "last words")
@@ -115,7 +115,7 @@ func TestCloseComesLast(t *testing.T) {
 	})
 }
 
-// Who writes more than fits waits for who reads.
+// TestWindow checks that a write blocks while the window is full.
 func TestWindow(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, _ *pairOfHosts, a, b net.Conn) {
 		text := strings.Repeat("x", window+1)
@@ -127,7 +127,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// A partition holds bytes back and loses none.
+// TestPartition checks that a partition delays bytes and loses none.
 func TestPartition(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, w *pairOfHosts, a, b net.Conn) {
 		w.net.Set(here, there, Conditions{Down: true})
@@ -145,7 +145,7 @@ func TestPartition(t *testing.T) {
 	})
 }
 
-// A cut comes in the middle of what is written.
+// TestCut checks that a cut resets a connection in the middle of a write.
 func TestCut(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, w *pairOfHosts, a, b net.Conn) {
 		w.net.Cut(there, here, 7)
@@ -169,7 +169,7 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// The death of a program closes its connections, and frees its ports for the next.
+// TestKill checks that the end of a program closes its connections and frees its ports.
 func TestKill(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, w *pairOfHosts, a, b net.Conn) {
 		say(t, b, "bye")
@@ -178,18 +178,19 @@ func TestKill(t *testing.T) {
 		hearEnd(t, a, io.EOF)
 		hearEnd(t, b, net.ErrClosed)
 		if _, err := w.a.Dial(t.Context(), "tcp", there+":80"); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("dialing the dead: %v", err)
+			t.Errorf("dialing a killed program: %v", err)
 		}
 		if _, err := w.b.Dial(t.Context(), "tcp", here+":80"); !errors.Is(err, syscall.ENETDOWN) {
-			t.Errorf("the dead dial: %v", err)
+			t.Errorf("dialing from a killed program: %v", err)
 		}
 		if _, err := w.net.Host(there).Listen(t.Context(), "tcp", there+":80"); err != nil {
-			t.Errorf("the next life: %v", err)
+			t.Errorf("listening after a restart: %v", err)
 		}
 	})
 }
 
-// A machine without power is silent. In its next life it resets what comes on old connections.
+// TestPowerCut checks that a machine without power does not answer, and that it resets old
+// connections after its restart.
 func TestPowerCut(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, w *pairOfHosts, a, _ net.Conn) {
 		w.b.CutPower()
@@ -202,7 +203,8 @@ func TestPowerCut(t *testing.T) {
 	})
 }
 
-// A connection on which nothing comes outlives the machine at its other end.
+// TestStaleConnection checks that an idle connection stays open after a power cut of the other
+// machine, and that it is reset at the first write after the restart.
 func TestStaleConnection(t *testing.T) {
 	inBubble(t, Conditions{}, func(t *testing.T, w *pairOfHosts, a, _ net.Conn) {
 		w.b.CutPower()
@@ -210,12 +212,12 @@ func TestStaleConnection(t *testing.T) {
 		a.SetReadDeadline(time.Now().Add(time.Hour))
 		hearEnd(t, a, os.ErrDeadlineExceeded)
 		if _, err := a.Write([]byte("hello?")); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("writing to an earlier life: %v", err)
+			t.Errorf("writing to an earlier incarnation: %v", err)
 		}
 	})
 }
 
-// Who dials a machine that is off gets through when it is on.
+// TestDialWaitsForPower checks that a dial to a machine without power succeeds after its restart.
 func TestDialWaitsForPower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPairOfHosts(Conditions{})

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// receiveBuffer is how many datagrams a socket holds; more are lost.
+// receiveBuffer is the maximum number of datagrams that a socket holds. More datagrams are lost.
 const receiveBuffer = 64
 
-// socket is a port for datagrams.
+// socket is a UDP port.
 type socket struct {
 	host     *Host
 	port     int
 	rng      *rand.Rand
-	way      []datagram // in any order
+	way      []datagram // in transit, in any order
 	closed   bool
 	deadline time.Time
 	changed  chan struct{}
@@ -30,7 +30,7 @@ type datagram struct {
 	from  net.Addr
 }
 
-// ListenPacket receives and sends datagrams on a port of the host; port 0 is a free one.
+// ListenPacket opens a UDP port of the host. Port 0 selects a free port.
 func (h *Host) ListenPacket(_ context.Context, network, address string) (net.PacketConn, error) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *socket) wake() {
 	s.changed = make(chan struct{})
 }
 
-// ReadFrom returns the datagram that has arrived first, and as much of it as fits.
+// ReadFrom returns the datagram that has arrived first, truncated to len(p).
 func (s *socket) ReadFrom(p []byte) (int, net.Addr, error) {
 	s.host.net.mu.Lock()
 	defer s.host.net.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *socket) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends a datagram. Whether it arrives nobody knows.
+// WriteTo sends a datagram. It does not report whether the datagram arrives.
 func (s *socket) WriteTo(p []byte, to net.Addr) (int, error) {
 	host, text, err := net.SplitHostPort(to.String())
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *socket) deliver(l *link, to *socket, p []byte) {
 	to.wake()
 }
 
-// Close gives the port back.
+// Close frees the port.
 func (s *socket) Close() error {
 	s.host.net.mu.Lock()
 	defer s.host.net.mu.Unlock()
@@ -133,10 +133,10 @@ func (s *socket) LocalAddr() net.Addr {
 	return &net.UDPAddr{IP: net.ParseIP(s.host.addr), Port: s.port}
 }
 
-// SetDeadline is SetReadDeadline: nothing is waited for in writing.
+// SetDeadline is SetReadDeadline, because writes never block.
 func (s *socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
-// SetReadDeadline ends reads that wait at a time, and those that come later.
+// SetReadDeadline sets the time at which pending and future reads fail.
 func (s *socket) SetReadDeadline(t time.Time) error {
 	s.host.net.mu.Lock()
 	defer s.host.net.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline does nothing: nothing is waited for in writing.
+// SetWriteDeadline does nothing, because writes never block.
 func (s *socket) SetWriteDeadline(time.Time) error { return nil }
 
 func (s *socket) failed(op string, err error) error {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// datagrams sends so many datagrams of one byte, their numbers, and returns the order in which they
-// arrive.
+// datagrams sends n datagrams. Each has one byte, its number. It returns the numbers in the order
+// of arrival.
 func datagrams(t *testing.T, c Conditions, n byte) (got []byte) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func datagrams(t *testing.T, c Conditions, n byte) (got []byte) {
 				break
 			}
 			if k != 1 || sender.String() != from.LocalAddr().String() {
-				t.Errorf("%d bytes from %v", k, sender)
+				t.Errorf("got %d bytes from %v", k, sender)
 			}
 			got = append(got, b[0])
 		}
@@ -54,19 +54,19 @@ func datagrams(t *testing.T, c Conditions, n byte) (got []byte) {
 
 func TestDatagrams(t *testing.T) {
 	if got := datagrams(t, Conditions{Delay: time.Second}, 3); string(got) != "\x00\x01\x02" {
-		t.Errorf("arrived: %v", got)
+		t.Errorf("got %v", got)
 	}
 	if got := datagrams(t, Conditions{Down: true}, 3); len(got) != 0 {
-		t.Errorf("through a partition came %v", got)
+		t.Errorf("with a partition, got %v", got)
 	}
 	if got := datagrams(t, Conditions{Loss: 0.5}, 60); len(got) == 0 || len(got) == 60 {
-		t.Errorf("of 60, half of which get lost, came %d", len(got))
+		t.Errorf("with 50 %% loss, got %d of 60 datagrams", len(got))
 	}
 	if got := datagrams(t, Conditions{Duplicate: 1}, 3); len(got) != 6 {
-		t.Errorf("twice each: %v", got)
+		t.Errorf("with duplicates, got %v", got)
 	}
 	if got := datagrams(t, Conditions{}, receiveBuffer+1); len(got) != receiveBuffer {
-		t.Errorf("a socket holds %d", len(got))
+		t.Errorf("socket holds %d datagrams, want %d", len(got), receiveBuffer)
 	}
 	overtaken := false
 	got := datagrams(t, Conditions{Jitter: time.Second}, 30)
@@ -74,6 +74,6 @@ func TestDatagrams(t *testing.T) {
 		overtaken = overtaken || got[i+1] < got[i]
 	}
 	if !overtaken {
-		t.Errorf("none overtakes another: %v", got)
+		t.Errorf("datagrams arrived in order despite jitter: %v", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Host is one life of a machine with a program on it.
+// Host is one incarnation of a machine that runs a program.
 type Host struct {
 	net  *Network
 	addr string
@@ -22,46 +22,47 @@ type Host struct {
 	lastPort  int
 }
 
-// state says what a machine answers.
+// state is the state of a machine.
 type state int
 
 const (
-	running state = iota
-	killed        // the machine runs, the program does not: what comes is refused
-	dark          // nobody answers
+	running   state = iota
+	killed          // the machine runs without the program and refuses connections
+	powerless       // the machine does not answer
 )
 
-// firstPort is where the ports begin that are given to those who did not choose one.
+// firstPort is the start of the range of ports that are assigned automatically.
 const firstPort = 32768
 
-// Host begins a life of the machine with an IP address, which must not be running. Connections of
-// an earlier life without power are reset when something comes on them.
+// Host starts the machine with an IP address. It must not be running. Connections from before a
+// power cut are reset when data arrives on them.
 func (n *Network) Host(addr string) *Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h := &Host{net: n, addr: addr, listeners: map[int]*listener{}, sockets: map[int]*socket{}, conns: map[*conn]struct{}{}, lastPort: firstPort}
+	h := &Host{net: n, addr: addr, listeners: map[int]*listener{}, sockets: map[int]*socket{},
+		conns: map[*conn]struct{}{}, lastPort: firstPort}
 	old := n.hosts[addr]
 	n.hosts[addr] = h
 	if old == nil {
 		return h
 	}
 	for c := range old.conns {
-		if c.in.size > 0 { // the other end has been sending all the time
+		if c.in.size > 0 { // the other end sent data during the power cut
 			c.reset()
 		}
 	}
 	for _, l := range n.links {
-		close(l.changed) // who dials tries again
+		close(l.changed) // pending dials try again
 		l.changed = make(chan struct{})
 	}
 	return h
 }
 
-// Kill ends the program: its connections are closed, and its ports refuse.
+// Kill ends the program. Its connections are closed, and its ports refuse new ones.
 func (h *Host) Kill() { h.end(killed) }
 
-// CutPower ends the machine without a sign to anybody.
-func (h *Host) CutPower() { h.end(dark) }
+// CutPower stops the machine. Its peers do not notice.
+func (h *Host) CutPower() { h.end(powerless) }
 
 func (h *Host) end(s state) {
 	h.net.mu.Lock()
@@ -81,13 +82,13 @@ func (h *Host) end(s state) {
 			c.close()
 			continue
 		}
-		c.closed = true // for the program; the other end hears nothing
+		c.closed = true // for the program; the other end does not notice
 		c.in.wake()
 		c.out.wake()
 	}
 }
 
-// Listen accepts TCP connections on a port of the host; port 0 is a free one.
+// Listen listens for connections on a TCP port of the host. Port 0 selects a free port.
 func (h *Host) Listen(_ context.Context, network, address string) (net.Listener, error) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -100,7 +101,7 @@ func (h *Host) Listen(_ context.Context, network, address string) (net.Listener,
 	return l, nil
 }
 
-// freePort returns the port of an address, or one that is not taken.
+// freePort returns the port of an address, or a free port if it is 0.
 func (h *Host) freePort(address string, taken func(int) bool) (int, error) {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -125,7 +126,7 @@ func (h *Host) nextPort() int {
 	return h.lastPort
 }
 
-// Dial connects to host:port. It waits as long as nothing gets through, until ctx ends.
+// Dial connects to host:port. It waits during a partition or power cut until ctx ends.
 func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	to, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -146,10 +147,10 @@ func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, err
 
 func (h *Host) connect(ctx context.Context, to string, port int) (net.Conn, error) {
 	l := h.net.link(h.addr, to)
-	arrival := time.Now().Add(2 * l.Delay) // there and back
+	arrival := time.Now().Add(2 * l.Delay) // a round trip
 	for {
 		peer := h.net.hosts[to]
-		reached := !l.Down && peer != nil && peer.state != dark
+		reached := !l.Down && peer != nil && peer.state != powerless
 		switch {
 		case ctx.Err() != nil:
 			return nil, timeout(ctx.Err())
@@ -167,7 +168,7 @@ func (h *Host) connect(ctx context.Context, to string, port int) (net.Conn, erro
 	}
 }
 
-// join makes the two ends of a connection, and hands one to who listens.
+// join creates the two ends of a connection and passes one to the listener.
 func (h *Host) join(peer *Host, port int, l *link) *conn {
 	rng := h.net.rng(h.addr, peer.addr)
 	there, back := newStream(h.net, l, rng), newStream(h.net, l, rng)
@@ -180,7 +181,7 @@ func (h *Host) join(peer *Host, port int, l *link) *conn {
 	return c
 }
 
-// timeout is what the system calls the end of a context.
+// timeout converts the error of a context to that of a system call.
 func timeout(err error) error {
 	if err == context.DeadlineExceeded {
 		return os.ErrDeadlineExceeded
@@ -196,13 +197,13 @@ func (h *Host) failed(op, network string, port int, err error) error {
 	return &net.OpError{Op: op, Net: network, Addr: tcpAddr(h.addr, port), Err: err}
 }
 
-// listener is a port that accepts.
+// listener is a TCP port that accepts connections.
 type listener struct {
 	host    *Host
 	port    int
 	waiting []*conn
 	closed  bool
-	changed chan struct{} // closed and replaced when there is something to accept, or the end
+	changed chan struct{} // closed and replaced when a connection arrives or the listener is closed
 }
 
 func (l *listener) add(c *conn) {
@@ -215,7 +216,7 @@ func (l *listener) wake() {
 	l.changed = make(chan struct{})
 }
 
-// Accept returns the connection that has waited longest.
+// Accept waits for a connection and returns the oldest one.
 func (l *listener) Accept() (net.Conn, error) {
 	l.host.net.mu.Lock()
 	defer l.host.net.mu.Unlock()
@@ -232,7 +233,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close resets the connections that nobody has accepted.
+// Close stops listening and resets the connections that were not accepted.
 func (l *listener) Close() error {
 	l.host.net.mu.Lock()
 	defer l.host.net.mu.Unlock()

@@ -7,47 +7,47 @@ import (
 	"time"
 )
 
-// Network connects hosts. All its state, and that of what belongs to it, is guarded by one lock:
-// nobody computes while holding it.
+// Network connects hosts. One mutex guards its state and that of its hosts, links and connections.
+// It is held only for short operations.
 type Network struct {
 	seed uint64
 
 	mu    sync.Mutex
-	hosts map[string]*Host // the latest life of each machine, by address
+	hosts map[string]*Host // the latest incarnation of each machine by address
 	links map[pair]*link
-	conns uint64 // made so far, for seeds of their own
+	conns uint64 // number of random sources so far, part of the seed of the next one
 	trace uint64 // see Fingerprint
 }
 
-// pair names a link, by the addresses of its ends in order.
+// pair identifies a link by the sorted addresses of its ends.
 type pair struct{ a, b string }
 
-// link is what two machines have between them.
+// link connects two machines.
 type link struct {
 	Conditions
 	changed  chan struct{} // closed and replaced when the conditions change
-	cutAfter int           // bytes until the connection that carries them is reset; below 0: it is not
+	cutAfter int           // bytes until the connection that carries them is reset; negative: no reset
 }
 
-// Conditions are those of a link, in both directions.
+// Conditions are the properties of a link in both directions.
 type Conditions struct {
 	Delay     time.Duration // of everything that is sent
-	Jitter    time.Duration // most that is added to Delay
-	Rate      int           // bytes a second of each connection; 0: no limit
-	Down      bool          // nothing arrives; what connections carry comes when the link is up again
+	Jitter    time.Duration // maximum random addition to Delay
+	Rate      int           // bytes per second of each connection; 0: no limit
+	Down      bool          // nothing arrives; bytes of connections arrive when the link is up again
 	Refuse    bool          // new connections are refused
 	Loss      float64       // share of datagrams that get lost
 	Duplicate float64       // share of datagrams that arrive twice
 }
 
-// New returns a network without hosts. The same seed and the same order of connections make the
+// New returns a network without hosts. The same seed and the same order of connections give the
 // same delays.
 func New(seed uint64) *Network {
 	return &Network{seed: seed, hosts: map[string]*Host{}, links: map[pair]*link{}}
 }
 
-// Set changes the conditions between two machines, given by their addresses. They need not exist
-// yet.
+// Set changes the conditions between two machines, which are given by their addresses. They need
+// not exist yet.
 func (n *Network) Set(a, b string, c Conditions) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,16 +57,16 @@ func (n *Network) Set(a, b string, c Conditions) {
 	l.changed = make(chan struct{})
 }
 
-// Cut resets the connection between two machines that carries the next bytes, in the middle of
-// them: after so many have passed.
+// Cut resets a connection between two machines after the given number of further bytes. It resets
+// the connection that carries the last of these bytes.
 func (n *Network) Cut(a, b string, after int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.link(a, b).cutAfter = after
 }
 
-// Fingerprint is a number that two runs have in common if everything that was sent in them on
-// connections was of the same length, at the same time and in the same order.
+// Fingerprint returns a hash of the lengths and times of everything that was sent on connections,
+// in order. Equal runs have equal fingerprints.
 func (n *Network) Fingerprint() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -90,7 +90,7 @@ func (n *Network) link(a, b string) *link {
 	return l
 }
 
-// rng returns the source of chance of the next connection between two machines.
+// rng returns the random source of the next connection between two machines.
 func (n *Network) rng(a, b string) *rand.Rand {
 	n.conns++
 	h := fnv.New64a()
@@ -98,8 +98,8 @@ func (n *Network) rng(a, b string) *rand.Rand {
 	return rand.New(rand.NewPCG(n.seed^h.Sum64(), n.conns))
 }
 
-// wait lets the lock go until one of the channels is closed or the time has come; the zero time
-// never comes.
+// wait releases the lock until one of the channels is closed or the given time is reached. The zero
+// time means no limit.
 func (n *Network) wait(until time.Time, changed, also <-chan struct{}) {
 	n.mu.Unlock()
 	defer n.mu.Lock()
@@ -116,7 +116,7 @@ func (n *Network) wait(until time.Time, changed, also <-chan struct{}) {
 	}
 }
 
-// earliest returns the earlier of two times, where zero is never.
+// earliest returns the earlier of two times. The zero time means never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -124,5 +124,5 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// past reports whether a deadline is over. The zero time is none.
+// past reports whether a deadline has passed. The zero time means no deadline.
 func past(deadline time.Time) bool { return !deadline.IsZero() && !time.Now().Before(deadline) }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	window  = 64 << 10 // bytes that may be under way in one direction; who writes more waits for who reads
-	segment = 4 << 10  // bytes that arrive together at most
+	window  = 64 << 10 // maximum number of bytes in transit in one direction; writes wait when it is full
+	segment = 4 << 10  // maximum number of bytes that arrive together
 )
 
 // stream is one direction of a connection. Its state is guarded by the network's lock.
@@ -18,16 +18,16 @@ type stream struct {
 	link *link
 	rng  *rand.Rand
 
-	way     []parcel // in the order of their arrival
+	way     []parcel // in transit, in the order of arrival
 	size    int      // bytes in way
 	sent    time.Time
 	err     error // the connection was reset
 	fin     bool  // nothing more will be written
-	deaf    bool  // nobody reads any more
+	ignored bool  // the reading end is closed
 	changed chan struct{}
 }
 
-// parcel is what arrives at once: bytes, or the end, or a reset.
+// parcel is a unit of transmission: bytes, the end of the stream, or a reset.
 type parcel struct {
 	at    time.Time
 	bytes []byte
@@ -44,14 +44,15 @@ func (s *stream) wake() {
 	s.changed = make(chan struct{})
 }
 
-// write sends as much of p as may be under way, and returns how much that is.
+// write sends as much of p as the window and the maximum segment size allow, and returns the number
+// of bytes.
 func (s *stream) write(p []byte) (int, error) {
 	switch {
 	case s.err != nil:
 		return 0, s.err
 	case s.fin:
 		return 0, syscall.EPIPE
-	case s.deaf && !s.link.Down:
+	case s.ignored && !s.link.Down:
 		return 0, syscall.ECONNRESET
 	}
 	n := min(len(p), window-s.size, segment)
@@ -68,12 +69,12 @@ func (s *stream) write(p []byte) (int, error) {
 	s.send(parcel{bytes: slices.Clone(p[:n])})
 	if reset {
 		s.send(parcel{reset: true})
-		return max(n, 1), nil // what is behind the cut is lost
+		return max(n, 1), nil // bytes after the cut are lost
 	}
 	return n, nil
 }
 
-// send puts a parcel on its way: behind all others, and no faster than the link.
+// send sends a parcel after all earlier ones, with the rate and delay of the link.
 func (s *stream) send(p parcel) {
 	now := time.Now()
 	if s.sent.Before(now) {
@@ -95,7 +96,8 @@ func (s *stream) send(p parcel) {
 	s.wake()
 }
 
-// first returns what has arrived, or when it will: zero is unknown.
+// first returns the first parcel that has arrived, or the time at which it will arrive. A zero time
+// means unknown.
 func (s *stream) first() (p *parcel, at time.Time) {
 	switch {
 	case len(s.way) == 0, s.link.Down:
@@ -106,7 +108,7 @@ func (s *stream) first() (p *parcel, at time.Time) {
 	return nil, s.way[0].at
 }
 
-// read takes what has arrived, up to len(p) bytes.
+// read consumes up to len(p) bytes of the first parcel.
 func (s *stream) read(from *parcel, p []byte) int {
 	n := copy(p, from.bytes)
 	from.bytes = from.bytes[n:]
@@ -118,7 +120,7 @@ func (s *stream) read(from *parcel, p []byte) int {
 	return n
 }
 
-// finish says that nothing more will be written.
+// finish ends the stream after everything that was written.
 func (s *stream) finish() {
 	if !s.fin && s.err == nil {
 		s.send(parcel{end: true})
@@ -126,9 +128,9 @@ func (s *stream) finish() {
 	}
 }
 
-// ignore says that nobody reads any more.
+// ignore closes the reading end and discards what is in transit.
 func (s *stream) ignore() {
-	s.deaf, s.way, s.size = true, nil, 0
+	s.ignored, s.way, s.size = true, nil, 0
 	s.wake()
 }
 
