@@ -13,12 +13,12 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// readerAddr is the machine from which stores are read.
+// readerAddr is the address of the machine from which stores are read.
 const readerAddr = "10.0.9.1"
 
-// check compares what was sent with what the stores have, and every program's accounts with the
-// law. Only what a full queue has counted as given up may be missing, and what was in memory when
-// an agent died.
+// check compares the spans that were sent with those in the stores, and checks that the counters of
+// every program balance. Spans may be missing only if a full queue dropped and counted them, or if
+// they were in the memory of an agent that crashed.
 func (w *world) check() {
 	have := make(map[uint64]int) // stores that have a span
 	for _, n := range w.collectors {
@@ -29,13 +29,13 @@ func (w *world) check() {
 			have[number]++
 		}
 	}
-	for _, l := range w.lives {
-		if !l.node.inMemory || !l.struck.Load() { // of what those dropped nothing is promised
+	for _, l := range w.processes {
+		if !l.node.inMemory || !l.crashed.Load() { // crashed agents without a disk queue guarantee nothing
 			w.result.Dropped += int(account(l.app).dropped)
 		}
 	}
 	var lost []uint64
-	for number := uint64(1); number <= w.ledger.last; number++ {
+	for number := uint64(1); number <= w.sent.last; number++ {
 		if have[number] == 0 && w.promised(number) {
 			lost = append(lost, number)
 		}
@@ -43,9 +43,9 @@ func (w *world) check() {
 	if len(lost) > w.result.Dropped {
 		w.t.Errorf("%d acknowledged spans are lost: %v", len(lost), lost)
 	}
-	w.result.Sent, w.result.Acked = int(w.ledger.last), len(w.ledger.acked)
+	w.result.Sent, w.result.Acked = int(w.sent.last), len(w.sent.acked)
 	for number, stores := range have {
-		if number > w.ledger.last {
+		if number > w.sent.last {
 			w.t.Errorf("span %d was never sent", number)
 		}
 		w.result.Found++
@@ -54,25 +54,25 @@ func (w *world) check() {
 	for _, n := range w.nodes() {
 		n.checkAccount(n.account(), false)
 		if log := n.log.String(); strings.Contains(log, "BUG") {
-			w.t.Errorf("%s has logged a bug", n.name)
+			w.t.Errorf("%s logged a bug", n.name)
 		}
 	}
 }
 
-// promised reports whether a span must have arrived.
+// promised reports whether a span must be in a store.
 func (w *world) promised(number uint64) bool {
-	by, acked := w.ledger.acked[number]
+	by, acked := w.sent.acked[number]
 	switch {
-	case w.plan.gentle: // no datagram gets lost, either
+	case w.plan.reloadsOnly: // datagrams do not get lost either
 		return true
-	case acked && by.node.inMemory && by.struck():
+	case acked && by.node.inMemory && by.crashed():
 		w.result.Unpromised++
 		return false
 	}
 	return acked
 }
 
-// read returns how often each span is in a collector's store.
+// read returns how often each span occurs in the store of a collector.
 func (w *world) read(n *node) map[uint64]int {
 	host := w.net.Host(readerAddr)
 	defer host.Kill()
@@ -102,26 +102,26 @@ func (w *world) read(n *node) map[uint64]int {
 	return times
 }
 
-// number returns the number of a span, and checks the rest of it.
+// number returns the number of a span, and checks its name and tags.
 func (w *world) number(n *node, s harness.UISpan) uint64 {
 	number, err := strconv.ParseUint(s.SpanID, 16, 64)
 	want := fmt.Sprint("number:int64=", number)
 	if err != nil || s.OperationName != fmt.Sprint("op", number%7) || !slices.Contains(harness.TagStrings(s.Tags), want) {
-		w.t.Errorf("%s has a span that is not as it was sent: %+v", n.name, s)
+		w.t.Errorf("%s has a span that differs from the one sent: %+v", n.name, s)
 	}
 	return number
 }
 
-// accounts are the sums of what a program says that it did with spans.
+// accounts are the sums of the span counters of a program.
 type accounts struct {
 	received, accepted, refusedByReceivers float64
 	in, sent, refused, dropped, queued     float64
 }
 
-// account returns the accounts of a node's program, or of nothing when it is down.
+// account returns the accounts of a node's program, or zeros if it is down.
 func (n *node) account() accounts {
 	n.mu.Lock()
-	l := n.life
+	l := n.current
 	n.mu.Unlock()
 	if l == nil {
 		return accounts{}
@@ -132,7 +132,7 @@ func (n *node) account() accounts {
 func account(app *app.App) (a accounts) {
 	families, err := app.Gatherer().Gather()
 	if err != nil {
-		return accounts{received: -1} // which balances with nothing
+		return accounts{received: -1} // never balances
 	}
 	for _, f := range families {
 		for _, m := range f.Metric {
@@ -170,15 +170,15 @@ func (a *accounts) add(kind, outcome string, v float64) {
 	}
 }
 
-// checkAccount checks the law of accounting, for a moment at which nothing is under way.
+// checkAccount checks that accounts balance. No request may be in flight.
 func (n *node) checkAccount(a accounts, mayDrop bool) {
 	if a.received != a.accepted+a.refusedByReceivers || a.in != a.sent+a.refused+a.dropped+a.queued {
-		n.w.t.Errorf("the accounts of %s do not balance: %+v", n.name, a)
+		n.w.t.Errorf("accounts of %s do not balance: %+v", n.name, a)
 	}
 	if a.dropped > 0 && n.w.plan.overflow != "drop_oldest" && !mayDrop {
-		n.w.t.Errorf("%s has dropped spans: %+v", n.name, a)
+		n.w.t.Errorf("%s dropped spans: %+v", n.name, a)
 	}
-	if n.w.plan.gentle && a.refusedByReceivers+a.dropped > 0 {
-		n.w.t.Errorf("%s has refused or dropped spans, although nothing but reloads happened: %+v", n.name, a)
+	if n.w.plan.reloadsOnly && a.refusedByReceivers+a.dropped > 0 {
+		n.w.t.Errorf("%s refused or dropped spans in a scenario with reloads only: %+v", n.name, a)
 	}
 }

@@ -24,15 +24,15 @@ import (
 	"github.com/tracing-backend/tracing/test/simulation/simnet"
 )
 
-// spanLedger knows all spans that were sent: their numbers are 1 to last.
-type spanLedger struct {
+// sentSpans records all spans that were sent. Their numbers are 1 to last.
+type sentSpans struct {
 	mu    sync.Mutex
 	last  uint64
-	acked map[uint64]lifespan // by one of which lives
+	acked map[uint64]processRange // acknowledged spans, and the processes of which one acknowledged them
 }
 
 // more returns the numbers of new spans.
-func (l *spanLedger) more(n int) []uint64 {
+func (l *sentSpans) more(n int) []uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	numbers := make([]uint64, n)
@@ -43,7 +43,7 @@ func (l *spanLedger) more(n int) []uint64 {
 	return numbers
 }
 
-func (l *spanLedger) ack(numbers []uint64, by lifespan) {
+func (l *sentSpans) ack(numbers []uint64, by processRange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range numbers {
@@ -51,22 +51,23 @@ func (l *spanLedger) ack(numbers []uint64, by lifespan) {
 	}
 }
 
-// sender is an application: it sends spans to one agent over gRPC, HTTP or in datagrams, and notes
-// what it is told.
+// sender is an application. It sends spans to one agent over gRPC, HTTP or UDP, and records which
+// spans were acknowledged.
 type sender struct {
 	w     *world
 	rng   *rand.Rand
 	host  *simnet.Host
-	conn  *grpc.ClientConn // nil: another protocol
-	http  *http.Client     // nil: another protocol
-	udp   net.PacketConn   // nil: another protocol
+	conn  *grpc.ClientConn // nil for other protocols
+	http  *http.Client     // nil for other protocols
+	udp   net.PacketConn   // nil for other protocols
 	agent *node
 	addr  string // of the agent
 }
 
 func newSender(w *world, i int) *sender {
 	agent := w.agents[i%w.plan.agents]
-	c := &sender{w: w, rng: rand.New(rand.NewPCG(w.plan.seed, uint64(i)+1)), host: w.net.Host(clientAddr(i)), agent: agent, addr: agent.addr}
+	c := &sender{w: w, rng: rand.New(rand.NewPCG(w.plan.seed, uint64(i)+1)), host: w.net.Host(clientAddr(i)),
+		agent: agent, addr: agent.addr}
 	var err error
 	switch c.rng.IntN(5) {
 	case 0:
@@ -78,9 +79,9 @@ func newSender(w *world, i int) *sender {
 		c.http = &http.Client{Transport: &http.Transport{DialContext: c.host.Dial}}
 		return c
 	}
-	patience := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: 2 * time.Second}
+	delays := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, MaxDelay: 2 * time.Second}
 	c.conn, err = grpc.NewClient("passthrough:///"+c.addr+":4317", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: patience}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: delays}),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return c.host.Dial(ctx, "tcp", addr) }))
 	if err != nil {
 		w.t.Fatal(err)
@@ -88,44 +89,44 @@ func newSender(w *world, i int) *sender {
 	return c
 }
 
-// run sends all requests, a few at once.
+// run sends all requests at random times. Requests may overlap.
 func (c *sender) run() {
 	var sends sync.WaitGroup
 	for range c.w.plan.requests {
 		time.Sleep(between(c.rng, 0, 2*c.w.plan.length/time.Duration(c.w.plan.requests)))
-		numbers := c.w.ledger.more(1 + c.rng.IntN(8))
-		patience := c.rng.IntN(8)
-		sends.Go(func() { c.deliver(numbers, patience) })
+		numbers := c.w.sent.more(1 + c.rng.IntN(8))
+		retries := c.rng.IntN(8)
+		sends.Go(func() { c.deliver(numbers, retries) })
 	}
 	sends.Wait()
 }
 
-// deliver sends spans until they are acknowledged or the client has no more patience.
-func (c *sender) deliver(numbers []uint64, patience int) {
+// deliver sends spans until they are acknowledged, with at most the given number of retries.
+func (c *sender) deliver(numbers []uint64, retries int) {
 	spans := numberedSpans(c.w.began, numbers)
 	if c.udp != nil {
-		c.shout(spans)
+		c.sendDatagram(spans)
 		return
 	}
 	request := ptraceotlp.NewExportRequestFromTraces(spans)
-	for range 1 + patience {
+	for range 1 + retries {
 		first := c.agent.latest()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		err := c.send(ctx, request)
 		cancel()
 		if err == nil {
-			c.w.ledger.ack(numbers, lifespan{c.agent, first, c.agent.latest()})
+			c.w.sent.ack(numbers, processRange{c.agent, first, c.agent.latest()})
 			return
 		}
-		if c.w.plan.gentle {
-			c.w.t.Errorf("%s refuses spans, although nothing but reloads happens: %v", c.agent.name, err)
+		if c.w.plan.reloadsOnly {
+			c.w.t.Errorf("%s refused spans in a scenario with reloads only: %v", c.agent.name, err)
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
 }
 
-// shout sends spans as a datagram, to which there is no answer.
-func (c *sender) shout(td ptrace.Traces) {
+// sendDatagram sends spans in a datagram, which is not acknowledged.
+func (c *sender) sendDatagram(td ptrace.Traces) {
 	b := harness.JaegerBatch(td)
 	for i := range b.Spans {
 		b.Spans[i].Tags = []*jaeger.Tag{{Key: "number", VType: jaeger.TagType_LONG, VLong: &b.Spans[i].SpanId}}
@@ -171,10 +172,10 @@ func (c *sender) send(ctx context.Context, request ptraceotlp.ExportRequest) err
 	return rejected(answer)
 }
 
-// rejected returns an error if the answer is not a yes for all spans.
+// rejected returns an error unless the answer accepts all spans.
 func rejected(answer ptraceotlp.ExportResponse) error {
 	if p := answer.PartialSuccess(); p.RejectedSpans() > 0 {
-		return fmt.Errorf("%d spans are rejected: %s", p.RejectedSpans(), p.ErrorMessage())
+		return fmt.Errorf("%d spans rejected: %s", p.RejectedSpans(), p.ErrorMessage())
 	}
 	return nil
 }
@@ -194,10 +195,10 @@ func (c *sender) close() {
 	}
 }
 
-// simulatedService is the service of all spans.
+// simulatedService is the name of the service of all spans.
 const simulatedService = "simulated"
 
-// numberedSpans makes one trace of spans whose ids are their numbers.
+// numberedSpans returns one trace with spans whose ids are their numbers.
 func numberedSpans(at time.Time, numbers []uint64) ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()

@@ -11,25 +11,25 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )
 
-// diskFaults is what can be wrong with the disk of a life.
+// diskFaults injects faults into the disk of a process.
 type diskFaults struct {
-	broken vfstest.Rule // a sync fails
-	once   vfstest.Rule // the next sync fails, and none after it
-	full   vfstest.Rule // nothing more can be written
+	broken vfstest.Rule // every sync fails
+	once   vfstest.Rule // only the next sync fails
+	full   vfstest.Rule // every write fails
 
-	mu    sync.Mutex
-	wrong int           // faults that hold
-	begun int           // faults so far
-	quiet bool          // the program ends: no sync takes time any more
-	stall chan struct{} // not nil: syncs wait until it is closed
-	cut   chan struct{} // closed when the stall must end early
+	mu       sync.Mutex
+	active   int           // number of active faults
+	begun    int           // number of faults so far
+	released bool          // the program ends, and syncs take no more time
+	stall    chan struct{} // if not nil, syncs wait until it is closed
+	cut      chan struct{} // closed to end the stall early
 
-	reloading bool          // nothing hangs for long
-	end       chan struct{} // closed when quiet
+	reloading bool          // syncs hang for shortHang at most
+	end       chan struct{} // closed when released becomes true
 }
 
-// inject puts the faults between a program and its disk.
-func (d *diskFaults) inject(l *life, mem *vfstest.Mem) vfs.FS {
+// inject returns a file system that injects the faults into mem.
+func (d *diskFaults) inject(l *process, mem *vfstest.Mem) vfs.FS {
 	d.end = make(chan struct{})
 	d.broken.Op, d.broken.Err = vfstest.OpSync|vfstest.OpSyncDir, vfstest.ErrIO
 	d.once.Op, d.once.Err, d.once.Times = vfstest.OpSync, vfstest.ErrIO, 1
@@ -41,9 +41,8 @@ func (d *diskFaults) inject(l *life, mem *vfstest.Mem) vfs.FS {
 		&vfstest.Rule{Op: vfstest.OpChanges, Hook: l.operation}, &d.broken, &d.once, &d.full)}
 }
 
-// sparse is a file system on which zeros behind the end of a file cost nothing: logs are filled
-// with megabytes of them ahead of what is written, which in memory would be half the work of a
-// scenario.
+// sparse is a file system that appends zeros to files without writing them. Logs are extended with
+// megabytes of zeros in advance, and in memory this would be half the work of a scenario.
 type sparse struct{ vfs.FS }
 
 func (s sparse) Create(name string) (vfs.File, error) { return sparsely(s.FS.Create(name)) }
@@ -71,16 +70,16 @@ func (f sparseFile) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// sync lets time pass in the syncs that acknowledgements wait for, and only in those: others are
-// made under locks, and while somebody waits for a lock fake time stands still.
-func (d *diskFaults) sync(l *life) {
+// sync lets time pass in the syncs that acknowledgements wait for, and only in those. Other syncs
+// run under locks, and fake time does not advance while a goroutine waits for a lock.
+func (d *diskFaults) sync(l *process) {
 	if !calledBy("pipeline/storage/wal.(*Log).Commit", "pipeline/storage/wal.(*Dir).newPart") {
 		return
 	}
 	d.mu.Lock()
-	stall, quiet := d.stall, d.quiet
+	stall, released := d.stall, d.released
 	d.mu.Unlock()
-	if quiet {
+	if released {
 		return
 	}
 	wait := time.NewTimer(l.node.w.plan.syncTime)
@@ -98,7 +97,7 @@ func (d *diskFaults) sync(l *life) {
 	}
 }
 
-// calledBy reports whether a function is on the stack, and but is not.
+// calledBy reports whether function is on the stack and is not called by the function but.
 func calledBy(function, but string) bool {
 	var pcs [24]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -113,19 +112,19 @@ func calledBy(function, but string) bool {
 	}
 }
 
-// shortHang is how long syncs may take during a reload, so that none takes longer than callers are
-// waited for: the next thing would be to close the files, under a lock.
+// shortHang is the maximum duration of a sync during a reload. It is shorter than the time that a
+// reload waits for callers. After that time the reload would close the files under a lock.
 const shortHang = time.Second
 
-// hang makes syncs wait for so long.
-func (d *diskFaults) hang(how time.Duration) {
+// hang makes syncs wait for a while.
+func (d *diskFaults) hang(length time.Duration) {
 	d.mu.Lock()
-	if d.stall != nil || d.quiet {
+	if d.stall != nil || d.released {
 		d.mu.Unlock()
 		return
 	}
 	if d.reloading {
-		how = min(how, shortHang)
+		length = min(length, shortHang)
 	}
 	cut := make(chan struct{})
 	d.cut = cut
@@ -134,7 +133,7 @@ func (d *diskFaults) hang(how time.Duration) {
 	d.begin()
 	d.mu.Unlock()
 	select {
-	case <-time.After(how):
+	case <-time.After(length):
 	case <-cut:
 	case <-d.end:
 	}
@@ -142,11 +141,11 @@ func (d *diskFaults) hang(how time.Duration) {
 	defer d.mu.Unlock()
 	close(stall)
 	d.stall, d.cut = nil, nil
-	d.wrong--
+	d.active--
 }
 
-// hurry begins or ends a time in which nothing hangs for long.
-func (d *diskFaults) hurry(begin bool) {
+// limitHangs begins or ends a period in which syncs hang for shortHang at most.
+func (d *diskFaults) limitHangs(begin bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reloading = begin; begin && d.cut != nil {
@@ -155,45 +154,45 @@ func (d *diskFaults) hurry(begin bool) {
 	}
 }
 
-// during switches a rule on for a while.
-func (d *diskFaults) during(r *vfstest.Rule, how time.Duration) {
+// during enables a rule for a while.
+func (d *diskFaults) during(r *vfstest.Rule, length time.Duration) {
 	d.mu.Lock()
 	d.begin()
 	d.mu.Unlock()
 	r.Switch(true)
-	time.Sleep(how)
+	time.Sleep(length)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r.Switch(false)
-	d.wrong--
+	d.active--
 }
 
-// begin notes a fault. The caller holds the lock.
+// begin counts a fault. The caller holds the lock.
 func (d *diskFaults) begin() {
-	d.wrong++
+	d.active++
 	d.begun++
 }
 
-// failOnce makes one sync fail, after so long, as disks do that have tried again and again. A life
-// has no more than one of these.
-func (d *diskFaults) failOnce(how time.Duration) {
+// failOnce makes one sync fail after a while, like a disk that fails after many internal retries.
+// It has an effect only once per process.
+func (d *diskFaults) failOnce(length time.Duration) {
 	d.once.Switch(true)
-	d.hang(how)
+	d.hang(length)
 }
 
-// troubles returns how many faults hold, and how many there were so far.
-func (d *diskFaults) troubles() (hold, soFar int) {
+// faultCounts returns the number of active faults, and the number of faults so far.
+func (d *diskFaults) faultCounts() (active, soFar int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.wrong, d.begun + d.once.Hits()
+	return d.active, d.begun + d.once.Hits()
 }
 
-// release ends all waiting, for good.
+// release ends all waiting, now and in the future.
 func (d *diskFaults) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.quiet {
-		d.quiet = true
+	if !d.released {
+		d.released = true
 		close(d.end)
 	}
 }

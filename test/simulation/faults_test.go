@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// happen lets a fault happen, and returns when it is over.
-func (f fault) happen(w *world) {
+// inject injects a fault, and returns when it is over.
+func (f fault) inject(w *world) {
 	n := w.nodes()[f.index]
 	switch f.kind {
 	case partition, slowLink, refusal:
@@ -19,17 +19,17 @@ func (f fault) happen(w *world) {
 	case reload:
 		f.reload(w, n)
 	case badSync:
-		if f.spoil(n); f.jump > 0 { // what was acknowledged after the failure must be on the disk all the same
+		if f.breakDisk(n); f.jump > 0 { // spans acknowledged after the failure must still be on the disk
 			f.restart(w, n)
 		}
 	default:
-		f.spoil(n)
+		f.breakDisk(n)
 	}
 }
 
-// disturb changes a link for a while.
+// disturb changes the conditions of a link for a while.
 func (f fault) disturb(w *world) {
-	c := w.plan.calm
+	c := w.plan.conditions
 	switch f.kind {
 	case partition:
 		c.Down = true
@@ -40,13 +40,13 @@ func (f fault) disturb(w *world) {
 	}
 	w.net.Set(f.a, f.b, c)
 	time.Sleep(f.length)
-	w.net.Set(f.a, f.b, w.plan.calm)
+	w.net.Set(f.a, f.b, w.plan.conditions)
 }
 
-// spoil makes a disk fail for a while.
-func (f fault) spoil(n *node) {
+// breakDisk makes the disk of a node fail for a while.
+func (f fault) breakDisk(n *node) {
 	n.mu.Lock()
-	l := n.life
+	l := n.current
 	n.mu.Unlock()
 	if l == nil {
 		return
@@ -63,38 +63,38 @@ func (f fault) spoil(n *node) {
 	}
 }
 
-// strikeAnyway is when a program dies that does not use its disk.
-const strikeAnyway = time.Second
+// crashAnyway is the time after which a program crashes even if it does not use its disk.
+const crashAnyway = time.Second
 
-// restart ends a program and starts it again.
+// restart ends a program and starts it again after a while.
 func (f fault) restart(w *world, n *node) {
-	l := n.take()
+	l := n.acquire()
 	if l == nil {
 		return
 	}
 	defer n.release()
-	first := f.deaths[0]
+	first := f.ends[0]
 	if first.how == stopped {
-		if first.after%3 == 0 { // killed while it stops
-			l.arm(deathblow{kill, first.after / 2, first.seed})
+		if first.after%3 == 0 { // kill it while it stops
+			l.arm(plannedEnd{kill, first.after / 2, first.seed})
 		}
-		l.stop() //nolint:errcheck // it may be struck, and its collector away
+		l.stop() //nolint:errcheck // fails if the program is killed or its collector is down
 	} else {
 		l.arm(first)
 		select {
 		case <-l.ended:
-		case <-time.After(strikeAnyway):
-			l.strike(first.how)
+		case <-time.After(crashAnyway):
+			l.crash(first.how)
 		}
 	}
-	f.revive(n)
+	f.startAgain(n)
 }
 
-// revive starts a program again, some time after its end.
-func (f fault) revive(n *node) {
+// startAgain starts a program again, a while after its end.
+func (f fault) startAgain(n *node) {
 	n.mu.Lock()
-	n.life = nil
+	n.current = nil
 	n.mu.Unlock()
 	time.Sleep(f.length)
-	n.boot(f.deaths[1:]...)
+	n.boot(f.ends[1:]...)
 }

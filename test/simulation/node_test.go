@@ -15,122 +15,123 @@ import (
 	"github.com/tracing-backend/tracing/test/simulation/simnet"
 )
 
-// node is a machine with a program and a disk, through all its lives.
+// node is a machine with a disk, on which a program is started and ended repeatedly.
 type node struct {
 	w         *world
 	name      string
 	addr      string
 	configure func(variant) string
-	inMemory  bool // an agent whose queue is lost when it dies
+	inMemory  bool // an agent whose queue is lost in a crash
 	seed      uint64
 	log       harness.Buffer
-	ahead     atomic.Int64 // what its clock shows beyond the time, in ns
+	ahead     atomic.Int64 // offset of its clock in ns
 
 	mu      sync.Mutex
-	variant variant      // of the configuration that is written down
-	disk    *vfstest.Mem // of the next life
-	life    *life        // nil: between two
-	held    bool         // somebody ends, starts or reloads it
-	born    int
+	variant variant      // of the configuration file
+	disk    *vfstest.Mem // of the next process
+	current *process     // nil between two processes
+	held    bool         // a fault ends, starts or reloads it
+	started int          // number of processes so far
 }
 
-// life is one run of a node's program.
-type life struct {
+// process is a run of a node's program, from its start to its stop or crash.
+type process struct {
 	node    *node
-	number  int // among the node's lives
+	number  int // 1 for the first one of the node
 	host    *simnet.Host
 	mem     *vfstest.Mem
 	app     *app.App
 	disk    diskFaults
-	after   atomic.Int64 // operations of the disk until strike
-	arms    sync.Mutex
-	shot    bool // the last of these operations has come; guarded by arms
-	how     death
-	rng     *rand.Rand // of a power cut
+	after   atomic.Int64 // disk operations until the crash; 0: no crash is planned
+	armMu   sync.Mutex
+	reached bool // the last of these operations was reached; guarded by armMu
+	how     ending
+	rng     *rand.Rand // for a power cut
 	once    sync.Once
-	struck  atomic.Bool    // it was no stop that ended it
-	ended   chan struct{}  // closed when the program has died
-	reloads sync.WaitGroup // that are under way
+	crashed atomic.Bool    // ended by a crash instead of a stop
+	ended   chan struct{}  // closed when the program has ended
+	reloads sync.WaitGroup // reloads in progress
 }
 
-// death is how a program ends.
-type death string
+// ending is a way in which a program ends.
+type ending string
 
 const (
-	kill     death = "kill"      // SIGKILL
-	powerCut death = "power cut" // the machine, and what its disk had not synced
-	stopped  death = "stop"      // SIGTERM
+	kill     ending = "kill"      // SIGKILL
+	powerCut ending = "power cut" // the machine stops and loses data that was not synced
+	stopped  ending = "stop"      // SIGTERM
 )
 
 func newNode(w *world, name, addr string, configure func(variant) string) *node {
 	return &node{w: w, name: name, addr: addr, seed: w.plan.seed, configure: configure, disk: vfstest.NewMem()}
 }
 
-// boot starts a life, and as many more as it takes when the first ones fail for a reason: the disk
-// is full, or they are struck while they start.
-func (n *node) boot(strikes ...deathblow) {
+// boot starts the program. It tries again as long as a start fails because of a disk fault or a
+// crash.
+func (n *node) boot(ends ...plannedEnd) {
 	for {
-		l, err := n.begin(strikes)
+		l, err := n.begin(ends)
 		if err == nil {
 			return
 		}
-		n.w.logf("%s does not start: %v", n.name, err)
-		if wrong, _ := l.disk.troubles(); !l.dead() && wrong == 0 {
-			n.w.t.Errorf("%s does not start: %v", n.name, err)
+		n.w.logf("%s cannot start: %v", n.name, err)
+		if active, _ := l.disk.faultCounts(); !l.hasEnded() && active == 0 {
+			n.w.t.Errorf("%s cannot start: %v", n.name, err)
 			return
 		}
-		l.strike(kill)
-		if len(strikes) > 0 {
-			strikes = strikes[1:]
+		l.crash(kill)
+		if len(ends) > 0 {
+			ends = ends[1:]
 		}
 		time.Sleep(time.Second)
 	}
 }
 
-// deathblow is the death of a program in the middle of something.
-type deathblow struct {
-	how   death
-	after int64 // operations of its disk
+// plannedEnd is the planned end of a program.
+type plannedEnd struct {
+	how   ending
+	after int64 // number of disk operations before it
 	seed  uint64
 }
 
-// begin starts a life, which is struck if it is told to.
-func (n *node) begin(strikes []deathblow) (*life, error) {
+// begin starts a process. If ends is not empty, the first one may end the process while it starts.
+func (n *node) begin(ends []plannedEnd) (*process, error) {
 	n.mu.Lock()
-	n.born++
-	l := &life{node: n, number: n.born, mem: n.disk, ended: make(chan struct{})}
+	n.started++
+	l := &process{node: n, number: n.started, mem: n.disk, ended: make(chan struct{})}
 	n.mu.Unlock()
 	n.w.count(func(r *simulationResult) {
 		r.Starts++
-		n.w.lives = append(n.w.lives, l)
+		n.w.processes = append(n.w.processes, l)
 	})
 	l.host = n.w.net.Host(n.addr)
-	if len(strikes) > 0 {
-		l.arm(strikes[0])
+	if len(ends) > 0 {
+		l.arm(ends[0])
 	}
 	err := l.start()
 	l.disarm()
-	if err == nil && l.dead() {
-		err = errors.New("it died as soon as it had started")
+	if err == nil && l.hasEnded() {
+		err = errors.New("program crashed at the end of its start")
 	}
 	if err != nil {
 		return l, err
 	}
 	n.w.logf("%s is up", n.name)
 	n.mu.Lock()
-	n.life = l
+	n.current = l
 	n.mu.Unlock()
 	return l, nil
 }
 
-func (l *life) start() error {
+func (l *process) start() error {
 	n := l.node
 	cfg, err := n.load()
 	if err != nil {
 		n.w.t.Fatal(err)
 	}
-	rng := &lockedRand{rng: rand.New(rand.NewPCG(n.seed, uint64(n.born)))}
-	env := pipeline.Env{FS: l.disk.inject(l, l.mem), Rand: rng.Uint64, Listen: l.host.Listen, ListenPacket: l.host.ListenPacket, Dial: l.host.Dial,
+	rng := &lockedRand{rng: rand.New(rand.NewPCG(n.seed, uint64(n.started)))}
+	env := pipeline.Env{FS: l.disk.inject(l, l.mem), Rand: rng.Uint64,
+		Listen: l.host.Listen, ListenPacket: l.host.ListenPacket, Dial: l.host.Dial,
 		Now: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }}
 	l.app, err = app.New(cfg, app.Options{Env: &env, Log: l})
 	if err != nil {
@@ -139,7 +140,7 @@ func (l *life) start() error {
 	return l.app.Start(context.Background())
 }
 
-func (l *life) dead() bool {
+func (l *process) hasEnded() bool {
 	select {
 	case <-l.ended:
 		return true
@@ -148,56 +149,56 @@ func (l *life) dead() bool {
 	}
 }
 
-// Write is the program's log. What the dead say is not heard.
-func (l *life) Write(p []byte) (int, error) {
-	if l.dead() {
+// Write appends to the log of the program. It discards messages after the end of the process.
+func (l *process) Write(p []byte) (int, error) {
+	if l.hasEnded() {
 		return len(p), nil
 	}
 	return l.node.log.Write(p)
 }
 
-// arm has the program die before an operation of its disk.
-func (l *life) arm(s deathblow) {
+// arm plans a crash before a disk operation.
+func (l *process) arm(s plannedEnd) {
 	l.how, l.rng = s.how, rand.New(rand.NewPCG(s.seed, 0))
 	l.after.Store(s.after)
 }
 
-// operation is called before everything that may change the disk.
-func (l *life) operation() {
+// operation is called before each operation that may change the disk.
+func (l *process) operation() {
 	if l.after.Load() > 0 && l.last() {
-		l.strike(l.how)
+		l.crash(l.how)
 	}
 }
 
-// last counts an operation, and reports whether the program dies before it.
-func (l *life) last() bool {
-	l.arms.Lock()
-	defer l.arms.Unlock()
+// last counts an operation, and reports whether the program crashes before it.
+func (l *process) last() bool {
+	l.armMu.Lock()
+	defer l.armMu.Unlock()
 	if l.after.Load() > 0 && l.after.Add(-1) == 0 {
-		l.shot = true
+		l.reached = true
 		return true
 	}
 	return false
 }
 
-// disarm lets the program live, unless its last operation has come: then it returns when it is
-// dead.
-func (l *life) disarm() {
-	l.arms.Lock()
+// disarm cancels the planned crash. If its operation was already reached, disarm returns after the
+// crash.
+func (l *process) disarm() {
+	l.armMu.Lock()
 	l.after.Store(0)
-	shot := l.shot
-	l.arms.Unlock()
-	if shot {
+	reached := l.reached
+	l.armMu.Unlock()
+	if reached {
 		<-l.ended
 	}
 }
 
-// strike ends the program at this instant: first nobody hears of it any more, then it has no disk.
-func (l *life) strike(how death) {
+// crash crashes the program: it disconnects the network first, and the disk after that.
+func (l *process) crash(how ending) {
 	l.once.Do(func() {
 		n := l.node
 		n.w.logf("%s: %s", n.name, how)
-		l.struck.Store(true)
+		l.crashed.Store(true)
 		l.disk.release()
 		var next *vfstest.Mem
 		if how == powerCut {
@@ -214,28 +215,29 @@ func (l *life) strike(how death) {
 		n.disk = next
 		n.mu.Unlock()
 		close(l.ended)
-		n.w.graves.Go(l.bury)
+		n.w.crashing.Go(l.awaitEnd)
 	})
 }
 
-// bury waits until a dead program has noticed.
-func (l *life) bury() {
-	time.Sleep(5 * time.Second) // whatever it still tries, it must have no effect
-	l.reloads.Wait()            // a stop would wait for a lock, and fake time for the stop
+// awaitEnd waits until the goroutines of a crashed program have ended.
+func (l *process) awaitEnd() {
+	time.Sleep(5 * time.Second) // what it does after the crash must have no effect
+	l.reloads.Wait()            // otherwise Stop would wait for a lock, and fake time would not advance
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	l.app.Stop(ctx) //nolint:errcheck // nothing can be written any more
 }
 
-// take gives the node's life to who ends it; nil when somebody else does.
-func (n *node) take() *life {
+// acquire gives the caller the exclusive right to end or reload the current process, until release.
+// It returns nil if another caller has this right or there is no process.
+func (n *node) acquire() *process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.held || n.life == nil {
+	if n.held || n.current == nil {
 		return nil
 	}
 	n.held = true
-	return n.life
+	return n.current
 }
 
 func (n *node) release() {
@@ -244,14 +246,14 @@ func (n *node) release() {
 	n.held = false
 }
 
-// stop ends a life in order, unless it is struck before.
-func (l *life) stop() error {
+// stop ends a process by an orderly stop, unless it crashes first.
+func (l *process) stop() error {
 	l.disk.release()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	err := l.app.Stop(ctx)
 	l.once.Do(func() {
-		l.node.w.logf("%s has stopped: %v", l.node.name, err)
+		l.node.w.logf("%s stopped: %v", l.node.name, err)
 		l.node.w.count(func(r *simulationResult) { r.Stops++ })
 		l.host.Kill()
 		l.node.mu.Lock()
@@ -263,17 +265,17 @@ func (l *life) stop() error {
 	return err
 }
 
-// shutDown ends a node for good.
+// shutDown stops the node at the end of a scenario.
 func (n *node) shutDown() {
-	l := n.take()
+	l := n.acquire()
 	if l == nil {
-		n.w.t.Errorf("%s is not up in the end", n.name)
+		n.w.t.Errorf("%s is not running at the end of the scenario", n.name)
 		return
 	}
 	if err := l.stop(); err != nil {
 		n.w.t.Errorf("stopping %s: %v", n.name, err)
 	}
 	if open := l.mem.Handles(); open > 0 {
-		n.w.t.Errorf("%s has left %d files open", n.name, open)
+		n.w.t.Errorf("%s left %d files open", n.name, open)
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/tracing-backend/tracing/test/simulation/simnet"
 )
 
-// plan is all that a seed decides, made before anything runs.
+// plan is everything that a seed determines. It is complete before the scenario starts.
 type plan struct {
 	seed                        uint64
 	agents, collectors, clients int
 	exporter                    string // of agents
 	senders                     int    // consumers of a queue
-	queueBytes                  int    // greatest size of a queue
-	overflow                    string // what becomes of more
-	inMemory                    []bool // agents whose queue is not on disk
-	gentle                      bool   // nothing goes wrong: there are reloads, and that is all
+	queueBytes                  int    // maximum size of a queue
+	overflow                    string // behavior of a full queue
+	inMemory                    []bool // whether the queue of each agent is in memory
+	reloadsOnly                 bool   // the only events are reloads
 	memtableAge                 time.Duration
-	syncTime                    time.Duration // of disks
-	calm                        simnet.Conditions
-	requests                    int           // of each client
-	length                      time.Duration // of the time in which clients send and faults begin
+	syncTime                    time.Duration     // of disks
+	conditions                  simnet.Conditions // of links without faults
+	requests                    int               // of each client
+	length                      time.Duration     // of the period in which clients send and faults begin
 	faults                      []fault
 }
 
@@ -32,16 +32,16 @@ func newPlan(seed uint64) plan {
 	p := plan{seed: seed, agents: 1 + r.IntN(3), collectors: 1 + r.IntN(2), clients: 2 + r.IntN(3), senders: 1 + r.IntN(4),
 		exporter: []string{"native", "otlp"}[r.IntN(2)], memtableAge: between(r, time.Second, time.Minute),
 		syncTime: between(r, 0, 5*time.Millisecond), requests: 5 + r.IntN(15), length: between(r, 5*time.Second, 30*time.Second)}
-	p.calm = simnet.Conditions{Delay: between(r, 0, 5*time.Millisecond), Jitter: between(r, 0, 5*time.Millisecond)}
+	p.conditions = simnet.Conditions{Delay: between(r, 0, 5*time.Millisecond), Jitter: between(r, 0, 5*time.Millisecond)}
 	p.queueBytes, p.overflow = 1<<30, []string{"refuse", "block", "drop_oldest"}[r.IntN(3)]
-	p.gentle = r.IntN(8) == 0
-	if r.IntN(3) == 0 && !p.gentle {
+	p.reloadsOnly = r.IntN(8) == 0
+	if r.IntN(3) == 0 && !p.reloadsOnly {
 		p.queueBytes = 2000 + r.IntN(20_000)
 	}
-	if r.IntN(2) == 0 && !p.gentle {
-		p.calm.Loss, p.calm.Duplicate = r.Float64()/4, r.Float64()/4
+	if r.IntN(2) == 0 && !p.reloadsOnly {
+		p.conditions.Loss, p.conditions.Duplicate = r.Float64()/4, r.Float64()/4
 	}
-	if p.gentle {
+	if p.reloadsOnly {
 		p.length /= 5
 	}
 	for range p.agents {
@@ -75,7 +75,7 @@ func (p *plan) addresses() (all []string) {
 	return append(all, readerAddr)
 }
 
-// kind is what goes wrong.
+// kind is the kind of a fault.
 type kind string
 
 const (
@@ -89,35 +89,36 @@ const (
 	badSync   kind = "failing sync"
 	hungDisk  kind = "hung disk"
 	clockJump kind = "clock jump"
-	reload    kind = "reload" // which must do no harm, whatever else goes wrong
+	reload    kind = "reload" // must have no effect on spans, also together with other faults
 )
 
-// fault is one thing that goes wrong.
+// fault is a fault to inject.
 type fault struct {
 	kind   kind
-	at     time.Duration // from the beginning
+	at     time.Duration // since the start of the scenario
 	length time.Duration
 	index  int    // of the node
 	a, b   string // addresses, for faults of a link
-	bytes  int    // until a cut
+	bytes  int    // before a cut
 	jump   time.Duration
-	deaths []deathblow // the first, and those of the lives after it while they start
+	ends   []plannedEnd // of the running process, and of the following ones while they start
 
-	variants []variant // that a node is to become, one after the other
-	amid     kind      // what goes wrong with it meanwhile: restart is a death; or nothing
+	variants  []variant // configurations to load, one after the other
+	meanwhile kind      // fault during a reload, or ""; restart means a crash
 }
 
 // String returns a line for the report.
 func (f fault) String() string {
 	switch f.kind {
 	case restart:
-		return fmt.Sprintf("%s of node %d, for %v: %+v", f.kind, f.index, f.length, f.deaths)
+		return fmt.Sprintf("%s of node %d, for %v: %+v", f.kind, f.index, f.length, f.ends)
 	case clockJump:
 		return fmt.Sprintf("%s of node %d by %v", f.kind, f.index, f.jump)
 	case fullDisk, badDisk, hungDisk:
 		return fmt.Sprintf("%s of node %d for %v", f.kind, f.index, f.length)
 	case reload:
-		return fmt.Sprintf("%s of node %d, at intervals of %v, amid a %q: %+v", f.kind, f.index, f.length/pauses, f.amid, f.variants)
+		return fmt.Sprintf("%s of node %d, at intervals of %v, with fault %q: %+v",
+			f.kind, f.index, f.length/reloadPauses, f.meanwhile, f.variants)
 	case badSync:
 		return fmt.Sprintf("%s of node %d", f.kind, f.index)
 	case cut:
@@ -126,12 +127,12 @@ func (f fault) String() string {
 	return fmt.Sprintf("%s between %s and %s for %v", f.kind, f.a, f.b, f.length)
 }
 
-// String returns the plan in lines.
+// String returns the plan as text, with one line for each fault.
 func (p *plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d collectors with memtables of %v; %d agents with exporter %s, %d senders, a queue of %d bytes (%s), in memory %v; ",
 		p.collectors, p.memtableAge, p.agents, p.exporter, p.senders, p.queueBytes, p.overflow, p.inMemory)
-	fmt.Fprintf(&b, "%d clients with %d requests each; syncs of %v; links %+v\n", p.clients, p.requests, p.syncTime, p.calm)
+	fmt.Fprintf(&b, "%d clients with %d requests each; syncs of %v; links %+v\n", p.clients, p.requests, p.syncTime, p.conditions)
 	for _, f := range p.faults {
 		fmt.Fprintf(&b, "%10.6f  %s\n", f.at.Seconds(), f)
 	}
@@ -139,7 +140,8 @@ func (p *plan) String() string {
 }
 
 func (p *plan) fault(r *rand.Rand) fault {
-	kinds := []kind{partition, partition, slowLink, refusal, cut, cut, cut, restart, restart, restart, restart, restart, // as often as they count
+	// A kind is repeated according to its weight.
+	kinds := []kind{partition, partition, slowLink, refusal, cut, cut, cut, restart, restart, restart, restart, restart,
 		fullDisk, badDisk, badSync, badSync, hungDisk, clockJump, reload, reload, reload, reload, reload}
 	f := fault{kind: kinds[r.IntN(len(kinds))], at: between(r, 0, p.length), length: between(r, 10*time.Millisecond, 20*time.Second),
 		index: r.IntN(p.collectors + p.agents), bytes: r.IntN(3000)}
@@ -149,20 +151,20 @@ func (p *plan) fault(r *rand.Rand) fault {
 		f.jump /= 1000
 	}
 	for more := true; more; more = r.IntN(4) == 0 {
-		f.deaths = append(f.deaths, deathblow{how: []death{kill, powerCut, powerCut, stopped}[r.IntN(4)],
+		f.ends = append(f.ends, plannedEnd{how: []ending{kill, powerCut, powerCut, stopped}[r.IntN(4)],
 			after: 1 + r.Int64N(20), seed: r.Uint64()})
 	}
 	for more := true; more; more = r.IntN(2) == 0 {
 		f.variants = append(f.variants, newVariant(r))
 	}
-	f.amid = []kind{"", "", "", restart, restart, fullDisk, badDisk, badSync, hungDisk}[r.IntN(9)]
-	if p.gentle {
-		f.kind, f.amid = reload, ""
+	f.meanwhile = []kind{"", "", "", restart, restart, fullDisk, badDisk, badSync, hungDisk}[r.IntN(9)]
+	if p.reloadsOnly {
+		f.kind, f.meanwhile = reload, ""
 	}
 	return f
 }
 
-// someLink returns two machines that talk to each other.
+// someLink returns the addresses of two machines that communicate with each other.
 func (p *plan) someLink(r *rand.Rand) (a, b string) {
 	agent := r.IntN(p.agents)
 	if r.IntN(3) == 0 {

@@ -55,7 +55,8 @@ var plantedBugs = []plantedBug{
 		instead: `q.evicted(i)
 		q.evicted(i)
 		q.done(i)`, first: 120},
-	{name: "swap without drain", promise: "spans queued in memory for a removed exporter are sent", file: "pipeline/internal/host/transition.go",
+	{name: "swap without drain", promise: "spans queued in memory for a removed exporter are sent",
+		file:  "pipeline/internal/host/transition.go",
 		piece: `t.app.retiring.begin(t.app, n)`,
 		instead: `now, end := context.WithCancel(ctx)
 		end()

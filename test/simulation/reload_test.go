@@ -12,16 +12,18 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// variant is what reloads change in a node's configuration; the zero value is what a node begins
-// with. Receivers stay as they are.
+// variant is a variant of a node's configuration, which is changed by reloads. A node starts with
+// the zero value. Receivers do not change.
 type variant struct {
-	processors  int
-	concurrency int           // beyond 1, of the processor batch
-	patience    time.Duration // beyond 5 s and 200 ms: timeout and first pause of an agent's exporter; beyond 20 s: of queries
-	senders     int           // beyond the plan's: consumers of an agent's queue
-	room        int           // beyond the plan's: its bytes
-	second      int           // exporter of an agent
-	store       int           // of a collector: its settings that change nothing one could see
+	processors  int // selects the list of processors
+	concurrency int // added to the concurrency of the processor batch
+	// patience is added to the timeout and initial retry interval of an agent's exporter, and to
+	// the query timeout of a collector.
+	patience   time.Duration
+	senders    int // added to the number of consumers of an agent's queue
+	queueBytes int // added to the size of an agent's queue
+	second     int // selects the second exporter of an agent
+	store      int // added to settings of a collector's store that do not affect results
 }
 
 func newVariant(r *rand.Rand) variant {
@@ -29,7 +31,7 @@ func newVariant(r *rand.Rand) variant {
 	for _, n := range []*int{&v.concurrency, &v.senders, &v.store} {
 		*n = max(0, r.IntN(5)-2)
 	}
-	v.room = max(0, r.IntN(2000)-1000)
+	v.queueBytes = max(0, r.IntN(2000)-1000)
 	v.patience = time.Duration(max(0, r.IntN(5)-2)) * 50 * time.Millisecond
 	return v
 }
@@ -87,16 +89,17 @@ func (p *plan) agentConfig(i int, v variant) string {
 	if p.inMemory[i] {
 		storage = ""
 	}
-	return fmt.Sprintf(simulatedAgent, agentAddr(i), 2+v.concurrency, collectorAddr(i%p.collectors), p.exporter, strings.Join(endpoints, ","),
-		5*time.Second+v.patience, 200*time.Millisecond+v.patience, storage, p.senders+v.senders, p.queueBytes+v.room, p.overflow,
-		v.chain(), v.secondExporter())
+	return fmt.Sprintf(simulatedAgent, agentAddr(i), 2+v.concurrency, collectorAddr(i%p.collectors),
+		p.exporter, strings.Join(endpoints, ","), 5*time.Second+v.patience, 200*time.Millisecond+v.patience,
+		storage, p.senders+v.senders, p.queueBytes+v.queueBytes, p.overflow, v.chain(), v.secondExporter())
 }
 
 func (p *plan) collectorConfig(i int, v variant) string {
-	return fmt.Sprintf(simulatedCollector, collectorAddr(i), 2+v.concurrency, p.memtableAge, 1+v.store, 20*time.Second+v.patience, v.chain())
+	return fmt.Sprintf(simulatedCollector, collectorAddr(i), 2+v.concurrency, p.memtableAge, 1+v.store,
+		20*time.Second+v.patience, v.chain())
 }
 
-// load reads the node's configuration.
+// load reads the configuration of the node.
 func (n *node) load() (*app.Config, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,100 +107,100 @@ func (n *node) load() (*app.Config, error) {
 		Presets: []app.Preset{{Name: n.name, YAML: []byte(n.configure(n.variant))}}})
 }
 
-// write changes the node's configuration, as a file that a program reads when it starts or is told
-// to.
+// write changes the configuration file of the node. The program reads it at a start or reload.
 func (n *node) write(v variant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.variant = v
 }
 
-// pauses is how much shorter than those of other faults the times between two reloads are.
-const pauses = 20
+// reloadPauses is the length of a reload fault divided by the time between two of its reloads.
+const reloadPauses = 20
 
-// reload gives a program other configurations, one after the other. It may be struck in the middle
-// of one. Who is left without components, because a disk fails, is started again.
+// reload loads several configurations into a program, one after the other. The program may crash
+// during a reload. It is started again if it has crashed, or if it has no running components
+// because of a disk fault.
 func (f fault) reload(w *world, n *node) {
-	l := n.take()
+	l := n.acquire()
 	if l == nil {
 		return
 	}
 	defer n.release()
-	switch f.amid {
+	switch f.meanwhile {
 	case "":
 	case restart:
-		l.arm(f.deaths[0])
+		l.arm(f.ends[0])
 	default:
-		f.kind = f.amid
-		w.tasks.Go(func() { f.spoil(n) })
+		f.kind = f.meanwhile
+		w.tasks.Go(func() { f.breakDisk(n) })
 		time.Sleep(time.Millisecond)
 	}
 	for i, v := range f.variants {
 		if i > 0 {
-			time.Sleep(f.length / pauses)
+			time.Sleep(f.length / reloadPauses)
 		}
 		n.write(v)
-		if l.reload(); !l.app.Health().Ready || l.dead() {
+		if l.reload(); !l.app.Health().Ready || l.hasEnded() {
 			break
 		}
 	}
 	l.disarm()
 	switch {
-	case l.dead():
-		w.count(func(r *simulationResult) { r.DiedReloading++ })
+	case l.hasEnded():
+		w.count(func(r *simulationResult) { r.CrashedReloading++ })
 	case l.app.Health().Ready:
 		return
 	default:
 		w.count(func(r *simulationResult) { r.Broken++ })
-		l.stop() //nolint:errcheck // its disk is bad
+		l.stop() //nolint:errcheck // fails because of the disk fault
 	}
-	f.revive(n)
+	f.startAgain(n)
 }
 
-// reload makes a program read its configuration again. Nothing but its disk, and its death, may
-// keep it from what it reads; and then it goes on as it was.
-func (l *life) reload() {
+// reload makes a program reload its configuration. The reload may fail only because of a disk fault
+// or a crash. If it fails because of a disk fault, the previous configuration must stay active.
+func (l *process) reload() {
 	n, w := l.node, l.node.w
 	l.reloads.Add(1)
 	defer l.reloads.Done()
 	before := l.app.Status().Configuration.Reloads
-	l.disk.hurry(true)
-	defer l.disk.hurry(false)
-	wrong, earlier := l.disk.troubles()
+	l.disk.limitHangs(true)
+	defer l.disk.limitHangs(false)
+	active, earlier := l.disk.faultCounts()
 	err := l.app.Reload(context.Background(), n.load)
-	_, soFar := l.disk.troubles()
+	_, soFar := l.disk.faultCounts()
 	now := l.app.Status().Configuration
-	w.logf("%s has read its configuration: %v", n.name, err)
+	w.logf("%s reloaded its configuration: %v", n.name, err)
 	switch {
-	case l.dead():
+	case l.hasEnded():
 	case err == nil:
 		w.count(func(r *simulationResult) { r.Reloads += now.Reloads - before })
-	case wrong == 0 && soFar == earlier:
-		w.t.Errorf("%s does not take its configuration: %v", n.name, err)
+	case active == 0 && soFar == earlier:
+		w.t.Errorf("reload of %s failed: %v", n.name, err)
 	default:
 		w.count(func(r *simulationResult) { r.Refusals++ })
 		if now.Reloads != before || now.Problem != err.Error() {
-			w.t.Errorf("%s has not taken a configuration, and shows %+v", n.name, now)
+			w.t.Errorf("reload of %s failed: %v; status is %+v", n.name, err, now)
 		}
 	}
 }
 
-// lifespan is the lives that a node had between two moments.
-type lifespan struct {
+// processRange is the range of processes that a node had between two points in time.
+type processRange struct {
 	node        *node
 	first, last int
 }
 
-// life is the number of the latest life of a node.
+// latest returns the number of the latest process of a node.
 func (n *node) latest() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.born
+	return n.started
 }
 
-// struck reports whether one of the lives has ended in a death.
-func (s lifespan) struck() bool {
-	return slices.ContainsFunc(s.node.w.lives, func(l *life) bool {
-		return l.node == s.node && s.first <= l.number && l.number <= s.last && l.struck.Load()
+// crashed reports whether one of the processes crashed.
+func (s processRange) crashed() bool {
+	return slices.ContainsFunc(s.node.w.processes, func(l *process) bool {
+		return l.node == s.node && s.first <= l.number && l.number <= s.last && l.crashed.Load()
 	})
 }

@@ -58,7 +58,7 @@ func simulate(t *testing.T, seed uint64, sum *simulationResult) {
 		defer w.report()
 		w.start()
 		w.play()
-		w.heal()
+		w.awaitQueues()
 		w.check()
 		w.stop()
 		sum.add(&w.result)

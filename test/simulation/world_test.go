@@ -11,29 +11,30 @@ import (
 	"github.com/tracing-backend/tracing/test/simulation/simnet"
 )
 
-// simulationResult counts what a scenario has done, so that a test that tests nothing is seen.
+// simulationResult counts what happened in a scenario, so that scenarios that test nothing are
+// noticed.
 type simulationResult struct {
 	Sent, Acked, Found, Twice  int // spans; Twice are in two stores
 	Starts, Kills, Cuts, Stops int
 	Faults                     int
-	Dropped                    int // spans that full queues gave up for newer ones
-	Reloads, Refusals          int // configurations that were taken, and that were not because of a bad disk
-	DiedReloading, Broken      int // programs that died in the middle of a reload, and that had to be started again after one
-	Unpromised                 int // spans that an agent has acknowledged which died with its queue in memory
+	Dropped                    int // spans that full queues dropped in favor of newer ones
+	Reloads, Refusals          int // successful reloads; reloads that failed because of a disk fault
+	CrashedReloading, Broken   int // programs that crashed during a reload; programs restarted after a failed one
+	Unpromised                 int // spans acknowledged by agents that crashed with a queue in memory
 }
 
 func (r *simulationResult) add(o *simulationResult) {
 	r.Sent, r.Acked, r.Found, r.Twice = r.Sent+o.Sent, r.Acked+o.Acked, r.Found+o.Found, r.Twice+o.Twice
 	r.Dropped, r.Unpromised = r.Dropped+o.Dropped, r.Unpromised+o.Unpromised
 	r.Reloads, r.Refusals = r.Reloads+o.Reloads, r.Refusals+o.Refusals
-	r.DiedReloading, r.Broken = r.DiedReloading+o.DiedReloading, r.Broken+o.Broken
+	r.CrashedReloading, r.Broken = r.CrashedReloading+o.CrashedReloading, r.Broken+o.Broken
 	r.Starts, r.Kills, r.Cuts, r.Stops, r.Faults = r.Starts+o.Starts, r.Kills+o.Kills, r.Cuts+o.Cuts, r.Stops+o.Stops, r.Faults+o.Faults
 }
 
-// thorough reports whether everything that can happen has happened.
+// thorough reports whether every counted event has happened.
 func (r *simulationResult) thorough() bool {
 	return min(r.Sent-r.Acked, r.Acked, r.Twice, r.Starts, r.Kills, r.Cuts, r.Stops, r.Faults, r.Dropped, r.Reloads,
-		r.Refusals, r.DiedReloading, r.Broken, r.Unpromised) > 0
+		r.Refusals, r.CrashedReloading, r.Broken, r.Unpromised) > 0
 }
 
 // world is one scenario.
@@ -44,20 +45,20 @@ type world struct {
 	agents     []*node
 	collectors []*node
 	clients    []*sender
-	ledger     spanLedger
+	sent       sentSpans
 	began      time.Time
 	tasks      sync.WaitGroup // faults and clients
-	graves     sync.WaitGroup // programs that are dead and do not know it yet
+	crashing   sync.WaitGroup // crashed programs whose goroutines still run
 
-	mu     sync.Mutex
-	events []string
-	lives  []*life // all that there were
-	result simulationResult
+	mu        sync.Mutex
+	events    []string
+	processes []*process // all processes so far
+	result    simulationResult
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, plan: newPlan(seed), net: simnet.New(seed), began: time.Now()}
-	w.ledger.acked = map[uint64]lifespan{}
+	w.sent.acked = map[uint64]processRange{}
 	for i := range w.plan.collectors {
 		n := newNode(w, fmt.Sprint("collector", i), collectorAddr(i), func(v variant) string { return w.plan.collectorConfig(i, v) })
 		w.collectors = append(w.collectors, n)
@@ -72,7 +73,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	for _, a := range w.plan.addresses() {
 		for _, b := range w.plan.addresses() {
-			w.net.Set(a, b, w.plan.calm)
+			w.net.Set(a, b, w.plan.conditions)
 		}
 	}
 	return w
@@ -94,7 +95,7 @@ func (w *world) start() {
 	}
 }
 
-// play lets clients send and faults happen, until all have ended.
+// play runs the clients and injects the faults, and returns when all have ended.
 func (w *world) play() {
 	for _, c := range w.clients {
 		w.tasks.Go(c.run)
@@ -104,20 +105,20 @@ func (w *world) play() {
 			time.Sleep(time.Until(w.began.Add(f.at)))
 			w.logf("%s", f)
 			w.count(func(r *simulationResult) { r.Faults++ })
-			f.happen(w)
+			f.inject(w)
 		})
 	}
 	w.tasks.Wait()
 }
 
-// Once all is well queues become empty within longestHeal. What is under way outside of queues ends
-// within quietAfter.
-const longestHeal, quietAfter = 15 * time.Minute, 5 * time.Second
+// After the last fault, queues become empty within maxQueueTime. Requests in flight end within
+// quietAfter.
+const maxQueueTime, quietAfter = 15 * time.Minute, 5 * time.Second
 
-// heal waits until everything that was queued has been sent.
-func (w *world) heal() {
-	w.logf("all is well")
-	for until := time.Now().Add(longestHeal); ; {
+// awaitQueues waits until all queues are empty.
+func (w *world) awaitQueues() {
+	w.logf("all faults have ended")
+	for until := time.Now().Add(maxQueueTime); ; {
 		time.Sleep(quietAfter)
 		waiting := 0.0
 		for _, n := range w.agents {
@@ -134,7 +135,7 @@ func (w *world) heal() {
 	}
 }
 
-// stop ends all that is left, and checks the final accounting.
+// stop stops all clients and programs, and checks the final accounts.
 func (w *world) stop() {
 	for _, c := range w.clients {
 		c.close()
@@ -142,7 +143,7 @@ func (w *world) stop() {
 	for _, n := range append(w.agents[:len(w.agents):len(w.agents)], w.collectors...) {
 		n.shutDown()
 	}
-	w.graves.Wait()
+	w.crashing.Wait()
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -157,18 +158,18 @@ func (w *world) count(f func(*simulationResult)) {
 	f(&w.result)
 }
 
-// report shows what has happened, if it went wrong.
+// report logs the events of a failed or replayed scenario.
 func (w *world) report() {
 	if !w.t.Failed() && *simulationSeed == 0 {
 		return
 	}
-	w.t.Logf("the scenario:\n%s\n%s", &w.plan, strings.Join(w.events, "\n"))
+	w.t.Logf("scenario:\n%s\n%s", &w.plan, strings.Join(w.events, "\n"))
 	for _, n := range w.nodes() {
 		w.t.Logf("log of %s:\n%s", n.name, n.log.String())
 	}
 }
 
-// lockedRand is a source of chance for several goroutines.
+// lockedRand is a random source that is safe for concurrent use.
 type lockedRand struct {
 	mu  sync.Mutex
 	rng *rand.Rand
