@@ -50,7 +50,7 @@ func TestInvalidFlags(t *testing.T) {
 	f("expected one service, got 2", "services", "a", "b")
 	f("expected one search in quotes, for example '{ duration > 1s }', got 2 arguments", "search", "a", "b")
 	f("empty search; use {} for all spans", "search", "")
-	f("column 12: unknown field \"durration\"; write .durration for an attribute of that name, and text in quotes\n"+
+	f("column 12: unknown field \"durration\"; write .durration for an attribute of that name, or put text in quotes\n"+
 		"  { error && durration > 1s }\n             ^^^^^^^^^", "search", "{ error && durration > 1s }")
 	f("invalid value \"x\" for flag -tag: \"x\" is not of the form `key=value`", "search", "--tag=x")
 	f(`invalid value "x=2" for flag -tag: duplicate key "x"`, "search", "--tag=x=1", "--tag=x=2")
