@@ -41,6 +41,11 @@ func Store(t *testing.T, open func(tb testing.TB) Subject) {
 func LossyStore(
 	t *testing.T, open func(tb testing.TB) Subject, convert func(testing.TB, *otlpdata.Batch) *otlpdata.Batch, skip ...string,
 ) {
+	for _, name := range skip {
+		if !slices.ContainsFunc(checks(), func(c check) bool { return c.name == name }) {
+			t.Errorf("unknown check %q", name)
+		}
+	}
 	for _, c := range checks() {
 		if slices.Contains(skip, c.name) {
 			continue
