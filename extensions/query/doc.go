@@ -8,7 +8,7 @@
 //
 //  1. The HTTP listener (pipeline/server) authenticates the client, determines its tenant, and
 //     calls the handler that newRoutes (routes.go) returned. httpapi.PassToken keeps the bearer
-//     token for remote stores, httpapi.Compress compresses the answer, and httpapi.NewMux calls
+//     token for remote storage, httpapi.Compress compresses the answer, and httpapi.NewMux calls
 //     the API. The gRPC listener calls the services of internal/grpcapi instead.
 //  2. The API parses the request. For GET /api/traces, (*jaegerapi.API).search makes a
 //     core.Search of the parameters. It answers mistakes with 400.

@@ -38,7 +38,7 @@ type Config struct {
 	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines one by one to count spans by value. Above that it examines a sample, and the answer states its share."`
 	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further ones are rejected as overload, and clients can retry them."`
 	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory of all answers together, including spans that wait for clients of tail. Queries that need more are rejected as overload, and clients can retry them."`
-	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Send the bearer tokens of requests to remote stores."`
+	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Send the bearer tokens of requests to remote storage servers."`
 	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that clients watch while they are stored."`
 	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; spans then have a warning with the skew."`
 }

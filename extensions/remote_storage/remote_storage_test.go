@@ -203,7 +203,8 @@ func TestInvalidRequests(t *testing.T) {
 			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{Filter: &storage_v2.Filter{}}}))
 		}, codes.InvalidArgument, "filter and page_token are not supported"},
 		{"v2 bad time", func() error {
-			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: &storage_v2.TraceQueryParameters{StartTimeMin: &timestamppb.Timestamp{Nanos: -1}}}))
+			query := &storage_v2.TraceQueryParameters{StartTimeMin: &timestamppb.Timestamp{Nanos: -1}}
+			return first(v2.FindTraces(ctx, &storage_v2.FindTracesRequest{Query: query}))
 		}, codes.InvalidArgument, "timestamp (nanos:-1) has out-of-range nanos"},
 		{"v2 unknown trace", func() error {
 			return first(v2.GetTraces(ctx, &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{{TraceId: id(9)}}}))

@@ -85,7 +85,7 @@ func Query() []pipeline.Flag {
 		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
 			Doc: "Maximum clock-skew correction. 0 disables it."},
 		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true,
-			Doc: "Whether to forward bearer tokens to a remote store."},
+			Doc: "Whether to forward bearer tokens to a remote storage server."},
 		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
 			Doc: "Headers of every response, one `Name: value` per line."},
 		{Name: "query.enable-tracing", Instead: "the program does not trace itself"},

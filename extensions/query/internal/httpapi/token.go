@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/client"
 )
 
-// PassToken adds the bearer token of a request to its context, from which clients of remote stores
+// PassToken adds the bearer token of a request to its context, from which remote storage clients
 // send it on.
 func PassToken(logger *zap.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
