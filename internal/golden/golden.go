@@ -1,4 +1,5 @@
-// Package golden compares what a test produces with a file, and rewrites the file with the flag -update:
+// Package golden compares what a test produces with a file, and rewrites the file with the flag
+// -update:
 //
 //	go test ./receivers/otlp -run TestAnswers -update
 //
@@ -19,8 +20,9 @@ var update = flag.Bool("update", false, "rewrite the golden files of the tests t
 // Updating reports whether the tests run with -update. Tests that cannot use [Check] ask it.
 func Updating() bool { return *update }
 
-// Check fails the test if got differs from the content of the file, and returns that content. With -update it writes got to
-// the file instead, and creates the file and its folder if they do not exist.
+// Check fails the test if got differs from the content of the file, and returns that content. With
+// -update it writes got to the file instead, and creates the file and its folder if they do not
+// exist.
 func Check[T string | []byte](tb testing.TB, file string, got T) (want T) {
 	tb.Helper()
 	if *update {
@@ -37,7 +39,8 @@ func Check[T string | []byte](tb testing.TB, file string, got T) (want T) {
 	return T(content)
 }
 
-// difference describes how got differs from want: with both texts, or with the first byte that differs if one is not text.
+// difference describes how got differs from want: with both texts, or with the first byte that
+// differs if one is not text.
 func difference(got, want string) string {
 	if utf8.ValidString(got) && utf8.ValidString(want) {
 		return fmt.Sprintf("got\n%s\nwant\n%s", got, want)

@@ -38,7 +38,8 @@ func Binary(tb testing.TB) string {
 	return path
 }
 
-// Cleanup removes the program that [Binary] built and exits with code. TestMain passes it to goleak.Cleanup.
+// Cleanup removes the program that [Binary] built and exits with code. TestMain passes it to
+// goleak.Cleanup.
 func Cleanup(code int) {
 	if binaryDir != "" {
 		os.RemoveAll(binaryDir) //nolint:errcheck // in the system's folder for temporary files

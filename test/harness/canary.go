@@ -2,7 +2,8 @@ package harness
 
 import "testing"
 
-// Canary runs `tracing canary` for 30 traces, and returns its exit code and output. otlp and query are URLs.
+// Canary runs `tracing canary` for 30 traces, and returns its exit code and output. otlp and query
+// are URLs.
 func Canary(tb testing.TB, otlp, query string, more ...string) (code int, stdout, stderr string) {
 	tb.Helper()
 	args := []string{"canary", "--once=30", "--interval=2ms", "--read-after=0", "--seed=1", "--otlp", otlp, "--query", query}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// SelfSigned writes a self-signed certificate for localhost to cert.pem and key.pem in a folder, and returns a pool that
-// trusts it.
+// SelfSigned writes a self-signed certificate for localhost to cert.pem and key.pem in a folder,
+// and returns a pool that trusts it.
 func SelfSigned(tb testing.TB, dir string) *x509.CertPool {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -33,7 +33,8 @@ func SelfSigned(tb testing.TB, dir string) *x509.CertPool {
 		tb.Fatal(err)
 	}
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	for name, content := range map[string][]byte{"cert.pem": cert, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})} {
+	for name, content := range map[string][]byte{"cert.pem": cert,
+		"key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			tb.Fatal(err)
 		}

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// JaegerBatch translates the spans of the first scope of the first resource: ids, name, start and duration.
+// JaegerBatch translates the spans of the first scope of the first resource: ids, name, start and
+// duration.
 func JaegerBatch(td ptrace.Traces) *jaeger.Batch {
 	rs := td.ResourceSpans().At(0)
 	service, _ := rs.Resource().Attributes().Get("service.name")
@@ -27,7 +28,8 @@ func JaegerBatch(td ptrace.Traces) *jaeger.Batch {
 	return b
 }
 
-// Datagram returns the datagram that sends a batch to an agent: the message emitBatch in the compact protocol.
+// Datagram returns the datagram that sends a batch to an agent: the message emitBatch in the
+// compact protocol.
 func Datagram(tb testing.TB, b *jaeger.Batch) []byte {
 	tb.Helper()
 	ctx, buf, args := context.Background(), thrift.NewTMemoryBuffer(), agent.AgentEmitBatchArgs{Batch: b}

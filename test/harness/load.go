@@ -53,8 +53,8 @@ type SteadyLoad struct {
 	acked   int // requests
 }
 
-// StartSteadyLoad starts to send requests of the data set with the given seed to an OTLP receiver for gRPC, and records them
-// in sent.
+// StartSteadyLoad starts to send requests of the data set with the given seed to an OTLP receiver
+// for gRPC, and records them in sent.
 func StartSteadyLoad(t *testing.T, target string, seed uint64, sent *SentSpans) *SteadyLoad {
 	t.Helper()
 	stopped, stop := context.WithCancel(t.Context())
@@ -96,7 +96,8 @@ func (s *SteadyLoad) Await(requests int) {
 	}
 }
 
-// End stops sending and waits until every request has been answered. It fails the test if the load failed.
+// End stops sending and waits until every request has been answered. It fails the test if the load
+// failed.
 func (s *SteadyLoad) End() load.Result {
 	s.t.Helper()
 	s.stop()

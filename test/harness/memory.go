@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// PeakMemory returns the peak resident memory of the process in MiB. It reads /proc, which Linux has.
+// PeakMemory returns the peak resident memory of the process in MiB. It reads /proc, which Linux
+// has.
 func (p *Process) PeakMemory() int {
 	p.T.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Cmd.Process.Pid))
@@ -22,7 +23,8 @@ func (p *Process) PeakMemory() int {
 	return kb >> 10
 }
 
-// ResetPeakMemory resets the peak that [Process.PeakMemory] returns, and returns the resident memory in MiB.
+// ResetPeakMemory resets the peak that [Process.PeakMemory] returns, and returns the resident
+// memory in MiB.
 func (p *Process) ResetPeakMemory() int {
 	p.T.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.Cmd.Process.Pid), []byte("5"), 0o600); err != nil {

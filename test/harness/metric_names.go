@@ -14,8 +14,9 @@ import (
 	"github.com/tracing-backend/tracing/internal/golden"
 )
 
-// CheckMetricNames compares the metric families on /metrics (name, type and label names) with a golden file. Dashboards and
-// alerts depend on them: a change of the file is a change of an interface.
+// CheckMetricNames compares the metric families on /metrics (name, type and label names) with a
+// golden file. Dashboards and alerts depend on them: a change of the file is a change of an
+// interface.
 func CheckMetricNames(tb testing.TB, file, adminURL string) {
 	tb.Helper()
 	got := strings.Join(metricNames(tb, adminURL), "\n") + "\n"
@@ -48,8 +49,8 @@ func lineSet(text string) map[string]bool {
 	return set
 }
 
-// metricNames returns one line for each family: name, type and label names. It omits the families of the Go runtime and of the
-// process, which depend on the platform.
+// metricNames returns one line for each family: name, type and label names. It omits the families
+// of the Go runtime and of the process, which depend on the platform.
 func metricNames(tb testing.TB, adminURL string) (lines []string) {
 	tb.Helper()
 	_, body := Fetch(tb, adminURL+"/metrics")

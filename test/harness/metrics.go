@@ -29,8 +29,8 @@ func Metrics(tb testing.TB, adminURL string) map[string]float64 {
 	return out
 }
 
-// CheckAccounting checks that the metrics account for every span, and that nothing is in flight. For receivers, received =
-// accepted + refused. For exporters, in = sent + refused.
+// CheckAccounting checks that the metrics account for every span, and that nothing is in flight.
+// For receivers, received = accepted + refused. For exporters, in = sent + refused.
 func CheckAccounting(tb testing.TB, metrics map[string]float64) {
 	tb.Helper()
 	sums := map[string]float64{}

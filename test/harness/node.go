@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// NodeDir returns the folder of the client programs for Node.js, in which `make node-clients` has installed their libraries.
-// Without Node.js or the libraries it skips the test, or fails it if the environment variable CI is true.
+// NodeDir returns the folder of the client programs for Node.js, in which `make node-clients` has
+// installed their libraries. Without Node.js or the libraries it skips the test, or fails it if the
+// environment variable CI is true.
 func NodeDir(tb testing.TB) string {
 	tb.Helper()
 	missing := func(reason string) {

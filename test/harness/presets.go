@@ -14,7 +14,8 @@ var presetListeners = map[string][]string{
 	"query": {"extensions::query::http", "extensions::query::grpc", "extensions::admin"},
 }
 
-// presetSettings returns the settings that run a preset on free ports of localhost with the given data directory.
+// presetSettings returns the settings that run a preset on free ports of localhost with the given
+// data directory.
 func presetSettings(preset, dataDir string) []string {
 	settings := []string{"service::data_dir=" + dataDir}
 	for _, l := range presetListeners[preset] {
@@ -23,8 +24,8 @@ func presetSettings(preset, dataDir string) []string {
 	return settings
 }
 
-// PresetArgs returns the command line that runs a preset on free ports of localhost with the given data directory and
-// additional arguments.
+// PresetArgs returns the command line that runs a preset on free ports of localhost with the given
+// data directory and additional arguments.
 func PresetArgs(preset, dataDir string, more ...string) []string {
 	return slices.Concat([]string{preset}, SetArgs(presetSettings(preset, dataDir)...), more)
 }

@@ -29,8 +29,8 @@ func Run(tb testing.TB, args ...string) *Process {
 	return RunExecutable(tb, Binary(tb), args...)
 }
 
-// RunAllInOne starts the preset all-in-one on free ports with the given data directory and additional settings, and waits
-// until it is ready.
+// RunAllInOne starts the preset all-in-one on free ports with the given data directory and
+// additional settings, and waits until it is ready.
 func RunAllInOne(tb testing.TB, dataDir string, settings ...string) *Process {
 	tb.Helper()
 	p := Run(tb, PresetArgs("all-in-one", dataDir, SetArgs(settings...)...)...)
@@ -78,8 +78,8 @@ func (p *Process) read(r io.Reader) {
 	p.mu.Unlock()
 }
 
-// Await waits for a log line that has all the given fields, written as name, value, name, value, and returns the first one.
-// It fails the test if the process ends without such a line.
+// Await waits for a log line that has all the given fields, written as name, value, name, value,
+// and returns the first one. It fails the test if the process ends without such a line.
 func (p *Process) Await(fields ...string) map[string]any {
 	p.T.Helper()
 	matches := func(line map[string]any) bool {
@@ -117,8 +117,8 @@ func (p *Process) Address(component, listener string) string {
 	return p.Await("msg", "listening", "component", component, "listener", listener)["address"].(string)
 }
 
-// LatestAddress returns the address of a listener that a component has opened several times: a reload also replaces the
-// components that refer to a replaced store.
+// LatestAddress returns the address of a listener that a component has opened several times: a
+// reload also replaces the components that refer to a replaced store.
 func (p *Process) LatestAddress(component, listener string) (address string) {
 	for _, line := range p.LogLines() {
 		if line["msg"] == "listening" && line["component"] == component && line["listener"] == listener {
@@ -175,8 +175,8 @@ func (p *Process) Kill() {
 	p.Wait()
 }
 
-// Accounting waits for the final accounting, the last log line of a process that stops, and checks that it balances: no span
-// is unaccounted for. It returns the line.
+// Accounting waits for the final accounting, the last log line of a process that stops, and checks
+// that it balances: no span is unaccounted for. It returns the line.
 func (p *Process) Accounting() map[string]any {
 	p.T.Helper()
 	line := p.Await("msg", "final accounting of spans")
@@ -186,7 +186,8 @@ func (p *Process) Accounting() map[string]any {
 	return line
 }
 
-// ExporterAccounts returns the final accounts of the exporters: spans by outcome. Outcomes without spans are missing.
+// ExporterAccounts returns the final accounts of the exporters: spans by outcome. Outcomes without
+// spans are missing.
 func (p *Process) ExporterAccounts() (accounts []map[string]any) {
 	p.T.Helper()
 	for _, c := range p.Accounting()["components"].([]any) {

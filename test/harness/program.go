@@ -14,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/app"
 )
 
-// Options describe a configuration of the program. The zero value is the preset all-in-one with its own ports and data
-// directory.
+// Options describe a configuration of the program. The zero value is the preset all-in-one with its
+// own ports and data directory.
 type Options struct {
 	Preset    string             // name of a preset, if YAML is empty
 	YAML      string             // a configuration file
@@ -55,20 +55,22 @@ type Program struct {
 	stop func() error
 }
 
-// Start starts the preset all-in-one on free ports with additional settings, and stops it when the test ends.
+// Start starts the preset all-in-one on free ports with additional settings, and stops it when the
+// test ends.
 func Start(tb testing.TB, settings ...string) *Program {
 	tb.Helper()
 	return StartPreset(tb, "all-in-one", settings...)
 }
 
-// StartPreset starts a preset on free ports with additional settings, and stops it when the test ends.
+// StartPreset starts a preset on free ports with additional settings, and stops it when the test
+// ends.
 func StartPreset(tb testing.TB, preset string, settings ...string) *Program {
 	tb.Helper()
 	return StartOptions(tb, Options{Preset: preset, Settings: append(presetSettings(preset, tb.TempDir()), settings...)})
 }
 
-// StartYAML starts a configuration file and stops it when the test ends. The configuration may use more components than the
-// built-in ones.
+// StartYAML starts a configuration file and stops it when the test ends. The configuration may use
+// more components than the built-in ones.
 func StartYAML(tb testing.TB, yaml string, more ...pipeline.Factory) *Program {
 	tb.Helper()
 	return StartOptions(tb, Options{YAML: yaml, Factories: more})
@@ -125,7 +127,8 @@ func (p *Program) QueryURL() string { return "http://" + p.Addr("query", "http")
 // AdminURL returns the URL of the admin extension.
 func (p *Program) AdminURL() string { return "http://" + p.Addr("admin", "http") }
 
-// Sum returns the sum of the samples of a metric that have all the given labels, written name=value.
+// Sum returns the sum of the samples of a metric that have all the given labels, written
+// name=value.
 func (p *Program) Sum(name string, labels ...string) (sum float64) {
 	p.T.Helper()
 	families, err := p.App.Gatherer().Gather()
@@ -153,8 +156,8 @@ func (p *Program) Sum(name string, labels ...string) (sum float64) {
 	return sum
 }
 
-// RunCommand runs a command of the program inside the test process, for example "validate", and returns its exit code and
-// output.
+// RunCommand runs a command of the program inside the test process, for example "validate", and
+// returns its exit code and output.
 func RunCommand(tb testing.TB, args ...string) (code int, stdout, stderr string) {
 	tb.Helper()
 	var out, log bytes.Buffer

@@ -5,7 +5,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// RawCodec is a codec for gRPC clients that send encoded messages: requests are of type []byte, answers are discarded.
+// RawCodec is a codec for gRPC clients that send encoded messages: requests are of type []byte,
+// answers are discarded.
 type RawCodec struct{}
 
 var _ encoding.CodecV2 = RawCodec{}

@@ -24,8 +24,9 @@ func Fetch(tb testing.TB, url string) (status int, body []byte) {
 	return resp.StatusCode, b
 }
 
-// Request sends a request and returns status and body of the answer. Headers are written as name, value, name, value; those
-// with an empty value are omitted. The content type is JSON unless a header sets it.
+// Request sends a request and returns status and body of the answer. Headers are written as name,
+// value, name, value; those with an empty value are omitted. The content type is JSON unless a
+// header sets it.
 func Request(tb testing.TB, method, url, body string, header ...string) (status int, answer string) {
 	tb.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -50,7 +51,8 @@ func Request(tb testing.TB, method, url, body string, header ...string) (status 
 	return resp.StatusCode, string(b)
 }
 
-// PostOTLP sends a request to the OTLP receiver for HTTP, and returns status and body of the answer.
+// PostOTLP sends a request to the OTLP receiver for HTTP, and returns status and body of the
+// answer.
 func (p *Program) PostOTLP(contentType, body string) (status int, answer string) {
 	p.T.Helper()
 	return Request(p.T, http.MethodPost, "http://"+p.OTLPHTTP()+"/v1/traces", body, "Content-Type", contentType)

@@ -73,7 +73,8 @@ func TagStrings(tags []UITag) []string {
 	return out
 }
 
-// Ask gets a path of the query API and decodes the data of the answer. It fails the test if the answer is an error.
+// Ask gets a path of the query API and decodes the data of the answer. It fails the test if the
+// answer is an error.
 func Ask[T any](p *Program, path string) T {
 	p.T.Helper()
 	status, body := Fetch(p.T, p.QueryURL()+path)
@@ -88,8 +89,8 @@ func Ask[T any](p *Program, path string) T {
 	return data
 }
 
-// Search returns the ids of the traces that a search finds, in the order of the answer. Parameters are written as name,
-// value, name, value.
+// Search returns the ids of the traces that a search finds, in the order of the answer. Parameters
+// are written as name, value, name, value.
 func (p *Program) Search(params ...string) []string {
 	p.T.Helper()
 	v := url.Values{}

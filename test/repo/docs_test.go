@@ -10,8 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestGuideQuotesExample checks that every code block in docs/custom-components.md is a part of the example, which is built and
-// tested.
+// TestGuideQuotesExample checks that every code block in docs/custom-components.md is a part of the
+// example, which is built and tested.
 func TestGuideQuotesExample(t *testing.T) {
 	var sources strings.Builder
 	for _, pattern := range []string{"*", "lines/*.go"} {
@@ -41,7 +41,8 @@ func TestGuideQuotesExample(t *testing.T) {
 	}
 }
 
-// TestConfigurationReferenceIsCurrent compares docs/configuration.md with the output of `tracing docs`.
+// TestConfigurationReferenceIsCurrent compares docs/configuration.md with the output of `tracing
+// docs`.
 func TestConfigurationReferenceIsCurrent(t *testing.T) {
 	code, stdout, stderr := harness.RunCommand(t, "docs")
 	if code != 0 {

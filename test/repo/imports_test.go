@@ -12,9 +12,9 @@ import (
 const module = "github.com/tracing-backend/tracing"
 
 // allowedImports lists the packages of this module that the packages in a folder may import. The
-// entry with the longest matching folder applies. "." is the root of the module. "+" before a folder
-// allows all packages in it and below. A package may always import packages below its own folder.
-// ARCHITECTURE.md has the same table.
+// entry with the longest matching folder applies. "." is the root of the module. "+" before a
+// folder allows all packages in it and below. A package may always import packages below its own
+// folder. ARCHITECTURE.md has the same table.
 var allowedImports = map[string][]string{
 	".":               {"+"},
 	"cmd":             {".", "pipeline/app"},

@@ -14,8 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestCollectorConfig runs a configuration file of the OpenTelemetry Collector. What it receives over TLS arrives unchanged at
-// the next hop.
+// TestCollectorConfig runs a configuration file of the OpenTelemetry Collector. What it receives
+// over TLS arrives unchanged at the next hop.
 func TestCollectorConfig(t *testing.T) {
 	backend := harness.Start(t)
 	dir := t.TempDir()
@@ -51,7 +51,8 @@ func TestCollectorConfig(t *testing.T) {
 
 // TestTenants checks that a tenant reads its own spans only.
 func TestTenants(t *testing.T) {
-	p := harness.Start(t, "receivers::otlp::protocols::http::tenancy={header: x-org}", "receivers::otlp::protocols::grpc::tenancy={header: x-org}",
+	p := harness.Start(t, "receivers::otlp::protocols::http::tenancy={header: x-org}",
+		"receivers::otlp::protocols::grpc::tenancy={header: x-org}",
 		"extensions::query::http::tenancy={header: x-org, tenants: [a, b]}")
 	body := harness.JSONSpan("5b8efff798038103d269b633813fc60c", "checkout", "pay", time.Now().Add(-time.Minute), time.Second)
 	for _, c := range []struct {

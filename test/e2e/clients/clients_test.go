@@ -36,7 +36,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// Every client sends a span of 250 ms and, 10 ms later, a child of 100 ms. Each has an event 5 ms after its start.
+// Every client sends a span of 250 ms and, 10 ms later, a child of 100 ms. Each has an event 5 ms
+// after its start.
 const (
 	rootDuration  = 250 * time.Millisecond
 	childDelay    = 10 * time.Millisecond
@@ -60,8 +61,10 @@ func deploy(t *testing.T) *deployment {
 	t.Helper()
 	dir := t.TempDir()
 	d := &deployment{}
-	d.collector = harness.Run(t, harness.CollectorArgs(filepath.Join(dir, "collector"), "--log-level=debug", "--collector.zipkin.host-port=localhost:0")...)
-	d.agent = harness.Run(t, harness.PresetArgs("agent", filepath.Join(dir, "agent"), "--log-level=debug", "--reporter.grpc.host-port="+d.collector.Address("native", "protocols.grpc"))...)
+	d.collector = harness.Run(t, harness.CollectorArgs(filepath.Join(dir, "collector"), "--log-level=debug",
+		"--collector.zipkin.host-port=localhost:0")...)
+	d.agent = harness.Run(t, harness.PresetArgs("agent", filepath.Join(dir, "agent"), "--log-level=debug",
+		"--reporter.grpc.host-port="+d.collector.Address("native", "protocols.grpc"))...)
 	for _, p := range []*harness.Process{d.collector, d.agent} {
 		p.AwaitReady()
 	}
@@ -91,8 +94,9 @@ type client struct {
 	send func(t *testing.T, d *deployment, start time.Time) sent
 }
 
-// TestClients sends a trace with the client libraries of other projects to the agent and the collector, and compares the trace
-// that is read back with a file in testdata/clients. The Node.js clients are in [TestNodeClients].
+// TestClients sends a trace with the client libraries of other projects to the agent and the
+// collector, and compares the trace that is read back with a file in testdata/clients. The Node.js
+// clients are in [TestNodeClients].
 func TestClients(t *testing.T) {
 	harness.SkipIfShort(t)
 	d := deploy(t)
@@ -105,8 +109,8 @@ func TestClients(t *testing.T) {
 	checkAgentLog(t, d)
 }
 
-// checkAgentLog checks the debug lines of the agent: one for each datagram, and one for each batch that the collector has
-// acknowledged. The agent must not write the lines of a collector.
+// checkAgentLog checks the debug lines of the agent: one for each datagram, and one for each batch
+// that the collector has acknowledged. The agent must not write the lines of a collector.
 func checkAgentLog(t *testing.T, d *deployment) {
 	t.Helper()
 	var bytes, spans float64
@@ -152,8 +156,8 @@ func awaitTrace(t *testing.T, collector *harness.Process, s sent) harness.UITrac
 	return answer.Data[0]
 }
 
-// describe returns a trace as text. Span ids are replaced by the numbers of the spans, times are relative to start, and values
-// that depend on the machine are omitted.
+// describe returns a trace as text. Span ids are replaced by the numbers of the spans, times are
+// relative to start, and values that depend on the machine are omitted.
 func describe(t *testing.T, tr harness.UITrace, s sent, start time.Time) string {
 	t.Helper()
 	if tr.TraceID != s.Trace {
@@ -199,8 +203,8 @@ func writeTags(b *strings.Builder, what string, tags []harness.UITag) {
 	}
 }
 
-// checkDebugMetrics checks that the collector counts debug spans separately when they are received and stored. The Jaeger
-// clients send the child span as a debug span.
+// checkDebugMetrics checks that the collector counts debug spans separately when they are received
+// and stored. The Jaeger clients send the child span as a debug span.
 func checkDebugMetrics(t *testing.T, d *deployment) {
 	t.Helper()
 	m := harness.Metrics(t, d.collector.AdminURL())
@@ -258,12 +262,14 @@ func sendJaeger(t *testing.T, tr jaeger.Transport, wide bool, start time.Time) s
 	tracer, closer := jaeger.NewTracer("shop-go", jaeger.NewConstSampler(true), jaeger.NewRemoteReporter(tr),
 		jaeger.TracerOptions.Gen128Bit(wide), jaeger.TracerOptions.Tag("app.version", "1.2.3"), jaeger.TracerOptions.Tag("app.cores", 4))
 	root := tracer.StartSpan("GET /cart", opentracing.StartTime(start))
-	for k, v := range map[string]any{"span.kind": "server", "text": unicodeText, "count": 7, "big": int64(1) << 60, "ratio": 0.25, "cached": true,
+	for k, v := range map[string]any{"span.kind": "server", "text": unicodeText, "count": 7, "big": int64(1) << 60,
+		"ratio": 0.25, "cached": true,
 		"raw": []byte{0, 1, 0xff}, "status": uint16(200)} {
 		root.SetTag(k, v)
 	}
 	linked := jaeger.NewSpanContext(jaeger.TraceID{Low: 9}, 7, 0, true, nil)
-	child := tracer.StartSpan("SELECT", opentracing.StartTime(start.Add(childDelay)), opentracing.ChildOf(root.Context()), opentracing.FollowsFrom(linked))
+	child := tracer.StartSpan("SELECT", opentracing.StartTime(start.Add(childDelay)),
+		opentracing.ChildOf(root.Context()), opentracing.FollowsFrom(linked))
 	ext.SamplingPriority.Set(child, 1)
 	ext.Error.Set(child, true)
 	event := func(s opentracing.Span, begin time.Time, duration time.Duration, fields ...log.Field) {
@@ -284,12 +290,14 @@ func sendOTel(t *testing.T, e sdktrace.SpanExporter, err error, start time.Time)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := resource.NewSchemaless(attribute.String("service.name", "shop-otel-go"), attribute.String("app.version", "1.2.3"), attribute.Int("app.cores", 4))
+	res := resource.NewSchemaless(attribute.String("service.name", "shop-otel-go"),
+		attribute.String("app.version", "1.2.3"), attribute.Int("app.cores", 4))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(res))
 	tracer := provider.Tracer("shop/lib", trace.WithInstrumentationVersion("1.2"))
-	ctx, root := tracer.Start(t.Context(), "GET /cart", trace.WithTimestamp(start), trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-		attribute.String("text", unicodeText), attribute.Int("count", 7), attribute.Int64("big", 1<<60), attribute.Float64("ratio", 0.25),
-		attribute.Bool("cached", true), attribute.StringSlice("list", []string{"a", "b"})))
+	ctx, root := tracer.Start(t.Context(), "GET /cart", trace.WithTimestamp(start),
+		trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+			attribute.String("text", unicodeText), attribute.Int("count", 7), attribute.Int64("big", 1<<60), attribute.Float64("ratio", 0.25),
+			attribute.Bool("cached", true), attribute.StringSlice("list", []string{"a", "b"})))
 	linked := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{9: 9}, SpanID: trace.SpanID{7: 7}, Remote: true})
 	_, child := tracer.Start(ctx, "SELECT", trace.WithTimestamp(start.Add(childDelay)), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithLinks(trace.Link{SpanContext: linked}))
@@ -304,7 +312,8 @@ func sendOTel(t *testing.T, e sdktrace.SpanExporter, err error, start time.Time)
 	return sent{root.SpanContext().TraceID().String(), []string{root.SpanContext().SpanID().String(), child.SpanContext().SpanID().String()}}
 }
 
-// sendZipkin sends a third span: the other half of the child, which the called service reports with the same id.
+// sendZipkin sends a third span: the other half of the child, which the called service reports with
+// the same id.
 func sendZipkin(t *testing.T, rep reporter.Reporter, start time.Time) sent {
 	t.Helper()
 	tracer := func(service, address string) *zipkin.Tracer {
@@ -319,14 +328,16 @@ func sendZipkin(t *testing.T, rep reporter.Reporter, start time.Time) sent {
 		return tracer
 	}
 	shop, db := tracer("shop-zipkin-go", "10.1.2.3:8080"), tracer("db", "[2001:db8::7]:5432")
-	root := shop.StartSpan("get /cart", zipkin.StartTime(start), zipkin.Kind(model.Server), zipkin.Tags(map[string]string{"text": unicodeText, "count": "7"}))
+	root := shop.StartSpan("get /cart", zipkin.StartTime(start), zipkin.Kind(model.Server),
+		zipkin.Tags(map[string]string{"text": unicodeText, "count": "7"}))
 	root.Annotate(start.Add(eventDelay), "retry")
 	remote, err := zipkin.NewEndpoint("db", "10.9.8.7:5432")
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := start.Add(childDelay)
-	child := shop.StartSpan("select", zipkin.StartTime(begin), zipkin.Kind(model.Client), zipkin.Parent(root.Context()), zipkin.RemoteEndpoint(remote))
+	child := shop.StartSpan("select", zipkin.StartTime(begin), zipkin.Kind(model.Client), zipkin.Parent(root.Context()),
+		zipkin.RemoteEndpoint(remote))
 	child.Annotate(begin.Add(eventDelay), "gave up")
 	zipkin.TagError.Set(child, "no connection")
 	half := db.StartSpan("select", zipkin.StartTime(begin.Add(eventDelay)), zipkin.Kind(model.Server), zipkin.Parent(child.Context()))

@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestNodeClients is like [TestClients] for the client libraries of Node.js, which the script client.js uses.
+// TestNodeClients is like [TestClients] for the client libraries of Node.js, which the script
+// client.js uses.
 func TestNodeClients(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := harness.NodeDir(t)

@@ -31,7 +31,8 @@ func TestSDK(t *testing.T) {
 			return otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(p.OTLPGRPC()))
 		}},
 		{"gRPC gzip", func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error) {
-			return otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(p.OTLPGRPC()), otlptracegrpc.WithCompressor("gzip"))
+			return otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(p.OTLPGRPC()),
+				otlptracegrpc.WithCompressor("gzip"))
 		}},
 		{"HTTP protobuf gzip", func(ctx context.Context, p *harness.Program) (sdktrace.SpanExporter, error) {
 			return otlptracehttp.New(ctx, otlptracehttp.WithInsecure(), otlptracehttp.WithEndpoint(p.OTLPHTTP()),
@@ -59,7 +60,8 @@ func TestSDK(t *testing.T) {
 	}
 }
 
-// sendShop sends one trace that uses every field of a span, and returns the spans as the SDK recorded them.
+// sendShop sends one trace that uses every field of a span, and returns the spans as the SDK
+// recorded them.
 func sendShop(t *testing.T, exporter sdktrace.SpanExporter) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	ctx := t.Context()
@@ -130,7 +132,8 @@ func checkSpan(t *testing.T, tr harness.UITrace, want sdktrace.ReadOnlySpan) {
 func references(s sdktrace.ReadOnlySpan) []harness.UIReference {
 	refs := []harness.UIReference{}
 	if s.Parent().SpanID().IsValid() {
-		refs = append(refs, harness.UIReference{RefType: "CHILD_OF", TraceID: s.SpanContext().TraceID().String(), SpanID: s.Parent().SpanID().String()})
+		refs = append(refs, harness.UIReference{RefType: "CHILD_OF", TraceID: s.SpanContext().TraceID().String(),
+			SpanID: s.Parent().SpanID().String()})
 	}
 	for _, l := range s.Links() {
 		id := strings.TrimPrefix(l.SpanContext.TraceID().String(), strings.Repeat("0", 16))
@@ -217,7 +220,8 @@ func checkSearches(t *testing.T, p *harness.Program, sent []sdktrace.ReadOnlySpa
 		t.Errorf("operations: %v", got)
 	}
 	type operation struct{ Name, SpanKind string }
-	if got := harness.Ask[[]operation](p, "/api/operations?service=shop&spanKind=client"); !slices.Equal(got, []operation{{"SELECT", "client"}}) {
-		t.Errorf("client operations: %v", got)
+	clientOperations := harness.Ask[[]operation](p, "/api/operations?service=shop&spanKind=client")
+	if !slices.Equal(clientOperations, []operation{{"SELECT", "client"}}) {
+		t.Errorf("client operations: %v", clientOperations)
 	}
 }

@@ -35,11 +35,13 @@ func TestCanary(t *testing.T) {
 	f(harness.CanaryOK, nil)
 	f(harness.CanaryOK, nil, "exporters::memory::max_bytes=256MiB",
 		"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory")
-	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryOK) // more spans than fit into the memtable
+	// More spans than fit into the memtable.
+	many := strings.NewReplacer("30", "150", "60", "300").Replace(harness.CanaryOK)
 	f(many, []string{"--once=150", "--read-after=1s"}, "exporters::disk::memtable::max_spans=1000")
 }
 
-// TestCanaryBehindAHop checks that a second process, which forwards traces in the native format, does not change them.
+// TestCanaryBehindAHop checks that a second process, which forwards traces in the native format,
+// does not change them.
 func TestCanaryBehindAHop(t *testing.T) {
 	backend := harness.Start(t)
 	hop := harness.StartYAML(t, fmt.Sprintf(`
@@ -54,7 +56,8 @@ service:
 	}
 }
 
-// TestCanaryFindsLossAndChange checks that the canary detects spans that are lost after the acknowledgement or changed.
+// TestCanaryFindsLossAndChange checks that the canary detects spans that are lost after the
+// acknowledgement or changed.
 func TestCanaryFindsLossAndChange(t *testing.T) {
 	f := func(exit int, summary, log string, change func(n int, td ptrace.Traces)) {
 		t.Helper()

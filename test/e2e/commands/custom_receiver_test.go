@@ -17,8 +17,8 @@ import (
 // customReceiver is the folder of the example.
 const customReceiver = "../../../examples/custom-receiver"
 
-// goTool runs the go command in the module of the example, without a network. It uses copies of go.mod and go.sum in the
-// folder mod, so that the go command adds missing requirements there.
+// goTool runs the go command in the module of the example, without a network. It uses copies of
+// go.mod and go.sum in the folder mod, so that the go command adds missing requirements there.
 func goTool(t *testing.T, mod string, args ...string) {
 	t.Helper()
 	args = append([]string{args[0], "-mod=mod", "-modfile=" + filepath.Join(mod, "go.mod")}, args[1:]...)
@@ -30,8 +30,8 @@ func goTool(t *testing.T, mod string, args ...string) {
 	}
 }
 
-// TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of its own. The listener of
-// the component has TLS from the framework.
+// TestCustomReceiver builds, tests and runs a program with a custom component, which is a module of
+// its own. The listener of the component has TLS from the framework.
 func TestCustomReceiver(t *testing.T) {
 	mod := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -47,8 +47,9 @@ func TestCustomReceiver(t *testing.T) {
 
 	dir := t.TempDir()
 	client := &tls.Config{RootCAs: harness.SelfSigned(t, dir), ServerName: "localhost"}
-	args := append([]string{"--config", filepath.Join(customReceiver, "config.yaml")}, harness.SetArgs("receivers::lines::endpoint=localhost:0",
-		"receivers::lines::tls={cert_file: "+dir+"/cert.pem, key_file: "+dir+"/key.pem}")...)
+	args := append([]string{"--config", filepath.Join(customReceiver, "config.yaml")},
+		harness.SetArgs("receivers::lines::endpoint=localhost:0",
+			"receivers::lines::tls={cert_file: "+dir+"/cert.pem, key_file: "+dir+"/key.pem}")...)
 	p := harness.RunExecutable(t, path, harness.PresetArgs("all-in-one", t.TempDir(), args...)...)
 	lines, query := p.Address("lines", "tcp"), p.QueryURL()
 	p.AwaitReady()
@@ -80,7 +81,8 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// upToDate checks that the go command has added nothing to a file of the module. With -update it copies the file back.
+// upToDate checks that the go command has added nothing to a file of the module. With -update it
+// copies the file back.
 func upToDate(t *testing.T, file, now string) {
 	t.Helper()
 	before, err := os.ReadFile(file)

@@ -11,8 +11,9 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestDeleteThroughTheAdminPort deletes spans of a running process with the command `tracing delete`. Deleted spans are gone
-// immediately and after a kill, spans that are sent again are found, and without allow_delete the request is refused.
+// TestDeleteThroughTheAdminPort deletes spans of a running process with the command `tracing
+// delete`. Deleted spans are gone immediately and after a kill, spans that are sent again are
+// found, and without allow_delete the request is refused.
 func TestDeleteThroughTheAdminPort(t *testing.T) {
 	dir := t.TempDir()
 	var p *harness.Process

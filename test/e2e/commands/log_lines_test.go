@@ -11,8 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestDebugLogLines checks the log lines that the documentation names for finding missing spans, as the program writes them:
-// JSON objects on standard error, each with level, ts, caller and msg.
+// TestDebugLogLines checks the log lines that the documentation names for finding missing spans, as
+// the program writes them: JSON objects on standard error, each with level, ts, caller and msg.
 func TestDebugLogLines(t *testing.T) {
 	began := time.Now()
 	p := harness.Run(t, harness.PresetArgs("all-in-one", t.TempDir(), "--log-level=debug")...)

@@ -42,8 +42,8 @@ func deleteAll(t *testing.T, admin string) (spans int) {
 	return spans
 }
 
-// TestStoreToolsBesideAServer checks that the tools see what a running server has acknowledged, in segments and in the log, and
-// that tools that change files refuse to run.
+// TestStoreToolsBesideAServer checks that the tools see what a running server has acknowledged, in
+// segments and in the log, and that tools that change files refuse to run.
 func TestStoreToolsBesideAServer(t *testing.T) {
 	const spans = 8000
 	dir := t.TempDir()

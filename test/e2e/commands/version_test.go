@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestVersion builds the program with the linker flags of the Makefile, and checks that it prints the version they set.
+// TestVersion builds the program with the linker flags of the Makefile, and checks that it prints
+// the version they set.
 func TestVersion(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip(err)

@@ -10,8 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestInvalidConfigs validates the files in testdata/bad. Each file begins with the expected output, in lines that begin with
-// "# want: ". The configuration follows; its line numbers do not count those lines. With -update the test rewrites them.
+// TestInvalidConfigs validates the files in testdata/bad. Each file begins with the expected
+// output, in lines that begin with "# want: ". The configuration follows; its line numbers do not
+// count those lines. With -update the test rewrites them.
 func TestInvalidConfigs(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) < 20 {

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestPresets checks that every preset is valid without warnings, and that its file is embedded unchanged.
+// TestPresets checks that every preset is valid without warnings, and that its file is embedded
+// unchanged.
 func TestPresets(t *testing.T) {
 	for _, p := range tracing.Presets() {
 		onDisk, err := os.ReadFile(filepath.Join(harness.Root(t), "config-examples", p.Name+".yaml"))
@@ -53,12 +54,13 @@ var (
 	dataDir  = regexp.MustCompile(`(?m)^ +data_dir: (.*)$`)
 )
 
-// TestPresetsDoNotConflict checks that an agent, a collector and a query service can run on one host: they use different
-// addresses and data directories.
+// TestPresetsDoNotConflict checks that an agent, a collector and a query service can run on one
+// host: they use different addresses and data directories.
 func TestPresetsDoNotConflict(t *testing.T) {
 	t.Setenv("TRACING_COLLECTOR_HOST", "collector.example")
 	t.Setenv("TRACING_STORAGE_HOST", "store.example")
-	configs := []string{printConfig(t, "agent"), printConfig(t, "query"), printConfig(t, "collector", "--collector.zipkin.host-port=localhost:9411")}
+	configs := []string{printConfig(t, "agent"), printConfig(t, "query"),
+		printConfig(t, "collector", "--collector.zipkin.host-port=localhost:9411")}
 	seen := map[string]bool{}
 	for _, c := range configs {
 		for _, m := range append(endpoint.FindAllStringSubmatch(c, -1), dataDir.FindStringSubmatch(c)) {

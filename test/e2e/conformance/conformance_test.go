@@ -82,7 +82,8 @@ func adaptiveSampling(t *testing.T) {
 	build := func(_ pipeline.Settings, _ struct{}, next pipeline.Consumer) (*adaptivesampling.Processor, error) {
 		return adaptivesampling.New(discard{}, next), nil
 	}
-	pipelinetest.Processor(t, pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build).Doc("Observes traces."), "")
+	factory := pipeline.Processor("adaptive_sampling", func() struct{} { return struct{}{} }, build)
+	pipelinetest.Processor(t, factory.Doc("Observes traces."), "")
 }
 
 type discard struct{}
@@ -142,7 +143,8 @@ func postOTLP(ctx context.Context, addr string, td ptrace.Traces) error {
 	return pipeline.Permanent(errors.New(resp.Status))
 }
 
-// answered returns a permanent error for a partial success, because the rejected spans are not sent again.
+// answered returns a permanent error for a partial success, because the rejected spans are not sent
+// again.
 func answered(resp ptraceotlp.ExportResponse, err error) error {
 	if err == nil && resp.PartialSuccess().RejectedSpans() > 0 {
 		return pipeline.Permanent(errors.New(resp.PartialSuccess().ErrorMessage()))

@@ -66,7 +66,8 @@ func postThrift(ctx context.Context, addr string, td ptrace.Traces) error {
 	return post(ctx, "http://"+addr+"/api/traces", "application/x-thrift", body.Bytes())
 }
 
-// post sends a request that is answered with 202, and returns the error that a client reports for another answer.
+// post sends a request that is answered with 202, and returns the error that a client reports for
+// another answer.
 func post(ctx context.Context, url, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestKill kills the program under load and restarts it with the same data directory, several times. After each restart every
-// acknowledged span is found exactly once, and no span is found that was not sent. Rounds differ in the time of the kill and in
-// the size of the memtable. `make soak` runs many rounds.
+// TestKill kills the program under load and restarts it with the same data directory, several
+// times. After each restart every acknowledged span is found exactly once, and no span is found
+// that was not sent. Rounds differ in the time of the kill and in the size of the memtable. `make
+// soak` runs many rounds.
 func TestKill(t *testing.T) {
 	rounds, seed := soak.Rounds(t, 5, 2), soak.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -42,7 +43,8 @@ func TestKill(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// loadAndKill sends spans to a process and kills it at a random time after the first acknowledgement.
+// loadAndKill sends spans to a process and kills it at a random time after the first
+// acknowledgement.
 func loadAndKill(t *testing.T, p *harness.Process, rnd *rand.Rand, l *harness.SentSpans) {
 	t.Helper()
 	target := p.OTLPGRPC()

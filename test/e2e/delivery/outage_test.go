@@ -29,8 +29,9 @@ service:
   pipelines: {traces: {receivers: [otlp], processors: [batch], exporters: [native]}}
 `
 
-// TestOutage kills the collector under load, and then the agent. When both have restarted, every span that the agent had
-// acknowledged arrives exactly once, and the queue becomes empty while the load continues.
+// TestOutage kills the collector under load, and then the agent. When both have restarted, every
+// span that the agent had acknowledged arrives exactly once, and the queue becomes empty while the
+// load continues.
 func TestOutage(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := t.TempDir()

@@ -46,8 +46,9 @@ func numbered(first, n int) func(func(bench.Request) bool) {
 	}
 }
 
-// numberedRequest returns a request whose spans have the number as their name. The last one has a random text, which also ends
-// with the number, so that the number can be found in the files of the queue.
+// numberedRequest returns a request whose spans have the number as their name. The last one has a
+// random text, which also ends with the number, so that the number can be found in the files of the
+// queue.
 func numberedRequest(number int) bench.Request {
 	var seed [32]byte
 	copy(seed[:], strconv.Itoa(number))
@@ -69,8 +70,8 @@ func numberedRequest(number int) bench.Request {
 // markers matches the ends of the texts.
 var markers = regexp.MustCompile(`\(request (\d{6})\)`)
 
-// sendNumbered sends requests one after the other, retries each for the given time, and returns the numbers of the acknowledged
-// ones.
+// sendNumbered sends requests one after the other, retries each for the given time, and returns the
+// numbers of the acknowledged ones.
 func sendNumbered(t *testing.T, agent *harness.Process, retry time.Duration, first, n int) (acked map[int]bool, r load.Result) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -88,7 +89,8 @@ func sendNumbered(t *testing.T, agent *harness.Process, retry time.Duration, fir
 	return acked, r
 }
 
-// countingHop is a collector that counts the spans of each numbered request. While it is down it refuses all requests.
+// countingHop is a collector that counts the spans of each numbered request. While it is down it
+// refuses all requests.
 type countingHop struct {
 	api_v2.UnimplementedCollectorServiceServer
 	addr string
@@ -101,7 +103,8 @@ type countingHop struct {
 func startCountingHop(t *testing.T, down bool) *countingHop {
 	t.Helper()
 	h := &countingHop{down: down, got: map[int]int{}}
-	h.addr = pipelinetest.StartHop(t, "localhost:0", func(srv *grpc.Server) { wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h) }).Addr
+	register := func(srv *grpc.Server) { wirenames.Register(srv, &api_v2.CollectorService_ServiceDesc, h) }
+	h.addr = pipelinetest.StartHop(t, "localhost:0", register).Addr
 	return h
 }
 
@@ -186,8 +189,8 @@ func (f *queueFolder) logs() []string {
 	return slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(filepath.Base(n), "spare-") })
 }
 
-// damaged returns the damaged files of an empty queue. They are in the folder "damaged", or, if that cannot be created, beside
-// the current log.
+// damaged returns the damaged files of an empty queue. They are in the folder "damaged", or, if
+// that cannot be created, beside the current log.
 func (f *queueFolder) damaged(noFolder bool) []string {
 	f.t.Helper()
 	if noFolder {

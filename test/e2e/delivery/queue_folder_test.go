@@ -71,8 +71,9 @@ func (f *queueFolder) addForeign(rnd *rand.Rand) {
 	f.must(os.Symlink("nowhere", f.path("log/0000000000000002-0000.log")))
 }
 
-// TestDamagedQueue damages the queue of a killed agent in several ways. The agent starts every time. The intact requests arrive,
-// the damaged ones are reported and their files kept, and new spans are forwarded.
+// TestDamagedQueue damages the queue of a killed agent in several ways. The agent starts every
+// time. The intact requests arrive, the damaged ones are reported and their files kept, and new
+// spans are forwarded.
 func TestDamagedQueue(t *testing.T) {
 	harness.SkipIfShort(t)
 	seed := soak.Seed(t)
@@ -100,7 +101,8 @@ func TestDamagedQueue(t *testing.T) {
 			have := hop.arrived()
 			lost := missing(want, have)
 			reported := slices.DeleteFunc(slices.Clone(lost), func(n int) bool { return last[n] })
-			t.Logf("%d requests were queued, %d arrived, %d of them new; %v lost, %d reported", len(before), len(have), len(fresh), lost, lostBatches(agent))
+			t.Logf("%d requests were queued, %d arrived, %d of them new; %v lost, %d reported", len(before), len(have),
+				len(fresh), lost, lostBatches(agent))
 			if lostBatches(agent) != len(reported) || len(lost) > d.flips || len(reported) == 0 && d.flips > 0 {
 				t.Errorf("requests %v are lost after %d flipped bits, %d were reported", lost, d.flips, lostBatches(agent))
 			}
@@ -121,8 +123,8 @@ func TestDamagedQueue(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestQueueDamagedWhileRunning deletes or truncates files of the queue of a running agent. The agent knows what they contained,
-// and counts every lost span.
+// TestQueueDamagedWhileRunning deletes or truncates files of the queue of a running agent. The
+// agent knows what they contained, and counts every lost span.
 func TestQueueDamagedWhileRunning(t *testing.T) {
 	harness.SkipIfShort(t)
 	left := leaveQueue(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// smallDisk mounts a file system of 24 MiB, which has room for one and a half files of the queue, and returns its folder.
+// smallDisk mounts a file system of 24 MiB, which holds one and a half files of the queue,
+// and returns its folder.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +30,9 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// TestQueueOnFullDisk checks that an agent with a full disk refuses new spans and loses none of the acknowledged ones, also when
-// it is killed and restarted. It accepts spans again when there is space.
+// TestQueueOnFullDisk checks that an agent with a full disk refuses new spans and loses none of the
+// acknowledged ones, also when it is killed and restarted. It accepts spans again when there is
+// space.
 func TestQueueOnFullDisk(t *testing.T) {
 	harness.SkipIfShort(t)
 	f := &queueFolder{t, smallDisk(t)}

@@ -20,8 +20,9 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// reloadedConfig returns the i-th configuration. Processors and exporters are added, removed and changed, sometimes also the
-// store. The receiver, the query extension and the admin extension stay.
+// reloadedConfig returns the i-th configuration. Processors and exporters are added, removed and
+// changed, sometimes also the store. The receiver, the query extension and the admin extension
+// stay.
 func reloadedConfig(i int, dir string) string {
 	processors := []string{"", "batch", "batch/joined", "resource_tags, batch", "batch/joined, resource_tags"}[i%5]
 	exporters := []string{"disk", "disk, nop", "disk, memory", "disk, debug"}[i%4]
@@ -37,8 +38,8 @@ service:
 `, 1+i%3, i%7, 8+i/10, 10+i, dir, processors, exporters)
 }
 
-// TestReload reloads changing configurations by SIGHUP under load. No request is refused, and every acknowledged span is
-// found. An invalid file changes nothing and is reported.
+// TestReload reloads changing configurations by SIGHUP under load. No request is refused, and every
+// acknowledged span is found. An invalid file changes nothing and is reported.
 func TestReload(t *testing.T) {
 	harness.SkipIfShort(t)
 	const reloads = 60 // every combination of processors and exporters
@@ -84,8 +85,8 @@ func TestReload(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// reload sends SIGHUP, waits until the process has reloaded its configuration or failed to, and checks the number of
-// successful reloads.
+// reload sends SIGHUP, waits until the process has reloaded its configuration or failed to, and
+// checks the number of successful reloads.
 func reload(p *harness.Process, admin string, reloads int) {
 	p.T.Helper()
 	loads := func() (sum float64) {
@@ -114,8 +115,8 @@ func configurationOf(tb testing.TB, admin string) status.Reload {
 	return s.Configuration
 }
 
-// startCallers sends requests over HTTP, each on a new connection, until the returned function is called, which returns their
-// number. Every request must be accepted.
+// startCallers sends requests over HTTP, each on a new connection, until the returned function is
+// called, which returns their number. Every request must be accepted.
 func startCallers(t *testing.T, url string, l *harness.SentSpans) (end func() int64) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 	var requests atomic.Int64

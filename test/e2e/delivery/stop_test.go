@@ -15,8 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestStopUnderLoad sends SIGTERM under load. Every acknowledged span is stored, every span is accounted for, and the last
-// scrape agrees with the last log line.
+// TestStopUnderLoad sends SIGTERM under load. Every acknowledged span is stored, every span is
+// accounted for, and the last scrape agrees with the last log line.
 func TestStopUnderLoad(t *testing.T) {
 	p := harness.RunAllInOne(t, t.TempDir(), "extensions::admin::linger=2s")
 	target := p.OTLPGRPC()

@@ -42,8 +42,9 @@ service:
 // hostileMemory is the maximum peak memory of the process in MiB: limits.inflight and 128 MiB.
 const hostileMemory = 128 + 128
 
-// TestHostileClients runs attackers of every kind while a well-behaved client sends its spans. The attackers are refused with the
-// right status, the client is served, memory stays within its limit, and every span is accounted for.
+// TestHostileClients runs attackers of every kind while a well-behaved client sends its spans. The
+// attackers are refused with the right status, the client is served, memory stays within its limit,
+// and every span is accounted for.
 func TestHostileClients(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hostile.yaml")
 	if err := os.WriteFile(file, []byte(hostileConfig), 0o600); err != nil {
@@ -97,7 +98,8 @@ type attack struct {
 	grpc, http string
 }
 
-// attacks returns the attacks by name. Each returns an error if the answer is not the expected refusal.
+// attacks returns the attacks by name. Each returns an error if the answer is not the expected
+// refusal.
 func (a *attack) attacks() map[string]func(context.Context) error {
 	zeros := make([]byte, 1<<28)
 	var gz bytes.Buffer
@@ -135,7 +137,8 @@ func field(num byte, payload []byte) []byte {
 	return append(encoding.AppendUvarint([]byte{num<<3 | 2}, uint64(len(payload))), payload...)
 }
 
-// post returns an attack that sends a body and expects one of the statuses, or a refusal because of overload.
+// post returns an attack that sends a body and expects one of the statuses, or a refusal because of
+// overload.
 func (a *attack) post(contentType, compression string, body []byte, want ...int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+a.http+"/v1/traces", bytes.NewReader(body))
@@ -175,8 +178,9 @@ func (a *attack) lyingPrefix(ctx context.Context) error {
 		{":path", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
 		h.WriteField(hpack.HeaderField{Name: kv[0], Value: kv[1]}) //nolint:errcheck // a buffer
 	}
-	f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: head.Bytes(), EndHeaders: true}) //nolint:errcheck // ReadFrame fails
-	f.WriteData(1, false, []byte{0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3})                                   //nolint:errcheck // ReadFrame fails
+	headers := http2.HeadersFrameParam{StreamID: 1, BlockFragment: head.Bytes(), EndHeaders: true}
+	f.WriteHeaders(headers)                                           //nolint:errcheck // ReadFrame fails
+	f.WriteData(1, false, []byte{0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3}) //nolint:errcheck // ReadFrame fails
 	for ctx.Err() == nil {
 		frame, err := f.ReadFrame()
 		if err != nil {
@@ -196,7 +200,8 @@ func (a *attack) lyingPrefix(ctx context.Context) error {
 	return nil
 }
 
-// halfOpen opens min(1000, RLIMIT_NOFILE/8) connections to each port and never sends a complete request.
+// halfOpen opens min(1000, RLIMIT_NOFILE/8) connections to each port and never sends a complete
+// request.
 func (a *attack) halfOpen(ctx context.Context) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -230,7 +235,8 @@ func (a *attack) trickle(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	io.WriteString(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 1000000\r\n\r\n") //nolint:errcheck // below
+	const header = "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: 1000000\r\n\r\n"
+	io.WriteString(c, header) //nolint:errcheck // a later write fails
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

@@ -50,8 +50,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestInterfaceMetricsAndDebugLines checks metrics and log lines whose names and labels are fixed: users and dashboards rely on
-// them.
+// TestInterfaceMetricsAndDebugLines checks metrics and log lines whose names and labels are fixed:
+// users and dashboards rely on them.
 func TestInterfaceMetricsAndDebugLines(t *testing.T) {
 	p := harness.Start(t, "service::telemetry::logs::level=debug")
 	p.PostOTLP("application/json", harness.JSONSpan("0000000000000000d269b633813fc60c", "Check Out", "pay", time.Now(), time.Second))

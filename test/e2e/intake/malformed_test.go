@@ -57,8 +57,8 @@ func millionTags() []byte {
 		&jaeger.Batch{Process: &jaeger.Process{ServiceName: "s"}, Spans: []*jaeger.Span{{SpanId: 1, TraceIdLow: 1, Tags: tags}}})
 }
 
-// TestMalformedRequests sends malformed requests to every receiver except OTLP. Each is answered with the right status and
-// counted, and the receivers accept spans afterwards.
+// TestMalformedRequests sends malformed requests to every receiver except OTLP. Each is answered
+// with the right status and counted, and the receivers accept spans afterwards.
 func TestMalformedRequests(t *testing.T) {
 	p := startAllReceivers(t)
 	t.Run("native HTTP", func(t *testing.T) { malformedNativeHTTP(t, p) })
@@ -119,7 +119,8 @@ func malformedNativeHTTP(t *testing.T, p *harness.Program) {
 }
 
 func malformedZipkin(t *testing.T, p *harness.Program) {
-	const v1, v2, asJSON, asThrift, asProto = "/api/v1/spans", "/api/v2/spans", "application/json", "application/x-thrift", "application/x-protobuf"
+	const v1, v2, asJSON, asThrift, asProto = "/api/v1/spans", "/api/v2/spans", "application/json",
+		"application/x-thrift", "application/x-protobuf"
 	before := refusedRequests(t, p, "zipkin")
 	cases := []httpCase{
 		{"v2 garbage", http.MethodPost, v2, asJSON, "", []byte("xyz"), 400, "invalid character 'x' looking for beginning of value"},
@@ -230,7 +231,8 @@ func refusedRequests(t *testing.T, p *harness.Program, component string) (n floa
 	return n
 }
 
-// TestRareBatches sends a span without a process, and binary tags in a datagram of the maximum size that clients send.
+// TestRareBatches sends a span without a process, and binary tags in a datagram of the maximum size
+// that clients send.
 func TestRareBatches(t *testing.T) {
 	p := startAllReceivers(t)
 	traceID, spanID := wireIDs(5, 5)

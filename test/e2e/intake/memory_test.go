@@ -37,11 +37,12 @@ service:
   pipelines: {traces: {receivers: [native, thriftudp, zipkin], processors: [batch], exporters: [nop]}}
 `
 
-// outsideHeap is the memory in MiB that a process may use beyond its soft memory limit. Most of it is code.
+// outsideHeap is the memory in MiB that a process may use beyond its soft memory limit. Most of it
+// is code.
 const outsideHeap = 48
 
-// softMemory returns the soft memory limit that the process has logged, in MiB: limits.inflight, the queues for datagrams, and
-// 80 MiB.
+// softMemory returns the soft memory limit that the process has logged, in MiB: limits.inflight,
+// the queues for datagrams, and 80 MiB.
 func softMemory(p *harness.Process) int {
 	p.T.Helper()
 	text, _ := p.Await("msg", "set soft memory limit")["limit"].(string)
@@ -52,8 +53,8 @@ func softMemory(p *harness.Process) int {
 	return int(limit >> 20)
 }
 
-// TestMemoryUnderHostileRequests checks the peak memory while many clients send requests that are small but claim to be large,
-// or that expand when they are decoded.
+// TestMemoryUnderHostileRequests checks the peak memory while many clients send requests that are
+// small but claim to be large, or that expand when they are decoded.
 func TestMemoryUnderHostileRequests(t *testing.T) {
 	harness.SkipIfShort(t)
 	file := filepath.Join(t.TempDir(), "wires.yaml")
@@ -78,7 +79,8 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 		{zipkin + "/api/v2/spans", "application/json", "", []byte(`[{"id":"1","tags":{` + strings.Repeat(`"a":"",`, million) + `"a":""}}]`)},
 		{zipkin + "/api/v1/spans", "application/json", "",
 			[]byte(`[{"traceId":"0000000000000001","id":"0000000000000001","annotations":[` + strings.Repeat(`{},`, million) + `{}]}]`)},
-		{zipkin + "/api/v1/spans", "application/x-thrift", "", append(encoding.BigEndian.AppendUint32([]byte{12}, 10*million), make([]byte, 10*million)...)},
+		{zipkin + "/api/v1/spans", "application/x-thrift", "",
+			append(encoding.BigEndian.AppendUint32([]byte{12}, 10*million), make([]byte, 10*million)...)},
 		{zipkin + "/api/v2/spans", "application/x-protobuf", "", bytes.Repeat([]byte{0x0a, 0}, 5*million)},
 	} {
 		for range 2 {
@@ -90,7 +92,8 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 		}
 	}
 	for _, span := range [][]byte{
-		bytes.Repeat([]byte{0x0a, 4, 0x28, 3, 0x62, 0}, 600_000),                                 // spans that decode to ten times their size
+		// Spans that decode to ten times their size.
+		bytes.Repeat([]byte{0x0a, 4, 0x28, 3, 0x62, 0}, 600_000),
 		pbField(nil, 1, bytes.Repeat([]byte{0x42, 3, 0x0a, 1, 'k'}, 200_000)),                    // tags
 		pbField(nil, 1, bytes.Repeat([]byte("\x22\x0c\x12\x08abcdefgh\x18\x01"), 200_000)),       // links
 		pbField(nil, 1, bytes.Repeat(append([]byte{0x4a, 5, 0x12, 3}, "\x0a\x01k"...), 400_000)), // logs
@@ -102,7 +105,8 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	for _, listener := range []string{"compact", "zipkin"} {
 		wg.Go(func() {
 			for range 2000 {
-				sendDatagram(t, p.Address("thriftudp", listener), append(compactMessageOf("emitZipkinBatch", 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07), make([]byte, 60_000)...))
+				message := compactMessageOf("emitZipkinBatch", 0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07)
+				sendDatagram(t, p.Address("thriftudp", listener), append(message, make([]byte, 60_000)...))
 			}
 		})
 	}
@@ -124,7 +128,8 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	t.Logf("peak memory %d MiB of at most %d", peak, limit)
 }
 
-// sendHostileGRPC sends a message several times, which must be refused, or accepted if it contains spans.
+// sendHostileGRPC sends a message several times, which must be refused, or accepted if it contains
+// spans.
 func sendHostileGRPC(t *testing.T, address string, message []byte) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))

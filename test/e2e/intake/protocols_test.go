@@ -32,26 +32,34 @@ import (
 // startAllReceivers starts the preset all-in-one with a Zipkin receiver.
 func startAllReceivers(t *testing.T, set ...string) *harness.Program {
 	t.Helper()
-	return harness.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0", "service::pipelines::traces::receivers=[otlp, native, thriftudp, zipkin]"}, set...)...)
+	return harness.Start(t, append([]string{"receivers::zipkin::endpoint=localhost:0",
+		"service::pipelines::traces::receivers=[otlp, native, thriftudp, zipkin]"}, set...)...)
 }
 
-// protocol is a protocol of a receiver. send sends one span with the given trace id in which every string is text: service,
-// operation, key and value of an attribute, and an event if the format has events.
+// protocol is a protocol of a receiver. send sends one span with the given trace id in which every
+// string is text: service, operation, key and value of an attribute, and an event if the format has
+// events.
 type protocol struct {
 	name string
-	send func(t *testing.T, p *harness.Program, high, low uint64, text string)
+	send sendFunc
 }
+
+type (
+	sendFunc    func(t *testing.T, p *harness.Program, high, low uint64, text string)
+	encodeFunc  func(high, low uint64, text string) []byte
+	messageFunc func(high, low uint64, text string) (method string, args thrift.TStruct)
+)
 
 const wireSpanID = 0x0a0b0c0d01020304
 
 func protocols() []protocol {
-	udp := func(listener string, factory thrift.TProtocolFactory, message func(high, low uint64, text string) (string, thrift.TStruct)) func(*testing.T, *harness.Program, uint64, uint64, string) {
+	udp := func(listener string, factory thrift.TProtocolFactory, message messageFunc) sendFunc {
 		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
 			method, args := message(high, low, text)
 			sendDatagram(t, p.Addr("thriftudp", listener), thriftMessage(t, factory, method, args))
 		}
 	}
-	post := func(component, listener, path, contentType string, body func(high, low uint64, text string) []byte) func(*testing.T, *harness.Program, uint64, uint64, string) {
+	post := func(component, listener, path, contentType string, body encodeFunc) sendFunc {
 		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
 			status, answer := harness.Request(t, http.MethodPost, "http://"+p.Addr(component, listener)+path, string(body(high, low, text)), "Content-Type", contentType)
 			if status/100 != 2 {
@@ -59,7 +67,7 @@ func protocols() []protocol {
 			}
 		}
 	}
-	call := func(component, method string, body func(high, low uint64, text string) []byte) func(*testing.T, *harness.Program, uint64, uint64, string) {
+	call := func(component, method string, body encodeFunc) sendFunc {
 		return func(t *testing.T, p *harness.Program, high, low uint64, text string) {
 			callRaw(t, p.Addr(component, "grpc"), method, body(high, low, text))
 		}
@@ -94,8 +102,8 @@ func protocols() []protocol {
 	}
 }
 
-// TestTextInEveryProtocol checks that valid UTF-8 arrives unchanged in every protocol, and that a span with invalid UTF-8 is
-// stored and shown as valid JSON.
+// TestTextInEveryProtocol checks that valid UTF-8 arrives unchanged in every protocol, and that a
+// span with invalid UTF-8 is stored and shown as valid JSON.
 func TestTextInEveryProtocol(t *testing.T) {
 	for _, c := range []struct{ name, text, operation string }{
 		{"unicode", "żółw 🐢 {\"\\}", "żółw 🐢 {\"\\}"},
@@ -127,7 +135,8 @@ func TestTextInEveryProtocol(t *testing.T) {
 	}
 }
 
-// awaitSpan waits for a trace of one span, because UDP clients get no answer, and returns the span and its service.
+// awaitSpan waits for a trace of one span, because UDP clients get no answer, and returns the span
+// and its service.
 func awaitSpan(t *testing.T, p *harness.Program, id string) (harness.UISpan, string) {
 	t.Helper()
 	var span harness.UISpan
@@ -163,7 +172,8 @@ func sendDatagram(t *testing.T, addr string, b []byte) {
 // callRaw calls a method over gRPC with an encoded request.
 func callRaw(t *testing.T, addr, method string, body []byte) {
 	t.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(harness.RawCodec{})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +226,8 @@ func nativeBatch(high, low uint64, text string) *jaeger.Batch {
 	tag := []*jaeger.Tag{{Key: text, VStr: &text}}
 	now := time.Now().UnixMicro()
 	return &jaeger.Batch{Process: &jaeger.Process{ServiceName: text, Tags: tag}, Spans: []*jaeger.Span{{
-		TraceIdHigh: int64(high), TraceIdLow: int64(low), SpanId: wireSpanID, OperationName: text, Flags: 1, StartTime: now, Duration: 1000, Tags: tag,
+		TraceIdHigh: int64(high), TraceIdLow: int64(low), SpanId: wireSpanID, OperationName: text, Flags: 1,
+		StartTime: now, Duration: 1000, Tags: tag,
 		Logs: []*jaeger.Log{{Timestamp: now, Fields: tag}},
 	}}}
 }
@@ -225,8 +236,9 @@ func zipkinSpan(high, low uint64, text string) *zipkincore.Span {
 	wide, now, duration := int64(high), time.Now().UnixMicro(), int64(1000)
 	host := &zipkincore.Endpoint{ServiceName: text, Ipv4: 0x0a010203, Port: 80}
 	return &zipkincore.Span{TraceID: int64(low), TraceIDHigh: &wide, ID: wireSpanID, Name: text, Timestamp: &now, Duration: &duration,
-		Annotations:       []*zipkincore.Annotation{{Timestamp: now, Value: "sr", Host: host}, {Timestamp: now, Value: text, Host: host}},
-		BinaryAnnotations: []*zipkincore.BinaryAnnotation{{Key: text, Value: []byte(text), AnnotationType: zipkincore.AnnotationType_STRING, Host: host}},
+		Annotations: []*zipkincore.Annotation{{Timestamp: now, Value: "sr", Host: host}, {Timestamp: now, Value: text, Host: host}},
+		BinaryAnnotations: []*zipkincore.BinaryAnnotation{{Key: text, Value: []byte(text),
+			AnnotationType: zipkincore.AnnotationType_STRING, Host: host}},
 	}
 }
 

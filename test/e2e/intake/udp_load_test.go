@@ -19,8 +19,8 @@ processors: {batch: }
 exporters: {%s}
 service: {data_dir: %s, telemetry: {logs: {level: error}}, pipelines: {traces: {receivers: [thriftudp], processors: [batch], exporters: [%s]}}}`
 
-// TestUDPLoad sends 50,000 datagrams in about a second. Every datagram and every span is accounted for, whether or not the
-// machine keeps up.
+// TestUDPLoad sends 50,000 datagrams in about a second. Every datagram and every span is accounted
+// for, whether or not the machine keeps up.
 func TestUDPLoad(t *testing.T) {
 	const packets = 50_000
 	p, addr := startUDP(t, "disk", "disk: ")
@@ -40,8 +40,8 @@ func TestUDPLoad(t *testing.T) {
 	checkUDPAccounting(p)
 }
 
-// TestUDPLoadWithoutNextHop checks the accounting when the program is stopped while datagrams arrive, when the next hop is down,
-// and when the queue overflows.
+// TestUDPLoadWithoutNextHop checks the accounting when the program is stopped while datagrams
+// arrive, when the next hop is down, and when the queue overflows.
 func TestUDPLoadWithoutNextHop(t *testing.T) {
 	const down = `endpoint: "localhost:1", tls: {insecure: true}, retry_on_failure: {enabled: `
 	for name, exporter := range map[string]string{
@@ -75,7 +75,8 @@ func TestUDPLoadWithoutNextHop(t *testing.T) {
 	}
 }
 
-// startUDP runs a pipeline from a UDP listener to an exporter, and returns the address of the listener.
+// startUDP runs a pipeline from a UDP listener to an exporter, and returns the address of the
+// listener.
 func startUDP(t *testing.T, id, exporter string) (*harness.Program, string) {
 	t.Helper()
 	p := harness.StartYAML(t, fmt.Sprintf(udpLoadFile, exporter, t.TempDir(), id))
@@ -113,7 +114,8 @@ func floodUDP(t *testing.T, addr string, n int, stopped <-chan struct{}) {
 	}
 }
 
-// checkUDPAccounting checks the metrics of a stopped program: datagrams, which hold one span each, and spans at each component.
+// checkUDPAccounting checks the metrics of a stopped program: datagrams, which hold one span each,
+// and spans at each component.
 func checkUDPAccounting(p *harness.Program) {
 	t := p.T
 	t.Helper()

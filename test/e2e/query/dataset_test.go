@@ -9,8 +9,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// storeSettings are settings that select a store, by name of the test: the memory store, and the disk store with one memtable or
-// with several segments.
+// storeSettings are settings that select a store, by name of the test: the memory store, and the
+// disk store with one memtable or with several segments.
 var storeSettings = map[string][]string{
 	"memory": {"exporters::memory::max_bytes=256MiB",
 		"service::pipelines::traces::exporters=[memory]", "extensions::query::storage=memory"},
@@ -18,8 +18,8 @@ var storeSettings = map[string][]string{
 	"segments": {"exporters::disk::memtable::max_spans=3000"},
 }
 
-// testDataset sends at least the given number of spans of the data set to every store, in random order, and runs check. The disk
-// store is checked again after a restart.
+// testDataset sends at least the given number of spans of the data set to every store, in random
+// order, and runs check. The disk store is checked again after a restart.
 func testDataset(t *testing.T, data *bench.Dataset, spans int, check func(p *harness.Program)) {
 	for name, settings := range storeSettings {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,8 @@ type call struct {
 	start uint64
 }
 
-// callsBetween returns all calls of the data set between different services and to systems that send no spans.
+// callsBetween returns all calls of the data set between different services and to systems that
+// send no spans.
 func callsBetween(d *bench.Dataset, spans int) (out []call) {
 	for i := range d.Traces(spans) {
 		trace := d.Trace(i)
@@ -73,8 +74,8 @@ func systemOf(s *bench.Span) string {
 	return ""
 }
 
-// TestDependencies checks that every store counts every call, its error and its duration once, for any time range, when spans
-// arrive in random order, and after a restart.
+// TestDependencies checks that every store counts every call, its error and its duration once, for
+// any time range, when spans arrive in random order, and after a restart.
 func TestDependencies(t *testing.T) {
 	const spans = 20_000
 	begin := time.Now().Truncate(time.Minute).Add(-3*time.Minute - 5*time.Second)
@@ -108,7 +109,8 @@ func checkLinks(p *harness.Program, calls []call, begin time.Time) {
 	}
 }
 
-// checkLinksWithin compares the answers for a time range with the calls in it, and returns their number.
+// checkLinksWithin compares the answers for a time range with the calls in it, and returns their
+// number.
 func checkLinksWithin(p *harness.Program, calls []call, from, to time.Time) (found int) {
 	p.T.Helper()
 	first, last := uint64(from.UnixNano()), uint64(to.Add(time.Millisecond).UnixNano()-1)

@@ -157,7 +157,8 @@ func canonicalChunks(chunks []*api_v2.SpansResponseChunk) (lines []string) {
 				StartTime: s.StartTime.UnixMicro(), Duration: s.Duration.Microseconds(), Tags: jaegerTags(s.Tags), Warnings: s.Warnings,
 			}
 			for _, r := range s.References {
-				out.References = append(out.References, harness.UIReference{RefType: r.RefType.String(), TraceID: r.TraceID.String(), SpanID: r.SpanID.String()})
+				out.References = append(out.References, harness.UIReference{RefType: r.RefType.String(),
+					TraceID: r.TraceID.String(), SpanID: r.SpanID.String()})
 			}
 			for _, l := range s.Logs {
 				out.Logs = append(out.Logs, harness.UILog{Timestamp: l.Timestamp.UnixMicro(), Fields: jaegerTags(l.Fields)})
@@ -185,7 +186,8 @@ func jaegerTags(kvs []model.KeyValue) (tags []harness.UITag) {
 	return tags
 }
 
-// startWithTraces starts a program with the traces of the data set and one trace of 10,000 spans, whose id it returns.
+// startWithTraces starts a program with the traces of the data set and one trace of 10,000 spans,
+// whose id it returns.
 func startWithTraces(t *testing.T, settings ...string) (p *harness.Program, large string) {
 	t.Helper()
 	p = harness.Start(t, settings...)
@@ -227,14 +229,15 @@ func checkSame(t testing.TB, what string, got, want []string) {
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || got[i] != want[i] {
-			t.Errorf("%s: %d of %d\ngot  %.2000s\nwant %.2000s", what, len(got), len(want), got[min(i, len(got)):min(i+1, len(got))], want[min(i, len(want)):min(i+1, len(want))])
+			line := func(lines []string) []string { return lines[min(i, len(lines)):min(i+1, len(lines))] }
+			t.Errorf("%s: %d lines, want %d\ngot  %.2000s\nwant %.2000s", what, len(got), len(want), line(got), line(want))
 			return
 		}
 	}
 }
 
-// TestJaegerQueryClient checks that a Jaeger client gets the same over gRPC as over the JSON API. Every method has two names:
-// that of Jaeger and that of this project.
+// TestJaegerQueryClient checks that a Jaeger client gets the same over gRPC as over the JSON API.
+// Every method has two names: that of Jaeger and that of this project.
 func TestJaegerQueryClient(t *testing.T) {
 	harness.SkipIfShort(t)
 	p, large := startWithTraces(t, "exporters::memory::max_bytes=64MiB", "extensions::query::archive_storage=memory")
@@ -359,7 +362,8 @@ func archiveByClient(c *queryClient, stub api_v2.QueryServiceClient, id model.Tr
 	t, ctx := c.t, c.t.Context()
 	in := &api_v2.ArchiveTraceRequest{TraceID: id}
 	_, err := stub.ArchiveTrace(ctx, in)
-	if err := errors.Join(err, c.conn.Invoke(ctx, "/tracing.api_v2.QueryService/ArchiveTrace", in, &api_v2.ArchiveTraceResponse{})); err != nil {
+	if err := errors.Join(err, c.conn.Invoke(ctx, "/tracing.api_v2.QueryService/ArchiveTrace", in,
+		&api_v2.ArchiveTraceResponse{})); err != nil {
 		t.Error(err)
 	}
 	in.TraceID.Low++
@@ -369,7 +373,8 @@ func archiveByClient(c *queryClient, stub api_v2.QueryServiceClient, id model.Tr
 	}
 }
 
-// otlpLines returns the spans of OTLP messages as sorted lines of JSON, each with its resource and scope.
+// otlpLines returns the spans of OTLP messages as sorted lines of JSON, each with its resource and
+// scope.
 func otlpLines(t *testing.T, all ...ptrace.Traces) (lines []string) {
 	t.Helper()
 	for _, td := range all {
@@ -427,7 +432,8 @@ func fromV3(p *harness.Program, path string) ptrace.Traces {
 	return td
 }
 
-// TestQueryV3 checks that version 3 of the API returns the same over gRPC as over HTTP, under both names.
+// TestQueryV3 checks that version 3 of the API returns the same over gRPC as over HTTP, under both
+// names.
 func TestQueryV3(t *testing.T) {
 	harness.SkipIfShort(t)
 	p, large := startWithTraces(t)
@@ -439,7 +445,8 @@ func TestQueryV3(t *testing.T) {
 	}
 	checkSame(t, "services", services.Services, harness.Ask[[]string](p, "/api/services"))
 	service := services.Services[0]
-	params := &api_v3.TraceQueryParameters{ServiceName: service, SearchDepth: 5, StartTimeMin: timestamppb.New(from), StartTimeMax: timestamppb.New(to)}
+	params := &api_v3.TraceQueryParameters{ServiceName: service, SearchDepth: 5, StartTimeMin: timestamppb.New(from),
+		StartTimeMax: timestamppb.New(to)}
 	search := url.Values{"query.serviceName": {service}, "query.searchDepth": {"5"},
 		"query.startTimeMin": {from.Format(time.RFC3339Nano)}, "query.startTimeMax": {to.Format(time.RFC3339Nano)}}.Encode()
 	trace, found := otlpLines(t, fromV3(p, "/api/v3/traces/"+large)), otlpLines(t, fromV3(p, "/api/v3/traces?"+search))
@@ -466,7 +473,8 @@ func TestQueryV3(t *testing.T) {
 		var ops api_v3.GetOperationsResponse
 		var deps api_v3.DependenciesResponse
 		err = errors.Join(c.conn.Invoke(ctx, name+"GetOperations", &api_v3.GetOperationsRequest{Service: service}, &ops),
-			c.conn.Invoke(ctx, name+"GetDependencies", &api_v3.GetDependenciesRequest{StartTime: params.StartTimeMin, EndTime: params.StartTimeMax}, &deps))
+			c.conn.Invoke(ctx, name+"GetDependencies", &api_v3.GetDependenciesRequest{StartTime: params.StartTimeMin,
+				EndTime: params.StartTimeMax}, &deps))
 		if err != nil || len(ops.Operations) == 0 || len(deps.Dependencies) == 0 {
 			t.Errorf("%v, %v, %v", &ops, &deps, err)
 		}
@@ -480,12 +488,14 @@ func TestQueryV3(t *testing.T) {
 func TestQueryOverGRPCHealthAndTenants(t *testing.T) {
 	p := harness.Start(t, "extensions::query::grpc::tenancy::enabled=true")
 	c := dialQuery(p)
-	for _, name := range []string{"jaeger.api_v2.QueryService", "tracing.api_v2.QueryService", "jaeger.api_v3.QueryService", "tracing.api_v3.QueryService"} {
+	for _, name := range []string{"jaeger.api_v2.QueryService", "tracing.api_v2.QueryService",
+		"jaeger.api_v3.QueryService", "tracing.api_v3.QueryService"} {
 		h, err := healthpb.NewHealthClient(c.conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if err != nil || h.Status != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%s: %v, %v", name, h, err)
 		}
-		err = c.conn.Invoke(context.WithoutCancel(t.Context()), "/"+name+"/GetServices", &api_v3.GetServicesRequest{}, &api_v3.GetServicesResponse{})
+		err = c.conn.Invoke(context.WithoutCancel(t.Context()), "/"+name+"/GetServices", &api_v3.GetServicesRequest{},
+			&api_v3.GetServicesResponse{})
 		if s := status.Convert(err); s.Message() != "missing tenant header" {
 			t.Errorf("%s without a tenant: %v", name, err)
 		}

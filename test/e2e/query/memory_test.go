@@ -15,8 +15,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestMemoryOfLargestTrace checks the peak memory of a process for reading a trace of the maximum size, 200,000 spans: at most
-// three times its size and 64 MiB.
+// TestMemoryOfLargestTrace checks the peak memory of a process for reading a trace of the maximum
+// size, 200,000 spans: at most three times its size and 64 MiB.
 func TestMemoryOfLargestTrace(t *testing.T) {
 	harness.SkipIfShort(t)
 	if runtime.GOOS != "linux" {
@@ -46,7 +46,8 @@ func TestMemoryOfLargestTrace(t *testing.T) {
 	}
 }
 
-// download returns the length of an answer in bytes, and whether it contains the warning about a cut trace.
+// download returns the length of an answer in bytes, and whether it contains the warning about a
+// cut trace.
 func download(t *testing.T, url string) (length int, cut bool) {
 	t.Helper()
 	res, err := http.Get(url)

@@ -15,8 +15,9 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestServicePerformanceOfSampledTraces stores a share of the traces. The rates count all traces within five standard deviations,
-// and are the same after a restart, whether the spans are in segments or in the write-ahead log.
+// TestServicePerformanceOfSampledTraces stores a share of the traces. The rates count all traces
+// within five standard deviations, and are the same after a restart, whether the spans are in
+// segments or in the write-ahead log.
 func TestServicePerformanceOfSampledTraces(t *testing.T) {
 	const traces, parts, minutes = 40_000, 8, 3
 	for _, percentage := range []float64{25, 30} { // a stored trace counts as 4, or as 3 or 4

@@ -27,7 +27,8 @@ type rateAnswer struct {
 	}
 }
 
-// minuteKey identifies the calls of an operation that start within one minute. The operation "" is the whole service.
+// minuteKey identifies the calls of an operation that start within one minute. The operation "" is
+// the whole service.
 type minuteKey struct {
 	service, operation string
 	minute             int64
@@ -65,8 +66,8 @@ func callsOf(d *bench.Dataset, spans int, kind int32) map[minuteKey]*minuteCalls
 	return out
 }
 
-// TestServicePerformance checks that every store counts every call and error once, and returns quantiles of durations within 6 %,
-// when spans arrive in random order, and after a restart.
+// TestServicePerformance checks that every store counts every call and error once, and returns
+// quantiles of durations within 6 %, when spans arrive in random order, and after a restart.
 func TestServicePerformance(t *testing.T) {
 	spans := 20_000
 	if testing.Short() {
@@ -135,7 +136,8 @@ func sortedKeys[V any](m map[minuteKey]V) []string {
 	return out
 }
 
-// rates returns the points of an answer that have calls. A point covers the minute before its timestamp.
+// rates returns the points of an answer that have calls. A point covers the minute before its
+// timestamp.
 func rates(p *harness.Program, what string, params url.Values) map[minuteKey]float64 {
 	p.T.Helper()
 	status, body := harness.Fetch(p.T, p.QueryURL()+"/api/metrics/"+what+"?"+params.Encode())

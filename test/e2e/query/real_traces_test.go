@@ -18,8 +18,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestRealTraces sends captured traces of real systems and compares every span that is read back with the captured one, which
-// pdata decodes.
+// TestRealTraces sends captured traces of real systems and compares every span that is read back
+// with the captured one, which pdata decodes.
 func TestRealTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/real-traces/*.json.gz")
 	if err != nil || len(files) == 0 {
@@ -74,7 +74,8 @@ func firstDifference(got, want []string) string {
 	return ""
 }
 
-// documents returns the trace requests of a stream of OTLP/JSON documents. It skips logs and metrics.
+// documents returns the trace requests of a stream of OTLP/JSON documents. It skips logs and
+// metrics.
 func documents(t *testing.T, file string) [][]byte {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -159,7 +160,8 @@ func describePdata(s ptrace.Span, scope pcommon.InstrumentationScope, res pcommo
 	}
 	slices.Sort(d.Tags)
 	if !s.ParentSpanID().IsEmpty() {
-		d.References = append(d.References, harness.UIReference{RefType: "CHILD_OF", TraceID: s.TraceID().String(), SpanID: s.ParentSpanID().String()})
+		d.References = append(d.References, harness.UIReference{RefType: "CHILD_OF", TraceID: s.TraceID().String(),
+			SpanID: s.ParentSpanID().String()})
 	}
 	for _, l := range s.Links().All() {
 		ref := harness.UIReference{RefType: "FOLLOWS_FROM", TraceID: l.TraceID().String(), SpanID: l.SpanID().String()}

@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestCollectorAndQueryService runs the presets collector and query as two processes: the query service reads the store of the
-// collector, and every trace is read back unchanged.
+// TestCollectorAndQueryService runs the presets collector and query as two processes: the query
+// service reads the store of the collector, and every trace is read back unchanged.
 func TestCollectorAndQueryService(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := t.TempDir()

@@ -10,7 +10,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestSearchOrderAndLimit checks that a search returns the newest traces first, and applies the limit after the conditions.
+// TestSearchOrderAndLimit checks that a search returns the newest traces first, and applies the
+// limit after the conditions.
 func TestSearchOrderAndLimit(t *testing.T) {
 	p := harness.Start(t)
 	at := time.Now().Add(-time.Hour)
@@ -21,7 +22,8 @@ func TestSearchOrderAndLimit(t *testing.T) {
 			ids = append([]string{strings.TrimPrefix(id, strings.Repeat("0", 16))}, ids...)
 		}
 		name := []string{"even", "odd"}[i%2]
-		if status, body := p.PostOTLP("application/json", harness.JSONSpan(id, "checkout", name, at.Add(time.Duration(i)*time.Second), time.Second)); status != 200 {
+		if status, body := p.PostOTLP("application/json", harness.JSONSpan(id, "checkout", name,
+			at.Add(time.Duration(i)*time.Second), time.Second)); status != 200 {
 			t.Fatalf("%d %s", status, body)
 		}
 	}

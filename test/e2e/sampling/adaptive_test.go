@@ -13,24 +13,28 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// adaptiveSettings make the preset sample adaptively with short intervals. The target is 5 traces per second, and the initial
-// probability is 1.
+// adaptiveSettings make the preset sample adaptively with short intervals. The target is 5 traces
+// per second, and the initial probability is 1.
 var adaptiveSettings = []string{
 	"extensions::sampling::file=null",
-	"extensions::sampling::adaptive={storage: disk, calculation_interval: 1s, calculation_delay: 0s, initial_sampling_probability: 1, target_samples_per_second: 5}",
+	"extensions::sampling::adaptive={storage: disk, calculation_interval: 1s, calculation_delay: 0s, " +
+		"initial_sampling_probability: 1, target_samples_per_second: 5}",
 	"processors::adaptive_sampling={sampling: sampling}",
 	"service::pipelines::traces::processors=[adaptive_sampling, batch]",
 }
 
-// TestAdaptiveSamplingOfJaegerClient checks that the sampling rate of a client decreases because of its own spans.
+// TestAdaptiveSamplingOfJaegerClient checks that the sampling rate of a client decreases because of
+// its own spans.
 func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
 	collector := harness.Start(t, adaptiveSettings...)
 	http := "http://" + collector.Addr("native", "http")
 	var options jaeger.SamplerOptionsFactory
-	sampler := jaeger.NewRemotelyControlledSampler("cart", options.SamplingServerURL(http+"/api/sampling"), options.SamplingRefreshInterval(clientRefresh),
+	sampler := jaeger.NewRemotelyControlledSampler("cart", options.SamplingServerURL(http+"/api/sampling"),
+		options.SamplingRefreshInterval(clientRefresh),
 		options.InitialSampler(jaeger.NewConstSampler(false)))
-	tracer, closer := jaeger.NewTracer("cart", sampler, jaeger.NewRemoteReporter(transport.NewHTTPTransport(http+"/api/traces?format=jaeger.thrift"),
-		jaeger.ReporterOptions.BufferFlushInterval(50*time.Millisecond)))
+	tracer, closer := jaeger.NewTracer("cart", sampler,
+		jaeger.NewRemoteReporter(transport.NewHTTPTransport(http+"/api/traces?format=jaeger.thrift"),
+			jaeger.ReporterOptions.BufferFlushInterval(50*time.Millisecond)))
 	t.Cleanup(func() { closer.Close() })
 	sampled := func() (all int) {
 		for range 100 {
@@ -53,7 +57,8 @@ func TestAdaptiveSamplingOfJaegerClient(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSamplingWithoutAStore checks that a store that does not support adaptive sampling is a configuration error.
+// TestAdaptiveSamplingWithoutAStore checks that a store that does not support adaptive sampling is
+// a configuration error.
 func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 	err := loadAdaptive(t, "exporters::grpc={endpoint: \"localhost:1\"}", "extensions::sampling::adaptive::storage=grpc")
 	const want = "extensions.sampling.adaptive.storage: exporter grpc is not a store that supports adaptive sampling; these are: disk"
@@ -62,10 +67,12 @@ func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 	}
 }
 
-// TestAdaptiveSamplingWithoutABlock checks that the processor requires an extension with adaptive sampling.
+// TestAdaptiveSamplingWithoutABlock checks that the processor requires an extension with adaptive
+// sampling.
 func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
 	err := loadAdaptive(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
-	const want = "processors.adaptive_sampling.sampling: extension sampling is not an extension that samples adaptively: block adaptive is missing"
+	const want = "processors.adaptive_sampling.sampling: extension sampling is not " +
+		"an extension that samples adaptively: block adaptive is missing"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// samplingClient is a client library. start starts traces and returns the number of sampled ones, and the sampler tags of the
-// last sampled one: type and parameter.
+// samplingClient is a client library. start starts traces and returns the number of sampled ones,
+// and the sampler tags of the last sampled one: type and parameter.
 type samplingClient struct {
 	name  string
 	start func(operation string, traces int) (sampled int, sampler string)
@@ -101,7 +101,8 @@ func (c samplingClient) await(t *testing.T, sampler string) {
 	})
 }
 
-// share starts 20,000 traces and checks that a share p of them is sampled, within five standard deviations.
+// share starts 20,000 traces and checks that a share p of them is sampled, within five standard
+// deviations.
 func (c samplingClient) share(t *testing.T, operation string, p float64) {
 	t.Helper()
 	const traces = 20_000
@@ -119,17 +120,20 @@ func startAgent(t *testing.T, collector string, settings ...string) *harness.Pro
 		append(settings, "exporters::native::endpoint="+collector, "extensions::sampling::remote::endpoint="+collector)...)
 }
 
-// TestSamplersFollowTheFile checks that clients of a collector and of an agent follow the strategies file when it changes.
+// TestSamplersFollowTheFile checks that clients of a collector and of an agent follow the
+// strategies file when it changes.
 func TestSamplersFollowTheFile(t *testing.T) {
 	followTheFile(t, func(atCollector, atAgent string) []samplingClient {
 		return []samplingClient{
-			jaegerSamplingClient(t, "jaeger-client-go at the collector", atCollector), jaegerSamplingClient(t, "jaeger-client-go at the agent", atAgent),
+			jaegerSamplingClient(t, "jaeger-client-go at the collector", atCollector), jaegerSamplingClient(t,
+				"jaeger-client-go at the agent", atAgent),
 			otelSamplingClient(t, "jaegerremote at the collector", atCollector), otelSamplingClient(t, "jaegerremote at the agent", atAgent),
 		}
 	})
 }
 
-// followTheFile changes a strategies file twice and checks that the clients of a collector and of its agent follow it.
+// followTheFile changes a strategies file twice and checks that the clients of a collector and of
+// its agent follow it.
 func followTheFile(t *testing.T, connect func(atCollector, atAgent string) []samplingClient) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "strategies.json")
@@ -170,8 +174,8 @@ func followTheFile(t *testing.T, connect func(atCollector, atAgent string) []sam
 	checkExplained(t, collector, file)
 }
 
-// checkLimit starts traces until twice the limit, in traces per second, has been sampled, and checks that this took long enough.
-// First it uses up the credit of the client.
+// checkLimit starts traces until twice the limit, in traces per second, has been sampled, and
+// checks that this took long enough. First it uses up the credit of the client.
 func checkLimit(t *testing.T, c samplingClient, limit float64) {
 	t.Helper()
 	for sampled := 1; sampled > 0; {

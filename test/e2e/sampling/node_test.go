@@ -11,7 +11,8 @@ import (
 	"github.com/tracing-backend/tracing/test/harness"
 )
 
-// TestNodeSamplersFollowTheFile is like [TestSamplersFollowTheFile] for the Jaeger client for Node.js.
+// TestNodeSamplersFollowTheFile is like [TestSamplersFollowTheFile] for the Jaeger client for
+// Node.js.
 func TestNodeSamplersFollowTheFile(t *testing.T) {
 	harness.SkipIfShort(t)
 	dir := harness.NodeDir(t)
@@ -23,7 +24,8 @@ func TestNodeSamplersFollowTheFile(t *testing.T) {
 	})
 }
 
-// nodeSamplingClient returns the Jaeger client for Node.js, which runs in a process of its own with the script in dir.
+// nodeSamplingClient returns the Jaeger client for Node.js, which runs in a process of its own with
+// the script in dir.
 func nodeSamplingClient(t *testing.T, dir, name, at string) samplingClient {
 	u, err := url.Parse(at)
 	if err != nil {
