@@ -121,7 +121,7 @@ func (v *Verification) log(s *snapshot, l *replayed) {
 		v.note(l.err, file, "log")
 	}
 	for _, d := range l.report.Damage {
-		what := "checksum mismatch"
+		what := "no valid log records"
 		if d.Err != nil {
 			what = d.Err.Error()
 		}
