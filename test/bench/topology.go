@@ -26,7 +26,7 @@ func tiers() [][]string {
 		{"storefront:shelf", "checkout:order", "account:profile", "helpdesk:ticket", "back-office:report", "search:query", "wishlist:wish"},
 		{"basket:basket", "catalogue:product", "pricing:price", "promotions:coupon", "inventory:stock", "shipping:parcel", "returns:return",
 			"payments:payment", "invoicing:invoice", "reviews:review", "recommendations:suggestion", "loyalty:point", "addresses:address"},
-		{"identity:user", "sessions:session", "journal:entry", "warehouse:bin", "carriers:route", "suppliers:supplier", "fraud-check:score",
+		{"identity:user", "sessions:session", "ledger:entry", "warehouse:bin", "carriers:route", "suppliers:supplier", "fraud-check:score",
 			"tax:rate", "translations:phrase", "images:image", "audit:record"},
 		{"mail-sender:mail", "sms-sender:message", "card-acquirer:charge", "exchange-rates:currency", "geo-coder:place",
 			"document-store:document"},
