@@ -1,4 +1,5 @@
-// Package tracing lists everything that is built into the program: its components and its presets. A custom build starts from here.
+// Package tracing lists everything that is built into the program: its components and its presets.
+// A custom build starts from here.
 package tracing
 
 import (

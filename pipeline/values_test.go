@@ -128,7 +128,8 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
 	logger := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(&log), zap.DebugLevel))
 	logger.Info("x", zap.Any("a", s), zap.Any("b", c), zap.Any("c", &c), zap.Stringer("d", s), zap.Reflect("e", c), zap.Any("f", c.Tokens))
-	printed = append(printed, log.String(), string(hosttest.Must(json.Marshal(c))), string(hosttest.Must(yaml.Marshal(c))), s.String(), fmt.Sprint(s, c))
+	printed = append(printed, log.String(), string(hosttest.Must(json.Marshal(c))), string(hosttest.Must(yaml.Marshal(c))),
+		s.String(), fmt.Sprint(s, c))
 	for _, p := range printed {
 		if strings.Contains(p, secret) || strings.Contains(p, fmt.Sprintf("%x", secret)) {
 			t.Errorf("printed: %s", p)
@@ -160,7 +161,8 @@ func TestID(t *testing.T) {
 	refuses[pipeline.ID](t, "is not a component id; write type or type/name",
 		"", "/", "a/", "/a", "a b", "a:b", "a,b", "a\tb", "a\x00", "a\xff", "a=b",
 		strings.Repeat("a", 129))
-	if id := (pipeline.ID{Type: "a", Name: "b"}); id.IsZero() || !(pipeline.ID{}).IsZero() || string(hosttest.Must(id.MarshalText())) != "a/b" {
+	if id := (pipeline.ID{Type: "a", Name: "b"}); id.IsZero() || !(pipeline.ID{}).IsZero() ||
+		string(hosttest.Must(id.MarshalText())) != "a/b" {
 		t.Errorf("%v", id)
 	}
 }

@@ -58,7 +58,9 @@ const (
 	// MaxProbabilities is the maximum number of distinct probabilities of an operation in one
 	// interval.
 	MaxProbabilities = 10
-	// MinProbability is the minimum probability of observed traces that is accepted. With a smaller one, a trace would stand for an implausible number of traces, and calculations could overflow.
+	// MinProbability is the minimum probability of observed traces that is accepted. With a smaller
+	// one, a trace would stand for an implausible number of traces, and calculations could
+	// overflow.
 	MinProbability = 1e-12
 	// MaxRecent is the maximum number of previous probabilities that are kept for an operation.
 	MaxRecent = 16

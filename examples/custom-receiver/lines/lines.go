@@ -113,8 +113,8 @@ func (r *receiver) take(ctx context.Context, text string) error {
 	return err
 }
 
-// answer returns the line for an outcome. Its first word tells clients whether, and when, to send the
-// span again.
+// answer returns the line for an outcome. Its first word tells clients whether, and when, to send
+// the span again.
 func answer(err error) string {
 	if err == nil {
 		return "ok\n"

@@ -208,7 +208,8 @@ func TestLoadErrorNamesTheFile(t *testing.T) {
 func TestNoClientCertificate(t *testing.T) {
 	ca, now := certstest.New(t), &clock{}
 	files := issue(t, ca, t.TempDir(), "server")
-	anonymous := load(t, certs.NewClientTLS(&tls.Config{ServerName: certstest.Host}, certs.Files{CA: files.CA, SystemCAs: true}, now.options()))
+	anonymous := load(t, certs.NewClientTLS(&tls.Config{ServerName: certstest.Host}, certs.Files{CA: files.CA, SystemCAs: true},
+		now.options()))
 	if _, _, err := handshake(t, load(t, certs.NewServerTLS(&tls.Config{}, files, now.options())).Listener(), anonymous.Config()); err == nil {
 		t.Error("handshake succeeded without a client certificate")
 	}

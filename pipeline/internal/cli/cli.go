@@ -77,7 +77,8 @@ func (c *command) subcommands() []subcommand {
 				fs.BoolVar(&c.origin, "origin", false, "")
 				fs.BoolVar(&c.defaults, "defaults", false, "")
 			}},
-		{name: "graph", args: "[PRESET] [flags] [--dot]", doc: "print the pipelines as text or for Graphviz", operand: operandPreset, run: c.graph,
+		{name: "graph", args: "[PRESET] [flags] [--dot]", doc: "print the pipelines as text or for Graphviz", operand: operandPreset,
+			run:   c.graph,
 			flags: func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "") }},
 		{name: "healthcheck", args: "[PRESET] [flags] [--endpoint HOST:PORT]", operand: operandPreset, run: c.healthcheck,
 			doc:   "check whether the process at the endpoint, or with this configuration, is ready; exit code 0 if it is",

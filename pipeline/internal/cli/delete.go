@@ -167,7 +167,7 @@ func (d *deleteFlags) target(load config.Options) (string, error) {
 			return "", fmt.Errorf("give --admin URL or the configuration of the process: %w", err)
 		}
 		if base, err = cfg.AdminEndpoint(); err != nil {
-			return "", errors.New("the configuration has no admin extension; give --admin URL")
+			return "", errors.New("configuration has no admin extension; give --admin URL")
 		}
 	}
 	if !strings.Contains(base, "://") {

@@ -45,7 +45,7 @@ func TestDeleteCommand(t *testing.T) {
 	f(to("--service", "cart", "--from="), 2, "", "tracing: --from has no value", "")
 	f(to("--trace", ""), 2, "", "tracing: --trace has no value", "")
 	f(to("--service", "cart", "--tenant", ""), 0, done, "", disk+`"" {"service":"cart"}`)
-	f([]string{"--yes", "--trace", "1"}, 2, "", "tracing: the configuration has no admin extension; give --admin URL", "")
+	f([]string{"--yes", "--trace", "1"}, 2, "", "tracing: configuration has no admin extension; give --admin URL", "")
 	f(to("--from", "now"), 2, "", `tracing: --from: "now" is not a time; write it as 2026-11-21T17:00:00Z`, "")
 	f(to("--trace", "1", "--store", "a:b"), 2, "",
 		`tracing: --store: "a:b" is not a component id; write type or type/name, for example otlp or otlp/internal`, "")

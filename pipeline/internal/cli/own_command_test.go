@@ -16,22 +16,23 @@ import (
 
 // greet is a command that prints its flag and its arguments.
 func greet(name string) pipeline.Command {
-	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet", Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
-		loud := fs.Bool("loud", false, "Says so.")
-		return func(ctx context.Context, in pipeline.Invocation) error {
-			switch strings.Join(in.Args, " ") {
-			case "":
-				return fmt.Errorf("greeting: %w", pipeline.BadUsage("missing name"))
-			case "ghost":
-				return errors.New("it is gone")
-			case "Sisyphus":
-				<-ctx.Done()
-				return fmt.Errorf("rolling: %w", ctx.Err())
+	return pipeline.Command{Name: name, Args: "NAME [--loud]", Doc: "greet",
+		Setup: func(fs *flag.FlagSet) func(context.Context, pipeline.Invocation) error {
+			loud := fs.Bool("loud", false, "Says so.")
+			return func(ctx context.Context, in pipeline.Invocation) error {
+				switch strings.Join(in.Args, " ") {
+				case "":
+					return fmt.Errorf("greeting: %w", pipeline.BadUsage("missing name"))
+				case "ghost":
+					return errors.New("it is gone")
+				case "Sisyphus":
+					<-ctx.Done()
+					return fmt.Errorf("rolling: %w", ctx.Err())
+				}
+				fmt.Fprintln(in.Stdout, name, *loud, in.Args)
+				return nil
 			}
-			fmt.Fprintln(in.Stdout, name, *loud, in.Args)
-			return nil
-		}
-	}}
+		}}
 }
 
 func TestCommandsOfComponents(t *testing.T) {
@@ -68,7 +69,8 @@ func TestCommandInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, err bytes.Buffer
-	if code := app.Run(ctx, []string{"wave", "Sisyphus"}, &out, &err, factories); code != 1 || err.String() != "tracing: interrupted\n" || out.Len() > 0 {
+	if code := app.Run(ctx, []string{"wave", "Sisyphus"}, &out, &err, factories); code != 1 ||
+		err.String() != "tracing: interrupted\n" || out.Len() > 0 {
 		t.Errorf("%d, %q, %q", code, out.String(), err.String())
 	}
 }

@@ -63,7 +63,7 @@ func flagged(w *hosttest.World) []pipeline.Factory {
 				pipeline.Flag{Name: "ask.host-port", Key: "http::endpoint", Block: "http", Missing: "only with --ask.http", Value: hostPort,
 					Doc: "Where it listens."})
 		case "extension hub":
-			factories[i] = f.Flags(pipeline.Flag{Name: "hub.token", Key: "token", Doc: "What nobody may see."})
+			factories[i] = f.Flags(pipeline.Flag{Name: "hub.token", Key: "token", Doc: "Hidden token."})
 		case "extension proxy":
 			factories[i] = f.Flags(pipeline.Flag{Name: "proxy.of", Key: "of", Doc: "What it reads."})
 		}
@@ -198,7 +198,7 @@ func TestHealthcheck(t *testing.T) {
 	secure.Close()
 	f("exit code 1\nstandard error:\ntracing: Get \"http://ADDRESS/readyz\": dial tcp ADDRESS: connect: connection refused", "--endpoint", at)
 	f("exit code 1\nstandard error:\ntracing: \"x\" is not an address; write host:port", "--endpoint", "x")
-	f("exit code 2\nstandard error:\ntracing: the configuration has no extension that answers health checks; give --endpoint host:port")
+	f("exit code 2\nstandard error:\ntracing: configuration has no extension that answers health checks; give --endpoint host:port")
 	f("exit code 2\nstandard error:\nunknown preset \"ful\"; did you mean \"full\"?", "ful")
 }
 

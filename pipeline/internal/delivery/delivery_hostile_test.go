@@ -55,10 +55,11 @@ func TestAbsurdMultiplier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
-		_, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 1e300, max_interval: 1m}", func(context.Context, *otlpdata.Batch) error {
-			at = append(at, time.Since(start))
-			return errors.New("down")
-		})
+		_, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 1e300, max_interval: 1m}",
+			func(context.Context, *otlpdata.Batch) error {
+				at = append(at, time.Since(start))
+				return errors.New("down")
+			})
 		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err == nil || !strings.HasPrefix(fmt.Sprint(at), "[0s 1s 1m1s 2m1s") {
 			t.Errorf("%v, attempts at %v", err, at)
 		}
@@ -121,10 +122,11 @@ func TestQueueIsFair(t *testing.T) {
 // Callers that wait for capacity when the process stops are refused; their batches are not sent.
 func TestStopAnswersWaitingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
-			time.Sleep(time.Second)
-			return nil
-		})
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}",
+			func(context.Context, *otlpdata.Batch) error {
+				time.Sleep(time.Second)
+				return nil
+			})
 		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}

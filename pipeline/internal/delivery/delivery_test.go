@@ -29,13 +29,14 @@ func TestRetryWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		start := time.Now()
-		p, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 2, max_interval: 3s}", func(context.Context, *otlpdata.Batch) error {
-			at = append(at, time.Since(start))
-			if len(at) < 5 {
-				return errors.New("down")
-			}
-			return nil
-		})
+		p, source := hosttest.StartNet(t, "retry_on_failure: {initial_interval: 1s, multiplier: 2, max_interval: 3s}",
+			func(context.Context, *otlpdata.Batch) error {
+				at = append(at, time.Since(start))
+				if len(at) < 5 {
+					return errors.New("down")
+				}
+				return nil
+			})
 		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Error(err)
 		}
@@ -47,7 +48,8 @@ func TestRetryWithoutQueue(t *testing.T) {
 }
 
 func TestRetryEnds(t *testing.T) {
-	overloaded, err := status.New(codes.ResourceExhausted, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(20 * time.Second)})
+	overloaded, err := status.New(codes.ResourceExhausted,
+		"busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(20 * time.Second)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,8 @@ func TestTimeoutAndCaller(t *testing.T) {
 		_, source := hosttest.StartNet(t, "timeout: 2s, retry_on_failure: {enabled: false}", hang)
 		start := time.Now()
 		err := source.Consume(t.Context(), hosttest.OneSpan("a"))
-		if code := pipeline.GRPCStatus(err).Code(); code != codes.DeadlineExceeded || time.Since(start) != 2*time.Second || pipeline.IsPermanent(err) {
+		if code := pipeline.GRPCStatus(err).Code(); code != codes.DeadlineExceeded || time.Since(start) != 2*time.Second ||
+			pipeline.IsPermanent(err) {
 			t.Errorf("%v (%s) after %s", err, code, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
@@ -148,10 +151,11 @@ func TestQueue(t *testing.T) {
 
 func TestQueueBlocksOnOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}", func(context.Context, *otlpdata.Batch) error {
-			time.Sleep(time.Second)
-			return nil
-		})
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, queue_size: 1, block_on_overflow: true}",
+			func(context.Context, *otlpdata.Batch) error {
+				time.Sleep(time.Second)
+				return nil
+			})
 		start := time.Now()
 		for range 3 {
 			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
@@ -187,10 +191,11 @@ func TestQueueSizes(t *testing.T) {
 		{fmt.Sprintf("sizer: requests, queue_size: 5, max_bytes: %d", 2*size), 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			_, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, "+c.settings+"}", func(ctx context.Context, _ *otlpdata.Batch) error {
-				<-ctx.Done()
-				return ctx.Err()
-			})
+			_, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 1, "+c.settings+"}",
+				func(ctx context.Context, _ *otlpdata.Batch) error {
+					<-ctx.Done()
+					return ctx.Err()
+				})
 			fits := 0
 			for range 10 {
 				if source.Consume(t.Context(), hosttest.OneSpan("abcdefgh")) == nil {
@@ -202,7 +207,8 @@ func TestQueueSizes(t *testing.T) {
 			}
 		})
 	}
-	_, source := hosttest.StartNet(t, "sending_queue: {sizer: bytes, queue_size: 10}", func(context.Context, *otlpdata.Batch) error { return nil })
+	_, source := hosttest.StartNet(t, "sending_queue: {sizer: bytes, queue_size: 10}",
+		func(context.Context, *otlpdata.Batch) error { return nil })
 	if err := source.Consume(t.Context(), hosttest.OneSpan("abcdefgh")); !pipeline.IsPermanent(err) {
 		t.Errorf("larger than the queue: %v", err)
 	}
@@ -262,7 +268,8 @@ func TestStopDrainsQueue(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}", func(context.Context, *otlpdata.Batch) error { return errors.New("down") })
+		p, source := hosttest.StartNet(t, "sending_queue: {num_consumers: 2}",
+			func(context.Context, *otlpdata.Batch) error { return errors.New("down") })
 		for range 10 {
 			if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 				t.Error(err)

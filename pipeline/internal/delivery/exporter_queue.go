@@ -154,7 +154,7 @@ func (e *ExporterEdge) Stop(ctx context.Context) error {
 	e.cancelSends()
 	err := fmt.Errorf("sending queue not emptied in time: dropped %d queued spans: %w", lost, ctx.Err())
 	if !waitFor(canceledSendWait, done) {
-		return fmt.Errorf("%w; the exporter still sends: it ignores its canceled context", err)
+		return fmt.Errorf("%w; exporter is still sending after its context was canceled", err)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (e *ExporterEdge) stopDisk(ctx context.Context, q *diskQueue, done <-chan s
 	case <-last.Done():
 		e.cancelSends()
 		if !waitFor(canceledSendWait, done) {
-			err = errors.New("the exporter still sends: it ignores its canceled context; its batches are sent again after the next start")
+			err = errors.New("exporter is still sending after its context was canceled; its batches are sent again after the next start")
 		}
 	}
 	if left := q.state(); left.spans > 0 {

@@ -156,7 +156,8 @@ func TestPartsGoToRefusers(t *testing.T) {
 			asked = append(asked, id)
 			return answers[id]
 		}
-		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{hosttest.Spans(0, "shop"), hosttest.Spans(0, "bank")}, func([]*otlpdata.Batch, error) {})
+		pipeline.ConsumeJoined(t.Context(), next, []*otlpdata.Batch{hosttest.Spans(0, "shop"), hosttest.Spans(0, "bank")},
+			func([]*otlpdata.Batch, error) {})
 		again := asked[3:]
 		slices.Sort(again)
 		if both := slices.Sorted(slices.Values(slices.Concat(want, want))); !slices.Equal(again, both) {

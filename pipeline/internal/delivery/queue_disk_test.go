@@ -91,7 +91,8 @@ func TestDropOldest(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			h := hosttest.NewNextHop(true)
 			p, source := hosttest.StartOnDisk(t, vfstest.NewMem(),
-				"retry_on_failure: {initial_interval: 10ms, max_interval: 10ms}, sending_queue: {"+storage+"num_consumers: 1, queue_size: 5, overflow: drop_oldest}", h)
+				"retry_on_failure: {initial_interval: 10ms, max_interval: 10ms}, "+
+					"sending_queue: {"+storage+"num_consumers: 1, queue_size: 5, overflow: drop_oldest}", h)
 			for i := range 20 {
 				if err := source.Consume(t.Context(), hosttest.BatchFor("", fmt.Sprint("s", 10+i))); err != nil {
 					t.Fatal(err)

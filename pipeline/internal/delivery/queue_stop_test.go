@@ -67,15 +67,16 @@ func TestStopOfQueueOnDisk(t *testing.T) {
 func TestStopOfQueueWithStuckExporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, release := vfstest.NewMem(), make(chan struct{})
-		p, source := hosttest.StartNetOn(t, mem, "sending_queue: {storage: disk, num_consumers: 1}", "data_dir: data", func(context.Context, *otlpdata.Batch) error {
-			<-release
-			return nil
-		})
+		p, source := hosttest.StartNetOn(t, mem, "sending_queue: {storage: disk, num_consumers: 1}", "data_dir: data",
+			func(context.Context, *otlpdata.Batch) error {
+				<-release
+				return nil
+			})
 		if err := source.Consume(t.Context(), hosttest.OneSpan("a")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := p.End(); err == nil || !strings.Contains(err.Error(), "still sends") {
+		if err := p.End(); err == nil || !strings.Contains(err.Error(), "still sending") {
 			t.Errorf("%v", err)
 		}
 		if n := mem.Handles(); n != 0 {

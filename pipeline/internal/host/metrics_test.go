@@ -86,7 +86,8 @@ func TestServiceMetrics(t *testing.T) {
 func TestForwardingIsNoCollecting(t *testing.T) {
 	debug := app.Override{Path: []string{"service", "telemetry", "logs", "level"}, Value: "debug"}
 	w := hosttest.NewWorld()
-	p := w.Start(t, "receivers: {source: }\nexporters: {hop: }\nservice: {pipelines: {traces: {receivers: [source], exporters: [hop]}}}\n", debug)
+	p := w.Start(t, "receivers: {source: }\nexporters: {hop: }\n"+
+		"service: {pipelines: {traces: {receivers: [source], exporters: [hop]}}}\n", debug)
 	if err := w.Source["source"].Consume(t.Context(), hosttest.Spans(0, "shop")); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (a *App) recordReload(changed bool, err error) {
 
 func (a *App) change(ctx context.Context, load func() (*config.Config, error)) (changed bool, err error) {
 	if !a.Health().Ready {
-		return false, errors.New("the process is not running")
+		return false, errors.New("process is not running")
 	}
 	c, err := load()
 	if err != nil {

@@ -32,7 +32,8 @@ type namedHopConfig struct {
 }
 
 func (h *hops) load(settings, processors string) (*app.Config, error) {
-	factories := append(h.w.Factories(), pipeline.Exporter("net", func() namedHopConfig { return namedHopConfig{Delivery: pipeline.DefaultDelivery()} },
+	factories := append(h.w.Factories(), pipeline.Exporter("net",
+		func() namedHopConfig { return namedHopConfig{Delivery: pipeline.DefaultDelivery()} },
 		func(_ pipeline.Settings, c namedHopConfig) (*hosttest.Net, error) {
 			return &hosttest.Net{Send: h.to[c.To].Send}, nil
 		}))
@@ -41,7 +42,8 @@ func (h *hops) load(settings, processors string) (*app.Config, error) {
 		exporter = "sink"
 	}
 	return h.w.LoadWith(factories, fmt.Sprintf("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , net: {%s}}\n"+
-		"service: {data_dir: data, pipelines: {traces: {receivers: [source], processors: [%s], exporters: [%s]}}}\n", settings, processors, exporter))
+		"service: {data_dir: data, pipelines: {traces: {receivers: [source], processors: [%s], exporters: [%s]}}}\n",
+		settings, processors, exporter))
 }
 
 func startHops(t *testing.T, settings string, to map[string]*hosttest.NextHop) *hops {
@@ -103,8 +105,9 @@ func TestReloadKeepsTheQueue(t *testing.T) {
 // Batches in memory are sent by the previous exporter if the settings of the queue change or the
 // exporter is removed.
 func TestReloadRetiresTheQueue(t *testing.T) {
-	for name, next := range map[string]string{"other queue": "to: there, " + fast + ", sending_queue: {queue_size: 7}", "no queue": "to: there, " + fast,
-		"on disk": "to: there, " + fast + ", sending_queue: {storage: disk}", "no exporter": ""} {
+	for name, next := range map[string]string{"other queue": "to: there, " + fast + ", sending_queue: {queue_size: 7}",
+		"no queue": "to: there, " + fast,
+		"on disk":  "to: there, " + fast + ", sending_queue: {storage: disk}", "no exporter": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before, there := hosttest.NewNextHop(true), hosttest.NewNextHop(false)
@@ -137,7 +140,8 @@ func TestReloadRetiresTheQueue(t *testing.T) {
 // dropped.
 func TestStopEndsRetirement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := startHops(t, "to: away, "+inMemory, map[string]*hosttest.NextHop{"away": hosttest.NewNextHop(true), "there": hosttest.NewNextHop(false)})
+		h := startHops(t, "to: away, "+inMemory, map[string]*hosttest.NextHop{"away": hosttest.NewNextHop(true),
+			"there": hosttest.NewNextHop(false)})
 		h.send(t, "a")
 		h.become(t, "to: there", "")
 		if err := h.End(); err != nil {

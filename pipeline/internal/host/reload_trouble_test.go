@@ -37,7 +37,8 @@ const twoSinks = "receivers: {source: }\nexporters: {sink: , sink/2: }\nextensio
 // If neither the new nor the previous configuration can be started, the process is not ready,
 // callers are refused at once, and Stop stops all components that run.
 func TestReloadThatBreaks(t *testing.T) {
-	for name, fails := range map[string][]string{"exporters": {"start sink", "start sink/2"}, "receiver": {"start source"}, "build": {"start sink/2", "build sink"}} {
+	for name, fails := range map[string][]string{"exporters": {"start sink", "start sink/2"}, "receiver": {"start source"},
+		"build": {"start sink/2", "build sink"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := hosttest.NewWorld()
@@ -51,7 +52,7 @@ func TestReloadThatBreaks(t *testing.T) {
 				}
 				source := w.Source["source"]
 				err := become(t, w, p, next)
-				if err == nil || !strings.Contains(err.Error(), "the previous configuration could not be restored") || p.Health().Ready {
+				if err == nil || !strings.Contains(err.Error(), "previous configuration could not be restored") || p.Health().Ready {
 					t.Fatalf("ready %v, %v", p.Health().Ready, err)
 				}
 				if s := p.Status(); s.State == status.OK || s.Configuration.Problem != err.Error() {
@@ -114,11 +115,13 @@ func TestReloadGivesEachItsTime(t *testing.T) {
 func TestReloadLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, away := hosttest.NewWorld(), hosttest.NewNextHop(true)
-		factories := append(w.Factories(), pipeline.Exporter("net", func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
+		factories := append(w.Factories(), pipeline.Exporter("net",
+			func() hosttest.NetConfig { return hosttest.NetConfig{Delivery: pipeline.DefaultDelivery()} },
 			func(pipeline.Settings, hosttest.NetConfig) (*hosttest.Net, error) {
 				return &hosttest.Net{Send: away.Send}, nil
 			}))
-		const yaml = "receivers: {source: , source/2: }\nprocessors: {step: }\nexporters: {hop: , net: {retry_on_failure: {initial_interval: 1m, max_interval: 1m}}}\n" +
+		const yaml = "receivers: {source: , source/2: }\nprocessors: {step: }\n" +
+			"exporters: {hop: , net: {retry_on_failure: {initial_interval: 1m, max_interval: 1m}}}\n" +
 			"service: {pipelines: {traces: {receivers: [source], exporters: [hop]}, traces/2: {receivers: [source/2], exporters: [net]}}}\n"
 		p := w.StartWith(t, factories, yaml)
 		w.Accept = func(string, *otlpdata.Batch) error {

@@ -45,7 +45,8 @@ func brief(s status.Report, start time.Time) string {
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := hosttest.NewWorld()
-		config, err := w.Load("receivers: {source: }\nprocessors: {step: }\nexporters: {sink: , sink/b: }\nextensions: {ask: {storage: sink/b}}\n" +
+		config, err := w.Load("receivers: {source: }\nprocessors: {step: }\n" +
+			"exporters: {sink: , sink/b: }\nextensions: {ask: {storage: sink/b}}\n" +
 			"service: {extensions: [ask], pipelines: {traces: {receivers: [source], processors: [step], exporters: [sink]},\n" +
 			"  traces/b: {receivers: [source], processors: [step], exporters: [sink]}}}\n")
 		if err != nil {

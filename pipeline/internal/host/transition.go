@@ -18,8 +18,8 @@ import (
 
 // transition replaces the running graph by another one while nodes that are in both keep running:
 //
-//  1. From the receivers on: stop nodes that are not in the new graph, and close and drain the gates
-//     that lead to them.
+//  1. From the receivers on: stop nodes that are not in the new graph, and close and drain the
+//     gates that lead to them.
 //  2. From the exporters on: start new nodes, connect nodes to their new successors, and open the
 //     gates.
 //
@@ -195,4 +195,4 @@ func refuseWaiting(g *delivery.Gate) (wasClosed bool) {
 }
 
 // errBroken is wrapped by errors after which components of the previous configuration are missing.
-var errBroken = errors.New("the previous configuration could not be restored")
+var errBroken = errors.New("previous configuration could not be restored")

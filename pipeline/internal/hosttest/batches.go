@@ -49,7 +49,8 @@ func BatchFor(tenant, service string) *otlpdata.Batch {
 	var request otlpdata.Builder
 	request.Resource([]otlpdata.KeyValue{{Key: "service.name", Value: otlpdata.StringValue(service)}})
 	request.Span(&otlpdata.Span{Name: "op"})
-	b, err := otlpdata.FromOTLP(request.Bytes(), otlpdata.Meta{Tenant: tenant, Format: "zipkin", Transport: "udp", Received: time.Unix(1, 0)}, otlpdata.Limits{})
+	b, err := otlpdata.FromOTLP(request.Bytes(), otlpdata.Meta{Tenant: tenant, Format: "zipkin", Transport: "udp",
+		Received: time.Unix(1, 0)}, otlpdata.Limits{})
 	if err != nil {
 		panic(err)
 	}

@@ -112,7 +112,7 @@ type hubConfig struct {
 	Sinks     []SinkConfig            `yaml:"sinks" doc:"Limits."`
 	Wait      pipeline.Duration       `yaml:"wait" doc:"How long."`
 	Size      pipeline.ByteSize       `yaml:"size" doc:"How much."`
-	Token     pipeline.Secret         `yaml:"token" doc:"What nobody may see."`
+	Token     pipeline.Secret         `yaml:"token" doc:"Hidden token."`
 }
 
 // watch is an observer.

@@ -14,8 +14,8 @@ type Field struct {
 	Content []byte // of a length-delimited field
 }
 
-// Fields yields the fields of a message without copying them. If the rest of the message is invalid,
-// it is yielded as a field with number 0, so that a copy is complete.
+// Fields yields the fields of a message without copying them. If the rest of the message is
+// invalid, it is yielded as a field with number 0, so that a copy is complete.
 func Fields(message []byte) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		for len(message) > 0 {

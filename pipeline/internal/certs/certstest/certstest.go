@@ -60,7 +60,8 @@ func (a *Authority) Issue(tb testing.TB, dir, name string) Files {
 }
 
 // sign creates a certificate. If parent is nil, it is the self-signed certificate of an authority.
-func sign(tb testing.TB, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
+func sign(tb testing.TB, name string, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate,
+	*ecdsa.PrivateKey, []byte) {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -39,7 +39,7 @@ func TestParseProblems(t *testing.T) {
 	f("'': 1", `1.yaml:1:1: keys must be words without "::"`)
 	f("a: &x 1\nb: {*x : 2}", `1.yaml:2:5: b: keys must be words without "::"`)
 	f("a:\n  <<: 5", "1.yaml:2:7: a: << needs an alias of a map, or a list of such aliases")
-	f("a: *nobody", "1.yaml:1:1: not valid YAML: unknown anchor 'nobody' referenced")
+	f("a: *missing", "1.yaml:1:1: not valid YAML: unknown anchor 'missing' referenced")
 }
 
 // Sources that are small and stand for something huge end in one message.
