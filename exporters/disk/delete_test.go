@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )

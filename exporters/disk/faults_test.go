@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/tombstone"
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/memory"
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/app"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )

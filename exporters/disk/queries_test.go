@@ -9,7 +9,7 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/scan/scantest"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
-	"github.com/tracing-backend/tracing/internal/soak"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 )

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/sampling"
 	"github.com/tracing-backend/tracing/pipeline/sampling/samplingtest"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 )

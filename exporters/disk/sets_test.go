@@ -3,8 +3,8 @@ package disk
 import (
 	"testing"
 
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/internal/traceql"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs/vfstest"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"

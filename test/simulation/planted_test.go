@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tracing-backend/tracing/internal/soak"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tracing-backend/tracing/internal/soak"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 // simulationSeed replays one scenario.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/internal/soak"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/harness"
 )
 

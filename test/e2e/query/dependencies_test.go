@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tracing-backend/tracing/internal/soak"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/test/bench"
 	"github.com/tracing-backend/tracing/test/harness"
 )

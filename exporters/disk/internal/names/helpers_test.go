@@ -13,11 +13,6 @@ type store struct {
 	*Catalog
 }
 
-func openStore(tables int, seed uint64, o scan.Options) *store {
-	s := scantest.NewSynthetic(tables, seed)
-	return &store{s, New(scan.NewStore(s.View, s.Collect(o)))}
-}
-
 // realStore is a store of memtables and segments and the Catalog under test.
 type realStore struct {
 	*scantest.Real

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tracing-backend/tracing/internal/soak"
+	"github.com/tracing-backend/tracing/pipeline/soak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
