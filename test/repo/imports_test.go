@@ -167,8 +167,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// isComponent reports whether a folder holds components or their parts. They do not know the program
-// that they run in. querytest starts one for tests.
+// isComponent reports whether a folder holds components or their parts. They do not know the
+// program that they run in. querytest starts one for tests.
 func isComponent(dir string) bool {
 	kind, _, _ := strings.Cut(dir, "/")
 	return slices.Contains([]string{"receivers", "processors", "exporters", "extensions"}, kind) && path.Base(dir) != "querytest"
