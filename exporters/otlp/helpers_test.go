@@ -5,7 +5,6 @@ import (
 	"sync"
 	"testing"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -117,27 +116,5 @@ func startIn(t testing.TB, env pipeline.Env, endpoint string, change func(*confi
 // batch returns an encoded batch of n spans.
 func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
 	t.Helper()
-	td := ptrace.NewTraces()
-	rs := td.ResourceSpans().AppendEmpty()
-	rs.Resource().Attributes().PutStr("service.name", "shop")
-	spans := rs.ScopeSpans().AppendEmpty().Spans()
-	for i := range n {
-		s := spans.AppendEmpty()
-		s.SetName("GET /cart")
-		s.SetTraceID([16]byte{1, 15: byte(i)})
-		s.SetSpanID([8]byte{1, 6: byte(i >> 8), 7: byte(i)})
-		s.SetStartTimestamp(1_700_000_000_000_000_000)
-		s.SetEndTimestamp(1_700_000_000_000_100_000)
-		s.Attributes().PutStr("http.request.method", "GET")
-		s.Attributes().PutInt("http.response.status_code", 200)
-	}
-	encoded, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := otlpdata.FromOTLP(encoded, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return pipelinetest.Batch(t, otlpdata.Meta{Tenant: tenant}, n)
 }

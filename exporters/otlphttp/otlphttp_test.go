@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -98,25 +97,10 @@ func start(t *testing.T, endpoint string, change func(*config)) *exporter {
 	return e
 }
 
-func batch(t *testing.T, tenant string, n int) *otlpdata.Batch {
+// batch returns an encoded batch of n spans.
+func batch(t testing.TB, tenant string, n int) *otlpdata.Batch {
 	t.Helper()
-	td := ptrace.NewTraces()
-	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	for i := range n {
-		s := spans.AppendEmpty()
-		s.SetName("GET /cart")
-		s.SetTraceID([16]byte{1, 15: byte(i)})
-		s.SetSpanID([8]byte{1, 7: byte(i)})
-	}
-	encoded, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := otlpdata.FromOTLP(encoded, otlpdata.Meta{Tenant: tenant}, otlpdata.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return pipelinetest.Batch(t, otlpdata.Meta{Tenant: tenant}, n)
 }
 
 func TestBytesPassThrough(t *testing.T) {
