@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -93,11 +91,7 @@ func (w *protocol) measure(b *testing.B, dataset *bench.Dataset) {
 func (w *protocol) run(b *testing.B, payloads [][]byte) (cpu time.Duration, spans float64) {
 	b.Helper()
 	start := func(exporter, next string) *harness.Process {
-		file := filepath.Join(b.TempDir(), "protocols.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, protocolsConfig, next, exporter), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		return harness.Run(b, "--config", file)
+		return harness.RunYAML(b, fmt.Sprintf(protocolsConfig, next, exporter))
 	}
 	sink, next := (*harness.Process)(nil), "localhost:1"
 	if w.exporter != "nop" {

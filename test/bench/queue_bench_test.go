@@ -2,8 +2,6 @@ package bench_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -33,11 +31,7 @@ func BenchmarkQueue(b *testing.B) {
 	n := 0
 	through := func(storage string) float64 {
 		sink, next := startBench(b, "nop", "localhost:1")
-		file := filepath.Join(b.TempDir(), "queue.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, benchQueueConfig, next, storage, b.TempDir()), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		p := harness.Run(b, "--config", file)
+		p := harness.RunYAML(b, fmt.Sprintf(benchQueueConfig, next, storage, b.TempDir()))
 		cpu := measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 			harness.AwaitQueue(b, p, 0)
 			p.Terminate()

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -97,11 +96,7 @@ service:
 // startBench runs the program with benchConfig, and returns the process and the address of its
 // receiver.
 func startBench(b *testing.B, exporter, nextHop string) (*harness.Process, string) {
-	file := filepath.Join(b.TempDir(), "bench.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, benchConfig, nextHop, exporter), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	p := harness.Run(b, "--config", file)
+	p := harness.RunYAML(b, fmt.Sprintf(benchConfig, nextHop, exporter))
 	return p, p.OTLPGRPC()
 }
 

@@ -3,8 +3,6 @@ package bench_test
 import (
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -59,11 +57,7 @@ func BenchmarkStoreServer(b *testing.B) {
 func measureStore(b *testing.B, requests iter.Seq[bench.Request], spans int) (s stored) {
 	b.Helper()
 	dir := b.TempDir()
-	file := filepath.Join(b.TempDir(), "bench.yaml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, benchStoreConfig, dir), 0o600); err != nil {
-		b.Fatal(err)
-	}
-	p := harness.Run(b, "--config", file)
+	p := harness.RunYAML(b, fmt.Sprintf(benchStoreConfig, dir))
 	s.cpu = measureCPU(b, p.OTLPGRPC(), requests, p.Cmd, func() {
 		s.peak = p.PeakMemory()
 		p.Terminate()

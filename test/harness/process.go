@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -36,6 +38,16 @@ func RunAllInOne(tb testing.TB, dataDir string, settings ...string) *Process {
 	p := Run(tb, PresetArgs("all-in-one", dataDir, SetArgs(settings...)...)...)
 	p.AwaitReady()
 	return p
+}
+
+// RunYAML starts the program with a configuration file of the given content.
+func RunYAML(tb testing.TB, yaml string) *Process {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), "tracing.yaml")
+	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return Run(tb, "--config", file)
 }
 
 // RunExecutable is like [Run] for a program that a test has built.

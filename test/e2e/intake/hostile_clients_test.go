@@ -9,8 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,11 +44,7 @@ const hostileMemory = 128 + 128
 // attackers are refused with the right status, the client is served, memory stays within its limit,
 // and every span is accounted for.
 func TestHostileClients(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "hostile.yaml")
-	if err := os.WriteFile(file, []byte(hostileConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := harness.Run(t, "--config", file)
+	p := harness.RunYAML(t, hostileConfig)
 	a := &attack{t: t, grpc: p.OTLPGRPC(), http: p.OTLPHTTP()}
 	admin := p.AdminURL()
 	p.AwaitReady()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	encoding "encoding/binary"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,24 +51,18 @@ func softMemory(p *harness.Process) int {
 	return int(limit >> 20)
 }
 
-// TestMemoryUnderHostileRequests checks the peak memory while many clients send requests that are
-// small but claim to be large, or that expand when they are decoded.
-func TestMemoryUnderHostileRequests(t *testing.T) {
-	harness.SkipIfShort(t)
-	file := filepath.Join(t.TempDir(), "wires.yaml")
-	if err := os.WriteFile(file, []byte(memoryConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := harness.Run(t, "--config", file)
-	native, zipkin, admin := "http://"+p.Address("native", "protocols.http"), "http://"+p.Address("zipkin", "http"), p.AdminURL()
-	p.AwaitReady()
+// hostileRequest is an HTTP request.
+type hostileRequest struct {
+	url, contentType, encoding string
+	body                       []byte
+}
+
+// hostileRequests returns requests that are small but claim to be large, or that expand when they
+// are decoded.
+func hostileRequests(native, zipkin string) []hostileRequest {
 	const million = 1_000_000
 	tags := millionTags()
-	var wg sync.WaitGroup
-	for _, r := range []struct {
-		url, contentType, encoding string
-		body                       []byte
-	}{
+	return []hostileRequest{
 		{native + "/api/traces", "application/x-thrift", "", hugeString()},
 		{native + "/api/traces", "application/x-thrift", "", tags},
 		{native + "/api/traces", "application/x-thrift", "gzip", gzipped(tags)},
@@ -82,7 +74,18 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 		{zipkin + "/api/v1/spans", "application/x-thrift", "",
 			append(encoding.BigEndian.AppendUint32([]byte{12}, 10*million), make([]byte, 10*million)...)},
 		{zipkin + "/api/v2/spans", "application/x-protobuf", "", bytes.Repeat([]byte{0x0a, 0}, 5*million)},
-	} {
+	}
+}
+
+// TestMemoryUnderHostileRequests checks the peak memory while many clients send requests that are
+// small but claim to be large, or that expand when they are decoded.
+func TestMemoryUnderHostileRequests(t *testing.T) {
+	harness.SkipIfShort(t)
+	p := harness.RunYAML(t, memoryConfig)
+	native, zipkin, admin := "http://"+p.Address("native", "protocols.http"), "http://"+p.Address("zipkin", "http"), p.AdminURL()
+	p.AwaitReady()
+	var wg sync.WaitGroup
+	for _, r := range hostileRequests(native, zipkin) {
 		for range 2 {
 			wg.Go(func() {
 				for range 3 {
