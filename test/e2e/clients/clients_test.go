@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	//lint:ignore SA1019 applications still have it
 
-	//lint:ignore SA1019 applications still have it
 
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/test/harness"
