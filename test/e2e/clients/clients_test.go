@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-
-
 	"github.com/tracing-backend/tracing/internal/golden"
 	"github.com/tracing-backend/tracing/test/harness"
 )
