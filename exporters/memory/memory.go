@@ -155,7 +155,7 @@ func (e *exporter) Follow(tenant string, capacity int) *tracestore.Feed {
 	return e.feeds.Follow(tenant, capacity)
 }
 
-// store inserts a request, which becomes visible, and drops old traces.
+// store inserts the spans of a request, which makes them visible to readers, and evicts old traces.
 func (e *exporter) store(tenant string, st *stage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,7 +15,8 @@ const (
 	longest = 2 * time.Second
 	// shortest is the minimum duration, so that nested spans can have different durations.
 	shortest = 10 * time.Millisecond
-	// maxMoreSpans is the maximum number of spans of a trace besides the steps.
+	// maxMoreSpans is the maximum number of random spans that a trace has in addition to the fixed
+	// ones in steps.
 	maxMoreSpans = 12
 	// maxEvents and maxLinks are the maximum numbers per span.
 	maxEvents, maxLinks = 3, 2

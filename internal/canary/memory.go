@@ -12,9 +12,9 @@ type remembered struct {
 	missed [ways]bool // whether the latest answer missed it
 }
 
-// memory holds the traces that are still to be read. They are added in the order of time, so traces
-// that wait for the same age are due in that order: one queue per age is sufficient. Safe for
-// concurrent use.
+// memory holds the traces that are still to be read back, each at several ages. Traces are added in
+// time order, so for any one age they become due in the order of insertion, and one FIFO queue per
+// age suffices. Safe for concurrent use.
 type memory struct {
 	ages  []time.Duration // ascending
 	limit int             // traces

@@ -100,9 +100,9 @@ type undecodable struct{ err error }
 func (e *undecodable) Error() string { return e.err.Error() }
 func (e *undecodable) Unwrap() error { return e.err }
 
-// translate translates the body of a request. The caller must release the result. An error is
-// permanent, and wraps an *undecodable or a limit error, unless the budget is exhausted or ctx has
-// ended.
+// translate translates the body of a request. The caller must release the result. Unless the budget
+// is exhausted or ctx has ended, errors are permanent and wrap either an *undecodable or a limit
+// error.
 func (r *receiver) translate(ctx context.Context, body []byte, w wireFormat) (server.Translated, error) {
 	return r.translator.Translate(ctx, body, w.memory(body, native.TypicalGrowth), func(m *server.TranslationMemory) (*otlpdata.Batch, error) {
 		return r.decode(ctx, body, w, m)

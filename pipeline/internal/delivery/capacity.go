@@ -24,7 +24,7 @@ type capacity struct {
 
 	mu      sync.Mutex
 	used    load
-	waiters []*waiter // with overflow: block
+	waiters []*waiter // with `overflow: block`
 	closed  bool
 }
 
@@ -56,10 +56,10 @@ func (c *capacity) loadOf(bytes, spans int64) load {
 	return l
 }
 
-// acquire takes capacity for a batch. If there is not enough, it waits until ctx ends (overflow:
-// block), calls evict to free some as long as evict returns true (drop_oldest), or returns an
-// overloaded error. A batch that is larger than the queue is refused permanently. After close,
-// acquire returns ErrStopping.
+// acquire takes capacity for a batch. If there is not enough, it depends on the configuration: with
+// `overflow: block`, acquire waits until ctx ends; with `overflow: drop_oldest`, it calls evict to
+// free some as long as evict returns true; otherwise it returns an overloaded error. A batch that
+// is larger than the queue is refused permanently. After close, acquire returns ErrStopping.
 func (c *capacity) acquire(ctx context.Context, l load, evict func() bool) error {
 	if c.config.QueueSize > 0 && l.size > c.config.QueueSize || l.bytes > int64(c.config.MaxBytes) {
 		return pipeline.Permanent(fmt.Errorf("%w: the request is larger than sending_queue", errQueueFull))
@@ -76,7 +76,7 @@ func (c *capacity) acquire(ctx context.Context, l load, evict func() bool) error
 }
 
 // tryAcquire takes capacity. If there is not enough, it returns an error, or a waiter with
-// overflow: block.
+// `overflow: block`.
 func (c *capacity) tryAcquire(l load) (*waiter, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 //	curl --data-binary @FILE -H 'Content-Type: application/x-protobuf' localhost:4318/v1/traces
 //
 // The name of a file ends with the exporter and, unless it is the default tenant, the tenant, which
-// must be sent along.
+// the client must send with the file.
 //
 // It is safe for concurrent use. A nil *DeadLetters writes nothing.
 type DeadLetters struct {
@@ -124,8 +124,8 @@ func (d *DeadLetters) sync() error {
 // been removed.
 const rescanInterval = time.Minute
 
-// scan creates the folder and counts the bytes in it, unless they are known and size more bytes
-// fit.
+// scan creates the folder and counts the bytes in it, unless the number is known and size more
+// bytes fit.
 func (d *DeadLetters) scan(size int64) error {
 	full := size > d.max-d.used
 	if !d.scanned.IsZero() && (!full || d.now().Sub(d.scanned) < rescanInterval) {

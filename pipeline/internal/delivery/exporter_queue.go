@@ -18,7 +18,7 @@ import (
 const canceledSendWait = 5 * time.Second
 
 // diskSendWait is how long current attempts may take when a queue on disk is stopped. Batches
-// without an answer by then are sent again after the next start.
+// without a response by then are sent again after the next start.
 const diskSendWait = 2 * time.Second
 
 // diskQueueMemory is the memory of a queue on disk in bytes, without batches that are being sent:
@@ -51,8 +51,8 @@ func (e *ExporterEdge) countLost(spans int64) {
 }
 
 // Start opens the queue, if there is one, and begins to send from it. It is called after the
-// exporter has started. Batches that an earlier process left in the queue are counted as in;
-// batches that an earlier queue of this process left are counted already.
+// exporter has started. Batches that an earlier process left in the queue are counted as `in`;
+// batches that an earlier queue of this process left are already counted.
 func (e *ExporterEdge) Start() error {
 	if e.queue == nil {
 		e.started = true

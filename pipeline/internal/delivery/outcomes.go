@@ -34,7 +34,7 @@ func newOutcomes(m *Metrics, c Component, in, out string) outcomes {
 		out: m.spans.WithLabelValues(c.ID, c.Kind, out, "")}
 }
 
-// settle counts the outcome of n spans that were counted as in: once nothing is in flight, the
+// settle counts the outcome of n spans that were counted as `in`: once nothing is in flight, the
 // counters of a component balance. Spans that failed with err count as bad; settle returns their
 // number.
 func (o *outcomes) settle(n int, err error, bad string) int {

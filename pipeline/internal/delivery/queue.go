@@ -43,5 +43,5 @@ type queueState struct {
 	oldest   time.Time // arrival of the oldest waiting batch; zero if there is none
 }
 
-// errEvicted is the outcome of batches that are dropped with overflow: drop_oldest.
+// errEvicted is the outcome of batches that are dropped with `overflow: drop_oldest`.
 var errEvicted = errors.New("dropped from the full sending queue in favor of newer spans (overflow: drop_oldest)")

@@ -5,7 +5,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/queueopt"
 )
 
-// Values of max_bytes for 0.
+// Defaults of max_bytes: the values that 0 selects.
 const (
 	defaultMemoryQueue pipeline.ByteSize = 64 << 20
 	defaultDiskQueue   pipeline.ByteSize = 1 << 30

@@ -21,8 +21,8 @@ type ReceiverEdge struct {
 	count   outcomes
 	log     *zap.Logger
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
-	// all exporters only forward spans to next hops, as in an agent, the metrics and log messages
-	// of collectors are left out.
+	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
+	// metrics and log messages that are specific to collectors.
 	collects atomic.Bool
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // maxRequestedDelay is the maximum retry delay that a next hop can ask for. Longer delays are cut:
-// one wrong answer must not stop a sender for hours.
+// one wrong response must not stop a sender for hours.
 const maxRequestedDelay = 10 * time.Minute
 
 // sender sends batches with retries: each attempt has a timeout, and the delays between attempts

@@ -145,7 +145,8 @@ func (a *App) stopNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// finishAccounting waits for exporters that retire and logs the outcome of all spans.
+// finishAccounting waits for retiring exporters (removed, but still emptying their queues) and logs
+// the outcome of all spans.
 func (a *App) finishAccounting(ctx context.Context) {
 	a.retiring.wait(ctx)
 	a.metrics.delivery.LogAccounting(a.log, a.budget.Peak())

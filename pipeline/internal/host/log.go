@@ -12,8 +12,8 @@ import (
 )
 
 // newLogger returns the logger of the process and its level. Lines are JSON objects with level, ts
-// (seconds since the Unix epoch), caller, msg and the fields of the line, or the console form of
-// the same. No line is sampled away.
+// (seconds since the Unix epoch), caller, msg and the fields of the line, or the same in the
+// console format. No line is dropped by sampling.
 func newLogger(c config.Logs, w io.Writer) (*zap.Logger, zap.AtomicLevel, error) {
 	level, err := c.ZapLevel()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 const memoryShare = 0.9
 
 // memoryBase is the memory in bytes that the process needs in addition to what the configuration
-// limits: connections, stacks, metrics, answers. The size of the program itself is not included,
+// limits: connections, stacks, metrics, responses. The size of the program itself is not included,
 // because the runtime does not count it.
 const memoryBase = 80 << 20
 
@@ -56,8 +56,8 @@ func (a *App) heldMemory() int64 {
 // Sizes of the ballast: a block of memory that is never touched and therefore not resident. The
 // garbage collector, which runs whenever the heap has doubled, counts it. Without it, a process
 // that holds little and forwards much collects many times per second. A process that holds much,
-// such as a store, has a large heap anyway, and doubling it would be much garbage: it has a smaller
-// ballast, and collects when the heap has grown by gcPercentOfHolders.
+// such as a store, has a large heap anyway and gets a smaller ballast. Because doubling a large
+// heap would leave much garbage, it collects when the heap has grown by gcPercentOfHolders.
 const (
 	gcBallast          = 64 << 20
 	gcBallastOfHolders = 24 << 20

@@ -42,9 +42,9 @@ func (n *node) String() string {
 	return n.config.Key.String()
 }
 
-// dir returns the private folder of the component below service.data_dir. Names are escaped, and
-// types do not contain `-`, so that no two components have the same folder. Folders of exporters,
-// which most often need one, are at the top.
+// dir returns the private folder of the component below service.data_dir. The folder is called type
+// or type-name. Names are escaped and types contain no `-`, so folders are unique. Folders of
+// exporters are directly in data_dir; those of other kinds are in a subfolder per kind.
 func (n *node) dir() string {
 	key := n.config.Key
 	name := key.ID.Type

@@ -14,13 +14,13 @@ import (
 //
 // All new components are built before any is stopped. Components with unchanged settings and
 // references keep running, with their connections. Callers whose spans pass a component that is
-// replaced wait for a moment; listeners that stay refuse nothing. A queue is kept if its own
-// settings are unchanged; a queue in memory of a removed exporter is emptied before the exporter
-// stops.
+// replaced wait for a moment; listeners that keep running refuse no requests. A queue is kept if
+// its own settings are unchanged; a queue in memory of a removed exporter is emptied before the
+// exporter stops.
 //
-// If Reload returns an error, the previous configuration stays, and Status has the error. Only if a
-// component could neither be replaced nor started again is the process not ready afterwards; it
-// should then be stopped.
+// If Reload returns an error, the previous configuration stays, and Status has the error. If a
+// component could neither be replaced nor started again, the process is not ready afterwards and
+// should be stopped.
 func (a *App) Reload(ctx context.Context, load func() (*config.Config, error)) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()

@@ -53,8 +53,9 @@ func (t *transition) stopRemoved(ctx context.Context) {
 	}
 }
 
-// remove stops a node. An exporter whose replacement uses the same queue leaves the queue to it. An
-// exporter with a queue in memory is stopped in the background when the queue is empty.
+// remove stops a node. An exporter whose replacement uses the same queue leaves the queue to the
+// replacement. An exporter with a queue in memory is stopped in the background when the queue is
+// empty.
 func (t *transition) remove(ctx context.Context, n *node) {
 	running := t.app.removeStarted(n)
 	n.ended.Store(true)
@@ -143,8 +144,8 @@ func (t *transition) startNew(ctx context.Context) error {
 }
 
 // run makes the transition. If a node cannot be started, it makes a transition back to previous,
-// the running configuration. It returns the graph that runs afterwards; if the transition back
-// fails as well, with an error that wraps errBroken.
+// the running configuration. It returns the graph that runs afterwards. If the transition back
+// fails as well, the error wraps errBroken.
 func (t *transition) run(ctx context.Context, previous *config.Config) (now *graph, err error) {
 	if err = t.once(ctx); err == nil {
 		return t.to, nil

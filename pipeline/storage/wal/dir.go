@@ -136,9 +136,9 @@ func (d *Dir) dispose(epoch uint64, what string, do func(partName, *listing) err
 	return nil
 }
 
-// newPart creates the n-th part file of a log, from a spare if there is one. Its name is durable on
-// return. A new file is filled with zeros by one step and synced. A deleted directory is created
-// again.
+// newPart creates the n-th part file of a log, from a spare file if there is one. Its name is
+// durable on return. A new file is preallocated with zeros (Options.Step bytes) and synced. If the
+// directory was deleted, it is created again.
 func (d *Dir) newPart(epoch uint64, n int) (*part, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

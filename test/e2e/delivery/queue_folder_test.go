@@ -166,7 +166,8 @@ func TestQueueDamagedWhileRunning(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// awaitRetries waits until an agent has read the first file of its queue and retries to send it.
+// awaitRetries waits until an agent has read the first file of its queue and is retrying to send
+// it.
 func awaitRetries(t *testing.T, agent *harness.Process) {
 	t.Helper()
 	harness.Poll(t, "retries", func() bool {

@@ -26,8 +26,8 @@ func New(s *scan.Store) *Aggregator { return &Aggregator{s} }
 //   - The heatmap comes from the statistics of segments and memtables if these distinguish spans as
 //     the query does; then rows are read at both ends of the window only. Otherwise it comes from
 //     rows, together with the facets.
-//   - Facets come from rows. Values are counted by their codes, which become texts at the end of
-//     each source.
+//   - Facets come from rows. Values are counted by their codes in rows (the numbers of
+//     words, for example), which become texts at the end of each source.
 //   - Exemplars come from the blocks that are read anyway, or else from a few blocks of their own.
 //
 // Reading one row of a block costs almost as much as reading all of them. So Budget.Spans limits

@@ -16,5 +16,6 @@
 //
 // If the blocks have more rows than the budget allows, Aggregate reads a sample: every n-th block,
 // so that the counts are in proportion. Values of fields are counted by their codes and become
-// texts once per source. What a shape or a resource has in common is counted once for all its rows.
+// texts once per source. What the rows of a shape (similar spans) or of a resource have in common
+// is counted once for all of them.
 package aggregate

@@ -17,7 +17,7 @@ type duplicates struct {
 	content scan.ContentReader
 }
 
-// findDuplicates finds the rows of some blocks of the source that may have duplicates among them.
+// findDuplicates finds the rows in some blocks of the source that may be duplicates of each other.
 // Damage is recorded.
 func (s *rowScan) findDuplicates(ctx context.Context, blocks []sampledBlock) (*duplicates, error) {
 	t := &duplicates{keys: make(map[scan.SpanKey]struct{}), seen: make(map[[sha256.Size]byte]struct{})}
@@ -39,8 +39,8 @@ func (s *rowScan) findDuplicates(ctx context.Context, blocks []sampledBlock) (*d
 	return t, nil
 }
 
-// sieve adds the keys of rows in a block that the filter v has seen before. It looks at one of
-// shares parts of all rows.
+// sieve adds the keys of rows in a block that the filter v has seen before. It examines only one of
+// shares parts of all rows: the part with number share.
 func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares uint64, of map[scan.SpanKey]struct{}) error {
 	shapes, err := b.Shapes()
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *rowScan) sieve(b source.Block, v *rows.DuplicateFilter, share, shares u
 	return nil
 }
 
-// dropRepeated removes the rows from set whose duplicates were counted.
+// dropRepeated removes the rows from set of which a duplicate was already counted.
 func (t *duplicates) dropRepeated(f *scan.Filter, set []int32) ([]int32, error) {
 	kept := set[:0]
 	var h rows.Head

@@ -9,7 +9,7 @@ import (
 )
 
 // exemplarBlocks is the number of blocks in which exemplars are searched, not counting blocks
-// without matches. Decoding ids costs as much as decoding times and shapes together. together.
+// without matches. Decoding ids costs as much as decoding times and shapes together.
 const exemplarBlocks = 24
 
 // shouldPick reports whether to pick exemplars from a block of the sample. Blocks with exemplars

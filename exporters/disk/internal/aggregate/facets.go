@@ -49,7 +49,7 @@ type facetSource struct {
 	used        []uint32      // shapes with spans
 	columns     []facetColumn
 	resources   []counts
-	numbersKept int // values other than words, in all columns
+	numbersKept int // values other than words (dictionary entries), in all columns
 }
 
 // facetShape is what is counted for the spans of a shape.

@@ -32,7 +32,7 @@ func answeredBySeries(e tracestore.Expr) bool {
 
 // heatFromSeries makes the heatmap from statistics for whole minutes, and from rows for the rest.
 // It leaves heatmapDone false and counts nothing if statistics lack what is needed, or if the rest
-// has more rows than the budget; with facets, than half of the budget.
+// has more rows than the budget (with facets: than half of the budget).
 func (a *aggregation) heatFromSeries(ctx context.Context) error {
 	rest := make([]scan.Window, len(a.session.Sources))
 	a.matchWindows = make([]scan.Window, len(a.session.Sources))
@@ -169,7 +169,8 @@ func (a *aggregation) heatPoint(at uint64, durations *tracestore.Histogram, fail
 		if failed {
 			errors = n
 		}
-		// If the minute begins before the window, none of its spans start there.
+		// The first minute can begin before the window, but all counted spans start inside it:
+		// clamp to the start of the window.
 		a.targets.heat.counter.AddSpans(max(at*scan.Minute, a.window.From), first+i, n, errors)
 		a.targets.heat.total.add(int(n), failed)
 	}

@@ -85,7 +85,7 @@ func (s *metricsScan) countDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// countDuplicatesOf counts those of one trace.
+// countDuplicatesOf counts the spans of one trace that block left out.
 func (s *metricsScan) countDuplicatesOf(ctx context.Context, id otlpdata.TraceID) error {
 	seen := make(map[[sha256.Size]byte]struct{})
 	err := s.reader.session.Sources[s.src].Trace(ctx, s.reader.tenant, id, func(b source.Block, list []int32) error {

@@ -9,8 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// scan counts the spans of a source that start within a window, by their adjusted counts if
-// adjusted is set. Damage is recorded.
+// scan counts the spans of a source that start within a window. If adjusted is set, each span is
+// weighted by its adjusted count. Damaged data does not end the scan; it is recorded in the
+// session.
 func (m *metricsQuery) scan(ctx context.Context, src int, w scan.Window, adjusted bool) error {
 	t, err := m.session.Tables(src)
 	if err != nil || t == nil {
@@ -46,7 +47,7 @@ type metricsScan struct {
 	content    scan.ContentReader
 }
 
-// metricsShape is what counting needs of a shape.
+// metricsShape is what counting needs to know about a shape (what similar spans have in common).
 type metricsShape struct {
 	use    shapeUse
 	series int // if use is inSeries
@@ -86,7 +87,7 @@ func (s *metricsScan) eachBlock(ctx context.Context, f func(b source.Block) (los
 }
 
 // block counts the spans of a block, except possible duplicates. It returns the number of spans
-// whose shape is lost.
+// whose shape definition is lost.
 func (s *metricsScan) block(b source.Block) (lost int, _ error) {
 	shapes, starts, ends, err := columns(b)
 	if err != nil {
@@ -129,7 +130,7 @@ func columns(b source.Block) (shapes []uint32, starts, ends []uint64, err error)
 	return shapes, starts, ends, err
 }
 
-// shape returns what counting needs of a shape, or nil if the shape is lost.
+// shape returns what counting needs to know about a shape, or nil if its definition is lost.
 func (s *metricsScan) shape(id uint32) *metricsShape {
 	if int(id) >= len(s.shapes) {
 		return nil

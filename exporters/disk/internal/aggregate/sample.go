@@ -13,7 +13,7 @@ type blockSample struct {
 	windows      []scan.Window // by source
 	blocks       []sampledBlock
 	share        float64 // of the rows in all blocks with rows in the window
-	hintsChecked bool    // the hints of blocks were checked as far as that pays
+	hintsChecked bool    // the hints of blocks (which texts they may hold) were checked as far as that pays
 	rowStep      int     // every n-th row is examined; 1 unless a single block has more rows than the budget
 }
 

@@ -50,8 +50,8 @@ func (c *callReader) useCache(ctx context.Context, shares []sourceShare) (rest [
 	return rest, nil
 }
 
-// updateCache adds segments to the edge cache, and searches new segments for the parents of their
-// unresolved spans.
+// updateCache adds segments to the edge cache. It searches segments that are new to a cache entry
+// for the parents of its unresolved spans (those whose parent is in another segment).
 func (c *callReader) updateCache(ctx context.Context, cache *edgeCache, shares []sourceShare) error {
 	due := make(map[int]*cacheEntry) // entries to resolve, by source
 	for i := range shares {
@@ -84,9 +84,9 @@ func (c *callReader) updateCache(ctx context.Context, cache *edgeCache, shares [
 	return c.resolveIntoCache(ctx, cache, due)
 }
 
-// resolveIntoCache searches the parents of the unresolved spans of the entries in due, adds their
-// calls to the entries, and clears due. If damage or the limit stops the search, the next query
-// repeats it.
+// resolveIntoCache searches for the parents of the unresolved spans of the entries in due, adds
+// their calls to the entries, and clears due. If damage or the limit stops the search, the next
+// query repeats it.
 func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due map[int]*cacheEntry) error {
 	if len(due) == 0 {
 		return nil
@@ -114,9 +114,9 @@ func (c *callReader) resolveIntoCache(ctx context.Context, cache *edgeCache, due
 	return err
 }
 
-// addEntry adds the calls of a share to sums, which are by name, and the spans without a parent to
-// unresolved, because memtables may have it. It returns false if statistics that it needs cannot be
-// read any more.
+// addEntry adds the calls of a share to sums, by name. It adds the spans without a parent to
+// unresolved, because memtables may have the parent. It returns false if statistics that it needs
+// cannot be read any more.
 func (c *callReader) addEntry(
 	ctx context.Context, cache *edgeCache, entry *cacheEntry, sh *sourceShare, sums []callSum,
 ) (used bool, _ error) {
@@ -149,8 +149,8 @@ func (c *callReader) addEntry(
 	})
 }
 
-// entryOf returns the entry of a source, and creates it if there is memory for it. It is nil
-// without memory or if the statistics of the source cannot be used.
+// entryOf returns the entry of a source, and creates it if there is memory for it. It returns nil
+// if there is no memory for an entry or the statistics of the source cannot be used.
 func (c *callReader) entryOf(ctx context.Context, cache *edgeCache, src int) (*cacheEntry, error) {
 	entry := cache.entries[c.session.Sources[src]]
 	if entry != nil || cache.memory >= c.session.Options.Memory {
@@ -184,8 +184,8 @@ func (c *callReader) entryOf(ctx context.Context, cache *edgeCache, src int) (*c
 	return entry, nil
 }
 
-// readStatistics returns the statistics of calls of a source. They are nil if they are damaged,
-// which loses no spans, or incomplete.
+// readStatistics returns the statistics of calls of a source. It returns nil if they are
+// incomplete, or damaged (which loses no spans).
 func (c *callReader) readStatistics(ctx context.Context, src int) (edges *stats.EdgeStats, orphans *stats.OrphanStats, _ error) {
 	s, ok := c.session.Sources[src].(source.Statistics)
 	if !ok {

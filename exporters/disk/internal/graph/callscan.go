@@ -175,7 +175,7 @@ func (c *callReader) countTrace(src int, id otlpdata.TraceID, w scan.Window, spa
 	c.countTaken(src, id, w)
 }
 
-// countTaken is countTrace for spans that c.parents has indexed.
+// countTaken is like countTrace, for spans that c.parents has indexed.
 func (c *callReader) countTaken(src int, id otlpdata.TraceID, w scan.Window) {
 	c.parents.Each(func(span, parent *storequery.CallSpan) {
 		switch {

@@ -19,11 +19,11 @@ const (
 	// parents are searched.
 	resolveBatch = 1 << 16
 	// maxFarLookups is the maximum number of traces that one query looks up in sources without
-	// spans of about the same time. These take some seconds. The answer says so if they do not
-	// suffice.
+	// spans of about the same time. That many look-ups take some seconds. If they do not suffice,
+	// the answer says so.
 	maxFarLookups = 1 << 23
-	// nearMinutes is the distance of "about the same time" before the first and after the last span
-	// of a source, in minutes.
+	// nearMinutes defines "about the same time": at most this number of minutes before the first or
+	// after the last span of a source.
 	nearMinutes = 1
 )
 
@@ -40,7 +40,7 @@ type unresolvedSpan struct {
 	parent           int32 // index in parentResolver.parents
 }
 
-// parentResolver searches the parents of the unresolved spans of a callReader.
+// parentResolver searches for the parents of the unresolved spans of a callReader.
 type parentResolver struct {
 	reader       *callReader
 	byTime       []timeIndex
@@ -81,9 +81,9 @@ func (c *callReader) resolveIfMany(ctx context.Context) error {
 	return c.resolveParents(ctx)
 }
 
-// resolveParents counts the calls of the unresolved spans whose parents it finds, and forgets all
-// of them. Most parents are in a source with spans of about the same time, because a flush has cut
-// the trace. For the others it searches all sources.
+// resolveParents counts the calls of the unresolved spans whose parents it finds, and then forgets
+// all unresolved spans. Most parents are in a source with spans of about the same time, because a
+// flush has cut the trace. For the others it searches all sources.
 func (c *callReader) resolveParents(ctx context.Context) error {
 	if len(c.unresolved) == 0 {
 		return nil
@@ -164,8 +164,8 @@ func (r *parentResolver) parentIndex(f *traceParents, id otlpdata.SpanID) int {
 	return int(f.from) + i
 }
 
-// run searches the parents of all unresolved spans, and forgets the spans. It returns false if the
-// limit has stopped it.
+// run searches for the parents of all unresolved spans, and forgets the spans. It returns false if
+// the limit has stopped it.
 func (r *parentResolver) run(ctx context.Context) (all bool, _ error) {
 	r.index()
 	for src := range r.reader.session.Sources {
@@ -250,7 +250,8 @@ func (o *unresolvedSpan) chooseParent(list []parentCandidate) *parentCandidate {
 	return best
 }
 
-// maybeSameSpan reports whether a candidate may be a copy of the span, which is its own parent.
+// maybeSameSpan reports whether a candidate may be a copy of the span, in case the span is its own
+// parent.
 func (o *unresolvedSpan) maybeSameSpan(k parentCandidate) bool {
 	s := &k.span
 	return k.src != o.src && s.ID == s.Parent && s.Service == o.child.Service && s.Duration == o.child.Duration &&

@@ -14,7 +14,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storequery"
 )
 
-// nearbySpans returns the part of byTime that has about the time of a source.
+// nearbySpans returns the part of byTime with spans of about the same time as a source.
 func (r *parentResolver) nearbySpans(src int) (from, to int) {
 	n, oldest, newest := r.reader.session.Sources[src].Bounds()
 	if n == 0 {
@@ -27,7 +27,7 @@ func (r *parentResolver) nearbySpans(src int) (from, to int) {
 	return from, to
 }
 
-// searchSource searches parents in a source. Damage is recorded.
+// searchSource searches for parents in a source. Damage is recorded.
 func (r *parentResolver) searchSource(ctx context.Context, src int, lists ...[]timeIndex) error {
 	r.ids = r.ids[:0]
 	for i := range r.byTrace {
@@ -111,7 +111,7 @@ type idBlock interface {
 
 var _ idBlock = (*block.Block)(nil)
 
-// searchRows searches parents in a block. If possible, it reads only the rows of traces to be
+// searchRows searches for parents in a block. If possible, it reads only the rows of traces to be
 // looked up.
 func (r *parentResolver) searchRows(src int, t *rows.Tables, b source.Block) error {
 	brief, ok := b.(idBlock)
@@ -132,7 +132,7 @@ func (r *parentResolver) searchRows(src int, t *rows.Tables, b source.Block) err
 	return nil
 }
 
-// searchTrace searches the parents of a trace among its rows.
+// searchTrace searches for the parents of a trace among its rows.
 func (r *parentResolver) searchTrace(src int, t *rows.Tables, b idBlock, of *block.Trace, f *traceParents) error {
 	for row := int(of.First); row < int(of.First+of.Rows); row++ {
 		id, err := b.SpanID(row)
@@ -191,7 +191,7 @@ func (r *parentResolver) traceParents(id otlpdata.TraceID) *traceParents {
 	return nil
 }
 
-// searchAllRows searches parents among all rows of a block.
+// searchAllRows searches for parents among all rows of a block.
 func (r *parentResolver) searchAllRows(src int, t *rows.Tables, b source.Block) error {
 	var h rows.Head
 	var s storequery.CallSpan

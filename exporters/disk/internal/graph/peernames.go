@@ -52,8 +52,8 @@ func (n *peerNames) enter(src source.Source, t *rows.Tables) {
 	n.source, n.tables, n.shapes = src, t, make([]*peerShape, len(t.Shapes))
 }
 
-// mayCallPeer reports whether rows of a shape may call a peer. It is true for undefined shapes,
-// whose reader returns an error.
+// mayCallPeer reports whether rows of a shape may call a peer. It returns true for undefined
+// shapes; reading their rows then returns an error.
 func (n *peerNames) mayCallPeer(shape uint32) bool {
 	if int(shape) >= len(n.shapes) {
 		return true
@@ -128,7 +128,7 @@ func (n *peerNames) peerOf(b source.Block, row int, shape uint32) (uint32, error
 	return 0, nil
 }
 
-// number returns the number of a name, or 0 if it is not valid or there are too many.
+// number returns the number of a name, or 0 if the name is not valid or there are too many names.
 func (n *peerNames) number(name string) uint32 {
 	number, known := n.index[name]
 	switch {

@@ -21,9 +21,10 @@ import (
 //	parents of all sources     filter ──▶ not in it: counted    in it: uncertain
 //	once more, if uncertain    counted unless the span is a parent
 //
-// A span of another source that answers a call has an unresolved parent. There may be millions of
-// such parents, from any time, so they are not kept in memory. The filter needs some bits for each
-// and makes few calls uncertain that no span answers.
+// If a span of another source answers a call, the parent of that span is unresolved in its source.
+// There may be millions of such parents, from any time, so their ids are not kept in memory. The
+// filter needs a few bits for each, but its false positives make a few calls uncertain that no span
+// answers.
 func (b *Builder) Peers(ctx context.Context, tenant string, from, to time.Time) (tracestore.Graph, error) {
 	first, last, ok := tracestore.Query{From: from, To: to}.Window()
 	if !ok || ctx.Err() != nil {
@@ -227,7 +228,8 @@ func (p *peerReader) resolveIfMany(ctx context.Context) error {
 	return p.resolveUncertain(ctx)
 }
 
-// resolveUncertain counts the uncertain calls that no span answers, and forgets all.
+// resolveUncertain counts the uncertain calls that no span answers, and then forgets all uncertain
+// calls.
 func (p *peerReader) resolveUncertain(ctx context.Context) error {
 	if len(p.uncertain) == 0 {
 		return nil

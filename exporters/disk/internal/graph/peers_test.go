@@ -123,7 +123,7 @@ func TestUncertainCalls(t *testing.T) {
 	}
 }
 
-// TestParentFilter checks that the filter has what was added and little else.
+// TestParentFilter checks that the filter matches every added key and has few false positives.
 func TestParentFilter(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	key := func() (k parentKey) {

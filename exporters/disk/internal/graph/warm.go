@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
 )
 
-// Warm fills the edge caches ahead of queries: it searches the parents of spans whose own segment
-// does not have them. It does so for the tenants that were queried before, the least recently
-// queried first, or for the tenant "" if there are none.
+// Warm fills the edge caches ahead of queries: it searches for the parents of spans whose own
+// segment does not have the parent. It does so for the tenants that were queried before, the least
+// recently queried first, or for the tenant "" if there are none.
 //
 // Warm works on one segment after the other, among those that exist at that time. After each it
 // releases everything and calls pace with the time that it has worked. A query waits while Warm

@@ -43,7 +43,7 @@ func (p *Pool) get() []byte {
 	return make([]byte, p.chunk)
 }
 
-// put returns a chunk that is not in use any more.
+// put returns an unused chunk to the pool.
 func (p *Pool) put(c []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

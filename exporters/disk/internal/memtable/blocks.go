@@ -15,8 +15,8 @@ type block struct {
 	info blockInfo
 }
 
-// blockInfo summarizes a block for searches. It may include rows that were rolled back, which only
-// makes it less selective.
+// blockInfo summarizes a block for searches. It may also cover rows that were rolled back: searches
+// then skip fewer blocks, but miss nothing.
 type blockInfo struct {
 	minStart, maxStart  uint64
 	shapes              []source.BlockShape
@@ -61,7 +61,7 @@ func (t *Table) addRow(at ref, h *rows.Head, r *rowHints) {
 	t.rows++
 }
 
-// link adds the rows from the given one on to the index of traces. They are not visible yet.
+// link adds rows, starting with row from, to the index of traces. The rows are not visible yet.
 func (t *Table) link(from int, hashes []uint64) {
 	size := t.options.BlockRows
 	if all := t.linkedBlocks.Load(); all == nil || len(*all) < len(t.blocks) {
@@ -89,7 +89,8 @@ func (t *Table) dropUnpublished() {
 	}
 }
 
-// blockHints is the part of a block's info that hints use.
+// blockHints is the part of a blockInfo that hints (whether a block may hold a text) are computed
+// from.
 type blockHints struct {
 	sealed              bool // the block is full and visible, and does not change any more
 	encoded, incomplete bool

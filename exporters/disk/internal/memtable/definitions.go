@@ -36,7 +36,8 @@ func (t *Table) define(item []byte) error {
 	return t.addDefinition(tag, payload)
 }
 
-// definition is the beginning of an encoded definition.
+// definition is the beginning of an encoded definition: of an item that assigns an id to a column,
+// word, scope, resource, shape or service.
 type definition struct {
 	tag    rows.Tag
 	id     uint64
@@ -67,7 +68,8 @@ func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 	if err == nil && !known {
 		err = fmt.Errorf("%w: unknown item type %d", rows.ErrCorrupt, tag)
 	}
-	// Also needed after an error, because a word defines its missing column as lost.
+	// Also after an error: if the column of a word is missing, the definition of the word marks the
+	// column as lost.
 	for len(t.columns) < len(t.tables.Columns) {
 		t.columns = append(t.columns, column{})
 		t.otherBytes += columnBytes
@@ -78,7 +80,7 @@ func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 	return err
 }
 
-// count returns the number of definitions of the same kind.
+// count returns the number of definitions of the same kind as d.
 func (t *Table) count(d definition) int {
 	switch d.tag {
 	case rows.TagColumn:
@@ -99,8 +101,8 @@ func (t *Table) count(d definition) int {
 	return 0
 }
 
-// missing returns the number of definitions that were lost before d, given that there are have
-// definitions of its kind.
+// missing returns the number of definitions that were lost immediately before d. have is the number
+// of known definitions of its kind.
 func (t *Table) missing(d definition, have int) int {
 	n := uint64(0)
 	if d.id > uint64(have) {
@@ -112,8 +114,8 @@ func (t *Table) missing(d definition, have int) int {
 	return int(n)
 }
 
-// indexDefinition adds the last definition of a kind to the indexes. before is the number of
-// definitions of the kind before it was added; those in between are lost.
+// indexDefinition adds d, the last definition of its kind, to the indexes. before is the number of
+// definitions of that kind before d was added. Definitions between before and d are lost.
 func (t *Table) indexDefinition(d definition, before int) {
 	switch d.tag {
 	case rows.TagColumn:

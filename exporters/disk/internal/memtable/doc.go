@@ -12,8 +12,9 @@
 //	               ▲
 //	traces   hash of (tenant, trace id) -> last row with that hash
 //
-// A block is a run of 4096 rows with its time bounds, its shapes, and a filter of the attributes
-// whose text is not a word. Chunks, refs, prev and the definitions in rows.Tables are append-only.
+// A block is a run of 4096 rows with its time bounds, its shapes (a shape is what similar spans
+// have in common), and a filter of the attributes whose text is not a word (a text in the
+// dictionary of its column). Chunks, refs, prev and the definitions in rows.Tables are append-only.
 // A reader therefore needs only their lengths at one moment (see [Table.Source]) and shares the
 // rest with the writer.
 //
@@ -23,16 +24,16 @@
 // compared exactly, which succeeds for almost every span. Otherwise the span is converted to a list
 // of fields. A hash over service, scope, name, kind, status and the places, keys and kinds of the
 // fields finds its shape, which is compared as well. A string becomes a word of the dictionary of
-// its column, unless most texts of the column turned out to be new; the word of the shape's last
-// span is tried first. New definitions are written to the record before the row that needs them,
-// and are indexed by the same functions that replay uses.
+// its column, unless most earlier texts of the column were new. The word of the last span with the
+// same shape is tried first. New definitions are written to the record before the row that needs
+// them, and are indexed by the same functions that replay uses.
 //
 // # Guard
 //
 // Shapes are cheap as long as many spans share them. The guard prevents a sender from creating a
-// shape per span. Above a number of names of a service, the name moves into the row. Above a number
-// of key sets of a service and span kind, attributes with rare keys move into one encoded cell, and
-// above twice that number all attributes do. Events are treated likewise. A service with many
-// shapes stores names and events in rows altogether. Growth beyond that (services, resources,
-// scopes) makes the table [Table.Full].
+// shape per span. If a service has too many span names, names are stored in rows. If a service has
+// too many sets of attribute keys for one span kind, attributes with rare keys are stored in one
+// encoded cell; above twice that number of sets, all attributes are. Events are treated likewise.
+// If a service has many shapes, its new shapes leave all names and events to the rows. Growth
+// beyond that (services, resources, scopes) makes the table [Table.Full].
 package memtable

@@ -5,7 +5,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// commonShare is the inverse share of shapes that must have a key for the key to be common.
+// commonShare is an inverse share: a key is common if at least 1/commonShare of the shapes have it.
 const commonShare = 8
 
 // service is a service of a tenant, with the state of the guard.
@@ -13,7 +13,7 @@ type service struct {
 	tenant, name string
 	number       uint32 // 1 + id in the tables; 0: not defined there yet
 	shapes       int
-	names        index // set of the span names that are partLayout of shapes
+	names        index // set of the span names that are part of shapes
 	kinds        [otherKind + 1]*guard
 }
 
@@ -62,8 +62,8 @@ func (n *interner) initialLayout(s *otlpdata.Span) spanLayout {
 	return f
 }
 
-// chooseLayout chooses the layout of a span that has no shape in layout f, whose fields are listed.
-// It replaces them with the fields of the new layout.
+// chooseLayout chooses the layout of a span that has no shape in layout f. It replaces the fields
+// in n.list, which are those of layout f, with the fields of the new layout.
 func (n *interner) chooseLayout(s *otlpdata.Span, f spanLayout) spanLayout {
 	svc, limits := n.service(), &n.t.options.Limits
 	if n.t.atShapeLimit(svc) {
@@ -100,9 +100,9 @@ func (t *Table) atShapeLimit(s *service) bool {
 	return s.shapes >= l.ServiceShapes || len(t.shapes) >= l.Shapes || len(t.columns) >= l.Columns
 }
 
-// shouldSimplify reports whether shapes of a service leave names and events in rows, because the
-// number of shapes is the product of independent variations. The shapes of other services do not
-// count while the service has few.
+// shouldSimplify reports whether new shapes of a service leave names and events to the rows. Names,
+// key sets and events vary independently, so the number of shapes can be the product of their
+// numbers. While a service has few shapes, the shapes of other services do not count.
 func (t *Table) shouldSimplify(s *service) bool {
 	const few = 64
 	l := &t.options.Limits

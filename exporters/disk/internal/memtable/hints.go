@@ -20,7 +20,8 @@ type attributeInfo struct {
 func (s *snapshot) HoldsIntegers() bool { return false }
 
 // MayHold returns false if the text is neither a word of a column with the key nor in the filter of
-// the block. A block that still grows has no filter yet. It is not known which blocks have a word.
+// the block. A block that still grows has no filter yet. If the text is a word, it is not known
+// which blocks have the word.
 func (s *snapshot) MayHold(block int, key, text string) bool {
 	a := s.lookUpAttribute(key, text)
 	b := &s.hints[block]
@@ -57,11 +58,11 @@ func (s *snapshot) lookUpAttribute(key, text string) attributeInfo {
 	return a
 }
 
-// Constant returns false: constants are determined at flush.
+// Constant returns false: constants (cells that all rows of a shape have) are determined at flush.
 func (s *snapshot) Constant(uint32, int) (rows.Cell, bool) { return rows.Cell{}, false }
 
-// Words returns the dictionary of a column. It is complete unless a row holds a text that is not a
-// word.
+// Words returns the words of a column, which are the texts in its dictionary. The dictionary is
+// complete unless a row holds a text that is not a word.
 func (s *snapshot) Words(column uint32) (words []string, complete bool) {
 	if int(column) >= len(s.tables.Words) {
 		return nil, false

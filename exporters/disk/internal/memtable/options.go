@@ -15,19 +15,20 @@ type Options struct {
 	Limits   Limits
 }
 
-// Limits limit the vocabulary. Zero values select those of [DefaultLimits].
+// Limits limit the vocabulary: columns, words, shapes and other definitions. Zero values select
+// those of [DefaultLimits].
 type Limits struct {
 	// Words is the maximum number of words in the dictionary of a column.
 	Words int
 	// Names is the maximum number of span names of a service that become part of shapes.
 	Names int
 	// KeySets is the maximum number of sets of attribute keys of a service and span kind that
-	// become shapes unchanged. As many again may follow without their rare keys. It also limits
-	// sets of event keys.
+	// become shapes unchanged. The same number of further sets may become shapes without their rare
+	// keys. It also limits sets of event keys.
 	KeySets int
 	// ServiceShapes is the maximum number of shapes of a service before further spans get the
 	// simplest shape. At an eighth of it, and at an eighth of Shapes for the whole table, new
-	// shapes leave names and events in rows.
+	// shapes leave names and events to the rows.
 	ServiceShapes int
 	// Shapes and Columns are the maximum numbers in the table before further spans get the simplest
 	// shape.

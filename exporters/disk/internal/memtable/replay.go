@@ -78,7 +78,7 @@ func (r *replayer) row(payload []byte) bool {
 	return true
 }
 
-// recall updates the hints and the statistics of dictionaries for a cell, like interning. It does
+// recall updates the hints and the dictionary statistics for a cell, as interning does. It does
 // not decode encoded parts.
 func (r *replayer) recall(at *slot, c rows.Cell) {
 	t, id := r.t, at.column

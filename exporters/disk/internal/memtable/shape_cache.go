@@ -9,9 +9,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// shapeCache maps properties of a span that are cheap to read to the shape that a span with these
-// properties had last: 1 + shape, 0 for none. Whether the prediction is right is determined by
-// comparing all properties of the shape, which is much cheaper than hashing them.
+// shapeCache predicts the shape of a span. It maps properties that are cheap to read to 1 + the
+// shape of the last span with these properties, 0 for none. The prediction is checked by comparing
+// all properties of the shape, which is much cheaper than hashing them.
 type shapeCache [1 << shapeCacheBits]uint32
 
 const shapeCacheBits = 14
@@ -46,7 +46,7 @@ func tail(s string) uint64 {
 	return h
 }
 
-// sketch combines all eight-byte words of a text.
+// sketch combines all groups of eight bytes of a text.
 func sketch(s string) uint64 {
 	h := uint64(len(s))
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
@@ -57,8 +57,8 @@ func sketch(s string) uint64 {
 	return bits.RotateLeft64(h, 23) + tail(s)
 }
 
-// matchesShape reports whether a shape is that of a span, in a layout with a column for each
-// attribute. n.list are the other fields.
+// matchesShape reports whether a span has the given shape, in a layout with a column for each
+// attribute. n.list holds the fields other than span attributes.
 func (n *interner) matchesShape(id uint32, s *otlpdata.Span, nameInRow bool) bool {
 	t, info := n.t, &n.t.shapes[id]
 	if info.service != n.origin.service || info.scope != n.origin.scope || info.kind != s.Kind || info.status != s.StatusCode ||

@@ -151,7 +151,7 @@ func (s *snapshot) Trace(ctx context.Context, tenant string, id otlpdata.TraceID
 	return flush()
 }
 
-// isTrace compares the tenant and trace id of a row, of which only the hash is known to be equal.
+// isTrace compares the tenant and trace id of a row. Only their hash is known to be equal.
 func (s *snapshot) isTrace(row int, tenant string, id *otlpdata.TraceID) bool {
 	var h rows.Head
 	if _, err := rows.ReadHead(s.row(row), &h); err != nil {

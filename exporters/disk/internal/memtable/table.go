@@ -128,8 +128,8 @@ func (t *Table) publish(hashes []uint64) {
 	t.published, t.latest = t.rows, nil
 }
 
-// rollBack removes the rows of a record. Its definitions remain, because later ones may refer to
-// them; the log gets them with the next record.
+// rollBack removes the rows of a record. The definitions of the record remain, because later
+// definitions may refer to them. They are written to the log with the next record.
 func (t *Table) rollBack(parts [][]byte) {
 	t.dropUnpublished()
 	for _, b := range parts {

@@ -119,7 +119,7 @@ func (t *tally) count(tables *rows.Tables, h *rows.Head, cells []byte) bool {
 	return known.state == 0 || t.countUnsampled(tables, h, cells, known)
 }
 
-// countUnsampled counts the further calls for which a row with a tracestate stands.
+// countUnsampled counts the unsampled calls that a row with a tracestate stands for.
 func (t *tally) countUnsampled(tables *rows.Tables, h *rows.Head, cells []byte, of tallyShape) bool {
 	columns := tables.Shapes[h.Shape].Columns[:of.state]
 	var err error

@@ -12,7 +12,8 @@ type column struct {
 	words words
 }
 
-// words is the state of the dictionary of a column. The texts are in the tables.
+// words is the state of the dictionary of a column. The words themselves, which are texts that rows
+// refer to by number, are in the tables.
 type words struct {
 	index  index
 	last   uint32 // 1 + last word that was found by its text, 0 if none

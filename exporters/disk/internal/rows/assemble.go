@@ -6,8 +6,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// AppendExtra appends the cell data of place Extra: attributes, and the position of each among all
-// attributes of the span, in ascending order.
+// AppendExtra appends the data of a cell of place Extra: attributes without a column, and the
+// position of each among all attributes of the span. Positions ascend.
 func AppendExtra(dst []byte, positions []int, attributes []otlpdata.KeyValue) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(positions)))
 	for _, p := range positions {
@@ -122,7 +122,7 @@ func (a *Assembler) encoded(p Place, data string) error {
 	return nil
 }
 
-// merge inserts extra attributes at their positions between those that have columns.
+// merge inserts extra attributes at their positions between the attributes that have columns.
 func (a *Assembler) merge(b []byte) error {
 	n, pos := uvarint(b, 0)
 	if pos < 0 || n > uint64(len(b)) {

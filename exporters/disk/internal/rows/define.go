@@ -6,9 +6,10 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Define adds the definition of an item to the tables. It returns false for an item that is not a
-// definition. A definition whose id is already known is ignored. Ids between the last known one and
-// this one count as lost. The tables retain the payload.
+// Define adds the definition in an item to the tables. A definition assigns an id to a column,
+// word, scope, resource, shape or service. Define returns false if the item is not a definition. It
+// ignores a definition whose id is already known. If ids are missing between the last known id and
+// the new one, their definitions count as lost. The tables retain the payload.
 func (t *Tables) Define(tag Tag, payload []byte) (bool, error) {
 	r := reader{b: payload}
 	switch tag {
@@ -144,7 +145,7 @@ func (t *Tables) defineShape(r *reader) {
 	t.Shapes = append(t.Shapes, s)
 }
 
-// readColumns decodes the columns of a shape, which are the rest of its payload.
+// readColumns decodes the columns of a shape, which take the rest of the payload.
 func (t *Tables) readColumns(r *reader, s *Shape) {
 	encoded := r.b
 	if s.Columns = t.interner.list(encoded); s.Columns != nil {
@@ -167,7 +168,7 @@ func (t *Tables) lostService(id uint32) bool {
 	return int(id) >= len(t.Services) || t.lost != nil && t.lost.services[id]
 }
 
-// fits reports whether a definition has a new id, and counts the ids that it skips as lost.
+// fits reports whether the id of a definition is new. It counts skipped ids as lost.
 func (t *Tables) fits(r *reader, id uint32, have int) bool {
 	if r.err != nil || int(id) < have {
 		return false

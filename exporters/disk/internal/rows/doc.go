@@ -1,11 +1,11 @@
-// Package rows defines the vocabulary of interned spans and the encoding of one span as a row. All
-// packages of the disk store share it.
+// Package rows defines the encoding of one span as a row, and the vocabulary of interned spans: the
+// tables of definitions that rows refer to by id. All packages of the disk store use it.
 //
-// A span is split into a head (ids, times), a shape, and cells. The shape holds what spans of one
-// kind have in common: service, scope, name, span kind, status code, and the list of columns that
-// they fill. A cell is the value of one column of one span: a number, a text, or the index of a
-// word in the dictionary of the column. All OTLP fields of a span are preserved; unknown fields are
-// lost.
+// A span is split into a head (ids, times), a shape, and cells. The shape holds what similar spans
+// have in common: service, scope, name, span kind, status code, and the list of columns that they
+// fill. A cell is the value of one column of one span: a number, a text, or the index of a word (a
+// text in the dictionary of the column). All OTLP fields of a span are preserved; unknown fields
+// are lost.
 //
 //	Tables  Services   [id]Service    tenant and name
 //	        Columns    [id]Column     place in the span, key, kind of value
@@ -14,9 +14,9 @@
 //	        Resources  [id]           tenant, encoded resource and its schema URL
 //	        Shapes     [id]Shape      service, scope, name, kind, status, columns of the cells
 //
-// A record holds spans of one request, and before each span the definitions that it is the first to
-// need. A large request takes several records. Records are both what the write-ahead log stores and
-// what the memtable searches:
+// A record holds spans of one request. Each span is preceded by the definitions that no earlier
+// span needed. A large request takes several records. Records are both what the write-ahead log
+// stores and what the memtable searches:
 //
 //	record  item*
 //	item    uvarint(length of payload <<3 | tag), payload

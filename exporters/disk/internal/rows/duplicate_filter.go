@@ -7,15 +7,15 @@ import (
 )
 
 // DuplicateFilter detects rows that may be duplicates of earlier rows: those with the same ids and
-// start. About one other row in 2^32 is reported as well, and every row once the filter is full.
-// Not for concurrent use.
+// start. About one in 2^32 other rows is reported as well. When the filter is full, every row is
+// reported. Not for concurrent use.
 type DuplicateFilter struct {
-	slots  []uint32 // 0: free; at minSlots one slot is always free
+	slots  []uint32 // 0: free; at least one slot is always free
 	used   int
 	secret [2]uint64
 }
 
-// NewDuplicateFilter returns an empty filter for at minSlots n rows. It takes 4 to 11 bytes per
+// NewDuplicateFilter returns an empty filter for at least n rows. It takes 4 to 11 bytes per
 // row.
 func NewDuplicateFilter(n int) *DuplicateFilter {
 	const minSlots = 16

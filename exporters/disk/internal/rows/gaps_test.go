@@ -14,7 +14,8 @@ type item struct {
 	payload []byte
 }
 
-// needs returns the definitions that a row refers to, as tag and id; for words: tag, column and id.
+// needs returns the keys of the definitions that a row refers to: {record tag, id}, or {record tag,
+// column, id} for dictionary entries (words).
 func needs(t *testing.T, tables *rows.Tables, row []byte) map[[3]uint32]bool {
 	t.Helper()
 	var h rows.Head

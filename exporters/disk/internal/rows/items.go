@@ -107,9 +107,9 @@ func AppendService(dst []byte, id uint32, s Service) []byte {
 	return item(append(dst, s.Name...), TagService, from)
 }
 
-// AppendShape appends the definition of a shape. service is the id of s.Tenant and s.Service.
-// Service, scope and columns must be defined before. A shape refers to its service by id to limit
-// the length of records: service names may be long, and shapes are numerous.
+// AppendShape appends the definition of a shape. service is the id of s.Tenant and s.Service. The
+// service, the scope and the columns must already be defined. A shape refers to its service by id
+// to limit the length of records: service names may be long, and shapes are numerous.
 func AppendShape(dst []byte, id, service uint32, s *Shape) []byte {
 	from := len(dst)
 	dst = appendID(appendID(dst, id), service)

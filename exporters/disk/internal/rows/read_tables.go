@@ -8,9 +8,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// ReadTables decodes a whole vocabulary: definitions in the order of their ids for each kind,
-// without gaps. It does not retain b. Names and lists of columns that shapes have in common are
-// stored once. Errors match [ErrCorrupt].
+// ReadTables decodes a whole vocabulary. The definitions of each type must be in the order of their
+// ids, without gaps. ReadTables does not retain b. Names and column lists that several shapes use
+// are stored once. Errors match [ErrCorrupt].
 func ReadTables(b []byte) (*Tables, error) {
 	t := &Tables{interner: &interner{texts: map[string]string{}, lists: map[string][]uint32{}}}
 	if n := countShapes(b); n > 0 {

@@ -28,7 +28,7 @@ var errLost = errors.New("missing definitions")
 // Tables returns the merged tables. Add extends them.
 func (m *TableMerger) Tables() *Tables { return m.tables }
 
-// Add adds the tables of a source, whose strings the merged tables retain. It fails if definitions
+// Add adds the tables of a source. The merged tables retain their strings. Add fails if definitions
 // are missing.
 func (m *TableMerger) Add(t *Tables) (*Translation, error) {
 	if t.Lost() > 0 {

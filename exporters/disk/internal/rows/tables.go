@@ -47,11 +47,11 @@ type Resource struct {
 // Service is a service of a tenant.
 type Service struct{ Tenant, Name string }
 
-// Shape holds what spans of one kind have in common.
+// Shape holds what similar spans have in common.
 type Shape struct {
 	Tenant, Service string
 	Name            string // as sent; "" if NameInRow
-	// Columns are the ids of the columns of the cells, in this order: Attribute*, Extra, Name,
+	// Columns are the column ids of the cells, in this order: Attribute*, Extra, Name,
 	// TraceState, StatusMessage, Flags, Dropped*; then for each event EventTime, EventName,
 	// EventDropped, EventAttribute*, or Events for all; then Links. All but EventTime are omitted
 	// if the span has no such value. A column may occur several times: repeated keys, several
@@ -77,8 +77,8 @@ type Tables struct {
 	texts     int       // bytes of texts and lists that ReadTables has copied
 }
 
-// lostDefs records the definitions that are missing because a log is damaged. Rows that refer to
-// one are unreadable.
+// lostDefs records the definitions that are missing because a log is damaged. Rows that refer to a
+// missing definition are unreadable.
 type lostDefs struct {
 	services, columns, scopes, resources map[uint32]bool
 	words                                map[[2]uint32]bool

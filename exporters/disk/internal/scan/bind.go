@@ -17,8 +17,8 @@ const (
 	costSpan  = 200 // the whole span
 )
 
-// bind returns the expression of the query for the rows of a shape. Rows of other tenants and rows
-// whose definitions were lost do not match.
+// bind returns the expression of the query for the rows of a shape (what similar spans have in
+// common). Rows of other tenants and rows whose definitions were lost do not match.
 func (p *Plan) bind(shape uint32) node {
 	s := &p.Tables.Shapes[shape]
 	if s.Tenant != p.query.tenant || !Readable(p.Tables, s) {

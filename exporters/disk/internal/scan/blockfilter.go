@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// blockFilter rules out blocks by their filters alone. A source has thousands of blocks, and they
-// differ only in which of the few texts of the query they may have. So it evaluates all shapes once
-// for each set of texts, not for each block.
+// blockFilter rules out blocks by their filters alone. A source has thousands of blocks, but the
+// filters of blocks differ only in which of the few texts of the query they may hold. The
+// blockFilter therefore evaluates all shapes once for each set of such texts, not for each block.
 type blockFilter struct {
 	conds      []int           // numbers of the conditions that filters can exclude
 	candidates []*Program      // programs of the shapes whose rows can match; nil until needed
@@ -16,7 +16,7 @@ type blockFilter struct {
 // maxFilterConds is the number of conditions that fit into a set.
 const maxFilterConds = 64
 
-// newBlockFilter returns nil if filters exclude nothing that the query asks for.
+// newBlockFilter returns nil if filters can exclude no condition of the query.
 func newBlockFilter(p *Plan) *blockFilter {
 	f := &blockFilter{}
 	integers := p.Source.HoldsIntegers()

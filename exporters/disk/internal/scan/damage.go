@@ -25,8 +25,8 @@ type damage struct {
 type part struct{ file, part string }
 
 // note records the damage in err and returns the errors that are not damage. of and where are the
-// location for errors that do not name one; spans is the number of spans in it, if err does not
-// say.
+// location for errors that do not name one; spans is the number of spans at that location, for
+// errors without a number.
 func (d *damage) note(of source.Source, where string, spans int, err error) error {
 	if err == nil {
 		return nil
@@ -78,7 +78,7 @@ func (d *damage) add(e *source.DamageError, spans int) {
 // namedFiles is the maximum number of damaged files in a message.
 const namedFiles = 3
 
-// reason describes for users what is missing. It is empty if nothing is.
+// reason describes for users what is missing. It is empty if nothing is missing.
 func (d *damage) reason() string {
 	if len(d.seen) == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package scan is what all queries of the span store have in common. Packages find, aggregate,
-// graph and names build on it; they do not import each other.
+// Package scan contains what all queries of the span store have in common. Packages find,
+// aggregate, graph and names build on it; they do not import each other.
 //
 //	store.go           Store, Session: the sources of one query; the limit on open blocks
 //	damage.go          parts of files that a query could not read
@@ -11,7 +11,8 @@
 //	split.go           which part of a range statistics count, and which part rows
 //	duplicates.go      recognition of spans that are stored twice
 //
-// A condition is evaluated as early as possible:
+// A shape is what similar spans have in common: service, name and columns (see package rows). A
+// condition is evaluated as early as possible:
 //
 //	tracestore.Query
 //	   │ Compile      once per query

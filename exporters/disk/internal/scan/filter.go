@@ -243,7 +243,7 @@ func (f *Filter) Span(row int32) (tracestore.Span, error) {
 	return tracestore.Span{Resource: &f.Plan.Tables.Resources[h.Resource].Resource, Scope: &f.Plan.Tables.Scopes[scope], Span: s}, nil
 }
 
-// LoadStarts reads Starts unless that was done.
+// LoadStarts reads Starts unless they are already loaded.
 func (f *Filter) LoadStarts() (err error) {
 	if f.Starts == nil {
 		f.Starts, err = f.Block.Starts()
@@ -251,7 +251,7 @@ func (f *Filter) LoadStarts() (err error) {
 	return err
 }
 
-// LoadEnds reads Ends unless that was done.
+// LoadEnds reads Ends unless they are already loaded.
 func (f *Filter) LoadEnds() (err error) {
 	if f.Ends == nil {
 		f.Ends, err = f.Block.Ends()
@@ -259,7 +259,7 @@ func (f *Filter) LoadEnds() (err error) {
 	return err
 }
 
-// LoadResources reads Resources unless that was done.
+// LoadResources reads Resources unless they are already loaded.
 func (f *Filter) LoadResources() (err error) {
 	if f.Resources == nil {
 		f.Resources, err = f.Block.Resources()

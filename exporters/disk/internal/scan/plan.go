@@ -17,7 +17,7 @@ type Plan struct {
 	programs    []*Program          // by shape
 	never       Program             // the program of all shapes whose rows cannot match
 	service     string              // of all spans that can match; "" if the query names none
-	blockFilter *blockFilter        // nil: filters exclude nothing that the query asks for
+	blockFilter *blockFilter        // nil: filters can exclude no condition of the query
 	facts       []facts             // by condition
 	block       int                 // the current block
 	blockSeq    int                 // number of blocks entered so far; results with another number are stale
@@ -44,7 +44,7 @@ func (s *slab[T]) add(v T) *T {
 	return at
 }
 
-// facts are what is known of a condition in the source.
+// facts are what is known about a condition in the source.
 type facts struct {
 	resources resourceFacts
 	words     map[uint32]*wordFacts // by column
@@ -139,7 +139,7 @@ func (p *Plan) EnterBlockUnchecked(block int) {
 	p.blockSeq++
 }
 
-// EnterUnknownBlock prepares for rows of a block of which nothing is known.
+// EnterUnknownBlock prepares for rows of a block about which nothing is known.
 func (p *Plan) EnterUnknownBlock() { p.EnterBlockUnchecked(unknownBlock) }
 
 const unknownBlock = -1
@@ -235,7 +235,7 @@ func (p *Plan) evaluateLeaf(l *leaf, longest uint64) verdict {
 	return no
 }
 
-// mayHold asks the filter of the current block for the text of a condition.
+// mayHold reports whether the filter of the current block may hold the text of a condition.
 func (p *Plan) mayHold(c int) bool {
 	if p.block == unknownBlock {
 		return true
@@ -295,7 +295,7 @@ func (p *Plan) resourceFacts(c int) *resourceFacts {
 // whether none or all of them match.
 const maxEvaluatedWords = 1 << 14
 
-// wordFacts returns what is known of a condition on the texts of a column.
+// wordFacts returns what is known about a condition on the texts of a column.
 func (p *Plan) wordFacts(c int, column uint32) *wordFacts {
 	f := &p.facts[c]
 	if w := f.words[column]; w != nil {
@@ -336,5 +336,5 @@ func (p *Plan) Value(column uint32, c rows.Cell) otlpdata.Value {
 	return p.Tables.Value(column, c)
 }
 
-// AnyDuration stands for an unknown longest duration.
+// AnyDuration is passed as the longest duration if that is unknown.
 const AnyDuration = math.MaxUint64

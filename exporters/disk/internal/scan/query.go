@@ -43,7 +43,7 @@ type expr struct {
 	cond  int
 }
 
-// cond is a condition of the query, with what is known of it without data.
+// cond is a condition of the query, with what is known about it without data.
 type cond struct {
 	tracestore.Cond
 	attribute     bool // the field is an attribute of spans, events or links, perhaps among others
@@ -114,8 +114,8 @@ func newCond(e tracestore.Cond) cond {
 // maxExactInteger is the limit below which each integer has a float64 of its own.
 const maxExactInteger = 1 << 53
 
-// filterTextOf returns the text under which filters know the values that equal a literal. A number
-// that equals no integer, or several, has none.
+// filterTextOf returns the text that stands in filters for the values that equal a literal. ok is
+// false for a number that equals no integer, or several.
 func filterTextOf(l tracestore.Literal) (text string, ok bool) {
 	if !l.IsNumber {
 		return l.Text, true

@@ -20,8 +20,8 @@ type Options struct {
 	// MaxValues is the maximum length of a list of names, keys or values. Default: 100,000.
 	MaxValues int
 	// Memory is the maximum size of each cache that outlives a query: the names of services and
-	// operations, and the calls between segments. Keys and values of attributes have half of it.
-	// Default: 8 MiB.
+	// operations, and the calls between segments. The cache of attribute keys and values has half
+	// of that size. Default: 8 MiB.
 	Memory int64
 	// OnDamage is called once per query for each part of a file that could not be read. Calls may
 	// be concurrent.
@@ -100,8 +100,8 @@ func (s *Store) Begin() *Session {
 func (s *Session) Release() { s.Lease.Release() }
 
 // NoteDamage records the damage in err and returns the errors that are not damage. src and part are
-// the location for errors that do not name one; spans is the number of spans in it, if err does not
-// say.
+// the location for errors that do not name one; spans is the number of spans at that location, for
+// errors without a number.
 func (s *Session) NoteDamage(src int, part string, spans int, err error) error {
 	if err == nil {
 		return nil
@@ -116,7 +116,8 @@ func (s *Session) ReportDamage(d *source.DamageError) { s.damage.report(d) }
 // IgnoreDamage stops reports of damage.
 func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {} }
 
-// DamageReason describes for users what is missing from the answer. It is empty if nothing is.
+// DamageReason describes for users what is missing from the answer. It is empty if nothing is
+// missing.
 func (s *Session) DamageReason() string { return s.damage.reason() }
 
 // FirstDamage returns the first recorded damage, or nil.

@@ -11,7 +11,7 @@ import (
 )
 
 // analyzer examines all rows once, in any order, and determines what they have in common: which
-// cells are constant for a shape, and which texts repeat.
+// cells are constant for a shape (that is, equal in all its rows), and which texts repeat.
 type analyzer struct {
 	in         *rows.Tables
 	first      []int // by shape: index of its first position
@@ -51,7 +51,7 @@ func (p *position) matches(b []byte, at int) bool {
 // equals compares the lowest bytes with the encoded cell.
 func (p *position) equals(bytes uint32) bool { return (bytes^p.bytes)<<(32-8*p.length) == 0 }
 
-// matchesAtEnd is matches near the end of b.
+// matchesAtEnd is like matches, for positions near the end of b.
 func (p *position) matchesAtEnd(b []byte, at int) bool {
 	if at > len(b)-int(p.length) {
 		return false
@@ -103,8 +103,8 @@ func (p *analyzer) cellsOf(shape uint32) []rows.Cell {
 }
 
 // add examines the encoded cells of a row. It returns the number of cells, and whether the row is
-// readable. Part of an unreadable row may be counted; a column then has an unnecessary word, or a
-// position is not constant.
+// readable. Part of an unreadable row may be counted: a dictionary then has an unnecessary word, or
+// a position is not considered constant.
 func (p *analyzer) add(h *rows.Head, b []byte) (cells int, ok bool) {
 	positions := p.positionsOf(h.Shape)
 	if p.shapes[h.Shape] == 0 {
@@ -248,7 +248,8 @@ func (p *analyzer) count(column uint32, c rows.Cell, n uint32) {
 	s.total += int(n)
 }
 
-// addText returns the index of a text that find did not find, or -1 if a limit is reached.
+// addText adds the text of c, which find did not find, and returns its index, or -1 if a limit is
+// reached.
 func (p *analyzer) addText(s *textCounter, column uint32, c rows.Cell) int {
 	text := p.in.Text(column, c)
 	at, ok := s.index[text]
@@ -278,7 +279,8 @@ func (p *analyzer) addText(s *textCounter, column uint32, c rows.Cell) int {
 	return int(at)
 }
 
-// finish completes the counts after the last row: rare shapes have no constants.
+// finish completes the counts after the last row. The cells of rare shapes are not stored as
+// constants.
 func (p *analyzer) finish() {
 	for shape, n := range p.shapes {
 		if n == 0 || n >= minConstantRows {

@@ -73,7 +73,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// readCatalog decodes the section, which the result retains.
+// readCatalog decodes the catalog section. The result retains b.
 func readCatalog(b []byte) (*catalog, error) {
 	const minServiceSize, minOperationSize = 4, 2 // bytes
 	r := reader{b: b}
@@ -104,8 +104,8 @@ func readCatalog(b []byte) (*catalog, error) {
 
 var errOrder = errors.New("names out of order")
 
-// count decodes the number of items of at least size bytes that follow, and subtracts it from
-// *left, which it must not exceed.
+// count decodes the number of items that follow, each at least size bytes long. The number must not
+// exceed *left and is subtracted from it.
 func (r *reader) count(size int, left *int) int {
 	n := r.uvarint()
 	if n > uint64(min(len(r.b)/size, *left)) {

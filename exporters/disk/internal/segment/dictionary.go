@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 )
 
-// textCounter counts the distinct texts of the varying cells of a string column, until they are too
-// many.
+// textCounter counts the distinct texts of the varying cells of a string column, until there are
+// too many.
 type textCounter struct {
 	stopped bool     // not a string column, or too many texts
 	byWord  []uint32 // by word of the input: 1 + index of the text; 0: not counted
@@ -32,8 +32,8 @@ func (s *textCounter) countKnown(c *cursor) bool {
 	return false
 }
 
-// find returns the index of a text, or -1. It may not find a text that was counted in another form,
-// as a word or as a text.
+// find returns the index of a text, or -1. It may miss a text that was counted in the other form:
+// as a word (by its number in a dictionary of the input) instead of as a text, or the reverse.
 func (s *textCounter) find(c rows.Cell) int {
 	if c.Word > 0 {
 		if int(c.Word) <= len(s.byWord) {
@@ -75,8 +75,8 @@ type dictionarySlot struct {
 	rank uint32 // 1 + rank; 0 is free
 }
 
-// newDictionaryIndex returns the index for the texts of s. words are those of the column in the
-// input, and ranks is the rank of each index of s.
+// newDictionaryIndex returns the index for the texts of s. words is the dictionary of the column in
+// the input, and ranks is the rank of each index of s.
 func newDictionaryIndex(s *textCounter, words []string, ranks []uint32) dictionaryIndex {
 	d := dictionaryIndex{words: make([]uint32, len(words))}
 	for word, text := range words {

@@ -54,10 +54,11 @@
 //
 // # Texts
 //
-// A text that all rows of a shape have is part of the shape. The other texts of a column are either
-// all in its dictionary, if they are few and repeat, or stored in blocks. Whether a text occurs in
-// a segment is therefore determined from the words of its column, or from the filters. The filters
-// of a merge also cover integers.
+// A text that all rows of a shape have (a shape is what similar spans have in common, see package
+// rows) is a constant of the shape. The other texts of a column are either all in its dictionary,
+// if they are few and repeat, or stored in blocks. Whether a text occurs in a segment is therefore
+// determined from the words (dictionary entries) of its column, or from the filters. The filters of
+// a merge also cover integers.
 //
 // # Damage
 //

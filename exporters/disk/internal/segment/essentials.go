@@ -20,7 +20,7 @@ const (
 	infoMemory      = int64(unsafe.Sizeof(source.BlockInfo{}))
 )
 
-// words looks up the words of a string column.
+// words looks up the words (texts in the dictionary) of a string column.
 type words struct {
 	list   []string
 	sorted cached[[]uint32] // words in the order of their texts
@@ -143,7 +143,7 @@ type blockList struct {
 // filterGroup locates the filter of a group of consecutive blocks.
 type filterGroup struct {
 	lines  int   // -1: no filter
-	offset int64 // within the section of filters
+	offset int64 // within the filters section
 }
 
 func (l *blockList) append(dst []byte) []byte {

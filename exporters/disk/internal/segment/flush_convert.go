@@ -107,7 +107,8 @@ func (m *flushConverter) plan(v *vocabulary, p *analyzer, id uint32) {
 	m.steps = append(m.steps, convertStep{skip: skip, filter: unused})
 }
 
-// fixed returns the encoded length of the cells of a position, if they have the same.
+// fixed returns the encoded length of the cells at a position. ok is false if their lengths may
+// differ.
 func (p *position) fixed() (bytes uint32, ok bool) {
 	switch {
 	case p.form == cellNothing:
@@ -120,8 +121,8 @@ func (p *position) fixed() (bytes uint32, ok bool) {
 	return uint32(p.length), p.state == sameBytes
 }
 
-// convert appends the varying cells of a row to dst and adds their values to the filters. b are the
-// encoded cells of the row, whose shape is that of the input.
+// convert appends the varying cells of a row to dst and adds their values to the filters. b holds
+// the encoded cells of the row; shape is the id of its shape in the input.
 func (m *flushConverter) convert(dst []rows.Cell, shape uint32, b []byte) (cells []rows.Cell, texts rowTexts, err error) {
 	c := cursor{b: b}
 	steps := m.steps[m.first[shape]:m.first[shape+1]]

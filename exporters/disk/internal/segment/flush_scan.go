@@ -21,8 +21,8 @@ func newFlushScan(in Input) *flushScan {
 	return &flushScan{in: in, analyzer: newAnalyzer(in.Tables), order: newTraceOrder(in.Tables, in.Rows), lossy: in.Tables.Lost() > 0}
 }
 
-// batchRows is the number of rows for which a step is done before the next step, so that cache
-// misses of several rows overlap.
+// batchRows is the number of rows that are processed together: each operation is done for all of
+// them before the next operation, so that their cache misses overlap.
 const batchRows = 64
 
 // scannedRow is a row of the current batch.

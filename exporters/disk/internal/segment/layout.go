@@ -31,7 +31,7 @@ type layout struct {
 	block      *block.Layout
 }
 
-// complete sets the fields that follow from the others.
+// complete computes the fields that depend on the others.
 func (l *layout) complete() error {
 	var err error
 	if l.block, err = block.NewLayout(l.tables, l.constants, l.dictionary); err != nil {
@@ -78,7 +78,7 @@ func (l *layout) appendTables(dst []byte) []byte {
 	return dst
 }
 
-// readTables decodes the tables section, which it does not retain.
+// readTables decodes the tables section. It does not retain b.
 func readTables(b []byte) (*rows.Tables, error) {
 	t, err := rows.ReadTables(b)
 	if err != nil {

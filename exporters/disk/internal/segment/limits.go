@@ -26,8 +26,9 @@ const (
 	minRepeats = 4
 	// maxCounted is the maximum number of distinct texts that all text counters together hold.
 	maxCounted = 256 << 10
-	// minConstantRows is the minimum number of rows of a shape with constants: the few rows of rare
-	// shapes compress better together with other rows of their columns.
+	// minConstantRows is the minimum number of rows of a shape with constants (cells that all its
+	// rows have): the few rows of rare shapes compress better together with other rows of their
+	// columns.
 	minConstantRows = 4
 
 	// maxCachedBlocks is the maximum number of unused blocks that a merge keeps open for traces
@@ -43,8 +44,8 @@ const (
 
 	// groupBlocks is the number of blocks that share a filter. It is part of the file format.
 	groupBlocks = 16
-	// maxGroupValues is the maximum number of values of a filter; a group with more values has
-	// none.
+	// maxGroupValues is the maximum number of values of a filter. A group with more values has no
+	// filter.
 	maxGroupValues = 2 << 20
 
 	// maxFilters is the maximum size of all filters of a segment in bytes. They are in memory until
@@ -57,7 +58,7 @@ const (
 	maxRecentIntegers = 1 << recentIntegerBits
 	recentIntegerBits = 14
 
-	// maxZonePage is the maximum decompressed size of a page of the shapes of blocks. A page of
+	// maxZonePage is the maximum decompressed size of a page of the shapes section. A page of
 	// blocks with the maximum number of rows and shapes is smaller.
 	maxZonePage = zonePageBlocks * (block.MaxRows*6 + 16)
 

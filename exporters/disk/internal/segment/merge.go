@@ -30,10 +30,10 @@ type MergeOptions struct {
 // out because of damage. Info.RowBytes is an estimate.
 //
 // Merge reads all blocks twice: first to determine what the rows have in common and the order of
-// traces, then, mostly sequentially, for the rows. The first pass decodes only the cells that it
-// needs. Texts of blocks must stay valid after the blocks are closed. Merge needs about 80 bytes of
-// memory per trace, the tables of all inputs, a megabyte for each of maxCachedBlocks, and as much
-// as Write for the current block. A very long trace takes 40 bytes per row.
+// traces, then, mostly sequentially, to convert the rows. The first pass decodes only the cells
+// that it needs. Texts of blocks must stay valid after the blocks are closed. Merge needs about 80
+// bytes of memory per trace, the tables of all inputs, a megabyte for each of maxCachedBlocks, and
+// as much as Write for the current block. A very long trace takes 40 bytes per row.
 func Merge(fsys vfs.FS, path string, inputs []source.Source, meta Meta, opts MergeOptions) (Info, error) {
 	m := &merger{opts: opts, tables: rows.NewTableMerger(), info: Info{Meta: meta}}
 	info, err := create(fsys, path, func(f vfs.File) (Info, error) { return m.run(f, inputs) })
@@ -179,8 +179,8 @@ type cachedBlock struct {
 	lastUse uint64
 }
 
-// varyingCells is implemented by blocks that read the cells of a row that are not
-// source.Hints.Constant faster than all cells.
+// varyingCells is implemented by blocks that can read only the varying cells of a row (those that
+// are not source.Hints.Constant), which is faster than reading all of them.
 type varyingCells interface {
 	VaryingCells(dst []rows.Cell, row int) ([]rows.Cell, error)
 }

@@ -95,9 +95,9 @@ func (m *mergeConverter) mapWords(column uint32) {
 	m.wordMap[column] = known
 }
 
-// convert changes a head to the ids of the segment and appends the cells. cells are all cells of
-// the row, or only those that vary in the input. It returns the approximate size of the row in
-// bytes.
+// convert replaces the ids in a head by those of the segment and appends the converted cells. cells
+// holds all cells of the row, or only those that vary in the input. It returns the approximate size
+// of the row in bytes.
 func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cell, all bool) (converted []rows.Cell, bytes int, err error) {
 	s := &m.shapes[h.Shape]
 	if s.shape == unused {
@@ -136,8 +136,8 @@ func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cel
 	return dst, bytes, nil
 }
 
-// mismatch returns the error for a row with an unexpected number of cells. The input reported no
-// constants if it could not be read temporarily.
+// mismatch returns the error for a row with an unexpected number of cells. A possible cause: an
+// input that temporarily cannot be read reports no constants.
 func (m *mergeConverter) mismatch() error {
 	if _, err := m.input.Tables(); err != nil {
 		return err
@@ -163,7 +163,8 @@ type filterFeeder struct {
 	list    []feederCell
 }
 
-// feederShape lists the cells of a shape for the filters, from first up to that of the next shape.
+// feederShape locates the cells of a shape for the filters: from its first up to the first of the
+// next shape.
 type feederShape struct {
 	first            uint32
 	name, traceState rowText

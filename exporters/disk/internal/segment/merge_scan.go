@@ -38,8 +38,8 @@ func (m *merger) firstPass() error {
 	return nil
 }
 
-// expectedTraces returns an estimate of the number of traces: the sum over the inputs for which it
-// is known.
+// expectedTraces returns an estimate of the number of traces: the sum over the inputs whose number
+// of traces is known.
 func (m *merger) expectedTraces() (traces int) {
 	for i := range m.inputs {
 		if s, ok := m.inputs[i].Source.(*Segment); ok {
@@ -95,7 +95,7 @@ func (p *headColumns) read(b source.Block) (err error) {
 	return err
 }
 
-// of sets head to that of a row, as far as needed.
+// of reads the head of a row into p.head, as far as needed.
 func (p *headColumns) of(b source.Block, row int) (err error) {
 	h := &p.head
 	if p.partial == nil {
@@ -125,9 +125,9 @@ func (m *merger) scanRow(of *input, b source.Block, number uint32, row int) erro
 	return nil
 }
 
-// examineCells passes the cells of a row that the analyzer needs to it. If one of them is
-// unreadable, others may be counted nevertheless: a column then has an unnecessary word, or a
-// position is not constant.
+// examineCells passes to the analyzer the cells of a row that it needs. If one of them is
+// unreadable, others may be counted nevertheless: a dictionary then has an unnecessary word, or a
+// position is not considered constant.
 func (m *merger) examineCells(of *input, b source.Block, row int, id uint32) error {
 	state, shape := &of.states[id], of.ids.Shapes[id]
 	if state.rows == 0 {

@@ -19,7 +19,7 @@ type traceMerger struct {
 	fragments   []fragment
 	traceInputs []traceInput
 
-	// The last part of the trace that was read, as rows of the segment.
+	// The part of the trace that was read last, as rows of the segment.
 	heads []rows.Head
 	from  []rowLocation
 	cells []rows.Cell
@@ -198,7 +198,7 @@ func (g *traceMerger) inputConverter(input uint32) *mergeConverter {
 	return g.converters[input]
 }
 
-// traceInput iterates over the rows of a trace in one input, which are sorted.
+// traceInput iterates over the sorted rows of a trace in one input.
 type traceInput struct {
 	input     uint32
 	fragments []fragment   // remaining ones

@@ -42,7 +42,7 @@ const (
 	kindOrphans
 	kindCatalog // services and operations; optional
 	kindBounds  // bounds of starts of blocks, and directory of the pages of kindShapes; replaces kindZones
-	kindShapes  // pages of the shapes of blocks
+	kindShapes  // shapes of each block, in pages
 	kinds       // number of kinds, including 0
 )
 

@@ -212,7 +212,7 @@ func (s *Segment) Drop() {
 	s.lastZonePage.Store(nil)
 }
 
-// series is the section of series. It is cached, because dashboards request rates every few
+// series is the decoded series section. It is cached, because dashboards request rates every few
 // seconds.
 type series struct {
 	stats  *stats.SeriesStats

@@ -15,7 +15,7 @@ func (s *Segment) Bounds() (rows int, minStart, maxStart uint64) {
 	return s.info.Rows, s.info.MinStart, s.info.MaxStart
 }
 
-// Tables returns the vocabulary of all rows.
+// Tables returns the vocabulary: the definitions that the rows refer to.
 func (s *Segment) Tables() (*rows.Tables, error) {
 	b, err := s.load()
 	if err != nil {
@@ -145,9 +145,9 @@ func (s *Segment) HoldsIntegers() bool {
 	return err == nil && b.integers
 }
 
-// MayHold reports whether a row of the block may have an attribute with the given key and text. In
-// addition to string cells it covers all attributes in encoded attributes, events and links, of any
-// kind. It returns true if data is damaged.
+// MayHold reports whether a row of the block may have an attribute with the given key and text. It
+// covers string cells and, for values of any kind, the attributes in encoded cells (extra
+// attributes, events and links). It returns true if data is damaged.
 func (s *Segment) MayHold(number int, key, text string) bool {
 	b, err := s.load()
 	if err != nil {

@@ -99,8 +99,9 @@ func (b *statsBuilder) slot(id uint64) *int32 {
 	}
 }
 
-// add adds a row of the trace to edges or orphans, but not to its series, whose id it returns. name
-// is the span name if the rows of the shape have different names.
+// add adds a row of the trace to edges or orphans. It does not add the row to its series, but
+// returns the id of the series. name is the span name if the rows of the shape have different
+// names.
 func (b *statsBuilder) add(row uint32, h *rows.Head, name string) (series uint32) {
 	s := b.shapeInfo(h.Shape)
 	series = s.series

@@ -17,15 +17,15 @@ var (
 	_ source.Statistics = (*Segment)(nil)
 )
 
-// Trace visits the rows of a trace. Most segments do not hold it, which the trace index shows. If
-// the index is damaged, Trace searches all blocks.
+// Trace visits the rows of a trace. The trace index shows whether the segment holds the trace; most
+// segments do not. If the index is damaged, Trace searches all blocks.
 func (s *Segment) Trace(ctx context.Context, tenant string, id otlpdata.TraceID, visit func(b source.Block, rows []int32) error) error {
 	ids := [1]otlpdata.TraceID{id}
 	return s.Traces(ctx, tenant, ids[:], func(b source.Block, _ int, rows []int32) error { return visit(b, rows) })
 }
 
-// Traces visits the rows of several traces. It opens each block once, however many of the traces it
-// has.
+// Traces visits the rows of several traces. It opens each block once, even if the block has rows of
+// several of the traces.
 func (s *Segment) Traces(ctx context.Context, tenant string, ids []otlpdata.TraceID,
 	visit func(b source.Block, which int, rows []int32) error) error {
 	var found [8]candidate

@@ -7,8 +7,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// vocabulary holds the tables of the segment, with only what its rows use, by descending frequency,
-// and translates ids of the input.
+// vocabulary holds the tables of the segment and translates ids of the input. The tables have only
+// definitions that rows use, by descending frequency.
 type vocabulary struct {
 	in     *rows.Tables
 	layout *layout

@@ -13,7 +13,8 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/storage/vfs"
 )
 
-// Input is a set of rows with one vocabulary. It must not change while it is written.
+// Input is a set of rows with one vocabulary (the definitions that the rows refer to). It must not
+// change while it is written.
 type Input struct {
 	Tables *rows.Tables
 	Rows   int

@@ -41,7 +41,7 @@ type writer struct {
 	shapes    byShape
 }
 
-// unsampledCalls is the number of further calls for which a row of the current block stands.
+// unsampledCalls is the number of unsampled calls that a row of the current block stands for.
 type unsampledCalls struct {
 	row int
 	n   uint64
@@ -132,7 +132,7 @@ func (w *writer) addConverted(i int, h *rows.Head, bytes int, cells []rows.Cell)
 	return nil
 }
 
-// countUnsampled records how many further calls the next row stands for.
+// countUnsampled records how many unsampled calls the next row stands for.
 func (w *writer) countUnsampled(h *rows.Head, traceState string) {
 	if traceState == "" {
 		return

@@ -12,8 +12,8 @@ import (
 )
 
 // Zones summarize blocks, so that searches can skip blocks without reading them. They are stored in
-// two sections: bounds, which are kept in memory, and shapes, which are a hundred times as large
-// and read in pages of several blocks.
+// two sections: bounds (of start times), which are kept in memory, and shapes (which shapes each
+// block has), which are a hundred times as large and read in pages of several blocks.
 //
 //	bounds  blocks, (earliest start [8], latest - earliest)*,
 //	        (length of page, decompressed length)*
@@ -21,9 +21,9 @@ import (
 //	page    CRC-32C of the rest [4], zone* or a zstd frame of them, whichever is shorter
 //	zone    length of the rest, shapes, (shape - preceding shape)*, duration [shapes]
 //
-// Numbers without a size are varints. Shapes ascend; the difference of the first one is from 0. A
-// duration is the maximum source.Step of the rows of the shape. Older files have a single section
-// instead, which is kept in memory as a whole:
+// Numbers without a size are varints. Shapes ascend; the first one is stored as the difference from
+// 0. A duration is the maximum source.Step of the rows of the shape. Older files have a single
+// section instead, which is kept in memory as a whole:
 //
 //	zones   blocks, (earliest start [8], latest - earliest, shapes, (shape - preceding shape)*,
 //	        duration [shapes])*
@@ -146,7 +146,7 @@ func (r *reader) readBounds(rows int) source.BlockInfo {
 	return z
 }
 
-// readBounds decodes the section of bounds. shapes is the size of the section of shapes in bytes.
+// readBounds decodes the bounds section. shapes is the size of the shapes section in bytes.
 func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) {
 	r := reader{b: b}
 	if r.int() != len(blocks) {
@@ -169,7 +169,7 @@ func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) 
 	return z, r.end()
 }
 
-// readZones decodes the section of an old file, which the result retains. shapes is the number of
+// readZones decodes the zones section of an old file. The result retains b. shapes is the number of
 // shapes in the tables.
 func readZones(b []byte, blocks []blockLocation, shapes int) (*zones, error) {
 	r := reader{b: b}
@@ -267,7 +267,8 @@ func (s *Segment) zonePage(z *zones, number int) (*zonePageData, error) {
 	return open, nil
 }
 
-// unpackPage checks and decompresses a page of the section of shapes, which it does not retain.
+// unpackPage verifies the checksum of a page of the shapes section and decompresses it. The result
+// does not alias page.
 func (c *scratch) unpackPage(page []byte, length int) ([]byte, error) {
 	packed := page[4:]
 	if checksum(packed) != binary.LittleEndian.Uint32(page) {

@@ -200,7 +200,8 @@ func (s *searchRun) step(spans int) error {
 	return nil
 }
 
-// progress sends the number of examined spans, unless the last such line is recent.
+// progress writes a progress line with the number of examined spans, unless the previous one was
+// written less than progressInterval ago.
 func (s *searchRun) progress() error {
 	now := s.backend.Now()
 	if s.scanned > 0 && now.Sub(s.lastProgress) < progressInterval {

@@ -35,8 +35,8 @@ type Interner struct {
 // New returns an Interner with MaxWords 64 and MaxEvents 4.
 func New() *Interner { return &Interner{MaxWords: 64, MaxEvents: 4, ids: map[string]uint32{}} }
 
-// Add interns the spans of a request. It returns a record with their rows and the definitions that
-// they are the first to need. It panics if the request cannot be encoded.
+// Add interns the spans of a request. It returns a record with their rows and with the definitions
+// that no earlier span needed. It panics if the request cannot be encoded.
 func (in *Interner) Add(b *otlpdata.Batch) (record []byte) {
 	chunks, err := b.Chunks()
 	if err != nil {

@@ -143,7 +143,7 @@ func (b *testBlock) note(s tracestore.Span) {
 	}
 }
 
-// withholds reports whether to withhold a hint. The answer depends on the question alone.
+// withholds reports whether to withhold a hint. The result depends only on the arguments.
 func (t *table) withholds(question ...any) bool {
 	if t.precise {
 		return false
