@@ -10,19 +10,19 @@ import (
 // embeds it. Consume of the exporter then makes a single attempt. The keys are those of the
 // OpenTelemetry Collector, where it has them.
 type Delivery struct {
-	Timeout Duration              `yaml:"timeout" doc:"Maximum duration of one attempt."`
+	Timeout Duration              `yaml:"timeout" doc:"Maximum duration of one attempt to send a batch."`
 	Retry   RetryConfig           `yaml:"retry_on_failure" doc:"Retries after temporary errors."`
-	Queue   Optional[QueueConfig] `yaml:"sending_queue" doc:"Queue of batches that are acknowledged and sent later. Without it, clients are answered after the next hop has answered."`
+	Queue   Optional[QueueConfig] `yaml:"sending_queue" doc:"Queue of batches that are acknowledged immediately and sent later. Without a queue, a client gets its response only after the next hop has responded."`
 }
 
 // RetryConfig holds the keys below retry_on_failure.
 type RetryConfig struct {
-	Enabled             bool     `yaml:"enabled" doc:"Whether to retry."`
+	Enabled             bool     `yaml:"enabled" doc:"Whether to retry after temporary errors."`
 	InitialInterval     Duration `yaml:"initial_interval" doc:"Delay before the first retry."`
 	RandomizationFactor float64  `yaml:"randomization_factor" doc:"Fraction by which each delay is randomly increased or decreased, from 0 to 1."`
 	Multiplier          float64  `yaml:"multiplier" doc:"Factor by which the delay grows after each retry."`
 	MaxInterval         Duration `yaml:"max_interval" doc:"Maximum delay between attempts, unless the next hop asks for a longer one."`
-	MaxElapsedTime      Duration `yaml:"max_elapsed_time" doc:"Maximum time spent on one batch. 0 retries without limit."`
+	MaxElapsedTime      Duration `yaml:"max_elapsed_time" doc:"Maximum time spent on one batch, including retries. 0 disables the limit."`
 }
 
 // DefaultDelivery returns the default configuration: attempts of 5 s, retries for 5 minutes, and no

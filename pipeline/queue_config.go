@@ -10,14 +10,14 @@ import (
 
 // QueueConfig holds the keys below sending_queue.
 type QueueConfig struct {
-	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue. false has the same effect as leaving out the block."`
-	Storage         string   `yaml:"storage" doc:"Where batches are kept. disk: in files below service.data_dir, synced before spans are acknowledged; they are also sent after a restart. Empty: in memory."`
+	Enabled         bool     `yaml:"enabled" doc:"Whether to use a queue. false has the same effect as omitting the block."`
+	Storage         string   `yaml:"storage" doc:"Storage of the queue: disk or empty. disk writes batches to files in service.data_dir and syncs them before spans are acknowledged; after a restart, they are still sent. Empty stores batches in memory."`
 	NumConsumers    int      `yaml:"num_consumers" doc:"Number of batches sent concurrently."`
-	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue in units of sizer. 0 leaves only the limit max_bytes."`
+	QueueSize       int64    `yaml:"queue_size" doc:"Maximum size of the queue, in the unit that sizer selects. 0 disables this limit; max_bytes still applies."`
 	Sizer           string   `yaml:"sizer" doc:"Unit of queue_size: bytes, items (spans) or requests."`
-	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, for every sizer. 0 stands for 64MiB in memory and 1GiB on disk."`
-	Overflow        string   `yaml:"overflow" doc:"What happens to a batch if the queue is full: refuse it as overloaded, block until there is capacity, or drop_oldest to discard the oldest batches instead. Empty stands for refuse."`
-	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to block if the queue is full, like overflow: block."`
+	MaxBytes        ByteSize `yaml:"max_bytes" doc:"Maximum size of the queue in bytes, regardless of sizer. 0 means 64MiB in memory and 1GiB on disk."`
+	Overflow        string   `yaml:"overflow" doc:"Behaviour when the queue is full: refuse (refuse the batch as overloaded), block (wait until there is capacity) or drop_oldest (discard the oldest batches). Empty means refuse."`
+	BlockOnOverflow bool     `yaml:"block_on_overflow" doc:"Whether to wait when the queue is full. true has the same effect as overflow: block."`
 }
 
 // DefaultQueue returns the default configuration of a queue that is enabled.

@@ -13,44 +13,44 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	Directory    string            `yaml:"directory" doc:"Folder of the store. Empty uses a separate folder below service.data_dir."`
-	Retention    RetentionConfig   `yaml:"retention" doc:"Limits on age and size after which spans are deleted."`
-	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A crash of the process loses nothing in any mode; a power failure can lose acknowledged spans with interval and os."`
-	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs when sync is interval."`
-	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Minimum time between two syncs when sync is always, for disks with slow syncs. Acknowledgements wait for the next sync."`
-	Memtable     MemtableConfig    `yaml:"memtable" doc:"Memtables: recent spans in memory, later flushed to segments."`
-	Merge        MergeConfig       `yaml:"merge" doc:"Background compaction: merging many small segments into few large ones."`
-	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time a request waits when spans arrive faster than segments can be written. After it, the request is refused as overloaded."`
-	DiskFull     string            `yaml:"disk_full" doc:"Behaviour when less than min_free is left on the disk: refuse (refuse new spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
+	Directory    string            `yaml:"directory" doc:"Folder of the store. If empty, the store has its own folder in service.data_dir."`
+	Retention    RetentionConfig   `yaml:"retention" doc:"Maximum age and total size of stored spans. The oldest spans are deleted first."`
+	Sync         string            `yaml:"sync" doc:"When the write-ahead log is synced to disk: always (before each acknowledgement), interval (every sync_interval) or os (when the operating system decides). A process crash loses no acknowledged spans in any mode. A power failure can lose acknowledged spans with sync: interval or sync: os."`
+	SyncInterval pipeline.Duration `yaml:"sync_interval" doc:"Time between syncs with sync: interval."`
+	SyncGap      pipeline.Duration `yaml:"sync_gap" doc:"Minimum time between two syncs with sync: always, for disks with slow syncs. Acknowledgements wait for the next sync."`
+	Memtable     MemtableConfig    `yaml:"memtable" doc:"Memtables, which hold recent spans in memory until they are flushed to segments."`
+	Merge        MergeConfig       `yaml:"merge" doc:"Background compaction, which merges many small segments into a few large ones."`
+	MaxWait      pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a request waits when spans arrive faster than they can be written to segments. After that, the request is refused as overloaded."`
+	DiskFull     string            `yaml:"disk_full" doc:"Behaviour when free disk space is below min_free: refuse (refuse new spans as overloaded) or drop_oldest (delete the oldest segments before their retention ends)."`
 	MinFree      pipeline.ByteSize `yaml:"min_free" doc:"Free disk space below which the disk counts as full."`
-	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a file that is deleted when the disk is full, so that the memtable can still be flushed and its log freed. 0 keeps no reserve."`
-	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached parts of segments: vocabularies, block lists and catalogs."`
+	Reserve      pipeline.ByteSize `yaml:"reserve" doc:"Size of a reserve file. It is deleted when the disk is full, so that there is space to flush the memtable and then delete its write-ahead log. 0 disables the reserve."`
+	Cache        pipeline.ByteSize `yaml:"cache" doc:"Maximum memory for cached segment metadata: dictionaries, block indexes, and lists of services and operations."`
 	AllowDelete  bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges before their retention ends."`
-	Decoders     int               `yaml:"decoders" doc:"Maximum number of blocks that all queries together decode concurrently. Each block takes a few MiB."`
+	Decoders     int               `yaml:"decoders" doc:"Maximum number of segment blocks that are decoded at the same time, for all queries together. Each block takes a few MiB of memory."`
 }
 
 // RetentionConfig limits the age and the size of stored spans.
 type RetentionConfig struct {
-	Time pipeline.Duration `yaml:"time" doc:"Time after arrival when spans are deleted. Spans that share a merged segment with later ones are deleted up to an eighth later. 0 disables the limit."`
-	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the folder; above it the oldest segments are deleted. 0 disables the limit."`
+	Time pipeline.Duration `yaml:"time" doc:"Time for which spans are stored after their arrival. Spans in merged segments can stay up to one eighth longer. 0 disables the limit."`
+	Size pipeline.ByteSize `yaml:"size" doc:"Maximum size of the store folder. Above this size, the oldest segments are deleted. 0 disables the limit."`
 }
 
 // MemtableConfig says when a memtable is flushed. There are at most two: one that takes spans and
 // one that is being flushed.
 type MemtableConfig struct {
-	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its log has about the same size."`
+	MaxBytes pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for the spans of one memtable. Its write-ahead log has about the same size."`
 	MaxSpans int               `yaml:"max_spans" doc:"Maximum number of spans in one memtable."`
-	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable. An older one is flushed regardless of its size."`
+	MaxAge   pipeline.Duration `yaml:"max_age" doc:"Maximum age of a memtable. Older memtables are flushed regardless of their size."`
 }
 
 // MergeConfig says which segments are merged, and at what cost. Each flushed segment is merged
 // once, with neighbours in time; a merged segment stays as it is until it expires.
 type MergeConfig struct {
 	Enabled     bool    `yaml:"enabled" doc:"Whether segments are merged. Many small segments take more disk space and make queries slower."`
-	MinSegments int     `yaml:"min_segments" doc:"Minimum number of neighbouring segments for a merge. Segments of a past day are merged from two on."`
+	MinSegments int     `yaml:"min_segments" doc:"Minimum number of adjacent segments for a merge. For segments of past days, two are enough."`
 	MaxSegments int     `yaml:"max_segments" doc:"Maximum number of segments in one merge."`
-	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also covers at most an eighth of retention::size and of retention::time."`
-	BusyShare   float64 `yaml:"busy_share" doc:"Share of one processor for merging while spans arrive. When no span arrived for a second, or more than 64 segments wait, merging uses one whole processor. Flushes always have priority."`
+	MaxSpans    int     `yaml:"max_spans" doc:"Maximum number of spans in one merged segment. A merged segment also takes at most one eighth of retention::size and covers at most one eighth of retention::time."`
+	BusyShare   float64 `yaml:"busy_share" doc:"Fraction of one CPU core that merging uses while spans arrive, at most 1. If no span has arrived for a second, or more than 64 segments are waiting, merging uses one whole core. Flushes always have priority."`
 }
 
 // Values of DiskFull.
@@ -141,5 +141,5 @@ func (c *Config) overhead() pipeline.ByteSize {
 // Factory makes exporters of type "disk".
 func Factory() pipeline.Factory {
 	return pipeline.Exporter("disk", defaults, newExporter).
-		Doc("Stores spans in local files and syncs them before they are acknowledged; the store for one machine.")
+		Doc("Stores spans in local files on one machine and syncs them to disk before they are acknowledged.")
 }

@@ -21,14 +21,14 @@ type config struct {
 	client.GRPCConfig
 	client.NextHopConfig
 	pipeline.Delivery
-	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"OTLP endpoint for writing spans, if different from endpoint."`
-	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1, or auto, which queries the server."`
-	Archive        bool                                 `yaml:"archive" doc:"Use the archive of the server, which exists only in v1. Its traces are written and read by id and cannot be searched."`
-	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message, uncompressed. Larger batches are split into several messages."`
+	Writer         pipeline.Optional[client.GRPCConfig] `yaml:"writer" doc:"Connection for writing spans over OTLP, if the server for writing is not the one at endpoint."`
+	Protocol       string                               `yaml:"protocol" doc:"Version of the storage protocol: v2, v1 or auto (detected by asking the server)."`
+	Archive        bool                                 `yaml:"archive" doc:"Whether to use the archive of the server, which exists only in v1. Archived traces can be read by id but not searched."`
+	MaxMessageSize pipeline.ByteSize                    `yaml:"max_message_size" doc:"Maximum size of a sent message before compression. Larger batches are split into several messages."`
 	MaxRecvMsgSize int                                  `yaml:"max_recv_msg_size_mib" doc:"Maximum size of a received message in MiB."`
-	MaxHeld        pipeline.ByteSize                    `yaml:"max_held_size" doc:"Maximum memory for candidate traces of all searches together. Traces that exceed it are read again."`
-	MaxTrace       pipeline.ByteSize                    `yaml:"max_trace_size" doc:"Maximum size of a trace in a search result. Of a larger trace, a search returns a part and reports the result as incomplete."`
-	MaxTraces      int                                  `yaml:"max_traces_per_question" doc:"Maximum number of traces that one request to the server asks for. A search sends as many requests as necessary."`
+	MaxHeld        pipeline.ByteSize                    `yaml:"max_held_size" doc:"Maximum memory for candidate traces, for all searches together. Traces that do not fit are read from the server again when they are needed."`
+	MaxTrace       pipeline.ByteSize                    `yaml:"max_trace_size" doc:"Maximum size of a trace in a search result. Larger traces are truncated, and the result is reported as incomplete."`
+	MaxTraces      int                                  `yaml:"max_traces_per_question" doc:"Maximum number of traces in one request to the server. A search sends as many requests as necessary."`
 }
 
 const (

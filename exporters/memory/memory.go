@@ -32,8 +32,8 @@ import (
 
 // Config is the configuration of the exporter.
 type Config struct {
-	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above it, the oldest traces are dropped. The process needs about twice as much."`
-	AllowDelete bool              `yaml:"allow_delete" doc:"Allows operators to delete traces, services and time ranges through the admin extension."`
+	MaxBytes    pipeline.ByteSize `yaml:"max_bytes" doc:"Maximum memory for spans and their indexes, for all tenants together. Above this limit, the oldest traces are dropped. The process needs about twice this memory."`
+	AllowDelete bool              `yaml:"allow_delete" doc:"Whether the admin extension accepts requests to delete traces, services and time ranges."`
 }
 
 // minBytes is the minimum of MaxBytes, which is enough for the indexes of a few spans.

@@ -29,7 +29,7 @@ import (
 // Config is the configuration of the extension.
 type Config struct {
 	server.HTTPConfig
-	Linger pipeline.Duration `yaml:"linger" doc:"Time to keep serving after all other components have stopped, so that a last scrape gets the final counters."`
+	Linger pipeline.Duration `yaml:"linger" doc:"Time for which this extension keeps serving after all other components have stopped, so that a last scrape gets the final counters."`
 }
 
 func defaults() Config {
@@ -38,7 +38,7 @@ func defaults() Config {
 
 // Factory returns the factory of extensions of type admin.
 func Factory() pipeline.Factory {
-	return pipeline.Extension("admin", defaults, build).Doc("Serves metrics, health, status and profiles of the process over HTTP.")
+	return pipeline.Extension("admin", defaults, build).Doc("Serves the metrics, health, status and profiles of the process over HTTP.")
 }
 
 type admin struct {

@@ -25,22 +25,22 @@ type Archive = core.Archive
 // Config configures the extension.
 type Config struct {
 	Storage        pipeline.Ref[Store]                  `yaml:"storage" doc:"Exporter whose stored traces are served." ref:"a span store"`
-	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces. It must be a different one than storage. If absent, there is no archive." ref:"a span store that takes spans"`
+	ArchiveStorage pipeline.Ref[Archive]                `yaml:"archive_storage" doc:"Exporter to which users archive traces. It must not be the same as storage. If absent, traces cannot be archived." ref:"a span store that takes spans"`
 	HTTP           server.HTTPConfig                    `yaml:"http" doc:"Listener of the HTTP APIs and the web UI."`
-	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query services. If absent, they are not served."`
+	GRPC           pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener of the gRPC query APIs. If absent, they are not served."`
 
-	BasePath      string             `yaml:"base_path" doc:"Path that precedes all HTTP routes, for example /tracing."`
+	BasePath      string             `yaml:"base_path" doc:"Prefix of the paths of all HTTP routes, for example /tracing."`
 	UI            UIConfig           `yaml:"ui" doc:"Web UI."`
-	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that exceeds it returns what was found until then."`
-	MaxLimit      int                `yaml:"max_limit" doc:"Maximum number of traces in an answer, whatever limit a request sets."`
-	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans shown of a trace. Longer traces are truncated, with a warning."`
+	QueryTimeout  pipeline.Duration  `yaml:"query_timeout" doc:"Maximum time that the store takes for a query. A search that takes longer returns the traces found so far."`
+	MaxLimit      int                `yaml:"max_limit" doc:"Maximum number of traces in a response, regardless of the limit in the request."`
+	MaxTraceSize  int                `yaml:"max_trace_size" doc:"Maximum number of spans that are returned for a trace. Larger traces are truncated, with a warning."`
 	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines one by one to count spans by value. Above that it examines a sample, and the answer states its share."`
-	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further ones are rejected as overload, and clients can retry them."`
-	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory of all answers together, including spans that wait for clients of tail. Queries that need more are rejected as overload, and clients can retry them."`
-	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Send the bearer tokens of requests to remote storage servers."`
-	Tail          pageapi.TailConfig `yaml:"tail" doc:"Spans that clients watch while they are stored."`
-	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; spans then have a warning with the skew."`
+	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines individually to count spans by value. If there are more, it examines a sample, and the response states the share of examined spans."`
+	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
+	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory for all responses together, including spans buffered for live-tail clients. Queries that need more are refused as overloaded; clients can retry them."`
+	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
+	Tail          pageapi.TailConfig `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
+	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
 }
 
 func defaults() Config {

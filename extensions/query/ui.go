@@ -20,8 +20,8 @@ import (
 
 // UIConfig are the keys below `ui`.
 type UIConfig struct {
-	Path       string `yaml:"path" doc:"Folder with the build of a web UI: index.html, and the files that it loads in static/. If empty, a plain page lists the APIs."`
-	ConfigFile string `yaml:"config_file" doc:"Settings of the web UI, a .json or .js file. Changes are applied within 10 seconds."`
+	Path       string `yaml:"path" doc:"Folder with a built web UI: index.html, and in static/ the files that it loads. If empty, a plain page that lists the APIs is served instead."`
+	ConfigFile string `yaml:"config_file" doc:"File with the settings of the web UI, in .json or .js format. Changes are applied within 10 seconds."`
 }
 
 // Validate checks that config_file has a supported format and belongs to a UI.

@@ -32,13 +32,13 @@ type Config struct {
 	server.GRPCConfig
 	server.RequestLimits
 	Storage      pipeline.Ref[Store]   `yaml:"storage" doc:"Exporter whose store is served." ref:"a span store"`
-	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"Exporter whose store is served as the archive of v1. v2 has no archive." ref:"a span store"`
-	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key with the tenant of a call, if tenancy is not enabled. Calls without it belong to the default tenant. If empty, all calls do."`
-	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"Maximum duration of a read, including the time that the client takes to receive the answer."`
-	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused; clients should retry them."`
-	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one answer, regardless of the request."`
+	Archive      pipeline.Ref[Archive] `yaml:"archive_storage" doc:"Exporter whose store is served as the archive, which exists only in v1 of the protocol." ref:"a span store"`
+	TenantHeader string                `yaml:"tenant_header" doc:"Metadata key that contains the tenant of a call, if tenancy is not enabled. Calls without this key belong to the default tenant. If empty, all calls belong to it."`
+	QueryTimeout pipeline.Duration     `yaml:"query_timeout" doc:"Maximum duration of a read, including the time that the client takes to receive the response."`
+	MaxQueries   int                   `yaml:"max_queries" doc:"Maximum number of concurrent reads. Further reads are refused as overloaded; clients can retry them."`
+	MaxLimit     int                   `yaml:"max_limit" doc:"Maximum number of traces in one response, regardless of the limit in the request."`
 	MaxScanned   int                   `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
-	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message of an answer, unless a single span is larger. Clients accept 4MiB by default."`
+	MaxChunk     pipeline.ByteSize     `yaml:"max_chunk_size" doc:"Maximum size of one message in a response. Only a single span that is larger exceeds it. Clients accept 4MiB by default."`
 }
 
 const (
@@ -89,7 +89,7 @@ func (c *Config) Validate() error {
 // Factory returns the factory of the extension "remote_storage".
 func Factory() pipeline.Factory {
 	return pipeline.Extension("remote_storage", defaults, newExtension).
-		Doc("Remote storage server: other processes read and write a store over gRPC (v2 and v1).")
+		Doc("Remote storage server: lets other processes read and write a store over gRPC (v2 and v1).")
 }
 
 // extension is a gRPC server with the services of both versions.

@@ -55,19 +55,20 @@ func (f *flags) define(fs *flag.FlagSet) {
 		fs.TextVar(to, name, pipeline.Duration(value), usage)
 	}
 	duration(&f.interval, "interval", time.Second, "Time between traces (1s).")
-	duration(&f.readAfter, "read-after", time.Second, "Age of a trace, since its acknowledgement, at its first reading (1s).")
-	fs.StringVar(&f.ages, "ages", defaultAges, "Ages of further readings ("+defaultAges+"). Empty: none. Ignored with --once.")
-	duration(&f.duration, "duration", 0, "Time during which traces are written; afterwards the unread ones are read once. 0: no limit.")
+	duration(&f.readAfter, "read-after", time.Second, "Time from the acknowledgement of a trace to its first reading (1s).")
+	fs.StringVar(&f.ages, "ages", defaultAges, "Ages at which a trace is read again ("+defaultAges+"). Empty: never. Ignored with --once.")
+	duration(&f.duration, "duration", 0, "Time for which traces are written. Then traces that were not read yet are read once. 0: no limit.")
 	fs.IntVar(&f.once, "once", 0,
-		"Number of traces to write and read once before exiting; exit code 0 if all came back. Serves no metrics.")
-	fs.StringVar(&f.listen, "listen", defaultListen, "Address of /metrics; empty: none ("+defaultListen+").")
-	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent as "+strings.ToLower(tenantHeader)+".")
+		"Number of traces to write and read once before exiting; exit code 0 if all are read back. Disables /metrics.")
+	fs.StringVar(&f.listen, "listen", defaultListen, "Address on which to serve /metrics ("+defaultListen+"). Empty: not served.")
+	fs.StringVar(&f.tenant, "tenant", "", "Tenant of the traces, sent in the header "+strings.ToLower(tenantHeader)+".")
 	f.header = http.Header{}
-	fs.Func("header", "Header for all requests, as `Name: value`; repeatable.", f.addHeader)
+	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", f.addHeader)
 	fs.IntVar(&f.remember, "remember", defaultRemember,
-		fmt.Sprintf("Maximum number of traces remembered for further readings (%d); the oldest are dropped first.", defaultRemember))
-	fs.StringVar(&f.ignored, "ignore-tags", "", "Comma-separated keys of tags that are added on the way.")
-	fs.Uint64Var(&f.seed, "seed", 0, "Seed of the traces; seed and time determine a trace. 0: a random seed.")
+		fmt.Sprintf("Maximum number of traces that wait to be read again (%d). The oldest are dropped first.", defaultRemember))
+	fs.StringVar(&f.ignored, "ignore-tags", "",
+		"Keys of tags that other programs add on the way to the store, separated by commas. They are not compared.")
+	fs.Uint64Var(&f.seed, "seed", 0, "Seed for generating traces. The same seed and time give the same trace. 0: a random seed.")
 }
 
 func (f *flags) addHeader(s string) error {

@@ -30,9 +30,9 @@ func processorFlags(name, key string) []pipeline.Flag {
 		{Name: prefix + "server-queue-size", Block: key, Key: key + "::queue_size", Value: packets,
 			Doc: "Maximum number of datagrams that wait for a worker. Each counts as 64 KiB, the largest that clients send."},
 		{Name: prefix + "server-socket-buffer-size", Block: key, Key: key + "::socket_buffer", Value: number,
-			Doc: "Size of the receive buffer of the socket in bytes. 0 is the default of the system."},
+			Doc: "Size of the socket receive buffer in bytes. 0 uses the default of the operating system."},
 		{Name: prefix + "workers", Block: key, Key: key + "::workers", Value: number,
-			Doc: "Number of goroutines that process datagrams."},
+			Doc: "Number of concurrent workers that process datagrams."},
 	}
 }
 
@@ -52,11 +52,13 @@ func NativeExporter() []pipeline.Flag {
 func clientTLSFlags(prefix, key string) []pipeline.Flag {
 	prefix, key = prefix+".tls.", key+"::"
 	flags := []pipeline.Flag{
-		{Name: "ca", Key: "ca_file", Doc: "File of the trusted authorities in PEM format. The default is the authorities of the system."},
+		{Name: "ca", Key: "ca_file",
+			Doc: "File of trusted certificate authorities in PEM format. Empty trusts those of the system."},
 		{Name: "cert", Key: "cert_file", Doc: "Client certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
-		{Name: "server-name", Key: "server_name_override", Doc: "Name that the certificate of the server must have."},
-		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to accept any certificate."},
+		{Name: "server-name", Key: "server_name_override",
+			Doc: "Name that the server certificate must contain, instead of the host of the endpoint."},
+		{Name: "skip-host-verify", Key: "insecure_skip_verify", Switch: true, Doc: "Whether to accept any server certificate."},
 	}
 	insecure := key + "insecure"
 	for i := range flags {
@@ -68,8 +70,8 @@ func clientTLSFlags(prefix, key string) []pipeline.Flag {
 
 // ResourceTags returns the flags of processor resource_tags.
 func ResourceTags() []pipeline.Flag {
-	const doc = "Tags to add to the process of every span: k=v,k2=${NAME:default}. " +
-		"A tag is omitted if its variable is not set and has no default."
+	const doc = "Tags to add to the process of every span, as key=value,key2=${NAME:default}. " +
+		"A tag is omitted if its environment variable NAME is not set and it has no default."
 	return []pipeline.Flag{
 		{Name: "agent.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},
 		{Name: "collector.tags", Key: "tags", Adds: true, Value: tags, Doc: doc},

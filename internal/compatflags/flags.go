@@ -28,19 +28,19 @@ func OTLPReceiver() []pipeline.Flag {
 		{Name: "collector.otlp.grpc.max-message-size", Block: grpc, Key: grpc + "::max_recv_msg_size_mib", Value: mebibytes,
 			Doc: "Maximum message size in bytes, rounded up to MiB."},
 		{Name: "collector.otlp.grpc.max-connection-age", Block: grpc, Key: alive + "::max_connection_age",
-			Doc: "Age at which clients are asked to reconnect. 0 disables the limit."},
+			Doc: "Age at which a connection is closed, so that its client reconnects. 0 disables the limit."},
 		{Name: "collector.otlp.grpc.max-connection-age-grace", Block: grpc, Key: alive + "::max_connection_age_grace",
-			Doc: "Time that calls have to finish after that age. 0 disables the limit."},
+			Doc: "Time that open calls have to finish after max-connection-age. 0 disables the limit."},
 		{Name: "collector.otlp.http.host-port", Key: http + "::endpoint", Value: hostPort,
 			Doc: "Address on which to accept OTLP over HTTP."},
 		{Name: "collector.otlp.http.idle-timeout", Block: http, Key: http + "::idle_timeout",
-			Doc: "Maximum time a connection may be idle."},
+			Doc: "Maximum time that a connection stays open without a request."},
 		{Name: "collector.otlp.http.read-timeout", Block: http, Key: http + "::read_timeout",
-			Doc: "Maximum time to read a request."},
+			Doc: "Maximum time for a client to send a whole request."},
 		{Name: "collector.otlp.http.read-header-timeout", Block: http, Key: http + "::read_header_timeout",
-			Doc: "Maximum time to read the headers of a request."},
+			Doc: "Maximum time for a client to send the headers of a request."},
 		{Name: "collector.num-workers",
-			Instead: "requests are handled as they arrive; service.limits.inflight limits their total size in bytes"},
+			Instead: "there is no fixed number of workers; set service.limits.inflight to limit the bytes of requests in memory"},
 		{Name: "collector.queue-size",
 			Instead: "there is no queue in front of a store; set service.limits.inflight to limit the bytes of requests in memory"},
 		{Name: "collector.queue-size-memory", Instead: "set service.limits.inflight to limit the bytes of requests in memory"},
@@ -52,7 +52,7 @@ func OTLPReceiver() []pipeline.Flag {
 // DiskExporter returns the flags of exporter disk.
 func DiskExporter() []pipeline.Flag {
 	return []pipeline.Flag{
-		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "Retention time of the embedded store."},
+		{Name: "badger.span-store-ttl", Key: "retention::time", Doc: "Time for which the embedded store keeps spans."},
 		{Name: "badger.ephemeral",
 			Instead: "the embedded store always writes files; use --span-storage.type=memory for a store without files"},
 		{Name: "badger.directory-key",
@@ -76,18 +76,18 @@ func MemoryExporter() []pipeline.Flag {
 // Query returns the flags of extension query.
 func Query() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Address of the query API over HTTP."},
-		{Name: "query.base-path", Key: "base_path", Doc: "Path prefix of all routes, for example /tracing."},
-		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: hostPort, Doc: "Address of the query API over gRPC."},
+		{Name: "query.http-server.host-port", Key: "http::endpoint", Value: hostPort, Doc: "Address on which to serve the query API over HTTP."},
+		{Name: "query.base-path", Key: "base_path", Doc: "Prefix of the paths of all HTTP routes, for example /tracing."},
+		{Name: "query.grpc-server.host-port", Key: "grpc::endpoint", Value: hostPort, Doc: "Address on which to serve the query API over gRPC."},
 		{Name: "query.ui-config", Key: "ui::config_file", Doc: "Configuration file of the web UI, .json or .js."},
-		{Name: "query.static-files", Key: "ui::path", Doc: "Directory with a build of the web UI."},
+		{Name: "query.static-files", Key: "ui::path", Doc: "Folder with a built web UI."},
 		{Name: "query.log-static-assets-access", Instead: "requests are not logged; metrics count them"},
 		{Name: "query.max-clock-skew-adjustment", Key: "max_clock_skew_adjustment",
-			Doc: "Maximum clock-skew correction. 0 disables it."},
+			Doc: "Maximum clock-skew adjustment between hosts. 0 disables the adjustment."},
 		{Name: "query.bearer-token-propagation", Key: "bearer_token_propagation", Switch: true,
 			Doc: "Whether to forward bearer tokens to a remote storage server."},
 		{Name: "query.additional-headers", Key: "http::response_headers", Value: headers,
-			Doc: "Headers of every response, one `Name: value` per line."},
+			Doc: "Headers added to every response, one `Name: value` per line."},
 		{Name: "query.enable-tracing", Instead: "the program does not trace itself"},
 	}, tlsFlags("query.http", "http::tls"), tlsFlags("query.grpc", "grpc::tls"), tenancyFlags("http"), tenancyFlags("grpc"))
 }
@@ -108,7 +108,7 @@ func headers(text string) (any, error) {
 // Admin returns the flags of extension admin.
 func Admin() []pipeline.Flag {
 	return slices.Concat([]pipeline.Flag{
-		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address of the health check and the metrics."},
+		{Name: "admin.http.host-port", Key: "endpoint", Value: hostPort, Doc: "Address on which to serve the health check and the metrics."},
 		{Name: "metrics-backend",
 			Instead: "metrics are always served in the Prometheus text format; remove the extension admin to disable them"},
 		{Name: "metrics-http-route", Instead: "metrics are always served at /metrics by the extension admin"},
@@ -122,11 +122,11 @@ func tlsFlags(prefix, key string) []pipeline.Flag {
 		{Name: "cert", Key: "cert_file", Doc: "Certificate file in PEM format."},
 		{Name: "key", Key: "key_file", Doc: "Private key file in PEM format."},
 		{Name: "client-ca", Key: "client_ca_file",
-			Doc: "File of the authorities that must have signed client certificates, in PEM format."},
+			Doc: "File of certificate authorities in PEM format. If set, clients must present a certificate signed by one of them."},
 		{Name: "cipher-suites", Key: "cipher_suites", Value: list, Doc: "Cipher suites for TLS 1.2 and older, separated by commas."},
 		{Name: "min-version", Key: "min_version", Doc: "Minimum TLS version."},
 		{Name: "max-version", Key: "max_version", Doc: "Maximum TLS version."},
-		{Name: "reload-interval", Key: "reload_interval", Doc: "Interval at which the files are checked for new certificates."},
+		{Name: "reload-interval", Key: "reload_interval", Doc: "Interval at which the certificate and key files are checked for changes."},
 	}
 	for i := range flags {
 		f := &flags[i]
@@ -147,7 +147,7 @@ func corsFlags(prefix, key string) []pipeline.Flag {
 		{Name: prefix + ".cors.allowed-origins", Block: key, Key: below(key, "cors::allowed_origins"), Value: list,
 			Doc: "Origins of web pages that may send spans, separated by commas."},
 		{Name: prefix + ".cors.allowed-headers", Block: key, Key: below(key, "cors::allowed_headers"), Value: list,
-			Doc: "Headers that these pages may send, separated by commas."},
+			Doc: "Headers that web pages of the allowed origins may send, separated by commas."},
 	}
 }
 
@@ -158,7 +158,7 @@ func tenancyFlags(key string) []pipeline.Flag {
 	return []pipeline.Flag{
 		{Name: "multi-tenancy.enabled", Block: key, Key: block + "::enabled", Switch: true,
 			Doc: "Whether to separate tenants by a request header."},
-		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "Header with the name of the tenant."},
+		{Name: "multi-tenancy.header", Block: block, Key: block + "::header", Doc: "Header that names the tenant."},
 		{Name: "multi-tenancy.tenants", Block: block, Key: block + "::tenants", Value: list,
 			Doc: "Names of the allowed tenants, separated by commas. Empty allows all."},
 	}

@@ -14,7 +14,7 @@ func Sampling() []pipeline.Flag {
 		{Name: "sampling.strategies-reload-interval", Block: "file", Key: "file::reload_interval",
 			Doc: "Interval at which the strategies file is checked for changes. 0 disables the check."},
 		{Name: "sampling.strategies.bugfix-5270",
-			Instead: "a service with a rate limit never gets the operations of the default strategy"},
+			Instead: "a service with a rate-limiting strategy never inherits per-operation strategies from the default strategy"},
 		{Name: "http-server.host-port", Block: "http", Key: "http::endpoint", Value: hostPort,
 			Doc: "Address on which an agent serves sampling strategies."},
 		{Name: "reporter.grpc.host-port", Block: "remote", Key: "remote::endpoint", Value: hostPorts,

@@ -20,11 +20,11 @@ func Commands() []pipeline.Command {
 	t := tool{env: pipeline.SystemEnv(), getenv: os.Getenv, zone: time.Local}
 	return []pipeline.Command{
 		{Name: "trace", Args: "ID [-v] [--json] [--raw] [--query URL] [flags]", Setup: t.trace,
-			Doc: "show a trace from a running query service"},
+			Doc: "show a trace from a running query server"},
 		{Name: "search", Args: "['{ CONDITIONS }'] [--service S] [--tag KEY=VALUE] [--errors] [--from 1h] [flags]", Setup: t.search,
-			Doc: "search for traces in a running query service"},
+			Doc: "search for traces in a running query server"},
 		{Name: "services", Args: "[SERVICE] [--json] [--query URL] [flags]", Setup: t.services,
-			Doc: "list the services of a running query service, or the operations of one"},
+			Doc: "list the services that a running query server knows, or the operations of one service"},
 	}
 }
 
@@ -43,7 +43,7 @@ const defaultMaxSpans = 1000
 func (t tool) trace(fs *flag.FlagSet) runner {
 	var c commonFlags
 	c.define(fs)
-	raw := fs.Bool("raw", false, "Show stored spans, without the adjustments of the service.")
+	raw := fs.Bool("raw", false, "Show the spans as stored, without the adjustments of the query server.")
 	verbose := fs.Bool("v", false, "Show tags, logs and links of each span.")
 	maxSpans := fs.Int("max-spans", defaultMaxSpans, fmt.Sprintf("Maximum number of spans shown; the deepest are left out first (%d).",
 		defaultMaxSpans))

@@ -31,8 +31,8 @@ type commonFlags struct {
 func (c *commonFlags) define(fs *flag.FlagSet) {
 	c.header = http.Header{}
 	fs.StringVar(&c.query, "query", defaultQuery, "URL of the query API, including its base path ("+defaultQuery+").")
-	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent as "+strings.ToLower(tenantHeader)+".")
-	fs.Func("header", "Request header `Name: value`; may be repeated.", c.addHeader)
+	fs.StringVar(&c.tenant, "tenant", "", "Tenant to query, sent in the header "+strings.ToLower(tenantHeader)+".")
+	fs.Func("header", "Header for all requests, as `Name: value`; may be repeated.", c.addHeader)
 	fs.TextVar(&c.timeout, "timeout", pipeline.Duration(defaultTimeout), fmt.Sprintf("Timeout of requests (%s).", defaultTimeout))
 	fs.TextVar(&c.maxAnswer, "max-answer", pipeline.ByteSize(defaultMaxAnswer),
 		fmt.Sprintf("Maximum size of a response (%s).", pipeline.ByteSize(defaultMaxAnswer)))

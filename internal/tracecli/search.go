@@ -37,13 +37,13 @@ func (s *search) define(fs *flag.FlagSet) {
 	s.tags = map[string]string{}
 	fs.StringVar(&s.service, "service", "", "Service name.")
 	fs.StringVar(&s.operation, "operation", "", "Operation name.")
-	fs.Func("tag", "Tag `key=value`; may be repeated. One span must match all conditions.", s.addTag)
-	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum duration.")
-	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Maximum duration.")
+	fs.Func("tag", "Tag `key=value` of a span; may be repeated. One span must match all conditions.", s.addTag)
+	fs.TextVar(&s.min, "min", pipeline.Duration(0), "Minimum span duration.")
+	fs.TextVar(&s.max, "max", pipeline.Duration(0), "Maximum span duration.")
 	fs.StringVar(&s.from, "from", defaultFrom, "Earliest start time: RFC 3339, or a duration before now ("+defaultFrom+").")
-	fs.StringVar(&s.to, "to", "0", "Latest start time (now).")
+	fs.StringVar(&s.to, "to", "0", "Latest start time, written like --from (now).")
 	fs.IntVar(&s.limit, "limit", defaultLimit, fmt.Sprintf("Maximum number of traces (%d).", defaultLimit))
-	fs.BoolVar(&s.errors, "errors", false, "Only spans with an error, like --tag error=true.")
+	fs.BoolVar(&s.errors, "errors", false, "Search only for spans with an error. Same as --tag error=true.")
 }
 
 func (s *search) addTag(text string) error {

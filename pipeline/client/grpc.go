@@ -37,7 +37,7 @@ type GRPCConfig struct {
 	Keepalive       KeepaliveConfig            `yaml:"keepalive" doc:"Detection of dead connections."`
 	BalancerName    string                     `yaml:"balancer_name" doc:"Load balancing policy: round_robin distributes requests over all addresses, pick_first uses one address as long as it works."`
 	WaitForReady    bool                       `yaml:"wait_for_ready" doc:"Whether requests wait for a connection until they time out, instead of failing immediately."`
-	Authority       string                     `yaml:"authority" doc:"Value of the :authority header. Empty uses the endpoint."`
+	Authority       string                     `yaml:"authority" doc:"Value of the :authority header. If empty, the endpoint is used."`
 	ConnectTimeout  pipeline.Duration          `yaml:"connect_timeout" doc:"Maximum time for one connection attempt, including the TLS handshake."`
 	ReadBufferSize  pipeline.ByteSize          `yaml:"read_buffer_size" doc:"Size of the read buffer per connection."`
 	WriteBufferSize pipeline.ByteSize          `yaml:"write_buffer_size" doc:"Size of the write buffer per connection."`
@@ -47,7 +47,7 @@ type GRPCConfig struct {
 type KeepaliveConfig struct {
 	Time                pipeline.Duration `yaml:"time" doc:"Time without activity after which the client pings the server, at least 10s. 0 disables pings."`
 	Timeout             pipeline.Duration `yaml:"timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
-	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether to ping while no request is open. Servers may treat that as abuse."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether to ping while no request is open. Servers may close connections because of such pings."`
 }
 
 const (

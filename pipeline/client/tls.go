@@ -12,16 +12,16 @@ import (
 
 // TLSConfig is the block `tls`.
 type TLSConfig struct {
-	Insecure           bool              `yaml:"insecure" doc:"Whether to connect without TLS. For HTTP, the scheme of the URL decides instead."`
+	Insecure           bool              `yaml:"insecure" doc:"Whether to connect without TLS. Ignored for HTTP, where the scheme of the URL decides."`
 	InsecureSkipVerify bool              `yaml:"insecure_skip_verify" doc:"Whether to accept any server certificate. The connection is encrypted but not protected against interception."`
 	CAFile             string            `yaml:"ca_file" doc:"PEM file of trusted certificate authorities. Empty trusts those of the system."`
-	SystemCAs          bool              `yaml:"include_system_ca_certs_pool" doc:"Whether to trust the authorities of the system in addition to those of ca_file."`
+	SystemCAs          bool              `yaml:"include_system_ca_certs_pool" doc:"Whether to trust the certificate authorities of the system in addition to those in ca_file."`
 	CertFile           string            `yaml:"cert_file" doc:"PEM file of the client certificate, followed by its chain."`
 	KeyFile            string            `yaml:"key_file" doc:"PEM file of the private key for cert_file."`
 	ServerName         string            `yaml:"server_name_override" doc:"Name that the server certificate must contain, instead of the host of the endpoint."`
 	MinVersion         string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion         string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
-	ReloadInterval     pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the files are checked for changes; new connections use new certificates. 0 disables reloading."`
+	ReloadInterval     pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the certificate and key files are checked for changes. New connections use the new certificates. 0 disables reloading."`
 }
 
 // defaultReload is the default interval at which certificate and token files are checked for

@@ -22,8 +22,8 @@ const defaultReload = pipeline.Duration(10e9)
 
 // AuthConfig is the block `auth`. If both files are set, clients may use either method.
 type AuthConfig struct {
-	BearerTokensFile string `yaml:"bearer_tokens_file" doc:"File of accepted tokens, one per line, for the header Authorization: Bearer TOKEN."`
-	HtpasswdFile     string `yaml:"htpasswd_file" doc:"File of users and bcrypt hashes for basic authentication, as written by htpasswd -B."`
+	BearerTokensFile string `yaml:"bearer_tokens_file" doc:"File with the accepted tokens, one per line. Clients send a token in the header Authorization: Bearer TOKEN."`
+	HtpasswdFile     string `yaml:"htpasswd_file" doc:"File with users and bcrypt password hashes for basic authentication, as written by htpasswd -B."`
 }
 
 // Validate checks that at least one file is set.

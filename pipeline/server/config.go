@@ -95,7 +95,7 @@ type GRPCConfig struct {
 	MaxConcurrentStreams uint32            `yaml:"max_concurrent_streams" doc:"Maximum number of concurrent calls on one connection."`
 	MaxConnections       int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`
 	ConnectionTimeout    pipeline.Duration `yaml:"connection_timeout" doc:"Maximum time for a client to establish a connection."`
-	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time until the first message of a call has arrived."`
+	ReadTimeout          pipeline.Duration `yaml:"read_timeout" doc:"Maximum time for a client to send the first message of a call."`
 	Keepalive            KeepaliveConfig   `yaml:"keepalive" doc:"Detection of dead connections and of clients that ping too often."`
 	SecurityConfig
 }
@@ -111,15 +111,15 @@ type KeepaliveConfig struct {
 type KeepaliveServerConfig struct {
 	MaxConnectionIdle     pipeline.Duration `yaml:"max_connection_idle" doc:"Time without calls after which a connection is closed. 0 disables the limit."`
 	MaxConnectionAge      pipeline.Duration `yaml:"max_connection_age" doc:"Age at which a connection is closed, so that its client reconnects. 0 disables the limit."`
-	MaxConnectionAgeGrace pipeline.Duration `yaml:"max_connection_age_grace" doc:"Time that calls may take to finish after max_connection_age. 0 disables the limit."`
+	MaxConnectionAgeGrace pipeline.Duration `yaml:"max_connection_age_grace" doc:"Time that open calls have to finish after max_connection_age. 0 disables the limit."`
 	Time                  pipeline.Duration `yaml:"time" doc:"Time without activity after which the server pings a client."`
 	Timeout               pipeline.Duration `yaml:"timeout" doc:"Time to wait for the response to a ping before the connection is closed."`
 }
 
 // KeepaliveEnforcementConfig is the block `keepalive.enforcement_policy`.
 type KeepaliveEnforcementConfig struct {
-	MinTime             pipeline.Duration `yaml:"min_time" doc:"Minimum interval between pings of a client. Connections of clients that ping more often are closed."`
-	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Allow pings from clients that have no open call."`
+	MinTime             pipeline.Duration `yaml:"min_time" doc:"Minimum interval between the pings of a client. If a client pings more often, its connection is closed."`
+	PermitWithoutStream bool              `yaml:"permit_without_stream" doc:"Whether clients may ping while they have no open call."`
 }
 
 // DefaultGRPCConfig returns a config for the endpoint with limits that are safe on an open network.
@@ -166,7 +166,7 @@ func (c *GRPCConfig) Validate() error {
 type TCPConfig struct {
 	Endpoint       pipeline.Endpoint `yaml:"endpoint" doc:"Address to listen on, host:port."`
 	MaxMessageSize pipeline.ByteSize `yaml:"max_message_size" doc:"Maximum size of a message, including its delimiter."`
-	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"Maximum time to receive a message after its first byte, and maximum duration of a TLS handshake."`
+	ReadTimeout    pipeline.Duration `yaml:"read_timeout" doc:"Maximum time from the first byte of a message to its last. It is also the maximum duration of a TLS handshake."`
 	WriteTimeout   pipeline.Duration `yaml:"write_timeout" doc:"Maximum time for a client to receive a response."`
 	IdleTimeout    pipeline.Duration `yaml:"idle_timeout" doc:"Maximum time that a connection stays open without a message."`
 	MaxConnections int               `yaml:"max_connections" doc:"Maximum number of open connections. Further connections are closed immediately."`

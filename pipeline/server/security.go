@@ -19,7 +19,7 @@ import (
 type SecurityConfig struct {
 	TLS     pipeline.Optional[TLSConfig]     `yaml:"tls" doc:"TLS settings. If set, plaintext connections are refused."`
 	Auth    pipeline.Optional[AuthConfig]    `yaml:"auth" doc:"Authentication of clients. Off by default."`
-	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants by a header that every request must have. Off by default."`
+	Tenancy pipeline.Optional[TenancyConfig] `yaml:"tenancy" doc:"Separation of tenants. If enabled, every request must have a header that names its tenant. Off by default."`
 }
 
 func defaultSecurity() SecurityConfig {
@@ -37,8 +37,8 @@ type TLSConfig struct {
 	ClientCAFile   string            `yaml:"client_ca_file" doc:"PEM file of certificate authorities. If set, clients must present a certificate signed by one of them."`
 	MinVersion     string            `yaml:"min_version" doc:"Minimum TLS version: 1.0, 1.1, 1.2 or 1.3."`
 	MaxVersion     string            `yaml:"max_version" doc:"Maximum TLS version. Empty allows the newest."`
-	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS up to 1.2, by their names in Go. Empty selects a safe default."`
-	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the files are checked for changes; new connections use new certificates. 0 disables reloading."`
+	CipherSuites   []string          `yaml:"cipher_suites" doc:"Cipher suites for TLS 1.2 and older, by their Go names. Empty selects a safe default."`
+	ReloadInterval pipeline.Duration `yaml:"reload_interval" doc:"Interval at which the certificate and key files are checked for changes. New connections use the new certificates. 0 disables reloading."`
 }
 
 // Validate reports missing files and unknown versions and cipher suites.

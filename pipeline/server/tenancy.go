@@ -17,8 +17,8 @@ const maxTenantLength = 256
 // TenancyConfig is the block `tenancy`.
 type TenancyConfig struct {
 	Enabled bool     `yaml:"enabled" doc:"Whether tenants are separated. false has the same effect as omitting the block."`
-	Header  string   `yaml:"header" doc:"Header (gRPC: metadata key) that names the tenant."`
-	Tenants []string `yaml:"tenants" doc:"Allowed tenants, in printable ASCII. Empty allows any name."`
+	Header  string   `yaml:"header" doc:"HTTP header or gRPC metadata key that names the tenant."`
+	Tenants []string `yaml:"tenants" doc:"Names of the allowed tenants, in printable ASCII. Empty allows all names."`
 }
 
 // Validate checks the header and the names of tenants.

@@ -14,7 +14,7 @@ import (
 
 // Config configures the processor.
 type Config struct {
-	Sampling pipeline.Ref[sampling.Observer] `yaml:"sampling" ref:"an extension that samples adaptively" doc:"Extension that receives root spans: sampling with a block adaptive."`
+	Sampling pipeline.Ref[sampling.Observer] `yaml:"sampling" ref:"an extension that samples adaptively" doc:"Extension that receives root spans: a sampling extension with an adaptive block."`
 }
 
 // Validate checks that the extension is set.
@@ -28,7 +28,7 @@ func (c *Config) Validate() error {
 // Factory returns the factory of processors of type adaptive_sampling.
 func Factory() pipeline.Factory {
 	return pipeline.Processor("adaptive_sampling", func() Config { return Config{} }, newProcessor).
-		Doc("Reports root spans to the extension sampling, which calculates sampling probabilities for clients from them.")
+		Doc("Reports root spans to the sampling extension, which calculates the sampling probabilities of clients from them.")
 }
 
 // Processor reports root spans to an observer. It is safe for concurrent use.

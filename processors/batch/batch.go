@@ -27,11 +27,11 @@ import (
 
 // Config configures the processor. Sizes are in spans.
 type Config struct {
-	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time to wait for send_batch_size spans. 0 sends waiting requests as soon as possible."`
-	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans that are sent without further waiting. Used only with a timeout."`
-	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans of a joined request. A single larger request is not split."`
-	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a joined request. A single larger request is not split."`
-	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of concurrent sends. 0 uses the number of CPUs."`
+	Timeout           pipeline.Duration `yaml:"timeout" doc:"Maximum time that a request waits until send_batch_size spans have arrived. 0 sends requests as soon as possible."`
+	SendBatchSize     int               `yaml:"send_batch_size" doc:"Number of spans at which a batch is sent before the timeout. Not used if timeout is 0."`
+	SendBatchMaxSize  int               `yaml:"send_batch_max_size" doc:"Maximum number of spans in a batch. A single request that is already larger is passed on unsplit."`
+	SendBatchMaxBytes pipeline.ByteSize `yaml:"send_batch_max_bytes" doc:"Maximum size of a batch. A single request that is already larger is passed on unsplit."`
+	Concurrency       int               `yaml:"concurrency" doc:"Maximum number of batches sent concurrently. 0 uses the number of CPUs."`
 }
 
 func defaults() Config {
@@ -61,7 +61,7 @@ func (c *Config) Validate() error {
 // Factory returns the factory of processors of type batch.
 func Factory() pipeline.Factory {
 	return pipeline.Processor("batch", defaults, newBatch).
-		Doc("Joins the requests of concurrent callers into larger ones. Each caller gets the outcome of its own spans.")
+		Doc("Joins concurrent requests into larger batches. Each client still gets the result for its own spans.")
 }
 
 // batcher implements the processor.

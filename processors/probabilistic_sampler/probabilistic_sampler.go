@@ -28,7 +28,7 @@ const (
 // Config configures the processor.
 type Config struct {
 	Percentage float64 `yaml:"sampling_percentage" doc:"Percentage of traces that are passed on, from 0 to 100."`
-	Mode       string  `yaml:"mode" doc:"How earlier sampling is taken into account. equalizing applies the percentage to all original traces, so that traces already sampled at this percentage or a lower one all pass. proportional applies it to the arriving traces."`
+	Mode       string  `yaml:"mode" doc:"Traces to which the percentage applies: equalizing (the traces before any sampling; traces that were already sampled at this percentage or a lower one all pass) or proportional (the traces that arrive here)."`
 	Precision  int     `yaml:"sampling_precision" doc:"Precision of the sampling threshold, in hexadecimal digits."`
 }
 

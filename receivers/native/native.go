@@ -30,8 +30,8 @@ type config struct {
 }
 
 type protocols struct {
-	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Protobuf over gRPC, which agents send."`
-	HTTP pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Thrift over HTTP, which client libraries send without an agent."`
+	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener for protobuf over gRPC, which agents use."`
+	HTTP pipeline.Optional[server.HTTPConfig] `yaml:"http" doc:"Listener for Thrift over HTTP, which client libraries use when they send without an agent."`
 }
 
 func defaults() config {

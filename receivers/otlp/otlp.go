@@ -25,17 +25,17 @@ const (
 type config struct {
 	Protocols protocols `yaml:"protocols" doc:"Protocols to serve; at least one is required."`
 	server.RequestLimits
-	MaxDepth int `yaml:"max_nesting_depth" doc:"Maximum nesting depth of attribute values. 1 allows scalars, 2 allows arrays of scalars."`
+	MaxDepth int `yaml:"max_nesting_depth" doc:"Maximum nesting depth of attribute values. 1 allows scalars only, 2 also allows arrays of scalars."`
 }
 
 type protocols struct {
-	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"OTLP over gRPC."`
-	HTTP pipeline.Optional[httpConfig]        `yaml:"http" doc:"OTLP over HTTP, in protobuf or JSON."`
+	GRPC pipeline.Optional[server.GRPCConfig] `yaml:"grpc" doc:"Listener for OTLP over gRPC."`
+	HTTP pipeline.Optional[httpConfig]        `yaml:"http" doc:"Listener for OTLP over HTTP, in protobuf or JSON."`
 }
 
 type httpConfig struct {
 	server.HTTPConfig
-	TracesPath string `yaml:"traces_url_path" doc:"URL path for spans."`
+	TracesPath string `yaml:"traces_url_path" doc:"URL path to which clients send spans."`
 }
 
 func defaults() config {

@@ -31,7 +31,7 @@ type config struct {
 	Compact    pipeline.Optional[udp.Config] `yaml:"compact" doc:"Listener for the compact protocol, which most clients use."`
 	Binary     pipeline.Optional[udp.Config] `yaml:"binary" doc:"Listener for the binary protocol."`
 	Zipkin     pipeline.Optional[udp.Config] `yaml:"zipkin" doc:"Listener for the compact protocol on the port used by clients that send the Zipkin model."`
-	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept. Further clients are not tracked."`
+	MaxClients int                           `yaml:"max_clients" doc:"Maximum number of clients for which statistics are kept. Statistics of further clients are ignored."`
 }
 
 func defaults() config {

@@ -51,7 +51,7 @@ const defaultTop = 40
 
 func (t tool) inspect(fs *flag.FlagSet) runner {
 	columns := fs.Bool("columns", false, "Also print the size of each section, column and attribute. Reads all blocks.")
-	top := fs.Int("top", defaultTop, "Number of parts that --columns prints, largest first. 0 prints all.")
+	top := fs.Int("top", defaultTop, "Number of sections, columns and attributes that --columns prints, largest first. 0 prints all.")
 	asJSON := fs.Bool("json", false, "Print JSON.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		dir, err := oneDir(in)

@@ -28,8 +28,9 @@ type exportFlags struct {
 
 func (f *exportFlags) define(fs *flag.FlagSet) {
 	f.flags = fs
-	fs.StringVar(&f.format, "format", "", "Format: parquet, otlp-json (a request per line) or otlp-proto (requests with a length prefix).")
-	fs.StringVar(&f.out, "out", "", "Folder to write to. Created if missing; must be empty.")
+	fs.StringVar(&f.format, "format", "",
+		"Format of the files: parquet, otlp-json (one request per line) or otlp-proto (requests with a length prefix).")
+	fs.StringVar(&f.out, "out", "", "Folder to write to. It must be empty and is created if it does not exist.")
 	fs.StringVar(&f.from, "from", "", "Export only spans that start at or after this time, such as 2026-11-21T17:00:00Z or 2026-11-21.")
 	fs.StringVar(&f.to, "to", "", "Export only spans that start before this time.")
 	fs.StringVar(&f.tenant, "tenant", "", "Export only spans of this tenant.")

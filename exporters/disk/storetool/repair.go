@@ -57,8 +57,8 @@ type repairer struct {
 }
 
 func (t tool) repair(fs *flag.FlagSet) runner {
-	dry := fs.Bool("dry-run", false, "Print what repair would do without changing anything. Takes no lock; the server may be running.")
-	asJSON := fs.Bool("json", false, "Prints JSON.")
+	dry := fs.Bool("dry-run", false, "Print what repair would do, without changing anything. Works while the store is in use.")
+	asJSON := fs.Bool("json", false, "Print JSON.")
 	return func(ctx context.Context, in pipeline.Invocation) error {
 		name, err := oneDir(in)
 		if err != nil {

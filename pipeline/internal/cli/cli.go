@@ -69,7 +69,8 @@ const (
 
 func (c *command) subcommands() []subcommand {
 	return []subcommand{
-		{args: "[PRESET] [flags]", doc: "run; the first preset by default, or --config", operand: operandPreset, run: c.serve},
+		{args: "[PRESET] [flags]", operand: operandPreset, run: c.serve,
+			doc: "run a preset (by default the first one) or the configuration given by --config"},
 		{name: "validate", args: "[PRESET] [flags]", doc: "check the configuration and exit", operand: operandPreset, run: c.validate},
 		{name: "print-config", args: "[PRESET] [flags] [--origin] [--defaults]", operand: operandPreset, run: c.printConfig,
 			doc: "print the configuration, optionally with the source of each value and with all defaults",
@@ -81,7 +82,7 @@ func (c *command) subcommands() []subcommand {
 			run:   c.graph,
 			flags: func(fs *flag.FlagSet) { fs.BoolVar(&c.dot, "dot", false, "") }},
 		{name: "healthcheck", args: "[PRESET] [flags] [--endpoint HOST:PORT]", operand: operandPreset, run: c.healthcheck,
-			doc:   "check whether the process at the endpoint, or with this configuration, is ready; exit code 0 if it is",
+			doc:   "check whether the process at --endpoint, or else the process with this configuration, is ready; exit code 0 if it is",
 			flags: func(fs *flag.FlagSet) { fs.StringVar(&c.endpoint, "endpoint", "", "") }},
 		{name: "delete", args: "[PRESET] [flags] --trace ID|--service S|--to TIME", operand: operandPreset, run: c.deleteSpans,
 			doc:   "delete spans from the store of a running process; further flags: --from, --tenant, --store, --admin URL, --header, --yes",

@@ -92,7 +92,7 @@ func (c *command) usage(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "\nflags:\n"+
 		"  --config FILE\tConfiguration file. May be repeated; later files override earlier ones.\n"+
-		"  --set PATH=VALUE\tOverrides one value. Parts of the path are joined by \"::\", or by dots if no key contains one.\n"+
+		"  --set PATH=VALUE\tOverrides one value. Parts of the path are joined by \"::\", or by dots if no key contains a dot.\n"+
 		"  --strict\tTreats warnings as errors.\n"+
 		"\nflags that set configuration keys; each is also an environment variable (LOG_LEVEL for --log-level):\n")
 	for _, f := range config.Flags(c.load.Factories) {

@@ -19,7 +19,7 @@ func frameworkFlags() []pipeline.Flag {
 			Doc: "Minimum level of log lines: debug, info, warn or error."},
 		{Name: "log-encoding", Key: "service::telemetry::logs::encoding", Doc: "Format of log lines: json, console or auto."},
 		{Name: storageFlag, Doc: "Type of exporter that replaces the store of the configuration and every reference to it. " +
-			"Of several types, separated by commas, all are written to and the first is read from."},
+			"If it lists several types, separated by commas, spans are written to all of them and read from the first."},
 	}
 }
 

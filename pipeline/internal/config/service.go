@@ -12,28 +12,28 @@ import (
 
 // Service is the `service` section.
 type Service struct {
-	DataDir        string             `yaml:"data_dir" doc:"Folder for files of components. Each component uses a folder of its own below it."`
+	DataDir        string             `yaml:"data_dir" doc:"Folder for the files of all components. Each component has its own subfolder."`
 	Extensions     []pipeline.ID      `yaml:"extensions" doc:"Extensions to start."`
-	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id, each of type traces: traces, traces/internal."`
+	Pipelines      map[string]Members `yaml:"pipelines" doc:"Pipelines by id: traces, or traces/ and a name, for example traces/internal."`
 	Limits         Limits             `yaml:"limits" doc:"Limits of the whole process."`
 	Telemetry      Telemetry          `yaml:"telemetry" doc:"Logs and metrics of the process itself."`
-	DeadLetterDir  string             `yaml:"dead_letter_dir" doc:"Folder for batches that a destination refused permanently after they were acknowledged. Empty discards them."`
-	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of that folder. If it is full, refused batches are discarded and counted."`
-	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown, in which accepted requests are answered and queues are emptied."`
-	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration when one of its files changes, as on SIGHUP."`
-	WatchInterval  pipeline.Duration  `yaml:"watch_interval" doc:"Interval at which files are checked for changes. A changed file is loaded after it stayed the same for one interval."`
+	DeadLetterDir  string             `yaml:"dead_letter_dir" doc:"Folder for batches that a destination refused permanently after they were acknowledged. If empty, such batches are discarded."`
+	DeadLetterSize pipeline.ByteSize  `yaml:"dead_letter_size" doc:"Maximum size of dead_letter_dir. When the folder is full, refused batches are discarded and counted."`
+	StopTimeout    pipeline.Duration  `yaml:"stop_timeout" doc:"Maximum duration of a shutdown. During the shutdown, accepted requests are answered and queues are emptied."`
+	Watch          bool               `yaml:"watch" doc:"Whether to reload the configuration automatically when one of its files changes, in the same way as after SIGHUP."`
+	WatchInterval  pipeline.Duration  `yaml:"watch_interval" doc:"Interval at which configuration files are checked for changes. A changed file is loaded when it has not changed again for one interval."`
 }
 
 // Members lists the components of a pipeline.
 type Members struct {
 	Receivers  []pipeline.ID `yaml:"receivers" doc:"Receivers of the pipeline."`
 	Processors []pipeline.ID `yaml:"processors" doc:"Processors that spans pass through, in this order."`
-	Exporters  []pipeline.ID `yaml:"exporters" doc:"Exporters of the pipeline. Each gets all spans."`
+	Exporters  []pipeline.ID `yaml:"exporters" doc:"Exporters of the pipeline. Each exporter receives all spans."`
 }
 
 // Limits is the `limits` block of the service section.
 type Limits struct {
-	Inflight pipeline.ByteSize `yaml:"inflight" doc:"Maximum size of all requests in memory. Requests that exceed it are refused as overloaded."`
+	Inflight pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
 }
 
 // Telemetry is the `telemetry` block of the service section.
@@ -44,13 +44,13 @@ type Telemetry struct {
 
 // Metrics is the `metrics` block of the telemetry block.
 type Metrics struct {
-	CompatMetrics bool `yaml:"compat_metrics" doc:"Whether to serve the metrics of collector, agent and query a second time under their established names: jaeger_*, with _total after counters."`
+	CompatMetrics bool `yaml:"compat_metrics" doc:"Whether to also serve the metrics of collector, agent and query under their established names: jaeger_*, with the suffix _total for counters."`
 }
 
 // Logs is the `logs` block of the telemetry block.
 type Logs struct {
 	Level    string `yaml:"level" doc:"Minimum level of log lines: debug, info, warn or error."`
-	Encoding string `yaml:"encoding" doc:"Format of log lines: json, console, or auto, which is console on a terminal and json elsewhere."`
+	Encoding string `yaml:"encoding" doc:"Format of log lines: json, console or auto (console on a terminal, otherwise json)."`
 }
 
 func defaultService() Service {

@@ -17,11 +17,11 @@ import (
 
 // TailConfig are the keys below `tail`.
 type TailConfig struct {
-	MaxClients  int               `yaml:"max_clients" doc:"Maximum number of clients that watch spans at the same time. 0 disables watching."`
-	MaxRate     int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. The client receives the number of further spans."`
-	MaxExamined int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. The client receives the number of spans that were not examined."`
-	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Maximum time that a client watches before it must send the request again."`
-	MaxQueue    pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum number of bytes of spans that wait for one client. They count towards max_answer_memory."`
+	MaxClients  int               `yaml:"max_clients" doc:"Maximum number of concurrent live-tail clients. 0 disables the live tail."`
+	MaxRate     int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further matching spans, the client receives only the number."`
+	MaxExamined int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, the client receives only the number."`
+	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request. After that, the client must send the request again."`
+	MaxQueue    pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans that are buffered for one client. Buffered spans count towards max_answer_memory."`
 }
 
 // DefaultTailConfig returns the default settings.
