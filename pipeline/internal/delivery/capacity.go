@@ -56,10 +56,11 @@ func (c *capacity) loadOf(bytes, spans int64) load {
 	return l
 }
 
-// acquire takes capacity for a batch. If there is not enough, it depends on the configuration: with
+// acquire takes capacity for a batch. If there is not enough, the configuration decides: with
 // `overflow: block`, acquire waits until ctx ends; with `overflow: drop_oldest`, it calls evict to
-// free some as long as evict returns true; otherwise it returns an overloaded error. A batch that
-// is larger than the queue is refused permanently. After close, acquire returns ErrStopping.
+// free some as long as evict returns true. In all other cases it returns an overloaded error. A
+// batch that is larger than the queue is refused permanently. After close, acquire returns
+// ErrStopping.
 func (c *capacity) acquire(ctx context.Context, l load, evict func() bool) error {
 	if c.config.QueueSize > 0 && l.size > c.config.QueueSize || l.bytes > int64(c.config.MaxBytes) {
 		return pipeline.Permanent(fmt.Errorf("%w: the request is larger than sending_queue", errQueueFull))

@@ -51,7 +51,7 @@ func (c *callReader) useCache(ctx context.Context, shares []sourceShare) (rest [
 }
 
 // updateCache adds segments to the edge cache. It searches segments that are new to a cache entry
-// for the parents of its unresolved spans (those whose parent is in another segment).
+// for the parents of its unresolved spans (those whose parent is not in their segment).
 func (c *callReader) updateCache(ctx context.Context, cache *edgeCache, shares []sourceShare) error {
 	due := make(map[int]*cacheEntry) // entries to resolve, by source
 	for i := range shares {
