@@ -85,7 +85,7 @@ func distribute(p *Partial, batches []*otlpdata.Batch, outcome func([]*otlpdata.
 		var err error
 		switch {
 		case n > 0 && len(batches) > 1:
-			err = &Partial{Rejected: n, Err: fmt.Errorf("of %d requests that were sent as one: %w", len(batches), p.Err)}
+			err = &Partial{Rejected: n, Err: fmt.Errorf("in a batch of %d joined requests: %w", len(batches), p.Err)}
 		case n > 0:
 			err = p
 		}

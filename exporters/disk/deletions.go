@@ -88,7 +88,7 @@ func (d *deletions) after(number uint64) int {
 }
 
 var errTooManyDeletions = errors.New(
-	"too many deletions wait for segments to be merged; combine several traces in one deletion, or retry later")
+	"too many pending deletions; combine several traces in one deletion, or retry after more segments are merged")
 
 // checkCapacity fails if there are too many tombstones for another one. The caller holds slot.
 func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
@@ -112,7 +112,7 @@ func (d *deletions) checkCapacity(e *exporter, r *tombstone.Rule) error {
 func (d *deletions) add(e *exporter, r *tombstone.Rule, through uint64) error {
 	if d.unsure != nil {
 		if err := d.files.Write(d.unsure.Tombstone); err != nil {
-			return fmt.Errorf("writing the previous deletion: %w", err)
+			return fmt.Errorf("repeating the failed write of the previous deletion: %w", err)
 		}
 		d.unsure = nil
 	}
@@ -262,7 +262,7 @@ func (e *exporter) removeTombstones() error {
 		e.mu.Lock()
 		e.deletions.rules = slices.DeleteFunc(slices.Clone(e.deletions.rules), func(o *tombstone.Rule) bool { return o == r })
 		e.mu.Unlock()
-		e.log.Info("deletion completed; no file holds its spans", zap.Uint64("deletion", r.Number))
+		e.log.Info("deletion completed; no file contains the deleted spans", zap.Uint64("deletion", r.Number))
 	}
 	return nil
 }

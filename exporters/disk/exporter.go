@@ -229,7 +229,7 @@ func (e *exporter) Stop(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("span store: flush still running; its spans are in the log: %w", ctx.Err())
+		return fmt.Errorf("span store: flush did not finish in time; its spans remain in the write-ahead log: %w", ctx.Err())
 	}
 }
 
@@ -241,7 +241,7 @@ func (e *exporter) closeAll() {
 	e.mu.Unlock()
 	for _, l := range frozen {
 		if err := l.close(); err != nil {
-			e.log.Warn("cannot close log of unflushed spans", zap.Error(err))
+			e.log.Warn("cannot close write-ahead log of unflushed spans", zap.Error(err))
 		}
 		e.releaseLive(l)
 	}

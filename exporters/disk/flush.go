@@ -27,7 +27,7 @@ func (e *exporter) flushAll(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("flush cancelled; spans stay in the log: %w", ctx.Err())
+			return fmt.Errorf("flush cancelled; spans remain in the write-ahead log: %w", ctx.Err())
 		}
 		if err := e.flush(l); err != nil {
 			e.metrics.flushFailures.Inc()
@@ -43,7 +43,7 @@ func (e *exporter) flush(l *live) error {
 	if err := l.close(); err != nil {
 		// Callers that wait for the log get the error. Spans that it could not take are in the
 		// segment nevertheless.
-		e.log.Warn("cannot close log of memtable", zap.Error(err))
+		e.log.Warn("cannot close write-ahead log of a flushed memtable", zap.Error(err))
 		l.reported.Store(true) // its file is not reused
 	}
 	e.noteRotations(l)
@@ -100,7 +100,7 @@ func (e *exporter) write(l *live) (*handle, error) {
 func (e *exporter) giveUp(l *live, cause error) {
 	l.damaged = true
 	e.metrics.lostSpans.Add(float64(l.table.Rows()))
-	e.log.Error("cannot flush acknowledged spans; their log is kept in the quarantine; please report this",
+	e.log.Error("cannot flush acknowledged spans; keeping their write-ahead log in quarantine; please report this bug",
 		zap.Uint64("epoch", l.epoch), zap.Int("spans", l.table.Rows()), zap.Error(cause))
 }
 
@@ -112,7 +112,7 @@ func (e *exporter) noteUnreadable(l *live, info segment.Info) {
 	}
 	l.damaged = true
 	e.metrics.lostSpans.Add(float64(info.Unreadable))
-	e.log.Error("spans in memory could not be read during a flush; their log is kept in the quarantine; please report this",
+	e.log.Error("cannot read some spans in memory for a flush; keeping their write-ahead log in quarantine; please report this bug",
 		zap.Uint64("epoch", l.epoch), zap.Int("spans", info.Unreadable))
 }
 
@@ -139,7 +139,7 @@ func (e *exporter) removeLogs() {
 			err = e.logs.Recycle(l.epoch)
 		}
 		if err != nil {
-			e.log.Warn("cannot remove log of flushed spans; will retry", zap.Error(err))
+			e.log.Warn("cannot remove write-ahead log of flushed spans; will retry", zap.Error(err))
 		}
 		return err == nil
 	})
@@ -157,7 +157,7 @@ func (e *exporter) noteRotations(l *live) {
 	if s := l.log.Stats(); s.Rotations > l.rotations {
 		e.metrics.logRotations.Add(float64(s.Rotations - l.rotations))
 		l.rotations = s.Rotations
-		e.log.Warn("log write failed and was repeated in another file; check the disk", zap.Uint64("times", s.Rotations),
+		e.log.Warn("cannot write to a write-ahead log file; wrote the data to a new file; check the disk", zap.Uint64("times", s.Rotations),
 			zap.Error(s.LastFailure))
 	}
 }

@@ -89,7 +89,7 @@ func (e *exporter) append(b *otlpdata.Batch, from int) (l *live, r record, wait 
 	case errors.Is(err, errIntern):
 		return nil, r, nil, pipeline.Permanent(fmt.Errorf("storing the request: %w", err))
 	case err != nil:
-		return nil, r, nil, fmt.Errorf("writing spans to the log: %w", err)
+		return nil, r, nil, fmt.Errorf("writing spans to the write-ahead log: %w", err)
 	}
 	return l, r, nil, nil
 }
@@ -123,7 +123,7 @@ func (e *exporter) ready() (l *live, wait <-chan struct{}, err error) {
 	l, err = e.begin()
 	e.mu.Lock()
 	if err != nil {
-		return nil, nil, fmt.Errorf("span store: cannot create a log: %w", err)
+		return nil, nil, fmt.Errorf("span store: cannot create a write-ahead log: %w", err)
 	}
 	e.active = l
 	return l, nil, nil
@@ -161,7 +161,7 @@ func (e *exporter) commit(ctx context.Context, l *live, t wal.Ticket) error {
 		e.metrics.logFailures.Inc()
 		e.log.Error("write-ahead log failed; refusing spans until a new log can be created", zap.Error(err))
 	}
-	return fmt.Errorf("span store: cannot write the log: %w", err)
+	return fmt.Errorf("span store: cannot write to the write-ahead log: %w", err)
 }
 
 // signalCapacity wakes all callers that wait for capacity. The caller holds mu.

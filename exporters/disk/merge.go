@@ -84,13 +84,13 @@ func (e *exporter) noteMerge(err error, failed bool, failing *bool) {
 	case failed:
 		e.metrics.mergeFailures.Inc()
 		if !*failing {
-			e.log.Warn("merge failed; no spans are lost; will retry with growing pauses", zap.Error(err))
+			e.log.Warn("merge failed; no spans are lost; will retry with increasing delays", zap.Error(err))
 		}
 	case err != nil:
 		e.metrics.mergeAborts.Inc()
 		return
 	case *failing:
-		e.log.Info("merging segments recovered")
+		e.log.Info("merging of segments recovered")
 	}
 	*failing = failed
 }

@@ -182,7 +182,7 @@ func TestMergeFailuresAreLoggedOnce(t *testing.T) {
 		if n := len(e.handles()); n != 1 {
 			t.Errorf("%d segments after the fault, want 1", n)
 		}
-		bad, good := logs.FilterMessageSnippet("merge failed").Len(), logs.FilterMessageSnippet("merging segments recovered").Len()
+		bad, good := logs.FilterMessageSnippet("merge failed").Len(), logs.FilterMessageSnippet("merging of segments recovered").Len()
 		if bad != 1 || good != 1 {
 			t.Errorf("logged the failure %d times and the recovery %d times, want once each", bad, good)
 		}

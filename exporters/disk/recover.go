@@ -35,7 +35,7 @@ func (e *exporter) recover() error {
 			continue // at most as many as the previous process had: flush them later, in the background
 		}
 		if err := e.flush(e.frozen[0]); err != nil {
-			e.log.Error("cannot flush recovered log; its spans stay in memory", zap.Error(err))
+			e.log.Error("cannot flush recovered write-ahead log; its spans stay in memory", zap.Error(err))
 		}
 	}
 	e.removeLogs()
@@ -74,10 +74,10 @@ func (e *exporter) openSegments() error {
 func (e *exporter) setAside(name directory.Segment, cause error) error {
 	to, err := e.dir.Quarantine(e.dir.Path(name))
 	if err != nil {
-		return fmt.Errorf("segment cannot be read (%w) or quarantined: %w", cause, err)
+		return fmt.Errorf("segment cannot be read (%w) and cannot be moved to quarantine: %w", cause, err)
 	}
 	e.metrics.quarantined.Inc()
-	e.log.Error("segment cannot be read; moved to quarantine; its spans are missing from all answers", zap.String("file", to),
+	e.log.Error("segment cannot be read; moved to quarantine; its spans are missing from query results", zap.String("file", to),
 		zap.Int64("bytes", name.Size), zap.Error(cause))
 	return nil
 }
@@ -118,12 +118,12 @@ func (e *exporter) replay(epoch uint64) error {
 		if err != nil {
 			unreadable++
 			l.damaged = true
-			e.log.Error("cannot read log record", zap.Uint64("epoch", epoch), zap.Error(err))
+			e.log.Error("cannot read write-ahead log record; its spans are lost", zap.Uint64("epoch", epoch), zap.Error(err))
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("reading the log: %w", err)
+		return fmt.Errorf("reading the write-ahead log: %w", err)
 	}
 	l.table.Arrived(l.opened) // the log has no arrival times: the spans stay a little longer
 	if report.Unsynced > 0 && report.Sound() && wal.Mode(e.config.Sync) == wal.SyncAlways {
@@ -147,7 +147,7 @@ func (e *exporter) replay(epoch uint64) error {
 func (e *exporter) noteDamage(epoch uint64, report wal.Report, unreadable int) error {
 	e.metrics.lostRecords.Add(float64(report.Lost))
 	e.metrics.lostSpans.Add(float64(unreadable))
-	e.log.Error("log is damaged; acknowledged spans are lost; its files will be kept in the quarantine",
+	e.log.Error("write-ahead log is damaged; acknowledged spans are lost; its files will be kept in quarantine",
 		zap.Uint64("epoch", epoch), zap.Uint64("requests_lost", report.Lost), zap.Int("spans_unreadable", unreadable),
 		zap.Any("damage", report.Damage))
 	text := fmt.Sprintf("log %016x: %d acknowledged requests lost, %d spans unreadable\n", epoch, report.Lost, unreadable)

@@ -214,7 +214,7 @@ func TestStopDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		if err := e.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in the log") {
+		if err := e.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in the write-ahead log") {
 			t.Errorf("Stop: %v", err)
 		}
 		if took := time.Since(began); took != time.Second {

@@ -20,7 +20,7 @@ const (
 func (e *exporter) expire() {
 	now := e.env.Now()
 	if e.clock.jumped(now) {
-		e.log.Warn("clock jumped; expiry by time is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
+		e.log.Warn("system clock jumped; deleting spans by age is suspended", zap.Time("now", now), zap.Duration("hold", jumpHold))
 	}
 	retention := time.Duration(e.config.Retention.Time)
 	byTime := retention > 0 && !e.clock.holds()
@@ -81,7 +81,7 @@ func (e *exporter) drop(h *handle, reason string) int64 {
 func (e *exporter) measure() {
 	n, err := e.logs.Size()
 	if err != nil {
-		e.log.Warn("cannot measure log size", zap.Error(err))
+		e.log.Warn("cannot measure write-ahead log size", zap.Error(err))
 		return
 	}
 	e.metrics.logBytes.Set(float64(n))

@@ -183,7 +183,7 @@ func (e *exporter) loadSampling() error {
 	}
 	to, err := e.dir.Quarantine(e.samplingStore.file)
 	if err != nil {
-		return fmt.Errorf("adaptive sampling state cannot be read (%w) or quarantined: %w", damage, err)
+		return fmt.Errorf("adaptive sampling state cannot be read (%w) and cannot be moved to quarantine: %w", damage, err)
 	}
 	e.log.Error("adaptive sampling state cannot be read; moved to quarantine; starting without it",
 		zap.String("file", to), zap.Error(damage))

@@ -78,9 +78,9 @@ func (e *exporter) keepReserve() {
 // makeSpace deletes spare files and the reserve, so that a segment can be written, which then frees
 // its log.
 func (e *exporter) makeSpace(cause error) {
-	e.log.Warn("disk is full; deleting the reserve to flush the memtable", zap.Error(cause))
+	e.log.Warn("disk is full; deleting the disk reserve to flush the memtable", zap.Error(cause))
 	if err := e.logs.DropSpares(); err != nil {
-		e.log.Warn("cannot delete spare logs", zap.Error(err))
+		e.log.Warn("cannot delete preallocated write-ahead log files", zap.Error(err))
 	}
 	e.giveUpReserve()
 }

@@ -79,7 +79,7 @@ func TestNewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := newSetup(fs).build(t).Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "version 7") || !strings.Contains(err.Error(), "run a newer program") {
+	if err == nil || !strings.Contains(err.Error(), "version 7") || !strings.Contains(err.Error(), "upgrade this program") {
 		t.Errorf("folder of a newer version: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func (c *config) Validate() error {
 		errs = append(errs, pipeline.BadKey("protocol", "unknown version %q; use auto, v1 or v2", c.Protocol))
 	}
 	if c.Archive && c.Protocol == v2Name {
-		errs = append(errs, pipeline.BadKey("archive", "v2 has no archive; use v1, or set endpoint to the server of the archive"))
+		errs = append(errs, pipeline.BadKey("archive", "protocol v2 has no archive; set protocol: v1, or set endpoint to the archive server"))
 	}
 	if c.MaxMessageSize < minMessageSize || c.MaxMessageSize > maxMessageSize {
 		errs = append(errs, pipeline.BadKey("max_message_size", "must be from %s to %s, not %s",

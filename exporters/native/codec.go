@@ -18,7 +18,7 @@ func (codec) Name() string { return "proto" }
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	message, ok := v.([]byte)
 	if !ok {
-		return nil, fmt.Errorf("BUG: request of type %T", v)
+		return nil, fmt.Errorf("BUG: cannot encode request of type %T", v)
 	}
 	return mem.BufferSlice{mem.NewBuffer(&message, c.buffers)}, nil
 }

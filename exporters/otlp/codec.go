@@ -16,7 +16,7 @@ func (codec) Name() string { return "proto" }
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	chunks, ok := v.([][]byte)
 	if !ok {
-		return nil, fmt.Errorf("BUG: request of type %T", v)
+		return nil, fmt.Errorf("BUG: cannot encode request of type %T", v)
 	}
 	out := make(mem.BufferSlice, len(chunks))
 	for i, c := range chunks {
@@ -29,7 +29,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	response, ok := v.(*[]byte)
 	if !ok {
-		return fmt.Errorf("BUG: response of type %T", v)
+		return fmt.Errorf("BUG: cannot decode response into type %T", v)
 	}
 	*response = data.Materialize()
 	return nil

@@ -44,7 +44,7 @@ func TestTooManyQueries(t *testing.T) {
 	for _, path := range allPaths() {
 		w := querytest.Ask(t, routes, http.MethodGet, path)
 		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
-			!strings.Contains(w.Body.String(), "max_concurrent_queries (10)") {
+			!strings.Contains(w.Body.String(), "max_concurrent_queries is 10") {
 			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
 		}
 	}

@@ -239,7 +239,7 @@ func (s *adaptiveSource) renewLease(ctx context.Context, now time.Time) error {
 func (s *adaptiveSource) calculate(ctx context.Context) error {
 	before, err := s.store.LatestCalculation(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the latest calculation of adaptive sampling: %w", err)
+		return fmt.Errorf("reading the latest adaptive sampling calculation: %w", err)
 	}
 	if before == nil || before.At.Before(s.pending) || before.At.After(s.schedule.round) {
 		h, err := s.history(ctx, s.pending)
@@ -248,7 +248,7 @@ func (s *adaptiveSource) calculate(ctx context.Context) error {
 		}
 		c := adaptive.Calculate(s.cfg.options(), h, before, s.name, s.pending)
 		if err := s.store.SaveCalculation(ctx, c); err != nil {
-			return fmt.Errorf("storing the calculation of adaptive sampling: %w", err)
+			return fmt.Errorf("storing the adaptive sampling calculation: %w", err)
 		}
 		s.metrics.calculations.Inc()
 		s.activate(c)
@@ -271,7 +271,7 @@ func (s *adaptiveSource) history(ctx context.Context, round time.Time) (*adaptiv
 func (s *adaptiveSource) reload(ctx context.Context) error {
 	latest, err := s.store.LatestCalculation(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the latest calculation of adaptive sampling: %w", err)
+		return fmt.Errorf("reading the latest adaptive sampling calculation: %w", err)
 	}
 	if latest == nil {
 		return nil

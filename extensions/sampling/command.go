@@ -91,7 +91,7 @@ func (t tool) explain(fs *flag.FlagSet) func(context.Context, pipeline.Invocatio
 		}
 		var x sampling.Explanation // but for the strategy itself, which is only fileStrategy
 		if err := json.Unmarshal(body, &x); err != nil {
-			return fmt.Errorf("decoding the answer of %s: %w", *base, err)
+			return fmt.Errorf("decoding the response of %s: %w", *base, err)
 		}
 		if *asJSON {
 			_, err = in.Stdout.Write(body)
@@ -124,7 +124,7 @@ func (t tool) get(ctx context.Context, base, path string, header http.Header) ([
 	defer resp.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxExplanation))
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", base, err)
+		return nil, fmt.Errorf("reading the response of %s: %w", base, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		text := strings.TrimSpace(string(body[:min(len(body), maxErrorBody)]))

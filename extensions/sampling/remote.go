@@ -152,7 +152,7 @@ func (s *remoteSource) request(ctx context.Context, key serviceKey) answer {
 	}
 	strategy, err := strategies.FromProto(&response)
 	if err != nil {
-		out.err = fmt.Errorf("answer of %s: %w", s.cfg.Endpoint, err)
+		out.err = fmt.Errorf("response of %s: %w", s.cfg.Endpoint, err)
 		return out
 	}
 	out.entry = &entry{strategy: strategy, place: s.cfg.Endpoint, since: out.at,

@@ -189,7 +189,7 @@ func TestBadAnswers(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	f(&api_v2.SamplingStrategyResponse{}, "failed to get sampling strategy: answer of "+c.addr+": sampling strategy is empty")
+	f(&api_v2.SamplingStrategyResponse{}, "failed to get sampling strategy: response of "+c.addr+": sampling strategy is empty")
 	f(&api_v2.SamplingStrategyResponse{StrategyType: 9}, "unknown type 9")
 	large := []*api_v2.OperationSamplingStrategy{
 		{Operation: strings.Repeat("x", 2000), ProbabilisticSampling: &api_v2.ProbabilisticSamplingStrategy{}}}

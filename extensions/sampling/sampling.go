@@ -80,7 +80,7 @@ func (c *Config) Lacks(want reflect.Type) error {
 	_, adaptive := c.Adaptive.Get()
 	_, remote := c.Remote.Get()
 	if !adaptive && !remote && want == reflect.TypeFor[sampling.Observer]() {
-		return errors.New("block adaptive is missing")
+		return errors.New("adaptive block is missing")
 	}
 	return nil
 }

@@ -64,11 +64,11 @@ func (a *api) write(ctx context.Context, body []byte) error {
 func rejected(answer []byte) error {
 	partial, err := field(answer, 1, protowire.BytesType)
 	if err != nil {
-		return fmt.Errorf("answer is not an ExportTraceServiceResponse: %w", err)
+		return fmt.Errorf("response is not an ExportTraceServiceResponse: %w", err)
 	}
 	count, err := field(partial, 1, protowire.VarintType)
 	if err != nil {
-		return fmt.Errorf("answer is not an ExportTraceServiceResponse: %w", err)
+		return fmt.Errorf("response is not an ExportTraceServiceResponse: %w", err)
 	}
 	if n, _ := protowire.ConsumeVarint(count); n > 0 {
 		return fmt.Errorf("%d spans were rejected", n)
@@ -150,7 +150,7 @@ func parseAnswer(status int, body []byte) ([]shownTrace, error) {
 	case status != http.StatusOK:
 		return nil, unexpected(status, body)
 	case err != nil:
-		return nil, fmt.Errorf("reading answer: %w", err)
+		return nil, fmt.Errorf("reading response: %w", err)
 	}
 	return answer.Data, nil
 }
@@ -159,7 +159,7 @@ func unexpected(status int, body []byte) error {
 	return fmt.Errorf("status %d: %s", status, strings.TrimSpace(string(body[:min(len(body), maxQuoted)])))
 }
 
-var errTooLong = errors.New("answer is larger than any trace")
+var errTooLong = errors.New("response is larger than any canary trace")
 
 // do sends a request. It does not follow redirects, because the headers may contain credentials.
 func (a *api) do(ctx context.Context, method, target string, body []byte) (status int, answer []byte, err error) {
@@ -181,7 +181,7 @@ func (a *api) do(ctx context.Context, method, target string, body []byte) (statu
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return 0, nil, fmt.Errorf("reading answer (status %d): %w", resp.StatusCode, err)
+		return 0, nil, fmt.Errorf("reading response (status %d): %w", resp.StatusCode, err)
 	case len(answer) > maxAnswer:
 		return 0, nil, errTooLong
 	}

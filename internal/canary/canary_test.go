@@ -153,7 +153,7 @@ func TestResults(t *testing.T) {
 		func(int, bool, int, string) (int, string) {
 			return 200, `{"data":[],"errors":[{"msg":"result is incomplete: timeout"}]}`
 		})
-	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "reading answer",
+	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, "reading response",
 		func(int, bool, int, string) (int, string) { return 200, "<html>" })
 	f(1, map[Result]int{Failed: 1}, map[Result]int{Failed: 1}, errTooLong.Error(),
 		func(int, bool, int, string) (int, string) { return 200, strings.Repeat(" ", maxAnswer+1) })
@@ -173,7 +173,7 @@ func TestWriteFailures(t *testing.T) {
 			t.Errorf("got %s", &s)
 		}
 		got := messages(logs)
-		for _, want := range []string{"status 503: slow down", "3 spans were rejected", "answer is not an ExportTraceServiceResponse"} {
+		for _, want := range []string{"status 503: slow down", "3 spans were rejected", "response is not an ExportTraceServiceResponse"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no line says %q:\n%s", want, got)
 			}

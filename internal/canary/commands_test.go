@@ -107,7 +107,7 @@ func TestOnceOverTheNetwork(t *testing.T) {
 		return status, strings.ReplaceAll(body, "Cart.Load", "Cart.Lead")
 	}
 	_, stderr, err = command(t.Context(), t, pipeline.SystemEnv(), args...)
-	if err == nil || err.Error() != "acknowledged spans were lost or changed: 0 readings missed some, 10 were wrong" ||
+	if err == nil || err.Error() != "acknowledged spans were lost or changed: 0 readings had missing spans, 10 had wrong spans" ||
 		!strings.Contains(stderr, `operation: got \"Cart.Lead\", want \"Cart.Load\"`) {
 		t.Errorf("%v\n%s", err, stderr)
 	}

@@ -41,7 +41,7 @@ func (s *Summary) Lost() error {
 	if missing+wrong == 0 {
 		return nil
 	}
-	return fmt.Errorf("acknowledged spans were lost or changed: %d readings missed some, %d were wrong", missing, wrong)
+	return fmt.Errorf("acknowledged spans were lost or changed: %d readings had missing spans, %d had wrong spans", missing, wrong)
 }
 
 // Proven returns an error unless every trace was acknowledged and every reading was correct.

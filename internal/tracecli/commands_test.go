@@ -234,8 +234,8 @@ func TestSearchWithoutSummaries(t *testing.T) {
 		}
 		checkGolden(t, "search-traces", stdout)
 		if _, _, err := command(t.Context(), t, "search", "--query", url, "--service=wb", "{ error }"); err == nil ||
-			!strings.Contains(err.Error(), "too old for search expressions") {
-			t.Errorf("search expression without support by the service: %v", err)
+			!strings.Contains(err.Error(), "too old to support search expressions") {
+			t.Errorf("search expression without support by the server: %v", err)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (s *snapshot) listLogs() (logs []logFiles, spares logFiles, err error) {
 		return nil, spares, nil
 	}
 	if err != nil {
-		return nil, spares, fmt.Errorf("listing logs: %w", err)
+		return nil, spares, fmt.Errorf("listing write-ahead logs: %w", err)
 	}
 	for _, e := range entries {
 		var epoch uint64

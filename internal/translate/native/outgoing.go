@@ -82,7 +82,7 @@ const (
 	maxPooledScratch = 64 << 10
 )
 
-var errScopes = errors.New("native: scope names, which every span repeats, are too long for this number of spans")
+var errScopes = errors.New("native: scope names are too long in total, because each span repeats its scope name")
 
 // release returns w to the pool, without references to the chunks or requests.
 func (w *requestWriter) release() {

@@ -197,12 +197,12 @@ func requestDeletion(ctx context.Context, target string, d *deletion, headers []
 	}
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("cannot reach the process, which must be running: %w", err)
+		return 0, fmt.Errorf("cannot reach the process; check that it is running: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // everything needed has been read
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxDeleteReply))
 	if err != nil {
-		return 0, fmt.Errorf("reading the answer: %w", err)
+		return 0, fmt.Errorf("reading the response: %w", err)
 	}
 	var reply struct {
 		Spans *int   `json:"spans"`

@@ -72,7 +72,7 @@ func checkHealth(ctx context.Context, endpoint string) error {
 	defer resp.Body.Close() //nolint:errcheck // everything needed has been read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxHealthReply))
 	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the response: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("not ready: %s: %s", resp.Status, strings.TrimSpace(string(body)))

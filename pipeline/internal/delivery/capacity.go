@@ -63,7 +63,7 @@ func (c *capacity) loadOf(bytes, spans int64) load {
 // ErrStopping.
 func (c *capacity) acquire(ctx context.Context, l load, evict func() bool) error {
 	if c.config.QueueSize > 0 && l.size > c.config.QueueSize || l.bytes > int64(c.config.MaxBytes) {
-		return pipeline.Permanent(fmt.Errorf("%w: the request is larger than sending_queue", errQueueFull))
+		return pipeline.Permanent(fmt.Errorf("%w: request is larger than the limits of sending_queue", errQueueFull))
 	}
 	for {
 		w, err := c.tryAcquire(l)
@@ -126,7 +126,7 @@ func (c *capacity) wait(ctx context.Context, w *waiter) error {
 	}
 	c.waiters = slices.Delete(c.waiters, i, i+1)
 	c.admit() // the next waiters may need less
-	return pipeline.Overloaded(fmt.Errorf("%w, also after waiting", errQueueFull), 0)
+	return pipeline.Overloaded(fmt.Errorf("%w: no space became free in time", errQueueFull), 0)
 }
 
 // release returns capacity and admits waiters that fit.

@@ -64,7 +64,7 @@ func (d *DeadLetters) writeFile(component string, b *otlpdata.Batch) (string, er
 		return "", err
 	}
 	if int64(b.Size()) > d.max-d.used {
-		return "", fmt.Errorf("%s holds %d bytes, service.dead_letter_size is %d", d.dir, d.used, d.max)
+		return "", fmt.Errorf("dead-letter folder %s is full: %d bytes used, service.dead_letter_size is %d", d.dir, d.used, d.max)
 	}
 	chunks, err := b.Chunks()
 	if err != nil {

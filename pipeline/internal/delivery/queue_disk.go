@@ -106,10 +106,10 @@ func (q *diskQueue) recordLoss(l spool.Loss) {
 	}
 	cause := l.Err
 	if cause == nil {
-		cause = fmt.Errorf("%d records are missing at %d places of the file", l.Report.Lost, len(l.Report.Damage))
+		cause = fmt.Errorf("%d records are missing at %d places in the file", l.Report.Lost, len(l.Report.Damage))
 	}
 	q.lostBatches.Add(float64(l.Items))
-	q.log.Error("lost batches of the sending queue to a damaged file; its remains were moved to "+path.Join(q.dir, "damaged"),
+	q.log.Error("sending queue file is damaged; batches are lost; moved the file to "+path.Join(q.dir, "damaged"),
 		zap.String("log", fmt.Sprintf("%016x", l.Epoch)), zap.Uint64("batches", l.Items), zap.Error(cause))
 }
 

@@ -21,7 +21,7 @@ const payloadVersion = 1
 // noLimits accepts everything: queued batches were checked against the limits of their receiver.
 var noLimits = otlpdata.Limits{Bytes: math.MaxInt, Spans: math.MaxInt, Depth: math.MaxInt, Items: math.MaxInt}
 
-var errPayload = errors.New("not a queued batch of this version")
+var errPayload = errors.New("not a batch in the queue format of this version")
 
 // encodeBatch returns the payload of a batch in parts. The chunks of the batch are not copied.
 func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {

@@ -85,7 +85,7 @@ func (s *sender) attempts(ctx context.Context, b *otlpdata.Batch) error {
 }
 
 func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within timeout (%s): %w", timeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within timeout (%s): %w", timeout, context.DeadlineExceeded))
 	defer cancel()
 	err := s.next.Consume(ctx, b)
 	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {

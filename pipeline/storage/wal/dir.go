@@ -33,7 +33,7 @@ func OpenDir(fsys vfs.FS, dir string, o Options) (*Dir, error) {
 		return nil, err
 	}
 	if err := fsys.MkdirAll(dir); err != nil {
-		return nil, fmt.Errorf("make log directory: %w", err)
+		return nil, fmt.Errorf("create log directory: %w", err)
 	}
 	d := &Dir{fs: fsys, path: dir, opts: o, zero: make([]byte, min(o.Step, maxZeros))}
 	names, err := d.list()
@@ -42,7 +42,7 @@ func OpenDir(fsys vfs.FS, dir string, o Options) (*Dir, error) {
 	}
 	for _, n := range names.spares[min(o.Spares, len(names.spares)):] {
 		if err := fsys.Remove(d.file(spareName(n))); err != nil {
-			return nil, fmt.Errorf("remove spare log: %w", err)
+			return nil, fmt.Errorf("remove preallocated log file: %w", err)
 		}
 	}
 	return d, nil
@@ -94,11 +94,11 @@ func (d *Dir) DropSpares() error {
 	}
 	for _, n := range names.spares {
 		if err := d.fs.Remove(d.file(spareName(n))); err != nil {
-			return fmt.Errorf("remove spare log: %w", err)
+			return fmt.Errorf("remove preallocated log file: %w", err)
 		}
 	}
 	if err := d.fs.SyncDir(d.path); err != nil {
-		return fmt.Errorf("remove spare logs: %w", err)
+		return fmt.Errorf("remove preallocated log files: %w", err)
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (l *Log) rotate(cause error) error {
 	d.part = nil
 	next, err := l.dir.newPart(l.epoch, d.n+1)
 	if err != nil {
-		return fmt.Errorf("%w: %w; then %w", ErrFailed, cause, err)
+		return fmt.Errorf("%w: %w; retry in a new file: %w", ErrFailed, cause, err)
 	}
 	d.part, d.fresh = next, 0
 	err = d.write()
@@ -116,7 +116,7 @@ func (l *Log) rotate(cause error) error {
 	}
 	if err != nil {
 		d.part = nil
-		return fmt.Errorf("%w: %w; then %w", ErrFailed, cause, errors.Join(err, l.dir.discard(next)))
+		return fmt.Errorf("%w: %w; retry in a new file: %w", ErrFailed, cause, errors.Join(err, l.dir.discard(next)))
 	}
 	d.forget()
 	d.n++

@@ -36,7 +36,7 @@ var (
 	// ErrClosed means that the log was closed.
 	ErrClosed = errors.New("log is closed")
 	// ErrVersion means that a log holds records of another version of the format.
-	ErrVersion = errors.New("log was written by another version")
+	ErrVersion = errors.New("log has an unsupported format version")
 )
 
 // Mode says what is true of a record when Commit returns nil. In every mode it has been written: a

@@ -76,7 +76,7 @@ func (r *replay) open(d *Dir, epoch uint64) error {
 		return fs.ErrNotExist
 	}
 	if len(files) > maxParts {
-		return fmt.Errorf("%d parts, limit %d", len(files), maxParts)
+		return fmt.Errorf("log has %d parts, limit %d", len(files), maxParts)
 	}
 	for _, p := range files {
 		file, err := d.fs.Open(d.file(p.String()))

@@ -72,7 +72,7 @@ func TestAdaptiveSamplingWithoutAStore(t *testing.T) {
 func TestAdaptiveSamplingWithoutABlock(t *testing.T) {
 	err := loadAdaptive(t, "extensions::sampling::adaptive=null", "extensions::sampling::file={}")
 	const want = "processors.adaptive_sampling.sampling: extension sampling is not " +
-		"an extension that samples adaptively: block adaptive is missing"
+		"an extension that samples adaptively: adaptive block is missing"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -91,7 +91,7 @@ func NewLayout(tables *rows.Tables, constants [][]*rows.Cell, dictionary []bool)
 	var cells []rows.Cell
 	for i, list := range constants {
 		if i == len(tables.Shapes) || len(list) != len(tables.Shapes[i].Columns) {
-			return nil, fmt.Errorf("shape %d: %w: %d constants", i, errLayout, len(list))
+			return nil, fmt.Errorf("shape %d: %w: unexpected list of %d constants", i, errLayout, len(list))
 		}
 		bitmap, cells = resize(bitmap, (len(list)+7)/8), cells[:0]
 		clear(bitmap)

@@ -13,7 +13,7 @@ import (
 )
 
 // errLayout matches the errors of [NewLayout] and [LayoutBuilder].
-var errLayout = errors.New("constants or dictionaries do not fit the tables")
+var errLayout = errors.New("layout does not match the tables")
 
 // LayoutBuilder builds a Layout shape by shape, without holding all constants in memory. Not for
 // concurrent use.
@@ -34,7 +34,7 @@ type LayoutBuilder struct {
 func NewLayoutBuilder(tables *rows.Tables, dictionary []bool) (*LayoutBuilder, error) {
 	columns := len(tables.Columns)
 	if len(dictionary) != columns || len(tables.Words) != columns {
-		return nil, fmt.Errorf("%w: lengths differ", errLayout)
+		return nil, fmt.Errorf("%w: number of dictionaries or vocabularies differs from the number of columns", errLayout)
 	}
 	l := &Layout{tables: tables, encodings: make([]encoding, columns), shapes: make([]shape, 0, len(tables.Shapes)),
 		columnGroups: make([]atomic.Pointer[[]patternGroup], columns)}
@@ -51,7 +51,7 @@ func NewLayoutBuilder(tables *rows.Tables, dictionary []bool) (*LayoutBuilder, e
 func (b *LayoutBuilder) Add(bitmap []byte, cells []rows.Cell) error {
 	l, id := b.layout, len(b.layout.shapes)
 	if id == len(l.tables.Shapes) {
-		return fmt.Errorf("%w: no shape %d", errLayout, id)
+		return fmt.Errorf("%w: shape %d is not defined", errLayout, id)
 	}
 	s := &l.tables.Shapes[id]
 	number, err := b.pattern(s.Columns, bitmap)
@@ -72,7 +72,7 @@ func (b *LayoutBuilder) Add(bitmap []byte, cells []rows.Cell) error {
 	l.groups += len(p.groups)
 	for i := range cells {
 		if int64(cells[i].Word) > int64(len(l.tables.Words[p.fixed[i]])) {
-			return fmt.Errorf("shape %d: %w: no word %d", id, errLayout, cells[i].Word)
+			return fmt.Errorf("shape %d: %w: vocabulary entry %d is not defined", id, errLayout, cells[i].Word)
 		}
 		l.constants = append(l.constants, b.cells.number(&cells[i]))
 	}
@@ -94,7 +94,7 @@ func (b *LayoutBuilder) Layout() (*Layout, error) {
 // pattern returns the number of the pattern for a list of columns and a bitmap of constants.
 func (b *LayoutBuilder) pattern(columns []uint32, bitmap []byte) (uint32, error) {
 	if len(bitmap) != (len(columns)+7)/8 {
-		return 0, fmt.Errorf("%w: a bitmap of %d bytes for %d columns", errLayout, len(bitmap), len(columns))
+		return 0, fmt.Errorf("%w: bitmap of %d bytes for %d columns", errLayout, len(bitmap), len(columns))
 	}
 	b.key = binary.LittleEndian.AppendUint32(b.key[:0], b.lists.number(columns))
 	b.key = append(b.key, bitmap...)
@@ -121,7 +121,7 @@ func (b *LayoutBuilder) newPattern(columns []uint32, bitmap []byte) (pattern, er
 	for i, id := range columns {
 		switch {
 		case int(id) >= len(b.layout.encodings):
-			return p, fmt.Errorf("%w: no column %d", errLayout, id)
+			return p, fmt.Errorf("%w: column %d is not defined", errLayout, id)
 		case bitmap[i/8]>>(i%8)&1 == 1:
 			p.slots = append(p.slots, slot{group: constant, nth: int32(len(p.fixed))})
 			p.fixed = append(p.fixed, id)

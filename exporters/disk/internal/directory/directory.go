@@ -38,7 +38,7 @@ const (
 func Open(fsys vfs.FS, name string) (*Dir, error) {
 	d := &Dir{fs: fsys, path: name}
 	if err := fsys.MkdirAll(name); err != nil {
-		return nil, fmt.Errorf("creating the folder of the span store: %w", err)
+		return nil, fmt.Errorf("creating the span store folder: %w", err)
 	}
 	lock, err := fsys.Lock(d.in(lockFile))
 	switch {
@@ -63,7 +63,7 @@ func (d *Dir) prepare() error {
 	}
 	for _, sub := range []string{logDir, segmentDir, quarantineDir} {
 		if err := d.fs.MkdirAll(d.in(sub)); err != nil {
-			return fmt.Errorf("creating the folders of the span store: %w", err)
+			return fmt.Errorf("creating the span store folders: %w", err)
 		}
 	}
 	return d.removeUnfinished()
@@ -75,15 +75,15 @@ func (d *Dir) checkFormat() error {
 		return vfs.WriteFileAtomic(d.fs, d.in(formatFile), fmt.Appendf(nil, formatLine, Version))
 	}
 	if err != nil {
-		return fmt.Errorf("reading the version of the span store: %w", err)
+		return fmt.Errorf("reading the span store version: %w", err)
 	}
 	var v int
 	if _, err := fmt.Sscanf(string(b), formatLine, &v); err != nil || v < 1 {
-		return fmt.Errorf("%s does not contain the version of a span store; check that %s is the right folder", d.in(formatFile), d.path)
+		return fmt.Errorf("%s does not contain a span store version; check that %s is the right folder", d.in(formatFile), d.path)
 	}
 	if v > Version {
 		return fmt.Errorf("span store %s has version %d, but this program reads up to version %d; "+
-			"run a newer program or configure another data_dir", d.path, v, Version)
+			"upgrade this program or configure another data_dir", d.path, v, Version)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (d *Dir) removeUnfinished() error {
 	for _, sub := range append(dirs, "", segmentDir, logDir) {
 		entries, err := d.fs.ReadDir(d.in(sub))
 		if err != nil {
-			return fmt.Errorf("listing the span store: %w", err)
+			return fmt.Errorf("listing the files of the span store: %w", err)
 		}
 		for _, e := range entries {
 			if e.IsDir || !strings.HasSuffix(e.Name, vfs.TempSuffix) {
@@ -114,7 +114,7 @@ func (d *Dir) removeUnfinished() error {
 		// a power failure. It must be durable before the store relies on it, for example before it
 		// removes the log of a segment.
 		if err := d.fs.SyncDir(d.in(sub)); err != nil {
-			return fmt.Errorf("syncing the folders of the span store: %w", err)
+			return fmt.Errorf("syncing the span store folders: %w", err)
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (d *Dir) RemoveEmptyDays() error {
 			err = d.fs.Remove(d.in(segmentDir, day))
 		}
 		if err != nil {
-			return fmt.Errorf("removing the empty folder of a day: %w", err)
+			return fmt.Errorf("removing an empty day folder: %w", err)
 		}
 	}
 	return nil
@@ -260,7 +260,7 @@ const damageSuffix = ".damage.txt"
 func (d *Dir) MarkDamaged(epoch uint64, text string) error {
 	name := d.in(quarantineDir, fmt.Sprintf("%016x%s", epoch, damageSuffix))
 	if err := vfs.WriteFileAtomic(d.fs, name, []byte(text)); err != nil {
-		return fmt.Errorf("recording the damage of a log: %w", err)
+		return fmt.Errorf("recording damage to a write-ahead log: %w", err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func OpenReadOnly(fsys vfs.FS, name string) (*Dir, error) {
 func (d *Dir) ReserveSize() (int64, error) {
 	entries, err := d.fs.ReadDir(d.path)
 	if err != nil {
-		return 0, fmt.Errorf("listing the span store: %w", err)
+		return 0, fmt.Errorf("listing the files of the span store: %w", err)
 	}
 	for _, e := range entries {
 		if e.Name == reserveFile {

@@ -22,10 +22,10 @@ func (d *Dir) Reserve(size int64) error {
 		f, err = d.fs.Create(d.in(reserveFile))
 	}
 	if err != nil {
-		return fmt.Errorf("creating the reserve: %w", err)
+		return fmt.Errorf("creating the disk reserve: %w", err)
 	}
 	if err := errors.Join(fill(f, size), f.Close()); err != nil {
-		return fmt.Errorf("creating the reserve: %w", err)
+		return fmt.Errorf("creating the disk reserve: %w", err)
 	}
 	return d.fs.SyncDir(d.path)
 }
@@ -52,7 +52,7 @@ func fill(f vfs.File, size int64) error {
 // ReleaseReserve removes the reserve, if there is one, to free its space.
 func (d *Dir) ReleaseReserve() error {
 	if err := d.fs.Remove(d.in(reserveFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("releasing the reserve: %w", err)
+		return fmt.Errorf("deleting the disk reserve: %w", err)
 	}
 	return d.fs.SyncDir(d.path)
 }

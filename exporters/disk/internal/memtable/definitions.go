@@ -61,7 +61,7 @@ func (t *Table) addDefinition(tag rows.Tag, payload []byte) error {
 	before := t.count(d)
 	missing := t.missing(d, before)
 	if t.lost+missing > maxLost {
-		return fmt.Errorf("%w: too many missing definitions", rows.ErrCorrupt)
+		return fmt.Errorf("%w: too many records refer to definitions that are not in the log", rows.ErrCorrupt)
 	}
 	t.lost += missing
 	known, err := t.tables.Define(tag, payload)

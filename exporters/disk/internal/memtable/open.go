@@ -125,14 +125,14 @@ func (b *openBlock) read(row, n int) error {
 	}
 	t := b.s.tables
 	if int(b.head.Shape) >= len(t.Shapes) {
-		return b.wrapError(row, fmt.Errorf("%w: no shape %d", rows.ErrCorrupt, b.head.Shape))
+		return b.wrapError(row, fmt.Errorf("%w: row refers to undefined shape %d", rows.ErrCorrupt, b.head.Shape))
 	}
 	columns := t.Shapes[b.head.Shape].Columns
 	if n < 0 {
 		n = len(columns)
 	}
 	if n > len(columns) {
-		return b.wrapError(row, fmt.Errorf("%w: no cell %d", rows.ErrCorrupt, n-1))
+		return b.wrapError(row, fmt.Errorf("%w: shape has no column at position %d", rows.ErrCorrupt, n-1))
 	}
 	if n <= len(b.cells) {
 		return nil

@@ -140,7 +140,7 @@ func (a *Assembler) merge(b []byte) error {
 	}
 	extra, err := a.extra.Read(b[pos:])
 	if err != nil || len(extra.Attributes) != len(at) {
-		return corrupt("extra attributes do not fit their positions")
+		return corrupt("extra attributes do not match their positions")
 	}
 	own := a.span.Attributes
 	a.merged = a.merged[:0]

@@ -179,7 +179,7 @@ func (t *Tables) fits(r *reader, id uint32, have int) bool {
 	}
 	l := t.lostDefinitions()
 	if l.gaps+gap > maxLost {
-		r.fail("too many missing definitions")
+		r.fail("too many records refer to missing definitions")
 		return false
 	}
 	l.gaps += gap

@@ -48,7 +48,7 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	shape, n := uvarint(row, 0)
 	resource, n := uvarint(row, n)
 	if n < 0 || shape >= maxID || resource>>1 >= maxID {
-		return nil, corrupt("invalid head of a row")
+		return nil, corrupt("invalid row head")
 	}
 	h.Shape, h.Resource = uint32(shape), uint32(resource>>1)
 	size := 16 + 8 + 8
@@ -57,7 +57,7 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	}
 	b := row[n:]
 	if len(b) < size {
-		return nil, corrupt("truncated head of a row")
+		return nil, corrupt("truncated row head")
 	}
 	h.TraceID = otlpdata.TraceID(b)
 	h.SpanID = otlpdata.SpanID(b[16:])
@@ -68,7 +68,7 @@ func ReadHead(row []byte, h *Head) (cells []byte, err error) {
 	h.Start = binary.LittleEndian.Uint64(b[size-8:])
 	length, n := uvarint(b, size)
 	if n < 0 {
-		return nil, corrupt("truncated end time of a row")
+		return nil, corrupt("row is truncated in its end time")
 	}
 	h.End = h.Start + length
 	return b[n:], nil
@@ -128,7 +128,7 @@ func (t *Tables) ReadRow(row []byte, h *Head, dst []Cell) ([]Cell, error) {
 		return dst, corrupt("row refers to an undefined shape or resource")
 	}
 	if t.lost != nil && (t.Shapes[h.Shape].lost || t.lost.resources[h.Resource]) {
-		return dst, corrupt("row refers to a lost definition")
+		return dst, corrupt("row refers to a missing definition")
 	}
 	return t.ReadCells(b, t.Shapes[h.Shape].Columns, dst)
 }
@@ -157,7 +157,7 @@ func (t *Tables) ReadFirstCells(b []byte, columns []uint32, dst []Cell) (cells [
 			if word, pos = uvarint(b, pos); word == 0 {
 				c.Data, pos = cellText(b, pos)
 			} else if word > uint64(len(t.Words[id])) || t.lost != nil && t.lost.words[[2]uint32{id, uint32(word - 1)}] {
-				return dst, nil, corrupt("row refers to an undefined word")
+				return dst, nil, corrupt("row refers to an undefined vocabulary entry")
 			}
 			c.Word = uint32(word)
 		case otlpdata.ValueInt:

@@ -23,7 +23,7 @@ type Translation struct {
 	Words             [][]uint32 // by column of the merged tables and word of the source
 }
 
-var errLost = errors.New("missing definitions")
+var errLost = errors.New("tables lack definitions that rows refer to")
 
 // Tables returns the merged tables. Add extends them.
 func (m *TableMerger) Tables() *Tables { return m.tables }

@@ -12,7 +12,7 @@ import (
 
 // ErrReference is the error of a row that refers to an entry that the vocabulary does not have. It
 // matches rows.ErrCorrupt.
-var ErrReference = fmt.Errorf("%w: row refers to an undefined entry of the vocabulary", rows.ErrCorrupt)
+var ErrReference = fmt.Errorf("%w: row refers to an undefined vocabulary entry", rows.ErrCorrupt)
 
 // Readable reports whether everything that a shape refers to is in the vocabulary.
 func Readable(t *rows.Tables, s *rows.Shape) bool {

@@ -102,14 +102,14 @@ func readCatalog(b []byte) (*catalog, error) {
 	return newCatalog(services), nil
 }
 
-var errOrder = errors.New("names out of order")
+var errOrder = errors.New("names are not sorted")
 
 // count decodes the number of items that follow, each at least size bytes long. The number must not
 // exceed *left and is subtracted from it.
 func (r *reader) count(size int, left *int) int {
 	n := r.uvarint()
 	if n > uint64(min(len(r.b)/size, *left)) {
-		r.fail(errors.New("invalid count"))
+		r.fail(errors.New("count exceeds the data"))
 		return 0
 	}
 	*left -= int(n)

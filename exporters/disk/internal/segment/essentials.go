@@ -72,7 +72,7 @@ func (s *Segment) readEssentials() (*essentials, error) {
 		return nil, s.damage(kindBlocks.String(), err)
 	}
 	if len(b.blocks) != s.info.Blocks {
-		return nil, s.damage(kindBlocks.String(), fmt.Errorf("%d blocks, want %d", len(b.blocks), s.info.Blocks))
+		return nil, s.damage(kindBlocks.String(), fmt.Errorf("list has %d blocks, but the info section says %d", len(b.blocks), s.info.Blocks))
 	}
 	b.complete()
 	return b, nil
@@ -131,7 +131,7 @@ type blockLocation struct {
 
 // blockList is a section of the file:
 //
-//	list of blocks  blocks, (length, rows)*,
+//	block list      blocks, (length, rows)*,
 //	                groups, (0 without a filter, or 1 + lines of the filter)*
 //
 // All numbers are varints. Without this section no block can be found.
@@ -171,7 +171,7 @@ func readBlockList(b []byte, limit int64) (*blockList, error) {
 	for i := range l.blocks {
 		p := blockLocation{offset: at, length: r.int(), rows: r.int()}
 		if int64(p.length) > limit-at || p.rows > math.MaxInt32 {
-			return nil, cmp.Or(r.err, errors.New("block outside of the file"))
+			return nil, cmp.Or(r.err, errors.New("block lies outside the file or has too many rows"))
 		}
 		at += int64(p.length)
 		l.blocks[i] = p

@@ -155,13 +155,13 @@ func (m *flushConverter) convert(dst []rows.Cell, shape uint32, b []byte) (cells
 		default:
 			rank, ok := m.dictionaries[p.column].read(&c)
 			if !ok {
-				return dst, rowTexts{}, fmt.Errorf("BUG: text of column %d was not counted", p.column)
+				return dst, rowTexts{}, fmt.Errorf("BUG: first pass did not count a text in column %d", p.column)
 			}
 			dst = append(dst, rows.Cell{Word: rank + 1})
 		}
 	}
 	if !c.done() {
-		return dst, rowTexts{}, fmt.Errorf("BUG: row of shape %d has changed", shape)
+		return dst, rowTexts{}, fmt.Errorf("BUG: row of shape %d changed between the two passes", shape)
 	}
 	return dst, texts, nil
 }

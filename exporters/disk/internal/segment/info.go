@@ -3,7 +3,7 @@ package segment
 import (
 	"context"
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -71,7 +71,7 @@ func readInfo(b []byte) (Info, error) {
 		i.LastTombstone = r.uvarint()
 	}
 	if i.Blocks > maxBlocks {
-		return i, errors.New("too many blocks")
+		return i, fmt.Errorf("%d blocks exceed the maximum of %d", i.Blocks, maxBlocks)
 	}
 	return i, r.end()
 }

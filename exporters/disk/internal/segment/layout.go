@@ -94,7 +94,7 @@ func checkPositions(t *rows.Tables) error {
 		n += len(t.Shapes[i].Columns)
 	}
 	if n > maxPositions {
-		return fmt.Errorf("shapes have %d columns, more than %d", n, maxPositions)
+		return fmt.Errorf("shapes have %d columns in total, more than %d", n, maxPositions)
 	}
 	return nil
 }
@@ -135,17 +135,17 @@ func readLayout(t *rows.Tables, b []byte) (*layout, error) {
 	r := reader{b: b}
 	l := &layout{tables: t, words: make([]int, len(t.Columns)), dictionary: make([]bool, len(t.Columns))}
 	if r.int() != len(t.Columns) {
-		return nil, errors.New("does not fit the tables")
+		return nil, errors.New("number of columns differs from that in the tables section")
 	}
 	for i := range l.words {
 		n := int(r.id(len(t.Words[i]) + 2))
 		l.words[i], l.dictionary[i] = max(n-1, 0), n > 0
 		if n > 0 && t.Columns[i].Kind != otlpdata.ValueString {
-			return nil, errors.New("dictionary for a column without texts")
+			return nil, errors.New("dictionary for a column that cannot contain texts")
 		}
 	}
 	if r.int() != len(t.Shapes) {
-		return nil, errors.New("does not fit the tables")
+		return nil, errors.New("number of shapes differs from that in the tables section")
 	}
 	if err := l.readConstants(&r); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func (m *mergeConverter) mapWords(column uint32) {
 func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cell, all bool) (converted []rows.Cell, bytes int, err error) {
 	s := &m.shapes[h.Shape]
 	if s.shape == unused {
-		return dst, 0, fmt.Errorf("BUG: no row of shape %d of %s was scanned", h.Shape, m.input.Name())
+		return dst, 0, fmt.Errorf("BUG: %s has a row of shape %d that the first pass did not see", m.input.Name(), h.Shape)
 	}
 	if n := uint32(len(cells)); all && n != s.positions || !all && n != s.varying {
 		return dst, 0, m.mismatch()
@@ -128,7 +128,7 @@ func (m *mergeConverter) convert(dst []rows.Cell, h *rows.Head, cells []rows.Cel
 			bytes += len(c.Data)
 		case asWord:
 			if c = m.word(p.column, c); c.Word == 0 {
-				return dst, 0, fmt.Errorf("BUG: text of column %d of %s was not counted", p.column, m.input.Name())
+				return dst, 0, fmt.Errorf("BUG: first pass did not count a text in column %d of %s", p.column, m.input.Name())
 			}
 		}
 		dst = append(dst, c)
@@ -142,7 +142,7 @@ func (m *mergeConverter) mismatch() error {
 	if _, err := m.input.Tables(); err != nil {
 		return err
 	}
-	return fmt.Errorf("constants of %s are temporarily unreadable", m.input.Name())
+	return fmt.Errorf("columns of %s with one value for all rows of a shape are temporarily unreadable", m.input.Name())
 }
 
 // word returns the word of the segment for a text of a dictionary column, or 0 if it has none.

@@ -118,7 +118,7 @@ func (g *traceMerger) writeLargeTrace(t *trace) error {
 			return err
 		}
 		if len(g.keys) > len(all)-from || len(g.keys) > 0 && !g.keys[0].mayDuplicate(&all[from]) {
-			return fmt.Errorf("trace %x has changed between two reads", t.id)
+			return fmt.Errorf("trace %x changed between two reads", t.id)
 		}
 		if err := g.writePart(from); err != nil {
 			return err

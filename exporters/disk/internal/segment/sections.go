@@ -19,7 +19,7 @@ const (
 )
 
 // ErrNewer matches the error of Open for a file in the format of a newer program version.
-var ErrNewer = errors.New("segment has a newer format version; run a newer program")
+var ErrNewer = errors.New("segment was written in a newer format; upgrade this program to read it")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -47,8 +47,8 @@ const (
 )
 
 func (k kind) String() string {
-	names := [kinds]string{"", "info", "tables", "layout", "list of blocks", "zones", "filters", "trace index", "trace index directory",
-		"series", "edges", "orphans", "catalog", "bounds of blocks", "shapes of blocks"}
+	names := [kinds]string{"", "info", "tables", "layout", "block list", "zones", "filters", "trace index", "trace index directory",
+		"series", "edges", "orphans", "catalog", "block bounds", "block shapes"}
 	if k < kinds {
 		return names[k]
 	}
@@ -113,11 +113,11 @@ func readDirectory(b []byte, limit int64) (*directory, error) {
 func (e *entry) check(limit int64) error {
 	switch {
 	case e.offset < headerSize || e.length < 0 || e.offset > limit || e.length > limit-e.offset:
-		return errors.New("outside of the file")
+		return errors.New("section lies outside the file")
 	case e.codec > zstandard:
 		return errors.New("unknown codec")
 	case e.raw < 0 || e.raw > maxSection || e.codec == stored && e.raw != e.length || e.codec == zstandard && e.raw > maxRatio*e.length:
-		return errors.New("invalid length")
+		return errors.New("invalid decompressed length")
 	}
 	return nil
 }
@@ -145,15 +145,15 @@ func readTrailer(b []byte, size int64) (trailer, error) {
 	le := binary.LittleEndian
 	switch {
 	case string(b[24:]) != magic:
-		return trailer{}, errors.New("not a segment file")
+		return trailer{}, errors.New("not a segment file, or its end is missing")
 	case checksum(b[:20]) != le.Uint32(b[20:]):
 		return trailer{}, errChecksum
 	case le.Uint32(b[16:]) > version:
-		return trailer{}, fmt.Errorf("%w: version %d", ErrNewer, le.Uint32(b[16:]))
+		return trailer{}, fmt.Errorf("%w (format version %d)", ErrNewer, le.Uint32(b[16:]))
 	}
 	t := trailer{offset: int64(le.Uint64(b)), length: int64(le.Uint32(b[8:])), crc: le.Uint32(b[12:])}
 	if t.length > maxDirectory || t.offset < headerSize || t.offset != size-trailerSize-t.length {
-		return trailer{}, errors.New("directory outside of the file")
+		return trailer{}, errors.New("section directory lies outside the file")
 	}
 	return t, nil
 }
@@ -171,7 +171,7 @@ func appendHeader(dst []byte) []byte {
 // that identify files by their first bytes.
 func checkHeader(b []byte) error {
 	if string(b) != string(appendHeader(nil)) {
-		return errors.New("not the header of a segment of this version")
+		return errors.New("not a segment header of this format version")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (s *Segment) openBlock(ctx context.Context, b *essentials, number int) (*op
 	}
 	o, err := s.scratch.pool.Open(b.block, *buf, s.name, number)
 	if err == nil && o.Len() != p.rows {
-		err = fmt.Errorf("%d rows, want %d", o.Len(), p.rows)
+		err = fmt.Errorf("block has %d rows, but the block list says %d", o.Len(), p.rows)
 		o.Close()
 	}
 	if err != nil {

@@ -88,12 +88,12 @@ func readIndexPages(b []byte, length int64) ([]indexPage, error) {
 		p.offset += int64(p.length)
 		p.length, p.entries = r.int(), r.int()
 		if p.length < 4 || p.length > 2*pageBytes || p.offset+int64(p.length) > length {
-			return nil, cmp.Or(r.err, errors.New("page outside of the trace index"))
+			return nil, cmp.Or(r.err, errors.New("page lies outside the trace index or has an invalid length"))
 		}
 		pages = append(pages, p)
 	}
 	if p.offset+int64(p.length) != length {
-		return nil, cmp.Or(r.err, errors.New("directory does not cover the trace index"))
+		return nil, cmp.Or(r.err, errors.New("pages do not cover the whole trace index"))
 	}
 	return pages, r.end()
 }
@@ -135,7 +135,7 @@ func (p *indexPage) lookup(dst []uint32, page []byte, hash uint64, blocks int) (
 	return dst, nil
 }
 
-var errPosting = errors.New("invalid entry of the trace index")
+var errPosting = errors.New("invalid trace index entry")
 
 // postingAt decodes the entry at position i of b and returns the position of the next one. The
 // position exceeds len(b) if the entry is truncated.

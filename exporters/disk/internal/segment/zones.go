@@ -99,7 +99,7 @@ func (r *reader) readShapes(dst []source.BlockShape, shapes int) []source.BlockS
 			b = r.b
 		}
 		if at >= uint64(shapes) {
-			r.fail(errors.New("undefined shape"))
+			r.fail(errors.New("block refers to an undefined shape"))
 			return dst[:from]
 		}
 		dst = append(dst, source.BlockShape{Shape: uint32(at)})
@@ -150,7 +150,7 @@ func (r *reader) readBounds(rows int) source.BlockInfo {
 func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) {
 	r := reader{b: b}
 	if r.int() != len(blocks) {
-		return nil, errors.New("does not fit the list of blocks")
+		return nil, errors.New("number of blocks differs from that in the block list")
 	}
 	z := &zones{list: make([]source.BlockInfo, len(blocks)), pages: make([]zonePage, (len(blocks)+zonePageBlocks-1)/zonePageBlocks)}
 	for i := range z.list {
@@ -160,7 +160,7 @@ func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) 
 	for i := range z.pages {
 		p := zonePage{offset: offset, length: r.int(), raw: r.int()}
 		if int64(p.length) > shapes-offset || p.length < 4 || p.raw > maxZonePage || p.raw > maxRatio*p.length {
-			r.fail(errors.New("page of shapes is outside of the section or too large"))
+			r.fail(errors.New("shapes page is too large or extends beyond its section"))
 			return nil, r.err
 		}
 		offset += int64(p.length)
@@ -174,7 +174,7 @@ func readBounds(b []byte, blocks []blockLocation, shapes int64) (*zones, error) 
 func readZones(b []byte, blocks []blockLocation, shapes int) (*zones, error) {
 	r := reader{b: b}
 	if r.int() != len(blocks) {
-		return nil, errors.New("does not fit the list of blocks")
+		return nil, errors.New("number of blocks differs from that in the block list")
 	}
 	z := &zones{list: make([]source.BlockInfo, len(blocks)), whole: r.b, at: make([]uint32, len(blocks))}
 	var scratch []source.BlockShape
@@ -307,7 +307,7 @@ func (s *Segment) verifyShapes(raw []byte, b *essentials) error {
 		return nil // reported as damage of the bounds
 	}
 	if int64(len(raw)) != s.dir[kindShapes].length {
-		return errors.New("unexpected compression")
+		return errors.New("shapes section is compressed; only its pages should be")
 	}
 	var list []source.BlockShape
 	for i, p := range z.pages {

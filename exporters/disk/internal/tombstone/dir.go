@@ -52,7 +52,7 @@ func (d Dir) Load() (tombstones []*Tombstone, damaged []Damaged, err error) {
 		return nil, nil, err
 	}
 	if err := d.FS.SyncDir(d.Path); err != nil {
-		return nil, nil, fmt.Errorf("syncing the folder of deletions: %w", err)
+		return nil, nil, fmt.Errorf("syncing the deletions folder: %w", err)
 	}
 	return tombstones, damaged, nil
 }
@@ -127,14 +127,14 @@ func (d Dir) Write(t *Tombstone) error {
 		return err
 	}
 	if err := d.FS.MkdirAll(d.Path); err != nil {
-		return fmt.Errorf("creating the folder of deletions: %w", err)
+		return fmt.Errorf("creating the deletions folder: %w", err)
 	}
 	err = vfs.WriteFileAtomic(d.FS, d.File(t.Number), b)
 	if err == nil {
 		return nil
 	}
 	if undo := cmp.Or(d.Remove(t.Number), d.FS.SyncDir(d.Path)); undo != nil {
-		return fmt.Errorf("writing deletion file: %w; removing it failed, too (%w): %w", err, undo, ErrInDoubt)
+		return fmt.Errorf("writing deletion file: %w; removing it failed too: %w; %w", err, undo, ErrInDoubt)
 	}
 	return fmt.Errorf("writing deletion file: %w", err)
 }

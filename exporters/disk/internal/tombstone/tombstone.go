@@ -53,7 +53,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // ErrNewer matches the error for a tombstone of a later format version.
-var ErrNewer = errors.New("deletion file was written by a newer program")
+var ErrNewer = errors.New("deletion file was written in a newer format; upgrade this program to read it")
 
 var errDamaged = errors.New("deletion file is damaged")
 
@@ -86,7 +86,7 @@ func Decode(b []byte) (*Tombstone, error) {
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
 	if v := binary.LittleEndian.Uint32(b[len(magic):]); v > version {
-		return nil, fmt.Errorf("%w: version %d, supported up to %d", ErrNewer, v, version)
+		return nil, fmt.Errorf("%w (format version %d, supported up to %d)", ErrNewer, v, version)
 	}
 	if crc32.Checksum(body, castagnoli) != sum {
 		return nil, errDamaged

@@ -15,7 +15,7 @@ import (
 var (
 	ErrTraceNotFound  = errors.New("trace not found")
 	ErrNoArchive      = errors.New("archive span storage was not configured")
-	ErrNoDependencies = errors.New("store does not know which services call each other")
+	ErrNoDependencies = errors.New("store does not support service dependencies")
 
 	// ErrBusy is matched by errors that say that other queries use up a limit.
 	ErrBusy = errors.New("too many queries at once")

@@ -25,7 +25,7 @@ type Slot struct {
 func (b *Backend) Admit(ctx context.Context) (*Slot, error) {
 	if n := b.running.Add(1); n > int64(b.opts.Limits.Queries) {
 		b.running.Add(-1)
-		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries (%d) are being answered", ErrBusy, b.opts.Limits.Queries), 0)
+		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries is %d", ErrBusy, b.opts.Limits.Queries), 0)
 	}
 	memory, err := b.Reserve(0)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
 }
 
 func (b *Backend) outOfMemory() error {
-	return pipeline.Overloaded(fmt.Errorf("%w: other answers use max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
+	return pipeline.Overloaded(fmt.Errorf("%w: running queries use all of max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
 }
 
 // Release ends the query and frees its memory.

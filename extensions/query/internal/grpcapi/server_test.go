@@ -128,7 +128,7 @@ func TestGRPCErrors(t *testing.T) {
 		{unary, good, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: year1, EndTime: times},
 			codes.InvalidArgument, "StartTime and EndTime must be initialized."},
 		{unary, plain, "api_v2.QueryService/GetDependencies", &api_v2.GetDependenciesRequest{StartTime: times, EndTime: times},
-			codes.Unimplemented, "store does not know which services call each other"},
+			codes.Unimplemented, "store does not support service dependencies"},
 		{stream, broken, "api_v2.QueryService/GetTrace", &api_v2.GetTraceRequest{TraceId: one}, codes.Internal,
 			"failed to fetch spans from the backend: disk on fire"},
 		{stream, broken, "api_v2.QueryService/FindTraces", &api_v2.FindTracesRequest{Query: &api_v2.TraceQueryParameters{}},

@@ -69,9 +69,9 @@ func detailed(err error) error {
 }
 
 var (
-	errStructure = errors.New("this answer is about single spans, so the search must be one pair of braces, " +
-		"or several with || between them: leave out &&, > and >> between braces")
-	errTracePlace = errors.New("this answer is about single spans, so the search must not ask for what only whole traces have: " +
+	errStructure = errors.New("search must select single spans: use one pair of braces, " +
+		"or several with || between them; leave out &&, > and >> between braces")
+	errTracePlace = errors.New("search must select single spans, not whole traces: " +
 		"leave out trace.duration, trace.rootName and trace.rootService")
 )
 

@@ -56,7 +56,7 @@ func (a *API) parseSearch(r *http.Request) (s searchParams, err error) {
 	return s, err
 }
 
-var errCursor = errors.New("must be the value of next in an earlier answer")
+var errCursor = errors.New("must be the value of next in an earlier response")
 
 // parseCursor is the inverse of formatCursor.
 func parseCursor(text string) (c tracestore.Cursor, err error) {

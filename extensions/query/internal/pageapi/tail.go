@@ -108,7 +108,7 @@ func (a *API) admitTail() (release func(), err error) {
 	t := a.tails
 	if n := t.running.Add(1); n > int64(t.config.MaxClients) {
 		t.running.Add(-1)
-		return nil, pipeline.Overloaded(fmt.Errorf("%w: tail.max_clients (%d) are watching", core.ErrBusy, t.config.MaxClients), 0)
+		return nil, pipeline.Overloaded(fmt.Errorf("%w: tail.max_clients (%d) are connected", core.ErrBusy, t.config.MaxClients), 0)
 	}
 	memory, err := a.backend.Reserve(int64(t.config.MaxQueue))
 	if err != nil {
