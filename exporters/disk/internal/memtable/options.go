@@ -8,8 +8,8 @@ type Options struct {
 	Pool *Pool
 	// BlockRows is the number of rows of a block. Default: 4096.
 	BlockRows int
-	// MaxRows and MaxBytes are the sizes at which the table is full. Defaults: 600,000 rows and 96
-	// MiB.
+	// MaxRows and MaxBytes are the sizes at which the table is full. The exporter sets both from
+	// its configuration; tests use the defaults of 600,000 rows and 96 MiB.
 	MaxRows  int
 	MaxBytes int64
 	Limits   Limits
