@@ -79,8 +79,8 @@ func isQuirk(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "depth")
 }
 
-// isStricter reports whether an error of ours is for input that the generated code accepts: it reads
-// list elements of any type as structs, and varints that are too long.
+// isStricter reports whether an error of ours is for input that the generated code accepts: it
+// reads list elements of any type as structs, and varints that are too long.
 func isStricter(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "not structs") || strings.Contains(err.Error(), "varint"))
 }
