@@ -73,8 +73,8 @@ func checkForms(t testing.TB, b *Batch, td ptrace.Traces, want string) {
 	diffText(t, "encoded again", dumpBytes(t, chunks[0]), want)
 }
 
-// checkRewritten checks that AppendResourceSpans preserves the spans of a walk and the data that
-// only Raw holds.
+// checkRewritten checks that AppendResourceSpans preserves the spans that Walk visits, including
+// the fields that are only present in their encoded form (Span.Raw).
 func checkRewritten(t testing.TB, data []byte, td ptrace.Traces) {
 	t.Helper()
 	var w rewriter

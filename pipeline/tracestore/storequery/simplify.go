@@ -23,9 +23,9 @@ func isMatchNone(e tracestore.Expr) bool {
 	return ok && len(or) == 0
 }
 
-// simplify returns an equivalent expression. It is nil, matchNone, or an expression without these
-// as parts, without And and Or of a single part, and without And directly in And or Or directly in
-// Or.
+// simplify returns an equivalent expression in normal form: nil (matches everything), matchNone, or
+// an expression in which no operand is nil or matchNone, each And and Or has at least two operands,
+// no And is an operand of an And, and no Or is an operand of an Or.
 func simplify(e tracestore.Expr) tracestore.Expr {
 	switch e := e.(type) {
 	case tracestore.And:

@@ -117,7 +117,7 @@ func diffCount(of string, got, lower, upper uint64, share float64) error {
 	case share <= 0 || share > 1:
 		return fmt.Errorf("%s: share is %g", of, share)
 	case got > upper || got < lower && share == 1:
-		return fmt.Errorf("%s: %d in a share of %g, want %d to %d", of, got, share, lower, upper)
+		return fmt.Errorf("%s: count is %d with a sampled share of %g, want %d to %d", of, got, share, lower, upper)
 	}
 	return nil
 }

@@ -10,8 +10,9 @@ import (
 // extreme block does not occupy memory permanently.
 const maxPooledCells = 1 << 18
 
-// maxSingle is the maximum number of vectors that are placed one by one. Each such placement visits
-// all shapes of the block; for more vectors, placing all at once is cheaper.
+// maxSingle is the maximum number of vectors (encoded values of one column of a shape) whose
+// positions are computed one by one. Each computation visits all shapes of the block; for more
+// vectors, computing all positions at once is cheaper.
 const maxSingle = 4
 
 // rankRows computes the rank of each row among the rows of its shape, and indexes the columns.

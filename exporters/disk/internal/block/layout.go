@@ -10,9 +10,9 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// Layout holds the constants and the encodings of columns for all blocks of a segment. Immutable
-// and safe for concurrent use. A segment has thousands of shapes but few patterns: most shapes have
-// the same columns as another shape, and the same ones vary.
+// Layout holds the constants and the encodings of columns for all blocks of a segment. It is
+// immutable and safe for concurrent use. Shapes that have the same columns, of which the same ones
+// are not constant, share a pattern. A segment has thousands of shapes but few patterns.
 type Layout struct {
 	tables    *rows.Tables
 	encodings []encoding // by column

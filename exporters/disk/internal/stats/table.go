@@ -23,8 +23,8 @@ type slot[V any] struct {
 const (
 	minSlots = 1 << 8
 	maxSlots = 1 << 21
-	// maxCells is the maximum number of entries of a table. It bounds the memory of a Collector for
-	// spans with arbitrary times: 96 MiB for series and 64 MiB for edges.
+	// maxCells is the maximum number of entries of a table. It bounds the memory of a [Collector]
+	// even if the times of spans are spread arbitrarily: 96 MiB for series and 64 MiB for edges.
 	maxCells = maxSlots / 4 * 3
 )
 

@@ -21,8 +21,9 @@ func window(all []sample, minimum int) int {
 	return n
 }
 
-// sameRate is like window, but includes the interval of the change if it differs more from older
-// samples than from newer ones.
+// sameRate returns how many of the newest samples have the same rate. Unlike window, it keeps the
+// interval in which the rate changed if that interval is closer to the newer samples than to the
+// older ones.
 func sameRate(all []sample, minimum int) int {
 	n := len(all)
 	for {
