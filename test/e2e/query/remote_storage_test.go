@@ -15,7 +15,6 @@ import (
 	"github.com/tracing-backend/tracing/internal/translate/native"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
-	"github.com/tracing-backend/tracing/pipeline/soak"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 	"github.com/tracing-backend/tracing/pipeline/tracestore/storetest"
 	"github.com/tracing-backend/tracing/test/harness"
@@ -109,15 +108,11 @@ func viaNative(t testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 }
 
 // TestRemoteStoresV1 runs the test suite for stores through remote storage v1, without what the
-// native model cannot represent. Outside of make soak it runs only on the memory store.
+// native model cannot represent.
 func TestRemoteStoresV1(t *testing.T) {
 	harness.SkipIfShort(t)
 	twice := func(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch { return viaNative(tb, viaNative(tb, b)) }
-	run := stores(t)
-	if soak.Rounds(t, 1, 1) == 1 {
-		run = run[:1]
-	}
-	for _, store := range run {
+	for _, store := range stores(t) {
 		t.Run(store, func(t *testing.T) {
 			subject := func(tb testing.TB) storetest.Subject { return useStore(tb, serveStore(tb, store), ", protocol: v1") }
 			storetest.LossyStore(t, subject, twice,

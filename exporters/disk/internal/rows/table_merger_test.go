@@ -51,7 +51,7 @@ func TestTableMergerRejectsLoss(t *testing.T) {
 		p.add(t, r)
 	}
 	if p.tables.Lost() == 0 {
-		t.Skip("no definition was lost")
+		t.Fatal("no definition was lost: the test needs other input")
 	}
 	if _, err := rows.NewTableMerger().Add(&p.tables); err == nil {
 		t.Error("no error for tables with missing definitions")
