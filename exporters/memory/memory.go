@@ -151,8 +151,8 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 }
 
 // Follow implements tracestore.Follower.
-func (e *exporter) Follow(tenant string, capacity int) *tracestore.Feed {
-	return e.feeds.Follow(tenant, capacity)
+func (e *exporter) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
+	return e.feeds.Follow(ctx, tenant, capacity)
 }
 
 // store inserts the spans of a request, which makes them visible to readers, and evicts old traces.

@@ -141,8 +141,10 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, metrics := b.Store().(tracestore.Metrics)
-	pages := newUI(set, c.UI, base, capabilities{Archive: b.HasArchive(), Metrics: metrics})
+	pages := newUI(set, c.UI, base, b.HasArchive(), func(ctx context.Context) bool {
+		_, ok := core.StoreAs[tracestore.Metrics](ctx, b)
+		return ok
+	})
 	tails := pageapi.NewTails(c.Tail)
 	routes := newRoutes(b, pages, pageapi.Options{Version: pages.version, Tails: tails, Tenancy: hasTenancy(c.HTTP)})
 	if c.PassTokens {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,22 +46,26 @@ const maxPageBytes = 4 << 20
 
 // ui serves the web UI.
 type ui struct {
-	config       UIConfig
-	base         string
-	capabilities capabilities
-	version      httpapi.Version
-	logger       *zap.Logger
-	now          func() time.Time
-	root         *os.Root // nil if there is no UI
-	files        http.Handler
+	config     UIConfig
+	base       string
+	archive    bool
+	hasMetrics func(context.Context) bool // asks the store
+	version    httpapi.Version
+	logger     *zap.Logger
+	now        func() time.Time
+	root       *os.Root // nil if there is no UI
+	files      http.Handler
 
 	mu   sync.Mutex // guards page and read
-	page []byte
+	page builtPage
 	read time.Time
 }
 
-func newUI(set pipeline.Settings, c UIConfig, base string, able capabilities) *ui {
-	u := &ui{config: c, base: base, capabilities: able, logger: set.Logger, now: set.Env.Now}
+// builtPage is the index page for a store with metrics and for one without.
+type builtPage struct{ metrics, plain []byte }
+
+func newUI(set pipeline.Settings, c UIConfig, base string, archive bool, hasMetrics func(context.Context) bool) *ui {
+	u := &ui{config: c, base: base, archive: archive, hasMetrics: hasMetrics, logger: set.Logger, now: set.Env.Now}
 	if set.Process != nil {
 		b := set.Process.Build()
 		u.version = httpapi.Version{Commit: b.Commit, Version: b.Version, Date: b.Date}
@@ -112,7 +117,11 @@ func (u *ui) index(w http.ResponseWriter, r *http.Request) {
 	}
 	page := plainPage(u.base)
 	if u.root != nil {
-		page = u.current()
+		if current := u.current(); u.hasMetrics(r.Context()) {
+			page = current.metrics
+		} else {
+			page = current.plain
+		}
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
@@ -122,7 +131,7 @@ func (u *ui) index(w http.ResponseWriter, r *http.Request) {
 
 // current returns the index page. If its files changed but are invalid, it logs a warning and
 // returns the previous page.
-func (u *ui) current() []byte {
+func (u *ui) current() builtPage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -140,22 +149,24 @@ func (u *ui) current() []byte {
 }
 
 // build reads the files and returns the index page.
-func (u *ui) build() ([]byte, error) {
+func (u *ui) build() (p builtPage, err error) {
 	index, err := u.root.Open("index.html")
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the UI's index page: %w", err)
+		return p, fmt.Errorf("cannot read the UI's index page: %w", err)
 	}
 	page, err := readBounded(index)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the UI's index page: %w", err)
+		return p, fmt.Errorf("cannot read the UI's index page: %w", err)
 	}
 	settings := uiSettings{}
 	if name := u.config.ConfigFile; name != "" {
 		if settings, err = readUISettings(name); err != nil {
-			return nil, err
+			return p, err
 		}
 	}
-	return u.render(page, settings), nil
+	p.metrics = u.render(page, settings, capabilities{Archive: u.archive, Metrics: true})
+	p.plain = u.render(page, settings, capabilities{Archive: u.archive})
+	return p, nil
 }
 
 // readBounded reads and closes a file of at most maxPageBytes.

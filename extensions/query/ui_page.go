@@ -66,7 +66,7 @@ func inPage(script []byte) []byte {
 
 // render replaces the placeholders of the index page. Their names are those in builds of the Jaeger
 // UI.
-func (u *ui) render(page []byte, s uiSettings) []byte {
+func (u *ui) render(page []byte, s uiSettings, c capabilities) []byte {
 	replace := func(pattern string, text []byte) {
 		page = regexp.MustCompile(pattern).ReplaceAllLiteral(page, text)
 	}
@@ -76,7 +76,7 @@ func (u *ui) render(page []byte, s uiSettings) []byte {
 	if s.object != nil {
 		replace(assignment("JAEGER_CONFIG", "DEFAULT_CONFIG"), assigned("JAEGER_CONFIG", s.object))
 	}
-	able := asJSON(u.capabilities)
+	able := asJSON(c)
 	replace(assignment("JAEGER_STORAGE_CAPABILITIES", "DEFAULT_STORAGE_CAPABILITIES"), assigned("JAEGER_STORAGE_CAPABILITIES", able))
 	replace(assignment("JAEGER_BACKEND_CAPABILITIES", "DEFAULT_BACKEND_CAPABILITIES"), assigned("JAEGER_BACKEND_CAPABILITIES", able))
 	replace(assignment("JAEGER_VERSION", "DEFAULT_VERSION"), assigned("JAEGER_VERSION", asJSON(u.version)))

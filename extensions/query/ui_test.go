@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -58,12 +59,14 @@ func writeFile(t *testing.T, name, text string) {
 	}
 }
 
+func hasMetrics(context.Context) bool { return false }
+
 // pages returns the routes with a UI, and the clock of the UI.
 func pages(t *testing.T, c UIConfig, base string, logger *zap.Logger) (http.Handler, *time.Time) {
 	t.Helper()
 	now := querytest.Noon
 	u := newUI(pipeline.Settings{Logger: logger, Env: pipeline.Env{Now: func() time.Time { return now }}}, c, base,
-		capabilities{Archive: true})
+		true, hasMetrics)
 	u.version = httpapi.Version{Commit: "abc", Version: "v1", Date: "today"}
 	if err := u.open(); err != nil {
 		t.Fatal(err)
@@ -169,7 +172,7 @@ func TestInvalidUI(t *testing.T) {
 	dir := t.TempDir()
 	f := func(c UIConfig, want string) {
 		t.Helper()
-		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, c, "", capabilities{})
+		u := newUI(pipeline.Settings{Logger: zap.NewNop(), Env: pipeline.SystemEnv()}, c, "", false, hasMetrics)
 		if err := u.open(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}

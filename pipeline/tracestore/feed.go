@@ -1,6 +1,7 @@
 package tracestore
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,10 @@ type Follower interface {
 	// bytes in total (otlpdata.Batch.Size plus a small overhead for each). A slow reader misses
 	// batches, and the feed counts their spans; it never delays Consume. The caller must close the
 	// feed.
-	Follow(tenant string, capacity int) *Feed
+	//
+	// ctx limits how long Follow may take to reach a store in another process. The feed stays open
+	// after ctx has ended.
+	Follow(ctx context.Context, tenant string, capacity int) (*Feed, error)
 }
 
 // Hub distributes the batches that a store accepts to its followers. A store that holds a Hub
@@ -29,10 +33,13 @@ type Hub struct {
 var _ Follower = (*Hub)(nil)
 
 // Follow implements [Follower].
-func (h *Hub) Follow(tenant string, capacity int) *Feed {
-	f := &Feed{hub: h, tenant: tenant, capacity: capacity, ready: make(chan struct{}, 1)}
+func (h *Hub) Follow(_ context.Context, tenant string, capacity int) (*Feed, error) {
+	var f *Feed
+	f = NewFeed(tenant, capacity, func() {
+		h.change(func(feeds []*Feed) []*Feed { return slices.DeleteFunc(feeds, func(o *Feed) bool { return o == f }) })
+	})
 	h.change(func(feeds []*Feed) []*Feed { return append(feeds, f) })
-	return f
+	return f, nil
 }
 
 // Publish adds a batch, which must be readable from the store, to the feeds of its tenant. It never
@@ -44,7 +51,7 @@ func (h *Hub) Publish(b *otlpdata.Batch) {
 	}
 	for _, f := range *feeds {
 		if f.tenant == b.Meta().Tenant {
-			f.offer(b)
+			f.Offer(b)
 		}
 	}
 }
@@ -65,20 +72,27 @@ func (h *Hub) change(edit func([]*Feed) []*Feed) {
 
 // Feed buffers batches until they are taken. Safe for concurrent use.
 type Feed struct {
-	hub      *Hub
 	tenant   string
 	capacity int           // bytes
 	ready    chan struct{} // holds a token while there is something to take
+	onClose  func()
 
 	mu       sync.Mutex
 	buffered []*otlpdata.Batch // oldest first
 	size     int               // bytes of the buffered batches
 	missed   int               // spans missed since the last Take
 	closed   bool
+	ended    error // why the feed gets no more batches; nil while it may
 }
 
-// Ready returns a channel that receives a value when there is something to take. The receiver must
-// then call Take, which makes the channel receive again if there is more.
+// NewFeed returns an open feed for the batches of a tenant; see [Follower]. Close calls onClose.
+func NewFeed(tenant string, capacity int, onClose func()) *Feed {
+	return &Feed{tenant: tenant, capacity: capacity, onClose: onClose, ready: make(chan struct{}, 1)}
+}
+
+// Ready returns a channel that receives a value when there is something to take and when the feed
+// ends. The receiver must then call Take, which makes the channel receive again if there is more,
+// and then Err.
 func (f *Feed) Ready() <-chan struct{} { return f.ready }
 
 // Take returns the oldest buffered batch, or nil if there is none, and the number of spans missed
@@ -92,15 +106,27 @@ func (f *Feed) Take() (b *otlpdata.Batch, missed int) {
 	}
 	b, f.buffered[0] = f.buffered[0], nil
 	f.buffered = f.buffered[1:]
-	if f.size -= b.Size() + batchCost; len(f.buffered) > 0 {
+	if f.size -= b.Size() + batchCost; len(f.buffered) > 0 || f.ended != nil {
 		f.wake()
 	}
 	return b, missed
 }
 
+// Err returns why the feed gets no more batches, for example because the connection to a store in
+// another process failed. It returns nil while there may be more batches, and while there is
+// something to take.
+func (f *Feed) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.buffered) > 0 || f.missed > 0 {
+		return nil
+	}
+	return f.ended
+}
+
 // Close ends the feed and drops its buffered batches. It may be called more than once.
 func (f *Feed) Close() {
-	f.hub.change(func(feeds []*Feed) []*Feed { return slices.DeleteFunc(feeds, func(o *Feed) bool { return o == f }) })
+	f.onClose()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed, f.buffered, f.size = true, nil, 0
@@ -109,8 +135,28 @@ func (f *Feed) Close() {
 // batchCost is the overhead of a buffered batch in bytes.
 const batchCost = 512
 
-// offer buffers a batch, or counts its spans as missed if it exceeds the capacity.
-func (f *Feed) offer(b *otlpdata.Batch) {
+// End ends the feed, which keeps its buffered batches. err, which must not be nil, is the result of
+// Err.
+func (f *Feed) End(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = err
+	f.wake()
+}
+
+// Miss counts spans that were missed before they could be offered.
+func (f *Feed) Miss(spans int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || spans <= 0 {
+		return
+	}
+	f.missed += spans
+	f.wake()
+}
+
+// Offer buffers a batch, or counts its spans as missed if it exceeds the capacity.
+func (f *Feed) Offer(b *otlpdata.Batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || b.Len() == 0 {

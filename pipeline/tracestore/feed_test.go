@@ -1,6 +1,8 @@
 package tracestore
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,6 +11,37 @@ import (
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
+
+// follow follows the default tenant.
+func follow(h *Hub, capacity int) *Feed {
+	f, _ := h.Follow(context.Background(), "", capacity) // never fails
+	return f
+}
+
+// TestFeedEnd checks that a feed that has ended first delivers what it holds.
+func TestFeedEnd(t *testing.T) {
+	closed := 0
+	f := NewFeed("", 1<<20, func() { closed++ })
+	failed := errors.New("connection lost")
+	f.Offer(newBatch(t, "", false, 2))
+	f.Miss(3)
+	f.End(failed)
+	<-f.Ready()
+	if err := f.Err(); err != nil {
+		t.Errorf("error %v while there is something to take", err)
+	}
+	if f.take(t, 2, 3); !errors.Is(f.Err(), failed) {
+		t.Errorf("error %v, want %v", f.Err(), failed)
+	}
+	select {
+	case <-f.Ready():
+	default:
+		t.Error("not ready although the feed has ended")
+	}
+	if f.Close(); closed != 1 {
+		t.Errorf("closed %d times", closed)
+	}
+}
 
 // newBatch returns a batch of a tenant, as bytes or as pdata objects.
 func newBatch(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Batch {
@@ -35,7 +68,7 @@ func newBatch(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Ba
 func TestFeedIsBounded(t *testing.T) {
 	var hub Hub
 	one := newBatch(t, "", false, 3)
-	f := hub.Follow("", 2*(one.Size()+batchCost))
+	f := follow(&hub, 2*(one.Size()+batchCost))
 	defer f.Close()
 	for range 5 {
 		hub.Publish(one)
@@ -70,7 +103,7 @@ func lenOf(b *otlpdata.Batch) int {
 // are buffered as bytes.
 func TestFeedBuffersBytes(t *testing.T) {
 	var hub Hub
-	f := hub.Follow("", 1<<20)
+	f := follow(&hub, 1<<20)
 	defer f.Close()
 	several, err := otlpdata.Concat(newBatch(t, "", true, 2), newBatch(t, "", false, 3))
 	if err != nil {
@@ -93,7 +126,7 @@ func TestFeedReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub Hub
 		b := newBatch(t, "", false, 1)
-		f, closed := hub.Follow("", 1<<20), hub.Follow("", 1<<20)
+		f, closed := follow(&hub, 1<<20), follow(&hub, 1<<20)
 		spans := 0
 		var reading sync.WaitGroup
 		reading.Go(func() {
@@ -132,7 +165,7 @@ func BenchmarkPublish(b *testing.B) {
 		}
 	})
 	b.Run("slow reader", func(b *testing.B) {
-		f := hub.Follow("", 1<<20)
+		f := follow(&hub, 1<<20)
 		defer f.Close()
 		for b.Loop() {
 			hub.Publish(batch)

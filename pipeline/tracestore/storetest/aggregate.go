@@ -17,7 +17,7 @@ import (
 
 // aggregator returns the store as an Aggregator, if it is one.
 func (s *suite) aggregator() tracestore.Aggregator {
-	a, ok := s.store.(tracestore.Aggregator)
+	a, ok := optional[tracestore.Aggregator](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Aggregator")
 	}
@@ -42,7 +42,7 @@ func checkAggregates(s *suite) {
 	s.send("", again.traces) // spans from two requests may count twice
 	s.checkAllAggregates(store, 3)
 	s.checkBadAggregations(store)
-	if _, ok := s.store.(tracestore.Deleter); !ok {
+	if _, ok := optional[tracestore.Deleter](s, s.store); !ok {
 		return
 	}
 	s.delete("", tracestore.Deletion{Service: "late"})

@@ -53,7 +53,7 @@ func checkCatalog(s *suite) {
 }
 
 func checkAttributeCatalog(s *suite) {
-	c, ok := s.store.(tracestore.AttributeCatalog)
+	c, ok := optional[tracestore.AttributeCatalog](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.AttributeCatalog")
 	}

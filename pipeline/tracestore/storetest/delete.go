@@ -35,7 +35,7 @@ func (o *oracle) delete(tenant string, d *tracestore.Deletion) (spans, sent int)
 
 // deleter returns the store as a Deleter, if it is one.
 func (s *suite) deleter() tracestore.Deleter {
-	d, ok := s.store.(tracestore.Deleter)
+	d, ok := optional[tracestore.Deleter](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Deleter")
 	}
@@ -69,10 +69,10 @@ func (s *suite) checkStored(calls bool, tenants ...string) {
 	for _, tenant := range tenants {
 		s.checkCatalogOf(tenant)
 		s.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
-		if d, ok := s.store.(tracestore.Dependencies); ok && calls {
+		if d, ok := optional[tracestore.Dependencies](s, s.store); ok && calls {
 			s.checkCalls(d, tenant, time.Time{}, time.Time{})
 		}
-		if m, ok := s.store.(tracestore.Metrics); ok {
+		if m, ok := optional[tracestore.Metrics](s, s.store); ok {
 			s.checkMetricsOf(m, tenant, tracestore.MetricsQuery{ByOperation: true})
 		}
 	}
@@ -117,7 +117,7 @@ func checkDelete(s *suite) {
 	s.checkStored(true, tenantNames...)
 	s.sendShop("") // deleted spans that are sent again are visible again
 	s.checkStored(true, tenantNames...)
-	if c, ok := s.store.(tracestore.AttributeCatalog); ok {
+	if c, ok := optional[tracestore.AttributeCatalog](s, s.store); ok {
 		s.delete("", tracestore.Deletion{Service: "db", To: at(firstMinute + 2*minute)})
 		for _, key := range []string{"db.key", "cart.key", "host"} {
 			s.checkAttributesOf(c, "", key, "")
@@ -171,7 +171,7 @@ func checkRandomDeletes(s *suite) {
 		}
 		for range 5 {
 			s.checkRandomQuery(&g)
-			if a, ok := s.store.(tracestore.AttributeCatalog); ok {
+			if a, ok := optional[tracestore.AttributeCatalog](s, s.store); ok {
 				s.checkAttributesOf(a, "", g.key(), "")
 			}
 		}
@@ -229,7 +229,7 @@ func (m *Model) Delete(stores ...Subject) {
 	tenant, d := m.g.deletion()
 	lower, upper := m.sent.delete(tenant, &d)
 	for _, s := range stores {
-		m.deleteFrom(s.(tracestore.Deleter), tenant, d, lower, upper)
+		m.deleteFrom(m.deleterOf(s), tenant, d, lower, upper)
 	}
 	m.deleted = append(m.deleted, deletionRecord{len(m.written), tenant, d})
 }

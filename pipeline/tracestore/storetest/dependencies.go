@@ -117,7 +117,7 @@ func (s *suite) checkCalls(d tracestore.Dependencies, tenant string, from, to ti
 		s.Errorf("Dependencies(%q, %d, %d): complete is %t %s\n got %+v\nwant %+v\nto   %+v", tenant, from.UnixNano(), to.UnixNano(),
 			got.Complete, got.Reason, got.Edges, lower, upper)
 	}
-	if p, ok := d.(tracestore.Peers); ok {
+	if p, ok := optional[tracestore.Peers](s, d); ok {
 		s.checkPeers(p, tenant, from, to)
 	}
 }
@@ -184,7 +184,7 @@ func (r *request) call(trace, id, parent uint64, kind ptrace.SpanKind, start uin
 }
 
 func checkDependencies(s *suite) {
-	d, ok := s.store.(tracestore.Dependencies)
+	d, ok := optional[tracestore.Dependencies](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Dependencies")
 	}
@@ -344,7 +344,7 @@ func (s *suite) checkRandomCallQuery(g *generator, d tracestore.Dependencies) {
 }
 
 func checkRandomCalls(s *suite) {
-	d, ok := s.store.(tracestore.Dependencies)
+	d, ok := optional[tracestore.Dependencies](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Dependencies")
 	}

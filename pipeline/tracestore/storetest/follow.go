@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -9,18 +10,17 @@ import (
 
 // checkFollow checks feeds of two tenants.
 func checkFollow(s *suite) {
-	store, ok := s.store.(tracestore.Follower)
-	if !ok {
+	if _, ok := optional[tracestore.Follower](s, s.store); !ok {
 		return
 	}
 	const capacity, requests = 1 << 20, 5
 	before := s.sendTracePair("", 1)
-	feed, second := store.Follow("", capacity), store.Follow("", capacity)
-	other, tiny := store.Follow("other", capacity), store.Follow("", 1)
+	feed, second := s.follow("", capacity), s.follow("", capacity)
+	other, tiny := s.follow("other", capacity), s.follow("", 1)
 	for _, f := range []*tracestore.Feed{feed, second, other, tiny} {
 		defer f.Close()
 	}
-	if got, missed := s.drainFeed(feed); len(got) > 0 || missed > 0 {
+	if got, missed := s.drainFeed(feed, 0); len(got) > 0 || missed > 0 {
 		s.Errorf("new feed: %d spans, %d missed, although the %d spans were stored before", len(got), missed, len(before))
 	}
 	var own, others []string
@@ -33,18 +33,28 @@ func checkFollow(s *suite) {
 		want   []string
 		missed int
 	}{{feed, own, 0}, {second, own, 0}, {other, others, 0}, {tiny, nil, len(own)}} {
-		if got, missed := s.drainFeed(f.feed); !slices.Equal(got, f.want) || missed != f.missed {
+		if got, missed := s.drainFeed(f.feed, len(f.want)+f.missed); !slices.Equal(got, f.want) || missed != f.missed {
 			s.Errorf("feed: %d spans, %d missed, want %d and %d", len(got), missed, len(f.want), f.missed)
 		}
 	}
 	second.Close()
 	again := s.sendTracePair("", 2+requests)
-	if got, missed := s.drainFeed(second); len(got) > 0 || missed > 0 {
+	if got, missed := s.drainFeed(second, 0); len(got) > 0 || missed > 0 {
 		s.Errorf("closed feed: %d spans, %d missed, want none", len(got), missed)
 	}
-	if got, _ := s.drainFeed(feed); !slices.Equal(got, again) {
+	if got, _ := s.drainFeed(feed, len(again)); !slices.Equal(got, again) {
 		s.Errorf("feed: %d spans after another feed was closed, want %d", len(got), len(again))
 	}
+}
+
+func (s *suite) follow(tenant string, capacity int) *tracestore.Feed {
+	s.Helper()
+	store, _ := optional[tracestore.Follower](s, s.store)
+	f, err := store.Follow(s.ctx, tenant, capacity)
+	if err != nil {
+		s.Fatalf("Follow: %v", err)
+	}
+	return f
 }
 
 // sendTracePair sends a request with two traces numbered n and 1000+n, and returns its spans in
@@ -60,14 +70,23 @@ func (s *suite) sendTracePair(tenant string, n uint64) []string {
 	return s.spansOf(b)
 }
 
-// drainFeed takes everything from a feed and checks that the store returns these traces.
-func (s *suite) drainFeed(f *tracestore.Feed) (spans []string, missed int) {
+// drainFeed takes everything from a feed and checks that the store returns these traces. It waits
+// until the feed has delivered or missed a number of spans.
+func (s *suite) drainFeed(f *tracestore.Feed, want int) (spans []string, missed int) {
 	s.Helper()
+	late := time.After(s.patience)
 	for {
 		select {
 		case <-f.Ready():
 		default:
-			return spans, missed
+			if len(spans)+missed >= want {
+				return spans, missed
+			}
+			select {
+			case <-f.Ready():
+			case <-late:
+				return spans, missed
+			}
 		}
 		b, n := f.Take()
 		if missed += n; b != nil {

@@ -181,7 +181,7 @@ func tracestates() []string {
 }
 
 func checkMetrics(s *suite) {
-	m, ok := s.store.(tracestore.Metrics)
+	m, ok := optional[tracestore.Metrics](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Metrics")
 	}
@@ -271,7 +271,7 @@ func (s *suite) checkRandomMetricsQuery(g *generator, m tracestore.Metrics) {
 }
 
 func checkRandomMetrics(s *suite) {
-	m, ok := s.store.(tracestore.Metrics)
+	m, ok := optional[tracestore.Metrics](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Metrics")
 	}

@@ -30,6 +30,15 @@ func NewModel(tb testing.TB, seed uint64) *Model {
 	return &Model{suite: newSuite(tb, nil), g: generator{rand.New(rand.NewPCG(seed, 0))}}
 }
 
+// deleterOf returns a store as a tracestore.Deleter, which it must support.
+func (m *Model) deleterOf(store Subject) tracestore.Deleter {
+	d, ok := optional[tracestore.Deleter](m.suite, store)
+	if !ok {
+		m.Fatalf("store does not support deletions")
+	}
+	return d
+}
+
 // Rand returns the random source of the model, for further decisions of the test.
 func (m *Model) Rand() *rand.Rand { return m.g.Rand }
 
@@ -92,7 +101,7 @@ func (m *Model) Replay(s Subject) {
 			m.Fatalf("Consume: %v", err)
 		}
 	}, func(tenant string, d tracestore.Deletion) {
-		if _, err := s.(tracestore.Deleter).Delete(m.ctx, tenant, d); err != nil {
+		if _, err := m.deleterOf(s).Delete(m.ctx, tenant, d); err != nil {
 			m.Fatalf("Delete: %v", err)
 		}
 	})
@@ -109,21 +118,21 @@ func (m *Model) Check(stores ...Subject) {
 		case 0:
 			m.checkCatalogOf(g.tenant())
 		case 3:
-			if c, ok := s.(tracestore.AttributeCatalog); ok {
+			if c, ok := optional[tracestore.AttributeCatalog](m.suite, s); ok {
 				m.checkAttributesOf(c, "", g.key(), g.text())
 			}
 		case 8, 9, 10:
-			if d, ok := s.(tracestore.Dependencies); ok {
+			if d, ok := optional[tracestore.Dependencies](m.suite, s); ok {
 				m.checkRandomCallQuery(&g, d)
 			}
 		case 11, 12, 13:
-			if r, ok := s.(tracestore.Metrics); ok {
+			if r, ok := optional[tracestore.Metrics](m.suite, s); ok {
 				m.checkRandomMetricsQuery(&g, r)
 			}
 		case 16, 17, 18:
 			m.checkRandomSet(&g)
 		case 14, 15:
-			if a, ok := s.(tracestore.Aggregator); ok {
+			if a, ok := optional[tracestore.Aggregator](m.suite, s); ok {
 				m.checkRandomAggregate(&g, a)
 			}
 		case 1, 2, 4, 5, 6, 7:
@@ -156,10 +165,10 @@ func (m *Model) CheckAll(stores ...Subject) {
 			m.checkCatalogOf(tenant)
 			m.checkFind(tracestore.Query{Tenant: tenant}, tracestore.WantFull)
 		}
-		if d, ok := s.(tracestore.Dependencies); ok {
+		if d, ok := optional[tracestore.Dependencies](m.suite, s); ok {
 			m.checkCalls(d, callsTenant, time.Time{}, time.Time{})
 		}
-		if r, ok := s.(tracestore.Metrics); ok {
+		if r, ok := optional[tracestore.Metrics](m.suite, s); ok {
 			for _, tenant := range allTenants() {
 				m.checkMetricsOf(r, tenant, tracestore.MetricsQuery{ByOperation: true})
 			}

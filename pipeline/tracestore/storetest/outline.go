@@ -13,7 +13,7 @@ import (
 // checkOutlines sends random requests, some of them twice, and compares the outline of each trace
 // with its spans.
 func checkOutlines(s *suite) {
-	store, ok := s.store.(tracestore.Outliner)
+	store, ok := optional[tracestore.Outliner](s, s.store)
 	if !ok {
 		s.Skip("store does not implement tracestore.Outliner")
 	}

@@ -251,12 +251,12 @@ type (
 	feedsNothing           struct{ *referenceStore }
 )
 
-func (w feedsOtherTenants) Follow(_ string, capacity int) *tracestore.Feed {
-	return w.referenceStore.Follow("", capacity)
+func (w feedsOtherTenants) Follow(ctx context.Context, _ string, capacity int) (*tracestore.Feed, error) {
+	return w.referenceStore.Follow(ctx, "", capacity)
 }
 
-func (w feedsNothing) Follow(tenant string, capacity int) *tracestore.Feed {
-	return new(tracestore.Hub).Follow(tenant, capacity)
+func (w feedsNothing) Follow(ctx context.Context, tenant string, capacity int) (*tracestore.Feed, error) {
+	return new(tracestore.Hub).Follow(ctx, tenant, capacity)
 }
 
 func (w dropsSpan) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
@@ -687,7 +687,9 @@ func fails(t *testing.T, c check, store Subject) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.run(newSuite(r, store))
+		s := newSuite(r, store)
+		s.patience = 0
+		c.run(s)
 	}()
 	<-done
 	return r.Failed()

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -23,10 +24,18 @@ type suite struct {
 	sends   int
 	convert func(testing.TB, *otlpdata.Batch) *otlpdata.Batch // see LossyStore; may be nil
 	plan    planner
+	// patience is how long a feed may take to deliver spans: a store in another process delivers
+	// them later than Consume returns.
+	patience time.Duration
 }
 
 func newSuite(tb testing.TB, store Subject) *suite {
-	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: storequery.Find}
+	return &suite{TB: tb, ctx: tb.Context(), store: store, sent: newOracle(), plan: storequery.Find, patience: 30 * time.Second}
+}
+
+// optional returns a store as an optional interface, if the store supports it.
+func optional[T any](s *suite, store any) (T, bool) {
+	return tracestore.As[T](s.ctx, "", store)
 }
 
 // request builds a request with one resource and one scope.

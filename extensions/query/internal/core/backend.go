@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -9,12 +10,13 @@ import (
 
 	"github.com/tracing-backend/tracing/internal/translate/adjust"
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Store is a span store that can be queried: it reads traces and lists services and operations.
 // What else a store can do (tracestore.Dependencies, Metrics, Aggregator and others) is found out
-// by type assertion.
+// for each request with StoreAs.
 type Store interface {
 	tracestore.Reader
 	tracestore.Catalog
@@ -66,6 +68,15 @@ func New(o Options) (*Backend, error) {
 
 // Store returns the store that is queried.
 func (b *Backend) Store() Store { return b.opts.Store }
+
+// StoreAs returns the store as an optional interface T of package tracestore, and reports whether
+// the store supports it for the tenant of ctx.
+func StoreAs[T any](ctx context.Context, b *Backend) (T, bool) {
+	return tracestore.As[T](ctx, server.Tenant(ctx), b.opts.Store)
+}
+
+// SlotAs is like StoreAs, for a query.
+func SlotAs[T any](s *Slot) (T, bool) { return StoreAs[T](s.ctx, s.backend) }
 
 // HasArchive reports whether traces can be archived.
 func (b *Backend) HasArchive() bool { return b.opts.Archive != nil }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Errors of queries.
@@ -49,6 +50,8 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 		return http.StatusGatewayTimeout, b.TimeoutText()
 	case errors.Is(err, ErrBusy):
 		return server.ErrorStatus(header, err), err.Error()
+	case errors.Is(err, tracestore.ErrUnsupported):
+		return http.StatusNotImplemented, err.Error()
 	}
 	b.opts.Logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
 	return http.StatusInternalServerError, err.Error()

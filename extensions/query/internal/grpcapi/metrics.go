@@ -47,7 +47,7 @@ func (q *metricsQuery) GetMinStepDuration(ctx context.Context, _ *metricspb.GetM
 	*metricspb.GetMinStepDurationResponse, error,
 ) {
 	err := q.calls.run(ctx, core.OpGetMinStep, "failed to fetch min step duration", func(slot *core.Slot) (int, error) {
-		if _, ok := slot.Store().(tracestore.Metrics); !ok {
+		if _, ok := core.SlotAs[tracestore.Metrics](slot); !ok {
 			return 0, spanmetrics.ErrUnsupported
 		}
 		return 0, nil

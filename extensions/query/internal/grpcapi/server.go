@@ -23,6 +23,7 @@ import (
 	"github.com/tracing-backend/tracing/internal/wire/api_v3"
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is
@@ -84,7 +85,8 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, core.ErrTraceNotFound):
 		return status.Error(codes.NotFound, err.Error())
-	case errors.Is(err, core.ErrNoDependencies), errors.Is(err, spanmetrics.ErrUnsupported):
+	case errors.Is(err, core.ErrNoDependencies), errors.Is(err, spanmetrics.ErrUnsupported),
+		errors.Is(err, tracestore.ErrUnsupported):
 		return status.Error(codes.Unimplemented, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText())

@@ -27,7 +27,7 @@ func (a *API) dependencies(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	store, ok := a.backend.Store().(tracestore.Dependencies)
+	store, ok := core.StoreAs[tracestore.Dependencies](r.Context(), a.backend)
 	if !ok {
 		httpapi.WriteError(w, http.StatusNotImplemented, core.ErrNoDependencies.Error())
 		return
@@ -78,7 +78,7 @@ type dependenciesQuery struct {
 // run returns the calls between services and, with details, those to peers if the store knows them.
 func (q *dependenciesQuery) run(slot *core.Slot, store tracestore.Dependencies) (calls, peers tracestore.Graph, err error) {
 	calls, err = store.Dependencies(slot.Context(), slot.Tenant(), q.from, q.to)
-	if p, ok := store.(tracestore.Peers); ok && q.details && err == nil {
+	if p, ok := core.SlotAs[tracestore.Peers](slot); ok && q.details && err == nil {
 		peers, err = p.Peers(slot.Context(), slot.Tenant(), q.from, q.to)
 	}
 	return calls, peers, err

@@ -42,7 +42,7 @@ func (a *API) errorRates(w http.ResponseWriter, r *http.Request) {
 
 // minStep answers GET /api/metrics/minstep, in milliseconds.
 func (a *API) minStep(w http.ResponseWriter, r *http.Request) {
-	if !a.supportsMetrics(w) {
+	if !a.supportsMetrics(w, r) {
 		return
 	}
 	l := httpapi.NewList(w, r)
@@ -53,8 +53,8 @@ func (a *API) minStep(w http.ResponseWriter, r *http.Request) {
 
 // supportsMetrics answers the request with an error and returns false if the store does not count
 // calls.
-func (a *API) supportsMetrics(w http.ResponseWriter) bool {
-	_, ok := a.backend.Store().(tracestore.Metrics)
+func (a *API) supportsMetrics(w http.ResponseWriter, r *http.Request) bool {
+	_, ok := core.StoreAs[tracestore.Metrics](r.Context(), a.backend)
 	if !ok {
 		httpapi.WriteError(w, http.StatusNotImplemented, "trace metrics are currently disabled - no metrics backend configured")
 	}
@@ -63,7 +63,7 @@ func (a *API) supportsMetrics(w http.ResponseWriter) bool {
 
 // metrics answers a request for the metric that parse returns.
 func (a *API) metrics(w http.ResponseWriter, r *http.Request, parse func(url.Values) (spanmetrics.Metric, error)) {
-	if !a.supportsMetrics(w) {
+	if !a.supportsMetrics(w, r) {
 		return
 	}
 	q, err := parseMetrics(r, parse, a.backend.Now())

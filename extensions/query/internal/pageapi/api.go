@@ -8,6 +8,7 @@
 package pageapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -60,12 +61,12 @@ type query func(slot *core.Slot) (data any, incomplete string, err error)
 
 // handler answers requests whose answer is one JSON value. parse reads the parameters; its errors
 // are for the client.
-func (a *API) handler(op core.Operation, parse func(v url.Values) (query, error)) http.HandlerFunc {
+func (a *API) handler(op core.Operation, parse func(ctx context.Context, v url.Values) (query, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := httpapi.Query(r)
 		var run query
 		if err == nil {
-			run, err = parse(v)
+			run, err = parse(r.Context(), v)
 		}
 		if err != nil {
 			httpapi.WriteError(w, statusOf(err), err.Error())

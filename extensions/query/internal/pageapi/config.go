@@ -1,8 +1,10 @@
 package pageapi
 
 import (
+	"context"
 	"net/http"
 
+	"github.com/tracing-backend/tracing/extensions/query/internal/core"
 	"github.com/tracing-backend/tracing/extensions/query/internal/httpapi"
 	"github.com/tracing-backend/tracing/internal/traceql"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
@@ -57,7 +59,7 @@ type language struct {
 func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	l := a.backend.Limits()
 	answer := configAnswer{
-		Version: a.version, Capabilities: a.capabilities(), DefaultLookback: defaultLookback.Nanoseconds(),
+		Version: a.version, Capabilities: a.capabilities(r.Context()), DefaultLookback: defaultLookback.Nanoseconds(),
 		Limits: limits{
 			Traces: l.Traces, TraceSize: l.TraceSize, Scanned: l.Scanned, Aggregated: l.Aggregated,
 			Timeout: l.Timeout.Nanoseconds(), Columns: tracestore.MaxColumns, Exemplars: tracestore.MaxExemplars,
@@ -75,13 +77,13 @@ func (a *API) config(w http.ResponseWriter, r *http.Request) {
 	a.writeData(w, r, &answer, "")
 }
 
-func (a *API) capabilities() capabilities {
+func (a *API) capabilities(ctx context.Context) capabilities {
 	c := capabilities{Archive: a.backend.HasArchive(), Tenancy: a.tenancy}
-	_, c.Aggregates = a.backend.Store().(tracestore.Aggregator)
-	_, c.Metrics = a.backend.Store().(tracestore.Metrics)
-	_, c.Dependencies = a.backend.Store().(tracestore.Dependencies)
-	_, c.Attributes = a.backend.Store().(tracestore.AttributeCatalog)
-	_, c.Tail = a.backend.Store().(tracestore.Follower)
+	_, c.Aggregates = core.StoreAs[tracestore.Aggregator](ctx, a.backend)
+	_, c.Metrics = core.StoreAs[tracestore.Metrics](ctx, a.backend)
+	_, c.Dependencies = core.StoreAs[tracestore.Dependencies](ctx, a.backend)
+	_, c.Attributes = core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
+	_, c.Tail = core.StoreAs[tracestore.Follower](ctx, a.backend)
 	c.Tail = c.Tail && a.tails.config.MaxClients > 0
 	return c
 }

@@ -1,6 +1,7 @@
 package pageapi
 
 import (
+	"context"
 	"errors"
 	"net/url"
 
@@ -44,8 +45,8 @@ type valueColumns struct {
 
 // facets parses GET /api/ui/v1/facets, which returns the values of fields with the number of spans
 // that have them.
-func (a *API) facets(v url.Values) (query, error) {
-	agg, err := a.facetQuery(v)
+func (a *API) facets(ctx context.Context, v url.Values) (query, error) {
+	agg, err := a.facetQuery(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +55,8 @@ func (a *API) facets(v url.Values) (query, error) {
 
 // compare parses GET /api/ui/v1/compare, which returns how the values of selected spans differ from
 // those of the other spans.
-func (a *API) compare(v url.Values) (query, error) {
-	agg, err := a.facetQuery(v)
+func (a *API) compare(ctx context.Context, v url.Values) (query, error) {
+	agg, err := a.facetQuery(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +66,8 @@ func (a *API) compare(v url.Values) (query, error) {
 	return runFacets(agg)
 }
 
-func (a *API) facetQuery(v url.Values) (agg core.Aggregation, err error) {
-	if agg, err = a.aggregation(v); err != nil {
+func (a *API) facetQuery(ctx context.Context, v url.Values) (agg core.Aggregation, err error) {
+	if agg, err = a.aggregation(ctx, v); err != nil {
 		return agg, err
 	}
 	if agg.Spec.Facets.Values, err = countParam(v, "values", defaultFacetValues, tracestore.MaxFacetValues); err != nil {

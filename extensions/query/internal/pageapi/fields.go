@@ -1,6 +1,7 @@
 package pageapi
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
@@ -99,7 +100,7 @@ func limited(names []string, limit int) namesAnswer {
 
 // keys parses GET /api/ui/v1/keys, which returns the names of fields that begin with a prefix,
 // properties first. The prefix can begin with a scope.
-func (a *API) keys(v url.Values) (query, error) {
+func (a *API) keys(ctx context.Context, v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (a *API) keys(v url.Values) (query, error) {
 		}
 	}
 	scope, begin := splitScope(prefix)
-	store, ok := a.backend.Store().(tracestore.AttributeCatalog)
+	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	if !ok {
 		return func(*core.Slot) (any, string, error) { return limited(names, limit), "", nil }, nil
 	}
@@ -141,7 +142,7 @@ var (
 
 // values parses GET /api/ui/v1/values, which returns the values of a field that begin with a
 // prefix. Names of spans are those of one service.
-func (a *API) values(v url.Values) (query, error) {
+func (a *API) values(ctx context.Context, v url.Values) (query, error) {
 	limit, err := countParam(v, "limit", defaultCompletions, maxCompletions)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (a *API) values(v url.Values) (query, error) {
 	if err != nil {
 		return nil, httpapi.ParamError("key", err)
 	}
-	list, err := a.lister(fields[0], v.Get("service"))
+	list, err := a.lister(ctx, fields[0], v.Get("service"))
 	if err != nil {
 		return nil, httpapi.ParamError("key", err)
 	}
@@ -178,7 +179,9 @@ func (a *API) values(v url.Values) (query, error) {
 }
 
 // lister returns a function that lists the values of a field.
-func (a *API) lister(f tracestore.Field, service string) (func(slot *core.Slot, prefix string, limit int) ([]string, error), error) {
+func (a *API) lister(ctx context.Context, f tracestore.Field, service string) (
+	func(slot *core.Slot, prefix string, limit int) ([]string, error), error,
+) {
 	switch f.Place {
 	case tracestore.Service, tracestore.RootService:
 		return func(slot *core.Slot, prefix string, _ int) ([]string, error) {
@@ -191,7 +194,7 @@ func (a *API) lister(f tracestore.Field, service string) (func(slot *core.Slot, 
 			return withPrefix(operationNames(ops), prefix), err
 		}, nil
 	}
-	store, ok := a.backend.Store().(tracestore.AttributeCatalog)
+	store, ok := core.StoreAs[tracestore.AttributeCatalog](ctx, a.backend)
 	if !ok || f.Key == "" {
 		return nil, errNoValues
 	}

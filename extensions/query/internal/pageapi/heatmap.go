@@ -1,6 +1,7 @@
 package pageapi
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -63,9 +64,9 @@ type exemplarColumns struct {
 }
 
 // aggregation parses the parameters that all aggregations share.
-func (a *API) aggregation(v url.Values) (agg core.Aggregation, err error) {
+func (a *API) aggregation(ctx context.Context, v url.Values) (agg core.Aggregation, err error) {
 	var ok bool
-	if agg.Store, ok = a.backend.Store().(tracestore.Aggregator); !ok {
+	if agg.Store, ok = core.StoreAs[tracestore.Aggregator](ctx, a.backend); !ok {
 		return agg, fmt.Errorf("%w count spans by their values", errUnsupported)
 	}
 	if agg.Window, err = windowParams(v, a.backend.Now()); err != nil {
@@ -85,8 +86,8 @@ func reasonOf(a *tracestore.Aggregate) string {
 
 // heatmap parses GET /api/ui/v1/heatmap, which returns the numbers of spans by start and duration,
 // and some spans as examples.
-func (a *API) heatmap(v url.Values) (query, error) {
-	agg, err := a.aggregation(v)
+func (a *API) heatmap(ctx context.Context, v url.Values) (query, error) {
+	agg, err := a.aggregation(ctx, v)
 	if err != nil {
 		return nil, err
 	}

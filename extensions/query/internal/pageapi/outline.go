@@ -45,7 +45,7 @@ func (a *API) outline(w http.ResponseWriter, r *http.Request) {
 // readOutline reads a trace from the store, or from the archive if the store has none. It does not
 // read whole spans if the store can do without.
 func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
-	if store, ok := slot.Store().(tracestore.Outliner); ok {
+	if store, ok := core.SlotAs[tracestore.Outliner](slot); ok {
 		// The store and the outline each have a copy of the names.
 		hold := func(spans, names int) error { return slot.SetHeld(int64(spans)*outlineCost + 2*int64(names)) }
 		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {

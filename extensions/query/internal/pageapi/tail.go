@@ -79,7 +79,7 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		where, err = httpapi.ConditionParam(v, "q")
 	}
-	store, ok := a.backend.Store().(tracestore.Follower)
+	store, ok := core.StoreAs[tracestore.Follower](r.Context(), a.backend)
 	switch {
 	case err != nil:
 		httpapi.WriteError(w, http.StatusBadRequest, err.Error())
@@ -97,7 +97,11 @@ func (a *API) tail(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	feed := store.Follow(server.Tenant(r.Context()), int(a.tails.config.MaxQueue))
+	feed, err := store.Follow(r.Context(), server.Tenant(r.Context()), int(a.tails.config.MaxQueue))
+	if err != nil {
+		httpapi.Fail(a.backend, w, r, err)
+		return
+	}
 	defer feed.Close()
 	c := watcher{out: newLines(w, eventStream), config: &a.tails.config, feed: feed, where: where}
 	a.backend.LogUndelivered(c.run(r.Context(), a.tails.stop))

@@ -50,6 +50,9 @@ func (c *watcher) run(ctx context.Context, stop <-chan struct{}) error {
 			return c.end(fmt.Sprintf("max_duration (%s) reached", c.config.MaxDuration))
 		case <-c.feed.Ready():
 			c.take()
+			if err := c.feed.Err(); err != nil {
+				return c.end(err.Error())
+			}
 		case <-tick.C:
 			c.tick()
 		}

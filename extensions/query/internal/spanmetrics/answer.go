@@ -22,7 +22,7 @@ type Answer struct {
 
 // Fetch asks the store. The error is ErrUnsupported if the store does not count calls.
 func Fetch(s *core.Slot, m *Metric, q *Query, g Grid) (*Answer, error) {
-	store, ok := s.Store().(tracestore.Metrics)
+	store, ok := core.SlotAs[tracestore.Metrics](s)
 	if !ok {
 		return nil, ErrUnsupported
 	}

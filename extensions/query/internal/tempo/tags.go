@@ -179,7 +179,7 @@ func tagScopes(slot *core.Slot, q tagsRequest) (map[string][]string, error) {
 // attributeKeys returns the keys of all attributes. Without a catalog of attributes in the store,
 // only the service is known.
 func attributeKeys(slot *core.Slot) ([]string, error) {
-	catalog, ok := slot.Store().(tracestore.AttributeCatalog)
+	catalog, ok := core.SlotAs[tracestore.AttributeCatalog](slot)
 	if !ok {
 		return []string{core.ServiceKey}, nil
 	}
@@ -195,7 +195,7 @@ func attributeKeys(slot *core.Slot) ([]string, error) {
 // store cannot aggregate.
 func seenKeys(slot *core.Slot, w core.Window, keys []string) (map[tracestore.Field]bool, error) {
 	seen := make(map[tracestore.Field]bool)
-	store, ok := slot.Store().(tracestore.Aggregator)
+	store, ok := core.SlotAs[tracestore.Aggregator](slot)
 	if !ok {
 		return seen, nil
 	}

@@ -181,7 +181,7 @@ func listValues(slot *core.Slot, q *valuesRequest) ([]string, error) {
 	case tracestore.Name:
 		return operationNames(slot, q.limit)
 	}
-	catalog, ok := slot.Store().(tracestore.AttributeCatalog)
+	catalog, ok := core.SlotAs[tracestore.AttributeCatalog](slot)
 	if !ok || q.field.Key == "" {
 		return nil, nil
 	}
@@ -233,7 +233,7 @@ func operationNames(slot *core.Slot, limit int, services ...string) (names []str
 // sampledValues returns the sorted values of spans on which the condition holds, of a sample if
 // there are many spans. ok is false if the store cannot aggregate.
 func sampledValues(slot *core.Slot, q *valuesRequest) (texts []string, ok bool, err error) {
-	store, ok := slot.Store().(tracestore.Aggregator)
+	store, ok := core.SlotAs[tracestore.Aggregator](slot)
 	if !ok {
 		return nil, false, nil
 	}
