@@ -33,9 +33,19 @@ func Permanent(err error) error { return errclass.Permanent(err) }
 // stands for [DefaultRetryAfter]. Overloaded(nil, after) is nil.
 func Overloaded(err error, after time.Duration) error { return errclass.Overloaded(err, after) }
 
+// Unavailable marks err as temporary: something that the operation needs cannot be reached at the
+// moment. The operation may be repeated after the given delay; 0 stands for [DefaultRetryAfter].
+// Unavailable(nil, after) is nil.
+func Unavailable(err error, after time.Duration) error { return errclass.Unavailable(err, after) }
+
 // IsPermanent reports whether retrying cannot succeed: err is marked with [Permanent], or is a
 // limit error or a gRPC status that says so. err must not be nil.
 func IsPermanent(err error) bool { return errclass.Of(err).Permanent() }
+
+// IsAboutData reports whether err is permanent and caused by the data itself, so that other data
+// may be accepted: it is marked with [Permanent], is a limit error, or is a gRPC status that says
+// so. An error of credentials or a bug of the next hop is not about the data. err must not be nil.
+func IsAboutData(err error) bool { return errclass.Of(err).AboutData() }
 
 // Partial is the error of a batch of which some spans were rejected permanently and the others were
 // accepted. Receivers answer it with the partial success of their protocol.

@@ -51,14 +51,15 @@ type NextHop struct {
 func NewNextHop(set pipeline.Settings) *NextHop { return &NextHop{set: set} }
 
 // Record records the result of one send and returns err. After three consecutive failures it
-// reports the component as degraded, after a success as healthy. A partial success counts as a
-// success. A send that was canceled by its caller is ignored.
+// reports the component as degraded, after a success as healthy. A partial success and a rejection
+// that is about the data ([pipeline.IsAboutData]) count as a success: the next hop works. A send
+// that was canceled by its caller is ignored.
 func (h *NextHop) Record(ctx context.Context, err error) error {
 	var partial *pipeline.Partial
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case err == nil || errors.As(err, &partial):
+	case err == nil || errors.As(err, &partial) || pipeline.IsAboutData(err):
 		if h.failures >= degradedAfter {
 			h.set.Report(nil)
 		}

@@ -5,8 +5,12 @@ import (
 	"errors"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/client"
+	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
 func TestNextHopReportsThreeConsecutiveFailures(t *testing.T) {
@@ -36,6 +40,39 @@ func TestNextHopReportsThreeConsecutiveFailures(t *testing.T) {
 	f(t.Context(), nil, 2)
 	if fix.reports[0] != down || fix.reports[1] != nil {
 		t.Errorf("reported %v", fix.reports)
+	}
+}
+
+// Rejections of the data say nothing against the next hop; those of the sender do.
+func TestNextHopIsHealthyAfterRejections(t *testing.T) {
+	for _, c := range []struct {
+		err      error
+		degraded bool
+	}{
+		{pipeline.Permanent(errors.New("invalid span")), false},
+		{&otlpdata.LimitError{Limit: "spans", Max: 1}, false},
+		{&otlpdata.LimitError{Limit: "bytes", Max: 1, TooLarge: true}, false},
+		{status.Error(codes.InvalidArgument, "invalid span"), false},
+		{status.Error(codes.ResourceExhausted, "message is too large"), false},
+		{status.Error(codes.Unauthenticated, "no token"), true},
+		{status.Error(codes.PermissionDenied, "wrong tenant"), true},
+		{status.Error(codes.Unimplemented, "unknown service"), true},
+		{status.Error(codes.Internal, "bug"), true},
+		{pipeline.Overloaded(errors.New("full"), 0), true},
+		{pipeline.Unavailable(errors.New("away"), 0), true},
+	} {
+		fix := newFixture(t)
+		hop := client.NewNextHop(fix.set)
+		for range 5 {
+			hop.Record(t.Context(), c.err)
+		}
+		if degraded := len(fix.reports) > 0; degraded != c.degraded {
+			t.Errorf("after 5 times %v: degraded is %t", c.err, degraded)
+		}
+		hop.Record(t.Context(), status.Error(codes.InvalidArgument, "invalid span"))
+		if c.degraded && (len(fix.reports) != 2 || fix.reports[1] != nil) {
+			t.Errorf("a rejection after %v: reported %v, want a recovery", c.err, fix.reports)
+		}
 	}
 }
 

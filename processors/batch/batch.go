@@ -103,13 +103,14 @@ type queue struct {
 // call is a waiting call of Consume.
 type call struct {
 	batch   *otlpdata.Batch
-	until   time.Time  // end of the timeout; zero without a timeout
+	until   time.Time // end of the timeout; zero without a timeout
+	caller  context.Context
 	outcome chan error // of capacity 1
 	group   *group     // nil until it is being sent; guarded by batcher.mu
 }
 
 // Consume sends b, alone or joined with other batches, and returns its outcome. If ctx ends first,
-// Consume returns its error: the spans are not sent, or they are being sent with an unknown
+// Consume returns its cause: the spans are not sent, or they are being sent with an unknown
 // outcome.
 func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	p.mu.Lock()
@@ -119,7 +120,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 		defer p.sendDone()
 		return p.next.Consume(ctx, b)
 	}
-	c := &call{batch: b, outcome: make(chan error, 1)}
+	c := &call{batch: b, caller: ctx, outcome: make(chan error, 1)}
 	if p.config.Timeout > 0 {
 		c.until = time.Now().Add(p.config.Timeout.Std())
 	}
@@ -128,7 +129,7 @@ func (p *batcher) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return p.await(ctx, c)
 }
 
-// await returns the outcome of c, or the error of ctx if the outcome is not known.
+// await returns the outcome of c, or the cause of the end of ctx if the outcome is not known.
 func (p *batcher) await(ctx context.Context, c *call) error {
 	select {
 	case err := <-c.outcome:
@@ -140,7 +141,7 @@ func (p *batcher) await(ctx context.Context, c *call) error {
 	case err := <-c.outcome: // prefer the outcome if both are ready
 		return err
 	default:
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 

@@ -385,13 +385,58 @@ func TestOutcomeIsPreferredOverCancellation(t *testing.T) {
 	end()
 	p := build(t, &sink{}, nil)
 	for range 50 { // select chooses at random
-		c := &call{batch: request(t, "", "x", 1), outcome: make(chan error, 1)}
+		c := &call{batch: request(t, "", "x", 1), caller: ended, outcome: make(chan error, 1)}
 		g := newGroup(p.ctx, []*call{c})
 		g.send(p.next)
 		if err := p.await(ended, c); err != nil {
 			t.Fatalf("stored, but got %v", err)
 		}
 	}
+}
+
+// The context of a joined send has the latest deadline of its callers, and none if one caller has
+// none: the next Consumer can tell which retries come too late for all of them.
+func TestDeadlineOfGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var deadlines []time.Duration
+		start := time.Now()
+		s := &sink{consume: func(ctx context.Context, _ *otlpdata.Batch) error {
+			left := time.Duration(-1)
+			if d, ok := ctx.Deadline(); ok {
+				left = d.Sub(start)
+			}
+			deadlines = append(deadlines, left)
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		p := build(t, s, nil)
+		cause := errors.New("waited long enough")
+		var wg sync.WaitGroup
+		consume := func(limit time.Duration) {
+			ctx, cancel := context.WithCancel(t.Context())
+			if limit > 0 {
+				ctx, cancel = context.WithTimeoutCause(t.Context(), limit, cause)
+			}
+			wg.Go(func() {
+				defer cancel()
+				time.AfterFunc(time.Hour, cancel)
+				if err := p.Consume(ctx, request(t, "", "x", 1)); limit > time.Second && err != cause && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v, want the cause of the end of the context", err)
+				}
+			})
+			synctest.Wait()
+		}
+		consume(time.Second) // alone
+		consume(5 * time.Second)
+		consume(7 * time.Second)
+		time.Sleep(6 * time.Second)
+		consume(time.Second)
+		consume(0)
+		wg.Wait()
+		if got := fmt.Sprint(deadlines); got != "[1s 7s -1ns]" {
+			t.Errorf("deadlines %s", got)
+		}
+	})
 }
 
 // Stop also waits for callers that are queued behind a send of a single request.

@@ -3,13 +3,16 @@ package batch
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
-// group holds the calls of one joined send. Its context is canceled when all callers have left, not
-// when one of them has, and when Stop of the processor reaches its deadline.
+// group holds the calls of one joined send. Its context ends when all callers have left, not when
+// one of them has, and when Stop of the processor reaches its deadline. If all callers have
+// deadlines, the context has the latest of them, so that the next Consumer does not begin work
+// whose outcome comes too late for all of them.
 type group struct {
 	calls   []*call
 	waiting atomic.Int64 // callers that still wait
@@ -20,11 +23,29 @@ type group struct {
 func newGroup(parent context.Context, calls []*call) *group {
 	g := &group{calls: calls}
 	g.waiting.Store(int64(len(calls)))
-	g.ctx, g.cancel = context.WithCancel(parent)
+	if latest, ok := latestDeadline(calls); ok {
+		g.ctx, g.cancel = context.WithDeadline(parent, latest)
+	} else {
+		g.ctx, g.cancel = context.WithCancel(parent)
+	}
 	for _, c := range calls {
 		c.group = g
 	}
 	return g
+}
+
+// latestDeadline returns the latest deadline of the callers; ok is false if one has none.
+func latestDeadline(calls []*call) (latest time.Time, ok bool) {
+	for _, c := range calls {
+		deadline, ok := c.caller.Deadline()
+		if !ok {
+			return time.Time{}, false
+		}
+		if deadline.After(latest) {
+			latest = deadline
+		}
+	}
+	return latest, true
 }
 
 // leave is called when the context of a caller has ended.

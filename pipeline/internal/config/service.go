@@ -34,6 +34,7 @@ type Members struct {
 // Limits is the `limits` block of the service section.
 type Limits struct {
 	Inflight pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
+	MaxWait  pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the answer to its spans. If they are not stored, sent or queued by then, or shortly before the deadline of a gRPC call, the answer is 503 with Retry-After, or UNAVAILABLE with RetryInfo over gRPC. 0 disables the limit."`
 }
 
 // Telemetry is the `telemetry` block of the service section.
@@ -56,7 +57,7 @@ type Logs struct {
 func defaultService() Service {
 	return Service{
 		DataDir:        "./data",
-		Limits:         Limits{Inflight: 256 << 20},
+		Limits:         Limits{Inflight: 256 << 20, MaxWait: pipeline.Duration(8 * time.Second)},
 		Telemetry:      Telemetry{Logs: Logs{Level: "info", Encoding: "auto"}},
 		DeadLetterSize: 1 << 30,
 		StopTimeout:    pipeline.Duration(30 * time.Second),

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,7 +71,7 @@ func reason(err error) string {
 		return "overflow"
 	case c.Code == codes.Canceled:
 		return "canceled"
-	case c.Code == codes.DeadlineExceeded:
+	case c.Code == codes.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):
 		return "deadline"
 	case c.TooLarge:
 		return "too_large"

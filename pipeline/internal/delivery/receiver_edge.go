@@ -2,11 +2,16 @@ package delivery
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
 
 	"github.com/tracing-backend/tracing/pipeline"
+	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
 )
 
@@ -20,29 +25,69 @@ type ReceiverEdge struct {
 	metrics *Metrics
 	count   outcomes
 	log     *zap.Logger
+	maxWait func() time.Duration // how long a client waits for its answer
 	// collects is true if at least one exporter behind the receiver stores or discards spans. If
 	// all exporters only forward spans to next hops (as in an agent), the edge does not report the
 	// metrics and log messages that are specific to collectors.
 	collects atomic.Bool
 }
 
-// NewReceiverEdge returns the edge of a receiver that passes spans to next.
-func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, log *zap.Logger) *ReceiverEdge {
-	return &ReceiverEdge{next: next, metrics: m, log: log, count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
+// NewReceiverEdge returns the edge of a receiver that passes spans to next. maxWait is called for
+// each batch and returns the maximum time until Consume answers, or 0 for no limit.
+func NewReceiverEdge(next pipeline.Consumer, m *Metrics, c Component, log *zap.Logger, maxWait func() time.Duration) *ReceiverEdge {
+	return &ReceiverEdge{next: next, metrics: m, log: log, maxWait: maxWait, count: newOutcomes(m, c, outcomeReceived, outcomeAccepted)}
 }
 
 // SetCollects sets whether spans end in this process, so that the metrics of collectors count them.
 func (e *ReceiverEdge) SetCollects(collects bool) { e.collects.Store(collects) }
 
-// Consume passes b to the pipelines and counts its spans.
+// Consume passes b to the pipelines and counts its spans. If the pipelines need longer than the
+// maximum wait, or almost until the deadline of the client, it returns an error of the class
+// Unavailable: a client that gets no answer in time does not know how long to wait before it
+// retries.
 func (e *ReceiverEdge) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	e.countOffered(b)
-	err := consumeSafely(ctx, e.next, b, e.log)
+	err := e.consumeInTime(ctx, b)
 	e.countOutcome(b, err)
 	return err
 }
 
-// ConsumeJoined passes batches to the pipelines as one batch and counts each of them.
+// errWait is the cause of contexts that end at the maximum wait.
+var errWait = fmt.Errorf("spans were not accepted in time: %w", context.DeadlineExceeded)
+
+func (e *ReceiverEdge) consumeInTime(ctx context.Context, b *otlpdata.Batch) error {
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if wait := waitFrom(ctx, e.maxWait()); wait > 0 {
+		limited, cancel = context.WithTimeoutCause(ctx, wait, errWait)
+	}
+	defer cancel()
+	err := consumeSafely(limited, e.next, b, e.log)
+	if err == nil || ctx.Err() != nil {
+		return err // the client has left, or has its answer
+	}
+	var partial *pipeline.Partial
+	if c := errclass.Of(err); c.Code == codes.DeadlineExceeded && !errors.As(err, &partial) {
+		return errclass.Unavailable(err, c.Requested)
+	}
+	return err
+}
+
+// waitFrom returns the time until the answer: limit, but at most nine tenths of what is left until
+// the deadline of the client. 0 means no limit.
+func waitFrom(ctx context.Context, limit time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return limit
+	}
+	left := max(time.Until(deadline)*9/10, 1)
+	if limit > 0 {
+		return min(limit, left)
+	}
+	return left
+}
+
+// ConsumeJoined passes batches to the pipelines as one batch and counts each of them. Its callers
+// receive datagrams: no client waits, so there is no maximum wait.
 func (e *ReceiverEdge) ConsumeJoined(ctx context.Context, batches []*otlpdata.Batch, outcome func([]*otlpdata.Batch, error)) {
 	for _, b := range batches {
 		e.countOffered(b)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/internal/errclass"
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -54,7 +56,8 @@ func (s *sender) interrupt() {
 }
 
 // Consume sends b and returns the error of the last attempt. It gives up if the error is permanent,
-// if max_elapsed_time would pass before the next attempt, if ctx ends, or if the sender is stopped.
+// if max_elapsed_time or the deadline of ctx would pass before the next attempt, if ctx ends, or if
+// the sender is stopped.
 func (s *sender) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	var p pipeline.Progress
 	err := s.attempts(pipeline.WithProgress(ctx, &p), b)
@@ -76,6 +79,9 @@ func (s *sender) attempts(ctx context.Context, b *otlpdata.Batch) error {
 		if limit := c.retry.MaxElapsedTime.Std(); limit > 0 && pause > limit-s.env.Now().Sub(start) {
 			return fmt.Errorf("gave up after %s: %w", limit, err)
 		}
+		if deadline, ok := ctx.Deadline(); ok && pause >= time.Until(deadline) {
+			return err // the caller can retry later; waiting longer does not help it
+		}
 		if !s.sleep(ctx, pause, interrupted) {
 			return err
 		}
@@ -88,7 +94,7 @@ func (s *sender) attempt(ctx context.Context, b *otlpdata.Batch, timeout time.Du
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within timeout (%s): %w", timeout, context.DeadlineExceeded))
 	defer cancel()
 	err := s.next.Consume(ctx, b)
-	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && errclass.Of(err).Code == codes.DeadlineExceeded {
 		return context.Cause(ctx)
 	}
 	return err

@@ -26,13 +26,15 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return e.err.Error() }
 func (e *permanentError) Unwrap() error { return e.err }
 
-type overloadedError struct {
+// delayedError marks an error as retryable after a delay.
+type delayedError struct {
 	err   error
+	code  codes.Code // ResourceExhausted or Unavailable
 	after time.Duration
 }
 
-func (e *overloadedError) Error() string { return e.err.Error() }
-func (e *overloadedError) Unwrap() error { return e.err }
+func (e *delayedError) Error() string { return e.err.Error() }
+func (e *delayedError) Unwrap() error { return e.err }
 
 // Permanent marks err as permanent. It returns nil for nil.
 func Permanent(err error) error {
@@ -45,13 +47,23 @@ func Permanent(err error) error {
 // Overloaded marks err as retryable after a delay; 0 stands for DefaultRetryAfter. It returns nil
 // for nil.
 func Overloaded(err error, after time.Duration) error {
+	return delayed(err, codes.ResourceExhausted, after)
+}
+
+// Unavailable marks err as an outage that may end, with a delay before a retry; 0 stands for
+// DefaultRetryAfter. It returns nil for nil.
+func Unavailable(err error, after time.Duration) error {
+	return delayed(err, codes.Unavailable, after)
+}
+
+func delayed(err error, code codes.Code, after time.Duration) error {
 	if err == nil {
 		return nil
 	}
 	if after <= 0 {
 		after = DefaultRetryAfter
 	}
-	return &overloadedError{err, after}
+	return &delayedError{err, code, after}
 }
 
 // Class is the class of an error.
@@ -65,25 +77,38 @@ type Class struct {
 // Permanent reports whether retrying cannot succeed.
 func (c Class) Permanent() bool { return c.RetryAfter == 0 }
 
+// AboutData reports whether err is permanent and caused by the data: other data may succeed. Errors
+// that are caused by the sender or by a bug of the next hop are not about the data.
+func (c Class) AboutData() bool {
+	switch c.Code {
+	case codes.InvalidArgument:
+		return true
+	case codes.ResourceExhausted:
+		return c.Permanent()
+	}
+	return false
+}
+
 // Of returns the class of err, which must not be nil:
 //
 //   - permanent: InvalidArgument
 //   - overloaded: ResourceExhausted with a delay
+//   - unavailable: Unavailable with a delay
 //   - too large: ResourceExhausted without a delay, because the same request fails again
 //   - a gRPC status of a next hop: its own code, retryable as the OTLP specification says
 //   - a recovered panic: Internal
 //   - everything else: Unavailable with a delay
 func Of(err error) Class {
 	var (
-		over  *overloadedError
+		later *delayedError
 		perm  *permanentError
 		limit *otlpdata.LimitError
 		grpcs interface{ GRPCStatus() *status.Status }
 	)
-	permanent, overloaded := errors.As(err, &perm), errors.As(err, &over)
-	if permanent && overloaded { // the outermost mark counts
-		var inner *overloadedError
-		overloaded = !errors.As(perm.err, &inner)
+	permanent, delayed := errors.As(err, &perm), errors.As(err, &later)
+	if permanent && delayed { // the outermost mark counts
+		var inner *delayedError
+		delayed = !errors.As(perm.err, &inner)
 	}
 	switch {
 	case errors.As(err, &limit):
@@ -91,8 +116,8 @@ func Of(err error) Class {
 			return Class{Code: codes.ResourceExhausted, TooLarge: true}
 		}
 		return Class{Code: codes.InvalidArgument}
-	case overloaded:
-		return Class{Code: codes.ResourceExhausted, RetryAfter: over.after, Requested: over.after}
+	case delayed:
+		return Class{Code: later.code, RetryAfter: later.after, Requested: later.after}
 	case errors.As(err, &grpcs):
 		c := ofStatus(grpcs.GRPCStatus())
 		if permanent && !c.Permanent() {

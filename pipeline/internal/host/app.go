@@ -34,6 +34,7 @@ type App struct {
 	// softMemoryLimit is the memory limit of the Go runtime in bytes; 0: not set.
 	softMemoryLimit atomic.Int64
 	letters         atomic.Pointer[delivery.DeadLetters]
+	clientWait      atomic.Int64 // limits.max_wait in nanoseconds
 
 	changing sync.Mutex // held while components are started and stopped
 	retiring retirement
@@ -70,6 +71,7 @@ func New(c *config.Config, o Options) (*App, error) {
 	a.states = newStateBook(a.env.Now)
 	a.metrics = newMetrics(o.Build, a.budget, a.env.Now)
 	a.setDeadLetters(&c.Service)
+	a.clientWait.Store(int64(c.Service.Limits.MaxWait))
 	g, err := buildGraph(a, c, &survivors{})
 	if err != nil {
 		return nil, err
@@ -160,6 +162,9 @@ func (a *App) Durability(p config.Pipeline) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// maxWait returns the maximum time that clients of receivers wait for an answer.
+func (a *App) maxWait() time.Duration { return time.Duration(a.clientWait.Load()) }
 
 // Config returns the running configuration.
 func (a *App) Config() *config.Config {

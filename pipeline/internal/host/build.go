@@ -144,7 +144,7 @@ func (b *graphBuilder) buildNode(n *node) error {
 		next = n.gate
 	}
 	if kind == pipeline.KindReceiver {
-		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set.Logger)
+		n.intake = delivery.NewReceiverEdge(n.gate, b.app.metrics.delivery, n.deliveryName(), set.Logger, b.app.maxWait)
 		next = n.intake
 	}
 	component, err := buildSafely(n.config, set, next)

@@ -122,7 +122,8 @@ func TestReloadLeavesOthersAlone(t *testing.T) {
 			}))
 		const yaml = "receivers: {source: , source/2: }\nprocessors: {step: }\n" +
 			"exporters: {hop: , net: {retry_on_failure: {initial_interval: 1m, max_interval: 1m}}}\n" +
-			"service: {pipelines: {traces: {receivers: [source], exporters: [hop]}, traces/2: {receivers: [source/2], exporters: [net]}}}\n"
+			"service: {limits: {max_wait: 0}, pipelines: {traces: {receivers: [source], exporters: [hop]}, " +
+			"traces/2: {receivers: [source/2], exporters: [net]}}}\n"
 		p := w.StartWith(t, factories, yaml)
 		w.Accept = func(string, *otlpdata.Batch) error {
 			time.Sleep(3 * time.Second)

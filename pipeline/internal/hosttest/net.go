@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -51,9 +52,13 @@ func StartNetOn(t *testing.T, fsys vfs.FS, settings, service string, send SendFu
 	return p, source
 }
 
-// NewNet is like StartNetOn but does not start the program.
+// NewNet is like StartNetOn but does not start the program. Callers wait without limit, unless
+// service has limits.
 func NewNet(t *testing.T, fsys vfs.FS, settings, service string, send SendFunc) (*Program, pipeline.Consumer) {
 	t.Helper()
+	if !strings.Contains(service, "limits:") {
+		service += "\n  limits: {max_wait: 0}"
+	}
 	w := NewWorld()
 	factories := append(w.Factories(), pipeline.Exporter("net", func() NetConfig { return NetConfig{pipeline.DefaultDelivery()} },
 		func(pipeline.Settings, NetConfig) (*Net, error) { return &Net{send}, nil }))
