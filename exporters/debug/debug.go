@@ -82,15 +82,9 @@ func (e *exporter) Consume(_ context.Context, b *otlpdata.Batch) error {
 	if e.cfg.Verbosity == verbosityBasic {
 		return nil
 	}
-	chunks, err := b.Chunks()
-	if err != nil {
-		return pipeline.Permanent(err)
-	}
 	w := &writer{log: e.log, detailed: e.cfg.Verbosity == verbosityDetailed}
-	for _, chunk := range chunks {
-		if err := otlpdata.Walk(chunk, w); err != nil {
-			return pipeline.Permanent(fmt.Errorf("reading spans: %w", err))
-		}
+	if err := b.Walk(w); err != nil {
+		return pipeline.Permanent(fmt.Errorf("reading spans: %w", err))
 	}
 	return nil
 }

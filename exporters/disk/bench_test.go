@@ -171,11 +171,11 @@ func (w *workload) decode(tb testing.TB) time.Duration {
 	runtime.GC()
 	before := cpuTime(tb)
 	for _, b := range w.batches {
-		chunks, err := b.Chunks()
+		encoded, err := b.Encoded()
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if err := ptraceotlp.NewExportRequest().UnmarshalProto(chunks[0]); err != nil {
+		if err := ptraceotlp.NewExportRequest().UnmarshalProto(encoded); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -31,11 +32,7 @@ var errNoArchive = errors.New("remote storage server has no archive")
 // applies to all spans. Spans that were stored are sent again in that case; stores return
 // duplicates once.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	parts, err := b.Chunks()
-	if err != nil {
-		return pipeline.Permanent(err)
-	}
-	err = e.write(e.withTenant(ctx, b.Meta().Tenant), parts, b)
+	err := e.write(e.withTenant(ctx, b.Meta().Tenant), b)
 	var partial *pipeline.Partial
 	if err != nil && !errors.As(err, &partial) {
 		err = fmt.Errorf("writing to remote storage server %s: %w", e.cfg.Endpoint, err)
@@ -43,9 +40,9 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	return e.nextHop.Record(ctx, err)
 }
 
-func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch) error {
+func (e *exporter) write(ctx context.Context, b *otlpdata.Batch) error {
 	if e.writer != nil {
-		return e.export(ctx, e.writer, parts, b)
+		return e.export(ctx, e.writer, b)
 	}
 	c, err := e.server.capabilities(ctx)
 	switch {
@@ -54,28 +51,32 @@ func (e *exporter) write(ctx context.Context, parts [][]byte, b *otlpdata.Batch)
 	case e.cfg.Archive && !c.archive:
 		return pipeline.Permanent(errNoArchive)
 	case e.cfg.Archive:
-		return e.writeSpans(ctx, storage_v1.ArchiveSpanWriterPlugin_WriteArchiveSpan_FullMethodName, parts, b.Len())
+		return e.writeSpans(ctx, storage_v1.ArchiveSpanWriterPlugin_WriteArchiveSpan_FullMethodName, b)
 	case c.version == v2Name:
-		return e.export(ctx, e.conn, parts, b)
+		return e.export(ctx, e.conn, b)
 	case c.streaming:
-		if err := e.stream(ctx, parts); b.Len() < 2 || !isAboutSpans(err) {
+		if err := e.stream(ctx, b); b.Len() < 2 || !isAboutSpans(err) {
 			return err
 		}
 		// The server refused one of the spans without saying which one, and ignored the following
 		// spans.
 	}
-	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, parts, b.Len())
+	return e.writeSpans(ctx, storage_v1.SpanWriterPlugin_WriteSpan_FullMethodName, b)
 }
 
 // export writes OTLP in one or more messages. It continues after a message that was refused
 // permanently.
-func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte, b *otlpdata.Batch) error {
+func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, b *otlpdata.Batch) error {
 	if b.Size() <= int(e.cfg.MaxMessageSize) {
-		return e.exportOne(ctx, conn, parts)
+		parts, err := b.Chunks()
+		if err != nil {
+			return pipeline.Permanent(err)
+		}
+		return e.exportOne(ctx, conn, slices.Collect(parts))
 	}
 	var refused refusedSpans
-	err := otlpchunks.Split(parts, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
-		return refused.record(e.exportOne(ctx, conn, [][]byte{request}), spans)
+	err := otlpchunks.Split(b, int(e.cfg.MaxMessageSize), func(request []byte, spans int) error {
+		return refused.record(e.exportOne(ctx, conn, chunks{request}), spans)
 	})
 	if err != nil {
 		return err
@@ -83,9 +84,9 @@ func (e *exporter) export(ctx context.Context, conn grpc.ClientConnInterface, pa
 	return refused.outcome(b.Len())
 }
 
-func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, parts [][]byte) error {
+func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface, request chunks) error {
 	var raw server.Raw
-	if err := conn.Invoke(ctx, exportMethod, chunks(parts), &raw); err != nil {
+	if err := conn.Invoke(ctx, exportMethod, request, &raw); err != nil {
 		return err
 	}
 	resp := ptraceotlp.NewExportResponse()
@@ -97,21 +98,19 @@ func (e *exporter) exportOne(ctx context.Context, conn grpc.ClientConnInterface,
 
 // eachRequest calls send with a WriteSpanRequest for each span, which send may retain. Content that
 // the native model cannot represent is lost; see [native.SplitPostSpans].
-func eachRequest(parts [][]byte, send func(request server.Raw) error) error {
+func eachRequest(b *otlpdata.Batch, send func(request server.Raw) error) error {
 	// A SpansResponseChunk with one span is also a WriteSpanRequest.
 	requests := native.NewChunks(native.ChunkLimits{Spans: 1, Bytes: math.MaxInt}, func(chunk []byte) error {
 		return send(bytes.Clone(chunk))
 	})
-	for _, p := range parts {
-		if err := otlpdata.Walk(p, requests); err != nil {
-			return err
-		}
+	if err := b.Walk(requests); err != nil {
+		return err
 	}
 	return requests.Finish()
 }
 
 // stream writes the spans in one stream. The response confirms that all are stored.
-func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
+func (e *exporter) stream(ctx context.Context, b *otlpdata.Batch) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := e.server.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true},
@@ -119,7 +118,7 @@ func (e *exporter) stream(ctx context.Context, parts [][]byte) error {
 	if err != nil {
 		return err
 	}
-	err = eachRequest(parts, func(request server.Raw) error { return stream.SendMsg(&request) })
+	err = eachRequest(b, func(request server.Raw) error { return stream.SendMsg(&request) })
 	if err != nil && err != io.EOF { // RecvMsg returns the error that caused io.EOF
 		return err
 	}
@@ -145,13 +144,13 @@ const unaryWrites = 16
 
 // writeSpans writes each span in a call of its own. It continues after a span that was refused
 // permanently.
-func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte, spans int) error {
+func (e *exporter) writeSpans(ctx context.Context, method string, b *otlpdata.Batch) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, unaryWrites)
 	var calls sync.WaitGroup
 	var refused refusedSpans
-	err := eachRequest(parts, func(request server.Raw) error {
+	err := eachRequest(b, func(request server.Raw) error {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
@@ -170,5 +169,5 @@ func (e *exporter) writeSpans(ctx context.Context, method string, parts [][]byte
 	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return err
 	}
-	return refused.outcome(spans)
+	return refused.outcome(b.Len())
 }

@@ -127,20 +127,14 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	chunks, err := b.Chunks()
-	if err != nil {
-		return err
-	}
 	st := e.stages.Get().(*stage)
 	defer func() {
 		if st.reset() {
 			e.stages.Put(st)
 		}
 	}()
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, st); err != nil {
-			return pipeline.Permanent(fmt.Errorf("parsing spans: %w", err))
-		}
+	if err := b.Walk(st); err != nil {
+		return pipeline.Permanent(fmt.Errorf("parsing spans: %w", err))
 	}
 	if need := st.cost(); need > e.maxBytes {
 		return pipeline.Permanent(fmt.Errorf("%w: %d bytes exceed max_bytes, which is %d", errTooLarge, need, e.maxBytes))

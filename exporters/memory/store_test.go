@@ -247,12 +247,8 @@ func TestCostIsUpperBound(t *testing.T) {
 	for i, td := range []ptrace.Traces{ordinary(0, 1), ordinary(0, 50), singles()(0), mixed} {
 		e, _ := open(t, 0)
 		b := batch(t, "", td)
-		chunks, err := b.Chunks()
-		if err != nil {
-			t.Fatal(err)
-		}
 		st := newStage(e.seed)
-		if err := otlpdata.Walk(chunks[0], st); err != nil {
+		if err := b.Walk(st); err != nil {
 			t.Fatal(err)
 		}
 		consume(t, e, b)

@@ -109,15 +109,11 @@ func (e *exporter) Durability() pipeline.Durability { return pipeline.Durability
 // caller that retries sends the earlier messages again. After a queue, where no caller retries,
 // only the spans of unsent messages count as dropped.
 func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return pipeline.Permanent(err)
-	}
 	if tenant := b.Meta().Tenant; tenant != "" && e.tenantHeader != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, e.tenantHeader, tenant)
 	}
 	a := &attempt{exporter: e, ctx: ctx, format: b.Meta().Format, progress: pipeline.ProgressOf(ctx)}
-	err = native.SplitPostSpans(chunks, e.maxMessage, e.buffers.empty, a.send)
+	err := native.SplitPostSpans(b, e.maxMessage, e.buffers.empty, a.send)
 	return e.nextHop.Record(ctx, a.result(err, b.Len()))
 }
 

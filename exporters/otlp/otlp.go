@@ -5,6 +5,7 @@ package otlp
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
@@ -69,7 +70,7 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	if err != nil {
 		return pipeline.Permanent(err)
 	}
-	return e.nextHop.Record(ctx, e.send(ctx, b.Meta().Tenant, chunks))
+	return e.nextHop.Record(ctx, e.send(ctx, b.Meta().Tenant, slices.Collect(chunks)))
 }
 
 func (e *exporter) send(ctx context.Context, tenant string, chunks [][]byte) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
@@ -119,7 +120,11 @@ func (e *exporter) Consume(ctx context.Context, b *otlpdata.Batch) error {
 // body returns the encoded request in chunks.
 func (e *exporter) body(b *otlpdata.Batch) ([][]byte, error) {
 	if !e.json {
-		return b.Chunks()
+		chunks, err := b.Chunks()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Collect(chunks), nil
 	}
 	td, err := b.Traces()
 	if err != nil {

@@ -109,11 +109,10 @@ func TestBytesPassThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chunks, err := joined.Chunks()
+	want, err := joined.Encoded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := bytes.Join(chunks, nil)
 	if err := start(t, hop.url+"/", nil).Consume(t.Context(), joined); err != nil {
 		t.Fatal(err)
 	}

@@ -125,14 +125,8 @@ func (s *v1) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
 		own := server.Raw(bytes.Clone(chunk))
 		return stream.SendMsg(&own)
 	})
-	encoded, err := b.Chunks()
-	if err != nil {
+	if err := b.Walk(chunks); err != nil {
 		return err
-	}
-	for _, part := range encoded {
-		if err := otlpdata.Walk(part, chunks); err != nil {
-			return err
-		}
 	}
 	return chunks.Finish()
 }

@@ -117,14 +117,14 @@ func (s *v2) FindTraces(req *storage_v2.FindTracesRequest, stream grpc.ServerStr
 
 // send sends a trace or a piece of it in messages of at most max_chunk_size.
 func (s *v2) send(stream grpc.ServerStream, b *otlpdata.Batch) error {
-	encoded, err := b.Chunks()
-	if err != nil {
-		return err
+	if b.Size() <= s.chunk && b.Len() > 0 {
+		encoded, err := b.Encoded()
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg((*server.Raw)(&encoded))
 	}
-	if len(encoded) == 1 && len(encoded[0]) <= s.chunk && b.Len() > 0 {
-		return stream.SendMsg((*server.Raw)(&encoded[0]))
-	}
-	return otlpchunks.Split(encoded, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
+	return otlpchunks.Split(b, s.chunk, func(chunk []byte, _ int) error { return stream.SendMsg((*server.Raw)(&chunk)) })
 }
 
 // FindTraceIDs returns the ids of the traces that match a query, newest first, without their times.

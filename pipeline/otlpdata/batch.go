@@ -1,8 +1,11 @@
 package otlpdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,11 +113,11 @@ func Concat(parts ...*Batch) (*Batch, error) {
 		if p.meta.Tenant != out.meta.Tenant {
 			return nil, fmt.Errorf("otlpdata: Concat of batches of tenants %q and %q", out.meta.Tenant, p.meta.Tenant)
 		}
-		segs, err := p.Chunks()
+		chunks, err := p.chunks()
 		if err != nil {
 			return nil, err
 		}
-		out.encoded = append(out.encoded, segs...)
+		out.encoded = append(out.encoded, chunks...)
 		out.spans += p.spans
 		out.walk = max(out.walk, p.walk)
 		for _, s := range p.services {
@@ -155,9 +158,47 @@ func (b *Batch) Size() int {
 // [FromOTLP] and [FromJSON] know the number; others return 0.
 func (b *Batch) WalkMemory() int { return b.walk }
 
-// Chunks returns the encoded form: one or more encoded ExportTraceServiceRequests, whose
-// concatenation is also one. The bytes must not be changed.
-func (b *Batch) Chunks() ([][]byte, error) {
+// Walk calls v for every resource, scope and span of the batch; see [Walk] for a single chunk.
+// Errors are those of the visitor, and of encoding a batch of objects.
+func (b *Batch) Walk(v Visitor) error {
+	chunks, err := b.chunks()
+	if err != nil {
+		return err
+	}
+	for _, c := range chunks {
+		if err := Walk(c, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Encoded returns the whole batch as one encoded ExportTraceServiceRequest. The bytes must not be
+// changed. Each call copies the bytes of a batch of several chunks; see [Batch.Chunks].
+func (b *Batch) Encoded() ([]byte, error) {
+	chunks, err := b.chunks()
+	if err != nil {
+		return nil, err
+	}
+	if len(chunks) == 1 {
+		return chunks[0], nil
+	}
+	return bytes.Join(chunks, nil), nil
+}
+
+// Chunks returns the encoded form in pieces, without copying bytes: one or more encoded
+// ExportTraceServiceRequests, whose concatenation is also one. A batch that [Concat] has joined has
+// several, and all of them together are the batch. The bytes must not be changed. Most callers need
+// [Batch.Encoded] or [Batch.Walk] instead.
+func (b *Batch) Chunks() (iter.Seq[[]byte], error) {
+	chunks, err := b.chunks()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Values(chunks), nil
+}
+
+func (b *Batch) chunks() ([][]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.encoded == nil {
@@ -168,6 +209,16 @@ func (b *Batch) Chunks() ([][]byte, error) {
 		b.encoded, b.size = [][]byte{enc}, len(enc)
 	}
 	return b.encoded, nil
+}
+
+// WithoutObjects returns the batch without the pdata objects that it may hold in addition to its
+// encoded form, to save their memory.
+func (b *Batch) WithoutObjects() (*Batch, error) {
+	chunks, err := b.chunks()
+	if err != nil {
+		return nil, err
+	}
+	return &Batch{meta: b.meta, services: b.services, spans: b.spans, size: b.Size(), walk: b.walk, encoded: chunks}, nil
 }
 
 // Traces returns the spans as pdata objects. The caller must not change them; see [Batch.Edit].

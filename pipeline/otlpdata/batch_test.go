@@ -1,9 +1,11 @@
 package otlpdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +38,7 @@ func chunksOf(t testing.TB, b *Batch) [][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chunks
+	return slices.Collect(chunks)
 }
 
 func TestFromOTLPKeepsTheBytes(t *testing.T) {
@@ -128,6 +130,12 @@ func TestConcat(t *testing.T) {
 		t.Errorf("got %+v, want %+v", all.Services(), want)
 	}
 	joined := cat(chunks...)
+	if encoded, err := all.Encoded(); err != nil || !bytes.Equal(encoded, joined) {
+		t.Errorf("Encoded returned %d bytes, want %d, error %v", len(encoded), len(joined), err)
+	}
+	if encoded, err := a.Encoded(); err != nil || unsafe.SliceData(encoded) != unsafe.SliceData(first) {
+		t.Errorf("Encoded copied a single chunk, error %v", err)
+	}
 	checkCounts(t, fromOTLP(t, joined, Meta{}), all)
 	diffText(t, "objects", dumpTraces(tracesOf(t, all)), dumpBytes(t, joined))
 }
@@ -226,6 +234,31 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
+// TestWalk compares the walk of a batch with the walk of its encoded form.
+func TestWalk(t *testing.T) {
+	objects := FromTraces(tracesOf(t, fromOTLP(t, sample(2), Meta{})), Meta{})
+	joined, err := Concat(fromOTLP(t, sample(3), Meta{}), objects, fromOTLP(t, nil, Meta{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []*Batch{objects, joined} {
+		var got, want dump
+		encoded, err := b.Encoded()
+		if err = errors.Join(err, b.Walk(&got), Walk(encoded, &want)); err != nil {
+			t.Fatal(err)
+		}
+		diffText(t, "spans", got.String(), want.String())
+		without, err := b.WithoutObjects()
+		if err != nil || without.hasDecoded || without.Size() != b.Size() {
+			t.Errorf("WithoutObjects: %v, %d bytes, want %d", err, without.Size(), b.Size())
+		}
+		checkCounts(t, without, b)
+	}
+	if err := joined.Walk(&stopper{left: 8}); err != errStop {
+		t.Errorf("error %v", err)
+	}
+}
+
 func checkTwoForms(t *testing.T, b *Batch) {
 	td, err := b.Traces()
 	if err != nil || td.SpanCount() != b.Len() {
@@ -233,7 +266,7 @@ func checkTwoForms(t *testing.T, b *Batch) {
 	}
 	chunks, err := b.Chunks()
 	size := 0
-	for _, s := range chunks {
+	for s := range chunks {
 		size += len(s)
 	}
 	if err != nil || size != b.Size() {

@@ -36,11 +36,11 @@ func TestFromJSON(t *testing.T) {
 		b.Meta().Tenant != "t" {
 		t.Errorf("got %d spans, %+v, %+v", b.Len(), got, b.Meta())
 	}
-	chunks, err := b.Chunks()
+	encoded, err := b.Encoded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	diffText(t, "spans", dumpBytes(t, chunks[0]), `resource "cart" {"service.name"="cart" } dropped 0 schema ""
+	diffText(t, "spans", dumpBytes(t, encoded), `resource "cart" {"service.name"="cart" } dropped 0 schema ""
  scope "lib" "" {} dropped 0 schema ""
   span 5b8efff798038103d269b633813fc60c eee19b7ec3c1b174 0000000000000000 "" "a \" } b" kind 2 status 0 "" flags 0 `+
 		`times 1544712660000000000 1544712661000000000 dropped 0 0 0 {"n"=7 "empty"="" }
@@ -124,11 +124,11 @@ func FuzzFromJSON(f *testing.F) {
 		if err != nil {
 			t.Fatalf("pdata: %v", err)
 		}
-		chunks, err := b.Chunks()
+		encoded, err := b.Encoded()
 		if err != nil {
 			t.Fatal(err)
 		}
-		diffText(t, "spans", dumpBytes(t, bytes.Join(chunks, nil)), dumpTraces(td))
+		diffText(t, "spans", dumpBytes(t, encoded), dumpTraces(td))
 		checkCounts(t, b, FromTraces(td, Meta{}))
 	})
 }

@@ -63,10 +63,7 @@ func checkForms(t testing.TB, b *Batch, td ptrace.Traces, want string) {
 	diffText(t, "Traces", dumpTraces(objects), want)
 	fromObjects := FromTraces(td, Meta{})
 	size := fromObjects.Size()
-	chunks, err := fromObjects.Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	chunks := chunksOf(t, fromObjects)
 	if len(chunks) != 1 || len(chunks[0]) != size {
 		t.Fatalf("Size is %d, but there are %d chunks, the first of %d bytes", size, len(chunks), len(chunks[0]))
 	}

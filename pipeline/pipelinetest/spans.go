@@ -85,7 +85,7 @@ type image struct{ encoded, decoded []byte }
 
 // imageOf copies the content of b.
 func imageOf(b *otlpdata.Batch) (image, error) {
-	chunks, err := b.Chunks()
+	encoded, err := b.Encoded()
 	if err != nil {
 		return image{}, err
 	}
@@ -97,7 +97,7 @@ func imageOf(b *otlpdata.Batch) (image, error) {
 	if err != nil {
 		return image{}, fmt.Errorf("encoding the objects: %w", err)
 	}
-	return image{encoded: bytes.Join(chunks, nil), decoded: dec}, nil
+	return image{encoded: bytes.Clone(encoded), decoded: dec}, nil
 }
 
 // snapshot is a Batch and its content at the time it was passed on.
@@ -122,15 +122,9 @@ func (s snapshot) changed() string {
 
 // namesIn returns the names of the spans of b.
 func namesIn(b *otlpdata.Batch) ([]string, error) {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return nil, err
-	}
 	var n nameReader
-	for _, chunk := range chunks {
-		if err := otlpdata.Walk(chunk, &n); err != nil {
-			return nil, fmt.Errorf("decoding a batch: %w", err)
-		}
+	if err := b.Walk(&n); err != nil {
+		return nil, fmt.Errorf("decoding a batch: %w", err)
 	}
 	return n.names, nil
 }

@@ -165,34 +165,15 @@ func (f *Feed) Offer(b *otlpdata.Batch) {
 	cost := b.Size() + batchCost
 	var kept *otlpdata.Batch
 	if f.size+cost <= f.capacity {
-		kept = encodedOnly(b)
+		kept, _ = b.WithoutObjects() // which Size does not count
 	}
-	if kept == nil {
+	if kept == nil { // too large, or cannot be encoded
 		f.missed += b.Len()
 	} else {
 		f.buffered = append(f.buffered, kept)
 		f.size += cost
 	}
 	f.wake()
-}
-
-// encodedOnly returns the batch without the pdata objects that it may hold in addition to its
-// bytes, which Size does not count. It returns nil if the batch cannot be encoded.
-func encodedOnly(b *otlpdata.Batch) *otlpdata.Batch {
-	chunks, err := b.Chunks()
-	if err != nil || len(chunks) == 0 {
-		return nil
-	}
-	parts := make([]*otlpdata.Batch, len(chunks))
-	for i, s := range chunks {
-		parts[i] = otlpdata.FromStored(s, b.Meta())
-	}
-	parts[0] = otlpdata.FromStored(chunks[0], b.Meta(), b.Services()...)
-	kept, err := otlpdata.Concat(parts...)
-	if err != nil { // cannot happen: all parts have the same tenant
-		return nil
-	}
-	return kept
 }
 
 // wake puts a token into the ready channel. The caller holds mu.

@@ -55,11 +55,11 @@ func newBatch(t testing.TB, tenant string, objects bool, spans int) *otlpdata.Ba
 	if objects {
 		return b
 	}
-	chunks, err := b.Chunks()
+	encoded, err := b.Encoded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err = otlpdata.FromOTLP(chunks[0], b.Meta(), otlpdata.Limits{}); err != nil {
+	if b, err = otlpdata.FromOTLP(encoded, b.Meta(), otlpdata.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -15,16 +15,7 @@ type Span struct {
 // WalkSpans calls visit for each span of a batch, in wire order. The span is valid only during the
 // call; see [otlpdata.Walk]. An error of visit ends the walk and is returned.
 func WalkSpans(b *otlpdata.Batch, visit func(Span) error) error {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return err
-	}
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, &spanVisitor{visit: visit}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.Walk(&spanVisitor{visit: visit})
 }
 
 type spanVisitor struct {

@@ -53,16 +53,10 @@ func New(observer sampling.Observer, next pipeline.Consumer) *Processor {
 // component refuses the batch, so a batch that is sent again is counted twice. As a result, clients
 // sample less while a store is overloaded; otherwise they would sample more and more.
 func (p *Processor) Consume(ctx context.Context, b *otlpdata.Batch) error {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return pipeline.Permanent(err)
-	}
 	v := p.visitors.Get().(*visitor)
 	v.tenant, v.observer = b.Meta().Tenant, p.observer
-	for _, chunk := range chunks {
-		if err := otlpdata.Walk(chunk, v); err != nil {
-			return pipeline.Permanent(err)
-		}
+	if err := b.Walk(v); err != nil {
+		return pipeline.Permanent(err)
 	}
 	v.flush()
 	v.service, v.tenant, v.observer = "", "", nil

@@ -97,7 +97,7 @@ func (s *sampler) Consume(ctx context.Context, b *otlpdata.Batch) error {
 	}
 	defer reservation.Release()
 	e := &edit{sampler: s, out: make([]byte, 0, b.Size())}
-	for _, chunk := range chunks {
+	for chunk := range chunks {
 		e.request(chunk)
 	}
 	dropped := float64(b.Len() - e.kept)

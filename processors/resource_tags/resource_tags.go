@@ -5,6 +5,7 @@ package resourcetags
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -89,10 +90,10 @@ func (t *tagger) reserve(size int64) (*pipeline.Reservation, error) {
 }
 
 // addTags joins the chunks to one request with the tags.
-func (t *tagger) addTags(chunks [][]byte) []byte {
+func (t *tagger) addTags(chunks iter.Seq[[]byte]) []byte {
 	out := make([]byte, 0, t.maxSize(chunks))
 	var resource []byte // scratch
-	for _, chunk := range chunks {
+	for chunk := range chunks {
 		for f := range protoenc.Fields(chunk) {
 			if !isResourceSpans(f) {
 				out = append(out, f.Raw...)
@@ -115,12 +116,12 @@ func (t *tagger) addTags(chunks [][]byte) []byte {
 }
 
 // maxSize returns an upper bound for the size of the chunks with the tags.
-func (t *tagger) maxSize(chunks [][]byte) int64 {
+func (t *tagger) maxSize(chunks iter.Seq[[]byte]) int64 {
 	// headerSize is the maximum size of the field tags and lengths of a ResourceSpans and its
 	// resource.
 	const headerSize = 2 * (1 + 5)
 	size := 0
-	for _, chunk := range chunks {
+	for chunk := range chunks {
 		size += len(chunk)
 		for f := range protoenc.Fields(chunk) {
 			if isResourceSpans(f) {

@@ -131,8 +131,8 @@ func TestResourceInPieces(t *testing.T) {
 	if err := p.Consume(t.Context(), fromOTLP(t, request)); err != nil {
 		t.Fatal(err)
 	}
-	chunks, _ := next.b.Chunks()
-	if n := bytes.Count(bytes.Join(chunks, nil), unknown); n != 2 {
+	encoded, _ := next.b.Encoded()
+	if n := bytes.Count(encoded, unknown); n != 2 {
 		t.Errorf("%d of 2 unknown fields copied", n)
 	}
 	td, err := next.b.Traces()
@@ -194,14 +194,14 @@ func FuzzTags(f *testing.F) {
 		if err := p.Consume(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
-		chunks, err := next.b.Chunks()
+		encoded, err := next.b.Encoded()
 		if err != nil || next.b.Len() != in.Len() {
 			t.Fatalf("%d spans became %d, %v", in.Len(), next.b.Len(), err)
 		}
-		if got, limit := int64(len(bytes.Join(chunks, nil))), p.maxSize([][]byte{b}); got > limit {
+		if got, limit := int64(len(encoded)), p.maxSize(slices.Values([][]byte{b})); got > limit {
 			t.Errorf("%d bytes, want at most %d", got, limit)
 		}
-		if err := ptraceotlp.NewExportRequest().UnmarshalProto(bytes.Join(chunks, nil)); err != nil {
+		if err := ptraceotlp.NewExportRequest().UnmarshalProto(encoded); err != nil {
 			t.Error(err)
 		}
 	})

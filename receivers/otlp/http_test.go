@@ -266,8 +266,8 @@ func TestJSONAndProtobufGiveTheSameBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	chunks, err := s.Batches()[0].Chunks()
-	if err != nil || !bytes.Equal(bytes.Join(chunks, nil), request(3)) {
+	encoded, err := s.Batches()[0].Encoded()
+	if err != nil || !bytes.Equal(encoded, request(3)) {
 		t.Errorf("batches differ, %v", err)
 	}
 }

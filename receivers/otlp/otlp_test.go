@@ -95,8 +95,8 @@ func TestBatchOwnsItsBytes(t *testing.T) {
 	}
 	for i, b := range s.Batches() {
 		var got, want coltrace.ExportTraceServiceRequest
-		chunks, _ := b.Chunks()
-		if err := errors.Join(proto.Unmarshal(bytes.Join(chunks, nil), &got), proto.Unmarshal(sent[i], &want)); err != nil {
+		encoded, _ := b.Encoded()
+		if err := errors.Join(proto.Unmarshal(encoded, &got), proto.Unmarshal(sent[i], &want)); err != nil {
 			t.Fatal(err)
 		}
 		if !proto.Equal(&got, &want) {

@@ -57,13 +57,9 @@ func (v *spanVisitor) Span(s *otlpdata.Span) error {
 
 func visit(t *testing.T, b *otlpdata.Batch) *spanVisitor {
 	t.Helper()
-	chunks, err := b.Chunks()
-	if err != nil || b.Len() != 1 {
-		t.Fatalf("%d spans: %v", b.Len(), err)
-	}
 	var v spanVisitor
-	if err := otlpdata.Walk(chunks[0], &v); err != nil {
-		t.Fatal(err)
+	if err := b.Walk(&v); err != nil || b.Len() != 1 {
+		t.Fatalf("%d spans: %v", b.Len(), err)
 	}
 	return &v
 }

@@ -19,7 +19,8 @@ import (
 
 // postSpans encodes a request as PostSpansRequest.
 func postSpans(b *testing.B, r bench.Request) (p []byte) {
-	err := native.SplitPostSpans([][]byte{r.Body}, math.MaxInt, func() []byte { return nil }, func(request []byte, _ int) error {
+	batch := otlpdata.FromStored(r.Body, otlpdata.Meta{})
+	err := native.SplitPostSpans(batch, math.MaxInt, func() []byte { return nil }, func(request []byte, _ int) error {
 		p = request
 		return nil
 	})

@@ -143,11 +143,7 @@ func TestExportParquet(t *testing.T) {
 		t.Errorf("%d rows, want %d", rows, want)
 	}
 	for _, b := range s.batch {
-		chunks, err := b.Chunks()
-		check(t, err)
-		for _, seg := range chunks {
-			check(t, otlpdata.Walk(seg, &rowCheck{t: t, tenant: b.Meta().Tenant, got: got}))
-		}
+		check(t, b.Walk(&rowCheck{t: t, tenant: b.Meta().Tenant, got: got}))
 	}
 }
 

@@ -171,11 +171,7 @@ func (v *spanTexts) Span(s *otlpdata.Span) error {
 // add adds the spans of a request. Converting from pdata normalizes their encoding.
 func (v *spanTexts) add(t testing.TB, td ptrace.Traces) {
 	t.Helper()
-	chunks, err := otlpdata.FromTraces(td, otlpdata.Meta{}).Chunks()
-	check(t, err)
-	for _, s := range chunks {
-		check(t, otlpdata.Walk(s, v))
-	}
+	check(t, otlpdata.FromTraces(td, otlpdata.Meta{}).Walk(v))
 }
 
 // spans returns the selected spans of the store as text, sorted and without duplicates. nil selects

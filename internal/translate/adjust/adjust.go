@@ -82,14 +82,8 @@ func count(batches []*otlpdata.Batch) (spans int) {
 
 func walkAll(batches []*otlpdata.Batch, v otlpdata.Visitor) error {
 	for _, b := range batches {
-		chunks, err := b.Chunks()
-		if err != nil {
+		if err := b.Walk(v); err != nil {
 			return err
-		}
-		for _, s := range chunks {
-			if err := otlpdata.Walk(s, v); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

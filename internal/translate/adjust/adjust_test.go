@@ -257,12 +257,12 @@ func TestLongChain(t *testing.T) {
 func FuzzWalk(f *testing.F) {
 	for _, b := range []*otlpdata.Batch{batch(leg{"a", 1, 0, 5, 9}, leg{"b", 2, 1, 1, 2}),
 		batch(leg{"b", 2, 1, 1, 2}, leg{"b", 2, 1, 1, 2})} {
-		chunks, err := b.Chunks()
+		encoded, err := b.Encoded()
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(chunks[0], false, 0, int64(time.Hour))
-		f.Add(chunks[0], true, 1, int64(0))
+		f.Add(encoded, false, 0, int64(time.Hour))
+		f.Add(encoded, true, 1, int64(0))
 	}
 	f.Fuzz(func(t *testing.T, request []byte, raw bool, most int, skew int64) {
 		b, err := otlpdata.FromOTLP(request, otlpdata.Meta{}, otlpdata.Limits{})

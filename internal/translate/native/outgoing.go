@@ -10,7 +10,7 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/otlpdata/protoenc"
 )
 
-// SplitPostSpans translates the spans of the chunks of a batch into PostSpansRequests (package
+// SplitPostSpans translates the spans of a batch into PostSpansRequests (package
 // api_v2) of at most limit bytes. It passes each request to send with the number of its spans. A
 // span that is larger than limit makes a request of its own; no spans make no request. A request is
 // appended to the result of buffer, and send may keep it. An error of send ends the translation and
@@ -26,18 +26,12 @@ import (
 // The native model has no place for the following, which is lost: attributes of scopes and links,
 // trace states and flags of links, dropped counts, schema URLs, flags of OTLP other than sampled,
 // and kinds and status codes that OTLP does not define.
-func SplitPostSpans(chunks [][]byte, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
+func SplitPostSpans(b *otlpdata.Batch, limit int, buffer func() []byte, send func(request []byte, spans int) error) error {
 	w := requestWriters.Get().(*requestWriter)
 	defer w.release()
-	total := 0
-	for _, s := range chunks {
-		total += len(s)
-	}
-	w.limit, w.expected, w.buffer, w.send = limit, min(limit, total), buffer, send
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, w); err != nil {
-			return err
-		}
+	w.limit, w.expected, w.buffer, w.send = limit, min(limit, b.Size()), buffer, send
+	if err := b.Walk(w); err != nil {
+		return err
 	}
 	return w.finish()
 }

@@ -59,10 +59,23 @@ func checkReadable(t *testing.T, request []byte, spans int) {
 	}
 }
 
+// batchOf returns a batch of chunks.
+func batchOf(chunks ...[]byte) *otlpdata.Batch {
+	parts := []*otlpdata.Batch{otlpdata.FromStored(nil, otlpdata.Meta{})}
+	for _, c := range chunks {
+		parts = append(parts, otlpdata.FromStored(c, otlpdata.Meta{}))
+	}
+	b, err := otlpdata.Concat(parts...)
+	if err != nil { // cannot happen: all parts have the same tenant
+		panic(err)
+	}
+	return b
+}
+
 // appendPostSpans appends one request of all spans.
 func appendPostSpans(dst []byte, chunks [][]byte) ([]byte, error) {
 	out := dst
-	err := SplitPostSpans(chunks, math.MaxInt, func() []byte { return dst }, func(request []byte, _ int) error {
+	err := SplitPostSpans(batchOf(chunks...), math.MaxInt, func() []byte { return dst }, func(request []byte, _ int) error {
 		out = request
 		return nil
 	})

@@ -255,7 +255,7 @@ func TestSpansCarryOtherProcesses(t *testing.T) {
 // split returns the requests for chunks with a limit in bytes.
 func split(t testing.TB, limit int, chunks ...[]byte) (requests [][]byte) {
 	t.Helper()
-	err := SplitPostSpans(chunks, limit, func() []byte { return nil }, func(request []byte, spans int) error {
+	err := SplitPostSpans(batchOf(chunks...), limit, func() []byte { return nil }, func(request []byte, spans int) error {
 		if n := len(decodeRequest(t, request).GetSpans()); n != spans {
 			t.Errorf("a request of %d spans was sent as %d spans", n, spans)
 		}
@@ -293,7 +293,7 @@ func TestSplitPostSpans(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	sent := 0
-	err := SplitPostSpans([][]byte{service(t, "a", 30, 50)}, 300, func() []byte { return nil }, func([]byte, int) error {
+	err := SplitPostSpans(batchOf(service(t, "a", 30, 50)), 300, func() []byte { return nil }, func([]byte, int) error {
 		sent++
 		return stop
 	})

@@ -41,16 +41,14 @@ func NewWriter(limit int, send func(message []byte) error) *Writer {
 	return &Writer{limit: limit, send: send}
 }
 
-// Split passes the spans of chunks to send, unchanged and in order, in messages of at most limit
+// Split passes the spans of a batch to send, unchanged and in order, in messages of at most limit
 // bytes. A span that is larger than limit makes a message of its own; no spans make no message.
 // send may keep the message. An error of send ends the walk and is returned.
-func Split(chunks [][]byte, limit int, send func(message []byte, spans int) error) error {
+func Split(b *otlpdata.Batch, limit int, send func(message []byte, spans int) error) error {
 	w := &Writer{limit: limit, exact: true}
 	w.send = func(message []byte) error { return send(bytes.Clone(message), w.spans) }
-	for _, chunk := range chunks {
-		if err := otlpdata.Walk(chunk, w); err != nil {
-			return err
-		}
+	if err := b.Walk(w); err != nil {
+		return err
 	}
 	return w.Finish()
 }

@@ -61,13 +61,19 @@ func (e *everySpan) Span(s *otlpdata.Span) error {
 // possible.
 func checkSplit(t *testing.T, chunks [][]byte, limit int) (messages int) {
 	t.Helper()
-	var before, after everySpan
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, &before); err != nil {
-			t.Fatal(err)
-		}
+	parts := make([]*otlpdata.Batch, len(chunks))
+	for i, c := range chunks {
+		parts[i] = otlpdata.FromStored(c, otlpdata.Meta{})
 	}
-	err := Split(chunks, limit, func(m []byte, spans int) error {
+	b, err := otlpdata.Concat(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after everySpan
+	if err := b.Walk(&before); err != nil {
+		t.Fatal(err)
+	}
+	err = Split(b, limit, func(m []byte, spans int) error {
 		messages++
 		had := len(after.out)
 		if err := otlpdata.Walk(m, &after); err != nil {
@@ -98,7 +104,7 @@ func TestSplit(t *testing.T) {
 		t.Errorf("no spans became %d messages", n)
 	}
 	stop := errors.New("stop")
-	if err := Split([][]byte{all}, 100, func([]byte, int) error { return stop }); err != stop {
+	if err := Split(otlpdata.FromStored(all, otlpdata.Meta{}), 100, func([]byte, int) error { return stop }); err != stop {
 		t.Errorf("error %v", err)
 	}
 }

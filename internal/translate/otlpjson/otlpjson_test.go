@@ -22,14 +22,8 @@ func encode(t testing.TB, batches ...*otlpdata.Batch) []byte {
 	t.Helper()
 	w := otlpjson.Writer{Buf: []byte(`{"resourceSpans":[`)}
 	for _, b := range batches {
-		chunks, err := b.Chunks()
-		if err != nil {
+		if err := b.Walk(&w); err != nil {
 			t.Fatal(err)
-		}
-		for _, s := range chunks {
-			if err := otlpdata.Walk(s, &w); err != nil {
-				t.Fatal(err)
-			}
 		}
 		w.End()
 	}
@@ -154,10 +148,7 @@ func TestOmittedParts(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
-	chunks, err := otlpdata.FromTraces(everything(), otlpdata.Meta{}).Chunks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := otlpdata.FromTraces(everything(), otlpdata.Meta{})
 	var all []byte
 	parts := 0
 	w := otlpjson.Writer{Flush: func(b []byte) ([]byte, error) {
@@ -165,17 +156,17 @@ func TestFlush(t *testing.T) {
 		parts++
 		return b[:0], nil
 	}}
-	if err := otlpdata.Walk(chunks[0], &w); err != nil {
+	if err := b.Walk(&w); err != nil {
 		t.Fatal(err)
 	}
 	w.End()
 	if got := `{"resourceSpans":[` + string(append(all, w.Buf...)) + "]}"; parts != 3 ||
-		got != string(encode(t, otlpdata.FromTraces(everything(), otlpdata.Meta{}))) {
+		got != string(encode(t, b)) {
 		t.Errorf("%d parts: %s", parts, got)
 	}
 	gone := errors.New("gone")
 	w = otlpjson.Writer{Flush: func(b []byte) ([]byte, error) { return b, gone }}
-	if err := otlpdata.Walk(chunks[0], &w); err != gone {
+	if err := b.Walk(&w); err != gone {
 		t.Errorf("error %v", err)
 	}
 }

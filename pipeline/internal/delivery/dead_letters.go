@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ func (d *DeadLetters) writeFile(component string, b *otlpdata.Batch) (string, er
 }
 
 // writeTemp writes and syncs a temporary file.
-func writeTemp(dir string, chunks [][]byte) (name string, err error) {
+func writeTemp(dir string, chunks iter.Seq[[]byte]) (name string, err error) {
 	f, err := os.CreateTemp(dir, ".tmp-*")
 	if err != nil {
 		return "", err
@@ -98,7 +99,7 @@ func writeTemp(dir string, chunks [][]byte) (name string, err error) {
 			os.Remove(f.Name()) //nolint:errcheck // the first error counts
 		}
 	}()
-	for _, c := range chunks {
+	for c := range chunks {
 		if _, err := f.Write(c); err != nil {
 			f.Close() //nolint:errcheck // the first error counts
 			return "", err

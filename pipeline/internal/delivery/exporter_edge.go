@@ -144,15 +144,8 @@ func (e *ExporterEdge) countSaved(b *otlpdata.Batch, err error, took time.Durati
 
 // logSpans logs a line for each span.
 func (e *ExporterEdge) logSpans(b *otlpdata.Batch) {
-	chunks, err := b.Chunks()
-	if err != nil {
+	if err := b.Walk(spanLogger{e.log}); err != nil {
 		e.log.Error("cannot log written spans", zap.Error(err))
-		return
-	}
-	for _, c := range chunks {
-		if err := otlpdata.Walk(c, spanLogger{e.log}); err != nil {
-			e.log.Error("cannot log written spans", zap.Error(err))
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -25,10 +26,11 @@ var errPayload = errors.New("not a batch in the queue format of this version")
 
 // encodeBatch returns the payload of a batch in parts. The chunks of the batch are not copied.
 func encodeBatch(b *otlpdata.Batch) ([][]byte, error) {
-	chunks, err := b.Chunks()
+	all, err := b.Chunks()
 	if err != nil {
 		return nil, err
 	}
+	chunks := slices.Collect(all)
 	m := b.Meta()
 	head := binary.AppendVarint([]byte{payloadVersion}, m.Received.UnixNano())
 	head = binary.AppendUvarint(head, uint64(len(chunks)))

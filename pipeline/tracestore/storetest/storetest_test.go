@@ -38,14 +38,14 @@ var (
 func newReferenceStore() *referenceStore { return &referenceStore{o: newOracle()} }
 
 func (n *referenceStore) Consume(_ context.Context, b *otlpdata.Batch) error {
-	segments, err := b.Chunks()
+	chunks, err := b.Chunks()
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, seg := range segments {
-		part, err := otlpdata.FromOTLP(seg, b.Meta(), otlpdata.Limits{})
+	for chunk := range chunks {
+		part, err := otlpdata.FromOTLP(chunk, b.Meta(), otlpdata.Limits{})
 		if err != nil {
 			return err
 		}

@@ -112,11 +112,9 @@ func changing(t *testing.T, target string, change func(n int, td ptrace.Traces))
 			t.Error(err)
 			return
 		}
-		chunks, err := b.Chunks()
-		if err != nil {
+		if body, err = b.Encoded(); err != nil {
 			t.Error(err)
 		}
-		body = bytes.Join(chunks, nil)
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		proxy.ServeHTTP(w, r)
 	})

@@ -75,8 +75,7 @@ func BenchmarkWalk(b *testing.B) {
 	spans, i, cpu := 0, 0, cpuTime(b)
 	for b.Loop() {
 		batch := batches[i%len(batches)]
-		s, _ := batch.Chunks()
-		if err := otlpdata.Walk(s[0], nopVisitor{}); err != nil {
+		if err := batch.Walk(nopVisitor{}); err != nil {
 			b.Fatal(err)
 		}
 		spans, i = spans+batch.Len(), i+1

@@ -45,14 +45,8 @@ func contentOf(tb testing.TB, batches ...*otlpdata.Batch) content {
 	c := content{}
 	for _, b := range batches {
 		v := &contentVisitor{c: c, tenant: b.Meta().Tenant}
-		chunks, err := b.Chunks()
-		if err != nil {
+		if err := b.Walk(v); err != nil {
 			tb.Fatal(err)
-		}
-		for _, s := range chunks {
-			if err := otlpdata.Walk(s, v); err != nil {
-				tb.Fatal(err)
-			}
 		}
 	}
 	return c

@@ -145,15 +145,9 @@ func (g *generator) value(v pcommon.Value, depth int) {
 // first.
 func doubled(tb testing.TB, b *otlpdata.Batch) *otlpdata.Batch {
 	tb.Helper()
-	chunks, err := b.Chunks()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var c doubler
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, &c); err != nil {
-			tb.Fatal(err)
-		}
+	if err := b.Walk(&c); err != nil {
+		tb.Fatal(err)
 	}
 	out, err := otlpdata.FromOTLP(c.out, b.Meta(), otlpdata.Limits{})
 	if err != nil {

@@ -92,10 +92,6 @@ func New(o Options) *Table {
 // Append adds the spans of a batch, starting with the span with index from: as many as fit, at
 // least one. They are visible when Append returns. After an error no span of the batch is visible.
 func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return Record{}, fmt.Errorf("reading batch: %w", err)
-	}
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	t.mu.Lock()
@@ -104,11 +100,7 @@ func (t *Table) Append(b *otlpdata.Batch, from int) (Record, error) {
 	t.writePending()
 	t.intern.begin(b.Meta().Tenant, from)
 	defer t.intern.end()
-	for _, s := range chunks {
-		if err = otlpdata.Walk(s, &t.intern); err != nil {
-			break
-		}
-	}
+	err := b.Walk(&t.intern)
 	if err == errRecordFull {
 		err = nil
 	}

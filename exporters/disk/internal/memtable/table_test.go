@@ -153,8 +153,8 @@ func TestFailedAppend(t *testing.T) {
 	records := fill(t, table, good[:4])
 	before, known := table.Rows(), len(table.tables.Shapes)
 	for _, b := range good[4:8] {
-		chunks, _ := b.Chunks()
-		broken := otlpdata.FromStored(append(append([]byte{}, chunks[0]...), 0xff), b.Meta())
+		encoded, _ := b.Encoded()
+		broken := otlpdata.FromStored(append(append([]byte{}, encoded...), 0xff), b.Meta())
 		if _, err := table.Append(broken, 0); err == nil {
 			t.Fatal("no error for a damaged batch")
 		}

@@ -145,14 +145,8 @@ func interned(t testing.TB, seed uint64, requests, spans int, set func(*rowstest
 		b := g.batch(spans)
 		records = append(records, in.Add(b))
 		all.tenant = b.Meta().Tenant
-		chunks, err := b.Chunks()
-		if err != nil {
+		if err := b.Walk(&all); err != nil {
 			t.Fatal(err)
-		}
-		for _, s := range chunks {
-			if err := otlpdata.Walk(s, &all); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 	return in, records, all.all

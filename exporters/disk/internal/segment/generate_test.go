@@ -72,15 +72,9 @@ func randomSample(tb testing.TB, seed uint64, requests int) *sample {
 
 // spansOf decodes the spans of a request without using code of the store.
 func spansOf(tb testing.TB, b *otlpdata.Batch) []storedSpan {
-	chunks, err := b.Chunks()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	c := &contentVisitor{tenant: b.Meta().Tenant}
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, c); err != nil {
-			tb.Fatal(err)
-		}
+	if err := b.Walk(c); err != nil {
+		tb.Fatal(err)
 	}
 	return c.spans
 }

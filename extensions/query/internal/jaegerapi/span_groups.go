@@ -22,15 +22,9 @@ type owner struct {
 // byTrace groups the spans of a request by trace, in the order of their first spans. It does not
 // copy spans.
 func byTrace(b *otlpdata.Batch) ([]spanGroups, error) {
-	chunks, err := b.Chunks()
-	if err != nil {
-		return nil, err
-	}
 	g := grouper{index: make(map[otlpdata.TraceID]int)}
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, &g); err != nil {
-			return nil, err
-		}
+	if err := b.Walk(&g); err != nil {
+		return nil, err
 	}
 	return g.traces, nil
 }

@@ -79,18 +79,12 @@ func (o *outline) addPieces(pieces []*otlpdata.Batch) error {
 	}
 	o.spans = make([]outlineSpan, 0, min(spans, o.maxSpans))
 	for _, b := range pieces {
-		chunks, err := b.Chunks()
+		err := b.Walk(o)
+		if o.cut = errors.Is(err, errOutlineFull); o.cut {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("reading a trace: %w", err)
-		}
-		for _, s := range chunks {
-			err := otlpdata.Walk(s, o)
-			if o.cut = errors.Is(err, errOutlineFull); o.cut {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("reading a trace: %w", err)
-			}
 		}
 	}
 	return nil

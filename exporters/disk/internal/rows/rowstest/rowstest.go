@@ -38,15 +38,9 @@ func New() *Interner { return &Interner{MaxWords: 64, MaxEvents: 4, ids: map[str
 // Add interns the spans of a request. It returns a record with their rows and with the definitions
 // that no earlier span needed. It panics if the request cannot be encoded.
 func (in *Interner) Add(b *otlpdata.Batch) (record []byte) {
-	chunks, err := b.Chunks()
-	if err != nil {
-		panic(err)
-	}
 	in.record, in.tenant = nil, b.Meta().Tenant
-	for _, s := range chunks {
-		if err := otlpdata.Walk(s, visitor{in}); err != nil {
-			panic(err)
-		}
+	if err := b.Walk(visitor{in}); err != nil {
+		panic(err)
 	}
 	return in.record
 }
