@@ -70,7 +70,7 @@ type Field struct {
 func (p Place) HasKey() bool { return p <= LinkAttribute }
 
 // OfTrace reports whether the place is a property of the whole trace. [Reader.Find] does not
-// support these.
+// support these in Query.Where.
 func (p Place) OfTrace() bool { return p == TraceDuration || p == RootService || p == RootName }
 
 // Fields yields the field of each [Cond] in e, including repeated fields.

@@ -48,6 +48,7 @@ func findByCandidates(
 		search: search{reader: r, query: q, want: want}, inner: q, matcher: newSetMatcher(set, simplify(q.Where)),
 	}
 	s.inner.Where = simplify(tracestore.And{weaken(q.Where), cover(set)})
+	s.inner.OfTrace = simplify(tracestore.And{weakenToTrace(q.Where), coverTrace(set)})
 	s.inner.Limit, s.inner.After = 0, tracestore.Cursor{}
 	s.from, s.to, _ = q.Window() // an empty window has no candidates
 	if c := q.After; c.Set && c.Start < s.to {

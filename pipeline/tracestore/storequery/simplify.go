@@ -91,28 +91,33 @@ func simplifyOr(e tracestore.Or) tracestore.Expr {
 
 // weaken returns a condition without fields of the trace that holds for each span for which e
 // holds.
-func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true)) }
+func weaken(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, true, true)) }
 
-// assume replaces the conditions on the trace by constants. If hold is true, the result holds for
-// each span for which e may hold; otherwise it fails for each span for which e may fail.
-func assume(e tracestore.Expr, hold bool) tracestore.Expr {
+// weakenToTrace returns a condition without fields of the span that holds for each span for which e
+// holds.
+func weakenToTrace(e tracestore.Expr) tracestore.Expr { return simplify(assume(e, false, true)) }
+
+// assume replaces by constants the conditions on the trace if ofTrace is true, otherwise those on
+// the span. If hold is true, the result holds for each span for which e may hold; otherwise it
+// fails for each span for which e may fail.
+func assume(e tracestore.Expr, ofTrace, hold bool) tracestore.Expr {
 	switch e := e.(type) {
 	case tracestore.And:
 		out := make(tracestore.And, len(e))
 		for i, part := range e {
-			out[i] = assume(part, hold)
+			out[i] = assume(part, ofTrace, hold)
 		}
 		return out
 	case tracestore.Or:
 		out := make(tracestore.Or, len(e))
 		for i, part := range e {
-			out[i] = assume(part, hold)
+			out[i] = assume(part, ofTrace, hold)
 		}
 		return out
 	case tracestore.Not:
-		return tracestore.Not{Expr: assume(e.Expr, !hold)}
+		return tracestore.Not{Expr: assume(e.Expr, ofTrace, !hold)}
 	case tracestore.Cond:
-		if e.Field.Place.OfTrace() {
+		if e.Field.Place.OfTrace() == ofTrace {
 			if hold {
 				return nil
 			}
@@ -205,6 +210,24 @@ func cover(set SpanSet) tracestore.Expr {
 		return cover(s.Spans)
 	case Child:
 		return cover(s.Spans)
+	}
+	return nil
+}
+
+// coverTrace returns a condition on the trace that holds for every trace of which a set may select
+// a span.
+func coverTrace(set SpanSet) tracestore.Expr {
+	switch s := set.(type) {
+	case Select:
+		return weakenToTrace(s.Where)
+	case And:
+		return simplify(tracestore.And{coverTrace(s.Left), coverTrace(s.Right)})
+	case Or:
+		return simplify(tracestore.Or{coverTrace(s.Left), coverTrace(s.Right)})
+	case Descendant:
+		return simplify(tracestore.And{coverTrace(s.Ancestors), coverTrace(s.Spans)})
+	case Child:
+		return simplify(tracestore.And{coverTrace(s.Parents), coverTrace(s.Spans)})
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package storequery
 
 import (
+	"context"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/tracing-backend/tracing/pipeline/otlpdata"
@@ -42,6 +44,10 @@ func TestRewrittenConditions(t *testing.T) {
 		if _, trace := placesOf(weak); trace {
 			t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, weak)
 		}
+		ofTrace := weakenToTrace(e)
+		if span, _ := placesOf(ofTrace); span {
+			t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, ofTrace)
+		}
 		span, trace, mixed := splitTrace(e)
 		if s, t2 := placesOf(trace); s || t2 && trace == nil {
 			t.Fatalf("seed %d: %#v: %#v is the part on the trace", seed, e, trace)
@@ -54,8 +60,8 @@ func TestRewrittenConditions(t *testing.T) {
 			if tracestore.Match(simplify(e), s) != holds {
 				t.Fatalf("seed %d: %#v is simplified to %#v", seed, e, simplify(e))
 			}
-			if holds && !tracestore.Match(weak, s) {
-				t.Fatalf("seed %d: %#v is weakened to %#v", seed, e, weak)
+			if holds && !(tracestore.Match(weak, s) && tracestore.Match(ofTrace, s)) {
+				t.Fatalf("seed %d: %#v is weakened to %#v and %#v", seed, e, weak, ofTrace)
 			}
 			if !mixed && (tracestore.Match(span, s) && tracestore.Match(trace, s)) != holds {
 				t.Fatalf("seed %d: %#v is split into %#v and %#v", seed, e, span, trace)
@@ -106,4 +112,80 @@ func TestCover(t *testing.T) {
 			t.Errorf("%#v: %q may be selected, want %q", c.set, got, c.want)
 		}
 	}
+}
+
+// TestCoverTrace checks that the condition on traces that a set implies is neither too strong nor
+// missing.
+func TestCoverTrace(t *testing.T) {
+	rooted := func(names ...string) (set Select) {
+		var any tracestore.Or
+		for _, name := range names {
+			any = append(any, equals(tracestore.RootName, name))
+		}
+		return Select{any}
+	}
+	a, ab, bc := namedSpans("a"), rooted("a", "b"), rooted("b", "c")
+	for _, c := range []struct {
+		set  SpanSet
+		want string // root names of the traces that may match
+	}{
+		{nil, "abc"},
+		{a, "abc"},
+		{ab, "ab"},
+		{And{ab, a}, "ab"},
+		{And{ab, bc}, "b"},
+		{Or{ab, bc}, "abc"},
+		{Or{ab, And{ab, bc}}, "ab"},
+		{Or{ab, a}, "abc"},
+		{Descendant{Ancestors: ab, Spans: a}, "ab"},
+		{Child{Parents: a, Spans: Descendant{Ancestors: bc, Spans: ab}}, "b"},
+		{Select{tracestore.Or{ab.Where, a.Where}}, "abc"},
+		{Select{tracestore.Or{tracestore.And{ab.Where, a.Where}, tracestore.Not{Expr: bc.Where}}}, "ab"},
+	} {
+		got := ""
+		for _, name := range []string{"a", "b", "c"} {
+			if tracestore.Match(coverTrace(simplifySet(c.set)), tracestore.Span{Trace: &tracestore.Summary{RootName: name}}) {
+				got += name
+			}
+		}
+		if got != c.want {
+			t.Errorf("%#v: traces %q may match, want %q", c.set, got, c.want)
+		}
+	}
+}
+
+// TestOfTrace checks which condition on the trace each kind of search passes to the store.
+func TestOfTrace(t *testing.T) {
+	long := tracestore.Cond{Field: tracestore.Field{Place: tracestore.TraceDuration}, Op: tracestore.Gt, Value: tracestore.Number(5)}
+	a := namedSpans("a").Where
+	for _, c := range []struct {
+		set  SpanSet
+		want tracestore.Expr
+	}{
+		{Select{a}, nil},
+		{Select{long}, long},
+		{Select{tracestore.And{a, long}}, long},
+		{And{Select{long}, Select{a}}, long},
+		{Descendant{Ancestors: Select{tracestore.And{a, long}}, Spans: Select{a}}, long},
+		{Select{tracestore.Or{a, long}}, nil},
+	} {
+		r := &queryRecorder{}
+		if _, err := Find(t.Context(), r, tracestore.Query{}, c.set, tracestore.WantIDs); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(r.query.OfTrace, c.want) {
+			t.Errorf("%#v: the store gets %#v, want %#v", c.set, r.query.OfTrace, c.want)
+		}
+	}
+}
+
+// queryRecorder is a store that records the last query of Find.
+type queryRecorder struct {
+	tracestore.Reader
+	query tracestore.Query
+}
+
+func (r *queryRecorder) Find(_ context.Context, q tracestore.Query, _ tracestore.Want) (*tracestore.Results, error) {
+	r.query = q
+	return &tracestore.Results{}, nil
 }

@@ -21,7 +21,7 @@ func findBySummaries(
 	// The condition on the trace holds for all spans of a trace or for none. So the keys, their
 	// order and the cursor are the same as for the condition on spans.
 	inner := q
-	inner.Where, inner.Limit = span, 0
+	inner.Where, inner.OfTrace, inner.Limit = span, trace, 0
 	traces, err := r.Find(ctx, inner, tracestore.WantSummaries)
 	if err != nil {
 		return nil, err
