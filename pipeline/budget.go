@@ -8,21 +8,39 @@ import (
 	"time"
 )
 
-// Budget limits the memory of requests in flight in the whole process (service.limits.inflight).
-// Receivers reserve bytes before they read a request into memory, grow the reservation while they
-// decompress it, and release it when the request is answered. Reservations never wait: a request
-// that exceeds the limit is refused as overloaded. A Budget is safe for concurrent use.
+// Budget limits memory in the whole process. There are two: that of requests in flight
+// (service.limits.inflight) and that of queries (service.limits.query_memory). Receivers reserve
+// bytes before they read a request into memory, grow the reservation while they decompress it, and
+// release it when the request is answered. Queries reserve bytes when they are admitted, and more
+// before they use more (see tracestore.Reserve). Reservations never wait: what exceeds the limit is
+// refused as overloaded. A Budget is safe for concurrent use.
 type Budget struct {
-	limit int64
-	used  atomic.Int64
-	peak  atomic.Int64
+	key      string // of the limit
+	exceeded error
+	limit    atomic.Int64
+	used     atomic.Int64
+	peak     atomic.Int64
 }
 
-// NewBudget returns a budget of limit bytes. 0 or less is no limit, for tests.
-func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
+// NewBudget returns a budget of limit bytes for requests in flight. 0 or less is no limit, for
+// tests.
+func NewBudget(limit int64) *Budget {
+	return newBudget("service.limits.inflight", ErrOverBudget, limit)
+}
+
+// NewQueryBudget returns a budget of limit bytes for queries. 0 or less is no limit, for tests.
+func NewQueryBudget(limit int64) *Budget {
+	return newBudget("service.limits.query_memory", ErrQueryMemory, limit)
+}
+
+func newBudget(key string, exceeded error, limit int64) *Budget {
+	b := &Budget{key: key, exceeded: exceeded}
+	b.limit.Store(limit)
+	return b
+}
 
 // Reserve reserves n bytes; a negative n counts as 0. If they exceed the limit, it returns an
-// [Overloaded] error that wraps [ErrOverBudget].
+// [Overloaded] error that wraps [ErrOverBudget] or [ErrQueryMemory].
 func (b *Budget) Reserve(n int64) (*Reservation, error) {
 	r := &Reservation{budget: b}
 	if err := r.Grow(n); err != nil {
@@ -38,19 +56,24 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 func (b *Budget) Peak() int64 { return b.peak.Load() }
 
 // Limit returns the limit in bytes.
-func (b *Budget) Limit() int64 { return b.limit }
+func (b *Budget) Limit() int64 { return b.limit.Load() }
+
+// SetLimit changes the limit. If more is reserved already, further reservations fail until it is
+// released.
+func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 
 // take reserves n > 0 bytes if they fit. Bytes that do not fit are not counted even briefly: they
 // would make other requests fail.
 func (b *Budget) take(n int64) error {
-	limit := b.limit
+	configured := b.limit.Load()
+	limit := configured
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
 	for {
 		used := b.used.Load()
 		if n > limit-used {
-			return Overloaded(fmt.Errorf("%w: service.limits.inflight is %d bytes", ErrOverBudget, b.limit), time.Second)
+			return Overloaded(fmt.Errorf("%w: %s is %d bytes", b.exceeded, b.key, configured), time.Second)
 		}
 		if b.used.CompareAndSwap(used, used+n) {
 			b.notePeak(used + n)
@@ -108,6 +131,22 @@ func (r *Reservation) grow(n int64) error {
 	}
 	r.held += n
 	return nil
+}
+
+// Shrink returns n bytes to the budget, or all that are reserved if these are fewer.
+func (r *Reservation) Shrink(n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = max(min(n, r.held), 0)
+	r.budget.used.Add(-n)
+	r.held -= n
+}
+
+// Held returns the number of bytes that are reserved.
+func (r *Reservation) Held() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
 }
 
 // Release returns all bytes to the budget. It may be called more than once.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -66,8 +68,33 @@ func TestBudgetWithoutLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Shrink(1 << 39)
+	if r.Held() != 1<<39 || b.Used() != 1<<39 {
+		t.Errorf("held %d, used %d after shrinking", r.Held(), b.Used())
+	}
+	r.Shrink(1 << 41) // more than is reserved
 	if r.Release(); b.Used() != 0 || b.Peak() != 1<<40 {
 		t.Errorf("used %d, peak %d", b.Used(), b.Peak())
+	}
+}
+
+// A budget for queries names its own limit, which can change.
+func TestQueryBudget(t *testing.T) {
+	b := pipeline.NewQueryBudget(10)
+	_, err := b.Reserve(11)
+	status, after := pipeline.HTTPStatus(err)
+	if !errors.Is(err, pipeline.ErrQueryMemory) || errors.Is(err, pipeline.ErrOverBudget) || status != 429 || after != time.Second ||
+		!strings.Contains(err.Error(), "service.limits.query_memory is 10 bytes") {
+		t.Errorf("%d after %s: %v", status, after, err)
+	}
+	b.SetLimit(11)
+	r, err := b.Reserve(11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.SetLimit(5) // less than is reserved
+	if r.Grow(1) == nil || r.Resize(4) != nil || r.Grow(1) != nil || b.Used() != 5 {
+		t.Errorf("used %d of %d", b.Used(), b.Limit())
 	}
 }
 

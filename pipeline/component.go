@@ -64,12 +64,13 @@ func (k Kind) Section() string { return k.String() + "s" }
 // Settings is what the framework passes to a component when it builds it. A component uses nothing
 // else to reach the outside, so that tests can replace all of it.
 type Settings struct {
-	ID      ID
-	Logger  *zap.Logger           // has the fields component and kind
-	Metrics prometheus.Registerer // adds the labels component and kind
-	Dir     string                // private folder below service.data_dir; not created yet
-	Env     Env                   // files, clock, randomness, network
-	Budget  *Budget               // bytes of requests in flight, shared by the whole process
-	Report  func(err error)       // reports the component as degraded, or with nil as healthy again
-	Process Process               // state of the whole process
+	ID          ID
+	Logger      *zap.Logger           // has the fields component and kind
+	Metrics     prometheus.Registerer // adds the labels component and kind
+	Dir         string                // private folder below service.data_dir; not created yet
+	Env         Env                   // files, clock, randomness, network
+	Budget      *Budget               // bytes of requests in flight, shared by the whole process
+	QueryMemory *Budget               // bytes that queries hold, shared by the whole process
+	Report      func(err error)       // reports the component as degraded, or with nil as healthy again
+	Process     Process               // state of the whole process
 }

@@ -19,8 +19,11 @@ import (
 // DefaultRetryAfter is the retry delay that clients are sent if an error does not name one.
 const DefaultRetryAfter = errclass.DefaultRetryAfter
 
-// ErrOverBudget is wrapped by the errors of [Budget].
+// ErrOverBudget is wrapped by the errors of a [Budget] for requests in flight.
 var ErrOverBudget = errors.New("too many bytes in flight")
+
+// ErrQueryMemory is wrapped by the errors of a [Budget] for queries.
+var ErrQueryMemory = errors.New("running queries use all of their memory")
 
 // ErrStopping is the error of work that is refused because the process shuts down.
 var ErrStopping = errors.New("shutting down")

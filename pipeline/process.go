@@ -53,3 +53,11 @@ type MemoryUser interface {
 	// MaxMemory returns the maximum that the component may hold, in bytes.
 	MaxMemory() int64
 }
+
+// Querier is implemented by components that run queries of users or client programs. If there is
+// one, a part of the memory of the process is for queries (service.limits.query_memory).
+type Querier interface {
+	// QueryMemory returns the value of a deprecated key of the component's own for
+	// service.limits.query_memory, in bytes, or 0.
+	QueryMemory() int64
+}

@@ -81,8 +81,8 @@ func TestSlowReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := pipeline.NewBudget(int64(trace.Size()) * 5 / 2)
-	b, _ := querytest.NewBackend(t, store, func(o *core.Options) { o.Limits.Queries, o.Memory = 100, memory })
+	memory := pipeline.NewQueryBudget(3*core.SlotMemory + int64(trace.Size())*5/2)
+	b, _ := querytest.NewBackend(t, store, func(o *core.Options) { o.Limits.Queries, o.Memory = 3, memory })
 	routes := routes(b)
 	synctest.Test(t, func(t *testing.T) {
 		client := &slowClient{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
@@ -93,7 +93,7 @@ func TestSlowReaders(t *testing.T) {
 		for _, path := range []string{"/api/traces/2", "/api/traces?service=svc", "/api/v3/traces/3"} {
 			w := querytest.Ask(t, routes, http.MethodGet, path)
 			if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" ||
-				!strings.Contains(w.Body.String(), "max_answer_memory") {
+				!strings.Contains(w.Body.String(), "service.limits.query_memory") {
 				t.Errorf("%s: %d %v %.200s", path, w.Code, w.Header(), w.Body)
 			}
 		}

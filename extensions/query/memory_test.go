@@ -93,7 +93,7 @@ func TestMemoryOfTheLargestTrace(t *testing.T) {
 	}
 	h, _ := api(t, store, func(o *core.Options) {
 		o.Limits.TraceSize = most
-		o.Memory = pipeline.NewBudget(0)
+		o.Memory = pipeline.NewQueryBudget(0)
 	})
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // so that less garbage is measured
 	for _, path := range []string{"/api/traces/1?prettyPrint=true", "/api/v3/traces/1"} {

@@ -37,7 +37,7 @@ type Config struct {
 	MaxScanned    int                `yaml:"max_scanned_spans" doc:"Maximum number of spans that the store examines for a search."`
 	MaxAggregated int                `yaml:"max_aggregated_spans" doc:"Maximum number of spans that the store examines individually to count spans by value. If there are more, it examines a sample, and the response states the share of examined spans."`
 	MaxQueries    int                `yaml:"max_concurrent_queries" doc:"Maximum number of concurrent queries. Further queries are refused as overloaded; clients can retry them."`
-	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Maximum memory for all responses together, including spans buffered for live-tail clients. Queries that need more are refused as overloaded; clients can retry them."`
+	MaxMemory     pipeline.ByteSize  `yaml:"max_answer_memory" doc:"Deprecated name of service.limits.query_memory, which takes precedence. 0 leaves it unset."`
 	PassTokens    bool               `yaml:"bearer_token_propagation" doc:"Whether to forward the bearer tokens of requests to remote storage servers."`
 	Tail          pageapi.TailConfig `yaml:"tail" doc:"Live tail, with which clients watch spans as they are stored."`
 	MaxClockSkew  pipeline.Duration  `yaml:"max_clock_skew_adjustment" doc:"Maximum clock-skew adjustment between hosts. 0 disables the adjustment; affected spans then have a warning that states the skew."`
@@ -55,7 +55,6 @@ func defaults() Config {
 		MaxAggregated: 200_000,
 		Tail:          pageapi.DefaultTailConfig(),
 		MaxQueries:    256,
-		MaxMemory:     512 << 20,
 	}
 }
 
@@ -84,8 +83,7 @@ func (c *Config) Validate() error {
 		above0("max_trace_size", c.MaxTraceSize),
 		above0("max_scanned_spans", c.MaxScanned),
 		above0("max_aggregated_spans", c.MaxAggregated),
-		above0("max_concurrent_queries", c.MaxQueries),
-		above0("max_answer_memory", int(c.MaxMemory)))...)
+		above0("max_concurrent_queries", c.MaxQueries))...)
 }
 
 // above0 returns an error for a number that is not positive.
@@ -121,14 +119,14 @@ type query struct {
 	listeners server.Listeners // `http`, and `grpc` if it is configured
 	ui        *ui
 	tails     *pageapi.Tails
-	memory    *pipeline.Budget
+	memory    int64 // max_answer_memory
 }
 
 var (
-	_ pipeline.Starter    = (*query)(nil)
-	_ pipeline.Stopper    = (*query)(nil)
-	_ pipeline.Addressed  = (*query)(nil)
-	_ pipeline.MemoryUser = (*query)(nil)
+	_ pipeline.Starter   = (*query)(nil)
+	_ pipeline.Stopper   = (*query)(nil)
+	_ pipeline.Addressed = (*query)(nil)
+	_ pipeline.Querier   = (*query)(nil)
 )
 
 func newQuery(set pipeline.Settings, c Config) (*query, error) {
@@ -136,8 +134,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := pipeline.NewBudget(int64(c.MaxMemory))
-	b, err := newBackend(set, &c, memory)
+	b, err := newBackend(set, &c)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +151,7 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: memory}
+	q := &query{listeners: server.Listeners{"http": srv}, ui: pages, tails: tails, memory: int64(c.MaxMemory)}
 	if cfg, on := c.GRPC.Get(); on {
 		if q.listeners["grpc"], err = grpcapi.New(set, cfg, b); err != nil {
 			return nil, err
@@ -163,14 +160,14 @@ func newQuery(set pipeline.Settings, c Config) (*query, error) {
 	return q, nil
 }
 
-func newBackend(set pipeline.Settings, c *Config, memory *pipeline.Budget) (*core.Backend, error) {
+func newBackend(set pipeline.Settings, c *Config) (*core.Backend, error) {
 	o := core.Options{
 		Store: c.Storage.Get(),
 		Limits: core.Limits{
 			Timeout: c.QueryTimeout.Std(), Traces: c.MaxLimit, TraceSize: c.MaxTraceSize, Scanned: c.MaxScanned,
 			Aggregated: c.MaxAggregated, Queries: c.MaxQueries, ClockSkew: c.MaxClockSkew.Std(),
 		},
-		Memory:  memory,
+		Memory:  set.QueryMemory,
 		Logger:  set.Logger,
 		Metrics: set.Metrics,
 		Now:     set.Env.Now,
@@ -195,8 +192,8 @@ func (q *query) Start(ctx context.Context) error {
 // Addr returns the address of a listener, or "" if it is not open.
 func (q *query) Addr(listener string) string { return q.listeners.Addr(listener) }
 
-// MaxMemory returns the maximum number of bytes that all answers together hold.
-func (q *query) MaxMemory() int64 { return q.memory.Limit() }
+// QueryMemory returns the value of the deprecated key max_answer_memory.
+func (q *query) QueryMemory() int64 { return q.memory }
 
 // hasTenancy reports whether requests must name their tenant.
 func hasTenancy(c server.HTTPConfig) bool {

@@ -45,9 +45,10 @@ func TestValidate(t *testing.T) {
 	f(nil, func(c *Config) {
 		c.ArchiveStorage = pipeline.RefTo[Archive](pipeline.ID{Type: "memory", Name: "archive"})
 	})
-	f([]string{"query_timeout", "max_clock_skew_adjustment", "max_limit", "max_trace_size", "max_scanned_spans", "max_concurrent_queries",
-		"max_answer_memory"}, func(c *Config) {
-		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned, c.MaxQueries, c.MaxMemory, c.MaxClockSkew = 0, 0, -1, 0, 0, 0, -1
+	keys := []string{"query_timeout", "max_clock_skew_adjustment", "max_limit", "max_trace_size", "max_scanned_spans",
+		"max_concurrent_queries"}
+	f(keys, func(c *Config) {
+		c.QueryTimeout, c.MaxLimit, c.MaxTraceSize, c.MaxScanned, c.MaxQueries, c.MaxClockSkew = 0, 0, -1, 0, 0, -1
 	})
 	f([]string{"max_aggregated_spans"}, func(c *Config) { c.MaxAggregated = 0 })
 	for _, good := range []string{"", "/", "/a", "/a/", "/a/b-c_d.e~f"} {

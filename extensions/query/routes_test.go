@@ -63,9 +63,10 @@ func TestLongTextsAreNotListed(t *testing.T) {
 	}
 }
 
-// The memory of answers, and of the aggregations for them, counts towards max_answer_memory.
+// The memory of answers, and of the aggregations for them, counts towards
+// service.limits.query_memory.
 func TestAnswersReserveMemory(t *testing.T) {
-	memory := pipeline.NewBudget(100 << 20)
+	memory := pipeline.NewQueryBudget(100 << 20)
 	h, _ := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = memory })
 	others, err := memory.Reserve(99 << 20)
 	if err != nil {
@@ -77,7 +78,7 @@ func TestAnswersReserveMemory(t *testing.T) {
 	}
 	for _, target := range targets {
 		w := querytest.Ask(t, h, http.MethodGet, target)
-		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "max_answer_memory") {
+		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "service.limits.query_memory") {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}

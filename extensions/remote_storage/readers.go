@@ -25,10 +25,15 @@ type readers struct {
 	tenants tenants
 	timeout time.Duration
 	slots   chan struct{}
+	memory  *pipeline.Budget
 	limit   int // traces
 	scanned int // spans
 	chunk   int // bytes
 }
+
+// readMemory is the memory in bytes that each read reserves before it starts, for its goroutine and
+// the buffers of messages. Stores reserve more.
+const readMemory = 1 << 20
 
 var errBusy = errors.New("too many queries at once (max_queries)")
 
@@ -45,7 +50,12 @@ func (r *readers) read(ctx context.Context, f func(ctx context.Context, tenant s
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	account, err := r.memory.Reserve(readMemory)
+	if err != nil {
+		return pipeline.GRPCStatus(err).Err()
+	}
+	defer account.Release()
+	limited, cancel := context.WithTimeout(tracestore.WithAccount(ctx, account), r.timeout)
 	defer cancel()
 	endCall := time.AfterFunc(r.timeout, func() { server.EndCall(ctx) })
 	defer endCall.Stop()
@@ -64,6 +74,8 @@ func statusOf(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
+	case errors.Is(err, pipeline.ErrQueryMemory):
+		return pipeline.GRPCStatus(err).Err()
 	}
 	if s, ok := status.FromError(err); ok {
 		return s.Err()

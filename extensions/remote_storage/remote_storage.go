@@ -102,6 +102,7 @@ var (
 	_ pipeline.Starter   = (*extension)(nil)
 	_ pipeline.Stopper   = (*extension)(nil)
 	_ pipeline.Addressed = (*extension)(nil)
+	_ pipeline.Querier   = (*extension)(nil)
 )
 
 func newExtension(set pipeline.Settings, c Config) (*extension, error) {
@@ -114,7 +115,7 @@ func newExtension(set pipeline.Settings, c Config) (*extension, error) {
 		tenants.header = ""
 	}
 	w := newWriters(set, c, tenants, srv.CountRefused)
-	r := &readers{tenants: tenants, timeout: c.QueryTimeout.Std(), slots: make(chan struct{}, c.MaxQueries),
+	r := &readers{tenants: tenants, timeout: c.QueryTimeout.Std(), slots: make(chan struct{}, c.MaxQueries), memory: set.QueryMemory,
 		limit: c.MaxLimit, scanned: c.MaxScanned, chunk: int(c.MaxChunk)}
 	var archive Archive
 	if c.Archive.IsSet() {
@@ -143,3 +144,6 @@ func (e *extension) Addr(name string) string {
 	}
 	return e.server.Addr()
 }
+
+// QueryMemory returns 0: there is no key of the extension's own.
+func (e *extension) QueryMemory() int64 { return 0 }

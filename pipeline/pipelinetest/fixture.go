@@ -38,7 +38,7 @@ func NewFixture(typ string, budget int64) *Fixture {
 	core, logs := observer.New(zap.DebugLevel)
 	f.Logs = logs
 	f.Settings = pipeline.Settings{ID: pipeline.ID{Type: typ}, Logger: zap.New(core), Metrics: f.Registry, Env: pipeline.SystemEnv(),
-		Budget: pipeline.NewBudget(budget), Report: f.report}
+		Budget: pipeline.NewBudget(budget), QueryMemory: pipeline.NewQueryBudget(0), Report: f.report}
 	return f
 }
 

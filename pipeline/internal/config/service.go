@@ -33,8 +33,9 @@ type Members struct {
 
 // Limits is the `limits` block of the service section.
 type Limits struct {
-	Inflight pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
-	MaxWait  pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the answer to its spans. If they are not stored, sent or queued by then, or shortly before the deadline of a gRPC call, the answer is 503 with Retry-After, or UNAVAILABLE with RetryInfo over gRPC. 0 disables the limit."`
+	Inflight    pipeline.ByteSize `yaml:"inflight" doc:"Maximum total size of the requests in memory. Further requests are refused as overloaded."`
+	QueryMemory pipeline.ByteSize `yaml:"query_memory" doc:"Maximum memory of all running queries and their responses together, including spans buffered for live-tail clients. Further queries are refused as overloaded; clients can retry them. 0 stands for a quarter of the soft memory limit."`
+	MaxWait     pipeline.Duration `yaml:"max_wait" doc:"Maximum time that a client waits for the answer to its spans. If they are not stored, sent or queued by then, or shortly before the deadline of a gRPC call, the answer is 503 with Retry-After, or UNAVAILABLE with RetryInfo over gRPC. 0 disables the limit."`
 }
 
 // Telemetry is the `telemetry` block of the service section.
@@ -94,13 +95,20 @@ func (c *Service) Validate() error {
 	return nil
 }
 
-// minInflight is the minimum of limits.inflight.
-const minInflight = 1 << 20
+// Minimums of limits.inflight and limits.query_memory.
+const (
+	minInflight    = 1 << 20
+	minQueryMemory = 16 << 20
+)
 
 // Validate checks the limits.
 func (c *Limits) Validate() error {
 	if c.Inflight < minInflight {
 		return pipeline.BadKey("inflight", "must be at least 1MiB; smaller budgets refuse every request")
+	}
+	if c.QueryMemory != 0 && c.QueryMemory < minQueryMemory {
+		return pipeline.BadKey("query_memory", "must be at least %s, or 0 for a quarter of the soft memory limit",
+			pipeline.ByteSize(minQueryMemory))
 	}
 	return nil
 }

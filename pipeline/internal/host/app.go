@@ -30,11 +30,12 @@ type App struct {
 	level   zap.AtomicLevel
 	states  *stateBook
 	metrics *metrics
-	budget  *pipeline.Budget
-	// softMemoryLimit is the memory limit of the Go runtime in bytes; 0: not set.
-	softMemoryLimit atomic.Int64
-	letters         atomic.Pointer[delivery.DeadLetters]
-	clientWait      atomic.Int64 // limits.max_wait in nanoseconds
+	budget  *pipeline.Budget // requests in flight
+	queries *pipeline.Budget
+	// memory is the division of the process's memory that was logged last.
+	memory     atomic.Pointer[memoryPlan]
+	letters    atomic.Pointer[delivery.DeadLetters]
+	clientWait atomic.Int64 // limits.max_wait in nanoseconds
 
 	changing sync.Mutex // held while components are started and stopped
 	retiring retirement
@@ -57,7 +58,8 @@ type Options struct {
 // New builds all components of a configuration. It does not listen, start goroutines or access
 // files; Start does.
 func New(c *config.Config, o Options) (*App, error) {
-	a := &App{build: o.Build, env: pipeline.SystemEnv(), budget: pipeline.NewBudget(int64(c.Service.Limits.Inflight))}
+	a := &App{build: o.Build, env: pipeline.SystemEnv(), budget: pipeline.NewBudget(int64(c.Service.Limits.Inflight)),
+		queries: pipeline.NewQueryBudget(1)}
 	if o.Env != nil {
 		a.env = *o.Env
 	}
@@ -69,7 +71,7 @@ func New(c *config.Config, o Options) (*App, error) {
 		return nil, err
 	}
 	a.states = newStateBook(a.env.Now)
-	a.metrics = newMetrics(o.Build, a.budget, a.env.Now)
+	a.metrics = newMetrics(o.Build, a.budget, a.queries, a.env.Now)
 	a.setDeadLetters(&c.Service)
 	a.clientWait.Store(int64(c.Service.Limits.MaxWait))
 	g, err := buildGraph(a, c, &survivors{})
@@ -81,6 +83,7 @@ func New(c *config.Config, o Options) (*App, error) {
 		g.connect(n, a.log)
 	}
 	a.config, a.graph, a.reload.Since = c, g, a.env.Now()
+	a.queries.SetLimit(a.planMemory().queries)
 	return a, nil
 }
 

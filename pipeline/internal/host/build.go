@@ -225,12 +225,13 @@ func (b *graphBuilder) settings(n *node) pipeline.Settings {
 	log := b.app.log.With(fields...)
 	report := b.app.reporter(n.String(), log)
 	return pipeline.Settings{
-		ID:      key.ID,
-		Logger:  log,
-		Metrics: prometheus.WrapRegistererWith(labels, n.collectors),
-		Dir:     filepath.Join(b.config.Service.DataDir, n.dir()),
-		Env:     b.app.env,
-		Budget:  b.app.budget,
+		ID:          key.ID,
+		Logger:      log,
+		Metrics:     prometheus.WrapRegistererWith(labels, n.collectors),
+		Dir:         filepath.Join(b.config.Service.DataDir, n.dir()),
+		Env:         b.app.env,
+		Budget:      b.app.budget,
+		QueryMemory: b.app.queries,
 		Report: func(err error) {
 			if !n.ended.Load() {
 				report(err)

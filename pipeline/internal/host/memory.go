@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"runtime"
@@ -12,29 +13,107 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/internal/sysmem"
 )
 
-// memoryShare is the fraction of the cgroup's memory that the Go runtime may use. The rest is for
-// memory that the runtime does not count.
+// memoryShare is the fraction of the cgroup's memory that the process may use. The rest is for the
+// kernel's memory of connections and files.
 const memoryShare = 0.9
 
-// memoryBase is the memory in bytes that the process needs in addition to what the configuration
-// limits: connections, stacks, metrics, responses. The size of the program itself is not included,
-// because the runtime does not count it.
-const memoryBase = 80 << 20
+// Memory that the process needs in addition to what the configuration limits.
+const (
+	memoryBase    = 80 << 20 // connections, stacks, metrics
+	memoryProgram = 48 << 20 // code and data of the program, which the Go runtime does not count
+)
 
-// limitMemory sets the soft memory limit of the Go runtime to what the configuration needs at most
-// or the cgroup allows, whichever is smaller, unless GOMEMLIMIT is set. Garbage then never adds
-// much to what the configuration allows. ballast is the number of bytes that tuneGC has allocated.
-func (a *App) limitMemory(ballast int64) {
+// The default of service.limits.query_memory is this part of the soft memory limit, but not less
+// than the minimum.
+const (
+	queryMemoryPart       = 4
+	minDefaultQueryMemory = 64 << 20
+)
+
+// memoryPlan is how the memory of the process is divided, in bytes.
+type memoryPlan struct {
+	limit     int64 // soft memory limit of the process
+	fixed     int64 // what components, requests in flight and the process itself hold at most
+	queries   int64 // service.limits.query_memory
+	available int64 // memory of the cgroup, or GOMEMLIMIT; math.MaxInt64: unlimited
+}
+
+// divideMemory divides the memory of the process: what components and requests in flight may hold
+// is fixed, and the rest is for queries. configured is service.limits.query_memory. Without a limit
+// of the operating system, the process gets the sum. With one, the default for queries is reduced
+// so that the sum fits.
+func divideMemory(fixed, available, configured int64, querying bool) memoryPlan {
+	p := memoryPlan{fixed: fixed, available: available, queries: configured}
+	if querying && configured == 0 {
+		// With a quarter for queries, the fixed part is three quarters.
+		p.queries = min(fixed/(queryMemoryPart-1), available/queryMemoryPart, available-fixed)
+		p.queries = max(p.queries, minDefaultQueryMemory)
+	}
+	p.limit = min(fixed+p.queries, available)
+	return p
+}
+
+// planMemory divides the memory of the process among the components that run now.
+func (a *App) planMemory() memoryPlan {
+	config, _ := a.current()
+	querying, deprecated, _ := a.queriers()
+	configured := cmp.Or(int64(config.Service.Limits.QueryMemory), deprecated)
+	fixed := memoryBase + memoryProgram + a.budget.Limit() + a.heldMemory()
+	return divideMemory(fixed, availableMemory(), configured, querying)
+}
+
+// queriers reports whether components run queries, the largest value of their deprecated keys for
+// service.limits.query_memory, and the components that have such a key.
+func (a *App) queriers() (querying bool, deprecated int64, with []string) {
+	_, graph := a.current()
+	for _, n := range graph.nodes {
+		q, ok := n.component.(pipeline.Querier)
+		if !ok {
+			continue
+		}
+		querying = true
+		if bytes := q.QueryMemory(); bytes > 0 {
+			deprecated = max(deprecated, bytes)
+			with = append(with, n.String())
+		}
+	}
+	return querying, deprecated, with
+}
+
+// availableMemory returns the memory in bytes to which the environment limits the process.
+func availableMemory() int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
-		return
+		return debug.SetMemoryLimit(-1)
 	}
-	limit := memoryBase + a.budget.Limit() + a.heldMemory()
 	if cgroup := sysmem.CgroupLimit(); cgroup < math.MaxInt64 {
-		limit = min(limit, int64(float64(cgroup)*memoryShare))
+		return int64(float64(cgroup) * memoryShare)
 	}
-	debug.SetMemoryLimit(limit + ballast)
-	if a.softMemoryLimit.Swap(limit) != limit {
-		a.log.Info("set soft memory limit", zap.Stringer("limit", pipeline.ByteSize(limit)))
+	return math.MaxInt64
+}
+
+// limitMemory divides the memory of the process, and sets the limit of queries and, unless
+// GOMEMLIMIT is set, the soft memory limit of the Go runtime. Garbage then never adds much to what
+// the configuration allows. ballast is the number of bytes that tuneGC has allocated.
+func (a *App) limitMemory(ballast int64) {
+	p := a.planMemory()
+	a.queries.SetLimit(p.queries)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(p.limit - memoryProgram + ballast)
+	}
+	if before := a.memory.Swap(&p); before == nil || *before != p {
+		a.logMemory(&p)
+	}
+}
+
+func (a *App) logMemory(p *memoryPlan) {
+	size := func(name string, bytes int64) zap.Field { return zap.Stringer(name, pipeline.ByteSize(bytes)) }
+	a.log.Info("set soft memory limit", size("limit", p.limit), size("inflight", a.budget.Limit()), size("query_memory", p.queries))
+	if p.fixed+p.queries > p.available {
+		a.log.Warn("configured limits exceed the available memory; reduce service.limits, memtables, caches or queues",
+			size("available", p.available), size("needed", p.fixed+p.queries))
+	}
+	if _, _, components := a.queriers(); len(components) > 0 {
+		a.log.Warn("key max_answer_memory is deprecated; set service.limits.query_memory", zap.Strings("components", components))
 	}
 }
 

@@ -18,7 +18,7 @@ type metrics struct {
 	reloads    reloadMetrics
 }
 
-func newMetrics(b status.Build, budget *pipeline.Budget, now func() time.Time) *metrics {
+func newMetrics(b status.Build, budget, queries *pipeline.Budget, now func() time.Time) *metrics {
 	m := &metrics{collectors: &collectorSet{}, delivery: delivery.NewMetrics(now), reloads: newReloadMetrics(now())}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tracing_build_info", Help: "Always 1. The labels identify the program.",
@@ -33,6 +33,9 @@ func newMetrics(b status.Build, budget *pipeline.Budget, now func() time.Time) *
 		gauge("tracing_inflight_bytes", "Bytes of requests in memory.", budget.Used),
 		gauge("tracing_inflight_peak_bytes", "Maximum of tracing_inflight_bytes since the start.", budget.Peak),
 		gauge("tracing_inflight_limit_bytes", "Limit service.limits.inflight.", budget.Limit),
+		gauge("tracing_queries_bytes", "Bytes that running queries have reserved.", queries.Used),
+		gauge("tracing_queries_peak_bytes", "Maximum of tracing_queries_bytes since the start.", queries.Peak),
+		gauge("tracing_queries_limit_bytes", "Limit service.limits.query_memory.", queries.Limit),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

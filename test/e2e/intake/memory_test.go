@@ -35,12 +35,8 @@ service:
   pipelines: {traces: {receivers: [native, thriftudp, zipkin], processors: [batch], exporters: [nop]}}
 `
 
-// outsideHeap is the memory in MiB that a process may use beyond its soft memory limit. Most of it
-// is code.
-const outsideHeap = 48
-
 // softMemory returns the soft memory limit that the process has logged, in MiB: limits.inflight,
-// the queues for datagrams, and 80 MiB.
+// the queues for datagrams, and 128 MiB.
 func softMemory(p *harness.Process) int {
 	p.T.Helper()
 	text, _ := p.Await("msg", "set soft memory limit")["limit"].(string)
@@ -124,7 +120,7 @@ func TestMemoryUnderHostileRequests(t *testing.T) {
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	limit := softMemory(p) + outsideHeap
+	limit := softMemory(p)
 	if peak > limit {
 		t.Errorf("peak memory %d MiB, want at most %d", peak, limit)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/tracing-backend/tracing/pipeline"
 	"github.com/tracing-backend/tracing/pipeline/server"
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
@@ -18,13 +19,18 @@ var (
 	ErrNoArchive      = errors.New("archive span storage was not configured")
 	ErrNoDependencies = errors.New("store does not support service dependencies")
 
-	// ErrBusy is matched by errors that say that other queries use up a limit.
+	// ErrBusy is matched by errors that say that there are too many queries.
 	ErrBusy = errors.New("too many queries at once")
 
 	// ErrUndelivered is matched by errors of writing an answer. There is no client left to report
 	// them to.
 	ErrUndelivered = errors.New("client disconnected")
 )
+
+// IsBusy reports whether err says that other queries use up a limit: their number or their memory.
+func IsBusy(err error) bool {
+	return errors.Is(err, ErrBusy) || errors.Is(err, pipeline.ErrQueryMemory)
+}
 
 // Undelivered marks an error of writing to a client, so that it matches ErrUndelivered. It returns
 // nil for nil.
@@ -48,7 +54,7 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return http.StatusGatewayTimeout, b.TimeoutText()
-	case errors.Is(err, ErrBusy):
+	case IsBusy(err):
 		return server.ErrorStatus(header, err), err.Error()
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return http.StatusNotImplemented, err.Error()

@@ -25,7 +25,7 @@ func (s *Slot) Find(q tracestore.Query, set storequery.SpanSet, visit func(otlpd
 	}
 	for res, err := range results.All {
 		if err == nil {
-			s.held = 0
+			s.memory.Release()
 			err = s.hold(res.Spans)
 		}
 		if err == nil {

@@ -95,8 +95,8 @@ func (m *metrics) observe(op Operation, took time.Duration, failed bool) {
 func (b *Backend) Measure(op Operation, query func() (int, error)) error {
 	start := b.opts.Now()
 	n, err := query()
-	failed := err != nil
-	for _, usual := range []error{ErrTraceNotFound, ErrUndelivered, ErrBusy, context.Canceled} {
+	failed := err != nil && !IsBusy(err)
+	for _, usual := range []error{ErrTraceNotFound, ErrUndelivered, context.Canceled} {
 		failed = failed && !errors.Is(err, usual)
 	}
 	b.metrics.observe(op, b.opts.Now().Sub(start), failed)

@@ -15,45 +15,44 @@ type Slot struct {
 	backend *Backend
 	ctx     context.Context
 	cancel  context.CancelFunc
-	memory  *pipeline.Reservation
-	held    int64 // bytes reserved in memory
+	account *pipeline.Reservation // all memory of the query
+	memory  *tracestore.Memory    // the part of it that the caller holds, as opposed to the store
 }
 
+// SlotMemory is the memory in bytes that each query reserves when it is admitted: for its
+// goroutine, connection and buffers of the answer. A query that does not fit is refused before it
+// does any work.
+const SlotMemory = 1 << 20
+
 // Admit admits a query, which ends with ctx or after Limits.Timeout. The caller must call Release.
-// If there are too many queries already, the error matches ErrBusy and is an overload (see
-// pipeline.Overloaded).
+// If other queries use up a limit, the error is an overload (see pipeline.Overloaded), which IsBusy
+// recognizes.
 func (b *Backend) Admit(ctx context.Context) (*Slot, error) {
 	if n := b.running.Add(1); n > int64(b.opts.Limits.Queries) {
 		b.running.Add(-1)
 		return nil, pipeline.Overloaded(fmt.Errorf("%w: max_concurrent_queries is %d", ErrBusy, b.opts.Limits.Queries), 0)
 	}
-	memory, err := b.Reserve(0)
+	account, err := b.opts.Memory.Reserve(SlotMemory)
 	if err != nil {
 		b.running.Add(-1)
 		return nil, err
 	}
-	s := &Slot{backend: b, memory: memory}
-	s.ctx, s.cancel = context.WithTimeout(ctx, b.opts.Limits.Timeout)
+	s := &Slot{backend: b, account: account}
+	s.ctx, s.cancel = context.WithTimeout(tracestore.WithAccount(ctx, account), b.opts.Limits.Timeout)
+	s.memory, _ = tracestore.Reserve(s.ctx, 0) // nothing cannot exceed the budget
 	return s, nil
 }
 
-// Reserve reserves memory for an answer. The caller must release it. The error is as in Admit.
+// Reserve reserves memory for work that is not a query. The caller must release it. The error is as
+// in Admit.
 func (b *Backend) Reserve(bytes int64) (*pipeline.Reservation, error) {
-	r, err := b.opts.Memory.Reserve(bytes)
-	if err != nil {
-		return nil, b.outOfMemory()
-	}
-	return r, nil
-}
-
-func (b *Backend) outOfMemory() error {
-	return pipeline.Overloaded(fmt.Errorf("%w: running queries use all of max_answer_memory (%d bytes)", ErrBusy, b.opts.Memory.Limit()), 0)
+	return b.opts.Memory.Reserve(bytes)
 }
 
 // Release ends the query and frees its memory.
 func (s *Slot) Release() {
 	s.cancel()
-	s.memory.Release()
+	s.account.Release()
 	s.backend.running.Add(-1)
 }
 
@@ -76,20 +75,14 @@ func (s *Slot) Budget() tracestore.Budget {
 	return tracestore.Budget{Spans: l.Scanned, TraceSpans: l.TraceSize}
 }
 
-// Held returns how many bytes of max_answer_memory the query holds.
-func (s *Slot) Held() int64 { return s.held }
+// Held returns how many bytes the caller holds for the answer.
+func (s *Slot) Held() int64 { return s.memory.Held() }
 
-// SetHeld changes how many bytes of max_answer_memory the query holds. The error is as in Admit.
-func (s *Slot) SetHeld(bytes int64) error {
-	s.held = bytes
-	if err := s.memory.Resize(bytes); err != nil {
-		return s.backend.outOfMemory()
-	}
-	return nil
-}
+// SetHeld changes how many bytes the caller holds for the answer. The error is as in Admit.
+func (s *Slot) SetHeld(bytes int64) error { return s.memory.Resize(bytes) }
 
-// HoldMore reserves bytes in addition to what the query holds. The error is as in Admit.
-func (s *Slot) HoldMore(bytes int64) error { return s.SetHeld(s.held + bytes) }
+// HoldMore reserves bytes in addition to what the caller holds. The error is as in Admit.
+func (s *Slot) HoldMore(bytes int64) error { return s.memory.Grow(bytes) }
 
 // hold reserves memory for spans and their adjustment, in addition to what the query holds.
 func (s *Slot) hold(spans *otlpdata.Batch) error {
@@ -97,12 +90,12 @@ func (s *Slot) hold(spans *otlpdata.Batch) error {
 	return s.HoldMore(int64(spans.Size() + perSpan*spans.Len()))
 }
 
-// minConcurrentAggregations is how many aggregations fit into max_answer_memory at once, however
-// small that is.
+// minConcurrentAggregations is how many aggregations fit into the memory of all queries at once,
+// however small that is.
 const minConcurrentAggregations = 4
 
-// HoldAggregation is like HoldMore, but limited to a fixed part of max_answer_memory so that a
-// small limit does not rule out aggregations, whose need is an upper bound.
+// HoldAggregation is like HoldMore, but limited to a fixed part of the memory of all queries so
+// that a small limit does not rule out aggregations, whose need is an upper bound.
 func (s *Slot) HoldAggregation(bytes int64) error {
 	return s.HoldMore(min(bytes, s.backend.opts.Memory.Limit()/minConcurrentAggregations))
 }

@@ -20,7 +20,7 @@ func (s *Slot) Trace(ref tracestore.TraceRef) ([]*otlpdata.Batch, error) {
 
 func (s *Slot) read(from tracestore.Reader, ref tracestore.TraceRef) (pieces []*otlpdata.Batch, err error) {
 	spans := 0
-	s.held = 0
+	s.memory.Release()
 	for piece, err := range from.Traces(s.ctx, s.Tenant(), []tracestore.TraceRef{ref}) {
 		if err != nil {
 			return nil, err
@@ -49,7 +49,7 @@ func (s *Slot) ArchiveTrace(ref tracestore.TraceRef) (int, error) {
 	found := false
 	for piece, err := range s.Store().Traces(s.ctx, s.Tenant(), refs) {
 		if err == nil {
-			s.held = 0
+			s.memory.Release()
 			err = s.hold(piece.Spans)
 		}
 		if err != nil {

@@ -123,13 +123,13 @@ func TestGRPCLargeTraceMemory(t *testing.T) {
 	}
 }
 
-// A hundred clients that do not read hold at most max_answer_memory. Further ones are rejected as
-// overload.
+// A hundred clients that do not read hold at most service.limits.query_memory. Further ones are
+// rejected as overload.
 func TestGRPCManySlowReaders(t *testing.T) {
 	const pieces, most = 8, 5 // pieces of a trace, and concurrent answers
 	store, size := newLargeStore(t, pieces)
 	client := api_v3.NewQueryServiceClient(dial(t, store, func(o *core.Options) {
-		o.Memory = pipeline.NewBudget(most * 2 * size) // including the memory for adjusting the spans
+		o.Memory = pipeline.NewQueryBudget(most * 2 * size) // including the memory for adjusting the spans
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -27,7 +27,8 @@ import (
 )
 
 // deliveryTimeouts is the maximum duration of a call as a multiple of query_timeout. Most of it is
-// time for the client to read the answer, during which the call holds a part of max_answer_memory.
+// time for the client to read the answer, during which the call holds a part of
+// service.limits.query_memory.
 const deliveryTimeouts = 10
 
 // WarningTrailer is the trailer metadata that says what is missing in an answer whose messages have
@@ -90,7 +91,7 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 		return status.Error(codes.Unimplemented, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, c.backend.TimeoutText())
-	case errors.Is(err, core.ErrBusy):
+	case core.IsBusy(err):
 		return pipeline.GRPCStatus(err).Err()
 	}
 	c.backend.Logger().Error("gRPC handler, Internal", zap.String("doing", failure), zap.Error(err))

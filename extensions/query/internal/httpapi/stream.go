@@ -91,7 +91,7 @@ func (s *Stream) write(part []byte) error {
 // warning instead of being replaced by the error. This is so after a timeout, and, if a part was
 // already sent, when memory is exhausted. It is not so when the store fails.
 func (s *Stream) CanEnd(found int, err error) bool {
-	return found > 0 && errors.Is(err, context.DeadlineExceeded) || s.sent > 0 && errors.Is(err, core.ErrBusy)
+	return found > 0 && errors.Is(err, context.DeadlineExceeded) || s.sent > 0 && core.IsBusy(err)
 }
 
 // Add appends a part of the answer: write appends to its argument and may pass it through Spill. If

@@ -12,11 +12,11 @@ import (
 	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
-// Series that exceed max_answer_memory are rejected as overload.
+// Series that exceed service.limits.query_memory are rejected as overload.
 func TestMetricsReserveMemory(t *testing.T) {
 	const path = "/api/metrics/calls?service=web&endTs=1714557780000"
-	for memory, status := range map[int64]int{100: http.StatusTooManyRequests, 1000: http.StatusOK} {
-		budget := pipeline.NewBudget(memory)
+	for memory, status := range map[int64]int{core.SlotMemory + 100: http.StatusTooManyRequests, core.SlotMemory + 64<<10: http.StatusOK} {
+		budget := pipeline.NewQueryBudget(memory)
 		h := api(t, querytest.NewStore(querytest.Shop()), func(o *core.Options) { o.Memory = budget })
 		if w := querytest.Ask(t, h, http.MethodGet, path); w.Code != status || budget.Used() != 0 {
 			t.Errorf("limit of %d bytes: %d %s, %d bytes still reserved", memory, w.Code, w.Body, budget.Used())

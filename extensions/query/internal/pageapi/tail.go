@@ -21,7 +21,7 @@ type TailConfig struct {
 	MaxRate     int               `yaml:"max_spans_per_second" doc:"Maximum number of spans per second that are sent to one client. Of further matching spans, the client receives only the number."`
 	MaxExamined int               `yaml:"max_examined_per_second" doc:"Maximum number of spans per second that are examined for one client. Of further spans, the client receives only the number."`
 	MaxDuration pipeline.Duration `yaml:"max_duration" doc:"Maximum duration of a live-tail request. After that, the client must send the request again."`
-	MaxQueue    pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans that are buffered for one client. Buffered spans count towards max_answer_memory."`
+	MaxQueue    pipeline.ByteSize `yaml:"max_queue_size" doc:"Maximum size of the spans that are buffered for one client. Buffered spans count towards service.limits.query_memory."`
 }
 
 // DefaultTailConfig returns the default settings.

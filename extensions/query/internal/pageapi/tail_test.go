@@ -180,9 +180,9 @@ func TestTailEnds(t *testing.T) {
 }
 
 func TestTailReservesMemory(t *testing.T) {
-	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewBudget(1 << 20) })
+	h := api(t, querytest.FilledMemory(t, querytest.Shop()), func(o *core.Options) { o.Memory = pipeline.NewQueryBudget(1 << 20) })
 	if w := querytest.Ask(t, h, http.MethodGet, "/api/ui/v1/tail"); w.Code != http.StatusTooManyRequests ||
-		!strings.Contains(w.Body.String(), "max_answer_memory") {
+		!strings.Contains(w.Body.String(), "service.limits.query_memory") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -19,7 +19,7 @@ func NewBackend(t testing.TB, store core.Store, change ...func(*core.Options)) (
 	o := core.Options{
 		Store:   store,
 		Limits:  core.Limits{Timeout: time.Minute, Traces: 1000, TraceSize: 1000, Scanned: 1000, Aggregated: 1000, Queries: 10},
-		Memory:  pipeline.NewBudget(1 << 30),
+		Memory:  pipeline.NewQueryBudget(1 << 30),
 		Logger:  zap.NewNop(),
 		Metrics: reg,
 		Now:     func() time.Time { return Noon },
@@ -38,7 +38,8 @@ func NewBackend(t testing.TB, store core.Store, change ...func(*core.Options)) (
 func Settings(t testing.TB) pipeline.Settings {
 	return pipeline.Settings{
 		Logger: zap.NewNop(), Metrics: prometheus.NewRegistry(), Env: pipeline.SystemEnv(), Budget: pipeline.NewBudget(0),
-		Report: func(err error) { t.Errorf("reported: %v", err) },
+		QueryMemory: pipeline.NewQueryBudget(1 << 30),
+		Report:      func(err error) { t.Errorf("reported: %v", err) },
 	}
 }
 

@@ -1,0 +1,85 @@
+package tracestore
+
+import "context"
+
+// Account is where one query reserves its memory in the budget of all queries
+// (service.limits.query_memory). A *pipeline.Reservation is one. It is safe for concurrent use.
+type Account interface {
+	// Grow reserves n more bytes. If they exceed the budget, it reserves none and returns an error
+	// that is an overload (see pipeline.Overloaded).
+	Grow(n int64) error
+	// Shrink gives n bytes back.
+	Shrink(n int64)
+}
+
+type accountKey struct{}
+
+// WithAccount returns the context of a query whose memory is charged to a. Components that query a
+// store do this once for each query, when they admit it.
+func WithAccount(ctx context.Context, a Account) context.Context {
+	return context.WithValue(ctx, accountKey{}, a)
+}
+
+// memoryStep is the number of bytes that a Memory reserves at once.
+const memoryStep = 64 << 10
+
+// Memory is what one part of a query has reserved. Stores reserve memory before they use it, for
+// everything that is kept for one query. Caches that outlive a query have fixed sizes of their own.
+// A Memory is for one goroutine; a nil Memory has no limit.
+type Memory struct {
+	account Account // nil: no limit
+	held    int64   // bytes that the owner has asked for
+	taken   int64   // bytes that are reserved for it: held, rounded up
+}
+
+// Reserve reserves n bytes for the query of ctx. The caller must release the Memory. If the bytes
+// exceed the budget of all queries, the error is an overload (see pipeline.Overloaded). Without an
+// account in ctx there is no limit.
+func Reserve(ctx context.Context, n int64) (*Memory, error) {
+	a, _ := ctx.Value(accountKey{}).(Account)
+	m := &Memory{account: a}
+	return m, m.Grow(n)
+}
+
+// Grow reserves n more bytes, or none if it returns an error as Reserve does. A negative n gives
+// bytes back and never fails.
+func (m *Memory) Grow(n int64) error {
+	if m == nil {
+		return nil
+	}
+	return m.Resize(m.held + n)
+}
+
+// Resize changes the reservation to n bytes, or leaves it unchanged if it returns an error as
+// Reserve does. Making it smaller never fails.
+func (m *Memory) Resize(n int64) error {
+	if m == nil {
+		return nil
+	}
+	n = max(n, 0)
+	taken := (n + memoryStep - 1) / memoryStep * memoryStep
+	switch more := taken - m.taken; {
+	case m.account == nil || more == 0:
+	case more < 0:
+		m.account.Shrink(-more)
+	default:
+		if err := m.account.Grow(more); err != nil {
+			return err
+		}
+	}
+	m.held, m.taken = n, taken
+	return nil
+}
+
+// Held returns the number of bytes that are reserved.
+func (m *Memory) Held() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.held
+}
+
+// Release gives all bytes back. It may be called more than once.
+func (m *Memory) Release() {
+	_ = m.Resize(0) // cannot fail
+}
