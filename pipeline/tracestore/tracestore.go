@@ -60,8 +60,9 @@ type Query struct {
 	From, To time.Time
 	// Where is the condition that a span must meet. nil matches every span.
 	Where Expr
-	// OfTrace is a condition on fields of the trace (see Place.OfTrace) that the caller tests on the
-	// results, or nil. A store may leave out traces for which it does not hold, and may return them.
+	// OfTrace is a condition on fields of the trace (see Place.OfTrace) that the caller tests on
+	// the results, or nil. A store may leave out traces for which it does not hold, and may return
+	// them.
 	OfTrace Expr
 	// Limit is the maximum number of traces. 0 or less sets no limit other than the Budget.
 	Limit int
