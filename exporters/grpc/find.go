@@ -204,7 +204,7 @@ func (s *search) result(ctx context.Context, c *candidate) (tracestore.Result, e
 func (s *search) readAgain(ctx context.Context, c *candidate) error {
 	c.pieces = nil
 	size := 0
-	err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
+	incomplete, err := s.trace(ctx, s.query.Tenant, tracestore.TraceRef{ID: c.id}, func(b *otlpdata.Batch) error {
 		if size += b.Size(); size > int(s.cfg.MaxTrace) {
 			s.partial = fmt.Sprintf("trace %s is larger than max_trace_size (%s) and is incomplete", c.id, s.cfg.MaxTrace)
 			return errStop
@@ -212,6 +212,9 @@ func (s *search) readAgain(ctx context.Context, c *candidate) error {
 		c.pieces = append(c.pieces, b)
 		return nil
 	})
+	if incomplete != "" {
+		s.partial = incomplete
+	}
 	if errors.Is(err, errStop) {
 		return nil
 	}

@@ -22,8 +22,9 @@ import (
 // traceReader reads traces in one version of the protocol.
 type traceReader interface {
 	// trace calls each with the pieces of a trace, as ExportTraceServiceRequests. It does not call
-	// each if the trace does not exist.
-	trace(ctx context.Context, ref tracestore.TraceRef, each func(otlp []byte) error) error
+	// each if the trace does not exist. incomplete describes the spans that cannot be read,
+	// according to the server, or is "".
+	trace(ctx context.Context, ref tracestore.TraceRef, each func(otlp []byte) error) (incomplete string, err error)
 	// find calls each with the pieces of the traces that match the query. incomplete is the reason
 	// why there may be further traces, according to the server, or "".
 	find(ctx context.Context, q *remoteQuery, each func(otlp []byte) error) (incomplete string, err error)
@@ -47,10 +48,20 @@ type (
 	protocolV2 struct{ originalNames }
 )
 
-func (w protocolV2) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
+func (w protocolV2) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) (string, error) {
 	req := &storage_v2.GetTracesRequest{Query: []*storage_v2.GetTraceParams{
 		{TraceId: ref.ID[:], StartTime: timestamp(ref.From), EndTime: timestamp(ref.To)}}}
-	return w.receive(ctx, storage_v2.TraceReader_GetTraces_FullMethodName, req, each)
+	var trailer metadata.MD
+	err := w.receive(ctx, storage_v2.TraceReader_GetTraces_FullMethodName, req, each, grpc.Trailer(&trailer))
+	return incompleteTrace(trailer, err)
+}
+
+// incompleteTrace returns what a server says about the damaged parts of a trace.
+func incompleteTrace(trailer metadata.MD, err error) (string, error) {
+	if status.Code(err) == codes.DataLoss {
+		return status.Convert(err).Message(), nil
+	}
+	return incomplete(trailer), err
 }
 
 func (w protocolV2) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {
@@ -60,16 +71,17 @@ func (w protocolV2) find(ctx context.Context, q *remoteQuery, each func([]byte) 
 	return incomplete(trailer), err
 }
 
-func (w protocolV1) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) error {
+func (w protocolV1) trace(ctx context.Context, ref tracestore.TraceRef, each func([]byte) error) (string, error) {
 	method := storage_v1.SpanReaderPlugin_GetTrace_FullMethodName
 	if w.archive {
 		method = storage_v1.ArchiveSpanReaderPlugin_GetArchiveTrace_FullMethodName
 	}
-	err := w.receive(ctx, method, &storage_v1.GetTraceRequest{TraceId: ref.ID[:]}, translated(each))
+	var trailer metadata.MD
+	err := w.receive(ctx, method, &storage_v1.GetTraceRequest{TraceId: ref.ID[:]}, translated(each), grpc.Trailer(&trailer))
 	if isNotFound(err) {
-		return nil
+		return "", nil
 	}
-	return err
+	return incompleteTrace(trailer, err)
 }
 
 func (w protocolV1) find(ctx context.Context, q *remoteQuery, each func([]byte) error) (string, error) {

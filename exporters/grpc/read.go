@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -75,8 +76,9 @@ func (e *exporter) readError(ctx context.Context, err error) error {
 // does not depend on the server.
 func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
+		var damage []string
 		for _, ref := range refs {
-			err := e.trace(ctx, tenant, ref, func(b *otlpdata.Batch) error {
+			incomplete, err := e.trace(ctx, tenant, ref, func(b *otlpdata.Batch) error {
 				if !yield(tracestore.Trace{ID: ref.ID, Spans: b}, nil) {
 					return errStop
 				}
@@ -89,22 +91,31 @@ func (e *exporter) Traces(ctx context.Context, tenant string, refs []tracestore.
 				yield(tracestore.Trace{}, err)
 				return
 			}
+			if incomplete != "" {
+				damage = append(damage, incomplete)
+			}
+		}
+		if len(damage) > 0 {
+			yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: strings.Join(slices.Compact(damage), "; ")})
 		}
 	}
 }
 
-// trace calls each with the pieces of a trace. An error of each ends the call and is returned.
-func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.TraceRef, each func(*otlpdata.Batch) error) error {
+// trace calls each with the pieces of a trace. incomplete describes the spans that cannot be read,
+// or is "". An error of each ends the call and is returned.
+func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.TraceRef, each func(*otlpdata.Batch) error) (
+	incomplete string, err error,
+) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return "", err
 	}
 	ctx = e.withReadMetadata(ctx, tenant)
 	r, _, err := e.traceReader(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var stopped error
-	err = r.trace(ctx, ref, func(otlp []byte) error {
+	incomplete, err = r.trace(ctx, ref, func(otlp []byte) error {
 		return pieces(ctx, otlp, tenant, func(id otlpdata.TraceID, b *otlpdata.Batch) error {
 			if id != ref.ID {
 				return fmt.Errorf("requested trace %s, received spans of trace %s", ref.ID, id)
@@ -114,12 +125,12 @@ func (e *exporter) trace(ctx context.Context, tenant string, ref tracestore.Trac
 		})
 	})
 	if stopped != nil {
-		return stopped
+		return "", stopped
 	}
 	if err != nil {
-		return e.readError(ctx, err)
+		return "", e.readError(ctx, err)
 	}
-	return nil
+	return incomplete, nil
 }
 
 // pieces calls each with the spans of a message: all at once, or one by one if they belong to

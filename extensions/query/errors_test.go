@@ -54,6 +54,46 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
+// TestDamagedTrace: a trace of which parts are damaged is answered with the other parts and a
+// warning. Only if nothing of it can be read, the answer is an error, which says why.
+func TestDamagedTrace(t *testing.T) {
+	const damage = "a part of seg/1 with 4096 spans cannot be read"
+	logCore, logs := observer.New(zapcore.ErrorLevel)
+	store := querytest.NewStore(querytest.Many(3, querytest.Unchanged))
+	store.Damage = damage
+	h, _ := api(t, store, func(o *core.Options) { o.Logger = zap.New(logCore) })
+	const warning = `"errors":[{"msg":"result is incomplete: ` + damage + `"`
+	const ofTrace = warning + `,"traceID":"0000000000000001"}`
+	for path, want := range map[string]string{
+		"/api/traces/1":                    ofTrace + "]",
+		"/api/traces?traceID=1&traceID=77": ofTrace + `,{"msg":"trace lies`,
+		"/api/v3/traces/1":                 `"warnings":["result is incomplete: ` + damage + `"]`,
+		"/tempo/api/v2/traces/1":           `"status":"PARTIAL","message":"result is incomplete: ` + damage + `"`,
+		"/tempo/api/traces/1":              `"batches":[{`,
+		"/api/ui/v1/outline/1":             warning + "}]",
+	} {
+		w := querytest.Ask(t, h, http.MethodGet, path)
+		if text := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(text, want) || !strings.Contains(text, "span") {
+			t.Errorf("%s: %d %.900s\nwant %s", path, w.Code, text, want)
+		}
+		if got := w.Header().Get("Tracing-Warning"); strings.HasPrefix(path, "/tempo") && !strings.HasSuffix(got, damage) {
+			t.Errorf("%s: the header says %q", path, got)
+		}
+		id := strings.LastIndex(path, "/1")
+		if id < 0 {
+			continue
+		}
+		w = querytest.Ask(t, h, http.MethodGet, path[:id]+"/77")
+		text := w.Body.String()
+		if w.Code != http.StatusNotFound || !strings.Contains(text, core.ErrTraceDamaged.Error()+": "+damage) {
+			t.Errorf("a trace that cannot be read, %s: %d %.300s", path, w.Code, text)
+		}
+	}
+	if logs.Len() > 0 {
+		t.Errorf("damage, which the store logs, is logged again: %v", logs.All())
+	}
+}
+
 // If the store fails after a part of the answer was sent, the connection is closed within the
 // answer.
 func TestStoreFailsMidAnswer(t *testing.T) {

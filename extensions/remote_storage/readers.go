@@ -116,12 +116,24 @@ func incomplete(reason string) metadata.MD {
 	return metadata.Pairs(remotestore.IncompleteTrailer, reason)
 }
 
-// traces calls send with each piece of the traces.
-func traces(ctx context.Context, all iter.Seq2[tracestore.Trace, error], send func(*otlpdata.Batch) error) error {
+// traces calls send with each piece of the traces. If parts of the traces are damaged, it sets a
+// trailer, or returns a status if nothing can be read.
+func traces(
+	ctx context.Context, all iter.Seq2[tracestore.Trace, error], trailer func(metadata.MD), send func(*otlpdata.Batch) error,
+) error {
+	found := false
 	for t, err := range all {
+		if d := (*tracestore.DamagedError)(nil); errors.As(err, &d) {
+			if !found {
+				return status.Error(codes.DataLoss, d.Reason)
+			}
+			trailer(incomplete(d.Reason))
+			return nil
+		}
 		if err != nil {
 			return err
 		}
+		found = true
 		if err := send(t.Spans); err != nil {
 			return err
 		}

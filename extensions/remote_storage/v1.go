@@ -80,7 +80,8 @@ func (s *v1) trace(store tracestore.Reader, req *storage_v1.GetTraceRequest, str
 	}
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
 		found := false
-		err := traces(ctx, store.Traces(ctx, tenant, []tracestore.TraceRef{{ID: id}}), func(b *otlpdata.Batch) error {
+		refs := []tracestore.TraceRef{{ID: id}}
+		err := traces(ctx, store.Traces(ctx, tenant, refs), stream.SetTrailer, func(b *otlpdata.Batch) error {
 			found = true
 			return s.send(stream, b)
 		})

@@ -99,7 +99,7 @@ func (s *v2) GetTraces(req *storage_v2.GetTracesRequest, stream grpc.ServerStrea
 		}
 	}
 	return s.read(stream.Context(), func(ctx context.Context, tenant string) error {
-		return traces(ctx, s.store.Traces(ctx, tenant, refs), func(b *otlpdata.Batch) error { return s.send(stream, b) })
+		return traces(ctx, s.store.Traces(ctx, tenant, refs), stream.SetTrailer, func(b *otlpdata.Batch) error { return s.send(stream, b) })
 	})
 }
 

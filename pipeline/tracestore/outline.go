@@ -16,8 +16,8 @@ type Outliner interface {
 	//
 	// Before that, and repeatedly while it reads, Outline calls hold with the number of spans that
 	// it holds in memory and the bytes of their names. An error of take is returned, and an error
-	// of hold is returned, possibly wrapped. Any other error means that the trace or a part of it
-	// cannot be read.
+	// of hold is returned, possibly wrapped. A DamagedError after the call of take, if there is
+	// one, means that other spans of the trace cannot be read.
 	Outline(
 		ctx context.Context, tenant string, id otlpdata.TraceID, limit int,
 		hold func(spans, nameBytes int) error, take func([]SummarySpan) error,

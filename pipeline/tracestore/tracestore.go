@@ -37,14 +37,34 @@ type TraceRef struct {
 type Reader interface {
 	// Traces returns the traces with the given ids, in the order of refs. Unknown ids yield
 	// nothing. A large trace may be split into several consecutive values with the same id. An
-	// error ends the sequence. The sequence can be iterated once, and stops its work when the
-	// caller stops.
+	// error ends the sequence. If parts of traces are damaged, everything else comes first and then
+	// a DamagedError. The sequence can be iterated once, and stops its work when the caller stops.
 	Traces(ctx context.Context, tenant string, refs []TraceRef) iter.Seq2[Trace, error]
 	// Find returns the traces with a span that matches the query. It returns an error if the query
 	// cannot be answered at all; a later error ends the sequence of Results. If ctx ends before the
 	// last result, one of the two errors is that of ctx.
 	Find(ctx context.Context, q Query, want Want) (*Results, error)
 }
+
+// DamagedError is the error of a read that could not return everything because parts of the store
+// are damaged. What was returned before it is sound.
+type DamagedError struct {
+	// Reason describes for users what cannot be read.
+	Reason string
+	// Err is the cause, if it is known.
+	Err error
+}
+
+// Error returns the reason and the cause.
+func (e *DamagedError) Error() string {
+	if e.Err == nil {
+		return e.Reason
+	}
+	return e.Reason + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 // Trace is a trace or one of several consecutive pieces of it. All spans in Spans have the id.
 type Trace struct {

@@ -102,6 +102,18 @@ func TestDamagedTrace(t *testing.T) {
 			}
 		}
 		var d *source.DamageError
+		var damaged *tracestore.DamagedError
+		if last != nil && (!errors.As(last, &damaged) || damaged.Reason == "") {
+			t.Errorf("trace %s: error is %v, want a DamagedError with a reason", sp.TraceID, last)
+		}
+		outlined := 0
+		err := s.Outline(t.Context(), "", sp.TraceID, 0, func(int, int) error { return nil }, func(list []tracestore.SummarySpan) error {
+			outlined = len(list)
+			return nil
+		})
+		if err != nil && !errors.As(err, &damaged) || last == nil && (err != nil || outlined != n) || outlined < n {
+			t.Errorf("trace %s: outline has %d spans and error %v; the trace has %d and %v", sp.TraceID, outlined, err, n, last)
+		}
 		switch all := countSpans(w, sp.TraceID); {
 		case n > all || last == nil && n != all:
 			t.Errorf("trace %s: %d spans, want %d", sp.TraceID, n, all)

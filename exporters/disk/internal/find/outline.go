@@ -1,9 +1,9 @@
 package find
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -27,12 +27,10 @@ func (f *Finder) Outline(
 	switch {
 	case err != nil:
 		return err
-	case s.FirstDamage() != nil:
-		return fmt.Errorf("reading trace %s: %s: %w", id, s.DamageReason(), s.FirstDamage())
-	case len(h.spans) == 0:
-		return nil
+	case len(h.spans) > 0:
+		err = take(h.spans)
 	}
-	return take(h.spans)
+	return cmp.Or(err, s.Damaged())
 }
 
 // outlineHeads collects the spans of an outline.

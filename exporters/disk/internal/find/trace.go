@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"iter"
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
@@ -16,8 +15,7 @@ import (
 )
 
 // Traces implements tracestore.Reader. It returns all spans that were stored when the iteration
-// began, and ignores the time hints of refs. If parts of a trace are damaged, the other parts come
-// first and then an error.
+// began, and ignores the time hints of refs.
 func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.TraceRef) iter.Seq2[tracestore.Trace, error] {
 	return func(yield func(tracestore.Trace, error) bool) {
 		s := f.store.Begin()
@@ -29,10 +27,9 @@ func (f *Finder) Traces(ctx context.Context, tenant string, refs []tracestore.Tr
 					return
 				}
 			}
-			if s.FirstDamage() != nil {
-				yield(tracestore.Trace{ID: ref.ID}, fmt.Errorf("reading trace %s: %s: %w", ref.ID, s.DamageReason(), s.FirstDamage()))
-				return
-			}
+		}
+		if err := s.Damaged(); err != nil {
+			yield(tracestore.Trace{}, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracing-backend/tracing/exporters/disk/internal/rows"
 	"github.com/tracing-backend/tracing/exporters/disk/internal/source"
+	"github.com/tracing-backend/tracing/pipeline/tracestore"
 )
 
 // Options configure a Store. The zero value of a field means its default.
@@ -120,8 +121,13 @@ func (s *Session) IgnoreDamage() { s.damage.report = func(*source.DamageError) {
 // missing.
 func (s *Session) DamageReason() string { return s.damage.reason() }
 
-// FirstDamage returns the first recorded damage, or nil.
-func (s *Session) FirstDamage() error { return s.damage.first }
+// Damaged returns a *tracestore.DamagedError if something is missing from the answer, else nil.
+func (s *Session) Damaged() error {
+	if s.damage.first == nil {
+		return nil
+	}
+	return &tracestore.DamagedError{Reason: s.DamageReason(), Err: s.damage.first}
+}
 
 // DamagedParts returns the number of parts that could not be read.
 func (s *Session) DamagedParts() int { return len(s.damage.seen) }

@@ -16,6 +16,7 @@ import (
 // Errors of queries.
 var (
 	ErrTraceNotFound  = errors.New("trace not found")
+	ErrTraceDamaged   = errors.New("trace lies in a damaged part of the store")
 	ErrNoArchive      = errors.New("archive span storage was not configured")
 	ErrNoDependencies = errors.New("store does not support service dependencies")
 
@@ -58,6 +59,8 @@ func (b *Backend) HTTPError(header http.Header, err error) (status int, text str
 		return server.ErrorStatus(header, err), err.Error()
 	case errors.Is(err, tracestore.ErrUnsupported):
 		return http.StatusNotImplemented, err.Error()
+	case errors.Is(err, ErrTraceDamaged): // logged by the store
+		return http.StatusNotFound, err.Error()
 	}
 	b.opts.Logger.Error("HTTP handler, Internal Server Error", zap.Error(err))
 	return http.StatusInternalServerError, err.Error()

@@ -27,10 +27,11 @@ func (c calls) write(out spanWriter, raw bool, pieces ...*otlpdata.Batch) error 
 
 // sendTrace sends a trace and returns the number of traces: 1, or 0 if the trace does not exist.
 func (c calls) sendTrace(slot *core.Slot, ref tracestore.TraceRef, raw bool, out spanWriter) (int, error) {
-	pieces, err := slot.Trace(ref)
+	pieces, incomplete, err := slot.Trace(ref)
 	if err != nil || len(pieces) == 0 {
 		return 0, err
 	}
+	warn(slot.Context(), incomplete)
 	return 1, c.write(out, raw, pieces...)
 }
 

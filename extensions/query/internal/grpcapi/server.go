@@ -86,6 +86,8 @@ func (c calls) status(ctx context.Context, failure string, err error) error {
 		return status.Error(codes.Canceled, err.Error())
 	case errors.Is(err, core.ErrTraceNotFound):
 		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, core.ErrTraceDamaged): // logged by the store
+		return status.Error(codes.DataLoss, err.Error())
 	case errors.Is(err, core.ErrNoDependencies), errors.Is(err, spanmetrics.ErrUnsupported),
 		errors.Is(err, tracestore.ErrUnsupported):
 		return status.Error(codes.Unimplemented, err.Error())

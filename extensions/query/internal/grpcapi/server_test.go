@@ -2,6 +2,7 @@ package grpcapi
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -394,5 +395,33 @@ func TestGRPCSlowReader(t *testing.T) {
 	}
 	if _, err := receive(slow, nil); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("the slow call ended with %v", err)
+	}
+}
+
+// TestGRPCDamagedTrace: a trace of which parts are damaged is sent without them, with a trailer. If
+// nothing of it can be read, the status is DataLoss.
+func TestGRPCDamagedTrace(t *testing.T) {
+	store := querytest.NewStore(tracesOfSizes(8, 1))
+	store.Damage = "block 3 is gone"
+	conn := dial(t, store)
+	id := func(n byte) []byte { return append(make([]byte, 15), n) }
+	v2 := func(n byte, o ...grpc.CallOption) (int, error) {
+		m, err := receive(api_v2.NewQueryServiceClient(conn).GetTrace(t.Context(), &api_v2.GetTraceRequest{TraceId: id(n)}, o...))
+		return len(m), err
+	}
+	v3 := func(n byte, o ...grpc.CallOption) (int, error) {
+		in := &api_v3.GetTraceRequest{TraceId: hex.EncodeToString(id(n))}
+		m, err := receive(api_v3.NewQueryServiceClient(conn).GetTrace(t.Context(), in, o...))
+		return len(m), err
+	}
+	for name, get := range map[string]func(byte, ...grpc.CallOption) (int, error){"v2": v2, "v3": v3} {
+		var trailer metadata.MD
+		n, err := get(1, grpc.Trailer(&trailer))
+		if err != nil || n == 0 || !slices.Equal(trailer[WarningTrailer], []string{"result is incomplete: block 3 is gone"}) {
+			t.Errorf("%s: %d messages, %v, %v", name, n, err, trailer)
+		}
+		if _, err := get(77); status.Code(err) != codes.DataLoss || !strings.HasSuffix(err.Error(), "block 3 is gone") {
+			t.Errorf("%s, a trace that cannot be read: %v", name, err)
+		}
 	}
 }

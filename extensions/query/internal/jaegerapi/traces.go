@@ -22,9 +22,11 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	defer slot.Release()
 	l := httpapi.NewList(w, r)
 	defer l.Close()
+	var footer httpapi.Footer
 	err := a.backend.Measure(core.OpGetTrace, func() (int, error) {
-		pieces, err := slot.Trace(ref)
+		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
+			footer.Errors = appendIncomplete(nil, incomplete, ref.ID)
 			err = a.addTrace(l, raw, pieces)
 		}
 		return l.Len(), err
@@ -35,8 +37,16 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 	case l.Len() == 0:
 		httpapi.WriteError(w, http.StatusNotFound, core.ErrTraceNotFound.Error())
 	default:
-		a.backend.LogUndelivered(l.Finish("[]", httpapi.Footer{}))
+		a.backend.LogUndelivered(l.Finish("[]", footer))
 	}
+}
+
+// appendIncomplete appends a message about a trace, unless it is empty.
+func appendIncomplete(list []httpapi.Error, msg string, id otlpdata.TraceID) []httpapi.Error {
+	if msg == "" {
+		return list
+	}
+	return append(list, httpapi.Error{Msg: msg, TraceID: id.String()})
 }
 
 // search answers GET /api/traces.
@@ -70,17 +80,22 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	a.backend.LogUndelivered(l.Finish("[]", footer))
 }
 
-// byIDs adds the requested traces and returns an error for each that does not exist.
+// byIDs adds the requested traces and returns an error for each that does not exist or that is
+// damaged.
 func (a *API) byIDs(slot *core.Slot, l *httpapi.List, s *core.Search) (missing []httpapi.Error, _ error) {
 	for _, id := range s.IDs {
-		pieces, err := slot.Trace(tracestore.TraceRef{ID: id})
+		pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
 		switch {
+		case errors.Is(err, core.ErrTraceDamaged):
+			missing = appendIncomplete(missing, err.Error(), id)
+			continue
 		case err != nil:
 			return nil, err
 		case len(pieces) == 0:
 			missing = append(missing, httpapi.Error{Msg: core.ErrTraceNotFound.Error(), TraceID: id.String()})
 			continue
 		}
+		missing = appendIncomplete(missing, incomplete, id)
 		if err := a.addTrace(l, s.Raw, pieces); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package pageapi
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -48,25 +49,35 @@ func readOutline(slot *core.Slot, o *outline, ref tracestore.TraceRef) error {
 	if store, ok := core.SlotAs[tracestore.Outliner](slot); ok {
 		// The store and the outline each have a copy of the names.
 		hold := func(spans, names int) error { return slot.SetHeld(int64(spans)*outlineCost + 2*int64(names)) }
+		var damaged *tracestore.DamagedError
 		err := store.Outline(slot.Context(), slot.Tenant(), ref.ID, o.maxSpans, hold, func(spans []tracestore.SummarySpan) error {
 			o.addSummaries(spans)
 			return nil
 		})
-		if err != nil || len(o.spans) > 0 {
+		switch {
+		case errors.As(err, &damaged) && len(o.spans) > 0:
+			o.incomplete = core.IncompleteText + damaged.Reason
+			return nil
+		case err != nil && damaged == nil, len(o.spans) > 0:
 			return err
 		}
 	}
-	pieces, err := slot.Trace(ref)
+	pieces, incomplete, err := slot.Trace(ref)
 	if err != nil {
 		return err
 	}
+	o.incomplete = incomplete
 	return o.addPieces(pieces)
 }
 
-// footer returns the end of the answer, with an error if the trace is truncated.
+// footer returns the end of the answer, with an error if spans are missing.
 func (o *outline) footer() (f httpapi.Footer) {
+	if o.incomplete != "" {
+		f.Errors = []httpapi.Error{{Msg: o.incomplete}}
+	}
 	if o.cut {
-		f.Errors = []httpapi.Error{{Msg: fmt.Sprintf(core.IncompleteText+"the trace has more than max_trace_size (%d) spans", o.maxSpans)}}
+		text := fmt.Sprintf(core.IncompleteText+"the trace has more than max_trace_size (%d) spans", o.maxSpans)
+		f.Errors = append(f.Errors, httpapi.Error{Msg: text})
 	}
 	return f
 }

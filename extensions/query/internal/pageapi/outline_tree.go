@@ -30,6 +30,8 @@ type outline struct {
 	services dictionary
 	names    dictionary
 	service  int32 // index of the service of the current resource
+
+	incomplete string // message about spans that cannot be read, or ""
 }
 
 // outlineSpan is a span. It refers to other spans by their index in outline.spans.

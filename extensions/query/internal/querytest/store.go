@@ -22,6 +22,7 @@ type Store struct {
 	Fail      error                         // of each call
 	FailAt    int                           // fail only after this many traces
 	Hang      bool                          // like FailAt, but wait until the context ends
+	Damage    string                        // what Traces cannot read of all requested traces
 	Outcome   tracestore.Outcome            // of Find
 	OnFind    func(tracestore.Query)        // called by each search
 	OnTraces  func([]tracestore.TraceRef)   // called by each request for traces
@@ -80,6 +81,9 @@ func (f *Store) Traces(ctx context.Context, _ string, refs []tracestore.TraceRef
 					return
 				}
 			}
+		}
+		if f.Damage != "" {
+			yield(tracestore.Trace{}, &tracestore.DamagedError{Reason: f.Damage})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tempo
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 )
 
 const mediaProtobuf = "application/protobuf"
+
+// warningHeader says which spans of a trace cannot be read.
+const warningHeader = "Tracing-Warning"
 
 // trace answers GET /tempo/api/traces/{id} with the spans: `{"batches":[...]}`, or an OTLP
 // TracesData message if the client accepts protobuf.
@@ -40,16 +44,19 @@ func (a *API) answerTrace(w http.ResponseWriter, r *http.Request, wrapped bool) 
 	defer slot.Release()
 	out := &trackedWriter{ResponseWriter: w}
 	err = a.backend.Measure(core.OpGetTrace, func() (int, error) {
-		pieces, err := slot.Trace(tracestore.TraceRef{ID: id})
+		pieces, incomplete, err := slot.Trace(tracestore.TraceRef{ID: id})
+		if incomplete != "" {
+			w.Header().Set(warningHeader, incomplete) // only the second version has a field for it
+		}
 		switch {
 		case err != nil:
 			return 0, err
 		case len(pieces) == 0:
 			return 0, core.ErrTraceNotFound
 		case strings.Contains(r.Header.Get("Accept"), mediaProtobuf):
-			return 1, a.writeProtobuf(slot, out, wrapped, pieces)
+			return 1, a.writeProtobuf(slot, out, wrapped, pieces, cmp.Or(incomplete, a.truncated(pieces)))
 		}
-		return 1, a.writeJSON(out, r, wrapped, pieces)
+		return 1, a.writeJSON(out, r, wrapped, pieces, cmp.Or(incomplete, a.truncated(pieces)))
 	})
 	switch {
 	case err == nil, errors.Is(err, core.ErrUndelivered):
@@ -104,12 +111,13 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *trackedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pieces []*otlpdata.Batch) error {
+// writeJSON answers with the trace as JSON. missing says why it is incomplete, or "".
+func (a *API) writeJSON(w http.ResponseWriter, r *http.Request, wrapped bool, pieces []*otlpdata.Batch, missing string) error {
 	s := httpapi.NewStream(w, r)
 	defer s.Close()
 	before, after := `{"batches":[`, "]}"
 	if wrapped {
-		before, after = `{"trace":{"resourceSpans":[`, jsonStatus(a.truncated(pieces))
+		before, after = `{"trace":{"resourceSpans":[`, jsonStatus(missing)
 	}
 	err := s.Add(func(dst []byte) ([]byte, error) {
 		out := otlpjson.Writer{Buf: append(dst, before...), Flush: s.Spill}
@@ -132,7 +140,7 @@ func jsonStatus(missing string) string {
 	return string(otlpdata.AppendJSONString([]byte(`]},"status":"PARTIAL","message":`), missing)) + "}"
 }
 
-func (a *API) writeProtobuf(slot *core.Slot, w http.ResponseWriter, wrapped bool, pieces []*otlpdata.Batch) error {
+func (a *API) writeProtobuf(slot *core.Slot, w http.ResponseWriter, wrapped bool, pieces []*otlpdata.Batch, missing string) error {
 	w.Header().Set("Content-Type", mediaProtobuf)
 	send := func(part []byte) error {
 		_, err := w.Write(part)
@@ -153,7 +161,6 @@ func (a *API) writeProtobuf(slot *core.Slot, w http.ResponseWriter, wrapped bool
 	if err := send(spans); err != nil {
 		return err
 	}
-	missing := a.truncated(pieces)
 	if missing == "" {
 		return nil
 	}

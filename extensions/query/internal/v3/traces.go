@@ -18,11 +18,11 @@ func (a *API) trace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.writeTraces(w, r, core.OpGetTrace, func(slot *core.Slot, out *traceWriter) (string, error) {
-		pieces, err := slot.Trace(ref)
+		pieces, incomplete, err := slot.Trace(ref)
 		if err == nil && len(pieces) > 0 {
 			err = out.add(a.backend.Adjustment(raw), pieces...)
 		}
-		return "", err
+		return incomplete, err
 	})
 }
 
